@@ -14,7 +14,7 @@ from .core.error import MXNetError
 from .eager.array import NDArray, zeros
 from .eager.backward import accumulate, heads_of
 from .eager.backward import backward as backward
-from .eager.tape import STATE, Node, StateScope, Step, Variable
+from .eager.tape import STATE, Leaf, Origin, StateScope, TapeRecord
 from .symbol import Symbol
 
 
@@ -72,7 +72,7 @@ def mark_variables(variables: Any, gradients: Any, grad_reqs: Any = "write") -> 
             f"mark_variables: got {len(variables)} variables, {len(gradients)} gradients and {len(requests)} grad_reqs"
         )
     for variable, gradient, request in zip(variables, gradients, requests):
-        variable._node = Variable(gradient, request)
+        variable._origin = Leaf(gradient, request)
 
 
 def grad(
@@ -92,13 +92,13 @@ def grad(
     if not wanted:
         raise ValueError("variables cannot be an empty list.")
     for i, variable in enumerate(wanted):
-        if variable._node is None:
+        if variable._origin is None:
             raise MXNetError(
                 f"Cannot differentiate with respect to the {i + 1}-th variable because it does not require gradient."
             )
     retain = create_graph if retain_graph is None else retain_graph
     with StateScope(create_graph, train_mode):
-        _, found = accumulate(arrays, grads, [v._node for v in wanted], retain or create_graph, create_graph)
+        _, found = accumulate(arrays, grads, [v._origin for v in wanted], retain or create_graph, create_graph)
         return [zeros(v.shape, dtype=v.dtype) if g is None else g for v, g in zip(wanted, found)]
 
 
@@ -110,7 +110,7 @@ def get_symbol(x: NDArray) -> Symbol:
     from .symbol import from_tape
 
     with NameManager():
-        return from_tape(x._node)
+        return from_tape(x._origin)
 
 
 class Function:
@@ -137,11 +137,11 @@ class Function:
         single = isinstance(outputs, NDArray)
         made = [outputs] if single else list(outputs)
         made = [y.detach() if any(y is x for x in inputs) else y for y in made]
-        parents = [x._node for x in inputs]
+        parents = [x._origin for x in inputs]
         if any(p is not None for p in parents):
-            step = _FunctionStep(parents, len(made), self.backward, [(y.shape, y.dtype) for y in made])
+            step = _FunctionRecord(parents, len(made), self.backward, [(y.shape, y.dtype) for y in made])
             for i, y in enumerate(made):
-                y._node = (step, i)
+                y._origin = (step, i)
         return made[0] if single else type(outputs)(made)
 
     def forward(self, *inputs: NDArray) -> Any:
@@ -153,10 +153,10 @@ class Function:
         raise NotImplementedError
 
 
-class _FunctionStep(Step):
+class _FunctionRecord(TapeRecord):
     __slots__ = ("function", "specs")
 
-    def __init__(self, parents: Sequence[Node], outputs: int, function: Callable[..., Any], specs: Any):
+    def __init__(self, parents: Sequence[Origin], outputs: int, function: Callable[..., Any], specs: Any):
         super().__init__(parents, outputs)
         self.function, self.specs = function, specs
 

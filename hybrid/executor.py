@@ -12,7 +12,7 @@ from .core.shapes import from_legacy, is_known, show
 from .eager.array import NDArray, traced, zeros
 from .eager.backward import backward
 from .eager.cached_op import CachedOp
-from .eager.tape import STATE, Variable
+from .eager.tape import STATE, Leaf
 from .execution.context import Context, resolve
 from .execution.program import Observer
 from .frontend.symbol import Symbol
@@ -152,7 +152,7 @@ class Executor:
         for name in self._op.names:
             array = feeds[name].detach()
             if record and name in self._gradients:
-                array._node = Variable(self._gradients[name], self._requests[name])
+                array._origin = Leaf(self._gradients[name], self._requests[name])
             args.append(array)
         before = STATE.recording, STATE.training
         STATE.recording, STATE.training = record, training
@@ -276,7 +276,7 @@ class Executor:
             if not self._gradients:
                 return
             made = self._run(False, True)
-        heads = [(y, g) for y, g in zip(made, given) if y._node is not None]
+        heads = [(y, g) for y, g in zip(made, given) if y._origin is not None]
         if heads:
             backward([y for y, _ in heads], [g for _, g in heads], retain_graph=True)
             self._recorded = made

@@ -22,7 +22,7 @@ from .eager.array import NDArray, binary, invoke
 from .eager.dispatch import array_dtype
 from .eager.functions import INTERNAL, OPERATORS, namespace
 from .eager.tape import STATE
-from .execution.scheduler import ENGINE
+from .execution.scheduler import SCHEDULER
 
 NDArray.__module__ = __name__  # which pickles name, and which brings its methods
 __path__: list[str] = []  # so that "import mxnet.ndarray.contrib" may look inside (compat.py)
@@ -91,7 +91,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
 
             return sparse_array(source_array, ctx, dtype)
         wanted = source_array._dtype if dtype is None else array_dtype(dtype)
-        if STATE.recording and source_array._node is not None:
+        if STATE.recording and source_array._origin is not None:
             made = source_array.copy() if wanted == source_array._dtype else source_array.astype(wanted)
             made._ctx = resolve(ctx)
             return made
@@ -345,7 +345,7 @@ def Custom(*args: NDArray, op_type: str, out: Any = None, name: str | None = Non
 
 def waitall() -> None:
     """Return when all operators have finished. Raises the first error that nobody has met yet."""
-    ENGINE.wait_all()
+    SCHEDULER.wait_all()
 
 
 # -- files ----------------------------------------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ class _Adapter:
 
     def forward(
         self, inputs: list[np.ndarray], outputs: list[np.ndarray], states: list[np.ndarray], training: bool
-    ) -> _Call:
+    ) -> _CustomCall:
         ctx = resolve(None)
         op = self.prop.create_operator(ctx, [list(x.shape) for x in inputs], [dtype_flag(x.dtype) for x in inputs])
         # copies: what the operator keeps for backward has to stay what it is when this memory is used again
@@ -150,10 +150,10 @@ class _Adapter:
         with _Unrecorded(training):
             op.forward(is_train=training, req=["write"] * len(outputs), in_data=given, out_data=wanted, aux=auxiliary)
         _finish(wanted, auxiliary)
-        return _Call(op)
+        return _CustomCall(op)
 
 
-class _Call:
+class _CustomCall:
     """What a forward call leaves for its backward call."""
 
     def __init__(self, op: Any):

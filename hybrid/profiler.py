@@ -22,7 +22,7 @@ from .core.attrs import kind_of
 from .core.error import MXNetError
 from .core.op import REGISTRY, Op, load_family
 from .execution import program
-from .execution.scheduler import ENGINE
+from .execution.scheduler import SCHEDULER
 from .formats.files import write
 
 __all__ = [
@@ -119,7 +119,7 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
     start = {"run": True, "stop": False}[state]
     if start == _PROFILER.running:
         return
-    ENGINE.wait_all()
+    SCHEDULER.wait_all()
     _PROFILER.running, _PROFILER.paused = start, False
     if start:
         _PROFILER.records = []
@@ -137,13 +137,13 @@ def profiler_set_state(state: str = "stop") -> None:
 
 def pause(profile_process: str = "worker") -> None:
     """Record nothing until resume."""
-    ENGINE.wait_all()
+    SCHEDULER.wait_all()
     _PROFILER.paused = True
 
 
 def resume(profile_process: str = "worker") -> None:
     """Go on after pause."""
-    ENGINE.wait_all()
+    SCHEDULER.wait_all()
     _PROFILER.paused = False
 
 
@@ -219,7 +219,7 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
     if finished:
         set_state("stop")
     else:
-        ENGINE.wait_all()
+        SCHEDULER.wait_all()
     events = {"traceEvents": list(_events()), "displayTimeUnit": "ms"}
     write(os.path.expanduser(_PROFILER.settings["filename"]), json.dumps(events, indent=1))
 
@@ -250,7 +250,7 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
             )
     if not _PROFILER.settings["aggregate_stats"]:
         return ""
-    ENGINE.wait_all()
+    SCHEDULER.wait_all()
     found: dict[str, dict[str, list[float]]] = {}
     for r in _PROFILER.records:
         if r.end is not None:

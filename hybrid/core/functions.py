@@ -109,13 +109,13 @@ BINARY = {
     )
 }  # fmt: skip
 
-Call = Callable[[type[Op], str, dict[str, Any] | list[Any], dict[str, Any]], Any]
+FrontendCall = Callable[[type[Op], str, dict[str, Any] | list[Any], dict[str, Any]], Any]
 """What a frontend does with an operator, the name it was called by, its inputs (a list when there can be any number of
 them, else those given by name) and everything else given by keyword."""
 
 
 class Fast(NamedTuple):
-    """A way round ``Call`` for calls like earlier ones: same attributes, and all inputs by position."""
+    """A way round ``FrontendCall`` for calls like earlier ones: same attributes, and all inputs by position."""
 
     array: type
     """What inputs are instances of (exactly; others go the long way)."""
@@ -130,7 +130,7 @@ class Namespace:
         self,
         name: str,
         prefix: str,
-        call: Call,
+        call: FrontendCall,
         tail: tuple[str, ...],
         fast: Fast | None = None,
         more: str | None = None,
@@ -179,7 +179,7 @@ class Namespace:
 
 
 def make(
-    cls: type[Op], name: str, module: str, call: Call, tail: tuple[str, ...], fast: Fast | None = None
+    cls: type[Op], name: str, module: str, call: FrontendCall, tail: tuple[str, ...], fast: Fast | None = None
 ) -> Callable[..., Any]:
     """The function ``name`` for an operator: inputs and attributes by position or keyword, then the frontend's own."""
     variadic = cls.inputs[:1] != () and cls.inputs[0].startswith("*")

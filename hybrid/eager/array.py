@@ -26,13 +26,21 @@ from ..core.op import INSTANCES, Op, Spec, lookup
 from ..core.shapes import show
 from ..execution.apply import apply, failure
 from ..execution.context import Context, resolve
-from ..execution.program import watched
-from ..execution.scheduler import ENGINE, Var
-from ..ir.differentiate import Rule, rule
-from .dispatch import Call, array_dtype, check_first_result, check_targets, compiled, specialize, without_aliasing
+from ..execution.program import instrumented
+from ..execution.scheduler import SCHEDULER, Var
+from ..ir.differentiate import GradientRule, rule
+from .dispatch import (
+    SpecializedCall,
+    array_dtype,
+    check_first_result,
+    check_targets,
+    compiled,
+    specialize,
+    without_aliasing,
+)
 from .indexing import Index, gather, gather_numbers, put, read_key, slicing
 from .scalar_array import as_number
-from .tape import STATE, Node, OpStep, Variable
+from .tape import STATE, Leaf, OpRecord, Origin
 
 
 def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = "") -> Any:
@@ -87,7 +95,7 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = ""
                     break
         made = _NEW(NDArray)
         made._memory = result
-        made._var = made._node = None
+        made._var = made._origin = None
         made._ctx = inputs[0]._ctx if inputs else resolve(None)
         if STATE.recording:
             record(op, inputs, [made], call.specs)
@@ -131,14 +139,14 @@ def _signature(inputs: Sequence[NDArray]) -> tuple[list[Any], tuple[Any, ...], b
     return arrays, tuple(key), ready
 
 
-def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool, name: str) -> Any:
+def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: SpecializedCall, ready: bool, name: str) -> Any:
     """invoke for all but the simplest case."""
     visible = op.num_visible_outputs()
     targets: list[NDArray] | None = None
     if out is not None:
         targets = [out] if isinstance(out, NDArray) else list(out)
         check_targets(op, targets, call.specs[:visible])
-        if STATE.recording and any(t._node is not None for t in targets):
+        if STATE.recording and any(t._origin is not None for t in targets):
             raise MXNetError(f"{name}: {_INPLACE}")
     changed = [inputs[i] for i in call.changed]
     options = {
@@ -175,7 +183,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
                 y._fulfil(result)
 
         writes = [y._shared_var() for y in (*made, *changed)]
-        ENGINE.push(run, [x._shared_var() for x in inputs], writes, call.size)
+        SCHEDULER.push(run, [x._shared_var() for x in inputs], writes, call.size)
     if STATE.recording:
         record(op, inputs, made, call.specs)
     if out is not None:
@@ -184,10 +192,15 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
 
 
 def _computed(
-    op: Op, call: Call, inputs: Sequence[NDArray], arrays: Sequence[np.ndarray], name: str, options: dict[str, Any]
+    op: Op,
+    call: SpecializedCall,
+    inputs: Sequence[NDArray],
+    arrays: Sequence[np.ndarray],
+    name: str,
+    options: dict[str, Any],
 ) -> list[np.ndarray]:
     """The results, each in memory of its own: by a kernel where that is worth it, else by NumPy."""
-    lowered = None if watched() else compiled(op, call, inputs, options["training"])
+    lowered = None if instrumented() else compiled(op, call, inputs, options["training"])
     if lowered is not None:
         return lowered.run(arrays)
     return without_aliasing(apply(op, arrays, call.specs, name=name, **options), arrays)
@@ -213,12 +226,12 @@ def _has_pending_work(x: NDArray) -> bool:
 def _pending(spec: Spec, ctx: Context) -> NDArray:
     """An array whose memory comes later."""
     made = NDArray.__new__(NDArray)
-    made._memory, made._node, made._ctx = None, None, ctx
+    made._memory, made._origin, made._ctx = None, None, ctx
     made._var = Var(spec.shape, spec.dtype)
     return made
 
 
-def traced(op: Op) -> Rule | OpError:
+def traced(op: Op) -> GradientRule | OpError:
     """The operator's gradient rule, or why it has none."""
     found = op.memo.get("rule")
     if found is None:
@@ -232,17 +245,17 @@ def traced(op: Op) -> Rule | OpError:
 
 def record(op: Op, inputs: Sequence[NDArray], outputs: Sequence[NDArray], specs: Sequence[Spec]) -> None:
     """Note on the tape that an operator made outputs of inputs, when a gradient may be asked for through one of them."""
-    parents = [x._node for x in inputs]
+    parents = [x._origin for x in inputs]
     if not any(p is not None for p in parents):
         return
     found = traced(op)
     if isinstance(found, OpError):
-        step = OpStep(op, parents, {}, {}, specs)
+        step = OpRecord(op, parents, {}, {}, specs)
     else:
         kept = {i: inputs[i]._detached_alias() for _, i in found.reads}
-        step = OpStep(op, parents, kept, {i: outputs[i]._detached_alias() for _, i in found.results}, specs)
+        step = OpRecord(op, parents, kept, {i: outputs[i]._detached_alias() for _, i in found.results}, specs)
     for i, y in enumerate(outputs):
-        y._node = (step, i)
+        y._origin = (step, i)
 
 
 def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
@@ -252,12 +265,12 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     return NDArray._own(np.zeros(shape, kind), resolve(ctx))
 
 
-def with_node(array: NDArray, node: Node) -> NDArray:
+def with_origin(array: NDArray, origin: Origin) -> NDArray:
     """The array with its history."""
-    if array._node is node:
+    if array._origin is origin:
         return array
     alias = array._view(array._storage())
-    alias._node = node
+    alias._origin = origin
     return alias
 
 
@@ -276,7 +289,7 @@ def untouched_zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 class NDArray:
     """An array of numbers on a device. Made by ``mx.nd.array`` and its kin."""
 
-    __slots__ = ("__weakref__", "_ctx", "_memory", "_node", "_var")
+    __slots__ = ("__weakref__", "_ctx", "_memory", "_origin", "_var")
     backward: Callable[..., None]  # from ndarray.py, as the next
     tostype: Callable[[str], Any]
     __array_priority__ = 1000.0  # NumPy's operators leave mixed operands to ours
@@ -285,7 +298,7 @@ class NDArray:
     """The values; None while they are to come and nobody needs a place for them yet."""
     _var: Var | None
     """What the engine knows this memory by, once it had to do with it."""
-    _node: Any
+    _origin: Any
     """Where it comes from, for autograd: see tape.py."""
 
     stype = "default"
@@ -293,14 +306,14 @@ class NDArray:
     def __init__(self, source: Any, ctx: Context | None = None, dtype: Any = None):
         self._memory = np.array(source, dtype=dtype, order="C")
         self._ctx = resolve(ctx)
-        self._var = self._node = None
+        self._var = self._origin = None
 
     @staticmethod
     def _own(memory: np.ndarray, ctx: Context) -> NDArray:
         """The NDArray of this very memory, which must be C-contiguous and writable."""
         made = NDArray.__new__(NDArray)
         made._memory, made._ctx = memory, ctx
-        made._var = made._node = None
+        made._var = made._origin = None
         return made
 
     # -- memory -------------------------------------------------------------------------------------------------------
@@ -308,20 +321,20 @@ class NDArray:
     def _read(self) -> np.ndarray:
         """The memory once it holds its values, to be read. Raises what kept it from that."""
         if self._var is not None:
-            ENGINE.wait(self._var)
+            SCHEDULER.wait(self._var)
         return self._memory  # type: ignore[return-value]
 
     def _write(self) -> np.ndarray:
         """The memory once nobody else has to read it or write to it. Raises what kept it from being written."""
         if self._var is not None:
-            ENGINE.wait(self._var, write=True)
+            SCHEDULER.wait(self._var, write=True)
         return self._memory  # type: ignore[return-value]
 
     def _overwrite(self) -> np.ndarray:
         """_write, for all of the memory: what kept it from being written so far is forgotten."""
         memory = self._storage()
         if self._var is not None:
-            ENGINE.wait(self._var, write=True, whole=self._is_all_of(memory))
+            SCHEDULER.wait(self._var, write=True, whole=self._is_all_of(memory))
         return memory
 
     @staticmethod
@@ -351,7 +364,7 @@ class NDArray:
         """The memory, where it will be, whether it holds its values or not."""
         if self._memory is None:
             assert self._var is not None
-            with ENGINE.lock:
+            with SCHEDULER.lock:
                 if self._memory is None:
                     self._memory = np.empty(self._var.shape, self._var.dtype)
         return self._memory  # type: ignore[return-value]
@@ -359,7 +372,7 @@ class NDArray:
     def _fulfil(self, result: np.ndarray) -> None:
         """Take over what an operator has computed, in memory of its own."""
         if self._memory is None:
-            with ENGINE.lock:
+            with SCHEDULER.lock:
                 if self._memory is None:
                     self._memory = result
                     return
@@ -449,23 +462,23 @@ class NDArray:
         if grad_req not in ("write", "add", "null"):
             raise ValueError(f"grad_req={grad_req!r} is not 'write', 'add' or 'null'")
         grad = NDArray._own(np.zeros(self.shape, self._dtype), self._ctx)
-        self._node = Variable(grad if stype is None else grad.tostype(stype), grad_req)
+        self._origin = Leaf(grad if stype is None else grad.tostype(stype), grad_req)
 
     @property
     def grad(self) -> NDArray | None:
         """Where gradients arrive, or None without attach_grad."""
-        node = self._node
-        return node.grad if isinstance(node, Variable) and node.request != "null" else None
+        node = self._origin
+        return node.grad if isinstance(node, Leaf) and node.request != "null" else None
 
     @property
     def _fresh_grad(self) -> bool:
         """Whether the gradient has come since this was last set to False."""
-        return isinstance(self._node, Variable) and self._node.fresh
+        return isinstance(self._origin, Leaf) and self._origin.fresh
 
     @_fresh_grad.setter
     def _fresh_grad(self, fresh: bool) -> None:
-        if isinstance(self._node, Variable):
-            self._node.fresh = bool(fresh)
+        if isinstance(self._origin, Leaf):
+            self._origin.fresh = bool(fresh)
 
     def detach(self) -> NDArray:
         """The same memory without history."""
@@ -515,7 +528,7 @@ class NDArray:
             return self
         if other.shape != self.shape:
             raise MXNetError(f"copyto: got an array of shape {show(other.shape)}, wanted {show(self.shape)}")
-        if STATE.recording and self._node is not None:
+        if STATE.recording and self._origin is not None:
             return invoke(_COPY, [self if other._dtype == self._dtype else self.astype(other._dtype)], other)
         other._assign(..., self)
         return other
@@ -578,12 +591,12 @@ class NDArray:
     def wait_to_read(self) -> None:
         """Return when the values are there. Raises what kept them from being computed."""
         if self._var is not None:
-            ENGINE.wait(self._var)
+            SCHEDULER.wait(self._var)
 
     def wait_to_write(self) -> None:
         """Return when nobody has to read the values any more."""
         if self._var is not None:
-            ENGINE.wait(self._var, write=True)
+            SCHEDULER.wait(self._var, write=True)
 
     def _stored(self) -> Any:
         """What params.save writes."""
@@ -610,7 +623,7 @@ class NDArray:
         if type(key) is slice and key.start is None and key.stop is None and (key.step is None or key.step == 1):
             return self
         index, basic = ((key, ...), True) if type(key) is int else read_key(key, self.ndim, NDArray)
-        if STATE.recording and self._node is not None:
+        if STATE.recording and self._origin is not None:
             return self._recorded(index, basic)
         memory = self._storage() if basic else self._read()
         part = memory[index] if basic else gather(memory, index)
@@ -635,12 +648,12 @@ class NDArray:
     def __setitem__(self, key: Any, value: Any) -> None:
         index: Index = (...,) if key is True or key is False else read_key(key, self.ndim, NDArray)[0]
         if STATE.recording:
-            if self._node is not None:
+            if self._origin is not None:
                 raise MXNetError(
                     "Assigning to NDArrays that are already in a computational graph will cause undefined behavior when "
                     f"evaluating gradients. {_INPLACE}"
                 )
-            if isinstance(value, NDArray) and value._node is not None:
+            if isinstance(value, NDArray) and value._origin is not None:
                 if any(p is not Ellipsis and p != slice(None) for p in index):
                     raise MXNetError(_INPLACE)
                 self._check_writable()
@@ -671,7 +684,7 @@ class NDArray:
         def run() -> None:
             put(target, index, source._storage() if isinstance(source, NDArray) else source)
 
-        ENGINE.push(run, reads if whole and self._is_all_of(target) else [*reads, own], [own])
+        SCHEDULER.push(run, reads if whole and self._is_all_of(target) else [*reads, own], [own])
 
     def reshape(self, *shape: Any, **kwargs: Any) -> NDArray:
         """The same memory in another shape; 0, -1, -2, -3 and -4 as in the operator Reshape."""

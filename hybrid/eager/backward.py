@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from ..core.error import MXNetError, OpError
 from ..core.op import Op, lookup
 from ..ir.graph import Entry, Graph
-from .array import NDArray, invoke, traced, with_node, zeros
-from .tape import STATE, Node, OpStep, StateScope, Step, Variable
+from .array import NDArray, invoke, traced, with_origin, zeros
+from .tape import STATE, Leaf, OpRecord, Origin, StateScope, TapeRecord
 
 _NOT_RECORDED = (
     "Cannot differentiate node because it is not in a computational graph. You need to set is_recording to true or use "
@@ -83,7 +83,7 @@ def _compile(op: Op, asked: tuple[bool, ...]) -> _Compiled:
     )
 
 
-def _op_backward(step: OpStep, dys: Sequence[NDArray | None]) -> list[NDArray | None]:
+def _op_backward(step: OpRecord, dys: Sequence[NDArray | None]) -> list[NDArray | None]:
     """Gradients of an operator's inputs, by its rule. What was kept has its history back, for gradients of gradients."""
     if step.inputs is None or step.results is None:
         raise MXNetError(f"Check failed: {_NOT_RECORDED}")
@@ -96,9 +96,9 @@ def _op_backward(step: OpStep, dys: Sequence[NDArray | None]) -> list[NDArray | 
     values: list[Any] = [None] * plan.slots
     if STATE.recording:
         for slot, i in plan.reads:
-            values[slot] = with_node(step.inputs[i], step.parents[i])
+            values[slot] = with_origin(step.inputs[i], step.parents[i])
         for slot, i in plan.results:
-            values[slot] = with_node(step.results[i], (step, i))
+            values[slot] = with_origin(step.results[i], (step, i))
     else:
         for slot, i in plan.reads:
             values[slot] = step.inputs[i]
@@ -123,34 +123,34 @@ def _op_backward(step: OpStep, dys: Sequence[NDArray | None]) -> list[NDArray | 
     return gradients
 
 
-def _backward(step: Step, dys: Sequence[NDArray | None]) -> Sequence[NDArray | None]:
+def _backward(step: TapeRecord, dys: Sequence[NDArray | None]) -> Sequence[NDArray | None]:
     """Gradients of a step's inputs from those of its outputs (None: zeros)."""
-    return _op_backward(step, dys) if isinstance(step, OpStep) else step.backward(dys)
+    return _op_backward(step, dys) if isinstance(step, OpRecord) else step.backward(dys)
 
 
-def _place(node: Node) -> tuple[int, int]:
-    """What the gradient of a Variable, or of a step's output, is found by."""
-    return (id(node), 0) if isinstance(node, Variable) else (id(node[0]), node[1])
+def _place(node: Origin) -> tuple[int, int]:
+    """What the gradient of a Leaf, or of a step's output, is found by."""
+    return (id(node), 0) if isinstance(node, Leaf) else (id(node[0]), node[1])
 
 
 def accumulate(
     heads: Sequence[NDArray],
     head_grads: Sequence[NDArray | None] | None,
-    wanted: Sequence[Node],
+    wanted: Sequence[Origin],
     retain_graph: bool,
     create_graph: bool,
-) -> tuple[list[tuple[Variable, NDArray | None]], list[NDArray | None]]:
-    """Gradients of every Variable that the heads depend on (None: zeros), and those of wanted nodes."""
+) -> tuple[list[tuple[Leaf, NDArray | None]], list[NDArray | None]]:
+    """Gradients of every Leaf that the heads depend on (None: zeros), and those of wanted nodes."""
     arrived: dict[tuple[int, int], tuple[NDArray, bool]] = {}  # (id of step or variable, output) -> (sum, whether ours)
-    variables: dict[int, Variable] = {}
-    steps: dict[int, Step] = {}
+    variables: dict[int, Leaf] = {}
+    steps: dict[int, TapeRecord] = {}
     queue: list[int] = []
 
-    def arrive(node: Node, gradient: NDArray | None) -> None:
+    def arrive(node: Origin, gradient: NDArray | None) -> None:
         if node is None:
             return
         key = _place(node)
-        if isinstance(node, Variable):
+        if isinstance(node, Leaf):
             variables[id(node)] = node
         else:
             step = node[0]
@@ -170,17 +170,17 @@ def accumulate(
 
     for i, head in enumerate(heads):
         given = head_grads[i] if head_grads is not None else None
-        if head._node is None:
+        if head._origin is None:
             raise MXNetError(f"Check failed: {_NOT_RECORDED}")
         if given is not None and given.shape != head.shape:
             raise MXNetError(
                 f"backward: head gradient {i} has shape {given.shape}, wanted that of the head, {head.shape}"
             )
-        arrive(head._node, invoke(_ONES, [head.detach()]) if given is None else given)
+        arrive(head._origin, invoke(_ONES, [head.detach()]) if given is None else given)
 
     kept = {_place(n) for n in wanted if n is not None}
     results: dict[tuple[int, int], NDArray] = {}
-    done: list[Step] = []
+    done: list[TapeRecord] = []
     training = STATE.training
     try:
         while queue:
@@ -236,7 +236,7 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
             _put(variable, gradient)
 
 
-def _put(variable: Variable, gradient: NDArray | None) -> None:
+def _put(variable: Leaf, gradient: NDArray | None) -> None:
     """Bring a gradient (None: zeros) to its place, as the variable requests."""
     if variable.request == "null":
         return

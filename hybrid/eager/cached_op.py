@@ -21,19 +21,19 @@ from ..core.error import MXNetError, OpError
 from ..execution import program as executor
 from ..execution.context import resolve
 from ..execution.program import Observer, Program, Specialization
-from ..execution.scheduler import CLOCK, ENGINE
+from ..execution.scheduler import CLOCK, SCHEDULER
 from ..frontend.symbol import Symbol
 from ..ir.differentiate import gradients
 from ..ir.graph import Entry, Graph, Node
-from .array import NDArray, _has_pending_work, _pending, _signature, with_node
+from .array import NDArray, _has_pending_work, _pending, _signature, with_origin
 from .dispatch import SMALL, without_aliasing
-from .tape import STATE, Step
+from .tape import STATE, TapeRecord
 
 if TYPE_CHECKING:
     from ..execution.lower import CompiledProgram
 
 
-class Backward(NamedTuple):
+class BackwardProgram(NamedTuple):
     """The backward part for certain gradients that arrive and certain inputs that want theirs."""
 
     op: CachedOp
@@ -80,7 +80,7 @@ class CachedOp:
         self.random = any(n.op is not None and ("rng" in n.op.needs or n.subgraphs) for n in self.graph.nodes)
         self._programs: dict[bool, Program] = {}
         self._splits: dict[Any, Split] = {}
-        self._backwards: dict[Any, Backward] = {}
+        self._backwards: dict[Any, BackwardProgram] = {}
 
     def __reduce__(self) -> Any:
         return CachedOp, (self.symbol, tuple(self.flags.items()))
@@ -132,7 +132,7 @@ class CachedOp:
         found = gradients([(ends[i], Entry(n)) for i, n in zip(heads, nodes)], [variables[i] for i in wanted])
         return nodes, found
 
-    def backward(self, heads: tuple[int, ...], wanted: tuple[int, ...], split: Split) -> Backward:
+    def backward(self, heads: tuple[int, ...], wanted: tuple[int, ...], split: Split) -> BackwardProgram:
         """The backward part for gradients that arrive at heads (outputs, then residuals)."""
         if split.error is not None:
             raise split.error
@@ -162,7 +162,7 @@ class CachedOp:
         sources |= {name: ("residual", i) for name, i in given.values()}
         sources |= {n.name: ("head", i) for n, i in zip(nodes, heads)}
         position = iter(range(len(present)))
-        made = Backward(
+        made = BackwardProgram(
             op,
             tuple(sources[n] for n in op.names),
             tuple(None if e is None else next(position) for e in found),
@@ -203,16 +203,16 @@ class CachedOp:
     def _run(self, args: Sequence[NDArray], observe: Observer | None = None) -> list[NDArray]:
         wanted = ()
         if STATE.recording:
-            wanted = tuple(i for i, x in enumerate(args) if x._node is not None and i not in self.states)
+            wanted = tuple(i for i, x in enumerate(args) if x._origin is not None and i not in self.states)
         training = STATE.training
         if not wanted:
             return launch(self.program(training), args, self.random, observe)
         split = self.split(wanted, training)
         made = launch(split.program, [args[i] for i in split.order], self.random, observe)
         count = len(self.graph.outputs)
-        step = _CachedStep(self, split, wanted, args, made[count:], [x._node for x in args], len(made))
+        step = _CachedOpRecord(self, split, wanted, args, made[count:], [x._origin for x in args], len(made))
         for i, y in enumerate(made):
-            y._node = (step, i)
+            y._origin = (step, i)
         return made[:count]
 
 
@@ -280,7 +280,7 @@ class FastCall:
             or STATE.training
             or (self._time != CLOCK.time and not self._is_current())
             or native.generation != self._generation
-            or executor.watched()
+            or executor.instrumented()
         ):
             return None
         out = self._make(*self._out)
@@ -288,7 +288,7 @@ class FastCall:
             return None
         made = _NEW(NDArray)
         made._memory, made._ctx = out, self._ctx
-        made._var = made._node = None
+        made._var = made._origin = None
         return made
 
 
@@ -329,7 +329,7 @@ def launch(
     if lowered is None:
         native.warn_not_compiled()
     size = sum(math.prod(s.shape) * s.dtype.itemsize for s in prepared.outputs)  # type: ignore[arg-type,union-attr]
-    ENGINE.push(run, [x._shared_var() for x in args], [y._shared_var() for y in (*made, *written)], size)
+    SCHEDULER.push(run, [x._shared_var() for x in args], [y._shared_var() for y in (*made, *written)], size)
     return made
 
 
@@ -350,10 +350,10 @@ def _run_once(
     if prepared.lowered is None:
         return without_aliasing(program.execute(prepared, arrays, None, rng))
     results = program.execute(prepared, arrays, None, rng, [x._shared_var().seen() for x in args])
-    return without_aliasing(results) if executor.watched() else results
+    return without_aliasing(results) if executor.instrumented() else results
 
 
-class _CachedStep(Step):
+class _CachedOpRecord(TapeRecord):
     """A recorded call of a CachedOp. Its outputs on the tape are those of the call, then the residuals."""
 
     __slots__ = ("args", "op", "residuals", "split", "wanted")
@@ -400,4 +400,4 @@ class _CachedStep(Step):
 
 def _known(array: NDArray, node: Any) -> NDArray:
     """The array with its history, when that may be asked for."""
-    return with_node(array, node) if STATE.recording else array
+    return with_origin(array, node) if STATE.recording else array

@@ -26,7 +26,7 @@ SMALL = 1 << 18
 """Elements that an operation may read and write in all to be done at once: less than a hand-over costs."""
 
 
-class Call:
+class SpecializedCall:
     """What is known of calls of an operator with inputs of certain shapes and dtypes."""
 
     __slots__ = ("changed", "compiled", "fast_path", "size", "small", "specs", "static_shapes", "validated", "work")
@@ -58,8 +58,8 @@ class Call:
         """The operator as a program of the compiled part, by native.generation and whether it trains."""
 
 
-def specialize(op: Op, key: tuple[Any, ...]) -> Call:
-    """The Call for inputs of these shapes and dtypes, remembered. Raises OpError when they do not fit."""
+def specialize(op: Op, key: tuple[Any, ...]) -> SpecializedCall:
+    """The SpecializedCall for inputs of these shapes and dtypes, remembered. Raises OpError when they do not fit."""
     wanted = op.input_names()
     if len(key) != 2 * len(wanted):
         raise OpError(f"{op.name}: got {len(key) // 2} inputs, wanted {len(wanted)} ({', '.join(wanted)})")
@@ -70,7 +70,7 @@ def specialize(op: Op, key: tuple[Any, ...]) -> Call:
     afford(size, f"{op.name}: its output of shape {', '.join(show(s.shape) for s in specs)}")
     work = sum(map(math.prod, key[::2])) + sum(counts[: op.num_visible_outputs()])
     small = work <= SMALL
-    call = Call(
+    call = SpecializedCall(
         specs,
         known,
         small,
@@ -94,7 +94,7 @@ def _heavy(op: Op, work: int) -> bool:
     return work >= HEAVY and op.name in native.names()
 
 
-def compiled(op: Op, call: Call, inputs: Sequence[Any], training: bool) -> CompiledProgram | None:
+def compiled(op: Op, call: SpecializedCall, inputs: Sequence[Any], training: bool) -> CompiledProgram | None:
     """The operator as a program of the compiled part for such calls; None where NumPy is as good, or all there is.
 
     inputs: what has the shapes and dtypes (``shape``, ``_dtype``)."""
@@ -116,10 +116,10 @@ def compiled(op: Op, call: Call, inputs: Sequence[Any], training: bool) -> Compi
 
 PROGRAMS = 128
 """How many eager calls keep a program of the compiled part. The oldest gives way: a millisecond makes it anew."""
-_compiled: deque[Call] = deque()
+_compiled: deque[SpecializedCall] = deque()
 
 
-def _forget_the_oldest(newest: Call) -> None:
+def _forget_the_oldest(newest: SpecializedCall) -> None:
     _compiled.append(newest)
     while len(_compiled) > PROGRAMS:
         _compiled.popleft().compiled = {}
@@ -142,7 +142,7 @@ def specs_of(op: Op, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtyp
     return tuple(map(result.spec, graph.outputs))
 
 
-def check_first_result(op: Op, name: str, result: Any, call: Call) -> np.ndarray:
+def check_first_result(op: Op, name: str, result: Any, call: SpecializedCall) -> np.ndarray:
     """The single result of a first call, if it is as inference said. Raises MXNetError otherwise."""
     (result,) = result if isinstance(result, tuple | list) else (result,)
     result, (spec,) = np.asarray(result), call.specs

@@ -60,7 +60,7 @@ class BaseSparseNDArray(NDArray):
     def __init__(self, parts: Any, ctx: Context | None = None):
         self._parts, self._dense = parts, None
         self._ctx = resolve(ctx)
-        self._var = self._node = None
+        self._var = self._origin = None
 
     @property
     def _memory(self) -> np.ndarray:  # type: ignore[override]  # of a dense array it is there from the start
@@ -120,7 +120,7 @@ class BaseSparseNDArray(NDArray):
         if stype in ("csr", "row_sparse"):
             raise ValueError(f"cast_storage from {self.stype} to {stype} is not supported")
         dense = from_dense(NDArray(self._read(), self._ctx), stype)
-        dense._node = self._node
+        dense._origin = self._origin
         return dense
 
     def astype(self, dtype: Any, copy: bool = True) -> NDArray:
@@ -131,7 +131,7 @@ class BaseSparseNDArray(NDArray):
 
     def copy(self) -> BaseSparseNDArray:
         made = type(self)(self._parts, self._ctx)
-        made._node = self._node
+        made._origin = self._origin
         return made
 
     def detach(self) -> BaseSparseNDArray:
@@ -319,7 +319,7 @@ def apply(op: Any, inputs: Sequence[NDArray], out: Any = None) -> Any:
     if parts is None:
         return dense
     made = from_parts(parts, dense._ctx)
-    made._node = dense._node
+    made._origin = dense._origin
     return made
 
 
@@ -416,10 +416,10 @@ def retain(data: NDArray, indices: NDArray) -> RowSparseNDArray:
         raise MXNetError(f"retain: got a {data.stype} array, wanted a row_sparse one")
     rows = indices.asnumpy().astype(np.int64)
     made = RowSparseNDArray(RowSparse(data._read()[rows], rows, data.shape), data._ctx)
-    if data._node is not None:
+    if data._origin is not None:
         mask = np.zeros((len(data._read()), *[1] * (data.ndim - 1)), data._dtype)
         mask[rows] = 1
-        made._node = invoke(lookup("broadcast_mul").bind(), [data, NDArray(mask)])._node
+        made._origin = invoke(lookup("broadcast_mul").bind(), [data, NDArray(mask)])._origin
     return made
 
 

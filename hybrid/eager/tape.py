@@ -44,7 +44,7 @@ class StateScope:
         STATE.recording, STATE.training = self._before.pop()
 
 
-class Variable:
+class Leaf:
     """A place where gradients arrive: the array that holds them and how they are put there (write, add, null)."""
 
     __slots__ = ("fresh", "grad", "request")
@@ -54,18 +54,18 @@ class Variable:
         self.fresh = False
 
 
-Node = Any
-"""Where an array comes from: None, a Variable, or (Step, output index)."""
+Origin = Any
+"""Where an array comes from: None, a Leaf, or (TapeRecord, output index)."""
 
 
-class Step:
+class TapeRecord:
     """One recorded computation. ``number`` grows with time, so users have greater numbers than what they use.
 
     ``backward(dys)`` gives the gradients of the inputs from those of the outputs (None: zeros)."""
 
     __slots__ = ("number", "outputs", "parents", "training")
 
-    def __init__(self, parents: Sequence[Node], outputs: int):
+    def __init__(self, parents: Sequence[Origin], outputs: int):
         self.number = next(_numbers)
         self.parents = tuple(parents)
         self.outputs = outputs
@@ -79,13 +79,13 @@ class Step:
         """Forget the arrays that were kept for backward."""
 
 
-class OpStep(Step):
+class OpRecord(TapeRecord):
     """The application of an operator. What its gradient rule reads is kept; backward.py applies the rule."""
 
     __slots__ = ("inputs", "op", "results", "specs")
 
     def __init__(
-        self, op: Op, parents: Sequence[Node], inputs: dict[int, Array], results: dict[int, Array], specs: Any
+        self, op: Op, parents: Sequence[Origin], inputs: dict[int, Array], results: dict[int, Array], specs: Any
     ):
         super().__init__(parents, len(specs))
         self.op, self.specs = op, specs

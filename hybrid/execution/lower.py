@@ -27,7 +27,7 @@ from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import Inference
 from ..ops.fused import BLOCK, BlockedConcat, Chain, Conv, DepthwisePointwise, FromBlocked, Pool, ToBlocked
 from ..ops.shape import Reshaping
-from ..passes import Context, Optimized, optimize
+from ..passes import Optimized, Rewriter, optimize
 from .apply import evaluate
 from .memory_planner import Lifetime, place
 
@@ -72,9 +72,9 @@ def lower(
         for entry in {(id(n), i): Entry(n, i) for n in graph.nodes for i in range(len(n.outputs))}.values():
             _check(entry, inference.spec(entry))
         for skipped in (tuple(without), (*without, "layout")):
-            context = Context(inference, constants=fixed, training=training, native=native.names())
+            rewriter = Rewriter(inference, constants=fixed, training=training, native=native.names())
             options = {"training": training, "precise": precise, "keep": keep}
-            lowered = CompiledProgram(optimize(graph, context, skipped), names, perform, **options)
+            lowered = CompiledProgram(optimize(graph, rewriter, skipped), names, perform, **options)
             if not lowered.lost:
                 return lowered
     except Unsuited:

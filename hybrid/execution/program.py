@@ -31,7 +31,7 @@ _exchanges = 0
 _watched = False
 
 
-def watched() -> bool:
+def instrumented() -> bool:
     """Whether operators' ``compute`` is exchanged at the moment: then NumPy does every step, so that each is seen."""
     return _watched
 
@@ -232,7 +232,7 @@ class Program:
 
         versions: of the arrays, something each that changes with the values; None when arrays are never written to."""
         lowered = prepared.lowered
-        if lowered is not None and observe is None and not watched():
+        if lowered is not None and observe is None and not instrumented():
             try:
                 return quietly(lowered.run, arrays, versions, rng)
             except MXNetError:

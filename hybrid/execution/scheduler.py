@@ -85,7 +85,7 @@ class Task:
         self.done = False
 
 
-class Engine:
+class Scheduler:
     """A pool of threads and the tasks they have to do."""
 
     def __init__(self, workers: int):
@@ -262,25 +262,25 @@ class Engine:
             raise interrupt
 
 
-ENGINE = Engine(max(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))
+SCHEDULER = Scheduler(max(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))
 
 
 def _stop_before_fork() -> None:
     """Finish and stop: a fork copies this thread only, and what others hold stays held in the child."""
-    ENGINE.drain()
-    ENGINE.stop()
+    SCHEDULER.drain()
+    SCHEDULER.stop()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_stop_before_fork, after_in_child=ENGINE._reset)
-atexit.register(ENGINE.drain)
+    os.register_at_fork(before=_stop_before_fork, after_in_child=SCHEDULER._reset)
+atexit.register(SCHEDULER.drain)
 
 
 def set_bulk_size(size: int) -> int:
     """Collect up to ``size`` small operations before handing them over together; gives the size before."""
     if size < 0:
         raise ValueError(f"set_bulk_size: got {size}, wanted 0 (no bulking) or more")
-    before, ENGINE.bulk = ENGINE.bulk, max(1, size)
+    before, SCHEDULER.bulk = SCHEDULER.bulk, max(1, size)
     return before
 
 
@@ -299,7 +299,7 @@ def set_engine_type(name: str) -> str:
     ``ThreadedEnginePerDevice``; gives the name before. MXNet reads it from the variable MXNET_ENGINE_TYPE."""
     if name not in ("NaiveEngine", "ThreadedEngine", "ThreadedEnginePerDevice"):
         raise ValueError(f"engine type {name!r} is not NaiveEngine, ThreadedEngine or ThreadedEnginePerDevice")
-    ENGINE.wait_all()
-    before = "NaiveEngine" if ENGINE.naive else "ThreadedEnginePerDevice"
-    ENGINE.naive = name == "NaiveEngine"
+    SCHEDULER.wait_all()
+    before = "NaiveEngine" if SCHEDULER.naive else "ThreadedEnginePerDevice"
+    SCHEDULER.naive = name == "NaiveEngine"
     return before

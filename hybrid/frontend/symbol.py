@@ -83,7 +83,7 @@ def create(
 
 
 def _call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: dict[str, Any]) -> Symbol:
-    """What a sym function does; see frontend.Call."""
+    """What a sym function does; see functions.FrontendCall."""
     node_name, attr = given.pop("name", None), given.pop("attr", None)
     given.pop("out", None)
     symbols = {k: given.pop(k) for k in list(given) if isinstance(given[k], Symbol)}

@@ -51,7 +51,9 @@ def variable(name: str) -> Expression:
 
 
 def _apply(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: dict[str, Any]) -> Expression:
-    """What a function of F does; see functions.Call. Raises OpError for inputs that the operator does not take, or lacks."""
+    """What a function of F does; see functions.FrontendCall.
+
+    Raises OpError for inputs that the operator does not take, or lacks."""
     named = {k: given.pop(k) for k in list(given) if isinstance(given[k], Expression)}
     texts = {k: functions.attribute_text(v) for k, v in given.items()}
     op = cls.bind(**functions.attributes(cls, texts, len(inputs)))

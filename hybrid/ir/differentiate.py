@@ -20,7 +20,7 @@ from .graph import Entry, Graph, Node
 from .infer import infer
 
 
-class Rule(NamedTuple):
+class GradientRule(NamedTuple):
     """A traced gradient rule."""
 
     graph: Graph
@@ -36,7 +36,7 @@ class Rule(NamedTuple):
 
 
 @functools.lru_cache(maxsize=INSTANCES)
-def rule(op: Op) -> Rule:
+def rule(op: Op) -> GradientRule:
     """The operator's gradient rule. Raises OpError when it has none."""
     inputs = [build.variable(f"x{i}") for i in range(len(op.input_names()))]
     outputs = [build.variable(f"y{i}") for i in range(len(op.output_names()))]
@@ -55,7 +55,7 @@ def rule(op: Op) -> Rule:
     def among(letter: str, count: int) -> tuple[tuple[str, int], ...]:
         return tuple((f"{letter}{i}", i) for i in range(count) if f"{letter}{i}" in used)
 
-    return Rule(
+    return GradientRule(
         graph,
         tuple(i for i, _ in wanted),
         among("dy", len(heads)),
@@ -132,7 +132,7 @@ def _apply(name: str, *entries: Entry) -> Entry:
 # -- control flow: the gradient rule of a node whose operator applies subgraphs ------------------------------------------------
 
 
-def _rule_through(node: Node) -> Rule:
+def _rule_through(node: Node) -> GradientRule:
     """The gradient rule of a node with subgraphs: as its operator's ``_backward_X``, which runs them and their gradients.
 
     Raises OpError when one has no derivative, or does something that cannot be repeated."""
@@ -148,7 +148,7 @@ def _rule_through(node: Node) -> Rule:
     back = lookup(BACKWARD + op.name).bind(**fields, reads=reads, reaches=reaches)
     heads, inputs = [f"dy{i}" for i in range(len(op.output_names()))], [f"x{i}" for i in range(len(op.input_names()))]
     made = Node(back, back.name, [Entry(Node(None, n)) for n in (*heads, *inputs)], {}, (*node.subgraphs, *backs))
-    return Rule(
+    return GradientRule(
         Graph(Entry(made, i) for i in range(len(inputs))),
         tuple(range(len(inputs))),
         tuple((n, i) for i, n in enumerate(heads)),

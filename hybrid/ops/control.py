@@ -298,7 +298,7 @@ class Cond(ControlFlow):
         return self.results(bodies[chosen](held[chosen]))
 
 
-class Backward(ControlFlow):
+class ControlFlowBackward(ControlFlow):
     """Base of the gradients of control flow: from those of the outputs, and the inputs, to those of the inputs.
 
     The subgraphs are those of the forward operator, then for each that is differentiated one with the gradients of its
@@ -349,7 +349,7 @@ class Backward(ControlFlow):
 
 
 @op("_backward__foreach")
-class ForEachBackward(Backward, ForEach):
+class ForEachBackward(ControlFlowBackward, ForEach):
     """The gradients of the inputs of _foreach."""
 
     def back(self, dy, inputs, gradients, forward, backs):
@@ -373,7 +373,7 @@ class ForEachBackward(Backward, ForEach):
 
 
 @op("_backward__while_loop")
-class WhileLoopBackward(Backward, WhileLoop):
+class WhileLoopBackward(ControlFlowBackward, WhileLoop):
     """The gradients of the inputs of _while_loop."""
 
     def back(self, dy, inputs, gradients, forward, backs):
@@ -398,7 +398,7 @@ class WhileLoopBackward(Backward, WhileLoop):
 
 
 @op("_backward__cond")
-class CondBackward(Backward, Cond):
+class CondBackward(ControlFlowBackward, Cond):
     """The gradients of the inputs of _cond."""
 
     def back(self, dy, inputs, gradients, forward, backs):

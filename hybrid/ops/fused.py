@@ -338,10 +338,10 @@ class BlockedConcat(Op):
         yield make(make.uniform(2, 2, 3, 4, BLOCK), make.uniform(2, 1, 3, 4, BLOCK), num_args=2)
 
 
-Rule = Callable[..., Any]
+OpcodeFunction = Callable[..., Any]
 
 
-CODE: dict[str, tuple[int, Rule]] = {
+CODE: dict[str, tuple[int, OpcodeFunction]] = {
     **{
         name: (1, CURVES[name].function)
         for name in (
@@ -405,7 +405,7 @@ class Chain(Op):
     inputs = ("*data",)
     refuses = BOOLS
 
-    _words: ClassVar[dict[str, tuple[int, Rule]]] = CODE
+    _words: ClassVar[dict[str, tuple[int, OpcodeFunction]]] = CODE
 
     def check(self):
         depth, seen = 0, False

@@ -26,7 +26,7 @@ PIECE = 1 << 20
 AXES = {"batch": (0, 2), "layer": (1,), "instance": (2,)}
 
 
-class _Backward(Op):
+class _NormalizationBackward(Op):
     """What both share: the attributes of the normalization, and how its arrays are seen."""
 
     over: Literal["batch", "instance", "layer"]
@@ -121,7 +121,7 @@ def _cut(array: np.ndarray, piece: tuple[slice, slice]) -> np.ndarray:
 
 
 @op("_backward_normalization")
-class BackwardNormalization(_Backward):
+class BackwardNormalization(_NormalizationBackward):
     """(dy, data, gamma, mean, third) -> (dx, dgamma, dbeta), where mean and spread are the normalization's outputs."""
 
     inputs = ("dy", "data", "gamma", "mean", "spread")
@@ -211,7 +211,7 @@ class BackwardBatchNormalization(BackwardNormalization):
 
 
 @op("_backward_normalization_twice")
-class BackwardNormalizationTwice(_Backward):
+class BackwardNormalizationTwice(_NormalizationBackward):
     """What dy, data and gamma of _backward_normalization get; gx, ggamma and gbeta are the gradients of its outputs."""
 
     inputs = ("gx", "ggamma", "gbeta", "dy", "data", "gamma", "mean", "spread")

@@ -14,7 +14,7 @@ from ..core.shapes import merge_all
 from . import updating
 from .common import want_rank, widen
 
-Rule = Any
+UpdateRule = Any
 """A function (op, lr, wd, weight, grad, *states) -> (new weight, *new states)."""
 
 single = np.float32
@@ -110,10 +110,10 @@ def lamb_scaled(op: Any, lr: Any, weight: Any, step: Any, r1: Any, r2: Any) -> A
 
 
 updating.RULES |= {
-    "adam": updating.Rule(adam, ("mean", "var"), ("beta1", "beta2", "epsilon")),
-    "nag": updating.Rule(nag, ("mom",), ("momentum",)),
-    "sgd": updating.Rule(sgd, (), ()),
-    "sgd_momentum": updating.Rule(sgd_momentum, ("mom",), ("momentum",)),
+    "adam": updating.FusedUpdateRule(adam, ("mean", "var"), ("beta1", "beta2", "epsilon")),
+    "nag": updating.FusedUpdateRule(nag, ("mom",), ("momentum",)),
+    "sgd": updating.FusedUpdateRule(sgd, (), ()),
+    "sgd_momentum": updating.FusedUpdateRule(sgd_momentum, ("mom",), ("momentum",)),
 }
 
 
@@ -144,7 +144,7 @@ class Update(Writer):
     small: ClassVar[tuple[str, ...]] = ()
     wide: ClassVar[tuple[str, ...]] = ()
     rule: ClassVar[Any]
-    """One step, a Rule."""
+    """One step, an UpdateRule."""
 
     def infer_shape(self, *shapes):
         return merge_all(s for s, n in zip(shapes, self.inputs) if n not in self.small)
@@ -180,7 +180,7 @@ class Update(Writer):
         known = next((n for n, r in updating.RULES.items() if r.meaning is getattr(type(self), "rule", None)), None)
         if known is None or self.inputs != ("weight", "grad", *updating.RULES[known].states):
             return False
-        step = updating.Step(self.lr, self.wd, arrays, *outs)  # type: ignore[attr-defined]
+        step = updating.WeightUpdate(self.lr, self.wd, arrays, *outs)  # type: ignore[attr-defined]
         return updating.update(known, self, [step])
 
     @classmethod

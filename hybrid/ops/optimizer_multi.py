@@ -95,7 +95,9 @@ class MultiUpdate(Writer):
             return False
         tail = arrays[len(arrays) - len(self.tail) :]
         blocks = enumerate(zip(self.blocks(arrays), outs))
-        return updating.update(self.rule, self, [updating.Step(*self.rates(i, tail), b, o) for i, (b, o) in blocks])
+        return updating.update(
+            self.rule, self, [updating.WeightUpdate(*self.rates(i, tail), b, o) for i, (b, o) in blocks]
+        )
 
     def compute(self, *arrays):
         tail = arrays[len(arrays) - len(self.tail) :]

@@ -18,7 +18,7 @@ NUMBERS = ("lr", "wd", "rescale_grad", "clip_gradient", "first", "second", "epsi
 """What a rule may read, in the kernel's order; first and second: of momentum or of the two averages."""
 
 
-class Rule(NamedTuple):
+class FusedUpdateRule(NamedTuple):
     """How a rule of optimizer.py is told to the kernel."""
 
     meaning: Callable[..., Any]
@@ -27,7 +27,7 @@ class Rule(NamedTuple):
     """The operator's attributes that are its numbers from ``first`` on."""
 
 
-RULES: dict[str, Rule] = {}
+RULES: dict[str, FusedUpdateRule] = {}
 """By the name that the kernel knows; optimizer.py fills it."""
 
 
@@ -72,7 +72,7 @@ class FusedUpdate(Op):
                 yield make(*arrays, numbers, rule=name)
 
 
-class Step(NamedTuple):
+class WeightUpdate(NamedTuple):
     """One weight's step: weight, gradient and states, which are written to, and where the new weight goes."""
 
     lr: Any
@@ -81,7 +81,7 @@ class Step(NamedTuple):
     out: np.ndarray
 
 
-def update(rule: str, op: Any, steps: Sequence[Step]) -> bool:
+def update(rule: str, op: Any, steps: Sequence[WeightUpdate]) -> bool:
     """Take all steps by the compiled part; False, and nothing done, when it cannot. op: whose attributes the rule reads."""
     if not native.takes("_fused_update", "float32"):
         return False

@@ -1,7 +1,7 @@
 """Rewritings of graphs, one a file: what they expect of a graph, and what they leave.
 
 ``optimize`` runs those that make a graph faster, for given shapes; see PASSES for their order. Each is a function from a graph
-and its Context to a graph that gives the same outputs, and stands alone: any of them can be left out."""
+and its Rewriter to a graph that gives the same outputs, and stands alone: any of them can be left out."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from .fuse_layer_norm import find_layer_norm
 from .hoist_constants import Optimized, hoist, whole
 from .remove_identities import remove_identities
 from .resolve_like_ops import state_forms
-from .rewriter import Context
+from .rewriter import Rewriter
 from .widen_half import keep_wide
 
-__all__ = ["PASSES", "Context", "Optimized", "optimize"]
+__all__ = ["PASSES", "Optimized", "Rewriter", "optimize"]
 
-Pass = Callable[[Graph, Context], Graph]
+Pass = Callable[[Graph, Rewriter], Graph]
 
 PASSES: dict[str, Pass] = {
     "values": fold_values,
@@ -53,27 +53,27 @@ def draws(graph: Graph, training: bool) -> list[str]:
     return [n.name for n in graph.nodes if n.op is not None and n.op.draws(training)]
 
 
-def optimize(graph: Graph, context: Context, without: Collection[str] = ()) -> Optimized:
+def optimize(graph: Graph, rewriter: Rewriter, without: Collection[str] = ()) -> Optimized:
     """The graph after all passes but those named in ``without``, and those that would change what random operators draw.
 
     Outputs keep their order, shapes and dtypes. Raises MXNetError when a pass has broken that, which is a bug."""
     unknown = set(without) - {*PASSES, "hoisting"}
     if unknown:
         raise MXNetError(f"no passes {', '.join(sorted(unknown))}; there are {', '.join((*PASSES, 'hoisting'))}")
-    wanted = [context.spec(e) for e in graph.outputs]
-    drawn = draws(graph, context.training)
+    wanted = [rewriter.spec(e) for e in graph.outputs]
+    drawn = draws(graph, rewriter.training)
     for name, run in {"shapes": state_shapes, **PASSES}.items():
         if name not in without:
-            after = run(graph, context)
+            after = run(graph, rewriter)
             if (
-                drawn and draws(after, context.training) != drawn
+                drawn and draws(after, rewriter.training) != drawn
             ):  # by one that nobody reads any more, or in another order
                 continue
             graph = after
             for spec, entry in zip(wanted, graph.outputs, strict=True):
-                if not identical(context.shape(entry), spec.shape) or context.dtype(entry) != spec.dtype:
+                if not identical(rewriter.shape(entry), spec.shape) or rewriter.dtype(entry) != spec.dtype:
                     raise MXNetError(
-                        f"pass {name} made {context.dtype(entry)}{show(context.shape(entry))} of an output of "
+                        f"pass {name} made {rewriter.dtype(entry)}{show(rewriter.shape(entry))} of an output of "
                         f"{spec.dtype}{show(spec.shape)}; this is a bug, please report it"
                     )
-    return whole(graph, context) if "hoisting" in without else hoist(graph, context)
+    return whole(graph, rewriter) if "hoisting" in without else hoist(graph, rewriter)

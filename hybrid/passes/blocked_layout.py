@@ -13,7 +13,7 @@ from ..ops.join import Concat
 from ..ops.pooling import AdaptiveAvgPooling2D, Pooling
 from ..ops.reduce import Mean, NpMean
 from ..ops.shape import Reshaping
-from .rewriter import Context, as_image
+from .rewriter import Rewriter, as_image
 
 MOST_EMPTY = 1.5
 """How much more memory blocks may take than channels where nothing but a chain asks for them."""
@@ -23,7 +23,7 @@ _CARRIERS = (Chain, Pooling, Concat, Reshaping)
 """What may stand between convolutions."""
 
 
-def spread_blocks(graph: Graph, context: Context) -> Graph:
+def spread_blocks(graph: Graph, rewriter: Rewriter) -> Graph:
     """What stands between convolutions works on blocks too, so that nothing is converted there.
 
     Before: ``conv(pack(pool(chain(unpack(conv(x))))))``. After: ``conv(blocked_pool(chain(conv(x))))``. Chains take as many blocks
@@ -33,105 +33,105 @@ def spread_blocks(graph: Graph, context: Context) -> Graph:
     """
     if not any(n.means(Conv) for n in graph.nodes):
         return graph
-    wanted = _wanted(graph, context)
+    wanted = _wanted(graph, rewriter)
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
         op: Any = node.op
         own = Entry(node)
         if node.means(ToBlocked):
-            return context.pack(now(node.inputs[0]))
-        if _is_mean_of_images(node, context) and context.in_blocks(now(node.inputs[0])):
+            return rewriter.pack(now(node.inputs[0]))
+        if _is_mean_of_images(node, rewriter) and rewriter.in_blocks(now(node.inputs[0])):
             mean = Pool.bind(global_pool=True, pool_type="avg")
-            found = context.make(mean, node.name, context.pack(now(node.inputs[0])))
-            return _as_it_was(found, own, context)
-        if not _is_image(own, context):
+            found = rewriter.make(mean, node.name, rewriter.pack(now(node.inputs[0])))
+            return _as_it_was(found, own, rewriter)
+        if not _is_image(own, rewriter):
             return None
         if node.means(Chain):
-            found = _chain(node, list(map(now, node.inputs)), own in wanted, context)
+            found = _chain(node, list(map(now, node.inputs)), own in wanted, rewriter)
         elif node.means(Pooling):
-            found = _pool(node, now(node.inputs[0]), context)
-        elif node.means(Concat) and op.joined_axis(len(context.shape(own))) == 1:
-            found = _concat(node, list(map(now, node.inputs)), own in wanted, context)
+            found = _pool(node, now(node.inputs[0]), rewriter)
+        elif node.means(Concat) and op.joined_axis(len(rewriter.shape(own))) == 1:
+            found = _concat(node, list(map(now, node.inputs)), own in wanted, rewriter)
         else:
             return None
-        return None if found is None else _as_it_was(found, own, context)
+        return None if found is None else _as_it_was(found, own, rewriter)
 
-    return context.rewrite(graph, change)
+    return rewriter.rewrite(graph, change)
 
 
-def _as_it_was(blocked: Entry, entry: Entry, context: Context) -> Entry:
+def _as_it_was(blocked: Entry, entry: Entry, rewriter: Rewriter) -> Entry:
     """Blocks in the shape of the entry that they stand for."""
-    shape = context.shape(entry)
-    return context.reshape(context.unpack(blocked, shape[1]), shape)
+    shape = rewriter.shape(entry)
+    return rewriter.reshape(rewriter.unpack(blocked, shape[1]), shape)
 
 
-def _is_image(entry: Entry, context: Context) -> bool:
+def _is_image(entry: Entry, rewriter: Rewriter) -> bool:
     """Whether it is an array (N, C, H, W) or (N, C, W) with elements, and no constant."""
-    shape = context.shape(entry)
-    return context.known(entry) and len(shape) in (3, 4) and 0 not in shape and not context.is_constant(entry)
+    shape = rewriter.shape(entry)
+    return rewriter.known(entry) and len(shape) in (3, 4) and 0 not in shape and not rewriter.is_constant(entry)
 
 
-def _wanted(graph: Graph, context: Context) -> set[Entry]:
+def _wanted(graph: Graph, rewriter: Rewriter) -> set[Entry]:
     """What some convolution reads in the end."""
     found: set[Entry] = set()
     for node in reversed(graph.nodes):
         if node.means(ToBlocked) or (node.means(*_CARRIERS) and Entry(node) in found):
-            found.update(e for e in node.inputs if not context.is_constant(e))
+            found.update(e for e in node.inputs if not rewriter.is_constant(e))
     return found
 
 
-def _chain(node: Node, inputs: list[Entry], wanted: bool, context: Context) -> Entry | None:
+def _chain(node: Node, inputs: list[Entry], wanted: bool, rewriter: Rewriter) -> Entry | None:
     """The chain on blocks; None where it had better stay as it is."""
-    shape = context.shape(Entry(node))
+    shape = rewriter.shape(Entry(node))
     n, c, *_ = shape
-    whole = [e for e in inputs if context.shape(e) == shape and not context.is_constant(e)]
-    there = list(map(context.in_blocks, whole))
+    whole = [e for e in inputs if rewriter.shape(e) == shape and not rewriter.is_constant(e)]
+    there = list(map(rewriter.in_blocks, whole))
     if not any(there) or not (wanted or (all(there) and blocks(c) * BLOCK <= MOST_EMPTY * c)):
         return None
     packed = []
     for entry in inputs:
-        own = context.shape(entry)
+        own = rewriter.shape(entry)
         image = as_image((1,) * (len(shape) - len(own)) + own)
         if math.prod(own) == 1:
             packed.append(entry)
         elif own == shape:
-            packed.append(context.pack(entry))
+            packed.append(rewriter.pack(entry))
         elif image[1:] == (c, 1, 1) and image[0] in (1, n):
-            packed.append(context.pack(context.reshape(entry, image)))
+            packed.append(rewriter.pack(rewriter.reshape(entry, image)))
         else:
             return None
-    return context.make(node.op, node.name, *packed)  # type: ignore[arg-type]
+    return rewriter.make(node.op, node.name, *packed)  # type: ignore[arg-type]
 
 
-def _pool(node: Node, source: Entry, context: Context) -> Entry | None:
+def _pool(node: Node, source: Entry, rewriter: Rewriter) -> Entry | None:
     op: Any = node.op
-    if Pool.name not in context.native or op.channels_last or op.pool_type == "lp":
+    if Pool.name not in rewriter.native or op.channels_last or op.pool_type == "lp":
         return None
-    if not context.in_blocks(source) or not context.is_float32(source):
+    if not rewriter.in_blocks(source) or not rewriter.is_float32(source):
         return None
     attrs = {name: getattr(op, name) for name in op.fields}
-    if len(context.shape(source)) == 3:
+    if len(rewriter.shape(source)) == 3:
         more = {"kernel": 1, "stride": 1, "pad": 0}
         attrs |= {"layout": None, **{name: (value, *attrs[name]) for name, value in more.items() if attrs[name]}}
-    return context.make(Pool.bind(**attrs), node.name, context.pack(source))
+    return rewriter.make(Pool.bind(**attrs), node.name, rewriter.pack(source))
 
 
-def _is_mean_of_images(node: Node, context: Context) -> bool:
+def _is_mean_of_images(node: Node, rewriter: Rewriter) -> bool:
     """Whether the node gives the means over height and width, however that is written."""
     op: Any = node.op
-    if Pool.name not in context.native or not node.means(AdaptiveAvgPooling2D, Mean, NpMean):
+    if Pool.name not in rewriter.native or not node.means(AdaptiveAvgPooling2D, Mean, NpMean):
         return False
-    if not context.is_float32(Entry(node), *node.inputs) or len(context.shape(node.inputs[0])) != 4:
+    if not rewriter.is_float32(Entry(node), *node.inputs) or len(rewriter.shape(node.inputs[0])) != 4:
         return False
     if node.means(AdaptiveAvgPooling2D):
         return op.grid == (1, 1)
     return axes_of(op, op.axis, 4, exclude=node.means(Mean) and op.exclude) == (2, 3)
 
 
-def _concat(node: Node, inputs: list[Entry], wanted: bool, context: Context) -> Entry | None:
-    if any(context.shape(e)[1] % BLOCK for e in inputs[:-1]) or any(0 in context.shape(e) for e in inputs):
+def _concat(node: Node, inputs: list[Entry], wanted: bool, rewriter: Rewriter) -> Entry | None:
+    if any(rewriter.shape(e)[1] % BLOCK for e in inputs[:-1]) or any(0 in rewriter.shape(e) for e in inputs):
         return None
-    there = list(map(context.in_blocks, inputs))
+    there = list(map(rewriter.in_blocks, inputs))
     if not (all(there) or (wanted and any(there))):
         return None
-    return context.make(BlockedConcat.bind(num_args=len(inputs)), node.name, *map(context.pack, inputs))
+    return rewriter.make(BlockedConcat.bind(num_args=len(inputs)), node.name, *map(rewriter.pack, inputs))

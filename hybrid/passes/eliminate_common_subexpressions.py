@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ir.graph import Entry, Graph, Node
-from .rewriter import Context
+from .rewriter import Rewriter
 
 
-def merge_duplicates(graph: Graph, context: Context) -> Graph:
+def merge_duplicates(graph: Graph, rewriter: Rewriter) -> Graph:
     """Nodes that apply the same operator to the same tensors become one.
 
     Before: ``a = relu(x); b = relu(x)``. After: ``a`` for both. Random operators, control flow and what changes states stay.
@@ -18,18 +18,18 @@ def merge_duplicates(graph: Graph, context: Context) -> Graph:
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> tuple[Entry, ...] | None:
         assert node.op is not None
-        if not context.repeats(node):
+        if not rewriter.repeats(node):
             return None
         inputs = tuple(map(now, node.inputs))
         # two nodes without inputs may be of different shapes that their readers decide
-        key = (node.op, context.shape(Entry(node)) if not inputs else (), *((id(e.node), e.index) for e in inputs))
+        key = (node.op, rewriter.shape(Entry(node)) if not inputs else (), *((id(e.node), e.index) for e in inputs))
         found = known.get(key)
         if found is None:
             same = all(a.node is b.node and a.index == b.index for a, b in zip(inputs, node.inputs))
             outputs = range(len(node.op.output_names()))
-            kept = [Entry(node, i) for i in outputs] if same else context.with_inputs(node, inputs)
+            kept = [Entry(node, i) for i in outputs] if same else rewriter.with_inputs(node, inputs)
             known[key] = tuple(kept)
             return None if same else known[key]
         return found
 
-    return context.rewrite(graph, change)
+    return rewriter.rewrite(graph, change)

@@ -11,7 +11,7 @@ from ..ir.graph import Entry, Node
 from ..ops.activation import Activation, LeakyReLU
 from ..ops.binary import Pair, Scalar
 from ..ops.elementwise import AddN, Clip, Unary
-from .rewriter import Context, Key
+from .rewriter import Key, Rewriter
 
 
 class Epilogue(NamedTuple):
@@ -36,7 +36,7 @@ class Epilogue(NamedTuple):
 
 
 def finish_of(
-    product: Entry, readers: dict[Key, list[Node | None]], context: Context, taken: set[int] | None = None
+    product: Entry, readers: dict[Key, list[Node | None]], rewriter: Rewriter, taken: set[int] | None = None
 ) -> Epilogue:
     """All that follows the product in one line, each read by nobody but the next, and that can be done in the product.
 
@@ -47,7 +47,7 @@ def finish_of(
         node = read[0] if len(read) == 1 else None
         if node is None or (taken is not None and id(node) in taken):
             return found
-        after = _with(found, node, context)
+        after = _with(found, node, rewriter)
         if after is None:
             return found
         found = after
@@ -64,7 +64,7 @@ def nodes_between(first: Node, last: Node, readers: dict[Key, list[Node | None]]
     return found
 
 
-def _with(found: Epilogue, node: Node, context: Context) -> Epilogue | None:
+def _with(found: Epilogue, node: Node, rewriter: Rewriter) -> Epilogue | None:
     """The finish with a node more; None when it cannot take that up."""
     op: Any = node.op
     own = Entry(node)
@@ -72,7 +72,7 @@ def _with(found: Epilogue, node: Node, context: Context) -> Epilogue | None:
         if found.residual is not None or not found.linear:
             return None
         other = node.inputs[1] if node.inputs[0] == found.last else node.inputs[0]
-        alike = all(context.is_float32(e) and context.shape(e) == context.shape(own) for e in (*node.inputs, own))
+        alike = all(rewriter.is_float32(e) and rewriter.shape(e) == rewriter.shape(own) for e in (*node.inputs, own))
         return found._replace(last=own, residual=other) if alike else None
     if node.means(LeakyReLU) and op.act_type == "leaky":
         return found._replace(last=own, slope=op.slope) if found.linear else None

@@ -9,10 +9,10 @@ from ..core.op import Op, lookup
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
 from ..ops.creation import Filled
-from .rewriter import Context
+from .rewriter import Rewriter
 
 
-def state_shapes(graph: Graph, context: Context) -> Graph:
+def state_shapes(graph: Graph, rewriter: Rewriter) -> Graph:
     """What readers gave a shape states it itself, so that the readers may become others.
 
     Before: ``zeros(shape=(0, 4))`` added to y (2, 4). After: ``zeros(shape=(2, 4))``.
@@ -20,15 +20,15 @@ def state_shapes(graph: Graph, context: Context) -> Graph:
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
         op: Any = node.op
-        shape = context.shape(Entry(node))
+        shape = rewriter.shape(Entry(node))
         if not node.means(Filled) or not is_known(shape) or 0 in shape or is_known(op.infer_shape()):
             return None
-        return context.make(type(op).bind(**{**{n: getattr(op, n) for n in op.fields}, "shape": shape}), node.name)
+        return rewriter.make(type(op).bind(**{**{n: getattr(op, n) for n in op.fields}, "shape": shape}), node.name)
 
-    return context.rewrite(graph, change)
+    return rewriter.rewrite(graph, change)
 
 
-def fold_values(graph: Graph, context: Context) -> Graph:
+def fold_values(graph: Graph, rewriter: Rewriter) -> Graph:
     """Nodes whose values follow from the shapes of their inputs become constants.
 
     Before: ``shape_array(x)`` for x (2, 3). After: ``constant(2, 3)``.
@@ -37,14 +37,14 @@ def fold_values(graph: Graph, context: Context) -> Graph:
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
         op, entry = node.op, Entry(node)
         assert op is not None
-        value = context.values.get((id(node), 0))
+        value = rewriter.values.get((id(node), 0))
         own_rule = type(op).infer_value is not Op.infer_value
-        if not node.inputs or (value is None and not own_rule) or context.is_constant(entry):
+        if not node.inputs or (value is None and not own_rule) or rewriter.is_constant(entry):
             return None
         if value is None and len(op.output_names()) == 1 and not op.needs:
-            value = op.infer_value([None] * len(node.inputs), [context.shape(e) for e in node.inputs])
-        if value is None or value.dtype != context.dtype(entry):
+            value = op.infer_value([None] * len(node.inputs), [rewriter.shape(e) for e in node.inputs])
+        if value is None or value.dtype != rewriter.dtype(entry):
             return None
-        return context.make(lookup("_onnx_Constant").bind(value=value), node.name)
+        return rewriter.make(lookup("_onnx_Constant").bind(value=value), node.name)
 
-    return context.rewrite(graph, change)
+    return rewriter.rewrite(graph, change)

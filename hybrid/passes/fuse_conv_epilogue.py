@@ -9,26 +9,26 @@ from ..ir.graph import Entry, Graph, Node
 from ..ops.convolution import Convolution, ConvolutionV1
 from ..ops.fused import Conv
 from .epilogue import Epilogue, finish_of, nodes_between
-from .rewriter import GONE, Context, as_image
+from .rewriter import GONE, Rewriter, as_image
 
 FEW = 4
 """Up to so many channels convolutions read rows of pixels instead of blocks, which would be almost empty."""
 
 
-def fuse_convolutions(graph: Graph, context: Context) -> Graph:
+def fuse_convolutions(graph: Graph, rewriter: Rewriter) -> Graph:
     """A convolution and what follows it, if nobody else reads that, become one operator on blocks.
 
     Before: ``relu(conv(x, w, b) + y)``. After: ``unpack(fused_conv(pack(x), w, b, pack(y), low=0))``. Convolutions in one dimension
     become such with a height of 1. What is packed that was unpacked just before is the blocks again. float32 only.
     """
-    if Conv.name not in context.native or context.training:
+    if Conv.name not in rewriter.native or rewriter.training:
         return graph
-    readers = context.readers(graph)
+    readers = rewriter.readers(graph)
     taken: set[int] = set()
     ends: dict[int, tuple[Node, Epilogue]] = {}
     for node in graph.nodes:
-        if node.means(Convolution, ConvolutionV1) and _suits(node, context):
-            finish = finish_of(Entry(node), readers, context, taken)
+        if node.means(Convolution, ConvolutionV1) and _suits(node, rewriter):
+            finish = finish_of(Entry(node), readers, rewriter, taken)
             between = nodes_between(node, finish.last.node, readers)
             taken.update(map(id, (node, *between)))
             ends[id(finish.last.node)] = node, finish
@@ -37,36 +37,36 @@ def fuse_convolutions(graph: Graph, context: Context) -> Graph:
         if id(node) in ends:
             product, finish = ends[id(node)]
             residual = None if finish.residual is None else now(finish.residual)
-            return _fused(product, list(map(now, product.inputs)), finish, residual, context)
+            return _fused(product, list(map(now, product.inputs)), finish, residual, rewriter)
         return GONE if id(node) in taken else None
 
-    return context.rewrite(graph, change) if ends else graph
+    return rewriter.rewrite(graph, change) if ends else graph
 
 
-def _suits(node: Node, context: Context) -> bool:
+def _suits(node: Node, rewriter: Rewriter) -> bool:
     op: Any = node.op
     own = Entry(node)
-    if op.channels_last or len(op.kernel) > 2 or not context.is_float32(own, *node.inputs):
+    if op.channels_last or len(op.kernel) > 2 or not rewriter.is_float32(own, *node.inputs):
         return False
-    return all(0 not in context.shape(e) for e in (own, *node.inputs))
+    return all(0 not in rewriter.shape(e) for e in (own, *node.inputs))
 
 
-def _fused(product: Node, inputs: list[Entry], finish: Epilogue, residual: Entry | None, context: Context) -> Entry:
+def _fused(product: Node, inputs: list[Entry], finish: Epilogue, residual: Entry | None, rewriter: Rewriter) -> Entry:
     """What stands for the convolution ``product`` with its finish."""
     op: Any = product.op
-    wanted = context.shape(Entry(product))
+    wanted = rewriter.shape(Entry(product))
     flat = len(op.kernel) == 1
     data, weight, *bias = inputs
-    channels = context.shape(data)[1]
-    blocked = channels > FEW or op.num_group > 1 or context.in_blocks(data)
+    channels = rewriter.shape(data)[1]
+    blocked = channels > FEW or op.num_group > 1 or rewriter.in_blocks(data)
     front = (0,) * flat
     fused = Conv.bind(
         kernel=(1,) * flat + op.kernel, stride=(1,) * flat + op.strides, dilate=(1,) * flat + op.dilations,
         pad=front + op.pads, num_filter=op.num_filter, num_group=op.num_group, channels=channels, blocked=blocked,
         bias=bool(bias), **finish.attrs,
     )  # fmt: skip
-    rest = [] if residual is None else [context.pack(residual)]
-    source = context.pack(data) if blocked else context.reshape(data, as_image(context.shape(data)))
-    weight = context.reshape(weight, as_image(context.shape(weight)))
-    blocks = context.make(fused, finish.last.node.name, source, weight, *bias, *rest)
-    return context.reshape(context.unpack(blocks, op.num_filter), wanted)
+    rest = [] if residual is None else [rewriter.pack(residual)]
+    source = rewriter.pack(data) if blocked else rewriter.reshape(data, as_image(rewriter.shape(data)))
+    weight = rewriter.reshape(weight, as_image(rewriter.shape(weight)))
+    blocks = rewriter.make(fused, finish.last.node.name, source, weight, *bias, *rest)
+    return rewriter.reshape(rewriter.unpack(blocks, op.num_filter), wanted)

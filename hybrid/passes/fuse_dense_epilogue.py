@@ -10,23 +10,23 @@ from ..ir.graph import Entry, Graph, Node
 from ..ops.fused import Dense
 from ..ops.linear import FullyConnected
 from .epilogue import Epilogue, finish_of, nodes_between
-from .rewriter import GONE, Context
+from .rewriter import GONE, Rewriter
 
 
-def fuse_dense(graph: Graph, context: Context) -> Graph:
+def fuse_dense(graph: Graph, rewriter: Rewriter) -> Graph:
     """A dense layer and what follows it, if nobody else reads that, become one operator on matrices.
 
     Before: ``relu(dense(x, w, b))`` with x (N, T, K), not flattened. After: ``reshape(fused_dense(reshape(x, (N * T, K)), w, b,
     low=0))``. float32 only.
     """
-    if Dense.name not in context.native:
+    if Dense.name not in rewriter.native:
         return graph
-    readers = context.readers(graph)
+    readers = rewriter.readers(graph)
     taken: set[int] = set()
     ends: dict[int, tuple[Node, Epilogue]] = {}
     for node in graph.nodes:
-        if node.means(FullyConnected) and _suits(node, context):
-            finish = finish_of(Entry(node), readers, context, taken)
+        if node.means(FullyConnected) and _suits(node, rewriter):
+            finish = finish_of(Entry(node), readers, rewriter, taken)
             taken.update(map(id, (node, *nodes_between(node, finish.last.node, readers))))
             ends[id(finish.last.node)] = node, finish
 
@@ -36,16 +36,16 @@ def fuse_dense(graph: Graph, context: Context) -> Graph:
         product, finish = ends[id(node)]
         op: Any = product.op
         data, weight, *rest = map(now, product.inputs)
-        shape = context.shape(Entry(product))
+        shape = rewriter.shape(Entry(product))
         rows = math.prod(shape[:-1])
-        rest += [] if finish.residual is None else [context.reshape(now(finish.residual), (rows, op.num_hidden))]
+        rest += [] if finish.residual is None else [rewriter.reshape(now(finish.residual), (rows, op.num_hidden))]
         fused = Dense.bind(num_hidden=op.num_hidden, bias=not op.no_bias, **finish.attrs)
-        data = context.reshape(data, (rows, math.prod(context.shape(data)) // rows))
-        return context.reshape(context.make(fused, node.name, data, weight, *rest), shape)
+        data = rewriter.reshape(data, (rows, math.prod(rewriter.shape(data)) // rows))
+        return rewriter.reshape(rewriter.make(fused, node.name, data, weight, *rest), shape)
 
-    return context.rewrite(graph, change) if ends else graph
+    return rewriter.rewrite(graph, change) if ends else graph
 
 
-def _suits(node: Node, context: Context) -> bool:
+def _suits(node: Node, rewriter: Rewriter) -> bool:
     entries = (Entry(node), *node.inputs)
-    return context.is_float32(*entries) and all(0 not in context.shape(e) for e in entries)
+    return rewriter.is_float32(*entries) and all(0 not in rewriter.shape(e) for e in entries)

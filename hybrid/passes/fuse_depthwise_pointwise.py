@@ -7,26 +7,26 @@ from typing import Any
 
 from ..ir.graph import Entry, Graph, Node
 from ..ops.fused import Chain, Conv, DepthwisePointwise
-from .rewriter import GONE, Context, Key
+from .rewriter import GONE, Key, Rewriter
 
 SCALED = {"$0 $1 mul $2 add": None, "$0 $1 mul $2 add relu": 0.0}
 """Chains that take a factor and a summand for each channel, and the least that they give."""
 
 
-def stage_convolutions(graph: Graph, context: Context) -> Graph:
+def stage_convolutions(graph: Graph, rewriter: Rewriter) -> Graph:
     """A convolution of each channel for itself, and one of 1 x 1 that alone reads it, become one operator; so do a normalization
     that could not be folded (with its activation) and the convolution of 1 x 1 behind it.
 
     Before: ``conv(conv(x, v, c, num_group=channels), w, b)``, ``conv(chain(x, factor, summand), w, b)``, on blocks.
     After: ``separable(x, v, c, w, b)``. What is between them stays in a core's cache and is never written whole.
     """
-    if DepthwisePointwise.name not in context.native:
+    if DepthwisePointwise.name not in rewriter.native:
         return graph
-    readers = context.readers(graph)
+    readers = rewriter.readers(graph)
     firsts: set[int] = set()
     seconds: set[int] = set()
     for node in graph.nodes:  # inputs first; what is a second already can be no first
-        if _is_second(node, readers, context) and id(node.inputs[0].node) not in seconds:
+        if _is_second(node, readers, rewriter) and id(node.inputs[0].node) not in seconds:
             seconds.add(id(node))
             firsts.add(id(node.inputs[0].node))
     if not firsts:
@@ -41,7 +41,7 @@ def stage_convolutions(graph: Graph, context: Context) -> Graph:
         first = node.inputs[0].node
         data, *rest = map(now, first.inputs)
         if first.means(Chain):
-            data, rest, attrs = _scaled(first, op.channels, list(map(now, first.inputs)), context)
+            data, rest, attrs = _scaled(first, op.channels, list(map(now, first.inputs)), rewriter)
         else:
             earlier: Any = first.op
             attrs = {name: getattr(earlier, name) for name in ("kernel", "stride", "dilate", "pad")}
@@ -49,12 +49,12 @@ def stage_convolutions(graph: Graph, context: Context) -> Graph:
         attrs |= {
             name: getattr(op, name) for name in ("num_filter", "channels", "bias", "residual", "slope", "low", "high")
         }
-        return context.make(DepthwisePointwise.bind(**attrs), node.name, data, *rest, *map(now, node.inputs[1:]))
+        return rewriter.make(DepthwisePointwise.bind(**attrs), node.name, data, *rest, *map(now, node.inputs[1:]))
 
-    return context.rewrite(graph, change)
+    return rewriter.rewrite(graph, change)
 
 
-def _is_second(node: Node, readers: dict[Key, list[Node | None]], context: Context) -> bool:
+def _is_second(node: Node, readers: dict[Key, list[Node | None]], rewriter: Rewriter) -> bool:
     op: Any = node.op
     if not node.means(Conv) or not op.blocked or op.num_group != 1 or any(op.pad):
         return False
@@ -63,10 +63,10 @@ def _is_second(node: Node, readers: dict[Key, list[Node | None]], context: Conte
     source = node.inputs[0]
     if len(readers[id(source.node), source.index]) != 1:
         return False
-    return _is_first(source.node, op.channels, context)
+    return _is_first(source.node, op.channels, rewriter)
 
 
-def _is_first(node: Node, channels: int, context: Context) -> bool:
+def _is_first(node: Node, channels: int, rewriter: Rewriter) -> bool:
     op: Any = node.op
     if node.means(Conv):
         alone = op.blocked and op.num_group == op.num_filter == op.channels == channels
@@ -74,21 +74,21 @@ def _is_first(node: Node, channels: int, context: Context) -> bool:
     if not node.means(Chain) or op.code not in SCALED:
         return False
     data, *scales = node.inputs
-    shape = context.shape(Entry(node))
+    shape = rewriter.shape(Entry(node))
     return (
         len(shape) == 5
-        and context.shape(data) == shape
-        and context.is_float32(data)
-        and all(context.is_constant(e) and context.shape(e) == (1, shape[1], 1, 1, shape[4]) for e in scales)
+        and rewriter.shape(data) == shape
+        and rewriter.is_float32(data)
+        and all(rewriter.is_constant(e) and rewriter.shape(e) == (1, shape[1], 1, 1, shape[4]) for e in scales)
     )
 
 
 def _scaled(
-    chain: Node, channels: int, inputs: list[Entry], context: Context
+    chain: Node, channels: int, inputs: list[Entry], rewriter: Rewriter
 ) -> tuple[Entry, list[Entry], dict[str, Any]]:
     """The data of a chain, what is a weight and a bias by channel, and the attributes that say the rest."""
     op: Any = chain.op
     data, *scales = inputs
-    factor, summand = (context.unpack(e, channels) for e in scales)
+    factor, summand = (rewriter.unpack(e, channels) for e in scales)
     attrs = {"kernel": (1, 1), "first_low": SCALED[op.code]}
-    return data, [context.reshape(factor, (channels, 1, 1, 1)), context.reshape(summand, (channels,))], attrs
+    return data, [rewriter.reshape(factor, (channels, 1, 1, 1)), rewriter.reshape(summand, (channels,))], attrs

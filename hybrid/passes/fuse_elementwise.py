@@ -16,7 +16,7 @@ from ..ops.expand import Broadcasting
 from ..ops.fused import CODE, Chain
 from ..ops.where import Where
 from .elementwise_code import meaning, number
-from .rewriter import GONE, Context
+from .rewriter import GONE, Rewriter
 
 MOST_OPERANDS = 6
 """What a kernel keeps at hand: pointers to inputs,"""
@@ -51,19 +51,19 @@ class _Meaning(NamedTuple):
     inputs: Sequence[_Expression | Entry]
 
 
-def chain(graph: Graph, context: Context) -> Graph:
+def chain(graph: Graph, rewriter: Rewriter) -> Graph:
     """Element-wise operators become chains; one whose result nobody but another of the same shape reads goes into that.
 
     Before: ``relu((x + y) * 2)``. After: ``chain(x, y, "$0 $1 add 2 mul relu")``. What is read twice in a chain is written twice;
     the kernel computes it once. Arrays of one number, and what only repeats numbers along axes, are not made for chains. float32
     only, and not what is constant.
     """
-    if Chain.name not in context.native:
+    if Chain.name not in rewriter.native:
         return graph
-    readers = context.readers(graph)
+    readers = rewriter.readers(graph)
     meanings: dict[Node, _Meaning] = {}
     for node in graph.nodes:
-        found = _meaning(node, context)
+        found = _meaning(node, rewriter)
         if found is not None:
             meanings[node] = found
     waiting: dict[Node, _Expression] = {}
@@ -71,7 +71,7 @@ def chain(graph: Graph, context: Context) -> Graph:
 
     def make(node: Node, expression: _Expression) -> Entry:
         op = Chain.bind(num_args=len(expression.operands), code=" ".join(expression.words))
-        entry = context.make(op, node.name, *expression.operands)
+        entry = rewriter.make(op, node.name, *expression.operands)
         made[entry] = node, expression
         return entry
 
@@ -79,7 +79,7 @@ def chain(graph: Graph, context: Context) -> Graph:
         """The expression with those chains put in that nobody else reads."""
         for entry in expression.operands:
             node, part = made.get(entry, (None, None))
-            if node is None or part is None or context.shape(entry) != shape:
+            if node is None or part is None or rewriter.shape(entry) != shape:
                 continue
             if all(reader in expression.nodes for reader in readers[id(node), 0]):
                 inputs = [part if e == entry else e for e in expression.operands]
@@ -102,59 +102,59 @@ def chain(graph: Graph, context: Context) -> Graph:
                 # too much for one: what came before becomes one of its own
                 inputs[i] = make(node.inputs[i].node, part)
                 found = _combined(words, inputs, {node})
-        shape = context.shape(Entry(node))
+        shape = rewriter.shape(Entry(node))
         found = shared(found, shape)
         reader, *more = readers[id(node), 0]
-        if reader in meanings and not more and context.shape(Entry(reader)) == shape:  # type: ignore[arg-type]
+        if reader in meanings and not more and rewriter.shape(Entry(reader)) == shape:  # type: ignore[arg-type]
             waiting[node] = found
             return GONE
         return make(node, found)
 
-    return context.rewrite(graph, change) if meanings else graph
+    return rewriter.rewrite(graph, change) if meanings else graph
 
 
-def _meaning(node: Node, context: Context) -> _Meaning | None:
+def _meaning(node: Node, rewriter: Rewriter) -> _Meaning | None:
     """What the node does to each element, if a chain can do that to its inputs."""
     if node.op is None or not node.inputs or len(node.op.output_names()) != 1:
         return None
     own = Entry(node)
-    if context.dtype(own) != np.float32 or not context.known(own) or context.is_constant(own):
+    if rewriter.dtype(own) != np.float32 or not rewriter.known(own) or rewriter.is_constant(own):
         return None
-    words = meaning(node.op, context.shape(own))
-    if words is None or not context.is_float32(*node.inputs):
+    words = meaning(node.op, rewriter.shape(own))
+    if words is None or not rewriter.is_float32(*node.inputs):
         return None
-    inputs = _fitted(node, context)
+    inputs = _fitted(node, rewriter)
     chosen: list[_Expression | Entry] = [*inputs]
     for i, entry in enumerate(inputs):
         # what is only spread out, or the same number everywhere, need not be made; unless nothing else has the shape
-        chosen[i] = _spared(entry, context)
-        if _spread(chosen, context) != context.shape(own):
+        chosen[i] = _spared(entry, rewriter)
+        if _spread(chosen, rewriter) != rewriter.shape(own):
             chosen[i] = entry
-    return _Meaning(words, chosen) if _spread(chosen, context) == context.shape(own) else None
+    return _Meaning(words, chosen) if _spread(chosen, rewriter) == rewriter.shape(own) else None
 
 
-def _spread(inputs: Sequence[_Expression | Entry], context: Context) -> tuple[int, ...] | None:
+def _spread(inputs: Sequence[_Expression | Entry], rewriter: Rewriter) -> tuple[int, ...] | None:
     """The shape that inputs broadcast to; None when all are numbers."""
-    shapes = [context.shape(e) for e in inputs if isinstance(e, Entry)]
+    shapes = [rewriter.shape(e) for e in inputs if isinstance(e, Entry)]
     return functools.reduce(lambda a, b: a if a == b else broadcast(a, b), shapes) if shapes else None
 
 
-def _fitted(node: Node, context: Context) -> Sequence[Entry]:
+def _fitted(node: Node, rewriter: Rewriter) -> Sequence[Entry]:
     """The inputs so that they broadcast as NumPy has it."""
     first, *rest = node.inputs
     if node.means(LeakyReLU) and rest:  # a slope for each channel
-        rank, (count,) = len(context.shape(first)), context.shape(rest[0])
+        rank, (count,) = len(rewriter.shape(first)), rewriter.shape(rest[0])
         if rank > 2 and count > 1:
-            return first, context.reshape(rest[0], (count, *(1,) * (rank - 2)))
-    if node.means(Where) and context.shape(first) != context.shape(rest[0]):  # a condition for each row
-        return context.reshape(first, (*context.shape(first), *(1,) * (len(context.shape(rest[0])) - 1))), *rest
+            return first, rewriter.reshape(rest[0], (count, *(1,) * (rank - 2)))
+    if node.means(Where) and rewriter.shape(first) != rewriter.shape(rest[0]):  # a condition for each row
+        return rewriter.reshape(first, (*rewriter.shape(first), *(1,) * (len(rewriter.shape(rest[0])) - 1))), *rest
     return node.inputs
 
 
-def _spared(entry: Entry, context: Context) -> _Expression | Entry:
+def _spared(entry: Entry, rewriter: Rewriter) -> _Expression | Entry:
     """The number that all elements are, what was repeated to make the entry, or the entry."""
     node = entry.node
-    if node.means(Broadcasting) and len(context.shape(node.inputs[0])) == len(context.shape(entry)):
+    if node.means(Broadcasting) and len(rewriter.shape(node.inputs[0])) == len(rewriter.shape(entry)):
         return node.inputs[0]
     if node.means(Like, Filled):
         op: Any = node.op

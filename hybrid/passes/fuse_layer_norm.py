@@ -10,59 +10,59 @@ from ..ops.binary import Pair, Scalar
 from ..ops.elementwise import Unary
 from ..ops.normalization import LayerNorm
 from ..ops.reduce import Mean, NpMean
-from .rewriter import Context
+from .rewriter import Rewriter
 
 
-def find_layer_norm(graph: Graph, context: Context) -> Graph:
+def find_layer_norm(graph: Graph, rewriter: Rewriter) -> Graph:
     """Layer normalization over the last axis, written as its formula, becomes the operator.
 
     Before, with m the mean of x and v that of its squared deviation: ``(x - m) / sqrt(v + eps) * gamma + beta``, or
     ``x * g + (beta - m * g)`` with ``g = gamma / sqrt(v + eps)``. After: ``layer_norm(x, gamma, beta)``. float32 only, for constant
     gamma and beta.
     """
-    if LayerNorm.name not in context.native:
+    if LayerNorm.name not in rewriter.native:
         return graph
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
         op: Any = node.op
-        if not node.means(Pair) or op.arithmetic.name != "add" or not context.is_float32(Entry(node)):
+        if not node.means(Pair) or op.arithmetic.name != "add" or not rewriter.is_float32(Entry(node)):
             return None
-        for found in (_normalized(node, context), _affine(node, context)):
+        for found in (_normalized(node, rewriter), _affine(node, rewriter)):
             if found is None:
                 continue
             source, gamma, beta, eps = found
-            size = context.shape(source)[-1]
-            vectors = [_vector(e, size, context) for e in (gamma, beta)]
-            if context.shape(source) == context.shape(Entry(node)) and None not in vectors:
-                return context.make(LayerNorm.bind(axis=-1, eps=eps), node.name, now(source), *vectors)  # type: ignore[arg-type]
+            size = rewriter.shape(source)[-1]
+            vectors = [_vector(e, size, rewriter) for e in (gamma, beta)]
+            if rewriter.shape(source) == rewriter.shape(Entry(node)) and None not in vectors:
+                return rewriter.make(LayerNorm.bind(axis=-1, eps=eps), node.name, now(source), *vectors)  # type: ignore[arg-type]
         return None
 
-    return context.rewrite(graph, change)
+    return rewriter.rewrite(graph, change)
 
 
 _Found = tuple[Entry, Entry, Entry, float]
 """What is normalized, gamma, beta and eps."""
 
 
-def _normalized(node: Node, context: Context) -> _Found | None:
+def _normalized(node: Node, rewriter: Rewriter) -> _Found | None:
     """(x - m) / sqrt(v + eps) * gamma + beta."""
     for product, beta in _either_way(node):
         for unit, gamma in _either_way(_made(product, "multiply")):
             for centered, scale in _quotients(unit):
-                deviation = _deviation(scale, context)
-                if deviation and deviation[0] == centered and context.is_constant(gamma):
-                    return _source(centered, context), gamma, beta, deviation[1]
+                deviation = _deviation(scale, rewriter)
+                if deviation and deviation[0] == centered and rewriter.is_constant(gamma):
+                    return _source(centered, rewriter), gamma, beta, deviation[1]
     return None
 
 
-def _affine(node: Node, context: Context) -> _Found | None:
+def _affine(node: Node, rewriter: Rewriter) -> _Found | None:
     """x * g + (beta - m * g)."""
     for product, rest in _either_way(node):
         for source, factor in _either_way(_made(product, "multiply")):
             for one, gamma in _either_way(_made(factor, "multiply")):
                 inverse = _inverse(one)
-                deviation = _deviation(inverse, context) if inverse and context.is_constant(gamma) else None
-                if deviation is None or _source(deviation[0], context) != source:
+                deviation = _deviation(inverse, rewriter) if inverse and rewriter.is_constant(gamma) else None
+                if deviation is None or _source(deviation[0], rewriter) != source:
                     continue
                 mean = deviation[0].node.inputs[1]
                 for beta, negated in _sums(rest):
@@ -119,12 +119,12 @@ def _inverse(entry: Entry) -> Entry | None:
     return root.inputs[0] if root else None
 
 
-def _deviation(entry: Entry, context: Context) -> tuple[Entry, float] | None:
+def _deviation(entry: Entry, rewriter: Rewriter) -> tuple[Entry, float] | None:
     """(x - m, eps) of an entry that is mean((x - m)**2) + eps with m the mean of x."""
     op: Any = entry.node.op
     if not entry.node.means(Scalar) or op.arithmetic.name != "add":
         return None
-    mean = _mean_of(entry.node.inputs[0], context)
+    mean = _mean_of(entry.node.inputs[0], rewriter)
     if mean is None:
         return None
     node = mean.node
@@ -137,29 +137,29 @@ def _deviation(entry: Entry, context: Context) -> tuple[Entry, float] | None:
     if not squared:
         return None
     centered = node.inputs[0]
-    return (centered, op.scalar) if _source(centered, context) else None
+    return (centered, op.scalar) if _source(centered, rewriter) else None
 
 
-def _source(centered: Entry, context: Context) -> Any:
+def _source(centered: Entry, rewriter: Rewriter) -> Any:
     """x of an entry that is x - mean(x); None when it is something else."""
     node = _made(centered, "subtract")
-    return node.inputs[0] if node and _mean_of(node.inputs[1], context) == node.inputs[0] else None
+    return node.inputs[0] if node and _mean_of(node.inputs[1], rewriter) == node.inputs[0] else None
 
 
-def _mean_of(entry: Entry, context: Context) -> Entry | None:
+def _mean_of(entry: Entry, rewriter: Rewriter) -> Entry | None:
     """x of an entry that is the mean of x along the last axis, which stays."""
     node = entry.node
     op: Any = node.op
-    if not node.means(Mean, NpMean) or not context.is_float32(entry, *node.inputs) or not op.keepdims:
+    if not node.means(Mean, NpMean) or not rewriter.is_float32(entry, *node.inputs) or not op.keepdims:
         return None
-    rank = len(context.shape(entry))
+    rank = len(rewriter.shape(entry))
     axes = [a % rank for a in op.axis or ()]
     return node.inputs[0] if axes == [rank - 1] and not getattr(op, "exclude", False) else None
 
 
-def _vector(entry: Entry, size: int, context: Context) -> Entry | None:
+def _vector(entry: Entry, size: int, rewriter: Rewriter) -> Entry | None:
     """A constant that differs along the last axis only, with that axis alone."""
-    if not context.is_constant(entry) or not context.is_float32(entry):
+    if not rewriter.is_constant(entry) or not rewriter.is_float32(entry):
         return None
-    *ones, last = context.shape(entry) or (1,)
-    return context.reshape(entry, (size,)) if last == size and set(ones) <= {1} else None
+    *ones, last = rewriter.shape(entry) or (1,)
+    return rewriter.reshape(entry, (size,)) if last == size and set(ones) <= {1} else None

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..ir.graph import Entry, Graph
 from ..ir.infer import Inference
-from .rewriter import Context
+from .rewriter import Rewriter
 
 
 class Optimized(NamedTuple):
@@ -25,13 +25,13 @@ class Optimized(NamedTuple):
     """What is known of ``main``."""
 
 
-def whole(graph: Graph, context: Context) -> Optimized:
+def whole(graph: Graph, rewriter: Rewriter) -> Optimized:
     """A graph of which nothing is taken out."""
-    fixed = frozenset(n.name for n in graph.variables() if n.name in context.constants)
-    return Optimized(graph, None, (), fixed, context.inference(graph))
+    fixed = frozenset(n.name for n in graph.variables() if n.name in rewriter.constants)
+    return Optimized(graph, None, (), fixed, rewriter.inference(graph))
 
 
-def hoist(graph: Graph, context: Context) -> Optimized:
+def hoist(graph: Graph, rewriter: Rewriter) -> Optimized:
     """Everything that follows from constants alone becomes a graph of its own.
 
     Before: ``conv(x, cast(w * s))``. After: ``conv(x, v)``, and another graph with the output ``cast(w * s)``, which feeds v.
@@ -51,21 +51,21 @@ def hoist(graph: Graph, context: Context) -> Optimized:
             while name in names:
                 name += "_"
             names.add(name)
-            taken[key] = context.variable(name, context.spec(entry))
+            taken[key] = rewriter.variable(name, rewriter.spec(entry))
             sources.append(entry)
         return taken[key]
 
     def change(node, now):
-        if context.is_constant(Entry(node)):
+        if rewriter.is_constant(Entry(node)):
             return tuple(Entry(node, i) for i in range(len(node.op.output_names())))
-        if not any(e.node.op is not None and context.is_constant(e) for e in node.inputs):
+        if not any(e.node.op is not None and rewriter.is_constant(e) for e in node.inputs):
             return None
-        inputs = tuple(feed(e) if context.is_constant(e) else now(e) for e in node.inputs)
-        return context.with_inputs(node, inputs)
+        inputs = tuple(feed(e) if rewriter.is_constant(e) else now(e) for e in node.inputs)
+        return rewriter.with_inputs(node, inputs)
 
-    main = context.rewrite(graph, change)
-    main = Graph(feed(e) if context.is_constant(e) else e for e in main.outputs)
-    found = whole(main, context)
+    main = rewriter.rewrite(graph, change)
+    main = Graph(feed(e) if rewriter.is_constant(e) else e for e in main.outputs)
+    found = whole(main, rewriter)
     if not sources:
         return found
     return found._replace(constant=Graph(sources), feeds=tuple(e.node.name for e in taken.values()))

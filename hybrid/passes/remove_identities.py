@@ -14,7 +14,7 @@ from ..ops.join import Joining
 from ..ops.normalization import Dropout
 from ..ops.shape import Permutation, Reshaping, Transpose
 from ..ops.slicing import SliceAxis, SliceLike
-from .rewriter import Context
+from .rewriter import Rewriter
 
 _SAME = (Identity, IdentityLike)
 """Operators that pass their first input on."""
@@ -23,7 +23,7 @@ _SAME_IF_ALIKE = (Cast, Reshaping, Broadcasting, Tile, Repeat, Pad, NumpyPad, Jo
 _MOVES = (*_SAME_IF_ALIKE, Permutation)
 
 
-def remove_identities(graph: Graph, context: Context) -> Graph:
+def remove_identities(graph: Graph, rewriter: Rewriter) -> Graph:
     """What passes its input on is left out; reshapes after reshapes and transposes after transposes become one, or nothing.
 
     Before: ``identity(x)``, ``dropout(x)`` in inference, ``cast(x)`` to its own dtype, ``reshape(x)`` to its own shape, a
@@ -39,22 +39,22 @@ def remove_identities(graph: Graph, context: Context) -> Graph:
         if node.means(*_SAME):
             return now(source)
         if node.means(Dropout):
-            return now(source) if not op.draws(context.training) and Entry(node, 1) not in read else None
+            return now(source) if not op.draws(rewriter.training) and Entry(node, 1) not in read else None
         if node.means(AddN) and op.num_args == 1:
             return now(source)
-        if not node.means(*_MOVES) or not (context.known(own) and context.known(source)):
+        if not node.means(*_MOVES) or not (rewriter.known(own) and rewriter.known(source)):
             return None
-        shape = context.shape(own)
-        if node.means(*_SAME_IF_ALIKE) and context.spec(own) == context.spec(source):
+        shape = rewriter.shape(own)
+        if node.means(*_SAME_IF_ALIKE) and rewriter.spec(own) == rewriter.spec(source):
             return now(source)
         if node.means(Reshaping) and 0 not in shape:
-            return context.reshape(now(source), shape) if _detours(node) else None
+            return rewriter.reshape(now(source), shape) if _detours(node) else None
         if node.means(Permutation):
-            return _permuted(now(source), list(op.order(len(shape))), node, context)
+            return _permuted(now(source), list(op.order(len(shape))), node, rewriter)
         return None
 
     read = {e for n in graph.nodes for e in n.inputs if e.index} | set(graph.outputs)
-    return context.rewrite(graph, change)
+    return rewriter.rewrite(graph, change)
 
 
 def _detours(node: Node) -> bool:
@@ -63,18 +63,18 @@ def _detours(node: Node) -> bool:
     return bool(others) or first.node.means(Reshaping)
 
 
-def _permuted(source: Entry, order: list[int], node: Node, context: Context) -> Entry | None:
+def _permuted(source: Entry, order: list[int], node: Node, rewriter: Rewriter) -> Entry | None:
     """What stands for axes in another order; None for the node itself."""
-    while source.node.means(Permutation) and is_known(context.shape(source.node.inputs[0])):
+    while source.node.means(Permutation) and is_known(rewriter.shape(source.node.inputs[0])):
         before: Any = source.node.op
         inner = before.order(len(order))
         order = [inner[a] for a in order]
         source = source.node.inputs[0]
-    shape = context.shape(source)
+    shape = rewriter.shape(source)
     if order == list(range(len(order))):
         return source
     if [a for a in order if shape[a] != 1] == [a for a in range(len(shape)) if shape[a] != 1] and 0 not in shape:
-        return context.reshape(source, tuple(shape[a] for a in order))
+        return rewriter.reshape(source, tuple(shape[a] for a in order))
     if source is node.inputs[0]:
         return None
-    return context.make(Transpose.bind(axes=tuple(order)), node.name, source)
+    return rewriter.make(Transpose.bind(axes=tuple(order)), node.name, source)

@@ -14,7 +14,7 @@ from ..ops.casting import Cast
 from ..ops.detection import MultiBoxPrior
 from ..ops.indexing import IndexArray
 from ..ops.slicing import Slice, SliceLike
-from .rewriter import Context
+from .rewriter import Rewriter
 
 _RESHAPES = (shape.ReshapeLike, backward.ReshapeLike, reduce.Restore, Slopes)
 _FROM_SHAPES = (creation.Like, creation.FullLike, creation.ArangeLike, creation.AboutShape, MultiBoxPrior, IndexArray)
@@ -32,7 +32,7 @@ _FORMS = (
 _ALL = (*_RESHAPES, *_FORMS, *_FROM_SHAPES)
 
 
-def state_forms(graph: Graph, context: Context) -> Graph:
+def state_forms(graph: Graph, rewriter: Rewriter) -> Graph:
     """Operators whose further inputs lend them nothing but a shape or a dtype become such that state it.
 
     Before: ``reshape_like(x, y)``, ``slice_like(x, y)``, ``broadcast_like(x, y)``, ``cast_like(x, y)``, for y (2, 3).
@@ -43,40 +43,40 @@ def state_forms(graph: Graph, context: Context) -> Graph:
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
         op: Any = node.op
         own = Entry(node)
-        if not node.means(*_ALL) or context.is_constant(own) or not all(map(context.known, (own, *node.inputs))):
+        if not node.means(*_ALL) or rewriter.is_constant(own) or not all(map(rewriter.known, (own, *node.inputs))):
             return None
-        wanted, source = context.shape(own), node.inputs[0]
-        if 0 in wanted or 0 in context.shape(source):
+        wanted, source = rewriter.shape(own), node.inputs[0]
+        if 0 in wanted or 0 in rewriter.shape(source):
             return None
         if node.means(*_RESHAPES):
-            return context.reshape(now(source), wanted)
+            return rewriter.reshape(now(source), wanted)
         if node.means(backward.SumLike):
-            return now(source) if wanted == context.shape(source) else None
+            return now(source) if wanted == rewriter.shape(source) else None
         if node.means(backward.CastLike):
-            dtype = context.dtype(own)
+            dtype = rewriter.dtype(own)
             return (
                 now(source)
-                if dtype == context.dtype(source)
-                else context.make(Cast.bind(dtype=dtype), node.name, now(source))
+                if dtype == rewriter.dtype(source)
+                else rewriter.make(Cast.bind(dtype=dtype), node.name, now(source))
             )
         if node.means(backward.BroadcastLike, expand.BroadcastLike):
-            have = context.shape(source)
-            ranked = context.reshape(now(source), (1,) * (len(wanted) - len(have)) + have)
-            return ranked if have == wanted else context.make(expand.BroadcastTo.bind(shape=wanted), node.name, ranked)
+            have = rewriter.shape(source)
+            ranked = rewriter.reshape(now(source), (1,) * (len(wanted) - len(have)) + have)
+            return ranked if have == wanted else rewriter.make(expand.BroadcastTo.bind(shape=wanted), node.name, ranked)
         if node.means(SliceLike):
-            return context.make(Slice.bind(begin=(0,) * len(wanted), end=wanted), node.name, now(source))
+            return rewriter.make(Slice.bind(begin=(0,) * len(wanted), end=wanted), node.name, now(source))
         if node.means(reduce.OverCount):
-            sizes = context.shape(node.inputs[1])
+            sizes = rewriter.shape(node.inputs[1])
             count = math.prod(sizes[a] for a in op.axes(len(sizes))) - op.ddof
-            inexact = context.dtype(own).kind not in "iub" and count  # type: ignore[union-attr]
+            inexact = rewriter.dtype(own).kind not in "iub" and count  # type: ignore[union-attr]
             return (
-                context.make(lookup("_div_scalar").bind(scalar=float(count)), node.name, now(source))
+                rewriter.make(lookup("_div_scalar").bind(scalar=float(count)), node.name, now(source))
                 if inexact
                 else None
             )
         if node.means(*_FROM_SHAPES) and math.prod(wanted) <= MOST:
-            zeros = lookup("_zeros").bind(shape=context.shape(source), dtype=context.dtype(source))
-            return context.make(op, node.name, context.make(zeros, f"{node.name}_like"))
+            zeros = lookup("_zeros").bind(shape=rewriter.shape(source), dtype=rewriter.dtype(source))
+            return rewriter.make(op, node.name, rewriter.make(zeros, f"{node.name}_like"))
         return None
 
-    return context.rewrite(graph, change)
+    return rewriter.rewrite(graph, change)

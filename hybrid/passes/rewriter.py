@@ -28,7 +28,7 @@ def as_image(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (*shape[:2], 1, shape[2]) if len(shape) == 3 else shape
 
 
-class Context:
+class Rewriter:
     """What is known of all tensors, which are constant, and what can be compiled.
 
     Shapes and dtypes come from an inference; nodes that passes make are inferred as they are made, so that no pass has to infer a
@@ -200,7 +200,7 @@ class Context:
     def rewrite(self, graph: Graph, change: Change) -> Graph:
         """The graph with every operator's node changed, in order; the graph itself when nothing is.
 
-        Nodes of the graph that the context was made with stay as they are; those that passes have made may get other inputs."""
+        Nodes of the graph that the rewriter was made with stay as they are; those that passes have made may get other inputs."""
         new: dict[Key, Entry] = {}
         moved: set[int] = set()
         changed = False

@@ -36,7 +36,7 @@ from ..ops.shape import Permutation, Reshaping
 from ..ops.slicing import Slice, SliceAxis, SliceLike
 from ..ops.softmax import LogSoftmax, Softmax, SoftmaxActivation, Softmin
 from ..ops.upsampling import BilinearResize2D, DepthToSpace, SpaceToDepth, UpSampling
-from .rewriter import Context
+from .rewriter import Rewriter
 
 _COMPUTES = (
     *(Activation, LeakyReLU, AddN, Clip, DivSqrtDim, HardSigmoid, Quadratic, SmoothL1),
@@ -66,7 +66,7 @@ _ARITHMETIC = frozenset(("add", "subtract", "multiply", "divide", "power", "hypo
 _FLOAT32 = np.dtype(np.float32)
 
 
-def keep_wide(graph: Graph, context: Context) -> Graph:
+def keep_wide(graph: Graph, rewriter: Rewriter) -> Graph:
     """What operators of float16 or bfloat16 numbers hand each other stays float32; outputs are rounded, once.
 
     Before: ``relu(conv(x, w))`` in float16. After: ``cast(relu(conv(cast(x, float32), cast(w, float32))), float16)``.
@@ -77,7 +77,7 @@ def keep_wide(graph: Graph, context: Context) -> Graph:
     wide: dict[tuple[int, int], Entry] = {}
 
     def is_narrow(entry: Entry) -> bool:
-        dtype = context.dtype(entry)
+        dtype = rewriter.dtype(entry)
         return dtype is not None and dtype.name in ("float16", "bfloat16")
 
     def widened(entry: Entry, now: Callable[[Entry], Entry]) -> Entry:
@@ -86,45 +86,45 @@ def keep_wide(graph: Graph, context: Context) -> Graph:
             return now(entry)
         key = id(entry.node), entry.index
         if key not in wide:
-            wide[key] = context.make(Cast.bind(dtype=_FLOAT32), f"{entry.node.name}_wide", now(entry))
+            wide[key] = rewriter.make(Cast.bind(dtype=_FLOAT32), f"{entry.node.name}_wide", now(entry))
         return wide[key]
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> list[Entry] | None:
         assert node.op is not None
         outputs = [Entry(node, i) for i in range(len(node.op.output_names()))]
-        kinds = {context.dtype(e) for e in (*node.inputs, *outputs) if is_narrow(e)}
-        if len(kinds) != 1 or not all(map(context.known, (*outputs, *node.inputs))):
+        kinds = {rewriter.dtype(e) for e in (*node.inputs, *outputs) if is_narrow(e)}
+        if len(kinds) != 1 or not all(map(rewriter.known, (*outputs, *node.inputs))):
             return None
         (dtype,) = kinds
         assert dtype is not None
         bounded: Any = None if node.op.kernel_matches(dtype) else node.op
-        if context.training and bounded is None:
+        if rewriter.training and bounded is None:
             return None
         moves = node.means(*_MOVES) and any((id(e.node), e.index) in wide for e in node.inputs)
-        if not (moves or _computes(node)) or context.is_constant(outputs[0]):
+        if not (moves or _computes(node)) or rewriter.is_constant(outputs[0]):
             return None
         if not any(map(is_narrow, outputs)) or not any(map(is_narrow, node.inputs)):
             return None
-        made = context.make(_as_rounded(node.op, dtype), node.name, *(widened(e, now) for e in node.inputs)).node
+        made = rewriter.make(_as_rounded(node.op, dtype), node.name, *(widened(e, now) for e in node.inputs)).node
         results: list[Entry] = []
         for own, result in zip(outputs, (Entry(made, i) for i in range(len(outputs)))):
-            wanted = context.dtype(own)
-            if context.shape(result) != context.shape(own):
+            wanted = rewriter.dtype(own)
+            if rewriter.shape(result) != rewriter.shape(own):
                 return None
-            if context.dtype(result) != (_FLOAT32 if is_narrow(own) else wanted):
+            if rewriter.dtype(result) != (_FLOAT32 if is_narrow(own) else wanted):
                 return None
             results.append(result)
         for i, own in enumerate(outputs):
             if is_narrow(own):
                 if bounded is not None:  # a window of nothing, of NaN or of -inf gives the least number of its dtype
                     least = lookup("_maximum_scalar").bind(scalar=bounded.least(dtype))
-                    results[i] = context.make(least, f"{node.name}_least", results[i])
-                if not context.training:
+                    results[i] = rewriter.make(least, f"{node.name}_least", results[i])
+                if not rewriter.training:
                     wide[id(node), i] = results[i]
-                results[i] = context.make(Cast.bind(dtype=dtype), f"{node.name}_narrow", results[i])
+                results[i] = rewriter.make(Cast.bind(dtype=dtype), f"{node.name}_narrow", results[i])
         return results
 
-    return context.rewrite(graph, change)
+    return rewriter.rewrite(graph, change)
 
 
 def _computes(node: Node) -> bool:

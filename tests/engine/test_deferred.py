@@ -15,7 +15,7 @@ import pytest
 import hybrid as mx
 from hybrid import autograd, gluon, nd
 from hybrid.eager import cached_op, dispatch
-from hybrid.execution.scheduler import ENGINE, Engine, Var
+from hybrid.execution.scheduler import SCHEDULER, Scheduler, Var
 from tests.engine.test_engine import forget_calls
 
 
@@ -148,7 +148,7 @@ def test_a_write_over_a_part_does_not_hide_an_error(deferred: None) -> None:
 @pytest.mark.parametrize("in_place", [False, True])
 def test_ctrl_c_reaches_the_program(in_place: bool) -> None:
     """A KeyboardInterrupt that strikes while a waiting program does deferred work is the program's, and not that work's."""
-    machine = Engine(0)  # no threads of its own: who waits does everything
+    machine = Scheduler(0)  # no threads of its own: who waits does everything
     other, result = Var(), Var()
     runs: list[str] = []
 
@@ -189,7 +189,7 @@ def test_ctrl_c_ends_a_loop_and_the_parameters_can_be_saved(deferred: None, tmp_
         signal.signal(signal.SIGINT, before)
     net.save_parameters(str(tmp_path / "net.params"))
     assert x.shape == x.asnumpy().shape
-    ENGINE.drain()
+    SCHEDULER.drain()
 
 
 def test_threads_train_networks_of_their_own(deferred: None) -> None:

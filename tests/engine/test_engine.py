@@ -18,7 +18,7 @@ from hybrid import autograd, native, nd, sym
 from hybrid.core.op import Op
 from hybrid.eager.cached_op import CachedOp
 from hybrid.execution import scheduler
-from hybrid.execution.scheduler import ENGINE, Engine, Var
+from hybrid.execution.scheduler import SCHEDULER, Scheduler, Var
 
 BIG = 600  # matrices of that side are too large to be multiplied at once
 
@@ -52,7 +52,7 @@ def test_any_interleaving_equals_the_serial_order(program: list[tuple[set[int], 
         return cells
 
     serial = run(lambda task, reads, writes: task())
-    own = Engine(3)
+    own = Scheduler(3)
     held = [Var() for _ in range(5)]
     cells = run(lambda task, reads, writes: own.push(task, [held[r] for r in reads], [held[w] for w in writes]))
     own.wait_all()
@@ -63,14 +63,14 @@ def test_any_interleaving_equals_the_serial_order(program: list[tuple[set[int], 
 def test_independent_work_runs_in_parallel() -> None:
     meeting = threading.Barrier(2, timeout=20)
     for _ in range(2):
-        ENGINE.push(meeting.wait, [], [Var()])
+        SCHEDULER.push(meeting.wait, [], [Var()])
     nd.waitall()  # a barrier that is not met breaks, and raises here
 
 
 def test_operations_return_at_once() -> None:
     gate = threading.Event()
     x = nd.ones((BIG, BIG))
-    ENGINE.push(lambda: gate.wait(20), [], [x._shared_var()])
+    SCHEDULER.push(lambda: gate.wait(20), [], [x._shared_var()])
     y = nd.dot(x, x)
     z = y.reshape((-1,))[:3] + 1
     assert (y.shape, y.dtype, z.shape) == ((BIG, BIG), np.float32, (3,))
@@ -82,7 +82,7 @@ def test_views_and_writes_keep_their_order() -> None:
     gate = threading.Event()
     x = nd.zeros((4, 3))
     row = x[1]
-    ENGINE.push(lambda: gate.wait(20), [], [x._shared_var()])
+    SCHEDULER.push(lambda: gate.wait(20), [], [x._shared_var()])
     before = x + 0
     row[:] = 5
     x[2:] += row
@@ -132,7 +132,7 @@ def test_of_several_errors_the_first_is_raised() -> None:
 
         return task
 
-    own = Engine(1)
+    own = Scheduler(1)
     one, two, three, result = (Var() for _ in range(4))
 
     def happen(*pairs: tuple[Var, str]) -> None:
@@ -190,11 +190,11 @@ def test_memory_stays_bounded_when_a_loop_runs_ahead(monkeypatch: pytest.MonkeyP
     x = nd.ones((BIG, BIG))
     for _ in range(60):
         y = nd.dot(x, x)
-        ahead = max(ahead, ENGINE._bytes)
+        ahead = max(ahead, SCHEDULER._bytes)
     y.wait_to_read()
     assert ahead <= 9 * 4 * BIG * BIG
     nd.waitall()
-    assert ENGINE._bytes == ENGINE._pending == 0
+    assert SCHEDULER._bytes == SCHEDULER._pending == 0
 
 
 def forget_calls() -> None:
@@ -299,17 +299,17 @@ def test_a_forked_child_has_an_engine_of_its_own() -> None:
 def test_settings_of_the_engine() -> None:
     """Names of MXNet's engines; sizes of bulks from nothing on; contexts by name and number."""
     before = scheduler.set_engine_type("ThreadedEngine")
-    assert before == "ThreadedEnginePerDevice" and not ENGINE.naive
+    assert before == "ThreadedEnginePerDevice" and not SCHEDULER.naive
     assert scheduler.set_engine_type("ThreadedEnginePerDevice") == "ThreadedEnginePerDevice"
-    kept = ENGINE.bulk
+    kept = SCHEDULER.bulk
     for wrong in (-1, -8):
         with pytest.raises(ValueError, match="wanted 0"):
             scheduler.set_bulk_size(wrong)
-    assert ENGINE.bulk == kept
+    assert SCHEDULER.bulk == kept
     try:
         for size, used in ((0, 1), (1, 1), (2, 2)):
             scheduler.set_bulk_size(size)
-            assert ENGINE.bulk == used
+            assert SCHEDULER.bulk == used
             assert (nd.ones((BIG, 2)) + 1).sum().asscalar() == 4 * BIG
     finally:
         scheduler.set_bulk_size(kept)

@@ -13,7 +13,7 @@ import hybrid as mx
 from hybrid import autograd, gluon, native, nd
 from hybrid.core.error import InternalError, MXNetError
 from hybrid.core.op import lookup
-from hybrid.execution.scheduler import ENGINE
+from hybrid.execution.scheduler import SCHEDULER
 from tests.engine.test_deferred import deferred  # noqa: F401  a fixture
 from tests.engine.test_engine import forget_calls
 
@@ -25,8 +25,8 @@ def broken(values: Any) -> nd.NDArray:
     def fail() -> None:
         raise MXNetError("no numbers today")
 
-    ENGINE.push(fail, (), [y._shared_var()])
-    ENGINE.drain()
+    SCHEDULER.push(fail, (), [y._shared_var()])
+    SCHEDULER.drain()
     return y
 
 
@@ -118,7 +118,7 @@ def read_late(x: nd.NDArray) -> tuple[list[np.ndarray], threading.Timer]:
         gate.wait()
         seen.append(x._memory.copy())
 
-    ENGINE.push(read, [x._shared_var()], ())
+    SCHEDULER.push(read, [x._shared_var()], ())
     return seen, threading.Timer(0.01, gate.set)
 
 
@@ -145,7 +145,7 @@ def test_who_writes_waits_for_those_that_read() -> None:
         np.testing.assert_array_equal(x.asnumpy(), np.array(want, np.float32), err_msg=name)
         if "step" in name:
             np.testing.assert_array_equal(m.asnumpy(), state.astype(np.float32))
-        ENGINE.drain()
+        SCHEDULER.drain()
         np.testing.assert_array_equal(seen, np.zeros((1, 2, 3)), err_msg=name)
         timer.join()
 
@@ -163,7 +163,7 @@ def test_running_statistics_wait_for_those_that_read_them() -> None:
         timer.start()
         y.backward()
         np.testing.assert_allclose(net.running_mean.data().asnumpy(), before * 0.5 + 1)
-        ENGINE.drain()
+        SCHEDULER.drain()
         np.testing.assert_array_equal(seen[0], before)
         timer.join()
 
@@ -182,7 +182,7 @@ def test_a_call_that_is_like_one_before_looks_at_everything_again(flags: dict[st
     def check(x: nd.NDArray, values: np.ndarray) -> None:
         y = net(x)
         np.testing.assert_allclose(y.asnumpy(), want(values), rtol=1e-5, atol=1e-6)
-        assert y.context == x.context and y.shape == (len(values), 2) and y._node is None
+        assert y.context == x.context and y.shape == (len(values), 2) and y._origin is None
 
     for _ in range(3):
         check(nd.array(X), X)
@@ -224,7 +224,7 @@ def test_a_call_that_is_like_one_before_looks_at_everything_again(flags: dict[st
     timer.start()
     check(half, X)
     timer.join()
-    ENGINE.drain()
+    SCHEDULER.drain()
     assert len(seen) == 1
     net.cast("float64")
     got = net(nd.array(X, dtype="float64"))

@@ -13,7 +13,7 @@ from hybrid.core.op import lookup
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ir.infer import infer
-from hybrid.passes import PASSES, Context, Optimized, optimize
+from hybrid.passes import PASSES, Optimized, Rewriter, optimize
 
 FUSED = ("chain", "concat", "conv", "dense", "pack", "pool", "separable", "unpack")
 NATIVE = frozenset(("LayerNorm", *(f"_fused_{name}" for name in FUSED)))
@@ -22,19 +22,21 @@ ALL = (*PASSES, "hoisting")
 Arrays = Mapping[str, np.ndarray]
 
 
-def context_of(graph: Graph, feeds: Arrays, params: Arrays, *, training: bool = False, native: Any = NATIVE) -> Context:
+def rewriter_of(
+    graph: Graph, feeds: Arrays, params: Arrays, *, training: bool = False, native: Any = NATIVE
+) -> Rewriter:
     """What passes are told of a graph."""
     given = {**params, **feeds}
     shapes, dtypes = ({k: getattr(v, what) for k, v in given.items()} for what in ("shape", "dtype"))
     found = infer(graph, shapes, dtypes, default_dtype="float32", values=params)
-    return Context(found, constants=params.keys(), training=training, native=native)
+    return Rewriter(found, constants=params.keys(), training=training, native=native)
 
 
 def optimized(
     graph: Graph, feeds: Arrays, params: Arrays, without: Collection[str] = (), *, training: bool = False
 ) -> Optimized:
     """The graph after all passes but those left out."""
-    return optimize(graph, context_of(graph, feeds, params, training=training), without)
+    return optimize(graph, rewriter_of(graph, feeds, params, training=training), without)
 
 
 def plainly(graph: Graph, feeds: Arrays, params: Arrays, *, training: bool = False) -> list[np.ndarray]:

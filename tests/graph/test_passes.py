@@ -17,7 +17,7 @@ from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ops.fused import Chain
 from hybrid.passes import PASSES, optimize
 from hybrid.passes.elementwise_code import meaning
-from tests.graph.optimizing import ALL, apply, context_of, counted, optimized, plainly, run, var
+from tests.graph.optimizing import ALL, apply, counted, optimized, plainly, rewriter_of, run, var
 from tests.graph.random_graphs import feeds as random_feeds
 from tests.graph.random_graphs import graphs
 from tests.graph.random_pictures import Picture, pictures
@@ -120,7 +120,7 @@ def test_what_is_joined_to_itself_is_there_twice() -> None:
 
 def test_a_pass_that_does_not_exist_is_refused() -> None:
     graph = Graph([apply("relu", var("x"))])
-    context = context_of(graph, {"x": uniform(2)}, {})
+    context = rewriter_of(graph, {"x": uniform(2)}, {})
     with pytest.raises(MXNetError, match="no passes colour; there are values, forms"):
         optimize(graph, context, ["colour"])
 
@@ -154,7 +154,7 @@ def test_nothing_is_fused_without_kernels() -> None:
     conv = apply("Convolution", var("x"), var("w"), kernel=(1, 1), num_filter=2, no_bias=True)
     graph = Graph([apply("FullyConnected", apply("relu", conv), var("v"), num_hidden=3, no_bias=True)])
     feeds, params = {"x": uniform(1, 3, 4, 4)}, {"w": uniform(2, 3, 1, 1), "v": uniform(3, 32)}
-    found = optimize(graph, context_of(graph, feeds, params, native=()))
+    found = optimize(graph, rewriter_of(graph, feeds, params, native=()))
     assert counted(found.main) == counted(graph)
 
 
@@ -290,7 +290,7 @@ def test_equal_nodes_that_draw_stay_two(op: str) -> None:
     inputs, attrs = {"_sample_normal": (2, {}), "_random_uniform": (0, {"shape": (2, 3)}), "Dropout": (1, {})}[op]
     x = var("x")
     graph = Graph([apply(op, *[x] * inputs, **attrs) for _ in range(2)])
-    assert PASSES["duplicates"](graph, context_of(graph, {"x": uniform(2, 3)}, {}, training=True)) is graph
+    assert PASSES["duplicates"](graph, rewriter_of(graph, {"x": uniform(2, 3)}, {}, training=True)) is graph
 
 
 def test_equal_nodes_that_change_a_state_stay_two() -> None:

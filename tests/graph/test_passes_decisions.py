@@ -13,7 +13,7 @@ from hybrid.ir.differentiate import gradients
 from hybrid.ir.graph import Entry, Graph
 from hybrid.ops.fused import Chain
 from hybrid.passes import PASSES, optimize
-from tests.graph.optimizing import NATIVE, apply, context_of, counted, optimized, var
+from tests.graph.optimizing import NATIVE, apply, counted, optimized, rewriter_of, var
 from tests.graph.test_passes import NORMS, conv, f32, kept, norm_parameters, product, uniform
 
 # -- layer normalization -----------------------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ def test_which_normalization_stays() -> None:
     found = kept(Graph([plain]), {}, {"x": uniform(2, 3, 4), **norms})
     assert counted(found.main) == {}
     graph = Graph([plain, apply("_contrib_BatchNormWithReLU", var("x"), *map(var, NORMS), fix_gamma=False, eps=0.5)])
-    found = optimize(graph, context_of(graph, {"x": uniform(2, 3, 4)}, norms, native=()))
+    found = optimize(graph, rewriter_of(graph, {"x": uniform(2, 3, 4)}, norms, native=()))
     assert counted(found.main) == {"broadcast_mul": 2, "broadcast_add": 2, "relu": 1}
 
 
@@ -274,7 +274,7 @@ def test_what_follows_blocks_and_what_leaves_them() -> None:
             wrong.append((name, dict(left)))
     assert not wrong
     graph = Graph([apply("Pooling", x, kernel=(2, 2)), apply("mean", x, axis=(2, 3))])
-    found = optimize(graph, context_of(graph, feeds, {"w": params["w"]}, native=NATIVE - {"_fused_pool"}))
+    found = optimize(graph, rewriter_of(graph, feeds, {"w": params["w"]}, native=NATIVE - {"_fused_pool"}))
     assert (counted(found.main)["Pooling"], counted(found.main)["mean"]) == (1, 1)
 
 
@@ -352,7 +352,7 @@ def test_values_are_made_once_if_they_are_not_too_many() -> None:
     """As many numbers as a million (1 << 20), and one more; what is constant by itself is hoisted as it is."""
     for count in (1 << 20, (1 << 20) + 1):
         graph = Graph([apply("_plus_scalar", apply("ones_like", var("x")), scalar=2.0), apply("relu", var("x"))])
-        found = optimize(graph, context_of(graph, {"x": np.broadcast_to(np.float32(0), (count,))}, {}))
+        found = optimize(graph, rewriter_of(graph, {"x": np.broadcast_to(np.float32(0), (count,))}, {}))
         left = counted(found.main)
         assert (left["_fused_chain"], left["ones_like"]) == ((1, 0) if count == 1 << 20 else (2, 1))
     found = kept(Graph([apply("ones_like", var("w")), apply("relu", var("x"))]), {"x": uniform(2)}, {"w": uniform(3)})

@@ -14,8 +14,8 @@ from converters.importer import import_model
 from hybrid.ir.differentiate import gradients
 from hybrid.ir.graph import Entry, Graph
 from hybrid.ir.infer import infer
-from hybrid.passes import Context, optimize
-from tests.graph.optimizing import ALL, NATIVE, context_of, counted, optimized, plainly, run
+from hybrid.passes import Rewriter, optimize
+from tests.graph.optimizing import ALL, NATIVE, counted, optimized, plainly, rewriter_of, run
 from tests.models.networks import Network, agree, networks
 from tests.models.onnx_networks import OnnxNetwork, onnx_networks
 
@@ -31,7 +31,7 @@ def cases(network: Network) -> Iterator[tuple[Graph, dict[str, np.ndarray], dict
     params = {k: v for k, v in model.params.items() if k in names}
     for inputs, _ in network.runs():
         feeds = {k: v for k, v in inputs.items() if k in names}
-        known = context_of(model.graph, feeds, params)
+        known = rewriter_of(model.graph, feeds, params)
         for node in model.graph.variables():
             if node.name not in feeds and node.name not in params:
                 feeds[node.name] = np.zeros(known.shape(Entry(node)), known.dtype(Entry(node)))
@@ -146,10 +146,10 @@ def test_networks_become(name: str) -> None:
     size, wanted = ZOO[name]
     graph = mx.gluon.model_zoo.vision.get_model(name)(mx.sym.var("data")).graph
     params = [n.name for n in graph.variables() if n.name != "data"]
-    context = Context(
+    rewriter = Rewriter(
         infer(graph, {"data": (1, 3, size, size)}, default_dtype="float32"), constants=params, native=NATIVE
     )
-    found = optimize(graph, context)
+    found = optimize(graph, rewriter)
     left = counted(found.main)
     assert left - Counter({"Reshape": 9, "Flatten": 9}) == Counter(wanted)
     assert {n.name for n in graph.nodes} >= {n.name for n in found.main.variables()} - set(found.feeds)

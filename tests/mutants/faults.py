@@ -648,8 +648,8 @@ PASSES = _area(
         (
             "channels of a concatenation",
             "hybrid/passes/blocked_layout.py",
-            "op.joined_axis(len(context.shape(own))) == 1:",
-            "op.joined_axis(len(context.shape(own))) <= 1:",
+            "op.joined_axis(len(rewriter.shape(own))) == 1:",
+            "op.joined_axis(len(rewriter.shape(own))) <= 1:",
         ),
         (
             "groups fused",
@@ -684,7 +684,7 @@ PASSES = _area(
         (
             "equal nodes that draw",
             "hybrid/passes/eliminate_common_subexpressions.py",
-            "if not context.repeats(node):",
+            "if not rewriter.repeats(node):",
             "if False:",
         ),
         (

@@ -522,15 +522,15 @@ ROWS: list[tuple[str, ...]] = [
     (
         "draws changed by passes",
         "hybrid/passes/__init__.py",
-        "                drawn and draws(after, context.training) != drawn",
-        "                drawn and not draws(after, context.training)",
+        "                drawn and draws(after, rewriter.training) != drawn",
+        "                drawn and not draws(after, rewriter.training)",
         "tests/graph/test_passes.py -k test_what_is_read_for_its_shape_alone_is_drawn_all_the_same",
     ),
     (
         "fold along any axis",
         "hybrid/passes/fold_batch_norm.py",
-        "        return axis == channels and all(map(context.is_constant, source.node.inputs[1:]))",
-        "        return channels < rank and all(map(context.is_constant, source.node.inputs[1:]))",
+        "        return axis == channels and all(map(rewriter.is_constant, source.node.inputs[1:]))",
+        "        return channels < rank and all(map(rewriter.is_constant, source.node.inputs[1:]))",
         "tests/graph/test_passes.py -k test_constants_go_into_a_product_along_its_channels_alone",
     ),
     (

@@ -156,8 +156,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "layer norm of another mean",
         "hybrid/passes/fuse_layer_norm.py",
-        "n node.inputs[0] if node and _mean_of(node.inputs[1], context) == node.inputs[0] else None",
-        "n node.inputs[0] if node and _mean_of(node.inputs[1], context) else None",
+        "n node.inputs[0] if node and _mean_of(node.inputs[1], rewriter) == node.inputs[0] else None",
+        "n node.inputs[0] if node and _mean_of(node.inputs[1], rewriter) else None",
         "tests/graph/test_passes.py -k test_what_only_looks_like_layer_norm_stays",
     ),
     (
@@ -527,8 +527,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "sum like same rank",
         "hybrid/passes/resolve_like_ops.py",
-        "return now(source) if wanted == context.shape(source) else None",
-        "return now(source) if len(wanted) == len(context.shape(source)) else None",
+        "return now(source) if wanted == rewriter.shape(source) else None",
+        "return now(source) if len(wanted) == len(rewriter.shape(source)) else None",
         "tests/graph/test_passes.py -k test_forms_that_are_lent_to_part_of_an_array",
     ),
     (

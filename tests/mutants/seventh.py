@@ -157,7 +157,7 @@ ROWS: list[tuple[str, ...]] = [
     (
         "a21-fold-bias",
         "hybrid/passes/fold_batch_norm.py",
-        '            bias = None if bias is None else context.make(Scaled.bind(), f"{node.name}_bia'
+        '            bias = None if bias is None else rewriter.make(Scaled.bind(), f"{node.name}_bia'
         's", bias, other)\n        else:',
         "        else:",
         "tests/graph/test_passes.py -k test_constants_go_into_a_product_along_its_channels_alone",

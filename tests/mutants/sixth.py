@@ -503,8 +503,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "half precision kept wide: constants not rounded",
         "hybrid/passes/widen_half.py",
-        "    made = context.make(_as_rounded(node.op, dtype), node.name, *(widened(e",
-        "    made = context.make(node.op, node.name, *(widened(e",
+        "    made = rewriter.make(_as_rounded(node.op, dtype), node.name, *(widened(e",
+        "    made = rewriter.make(node.op, node.name, *(widened(e",
         "tests/graph/test_widening.py -k test_numbers_of_the_network_are_those_of_its_dtype",
     ),
     (
@@ -517,7 +517,7 @@ ROWS: list[tuple[str, ...]] = [
     (
         "chains: slopes of channels not fitted",
         "hybrid/passes/fuse_elementwise.py",
-        "    inputs = _fitted(node, context)\n    chosen: list[_Expre",
+        "    inputs = _fitted(node, rewriter)\n    chosen: list[_Expre",
         "    inputs = node.inputs\n    chosen: list[_Expre",
         "tests/table/test_gradients.py -k test_gradients_are_those_of_mxnet",
     ),

@@ -424,7 +424,7 @@ class RotaryEmbeddingBackward(Once, RotaryEmbedding):
 
 # -- linear attention ------------------------------------------------------------------------------------------------------
 
-Rule = Literal["linear", "gated", "delta", "gated_delta"]
+LinearAttentionRule = Literal["linear", "gated", "delta", "gated_delta"]
 
 
 class Sequence(NamedTuple):
@@ -451,7 +451,7 @@ class LinearAttention(Standard):
     kv_num_heads: Count
     q_num_heads: Count
     scale: float = 0.0
-    update_rule: Rule = "gated_delta"
+    update_rule: LinearAttentionRule = "gated_delta"
 
     inputs = ("query", "key", "value", "past_state", "decay", "beta")
     types = {"query key value decay beta": FLOATS - {"float64"}, "past_state": FLOATS - {"float64"}}

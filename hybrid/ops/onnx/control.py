@@ -14,7 +14,7 @@ from ...core.memory_budget import afford_step
 from ...core.op import op
 from ...core.shapes import UNKNOWN, identical, merge
 from ..common import axis_of
-from ..control import Backward, ControlFlow, common, truth
+from ..control import ControlFlow, ControlFlowBackward, common, truth
 from .base import BOOL, INT64, OBJECT
 from .sequence import elements
 
@@ -68,7 +68,7 @@ class If(ControlFlow):
 
 
 @op("_backward__onnx_If")
-class IfBackward(Backward, If):
+class IfBackward(ControlFlowBackward, If):
     """The gradients of the inputs of _onnx_If."""
 
     def back(self, dy, inputs, gradients, forward, backs):
@@ -207,7 +207,7 @@ class Loop(Repeated):
 
 
 @op("_backward__onnx_Loop")
-class LoopBackward(Backward, Loop):
+class LoopBackward(ControlFlowBackward, Loop):
     """The gradients of the inputs of _onnx_Loop."""
 
     needs = ("bodies",)
@@ -359,7 +359,7 @@ class Scan(Repeated):
 
 
 @op("_backward__onnx_Scan")
-class ScanBackward(Backward, Scan):
+class ScanBackward(ControlFlowBackward, Scan):
     """The gradients of the inputs of _onnx_Scan."""
 
     needs = ("bodies",)

@@ -272,7 +272,7 @@ class Recurrent(Standard):
         return [placed.get(n) for n in names]
 
 
-class Backward(LikeInputs, Recurrent):
+class RecurrentBackward(LikeInputs, Recurrent):
     """The gradients of a recurrent layer's floating inputs. Shapes: the gradients of its outputs, then its inputs -> as those."""
 
     def output_names(self):
@@ -440,8 +440,8 @@ class LSTM(Recurrent):
 def _backward(forward: type[Recurrent]) -> None:
     heads = tuple(f"d{n}" for n in ("Y", "Y_h", "Y_c")[: 1 + len(forward.states)])
     # the methods of Backward come first, the steps from the layer
-    rules = {"__doc__": Backward.__doc__, "__module__": __name__, "inputs": (*heads, *forward.inputs)}
-    made = op(f"_backward_{forward.name}")(type(f"{forward.__name__}Backward", (Backward, forward), rules))
+    rules = {"__doc__": RecurrentBackward.__doc__, "__module__": __name__, "inputs": (*heads, *forward.inputs)}
+    made = op(f"_backward_{forward.name}")(type(f"{forward.__name__}Backward", (RecurrentBackward, forward), rules))
     part_of(forward.name, dY="Y", dY_h="Y_h", dY_c="Y_c")(made)
 
 

@@ -14,7 +14,7 @@ from .base import Standard
 Array = np.ndarray
 
 
-class Step(Standard):
+class OptimizerStep(Standard):
     """Base of the optimizers. Shapes: R and T scalars, then any, as many of each kind -> tensors and states."""
 
     norm_coefficient: float = 0.0
@@ -70,8 +70,8 @@ class Step(Standard):
 
 
 @op("_onnx_training_Adagrad")
-class Adagrad(Step):
-    """H + g^2; X - R / (1 + T decay_factor) g / (sqrt(H) + epsilon): see Step.
+class Adagrad(OptimizerStep):
+    """H + g^2; X - R / (1 + T decay_factor) g / (sqrt(H) + epsilon): see OptimizerStep.
     Source: ONNX Adagrad (ai.onnx.preview.training 1)."""
 
     decay_factor: float = 0.0
@@ -91,9 +91,11 @@ class Adagrad(Step):
 
 
 @op("_onnx_training_Adam")
-class Adam(Step):
+class Adam(OptimizerStep):
     """V = alpha V + (1 - alpha) g; H = beta H + (1 - beta) g^2; X - R V / (sqrt(H) + epsilon), where R is corrected for T steps;
-    then the norm's share: see Step. Source: ONNX Adam (ai.onnx.preview.training 1); Kingma and Ba 2014, arXiv:1412.6980."""
+    then the norm's share: see OptimizerStep.
+
+    Source: ONNX Adam (ai.onnx.preview.training 1); Kingma and Ba 2014, arXiv:1412.6980."""
 
     alpha: float = 0.9
     beta: float = 0.999
@@ -118,8 +120,8 @@ class Adam(Step):
 
 
 @op("_onnx_training_Momentum")
-class Momentum(Step):
-    """V = alpha V + beta g, with 1 for beta in the first step; X - R V, or by Nesterov X - R (g + alpha V): see Step.
+class Momentum(OptimizerStep):
+    """V = alpha V + beta g, with 1 for beta in the first step; X - R V, or by Nesterov X - R (g + alpha V): see OptimizerStep.
     Source: ONNX Momentum (ai.onnx.preview.training 1)."""
 
     alpha: float
