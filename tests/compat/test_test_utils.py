@@ -721,3 +721,19 @@ def test_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     ):
         with pytest.raises(mx.MXNetError, match="never uses the network"):
             call()
+
+
+def test_requests_in_a_list_belong_to_arguments_in_their_order() -> None:
+    """Whatever order what is expected is given in, and of how many arguments."""
+    x, y, z = (mx.sym.var(n) for n in "xyz")
+    net, given = x * y + z * 3, [np.full(2, v, np.float32) for v in (2, 5, 7)]
+    requests = ["write", "null", "add"]
+    for names in ("zyx", "xyz", "zx", "z"):
+        want = {n: {"x": given[1], "y": given[0], "z": np.full(2, 3.0, np.float32)}[n] for n in names}
+        found = tu.check_symbolic_backward(net, given, [np.ones(2, np.float32)], want, grad_req=requests)
+        assert [*found] == sorted(names)
+        if "x" in names:
+            np.testing.assert_allclose(found["x"].asnumpy(), 5, rtol=1e-5)
+        with pytest.raises(AssertionError):
+            wrong = want | {"z": want["z"] + 1}
+            tu.check_symbolic_backward(net, given, [np.ones(2, np.float32)], wrong, grad_req=requests)

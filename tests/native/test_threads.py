@@ -151,3 +151,13 @@ def test_the_process_ends_while_threads_work() -> None:
             threading.Thread(target=work, daemon=True).start()
         time.sleep(0.2)
     """)
+
+
+def test_the_process_ends_while_the_engine_works() -> None:
+    """Nobody waits for what nobody asks for."""
+    python("""
+        import hybrid as mx
+        x = mx.nd.ones((600, 600))
+        for _ in range(20):
+            y = mx.nd.dot(x, x)
+    """)
