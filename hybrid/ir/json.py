@@ -181,9 +181,8 @@ def _read_node(
     inputs = [Entry(nodes[ref[0]], ref[1]) for ref in raw.get("inputs", ())]
     name = raw["name"]
     for key in HIDDEN:
-        if (
-            key in attrs
-        ):  # of both spellings MXNet takes the old one in files of before 1.9.1, which it brings to its own form
+        if key in attrs:
+            # of both spellings MXNet takes the old one in files of before 1.9.1, which it brings to its own form
             value, modern = attrs.pop(key), f"__{key}__"
             attrs[modern] = value if version < VERSION else attrs.get(modern, value)
     if raw["op"] == "null":

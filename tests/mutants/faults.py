@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from . import fifth, fourth, seventh, sixth, third
+from . import eighth, fifth, fourth, seventh, sixth, third
 
 
 class Fault(NamedTuple):
@@ -1141,8 +1141,10 @@ FOURTH = _area("fourth planting", "", "", fourth.ROWS)
 FIFTH = _area("fifth planting", "", "", fifth.ROWS)
 SIXTH = _area("sixth planting", "", "", sixth.ROWS)
 SEVENTH = _area("seventh planting", "", "", seventh.ROWS)
+EIGHTH = _area("eighth planting", "", "", eighth.ROWS)
 
 FAULTS = (
+    *EIGHTH,
     *SEVENTH,
     *SIXTH,
     *FIFTH,

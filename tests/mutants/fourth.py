@@ -540,9 +540,9 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "sparse dot of row sparse",
-        "hybrid/eager/sparse.py",
-        'op.transpose_a and not op.transpose_b and kinds[1] in ("default", "row_sparse"):',
-        'op.transpose_a and not op.transpose_b and kinds[1] == "default":',
+        "hybrid/ops/linear.py",
+        'wanted = "row_sparse" if stypes[1] != "csr" else None',
+        'wanted = "row_sparse" if stypes[1] == "default" else None',
         "tests/ndarray/test_sparse.py -k test_products_of_all_kinds_of_arrays",
     ),
     (
