@@ -1,5 +1,6 @@
 """The Estimator: the loss curve of a small network is that of real MXNet 1.9.1, and handlers do what they say."""
 
+import contextlib
 import warnings
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from hybrid.gluon.contrib.estimator import (
     Estimator,
     GradientUpdateHandler,
     LoggingHandler,
+    MetricHandler,
     ValidationHandler,
 )
 
@@ -141,6 +143,21 @@ def test_what_is_refused() -> None:
         fitted.evaluate([])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="outside of the known training and validation metrics"):
         fitted.fit(data, epochs=1, event_handlers=LoggingHandler(metrics=[mx.metric.Accuracy()]))
+    watching = GradientUpdateHandler()
+    for metric, known in ((mx.metric.Accuracy(), False), (fitted.train_metrics[0], True), (None, True)):
+        watching.own_metric = metric  # type: ignore[attr-defined]
+        with contextlib.nullcontext() if known else pytest.raises(ValueError, match="outside of the known"):
+            fitted.fit(data, batches=1, event_handlers=watching)
+
+
+def test_handlers_of_ones_own_may_watch_any_metric() -> None:
+    """As long as none is added to them."""
+    net, data = network()
+    fitted, own = estimator(net), mx.metric.Accuracy()
+    fitted.evaluate(data, event_handlers=[MetricHandler([own]), LoggingHandler(metrics=[own])])
+    assert own.num_inst == 32
+    with pytest.raises(ValueError, match="outside of the known"):
+        fitted.evaluate(data, event_handlers=[MetricHandler([own])])
 
 
 def test_checkpoints_that_were_there_before_are_counted(tmp_path: Path) -> None:

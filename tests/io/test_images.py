@@ -242,6 +242,22 @@ def test_detection_labels_that_do_not_add_up() -> None:
         one.reshape(label_shape=(1, 5))
 
 
+def test_settings_of_detection_at_their_edges() -> None:
+    """An object that is covered just as much as it has to be is not covered enough, as in MXNet."""
+    label = np.array([[0, 0, 0, 0.5, 0.5]], np.float32)
+    for least, covers in ((0.5, False), (0.49, True)):
+        cut = mx.image.DetRandomCropAug(min_object_covered=least)
+        assert cut._covers(label, np.array([0, 0, 0.25, 0.5], np.float32), 100, 100) is covers
+    crops = mx.image.CreateDetAugmenter((3, 8, 8), rand_crop=1, min_eject_coverage=0.7)[0]
+    assert [a.min_eject_coverage for a in crops.aug_list] == [0.7]
+    for wrong in ([1.0, 2.0, 3.0], np.array([1.0, 2.0])):
+        with pytest.raises(AssertionError, match="wanted True or an array of 1 or 3"):
+            mx.image.CreateAugmenter((3, 8, 8), mean=wrong)
+    one = mx.image.ImageIter(1, (3, 8, 8), path_root=str(DATA), imglist=[[1, "a.png"]])
+    with pytest.raises(FormatError, match="shape is wrong"):
+        one.check_valid_image([np.array(3.0)])
+
+
 def test_pixels_of_every_kind_of_picture() -> None:
     """16 bits a channel, palettes, opacity, one bit: as gray, in color and as stored."""
     from PIL import Image

@@ -111,6 +111,10 @@ def test_more_left_over_than_fills_a_batch() -> None:
     iterator.reset()
     with pytest.raises(ValueError, match="10 examples left over and all 10 do not fill a batch of 25"):
         next(iterator)
+    twice = io.NDArrayIter(DATA, None, 20, last_batch_handle="roll_over")
+    assert list(twice) == []
+    twice.reset()
+    np.testing.assert_array_equal(next(twice).data[0].asnumpy(), np.concatenate([DATA, DATA]))
 
 
 class Failing(io.NDArrayIter):
@@ -158,6 +162,7 @@ def test_csv_refuses(tmp_path: Path) -> None:
         ({"data_shape": (3,)}, FormatError, "x.csv, line 1: got 2 numbers, wanted 3"),
         ({"data_csv": str(tmp_path / "nope")}, MXNetError, "nope: No such file"),
         ({"bla": 3}, MXNetError, "Cannot find argument 'bla'"),
+        ({"bla": 3, "ctx": "cpu", "foo": 1}, MXNetError, "Cannot find argument 'bla', 'foo'$"),
         ({"dtype": "float16"}, MXNetError, "float16 is not supported"),
         ({"batch_size": 3}, MXNetError, "got 2 examples, wanted at least batch_size=3"),
         ({"batch_size": 0}, MXNetError, "batch_size=0"),
@@ -165,6 +170,11 @@ def test_csv_refuses(tmp_path: Path) -> None:
     ):
         with pytest.raises(error, match=message):
             io.CSVIter(**{**good, **change})
+    given = {"prefetch_buffer": 2, "ctx": "cpu", "verbose": True, "preprocess_threads": 3, "dtype": "None"}
+    assert next(io.CSVIter(**good, **given)).data[0].asnumpy().tolist() == [[1, 2]]
+    path.write_text("5\n6\n")
+    single = io.CSVIter(data_csv=str(path), data_shape=1, batch_size=2)
+    assert next(single).data[0].asnumpy().tolist() == [[5], [6]]
     path.write_text("1,x\n")
     with pytest.raises(FormatError, match="line 1: could not convert"):
         io.CSVIter(**good)
@@ -186,6 +196,13 @@ def test_libsvm_refuses(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(FormatError, match=f"line 1.*{message}"):
             io.LibSVMIter(**good)
+    (tmp_path / "several").mkdir()
+    for name, text in (("b", "3 1:4"), ("a", "1 0:2\n2 3:3")):
+        (tmp_path / "several" / name).write_text(text)
+    both = io.LibSVMIter(data_libsvm=str(tmp_path / "several"), data_shape=4, batch_size=3)
+    batch = next(both)
+    assert batch.data[0].asnumpy().tolist() == [[2, 0, 0, 0], [0, 0, 0, 3], [0, 4, 0, 0]]
+    assert batch.label[0].asnumpy().tolist() == [1, 2, 3]
     path.write_text("1 0:1\n")
     with pytest.raises(MXNetError, match="round_batch=False is not supported"):
         io.LibSVMIter(**good, round_batch=False)
@@ -198,6 +215,15 @@ def test_mnist_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "cut").write_bytes(images.read_bytes()[:-3])
     with pytest.raises(FormatError, match="not as long as an array of shape"):
         io.MNISTIter(image=tmp_path / "cut", label=labels)
+    (tmp_path / "short").write_bytes(bytes([0, 0, 8, 3, 0, 0, 0, 1, 0]))
+    with pytest.raises(FormatError, match="no IDX file of 3-dimensional"):
+        io.MNISTIter(image=tmp_path / "short", label=labels)
+    (tmp_path / "long").write_bytes(images.read_bytes() + b"x")
+    with pytest.raises(FormatError, match="not as long as an array of shape"):
+        io.MNISTIter(image=tmp_path / "long", label=labels)
+    (tmp_path / "few").write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 9]))
+    with pytest.raises(MXNetError, match="10 images, but 2 labels"):
+        io.MNISTIter(image=images, label=tmp_path / "few")
     (tmp_path / "huge").write_bytes(bytes([0, 0, 8, 3]) + b"\xff" * 12)
     with pytest.raises(FormatError, match="not as long as"):
         io.MNISTIter(image=tmp_path / "huge", label=labels)
@@ -289,8 +315,12 @@ def test_image_record_iter_takes_the_defaults_of_mxnet() -> None:
         "random_l": 0, "mean_img": "", "max_random_contrast": 0, "max_random_illumination": 0, "aug_seq": "aug_default",
         "preprocess_threads": 4, "verbose": True, "shuffle_chunk_size": 0, "shuffle_chunk_seed": 0, "prefetch_buffer": 4,
     }  # fmt: skip
-    one, two = (next(mx.io.ImageRecordIter(**options, **more)) for more in ({}, defaults))
-    np.testing.assert_array_equal(one.data[0].asnumpy(), two.data[0].asnumpy())
+    without_effect = {"mean_a": 7.0, "std_a": 3.0, "resize": 0}  # there is no fourth channel, and no size of 0
+    one, *others = (next(mx.io.ImageRecordIter(**options, **more)) for more in ({}, defaults, without_effect))
+    for other in others:
+        np.testing.assert_array_equal(one.data[0].asnumpy(), other.data[0].asnumpy())
+    with pytest.raises(MXNetError, match="nothing_known=3"):
+        mx.io.ImageRecordIter(**options, nothing_known=3)
     for name, value in defaults.items():
         if isinstance(value, int | float) and not isinstance(value, bool) and "chunk" not in name and "pre" not in name:
             with pytest.raises(MXNetError, match=name):

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -414,3 +415,71 @@ def test_a_dataset_that_runs_out_of_time_itself_says_so() -> None:
     loader = data.DataLoader(Late(), 1, num_workers=1, thread_pool=True)
     with pytest.raises(TimeoutError, match="the dataset's own"):
         next(iter(loader))
+
+
+def test_a_loader_goes_on_after_an_error() -> None:
+    for options in ({"num_workers": 1, "thread_pool": True}, {"num_workers": 1}):
+        acts: list[Callable[[int], None]] = [leave_quietly if "thread_pool" not in options else late]
+        numbers = Numbers(4, act=lambda i, acts=acts: [act(i) for act in acts] and None)
+        loader = data.DataLoader(numbers, 2, timeout=0.1 if "thread_pool" in options else 30, **options)
+        with pytest.raises((RuntimeError, multiprocessing.TimeoutError), match=r"exit code 0|within 0\.1 seconds"):
+            next(iter(loader))
+        assert not loader._workers.alive
+        acts.clear()
+        loader._timeout = 30
+        check(loader, 4, 2, 4)
+
+
+def leave_quietly(i: int) -> None:
+    os._exit(0)
+
+
+def late(i: int) -> None:
+    time.sleep(0.3)
+
+
+class Stubborn:
+    """A process that notes what is done to it, and lives until it is killed."""
+
+    def __init__(self, ends_at: str):
+        self.ends_at, self.told = ends_at, list[str]()
+
+    def is_alive(self) -> bool:
+        return self.ends_at not in self.told
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: self.told.append(name)
+
+
+def test_processes_are_ended_by_whom_they_belong_to() -> None:
+    for ends_at, told in (
+        ("join", ["join"]),
+        ("terminate", ["join", "terminate", "join"]),
+        ("kill", ["join", "terminate", "join", "kill", "join"]),
+    ):
+        for owner in (os.getpid(), os.getpid() + 1):
+            process, pipe = Stubborn(ends_at), Stubborn("")
+            workers._stop(owner, [process], [pipe])
+            own = owner == os.getpid()
+            assert (process.told, pipe.told) == ((told, ["send", "close"]) if own else ([], []))
+
+
+def test_loaders_of_others_wait_as_long_as_they_are_told() -> None:
+    class Pool:
+        def apply_async(self, function: Any, given: Any) -> Any:
+            indices, batchify, _ = given
+            return SimpleNamespace(get=lambda timeout: waited.append(timeout) or nd.array(batchify(indices)))
+
+    waited: list[float] = []
+    for given, timeout, place in (({}, 120, 0), ({"timeout": 7, "pin_device_id": 2, "data_loader": self_made}, 7, 2)):
+        batches = data.dataloader._MultiWorkerIter(
+            Pool(), list, [[1, 2], [3]], pin_memory=True, worker_fn=len, dataset=[], **given
+        )
+        assert [(b.asnumpy().tolist(), b.context) for b in batches] == [
+            ([1, 2], mx.cpu_pinned(place)), ([3], mx.cpu_pinned(place))
+        ]  # fmt: skip
+        assert waited == [timeout] * 2 and batches._data_loader is given.get("data_loader")
+        waited.clear()
+
+
+self_made = object()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import hybrid as mx
 from hybrid import nd
 from hybrid.core.error import FormatError
 from hybrid.gluon import data
@@ -99,6 +100,10 @@ def test_cifar(tmp_path: Path, archive: bool) -> None:
 def test_missing_and_broken_cifar(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"holds no data_batch_1.bin or cifar-10-binary.tar.gz"):
         vision.CIFAR10(tmp_path)
+    for i in (1, 2, 4):
+        (tmp_path / f"data_batch_{i}.bin").write_bytes(b"")
+    with pytest.raises(FileNotFoundError, match=r"holds no data_batch_3.bin or cifar-10-binary.tar.gz"):
+        vision.CIFAR10(tmp_path)
     (tmp_path / "train.bin").write_bytes(b"123")
     with pytest.raises(FormatError, match=r"train.bin has 3 bytes, which is no multiple of 3074"):
         vision.CIFAR100(tmp_path)
@@ -187,6 +192,33 @@ def test_a_transform_is_applied_as_often_as_its_probability_says(p: int) -> None
     image = nd.array(np.zeros((2, 2, 3)), dtype="uint8")
     kinds = {transforms.RandomApply(transforms.Cast("float32"), p)(image).dtype for _ in range(9)}
     assert kinds == {np.float32 if p else np.uint8}
+
+
+def test_draws_that_are_just_the_probability(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether they count is as in MXNet: transforms of gluon are applied, those of mx.image are not."""
+    picture = nd.array(np.random.RandomState(0).rand(4, 4, 3))
+    objects = np.array([[0, 0.1, 0.2, 0.5, 0.6]])
+    for draw in (0.25, 0.5):
+        monkeypatch.setattr("random.random", lambda draw=draw: draw)
+        monkeypatch.setattr("numpy.random.random", lambda draw=draw: draw)
+        drawn = draw < 0.5
+        for augmenter in (mx.image.HorizontalFlipAug(0.5), mx.image.RandomGrayAug(0.5)):
+            assert (augmenter(picture).asnumpy() != picture.asnumpy()).any() == drawn
+        flipped, moved = mx.image.DetHorizontalFlipAug(0.5)(picture, objects)
+        assert (flipped.asnumpy() != picture.asnumpy()).any() == (moved[0, 1] != 0.1) == drawn
+        chosen = mx.image.DetRandomSelectAug([mx.image.DetHorizontalFlipAug(1)], skip_prob=0.5)
+        assert (chosen(picture, objects)[0] is picture) == drawn
+        assert transforms.RandomApply(transforms.Cast("float16"), 0.5)(picture).dtype == np.float16
+        turned = transforms.RandomRotation((40, 50), rotate_with_proba=0.5)(picture)
+        assert (turned.asnumpy() != picture.asnumpy()).any()
+
+
+def test_random_rotation_zooms_as_it_is_told() -> None:
+    picture = nd.array(np.random.RandomState(0).rand(3, 6, 6))
+    for given in ({}, {"zoom_in": True}, {"zoom_out": True}):
+        want = mx.image.imrotate(picture, 30, **given).asnumpy()
+        got = transforms.RandomRotation((30, 30 + 1e-9), **given)(picture).asnumpy()
+        np.testing.assert_allclose(got, want, atol=1e-5, err_msg=str(given))
 
 
 def test_random_transforms_refuse() -> None:
