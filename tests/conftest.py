@@ -8,9 +8,10 @@ from hypothesis import Phase, settings
 
 from hybrid import native
 
-# The same examples on every run: a red build is red for everybody. Look further by hand with
-# `pytest --hypothesis-profile=default`, which draws new ones every time and prints the seed.
+# The same examples on every run: a red build is red for everybody. `pytest -m property --hypothesis-profile=random` looks further:
+# it draws new ones every time, and says how to see again what failed.
 settings.register_profile("steady", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("random", deadline=None, print_blob=True, max_examples=400, database=None)
 settings.load_profile("steady")
 # The same examples, and what fails is not made smaller: for those who ask only whether something fails (tests.mutants).
 settings.register_profile("brief", settings.get_profile("steady"), phases=(Phase.explicit, Phase.generate))
@@ -18,6 +19,11 @@ settings.register_profile("brief", settings.get_profile("steady"), phases=(Phase
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--row", default="", metavar="TEXT", help="of tests of many rows, those whose names hold this")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+        item.add_marker("property")
 
 
 def pytest_collection_finish() -> None:
