@@ -1,6 +1,8 @@
 """mx.test_utils: what holds, what does not, and what is said then. The messages are MXNet 1.9.1's."""
 
+import contextlib
 import gzip
+import math
 import os
 import struct
 import sys
@@ -56,6 +58,8 @@ def test_what_counts_as_almost_equal() -> None:
     a = np.array([1.0, np.nan])
     tu.assert_almost_equal(a, a, equal_nan=True)
     tu.assert_allclose(a, a)
+    with pytest.raises(AssertionError):
+        tu.assert_allclose(a, a, equal_nan=False)
     tu.assert_almost_equal(mx.nd.ones(3), np.ones(3, "int32"))
     tu.assert_almost_equal_with_err(np.ones(4), np.array([1, 1, 1, 2.0]), etol=0.3)
     tu.assert_almost_equal_ignore_nan(a, np.array([1.0, 2.0]))
@@ -99,6 +103,16 @@ def test_gradients_are_checked_by_differences() -> None:
     tu.check_numeric_gradient(norm, location, states, numeric_eps=1e-6, dtype=np.float64)
     with pytest.raises(AssertionError, match="NUMERICAL_x"):
         tu.check_numeric_gradient(mx.sym.BlockGrad(X) * X, [np.ones(2)])
+    with pytest.raises(ValueError, match="grad_req=other"):
+        tu.check_numeric_gradient(mx.sym.exp(X), [np.ones(2)], grad_nodes={"x": "other"})
+    # the least step of float32, and one below; gradients may be stored sparsely, where there are some
+    for step, fits in ((1e-5, True), (0.9e-5, False)):
+        with contextlib.nullcontext() if fits else pytest.raises(AssertionError, match="too small"):
+            tu.check_numeric_gradient(X * 2, [np.ones(2)], numeric_eps=step, rtol=1, atol=9)
+    both = mx.sym.dot(X, mx.sym.var("w"))
+    places = {"x": "default", "w": "row_sparse", "other": "row_sparse"}
+    for stypes in (places, dict(reversed(places.items()))):
+        tu.check_numeric_gradient(both, [np.eye(2), np.ones((2, 2))], grad_stype_dict=stypes, rtol=1e-2)
 
 
 def test_consistency_of_dtypes() -> None:
@@ -295,6 +309,14 @@ def test_every_parameter_of_the_check_of_consistency(capsys: pytest.CaptureFixtu
     assert "Predict Err: ctx 0 vs ctx 1 at y_output\n" in said.out and "AssertionError" in said.err
     with pytest.raises(AssertionError):
         tu.check_consistency(y, ways, ground_truth={"y_output": mx.nd.array(np.abs(values) + 2)}, **given)
+    # what has no gradient is not compared
+    held = {"x": np.array([1.0, 2]), "z": np.array([3.0, 4])}
+    two = mx.sym.elemwise_mul(X, mx.sym.var("z"), name="two")
+    truth = {"two_output": mx.nd.array([3, 8]), "z": mx.nd.array([5, 5]), "x": mx.nd.array([9, 32])}
+    each = [{"ctx": mx.cpu(), "x": (2,), "z": (2,)}] * 2
+    tu.check_consistency(
+        two, each, grad_req={"x": "write", "z": "null"}, arg_params=held, ground_truth=truth, rtol=1e-5, atol=1e-5
+    )
     # states of the network: zeros where none are given
     norm = mx.sym.BatchNorm(X, name="y", use_global_stats=True, fix_gamma=True, eps=1.0)
     ways = [{"ctx": mx.cpu(), "x": (3, 4)}, {"ctx": mx.cpu(), "x": (3, 4)}]
@@ -328,6 +350,18 @@ def test_hybridizing_changes_nothing() -> None:
 
     with pytest.raises(AssertionError, match="exceeds tolerance"):
         tu.check_gluon_hybridize_consistency(lambda prefix: Odd(prefix=prefix), data)
+    ones = [mx.nd.ones((2, 4))]
+    for more, fits in (
+        ({}, False),
+        ({"rtol": 1.1}, True),
+        ({"rtol": 0.9}, False),
+        ({"atol": 1.1}, True),
+        ({"atol": 0.9}, False),
+    ):
+        with contextlib.nullcontext() if fits else pytest.raises(AssertionError, match="exceeds tolerance"):
+            tu.check_gluon_hybridize_consistency(
+                lambda prefix: Odd(prefix=prefix), ones, lambda x: x + 1, False, **more
+            )
 
 
 def test_optimizers_are_compared() -> None:
@@ -388,6 +422,15 @@ def test_distributions_are_told_apart() -> None:
         tu.verify_generator(lambda n: rng.random(n) ** 1.2, buckets, probs, nsamples=20000)
     assert tu.mean_check(rng.standard_normal, 0, 1, 10000) and tu.var_check(rng.standard_normal, 1, 10000)
     assert not tu.mean_check(lambda n: rng.standard_normal(n) + 0.2, 0, 1, 10000)
+    # just three standard deviations of the variance away is too far: 3 where there are 3 samples
+    assert not tu.var_check(lambda n: [-2.0, 0.0, 2.0], 1, 3) and tu.var_check(lambda n: [-1.99, 0.0, 1.99], 1, 3)
+    # a p value has to be above alpha
+    fixed = {"generator": lambda n: [0] * 7 + [1] * 3, "buckets": [0, 1], "probs": [0.5, 0.5], "nsamples": 10}
+    (p,) = tu.verify_generator(**fixed, nrepeat=1, alpha=0)
+    assert p == pytest.approx(math.erfc(math.sqrt(1.6 / 2)))
+    for alpha, fits in ((p - 1e-6, True), (p, False), (p + 1e-6, False)):
+        with contextlib.nullcontext() if fits else pytest.raises(AssertionError, match="Generator test fails"):
+            tu.verify_generator(**fixed, nrepeat=1, success_rate=1, alpha=alpha)
 
 
 @pytest.mark.parametrize(
@@ -698,7 +741,9 @@ def test_tolerances_are_handed_on(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
-    assert tu.is_aarch64_run() is (os.uname().machine == "aarch64")
+    for machine in ("aarch64", "x86_64"):
+        monkeypatch.setattr("platform.machine", lambda machine=machine: machine)
+        assert tu.is_aarch64_run() is (machine == "aarch64")
     for value, wanted in (("1", True), ("0", False), (None, False)):
         with tu.environment("CD_JOB", value):
             assert tu.is_cd_run() is wanted
@@ -714,7 +759,7 @@ def test_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     (tmp_path / "there.bin").write_bytes(b"x")
     (tmp_path / "own").write_bytes(b"y")
     assert tu.download("http://x/there.bin", dirname=str(tmp_path)) == str(tmp_path / "there.bin")
-    assert tu.download("http://x/none.bin", "own", str(tmp_path)) == str(tmp_path / "own")
+    assert tu.download("http://x/none.bin", "own", str(tmp_path), retries=1) == str(tmp_path / "own")
     for call in (
         lambda: tu.download("http://x/there.bin", dirname=str(tmp_path), overwrite=True),
         lambda: tu.download("http://x/none.bin", dirname=str(tmp_path)),

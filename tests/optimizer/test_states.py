@@ -291,6 +291,13 @@ REFUSED = {
         b"\x80\x02}(K\x00cmxnet.ndarray.ndarray\nNDArray\nN\x85R}X\x06\x00\x00\x00handleX\x01\x00\x00\x00asbu.",
         "an array of str, wanted bytes",
     ),
+    "an array of no shape": (
+        b"\x80\x02}(K\x00cmxnet.ndarray.ndarray\nNDArray\nN\x85R}X\x06\x00\x00\x00handle"
+        b"cbuiltins\nbytearray\nX\x10\x00\x00\x00"
+        + b"\xc9\xfa\x93\xf9\0\0\0\0\0\0\0\0".decode("latin-1").encode()
+        + b"\x85Rsbu.",
+        "an array that was never given a shape",
+    ),
     "another dtype": (b"\x80\x02}(K\x00cnumpy\ndtype\nX\x02\x00\x00\x00c8\x85Ru.", "they call numpy.dtype"),
     "a number of no dtype": (
         b"\x80\x02}(K\x00cnumpy.core.multiarray\nscalar\nK\x01C\x04abcd\x86Ru.",
