@@ -107,7 +107,7 @@ def import_range_since_11(g, start, limit, delta):
     found = numbers(limit)
     if found is not None and start.dtype is not None and start.fixed and delta.fixed and delta.const.item() == 1:
         size = found.item() - start.const.item()
-        owner = g.sized(size, start.dtype) if isinstance(size, Count) and start.dtype.kind in "iu" else None
+        owner = g.sized(size, start.dtype) if isinstance(size, Count) else None
         if owner is not None:
             return g.apply("_contrib_arange_like", owner[0], start=float(start.const.item()), axis=owner[1])
     return g.passthrough(start, limit, delta)

@@ -708,3 +708,26 @@ def test_a_sequence_map_over_elements_of_several_dtypes() -> None:
     found = agree(text, feeds, wants=[want])
     (node,) = [n for n in found.graph.nodes if n.op is not None]
     assert node.op.elems == tuple(map(np.dtype, ("float32", "int64", "float64")))
+
+
+def test_words_go_through_bodies_of_onnxs_own() -> None:
+    """MXNet has no arrays of words: a choice or a loop that gives some is not its _cond or _foreach, whatever else is."""
+    choice = """main (bool[1] q, KIND[2] a, KIND[2] b) => (KIND[2] y) {
+        y = If (q) <
+            then_branch = yes () => (KIND[2] t) { t = Identity (a) },
+            else_branch = no () => (KIND[2] e) { e = Identity (b) }
+        >
+    }"""
+    loop = """main (float[1] s, float[2, 3] x, KIND[2] w) => (float[1] last, KIND[2, 2] y) {
+        last, y = Scan <num_scan_inputs = 1, body = step (float[1] a, float[3] r) => (float[1] b, KIND[2] o) {
+            k = ReduceSum (r) b = Add (a, k) o = Identity (w)
+        }> (s, x)
+    }"""
+    for kind, words, operators in (
+        ("string", np.array([["a", "bc"], ["d", ""]], object), ("_onnx_If", "_onnx_Scan")),
+        ("float", X[:, :2], ("_cond", "_foreach")),
+    ):
+        runs = [{"q": np.array([q]), "a": words[0], "b": words[1]} for q in (True, False)]
+        assert names(agree(choice.replace("KIND", kind), *runs)) == [operators[0]]
+        found = agree(loop.replace("KIND", kind), {"s": X[0, :1], "x": X, "w": words[1]}, rtol=1e-6)
+        assert names(found) == [operators[1]]

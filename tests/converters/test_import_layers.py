@@ -334,3 +334,18 @@ def test_windows_at_the_end_of_known_sizes(op_type: str, size: int) -> None:
     for dim, known in zip(model.graph.input[0].type.tensor_type.shape.dim, (1, 2, size, size)):
         dim.dim_value = known
     agree(model, {"x": uniform(3, 1, 2, size, size)}, rtol=1e-6)
+
+
+@pytest.mark.parametrize("wanted", ["sm, sv", "sm", ", sv"])
+def test_statistics_of_the_batch_in_old_training_layers(wanted: str) -> None:
+    """Outputs four and five of BatchNormalization before opset 14; either alone, too."""
+    x, v = uniform(1, 2, 3, 4, 5), uniform(2, 3, low=0.5)
+    asked = [n for n in wanted.split(", ") if n]
+    outputs = ", ".join(f"float[3] {n}" for n in asked)
+    text = f"""<ir_version: 8, opset_import: ["" : 9]>
+        main (float[2, 3, 4, 5] x, float[3] v) => (float[2, 3, 4, 5] y, {outputs}) {{
+        y, m2, v2, {wanted} = BatchNormalization (x, v, v, v, v) }}"""
+    statistics = {"sm": x.mean((0, 2, 3)), "sv": x.var((0, 2, 3))}
+    y = (x - x.mean((0, 2, 3), keepdims=True)) / np.sqrt(x.var((0, 2, 3), keepdims=True) + 1e-5)
+    scale = v[:, None, None]
+    agree(text, {"x": x, "v": v}, wants=[[y * scale + scale, *(statistics[n] for n in asked)]], rtol=1e-5, again=None)

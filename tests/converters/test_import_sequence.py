@@ -505,3 +505,42 @@ def test_a_block_takes_and_gives_lists() -> None:
     y, t = block([nd.array(X), X[:1]], nd.array(np.array(1), dtype="int64"))
     np.testing.assert_array_equal(y.asnumpy(), X[:1])
     assert [a.asnumpy().tolist() for a in t] == [X.tolist()]
+
+
+def test_sequences_of_other_kinds_than_floats() -> None:
+    whole = np.array([5, 7])
+    agree(
+        """main (int64[2] x, int64 i) => (seq(int64[2]) e, seq(int64[2]) y, int64[2] z, int64[2] at) {
+            e = SequenceEmpty <dtype = 7> ()
+            y = SequenceInsert (e, x)
+            o = SequenceInsert (e, x, i)
+            z = SequenceAt (o, i)
+            zero = Constant <value = int64 {0}> ()
+            at = SequenceAt (y, zero)
+        }""",
+        {"x": whole, "i": np.array(0)},
+    )
+    text = """main (string[2] x, string[3] z) => (string[5] y) {
+        s = SequenceConstruct (x, z)
+        y = ConcatFromSequence <axis = 0> (s)
+    }"""
+    found = agree(text, {"x": words("a", ""), "z": words("c", "de", "f")})
+    assert found.graph.outputs[0].node.op.name == "_onnx_ConcatFromSequence"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "split", "message"),
+    [
+        ("", "0", "got split=0, wanted 1 at least"),
+        ("<axis = 2>", "1", "got axis 2 for 2 dimensions"),
+        ("<axis = -3>", "1", "got axis -3 for 2"),
+    ],
+)
+def test_splits_that_cannot_be_are_refused_when_they_run(attributes: str, split: str, message: str) -> None:
+    """A branch that is never taken may hold them."""
+    text = f"""main (float[3, 3] x) => (float[?, 3] y) {{
+        s = Constant <value = int64 {{{split}}}> () z = Constant <value = int64 {{0}}> ()
+        all = SplitToSequence {attributes} (x, s) y = SequenceAt (all, z) }}"""
+    found = import_model(parsed(text))
+    with pytest.raises(OpError, match=message):
+        Program(found.graph, found.params).run({"x": X})

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime.capi.onnxruntime_pybind11_state as pybind
@@ -861,7 +862,181 @@ def steps(f: Callable[..., Any], x: np.ndarray, w: np.ndarray, r: np.ndarray) ->
     return np.stack(found)[:, None], state[None]
 
 
-TABLES = [elements, reductions, layers, shapes, scanned, images, layers_in_time]
+def seldom() -> Iterator[Way]:
+    """Attributes and inputs that few models give."""
+    four = floats(1, 4 * 16, 2)
+    sizes = ints(2, 2, 2, 3)
+    yield way("_onnx_Col2Im", "Col2Im", 18, four, sizes, ints(2, 2, 2, 2), stored=[1, 2])
+    yield way(
+        "_onnx_Range",
+        "Range",
+        27,
+        *np.float16([0.5, 4, 0.75]),
+        stash_type=1,
+        want=lambda *v: np.arange(*np.float32(v)).astype("f2"),
+    )
+    w = floats(6, 4, 2, 2)
+    yield way(
+        "_contrib_ModulatedDeformableConvolution",
+        "DeformConv",
+        19,
+        IMAGE,
+        w,
+        floats(2, 8, 2, 4),
+        np.zeros(6, "f4"),
+        np.ones((2, 4, 2, 4), "f4"),
+        kernel_shape=[2, 2],
+    )
+    yield way(
+        "Pad",
+        "Pad",
+        1,
+        IMAGE,
+        paddings=[0, 0, 1, 2, 0, 0, 2, 1],
+        mode="reflect",
+        want=lambda x: np.pad(x, ((0, 0), (0, 0), (1, 2), (2, 1)), "reflect"),
+    )
+    yield way("Concat", "Concat", 1, X, X[:1], axis=0, want=lambda *x: np.concatenate(x))
+    yield way("Concat", "Concat", 1, X, X[:, :1], want=lambda *x: np.concatenate(x, 1))
+    short = [a.astype(ml_dtypes.bfloat16) for a in (floats(2, 4, 3, 4), floats(4), floats(4) + 1)]
+    yield way("_onnx_LayerNormalization", "LayerNormalization", 17, *short, want=layer_norm, epsilon=0.1)
+    yield way(
+        "repeat repeat _onnx_GroupNormalization",
+        "GroupNormalization",
+        18,
+        short[0],
+        *(v[:2] for v in short[1:]),
+        want=group_norm,
+        epsilon=0.1,
+        num_groups=2,
+    )
+    yield way("_onnx_LRN", "LRN", 13, IMAGE.astype(ml_dtypes.bfloat16), size=3)
+    yield way("_onnx_LayerNormalization", "LayerNormalization", 17, X, X[0], X[0] + 1, stash_type=11)
+    for axis in (0, 1):
+        yield way("_onnx_ScatterElements", "Scatter", 9, X, ints(1, 0).reshape(1, 2), X[:1, 1:3] + 9, axis=axis)
+    yield way("_onnx_QuantizeLinear", "QuantizeLinear", 10, 9 * X, np.array(0.25, "f4"), np.array(77, "u1"))
+    yield way(
+        "_onnx_DequantizeLinear",
+        "DequantizeLinear",
+        10,
+        np.arange(12, dtype="u1").reshape(3, 4),
+        np.array(0.25, "f4"),
+        np.array(5, "u1"),
+    )
+    yield way(
+        "_onnx_QuantizeLinear",
+        "QuantizeLinear",
+        23,
+        X.astype("f2"),
+        np.array(0.25, "f2"),
+        np.array(7, "u1"),
+        precision=1,
+    )
+    yield way(
+        "_onnx_DequantizeLinear",
+        "DequantizeLinear",
+        23,
+        np.arange(12, dtype="u1").reshape(3, 4),
+        np.array(0.25, "f4"),
+        np.array(5, "u1"),
+        output_dtype=10,
+    )
+    yield way("_onnx_ReduceSum", "ReduceSum", 13, floats(2, 3, 4), ints(0, 2), dims={1: None})
+    yield way("_onnx_ReduceSum", "ReduceSum", 13, floats(2, 3, 4), ints(0, 2), dims={1: ["n"]})
+    yield way("_npi_tril", "Trilu", 14, X, upper=0)
+    box = floats(2, 4, 4, 6)
+    yield way(
+        "space_to_depth",
+        "SpaceToDepth",
+        28,
+        box,
+        blocksize=2,
+        mode="DCR",
+        want=lambda x: apart(x).transpose(0, 3, 5, 1, 2, 4).reshape(2, 16, 2, 3),
+    )
+    yield way(
+        "Reshape transpose Reshape Reshape",
+        "SpaceToDepth",
+        28,
+        box,
+        blocksize=2,
+        mode="CRD",
+        want=lambda x: apart(x).transpose(0, 1, 3, 5, 2, 4).reshape(2, 16, 2, 3),
+    )
+    yield way(
+        "_onnx_Resize",
+        "Resize",
+        18,
+        IMAGE,
+        np.float32([0, 0, -0.5, 0.2, 1, 1, 1.5, 0.9]),
+        None,
+        ints(2, 4, 5, 6),
+        coordinate_transformation_mode="tf_crop_and_resize",
+        extrapolation_value=7.5,
+        mode="linear",
+        stored=[1, 3],
+    )
+    yield way(
+        "_onnx_Resize",
+        "Resize",
+        13,
+        floats(2, 4, 0, 5),
+        None,
+        None,
+        ints(2, 4, 0, 10),
+        stored=[3],
+        want=lambda x, *_: np.zeros((2, 4, 0, 10), "f4"),
+    )
+    yield way("_onnx_MaxPool", "MaxPool", 8, IMAGE, kernel_shape=[2, 2], storage_order=1, outputs=2)
+    yield way(
+        "_onnx_MaxPool",
+        "MaxPool",
+        12,
+        floats(1, 2, 3, 3, 3, 3),
+        kernel_shape=[2] * 4,
+        want=lambda x: np.lib.stride_tricks.sliding_window_view(x, (2,) * 4, (2, 3, 4, 5)).max((-1, -2, -3, -4)),
+    )
+    yield way(
+        "Pad Pooling",
+        "MaxPool",
+        10,
+        floats(2, 4, 6, 5),
+        kernel_shape=[2, 2],
+        strides=[2, 2],
+        ceil_mode=1,
+        auto_pad="SAME_UPPER",
+    )
+    # the standard's formula for VALID knows no ceil_mode; onnxruntime takes it for explicit pads of 0
+    valid = {"kernel_shape": [2, 2], "strides": [2, 2], "auto_pad": "VALID", "ceil_mode": 1}
+    view = np.lib.stride_tricks.sliding_window_view
+    yield way(
+        "Pooling",
+        "MaxPool",
+        10,
+        floats(2, 4, 5, 5),
+        **valid,
+        want=lambda x: view(x, (2, 2), (2, 3))[:, :, ::2, ::2].max((-1, -2)),
+    )
+    yield way(
+        "_onnx_ConvTranspose",
+        "ConvTranspose",
+        11,
+        floats(1, 2, 3, 3),
+        floats(2, 3, 2, 2),
+        auto_pad="SAME_UPPER",
+        strides=[2, 2],
+        dims={0: ["n", 2, "h", "w"]},
+    )
+    yield way("Flatten", "Flatten", 11, floats(2, 3, 4))
+    yield way("_np_reshape", "Flatten", 11, np.float32(3), axis=0, want=lambda x: np.full((1, 1), 3, "f4"))
+
+
+def apart(x: np.ndarray) -> np.ndarray:
+    """Blocks of 2 by 2 pixels of images of 4 by 6."""
+    return x.reshape(2, 4, 2, 2, 3, 2)
+
+
+TABLES = [elements, reductions, layers, shapes, scanned, images, layers_in_time, seldom]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda f: f.__name__)
@@ -950,6 +1125,31 @@ def test_a_grid_that_was_turned_to_be_written_is_taken_as_it_was() -> None:
             main (float[2, 4, 3, 5] x, float[2, 2, 3, 6] grid) => (float[?, ?, ?, ?] y) {{
             turned = Transpose <perm = [{perm}]> (grid)  y = GridSample <align_corners = 1> (x, turned) }}"""
         found = agree(text, {"x": IMAGE, "grid": floats(2, 2, 3, 6) * 0.7}, rtol=1e-4)
+        assert " ".join(n.op.name for n in found.graph.nodes if n.op is not None) == operators
+
+    for text, feeds, operators in (
+        (
+            "float[2, 1, 3, 3] x) => (float[?, ?, ?, ?] y) { grid = Constant <value = float[2, 1, 2, 2] {GRID}> ()",
+            {},
+            "BilinearSampler",
+        ),
+        (
+            "float[2, 1, 3, 3] x) => (float[?, ?, ?, ?] y) <float[2, 1, 2, 2] grid = {GRID}> {",
+            {},
+            "transpose BilinearSampler",
+        ),
+        (
+            "float[2, 1, 3, 3] x, float[n] v, int64[k] s) => (float[?, ?, ?, ?] y) { "
+            "r = Reshape (v, s) grid = Transpose <perm = [0, 2, 3, 1]> (r)",
+            {"v": floats(8) * 0.5, "s": ints(2, 2, 1, 2)},
+            "_onnx_Reshape BilinearSampler",
+        ),
+    ):  # stored in the model, and of a rank that only the run tells
+        numbers = ", ".join(map(str, (floats(8) * 0.5).tolist()))
+        head = '<ir_version: 8, opset_import: ["" : 17]> main (' + text.replace("GRID", numbers)
+        found = agree(
+            f"{head} y = GridSample <align_corners = 1> (x, grid) }}", {"x": floats(2, 1, 3, 3), **feeds}, rtol=1e-5
+        )
         assert " ".join(n.op.name for n in found.graph.nodes if n.op is not None) == operators
 
 
@@ -1068,6 +1268,10 @@ REFUSED = [
     ("Pad", 2, [X], {"pads": [1, 1]}, [], "got 2 pads for 2 dimensions"),
     ("Pad", 18, [X, ints(1, 2), None, ints(0, 1)], {}, [1, 3], "wanted two for each of 2 axes"),
     ("BatchNormalization", 15, [X[0], *[X[0, :1]] * 4], {}, [1, 2, 3, 4], "BatchNorm"),
+    ("PRelu", 9, [X, floats(1, 1, 1)], {}, [1], "differ in rank"),
+    ("ReduceLogSum", 13, [WHOLE], {"axes": [1]}, [], "wanted bfloat16 or float16"),
+    ("Trilu", 14, [X[0]], {"upper": 0}, [], "got 1 dimensions, wanted two at least"),
+    ("Flatten", 11, [np.float32(3)], {"axis": 1}, [], "got axis 1 for 0 dimensions"),
 ]  # fmt: skip
 
 

@@ -604,3 +604,26 @@ def test_weights_beside_a_model_that_is_given_as_bytes(tmp_path: Path) -> None:
         found = import_model(source, **options)
         (got,) = Program(found.graph, found.params).run({"x": X})
         np.testing.assert_allclose(got, X @ arrays["w"].T)
+
+
+def test_constants_of_every_kind() -> None:
+    text = """main (float[3] x, string[2] w) => (float[3] y, int64[2] i, float f, int64 k, bool[2] e, string one, float[4] d) {
+        c = Constant <value_floats = [1.5, 2.5, -3.0]> () y = Add (x, c)
+        i = Constant <value_ints = [3, 4]> ()
+        f = Constant <value_float = 2.5> ()
+        k = Constant <value_int = 7> ()
+        s = Constant <value_strings = ["a", "b"]> () e = Equal (w, s)
+        one = Constant <value_string = "hi"> ()
+        d = Constant () }"""
+    sparse = helper.make_sparse_tensor(
+        helper.make_tensor("", TensorProto.FLOAT, [2], [1.5, -2]),
+        helper.make_tensor("", TensorProto.INT64, [2], [0, 3]),
+        [4],
+    )
+    model = parsed(text)
+    model.graph.node[-1].attribute.append(helper.make_attribute("sparse_value", sparse))
+    wants = [
+        *(X[0] + np.float32([1.5, 2.5, -3]), np.array([3, 4]), np.float32(2.5), np.int64(7), np.array([True, False])),
+        *(np.array("hi", object), np.float32([1.5, 0, 0, -2])),
+    ]
+    agree(model, {"x": X[0], "w": np.array(["a", "c"], object)}, wants=[wants])
