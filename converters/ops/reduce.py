@@ -300,7 +300,7 @@ def _register(kind, since):
     @imports(f"Reduce{kind}", since=since)
     def import_reduction(g, x, axes=None, *, keepdims=1, noop_with_empty_axes=0):
         if axes is not None and not axes.fixed:
-            nothing = axes.shape is not None and is_known(axes.shape) and axes.shape == (0,)
+            nothing = is_known(axes.shape) and axes.shape == (0,)
             if x.dtype is None or not nothing:
                 return g.passthrough(x, axes, keepdims=bool(keepdims), noop_with_empty_axes=bool(noop_with_empty_axes))
             axes = None
