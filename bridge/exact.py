@@ -15,7 +15,7 @@ from hybrid.core.attrs import DTypeKind, Optional, is_float
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Op, Spec
 from hybrid.execution.apply import apply
-from hybrid.ir.graph import Body, Entry, Graph, Node
+from hybrid.ir.graph import Entry, Graph, Node, SubgraphFunction
 from hybrid.ir.infer import Inference, infer
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
@@ -91,13 +91,13 @@ class Exact:
         # dtypes only where an operator asks: what computes float32 whatever it gets is widened afterwards
         asks = "specs" in node.op.needs
         specs = [Spec(s.shape, (DOUBLE if s.dtype == SINGLE else s.dtype) if asks else None) for s in found]
-        bodies = [Body(g, self._through) for g in node.subgraphs]
+        subgraphs = [SubgraphFunction(g, self._through) for g in node.subgraphs]
         try:
-            return apply(_widened_op(node.op), arrays, specs, name=node.name, bodies=bodies)
+            return apply(_widened_op(node.op), arrays, specs, name=node.name, subgraphs=subgraphs)
         except MXNetError:  # it is for one precision only, as what quantises is
             kinds = [inference.spec(e).dtype for e in node.inputs]
             narrow = [a.astype(d) if d is not None and a.dtype == DOUBLE else a for a, d in zip(arrays, kinds)]
-            return apply(node.op, narrow, [Spec(s.shape) for s in found], name=node.name, bodies=bodies)
+            return apply(node.op, narrow, [Spec(s.shape) for s in found], name=node.name, subgraphs=subgraphs)
 
     def _through(self, graph: Graph, held: Sequence[np.ndarray]) -> list[np.ndarray]:
         given = graph.feeds(held)

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from hybrid.core.error import MXNetError
 from hybrid.core.op import OPS, Spec
 from hybrid.core.shapes import UNKNOWN, Undecided, is_known, show
-from hybrid.ir.graph import Body, Entry, Graph, Node
+from hybrid.ir.graph import Entry, Graph, Node, SubgraphFunction
 from hybrid.ir.infer import Inference, infer
 from hybrid.ir.json import UnknownOp
 from hybrid.passes.strip_labels import without_labels
@@ -233,8 +233,8 @@ class _Export:
             assert handler is not None
             start = b.enter(node.name, specs)
             try:
-                bodies = [Body(graph, self._body) for graph in node.subgraphs]
-                options = {"bodies": bodies} if "bodies" in op.needs else {}
+                subgraphs = [SubgraphFunction(graph, self._body) for graph in node.subgraphs]
+                options = {"subgraphs": subgraphs} if "subgraphs" in op.needs else {}
                 made = handler(b, op, *(self.values[id(e.node), e.index] for e in node.inputs), **options)
                 made = list(made) if isinstance(made, tuple | list) else [made]
                 made = [v if s.dtype is None else b.cast(v, s.dtype) for v, s in zip(made, specs)]

@@ -26,7 +26,7 @@ INLINE = 1024
 """Elements up to which whole numbers, truth values and words that the family reads are part of the graph."""
 
 
-class Value:
+class ImportedValue:
     """A tensor of the model being read.
 
     shape: dims with UNKNOWN for those only known at run time; None when the rank is not known. const: the array, when it is known
@@ -53,7 +53,7 @@ class Value:
         self.weight, self.kind = weight, kind
         self.dims: tuple[Any, ...] | None = None
         self.partial: np.ndarray | None = None
-        self.parts: tuple[Value, ...] | None = None
+        self.parts: tuple[ImportedValue, ...] | None = None
 
     @property
     def rank(self) -> int:
@@ -74,20 +74,20 @@ class Value:
         return [int(v) for v in self.const.reshape(-1)]
 
     def __repr__(self) -> str:
-        return f"Value({self.name}, {self.shape}, {self.dtype})"
+        return f"ImportedValue({self.name}, {self.shape}, {self.dtype})"
 
 
-class Body(NamedTuple):
+class ImportedSubgraph(NamedTuple):
     """A subgraph as a node of control flow holds it."""
 
     graph: Graph
     reads: tuple[int, ...]
     """What the graph's variables are, in their order: places in the subgraph's inputs followed by ``captured``."""
-    captured: tuple[Value, ...]
+    captured: tuple[ImportedValue, ...]
     """What it reads of the graph around it."""
     inputs: int
     """How many inputs the subgraph has."""
-    results: tuple[Value, ...]
+    results: tuple[ImportedValue, ...]
 
 
 class Imported(NamedTuple):
@@ -146,7 +146,7 @@ class Shared:
         self.expanded = 0
         """Nodes of functions that have been read."""
         self._expansions: dict[tuple[str, str, str], int] = {}
-        self.sizes: dict[symbolic_shapes.Count, list[tuple[Value, int]]] = {}
+        self.sizes: dict[symbolic_shapes.Count, list[tuple[ImportedValue, int]]] = {}
         """Inputs of the model, with an axis, by the sizes that only the run will tell."""
         self.stored: dict[int, str] = {}
         """Names of the model's own initializers, by the id of the array."""

@@ -13,7 +13,7 @@ from hybrid.ir.graph import Entry, Graph, Node
 
 from . import legacy_fixes, ops, symbolic_shapes  # noqa: F401  ops fills the registry
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
-from .import_state import Imported, Shared, Value, hidden
+from .import_state import Imported, ImportedValue, Shared, hidden
 from .node_importer import Importer
 from .onnx_types import KEY as KIND
 from .onnx_types import declared_spec, known_dims, text_of
@@ -108,7 +108,7 @@ class _Import(Importer):
         if shape and 0 not in (d for d in shape if d is not UNKNOWN):
             attrs["__shape__"] = str(tuple(0 if d is UNKNOWN else d for d in shape))
         entry = Entry(Node(None, info.name, (), attrs))
-        value = self.scope[info.name] = Value(info.name, shape, spec.dtype, None, entry, kind=info.type)
+        value = self.scope[info.name] = ImportedValue(info.name, shape, spec.dtype, None, entry, kind=info.type)
         value.dims = symbolic_shapes.declared(info.name, spec.shape)
         for axis, size in enumerate(value.dims or ()):
             if isinstance(size, symbolic_shapes.Count):

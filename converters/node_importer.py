@@ -25,7 +25,7 @@ from hybrid.ir.json import UnknownOp
 
 from . import legacy_fixes, symbolic_shapes
 from .error import Problem, Unsupported
-from .import_state import FOLDED, INLINE, Body, Shared, Value, hidden
+from .import_state import FOLDED, INLINE, ImportedSubgraph, ImportedValue, Shared, hidden
 from .onnx_types import code_of, declared_spec, dtype_of, known_dims
 from .proto_nodes import attribute_of, ordered, standard_of
 from .registry import FAMILY, NOT_IMPORTED, earlier_import_handler, family_name, import_handler
@@ -69,8 +69,8 @@ class Importer:
         self.closed = function is not None
         """Whether it sees nothing of the graph around it: the body of a function."""
         self.function = function
-        self.scope: dict[str, Value] = {}
-        self.captured: dict[tuple[int, int], tuple[Value, Node]] = {}
+        self.scope: dict[str, ImportedValue] = {}
+        self.captured: dict[tuple[int, int], tuple[ImportedValue, Node]] = {}
         self.node: onnx.NodeProto = onnx.NodeProto()
         self.domain = ""
         self.depth = 0 if outer is None else outer.depth + 1
@@ -95,7 +95,7 @@ class Importer:
         """Whether an output of the node is named."""
         return index < len(self.node.output) and bool(self.node.output[index])
 
-    def sized(self, size: Any, dtype: np.dtype | None) -> tuple[Value, int] | None:
+    def sized(self, size: Any, dtype: np.dtype | None) -> tuple[ImportedValue, int] | None:
         """An input of the model of that dtype that has a size known only at run time, and at which axis; None inside of
         subgraphs and functions."""
         found = self.shared.sizes.get(size, ()) if self.outer is None else ()
@@ -118,12 +118,12 @@ class Importer:
 
     # -- values ----------------------------------------------------------------------------------------------------------
 
-    def const(self, value: Any, dtype: Any = None, name: str = "") -> Value:
+    def const(self, value: Any, dtype: Any = None, name: str = "") -> ImportedValue:
         """A constant; part of the graph only when something reads it as a tensor."""
         array = np.asarray(value, dtype)
-        return Value(name, array.shape, array.dtype, array)
+        return ImportedValue(name, array.shape, array.dtype, array)
 
-    def entry(self, value: Value, *, family: bool = False) -> Entry:
+    def entry(self, value: ImportedValue, *, family: bool = False) -> Entry:
         """Where the value is in the graph. A constant becomes a parameter, or for the family's own operators a constant node if
         it is small and no float, or not to be trained and of one element."""
         if value.entry is not None:
@@ -139,7 +139,7 @@ class Importer:
             return Entry(Node(op, self.shared.unique(value.name or f"{self.label}_constant"), (), op.dump()))
         return self._parameter(value)
 
-    def _parameter(self, value: Value) -> Entry:
+    def _parameter(self, value: ImportedValue) -> Entry:
         """The variable of a stored array, as this graph sees it. Parameters belong to the graph around everything."""
         shared, array, name = self.shared, value.const, value.name
         assert array is not None
@@ -152,18 +152,18 @@ class Importer:
                 attrs |= {"__lr_mult__": "0.0", "__wd_mult__": "0.0", "__grad_req__": "null"}
             shared.params[name] = array
             known = shared.parameters[id(array)] = Entry(Node(None, name, (), attrs))
-        return self._brought(Value(name, value.shape, value.dtype, None, known))
+        return self._brought(ImportedValue(name, value.shape, value.dtype, None, known))
 
-    def _brought(self, value: Value) -> Entry:
+    def _brought(self, value: ImportedValue) -> Entry:
         """What stands for a value of the outermost graph here: every graph in between captures it."""
         if self.outer is None:
             assert value.entry is not None
             return value.entry
         if self.inline:
             return self.outer._brought(value)
-        return self._capture(Value(value.name, value.shape, value.dtype, None, self.outer._brought(value)))
+        return self._capture(ImportedValue(value.name, value.shape, value.dtype, None, self.outer._brought(value)))
 
-    def find(self, name: str) -> Value | None:
+    def find(self, name: str) -> ImportedValue | None:
         """The tensor of that name, here or in the graph around; None for a name that nothing has."""
         here = self.scope.get(name)
         if here is not None or self.outer is None or self.closed:
@@ -171,7 +171,7 @@ class Importer:
         found = self.outer.find(name)
         if found is None or found.const is not None or self.inline:
             return found
-        inside = Value(name, found.shape, found.dtype, None, self._capture(found), kind=found.kind)
+        inside = ImportedValue(name, found.shape, found.dtype, None, self._capture(found), kind=found.kind)
         inside.partial, inside.dims = found.partial, symbolic_shapes.dims(found)
         self.scope[name] = (
             inside  # by the name asked for: inside a function it is called otherwise than where it was made
@@ -184,7 +184,7 @@ class Importer:
             return True
         return self.outer is not None and not self.closed and name not in self.scope and self.outer.left_out(name)
 
-    def _capture(self, found: Value) -> Entry:
+    def _capture(self, found: ImportedValue) -> Entry:
         """The variable by which this subgraph takes a value of the graph around it."""
         assert found.entry is not None
         key = id(found.entry.node), found.entry.index
@@ -193,7 +193,7 @@ class Importer:
             self.captured[key] = found, Node(None, name, (), hidden(found.dtype))
         return Entry(self.captured[key][1])
 
-    def alone(self, *values: Value) -> bool:
+    def alone(self, *values: ImportedValue) -> bool:
         """Whether the node being read is the only one in the whole model that reads these stored tensors, each of them once."""
         return self.outer is None and all(v.const is not None and self.shared.reads.get(v.name) == 1 for v in values)
 
@@ -204,39 +204,39 @@ class Importer:
             raise AttributeError(name)
         return lambda *inputs, **attrs: self.apply(name, *inputs, **attrs)
 
-    def apply(self, name: str, *inputs: Value, bodies: Sequence[Body] = (), **attrs: Any) -> Any:
+    def apply(self, name: str, *inputs: ImportedValue, subgraphs: Sequence[ImportedSubgraph] = (), **attrs: Any) -> Any:
         """Append a node that applies an operator; gives its Value, or a tuple when it has several visible outputs.
 
         Constants in, constant out: small results are computed here and now, unless a parameter is among the inputs."""
         cls = REGISTRY[name]
         if cls.inputs[:1] and cls.inputs[0].startswith("*") and cls.count in cls.fields:
-            attrs.setdefault(cls.count, len(inputs) + len(bodies))
+            attrs.setdefault(cls.count, len(inputs) + len(subgraphs))
         op = cls.bind(**attrs)
         if len(op.input_names()) != len(inputs):
             raise Unsupported(
                 f"{name} takes {len(op.input_names())} inputs ({', '.join(op.input_names())}), got {len(inputs)}"
             )
-        folded = None if bodies else self._fold(op, inputs)
+        folded = None if subgraphs else self._fold(op, inputs)
         if folded is not None:
             return folded[0] if op.num_visible_outputs() == 1 else tuple(folded[: op.num_visible_outputs()])
         family = name.startswith(FAMILY)
         node = Node(
-            op, self.label, [self.entry(v, family=family) for v in inputs], op.dump(), [b.graph for b in bodies]
+            op, self.label, [self.entry(v, family=family) for v in inputs], op.dump(), [b.graph for b in subgraphs]
         )
         self._made.append(node)
         specs = self._infer(node, inputs)
-        results = [Value("", s.shape, s.dtype, None, Entry(node, i)) for i, s in enumerate(specs)]
+        results = [ImportedValue("", s.shape, s.dtype, None, Entry(node, i)) for i, s in enumerate(specs)]
         symbolic_shapes.through(op, inputs, results)
         return results[0] if op.num_visible_outputs() == 1 else tuple(results[: op.num_visible_outputs()])
 
-    def adopt(self, graph: Graph, known: Iterable[Node], likes: Iterable[Value]) -> list[Value]:
+    def adopt(self, graph: Graph, known: Iterable[Node], likes: Iterable[ImportedValue]) -> list[ImportedValue]:
         """The outputs of a graph that was made otherwise than by apply, each with the shape and dtype of a value. Its nodes that
         were not known become parts of the node being read."""
         there = {id(n) for n in known}
         self._made += [n for n in graph.nodes if id(n) not in there and not n.is_variable]
-        return [Value("", v.shape, v.dtype, None, e) for e, v in zip(graph.outputs, likes)]
+        return [ImportedValue("", v.shape, v.dtype, None, e) for e, v in zip(graph.outputs, likes)]
 
-    def _fold(self, op: Op, inputs: Sequence[Value]) -> list[Value] | None:
+    def _fold(self, op: Op, inputs: Sequence[ImportedValue]) -> list[ImportedValue] | None:
         if (op.needs and set(op.needs) - {"values", "training"}) or op.mutates:
             return None
         if not inputs or any(v.const is None or v.weight for v in inputs):
@@ -250,16 +250,16 @@ class Importer:
         arrays = apply(op, [v.const for v in inputs if v.const is not None], blank, name=self.label)
         if any(a.dtype.kind == "O" and not a.ndim and not isinstance(a[()], str) for a in arrays):
             return None  # a sequence is no constant
-        return [Value("", a.shape, a.dtype, a) for a in arrays]
+        return [ImportedValue("", a.shape, a.dtype, a) for a in arrays]
 
-    def _from_shapes(self, op: Op, inputs: Sequence[Value]) -> list[Value] | None:
+    def _from_shapes(self, op: Op, inputs: Sequence[ImportedValue]) -> list[ImportedValue] | None:
         """What follows from the shapes of the inputs alone, or from them and constants (Shape, Size)."""
         if type(op).infer_value is Op.infer_value or any(v.weight for v in inputs[1:]):
             return None
         found = op.infer_value([v.const for v in inputs], [v.shape for v in inputs])
-        return None if found is None else [Value("", found.shape, found.dtype, found)]
+        return None if found is None else [ImportedValue("", found.shape, found.dtype, found)]
 
-    def _infer(self, node: Node, inputs: Sequence[Value]) -> list[Spec]:
+    def _infer(self, node: Node, inputs: Sequence[ImportedValue]) -> list[Spec]:
         """What is known of a node's outputs. Raises Unsupported when the inputs do not fit it."""
         count = len(node.outputs)
         try:
@@ -272,7 +272,7 @@ class Importer:
             raise Unsupported(str(error)) from error
         return [Spec(s, d) for s, d in zip(shapes, dtypes)]
 
-    def passthrough(self, *inputs: Value | None, **attributes: Any) -> Any:
+    def passthrough(self, *inputs: ImportedValue | None, **attributes: Any) -> Any:
         """The node as it stands: the operator of the family by its name, with these inputs and ONNX attributes."""
         name = family_name(self.node.op_type, self.domain)
         cls = REGISTRY[name]
@@ -308,9 +308,9 @@ class Importer:
     def body(
         self,
         proto: onnx.GraphProto,
-        specs: Sequence[Spec | Value | None] = (),
+        specs: Sequence[Spec | ImportedValue | None] = (),
         kinds: Sequence[onnx.TypeProto | None] = (),
-    ) -> Body:
+    ) -> ImportedSubgraph:
         """A subgraph, read. specs: what is known of its inputs, None where that is what they declare; kinds: types of inputs that
         declare none."""
         inner = Importer(self.shared, self.opsets, self)
@@ -326,7 +326,7 @@ class Importer:
             node = Node(None, self.shared.unique(info.name), (), hidden(dtype))
             formal.append(node)
             kind = info.type if info.type.WhichOneof("value") else kinds[index] if index < len(kinds) else None
-            value = Value(info.name, shape, dtype, None, Entry(node), kind=kind)
+            value = ImportedValue(info.name, shape, dtype, None, Entry(node), kind=kind)
             if identical(shape, ()) and identical(known_dims(declared.shape), (1,)):
                 # tf2onnx declares the counter of a Loop so, and uses it so; onnxruntime gives it as declared
                 value = inner.expand_dims(value, axis=0)
@@ -337,7 +337,7 @@ class Importer:
         graph = Graph(inner._result(v) for v in results)
         captured = inner.captured.values()
         place = {id(n): i for i, n in enumerate((*formal, *(node for _, node in captured)))}
-        return Body(
+        return ImportedSubgraph(
             graph,
             tuple(place[id(n)] for n in graph.variables()),
             tuple(value for value, _ in captured),
@@ -345,13 +345,13 @@ class Importer:
             results,
         )
 
-    def branch(self, proto: onnx.GraphProto) -> tuple[Value, ...]:
+    def branch(self, proto: onnx.GraphProto) -> tuple[ImportedValue, ...]:
         """What a subgraph without inputs gives, its nodes read as part of this graph."""
         inner = Importer(self.shared, self.opsets, self, inline=True)
         inner.initializers(proto)
         return inner._made_by(proto)
 
-    def _made_by(self, proto: onnx.GraphProto) -> tuple[Value, ...]:
+    def _made_by(self, proto: onnx.GraphProto) -> tuple[ImportedValue, ...]:
         """The outputs of a subgraph whose inputs and initializers are there. Raises _Reported when it cannot be read."""
         problems = len(self.shared.problems)
         self.walk(proto.node)
@@ -367,7 +367,7 @@ class Importer:
             raise _Reported("its subgraph cannot be read")
         return tuple(results)
 
-    def _result(self, value: Value) -> Entry:
+    def _result(self, value: ImportedValue) -> Entry:
         return self.entry(value, family=True)
 
     # -- the walk ----------------------------------------------------------------------------------------------------------
@@ -381,7 +381,7 @@ class Importer:
 
     def _store(self, name: str, array: np.ndarray) -> None:
         trained = array.dtype.kind == "f" or array.dtype.name == "bfloat16"
-        self.scope[name] = Value(name, array.shape, array.dtype, array, weight=trained and array.ndim > 0)
+        self.scope[name] = ImportedValue(name, array.shape, array.dtype, array, weight=trained and array.ndim > 0)
         if self.outer is None:
             self.shared.stored[id(array)] = name
 
@@ -414,14 +414,14 @@ class Importer:
                 self.shared.problems.append(Problem(self.label, proto.op_type, _reason(error)))
             foreign = UnknownOp(proto.op_type, 0, len(proto.output), str(error))
             node = Node(foreign, self.label)
-            results = [Value(n, None, None, None, Entry(node, i)) for i, n in enumerate(proto.output)]
+            results = [ImportedValue(n, None, None, None, Entry(node, i)) for i, n in enumerate(proto.output)]
             self.shared.unread[id(node)] = node
         if self.shared.unread and any(map(self._is_stand_in, proto.input)):
             self.shared.unread.update((id(node), node) for node in self._made)
         self._leave(proto, results)
 
     def _follow(
-        self, inputs: Sequence[Value | None], attributes: Mapping[str, Any], results: list[Value | None]
+        self, inputs: Sequence[ImportedValue | None], attributes: Mapping[str, Any], results: list[ImportedValue | None]
     ) -> None:
         """Note what of a node's whole numbers follows from sizes that only the run will tell."""
         first = results[0] if results else None
@@ -433,9 +433,9 @@ class Importer:
             first.partial = found
             if not any(isinstance(n, symbolic_shapes.Count) for n in found.reshape(-1)):
                 array = found.astype(first.dtype)
-                results[0] = Value("", array.shape, array.dtype, array)
+                results[0] = ImportedValue("", array.shape, array.dtype, array)
 
-    def _input(self, name: str) -> Value | None:
+    def _input(self, name: str) -> ImportedValue | None:
         if self.left_out(name):
             return None
         found = self.find(name)
@@ -448,7 +448,7 @@ class Importer:
         found = self.find(name) if name else None
         return found is not None and found.entry is not None and id(found.entry.node) in self.shared.unread
 
-    def _leave(self, proto: onnx.NodeProto, results: Sequence[Value | None]) -> None:
+    def _leave(self, proto: onnx.NodeProto, results: Sequence[ImportedValue | None]) -> None:
         """Name what has been made: the node after itself or its first output, and its parts after it."""
         final = {id(v.entry.node) for v in results if v is not None and v.entry is not None}
         if self._made:
@@ -462,13 +462,13 @@ class Importer:
                 node.name = self.shared.unique(base if id(node) in final else f"{base}/{node.op.name.strip('_')}")
         for name, value in zip(proto.output, results):
             if name and value is not None:
-                known = Value(
+                known = ImportedValue(
                     name, value.shape, value.dtype, value.const, value.entry, weight=value.weight, kind=value.kind
                 )
                 known.partial, known.dims, known.parts = value.partial, value.dims, value.parts
                 self.scope[name] = known
 
-    def _translate(self, inputs: list[Value | None], attributes: dict[str, Any]) -> Any:
+    def _translate(self, inputs: list[ImportedValue | None], attributes: dict[str, Any]) -> Any:
         name = self.node.op_type
         function = self.shared.functions.get((self.node.domain, name, getattr(self.node, "overload", "")))
         if function is not None:
@@ -511,7 +511,9 @@ class Importer:
             raise Unsupported("; ".join(problems))
         return legacy_fixes.finished(self, reading.handler(self, *inputs, **attributes))
 
-    def expand(self, function: onnx.FunctionProto, inputs: Sequence[Value | None]) -> list[Value | None]:
+    def expand(
+        self, function: onnx.FunctionProto, inputs: Sequence[ImportedValue | None]
+    ) -> list[ImportedValue | None]:
         """The outputs of a function's nodes, read in a scope of their own that belongs to this graph."""
         opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in function.opset_import}
         key = function.domain, function.name, getattr(function, "overload", "")
@@ -559,7 +561,7 @@ def _reason(error: Exception) -> str:
     return f"cannot be read: its attributes and inputs do not go together ({type(error).__name__}: {error})"
 
 
-def _type_of(value: Value | None) -> onnx.TypeProto:
+def _type_of(value: ImportedValue | None) -> onnx.TypeProto:
     """The type of an input for a definition that depends on it. Raises Unsupported where it is not known."""
     if value is None:
         return onnx.TypeProto()

@@ -17,7 +17,7 @@ from hybrid.core.shapes import UNKNOWN, MaybeShape
 from .error import ConversionError, Unsupported
 
 
-class Kind(NamedTuple):
+class ElementType(NamedTuple):
     """How a data type is stored: the dtype of its array, bits an element, and the field beside raw_data."""
 
     dtype: str
@@ -26,35 +26,35 @@ class Kind(NamedTuple):
 
 
 # By TensorProto.DataType, in numbers because an old onnx package lacks the newer names; 27 and 28 have no dtype in the engine.
-KINDS = {
-    1: Kind("float32", 32, "float_data"),
-    2: Kind("uint8", 8, "int32_data"),
-    3: Kind("int8", 8, "int32_data"),
-    4: Kind("uint16", 16, "int32_data"),
-    5: Kind("int16", 16, "int32_data"),
-    6: Kind("int32", 32, "int32_data"),
-    7: Kind("int64", 64, "int64_data"),
-    8: Kind("object", 64, "string_data"),
-    9: Kind("bool", 8, "int32_data"),
-    10: Kind("float16", 16, "int32_data"),
-    11: Kind("float64", 64, "double_data"),
-    12: Kind("uint32", 32, "uint64_data"),
-    13: Kind("uint64", 64, "uint64_data"),
-    14: Kind("complex64", 64, "float_data"),
-    15: Kind("complex128", 128, "double_data"),
-    16: Kind("bfloat16", 16, "int32_data"),
-    17: Kind("float8_e4m3fn", 8, "int32_data"),
-    18: Kind("float8_e4m3fnuz", 8, "int32_data"),
-    19: Kind("float8_e5m2", 8, "int32_data"),
-    20: Kind("float8_e5m2fnuz", 8, "int32_data"),
-    21: Kind("uint4", 4, "int32_data"),
-    22: Kind("int4", 4, "int32_data"),
-    23: Kind("float4_e2m1fn", 4, "int32_data"),
-    24: Kind("float8_e8m0fnu", 8, "int32_data"),
-    25: Kind("uint2", 2, "int32_data"),
-    26: Kind("int2", 2, "int32_data"),
+ELEMENT_TYPES = {
+    1: ElementType("float32", 32, "float_data"),
+    2: ElementType("uint8", 8, "int32_data"),
+    3: ElementType("int8", 8, "int32_data"),
+    4: ElementType("uint16", 16, "int32_data"),
+    5: ElementType("int16", 16, "int32_data"),
+    6: ElementType("int32", 32, "int32_data"),
+    7: ElementType("int64", 64, "int64_data"),
+    8: ElementType("object", 64, "string_data"),
+    9: ElementType("bool", 8, "int32_data"),
+    10: ElementType("float16", 16, "int32_data"),
+    11: ElementType("float64", 64, "double_data"),
+    12: ElementType("uint32", 32, "uint64_data"),
+    13: ElementType("uint64", 64, "uint64_data"),
+    14: ElementType("complex64", 64, "float_data"),
+    15: ElementType("complex128", 128, "double_data"),
+    16: ElementType("bfloat16", 16, "int32_data"),
+    17: ElementType("float8_e4m3fn", 8, "int32_data"),
+    18: ElementType("float8_e4m3fnuz", 8, "int32_data"),
+    19: ElementType("float8_e5m2", 8, "int32_data"),
+    20: ElementType("float8_e5m2fnuz", 8, "int32_data"),
+    21: ElementType("uint4", 4, "int32_data"),
+    22: ElementType("int4", 4, "int32_data"),
+    23: ElementType("float4_e2m1fn", 4, "int32_data"),
+    24: ElementType("float8_e8m0fnu", 8, "int32_data"),
+    25: ElementType("uint2", 2, "int32_data"),
+    26: ElementType("int2", 2, "int32_data"),
 }
-CODES = {kind.dtype: code for code, kind in KINDS.items()}
+CODES = {kind.dtype: code for code, kind in ELEMENT_TYPES.items()}
 KEY = "__kind__"
 """The hidden attribute of a variable that says its type."""
 
@@ -152,10 +152,10 @@ def optional_of(kind: TypeProto | None) -> TypeProto | None:
 
 def dtype_of(code: int) -> np.dtype:
     """The dtype of an ONNX element type; strings are objects. Raises Unsupported for one that is not known."""
-    if code not in KINDS:
+    if code not in ELEMENT_TYPES:
         raise Unsupported(f"element type {code} is not known")
     try:
-        return named_dtype(KINDS[code].dtype)
+        return named_dtype(ELEMENT_TYPES[code].dtype)
     except ValueError as error:
         raise Unsupported(str(error)) from None
 

@@ -33,7 +33,7 @@ from hybrid.formats.files import finished, open_file
 from hybrid.formats.npz import view
 from hybrid.formats.params import describe, open_bytes
 
-from .onnx_types import KINDS, Kind
+from .onnx_types import ELEMENT_TYPES, ElementType
 from .writer import DATA_HEAD, DATA_KEY, PROTOBUF_LIMIT, tag, varint
 
 STAYS_BELOW = 4096  # bytes of content that a tensor keeps in the parsed message
@@ -129,9 +129,9 @@ class OnnxFile:
         asks for it). NumPy computes with such arrays, but slowly, so who runs a graph aligns them (Program does). Raises
         FormatError, naming the tensor, when dims, data type and content do not fit; MissingFile for a file of external data.
         """
-        kind = KINDS.get(tensor.data_type)
+        kind = ELEMENT_TYPES.get(tensor.data_type)
         if kind is None:
-            raise self._fail(tensor, f"got data type {tensor.data_type}, wanted one of 1 to {max(KINDS)}; "
+            raise self._fail(tensor, f"got data type {tensor.data_type}, wanted one of 1 to {max(ELEMENT_TYPES)}; "
                                      "the model is damaged, or needs a newer gluonnx")  # fmt: skip
         if tensor.HasField("segment"):
             raise self._fail(tensor, "got one segment of a tensor, wanted a whole one; export the model again")
@@ -203,7 +203,7 @@ class OnnxFile:
     def _fail(self, tensor: TensorProto, problem: str) -> FormatError:
         return FormatError(f"{self.name}: tensor {tensor.name!r}: {problem}")
 
-    def _strings(self, tensor: TensorProto, kind: Kind, count: int) -> np.ndarray:
+    def _strings(self, tensor: TensorProto, kind: ElementType, count: int) -> np.ndarray:
         """All elements of a tensor of strings, in one dimension."""
         texts = getattr(tensor, kind.field)
         self._expect(tensor, kind.field, len(texts), count)
@@ -212,7 +212,7 @@ class OnnxFile:
         except UnicodeDecodeError as problem:
             raise self._fail(tensor, f"got a string that is not UTF-8: {problem.reason}; export it again") from None
 
-    def _numbers(self, tensor: TensorProto, kind: Kind, count: int) -> np.ndarray:
+    def _numbers(self, tensor: TensorProto, kind: ElementType, count: int) -> np.ndarray:
         """All elements of a tensor of numbers, in one dimension."""
         try:
             dtype = read_dtype(kind.dtype).newbyteorder("<")
@@ -230,7 +230,7 @@ class OnnxFile:
             return _unpacked(view(data, np.dtype("u1"), (size,), start), kind.bits, count).view(dtype)
         return self._valid(tensor, np.ndarray((count,), dtype, data, start if start < len(data) else 0))
 
-    def _typed(self, tensor: TensorProto, kind: Kind, dtype: np.dtype, count: int) -> np.ndarray:
+    def _typed(self, tensor: TensorProto, kind: ElementType, dtype: np.dtype, count: int) -> np.ndarray:
         """The same from float_data, int32_data and so on, where bits of narrower types stand in whole numbers."""
         # two numbers make a complex one; two elements of 4 bits, or four of 2, share a number
         length = 2 * count if dtype.kind == "c" else -(-count * kind.bits // 8) if kind.bits < 8 else count
@@ -372,10 +372,14 @@ def _reference(data: memoryview, start: int, end: int, here: str) -> list[memory
             if content or wire != COUNTED:  # in parts, or in two fields
                 return None
             content = number, at, body, stop
-    if content is None or kind not in KINDS:
+    if content is None or kind not in ELEMENT_TYPES:
         return None
     number, at, body, stop = content
-    fits = kind != STRING if number == RAW_DATA else number in AS_IN_MEMORY and CONTENT[number] == KINDS[kind].field
+    fits = (
+        kind != STRING
+        if number == RAW_DATA
+        else number in AS_IN_MEMORY and CONTENT[number] == ELEMENT_TYPES[kind].field
+    )
     if not fits or stop - body <= STAYS_BELOW:
         return None
     tensor = TensorProto(data_location=TensorProto.EXTERNAL)

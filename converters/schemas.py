@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 
-from .onnx_types import KINDS
+from .onnx_types import ELEMENT_TYPES
 
 _SPELT = {"float": "float32", "double": "float64", "string": "object"}
-_JUDGED = frozenset(k.dtype for k in KINDS.values() if k.bits >= 8 and not k.dtype.startswith("float8"))
+_JUDGED = frozenset(k.dtype for k in ELEMENT_TYPES.values() if k.bits >= 8 and not k.dtype.startswith("float8"))
 """Of the small dtypes each version of ONNX has more, which what moves numbers here moves all the same."""
 
 

@@ -1,4 +1,4 @@
-"""Control flow: _foreach is Scan, _while_loop is Loop, _cond is If. ``bodies`` translate the node's subgraphs.
+"""Control flow: _foreach is Scan, _while_loop is Loop, _cond is If. ``subgraphs`` are functions that translate those of the node.
 
 A body is called with a builder and one Value per variable of the subgraph, and gives one Value per output; values from
 around it (weights) it simply reads."""
@@ -12,8 +12,8 @@ from ..registry import exports, not_exported
 
 
 @exports("_foreach")
-def export_foreach(b, op, *inputs, bodies):
-    (body,) = bodies
+def export_foreach(b, op, *inputs, subgraphs):
+    (body,) = subgraphs
     if any(result.shape is None for result in b.results):  # Scan does not take it
         raise Unsupported("a state or an output of the body has no known rank; give the shapes of all inputs")
     data, states, rest = op.split(inputs)
@@ -37,8 +37,8 @@ def _truth(b, condition):
 
 
 @exports("_while_loop")
-def export_while_loop(b, op, *inputs, bodies):
-    condition, body = bodies
+def export_while_loop(b, op, *inputs, subgraphs):
+    condition, body = subgraphs
     ends = b.results[op.num_out_data :]
 
     def holds(builder, variables):
@@ -69,11 +69,11 @@ def _filled(b, op, rows, result):
 
 
 @exports("_cond")
-def export_cond(b, op, *inputs, bodies):
+def export_cond(b, op, *inputs, subgraphs):
     asked, *held = op.placed(inputs)
-    (condition,) = bodies[0](b, asked)
+    (condition,) = subgraphs[0](b, asked)
     condition = _truth(b, condition)
-    graphs = [b.body(lambda inner, make=make, h=h: make(inner, h)) for make, h in zip(bodies[1:], held)]
+    graphs = [b.body(lambda inner, make=make, h=h: make(inner, h)) for make, h in zip(subgraphs[1:], held)]
     return b.If(condition, then_branch=graphs[0], else_branch=graphs[1], outputs=op.num_outputs)
 
 

@@ -141,10 +141,10 @@ def finish(b, op, parts, given, product, weights, data_scale):
 
 
 @exports("_sg_mkldnn_conv")
-def export_sg_mkldnn_conv(b, op, *inputs, bodies):
+def export_sg_mkldnn_conv(b, op, *inputs, subgraphs):
     if not op.quantized:
-        return bodies[0](b, inputs)
-    given, parts = dict(zip(op.input_names(), inputs)), op.parts(bodies)
+        return subgraphs[0](b, inputs)
+    given, parts = dict(zip(op.input_names(), inputs)), op.parts(subgraphs)
     data, conv = given["data"], parts.product
     if given["min_data"].const is not None and (wrong := op.negative(data.dtype, given["min_data"].const.item())):
         raise Unsupported(wrong)
@@ -160,10 +160,10 @@ def export_sg_mkldnn_conv(b, op, *inputs, bodies):
 
 
 @exports("_sg_mkldnn_fully_connected")
-def export_sg_mkldnn_fully_connected(b, op, *inputs, bodies):
+def export_sg_mkldnn_fully_connected(b, op, *inputs, subgraphs):
     if not op.quantized:
-        return bodies[0](b, inputs)
-    given, parts = dict(zip(op.input_names(), inputs)), op.parts(bodies)
+        return subgraphs[0](b, inputs)
+    given, parts = dict(zip(op.input_names(), inputs)), op.parts(subgraphs)
     data = given["data"]
     data_scale = scale_of(b, data.dtype, given["min_data"], given["max_data"])
     if op.channel_wise_quantize:

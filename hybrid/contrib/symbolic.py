@@ -23,7 +23,7 @@ __all__ = ["adamw_update", "cond", "foreach", "mp_adamw_update", "rand_zipfian",
 _MARK = "__subgraph_name__"
 
 
-class _Body:
+class _TracedSubgraph:
     """A traced body: its graph, and what each of the graph's variables stands for outside."""
 
     def __init__(self, name: str, outputs: Sequence[Symbol], held: dict[int, Entry], *, twice: bool = False):
@@ -94,7 +94,7 @@ def _places(wanted: Sequence[Symbol], graph: Graph) -> list[int | None]:
     return [places.get(id(v._entries[0].node)) for v in wanted]
 
 
-def _apply(name: str, bodies: Sequence[_Body], inputs: Sequence[Entry], **given: Any) -> list[Symbol]:
+def _apply(name: str, bodies: Sequence[_TracedSubgraph], inputs: Sequence[Entry], **given: Any) -> list[Symbol]:
     """The outputs of a control flow operator."""
     graphs = [b.graph for b in bodies]
     made = create(
@@ -120,7 +120,7 @@ def foreach(body: Callable[..., Any], data: Any, init_states: Any, name: str = "
         new, new_form = flatten(Symbol, new, "foreach loop_vars")
         if new_form != state_form:
             raise AssertionError("The input and output loop_vars have different format")
-        traced = _Body(name, [*outs, *new], {**held, **held_states}, twice=True)
+        traced = _TracedSubgraph(name, [*outs, *new], {**held, **held_states}, twice=True)
     data_places, state_places = _places(slices, traced.graph), _places(states, traced.graph)
     if None in data_places:
         raise AssertionError("the data arrays have to be used in the loop body")
@@ -165,7 +165,7 @@ def while_loop(
         asked = cond(*([grouped] if single else grouped))
         if not isinstance(asked, Symbol):
             raise ValueError("Return of cond must be a Symbol")
-        condition = _Body(scope, [asked], held)
+        condition = _TracedSubgraph(scope, [asked], held)
     scope = AttrScope.subgraph_name(f"{name}_func")
     with AttrScope(**{_MARK: scope}):
         variables, held = _stands(flat)
@@ -175,7 +175,7 @@ def while_loop(
         new, _ = flatten(Symbol, [] if new is None else new, "while loop_vars")
         if len(new) != len(flat):
             raise ValueError("The number of loop_vars should be consistent during the loop")
-        step = _Body(scope, [*outs, *new], held)
+        step = _TracedSubgraph(scope, [*outs, *new], held)
     places = _places(variables, step.graph)
     for number, place in enumerate(places, 1):
         if place is None:
@@ -186,7 +186,7 @@ def while_loop(
     known: dict[tuple[int, int], int] = {}
     loop = {(id(s._entries[0].node), s._entries[0].index) for s in flat}
 
-    def located(body: _Body) -> list[int]:
+    def located(body: _TracedSubgraph) -> list[int]:
         found = []
         for variable, source in zip(body.graph.variables(), body.sources()):
             key = id(source.node), source.index
@@ -217,7 +217,7 @@ def cond(pred: Symbol, then_func: Callable[[], Any], else_func: Callable[[], Any
         scope = AttrScope.subgraph_name(f"{name}_{suffix}")
         with AttrScope(**{_MARK: scope}):
             outputs, form = flatten(Symbol, function(), "cond outputs")
-            bodies.append(_Body(scope, outputs, {}))
+            bodies.append(_TracedSubgraph(scope, outputs, {}))
         forms.append(form)
         counts.append(len(outputs))
     if counts[0] != 1:

@@ -134,8 +134,8 @@ class Op:
     """How inputs want to be initialised, as the text that MXNet writes into ``__init__`` of variables it creates."""
     needs: ClassVar[tuple[str, ...]] = ()
     """Which keyword arguments compute wants from the executor, of "training", "rng", "shape" (the first output's, as
-    inferred), "specs" (what is inferred of all outputs) and "bodies": one function per subgraph of the node, from the
-    arrays that its variables hold to its outputs. The infer methods get bodies too, which give (what is inferred of the
+    inferred), "specs" (what is inferred of all outputs) and "subgraphs": one function per subgraph of the node, from the
+    arrays that its variables hold to its outputs. The infer methods get subgraphs too, which give (what is inferred of the
     variables, what of the outputs). "values" is for infer_shape alone: an array for each input whose values are known
     before anything runs, else None."""
     parameters: ClassVar[frozenset[str]] = frozenset(

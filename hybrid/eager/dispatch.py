@@ -102,7 +102,7 @@ def compiled(op: Op, call: SpecializedCall, inputs: Sequence[Any], training: boo
         not call.static_shapes
         or op.mutates
         or "rng" in op.needs
-        or "bodies" in op.needs
+        or "subgraphs" in op.needs
         or (call.small and not _heavy(op, call.work))
     ):
         return None

@@ -13,7 +13,7 @@ from ..core.fp_warnings import quietly
 from ..core.memory_budget import afford, size_of
 from ..core.op import Op, Spec
 from ..core.shapes import Undecided, fits, is_known, show
-from ..ir.graph import Body, Entry, Graph, Node
+from ..ir.graph import Entry, Graph, Node, SubgraphFunction
 from ..ir.infer import Inference, infer
 
 LARGE = 1 << 12
@@ -28,14 +28,14 @@ def apply(
     name: str,
     training: bool = False,
     out: np.ndarray | None = None,
-    bodies: Sequence[Body] = (),
+    subgraphs: Sequence[SubgraphFunction] = (),
     rng: np.random.Generator | None = None,
 ) -> tuple[np.ndarray, ...]:
     """One operator applied to arrays: all its outputs, checked against what inference said of them.
 
     They share memory with no input unless the operator is a view. ``name`` is the node's, for errors; rng is this thread's
     generator when none is given. Raises MXNetError (or what the operator raised, when that derives from it)."""
-    return apply_tracked(op, arrays, specs, name, training, out, bodies, rng)[0]
+    return apply_tracked(op, arrays, specs, name, training, out, subgraphs, rng)[0]
 
 
 def apply_tracked(
@@ -45,7 +45,7 @@ def apply_tracked(
     name: str,
     training: bool,
     out: np.ndarray | None,
-    bodies: Sequence[Body],
+    subgraphs: Sequence[SubgraphFunction],
     rng: np.random.Generator | None,
 ) -> tuple[tuple[np.ndarray, ...], bool]:
     """See apply; and whether compute handed out memory of an input, so that it had to be copied."""
@@ -59,8 +59,8 @@ def apply_tracked(
             options["shape"] = specs[0].shape
         if "specs" in op.needs:
             options["specs"] = specs
-        if "bodies" in op.needs:
-            options["bodies"] = bodies
+        if "subgraphs" in op.needs:
+            options["subgraphs"] = subgraphs
     if out is not None:
         options["out"] = out
     else:

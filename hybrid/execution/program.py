@@ -15,7 +15,7 @@ from ..core.error import InternalError, MXNetError, OutOfMemory
 from ..core.fp_warnings import quietly
 from ..core.op import Spec
 from ..core.shapes import is_known
-from ..ir.graph import Body, Graph, Node
+from ..ir.graph import Graph, Node, SubgraphFunction
 from ..ir.infer import Inference, infer
 from .apply import afford_all, apply_tracked, failure
 from .plan import Plan, Step, make_plan, work_of
@@ -154,7 +154,7 @@ class Program:
         if not training and fixed is not None:
             self.fixed |= _fixed(graph) | {*fixed}
         self.fixed -= written
-        self._bodies = {
+        self._subprograms = {
             id(g): Program(g, training=training, precise=precise, native=native)
             for n in graph.nodes
             for g in n.subgraphs
@@ -163,7 +163,7 @@ class Program:
         self._plans: dict[Any, Specialization] = {}
         self._lock = threading.Lock()
 
-    def _bodies_of(self, node: Node, rng: np.random.Generator | None) -> list[Body]:
+    def _subgraphs_of(self, node: Node, rng: np.random.Generator | None) -> list[SubgraphFunction]:
         """The subgraphs of a node for one application of its operator, which writes to no array that it holds more than once: what
         has the same address all through it has the same values. rng: where they draw from, as in run."""
         if not node.subgraphs:
@@ -171,9 +171,9 @@ class Program:
         moment = next(_moments)
 
         def through(graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-            return self._bodies[id(graph)].run(graph.feeds(arrays), rng=rng, moment=moment)
+            return self._subprograms[id(graph)].run(graph.feeds(arrays), rng=rng, moment=moment)
 
-        return [Body(g, through) for g in node.subgraphs]
+        return [SubgraphFunction(g, through) for g in node.subgraphs]
 
     def plan(self, feeds: Mapping[str, np.ndarray]) -> Plan:
         """The plan for inputs of these shapes and dtypes. Raises OpError when they do not fit the graph."""
@@ -276,16 +276,16 @@ class Program:
     ) -> Sequence[np.ndarray]:
         """A step that has no kernel."""
         assert node.op is not None
-        bodies = self._bodies_of(node, rng)
-        return apply_tracked(node.op, arrays, specs, node.name, self.training, None, bodies, rng)[0]
+        subgraphs = self._subgraphs_of(node, rng)
+        return apply_tracked(node.op, arrays, specs, node.name, self.training, None, subgraphs, rng)[0]
 
     def _apply(
         self, step: Step, arena: _Arena, values: list[Any], rng: np.random.Generator | None
     ) -> tuple[tuple[np.ndarray, ...], bool]:
         """Run a step with all checks: its results, and whether they had to be copied out of its inputs."""
-        inputs, bodies = [values[i] for i in step.inputs], self._bodies_of(step.node, rng)
+        inputs, subgraphs = [values[i] for i in step.inputs], self._subgraphs_of(step.node, rng)
         results, copied = apply_tracked(
-            step.op, inputs, step.specs, step.node.name, self.training, arena.outs(step), bodies, rng
+            step.op, inputs, step.specs, step.node.name, self.training, arena.outs(step), subgraphs, rng
         )
         for slot, result in zip(step.outputs, results):
             values[slot] = result

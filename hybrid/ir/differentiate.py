@@ -138,12 +138,12 @@ def _rule_through(node: Node) -> GradientRule:
     Raises OpError when one has no derivative, or does something that cannot be repeated."""
     op = node.op
     assert op is not None
-    bodies = [node.subgraphs[i] for i in getattr(op, "differentiated", ())]
-    if not bodies:
+    subgraphs = [node.subgraphs[i] for i in getattr(op, "differentiated", ())]
+    if not subgraphs:
         raise OpError(f"{op.name} is non-differentiable: it has no gradient rule")
-    for body in bodies:
+    for body in subgraphs:
         _check(op.name, body)
-    backs, reads, reaches = zip(*(_back(body) for body in bodies))
+    backs, reads, reaches = zip(*(_back(body) for body in subgraphs))
     fields = {name: getattr(op, name) for name in op.fields}
     back = lookup(BACKWARD + op.name).bind(**fields, reads=reads, reaches=reaches)
     heads, inputs = [f"dy{i}" for i in range(len(op.output_names()))], [f"x{i}" for i in range(len(op.input_names()))]

@@ -201,7 +201,7 @@ class Graph:
         return Graph(new[id(e.node)][e.index] for e in self.outputs)
 
 
-class Body:
+class SubgraphFunction:
     """What an operator gets of a subgraph of its node (see Op.needs): a function through it, and the graph itself."""
 
     __slots__ = ("_through", "graph")

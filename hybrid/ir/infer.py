@@ -23,7 +23,7 @@ from ..core.error import InternalError, MXNetError, OpError
 from ..core.fp_warnings import quietly
 from ..core.op import BACKWARD, FAMILY, Op, Spec
 from ..core.shapes import MOST_DIMS, UNKNOWN, MaybeShape, Undecided, from_legacy, identical, is_known, merge, show
-from .graph import Body, Entry, Graph, Node
+from .graph import Entry, Graph, Node, SubgraphFunction
 
 Key = tuple[int, int]  # id of node, output index
 RAISED = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError)
@@ -240,7 +240,7 @@ def node_shapes(
     ins, outs = list(ins), list(outs)
 
     def ruled(ins: list[MaybeShape]) -> list[MaybeShape]:
-        found, options = outs, _with_bodies(node, _shapes_through, memo)
+        found, options = outs, _subgraph_options(node, _shapes_through, memo)
         try:
             filled = op.infer_input_shapes(tuple(ins), tuple(outs), **options)
             ins[:] = _read_twice(node, [merge(a, _sound(b)) for a, b in zip(ins, filled, strict=True)], merge)
@@ -349,7 +349,7 @@ def node_dtypes(node: Node, ins: Sequence[Any], outs: Sequence[Any], *, memo: Me
     assert op is not None
     ins, outs = list(ins), list(outs)
     try:
-        options = _with_bodies(node, _dtypes_through, memo)
+        options = _subgraph_options(node, _dtypes_through, memo)
         filled = op.infer_input_types(tuple(ins), tuple(outs), **options)
         ins = _read_twice(node, [_agree(a, b) for a, b in zip(ins, filled, strict=True)], _agree)
         if any(d is not None and d.hasobject for d in ins) and not _takes_objects(op):
@@ -372,12 +372,12 @@ def _takes_objects(op: Op) -> bool:
     )
 
 
-def _with_bodies(
+def _subgraph_options(
     node: Node, through: Callable[[Graph, Sequence[Any], Memo], tuple[list[Any], list[Any]]], memo: Memo | None
 ) -> dict[str, Any]:
     """The keyword argument for operators with subgraphs: what inference through each says."""
     assert node.op is not None
-    if "bodies" not in node.op.needs:
+    if "subgraphs" not in node.op.needs:
         return {}
     seen: Memo = {} if memo is None else memo
 
@@ -388,7 +388,7 @@ def _with_bodies(
         variables, outputs = seen[key]
         return list(variables), list(outputs)
 
-    return {"bodies": tuple(Body(graph, remembered) for graph in node.subgraphs)}
+    return {"subgraphs": tuple(SubgraphFunction(graph, remembered) for graph in node.subgraphs)}
 
 
 def _shapes_through(graph: Graph, given: Sequence[MaybeShape], memo: Memo) -> tuple[list[MaybeShape], list[MaybeShape]]:

@@ -1,6 +1,6 @@
 """Control flow: _foreach, _while_loop and _cond, whose bodies are subgraphs of their nodes.
 
-Rules get the subgraphs as ``bodies``, one function each (see Op.needs). A subgraph's inputs are its variables in order; the
+Rules get the subgraphs as ``subgraphs``, one function each (see Op.needs). A subgraph's inputs are its variables in order; the
 attributes called locations say what each of them is, so all that happens here is putting things in the right places.
 """
 
@@ -24,19 +24,19 @@ class ControlFlow(Op):
     num_outputs: Several
 
     inputs = ("*data",)
-    needs = ("bodies",)
+    needs = ("subgraphs",)
     data_dependent_shape = True
-    count_bodies = 1
+    num_subgraphs = 1
     """How many of the num_args are subgraphs, which are no inputs."""
     differentiated = (0,)
     """Those of them that results come from, not only decisions."""
 
     def check(self):
-        if self.num_args < self.count_bodies or self.num_outputs < 1:
+        if self.num_args < self.num_subgraphs or self.num_outputs < 1:
             return (
-                f"num_args={self.num_args} and num_outputs={self.num_outputs} want {self.count_bodies} and 1 at least"
+                f"num_args={self.num_args} and num_outputs={self.num_outputs} want {self.num_subgraphs} and 1 at least"
             )
-        return self.misplaced(self.num_args - self.count_bodies)
+        return self.misplaced(self.num_args - self.num_subgraphs)
 
     def misplaced(self, given: int) -> str | None:
         """What is wrong with the locations of so many inputs, if anything."""
@@ -48,18 +48,18 @@ class ControlFlow(Op):
         return f"got {' and '.join(wrong)} with {limit} to choose from" if wrong else None
 
     def input_names(self):
-        return tuple(f"arg{i}" for i in range(self.num_args - self.count_bodies))
+        return tuple(f"arg{i}" for i in range(self.num_args - self.num_subgraphs))
 
     def output_names(self):
         return ("output",) if self.num_outputs == 1 else tuple(f"output{i}" for i in range(self.num_outputs))
 
-    def those(self, bodies):
+    def those(self, subgraphs):
         """The bodies, if there are as many as there have to be."""
-        if len(bodies) != self.count_bodies:
+        if len(subgraphs) != self.num_subgraphs:
             raise self.fail(
-                f"got {len(bodies)} subgraphs, wanted {self.count_bodies}, which only a node of a graph has"
+                f"got {len(subgraphs)} subgraphs, wanted {self.num_subgraphs}, which only a node of a graph has"
             )
-        return bodies
+        return subgraphs
 
     def results(self, found, wanted=None):
         """The outputs found of a body, if there are as many as there have to be."""
@@ -75,10 +75,10 @@ class ControlFlow(Op):
                 raise self.fail(f"{what} {index} is {old} before a step and {new} after it; cast it in the body")
         return list(before)
 
-    def infer_input_types(self, dtypes, outputs, bodies=()):
+    def infer_input_types(self, dtypes, outputs, subgraphs=()):
         return dtypes
 
-    def infer_input_shapes(self, shapes, outputs, bodies=()):
+    def infer_input_shapes(self, shapes, outputs, subgraphs=()):
         return shapes
 
     def gradient(self, F, dy, *arrays):
@@ -128,8 +128,8 @@ class ForEach(ControlFlow):
         """The shape of one slice of data."""
         return None if shape is None else tuple(shape[1:]) or (1,)
 
-    def infer_input_shapes(self, shapes, outputs, bodies=()):
-        (body,) = self.those(bodies)
+    def infer_input_shapes(self, shapes, outputs, subgraphs=()):
+        (body,) = self.those(subgraphs)
         data, states, rest = self.split(shapes)
         if () in data:
             raise self.fail("got data of no dimension, wanted an axis to iterate over")
@@ -143,26 +143,26 @@ class ForEach(ControlFlow):
         data = [d if d is None or s is None else merge(d, (*length, *s)) for d, s in zip(data, slices)]
         return [*data, *states, *rest]
 
-    def infer_shape(self, *shapes, bodies=()):
-        (body,) = self.those(bodies)
+    def infer_shape(self, *shapes, subgraphs=()):
+        (body,) = self.those(subgraphs)
         data, states, rest = self.split(shapes)
         _, results = body(self.placed(map(self.slice_shape, data), states, rest))
         results = self.results(results)
         stacked = [None if s is None else (data[0][0], *s) for s in results[: self.num_out_data]]
         return stacked + [merge(s, r) for s, r in zip(states, results[self.num_out_data :])]
 
-    def infer_input_types(self, dtypes, outputs, bodies=()):
-        held, _ = self.those(bodies)[0](self.placed(*self.split(dtypes)))
+    def infer_input_types(self, dtypes, outputs, subgraphs=()):
+        held, _ = self.those(subgraphs)[0](self.placed(*self.split(dtypes)))
         slices, states, rest = self.found(held)
         return [*slices, *states, *rest]
 
-    def infer_type(self, *dtypes, bodies=()):
+    def infer_type(self, *dtypes, subgraphs=()):
         _, states, _ = self.split(dtypes)
-        results = self.results(self.those(bodies)[0](self.placed(*self.split(dtypes)))[1])
+        results = self.results(self.those(subgraphs)[0](self.placed(*self.split(dtypes)))[1])
         return results[: self.num_out_data] + self.kept(states, results[self.num_out_data :], "state")
 
-    def compute(self, *arrays, bodies=()):
-        (body,) = self.those(bodies)
+    def compute(self, *arrays, subgraphs=()):
+        (body,) = self.those(subgraphs)
         data, states, rest = self.split(arrays)
         data = [d[:, None] if d.ndim == 1 else d for d in data]
         if self.num_out_data and not len(data[0]):
@@ -190,7 +190,7 @@ class WhileLoop(ControlFlow):
     func_input_locs: Locations
     func_var_locs: Locations
 
-    count_bodies = 2
+    num_subgraphs = 2
     differentiated = (1,)
 
     def misplaced(self, given):
@@ -214,8 +214,8 @@ class WhileLoop(ControlFlow):
             now[self.func_input_locs[place]] = value
         return [now[i] for i in self.cond_input_locs], [now[i] for i in self.func_input_locs]
 
-    def infer_shape(self, *shapes, bodies=()):
-        condition, body = self.those(bodies)
+    def infer_shape(self, *shapes, subgraphs=()):
+        condition, body = self.those(subgraphs)
         variables = self.variables(shapes)
         while True:
             asked, held = self.placed(shapes, variables)
@@ -228,13 +228,13 @@ class WhileLoop(ControlFlow):
         stacked = [None if s is None else (self.max_iterations, *s) for s in results[: self.num_out_data]]
         return stacked + variables
 
-    def infer_type(self, *dtypes, bodies=()):
+    def infer_type(self, *dtypes, subgraphs=()):
         variables = self.variables(dtypes)
-        results = self.results(self.those(bodies)[1](self.placed(dtypes, variables)[1])[1])
+        results = self.results(self.those(subgraphs)[1](self.placed(dtypes, variables)[1])[1])
         return results[: self.num_out_data] + self.kept(variables, results[self.num_out_data :], "loop variable")
 
-    def compute(self, *arrays, bodies=()):
-        condition, body = self.those(bodies)
+    def compute(self, *arrays, subgraphs=()):
+        condition, body = self.those(subgraphs)
         variables, steps = self.variables(arrays), []
         while len(steps) < self.max_iterations:
             asked, held = self.placed(arrays, variables)
@@ -267,7 +267,7 @@ class Cond(ControlFlow):
     then_input_locs: Locations
     else_input_locs: Locations
 
-    count_bodies = 3
+    num_subgraphs = 3
     differentiated = (1, 2)
 
     def misplaced(self, given):
@@ -277,25 +277,25 @@ class Cond(ControlFlow):
         """What the variables of the condition and of the two bodies hold."""
         return [[inputs[i] for i in one] for one in (self.cond_input_locs, self.then_input_locs, self.else_input_locs)]
 
-    def _both(self, values, bodies):
-        found = [body(held)[1] for body, held in zip(self.those(bodies), self.placed(values))]
+    def _both(self, values, subgraphs):
+        found = [body(held)[1] for body, held in zip(self.those(subgraphs), self.placed(values))]
         self.results(found[0], 1)
         return zip(*map(self.results, found[1:]))
 
-    def infer_shape(self, *shapes, bodies=()):
-        return [common(a, b) for a, b in self._both(shapes, bodies)]
+    def infer_shape(self, *shapes, subgraphs=()):
+        return [common(a, b) for a, b in self._both(shapes, subgraphs)]
 
-    def infer_type(self, *dtypes, bodies=()):
-        pairs = list(self._both(dtypes, bodies))
+    def infer_type(self, *dtypes, subgraphs=()):
+        pairs = list(self._both(dtypes, subgraphs))
         for index, (a, b) in enumerate(pairs):
             if a is not None and b is not None and a != b:
                 raise self.fail(f"output {index} is {a} in one body and {b} in the other; cast one of them")
         return [b if a is None else a for a, b in pairs]
 
-    def compute(self, *arrays, bodies=()):
-        bodies, held = self.those(bodies), self.placed(arrays)
-        chosen = 1 if truth(self, *self.results(bodies[0](held[0]), 1)) else 2
-        return self.results(bodies[chosen](held[chosen]))
+    def compute(self, *arrays, subgraphs=()):
+        subgraphs, held = self.those(subgraphs), self.placed(arrays)
+        chosen = 1 if truth(self, *self.results(subgraphs[0](held[0]), 1)) else 2
+        return self.results(subgraphs[chosen](held[chosen]))
 
 
 class ControlFlowBackward(ControlFlow):
@@ -316,22 +316,22 @@ class ControlFlowBackward(ControlFlow):
     def output_names(self):
         return tuple(f"d{name}" for name in super().input_names())
 
-    def infer_shape(self, *shapes, bodies=()):
+    def infer_shape(self, *shapes, subgraphs=()):
         return list(shapes[self.num_outputs :])
 
-    def infer_type(self, *dtypes, bodies=()):
+    def infer_type(self, *dtypes, subgraphs=()):
         return list(dtypes[self.num_outputs :])
 
-    def infer_input_shapes(self, shapes, outputs, bodies=()):
+    def infer_input_shapes(self, shapes, outputs, subgraphs=()):
         return shapes
 
-    def infer_input_types(self, dtypes, outputs, bodies=()):
+    def infer_input_types(self, dtypes, outputs, subgraphs=()):
         return dtypes
 
-    def compute(self, *arrays, bodies=()):
-        forward, backs = bodies[: self.count_bodies], bodies[self.count_bodies :]
-        if len(forward) + len(self.differentiated) != len(bodies):
-            raise self.fail(f"got {len(bodies)} subgraphs, which only a node of a graph has")
+    def compute(self, *arrays, subgraphs=()):
+        forward, backs = subgraphs[: self.num_subgraphs], subgraphs[self.num_subgraphs :]
+        if len(forward) + len(self.differentiated) != len(subgraphs):
+            raise self.fail(f"got {len(subgraphs)} subgraphs, which only a node of a graph has")
         inputs = arrays[self.num_outputs :]
         gradients = [np.zeros_like(x) for x in inputs]
         self.back(arrays[: self.num_outputs], inputs, gradients, forward, backs)

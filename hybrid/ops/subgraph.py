@@ -113,7 +113,7 @@ class Fused(Op):
     num_args: Several = 0
 
     inputs = ("*data",)
-    needs = ("bodies",)
+    needs = ("subgraphs",)
     ignored_attributes = ("num_args",)  # counted when a file is read, and no attribute of MXNet's
     positive: ClassVar[tuple[str, ...]] = ()
     """What an activation is called whose results are uint8."""
@@ -159,15 +159,15 @@ class Fused(Op):
     def output_names(self):
         return ("output",) if not self.quantized or self.in_float else ("output", "output_min", "output_max")
 
-    def body(self, bodies):
+    def body(self, subgraphs):
         """The function through the subgraph."""
-        if len(bodies) != 1:
-            raise self.fail(f"got {len(bodies)} subgraphs, wanted one, which only a node of a graph has")
-        return bodies[0]
+        if len(subgraphs) != 1:
+            raise self.fail(f"got {len(subgraphs)} subgraphs, wanted one, which only a node of a graph has")
+        return subgraphs[0]
 
-    def parts(self, bodies) -> Parts:
+    def parts(self, subgraphs) -> Parts:
         """What the subgraph consists of. Raises OpError when that is not what such a node fuses."""
-        nodes = [n for n in self.body(bodies).graph.nodes if n.op is not None]
+        nodes = [n for n in self.body(subgraphs).graph.nodes if n.op is not None]
         chained = all(any(e.node is a for e in b.inputs) for a, b in pairwise(nodes))
         rest = [n.op for n in nodes]
         product = rest.pop(0) if chained and rest and rest[0].name == self.fuses else None
@@ -195,36 +195,36 @@ class Fused(Op):
         kind = "" if last is None else getattr(last, "act_type", last.name)
         return UINT8 if kind in self.positive else INT8
 
-    def infer_input_shapes(self, shapes, outputs, bodies=()):
+    def infer_input_shapes(self, shapes, outputs, subgraphs=()):
         count = len(shapes) - len(self.ranges())
-        held, _ = self.body(bodies)(shapes[:count])
+        held, _ = self.body(subgraphs)(shapes[:count])
         return [*held, *((1,) for _ in self.ranges())]
 
-    def infer_shape(self, *shapes, bodies=()):
-        (shape,) = self.body(bodies)(shapes[: len(shapes) - len(self.ranges())])[1]
+    def infer_shape(self, *shapes, subgraphs=()):
+        (shape,) = self.body(subgraphs)(shapes[: len(shapes) - len(self.ranges())])[1]
         return [shape, *((1,) for _ in self.output_names()[1:])]
 
     def stored(self, name: str) -> np.dtype | None:
         """The dtype that an input has to have when quantised; None for those that may be int8 or uint8."""
         return None if name in ("data", "sum") else FLOAT
 
-    def infer_input_types(self, dtypes, outputs, bodies=()):
+    def infer_input_types(self, dtypes, outputs, subgraphs=()):
         if not self.quantized:
-            return self.body(bodies)(dtypes)[0]
+            return self.body(subgraphs)(dtypes)[0]
         for name, dtype in zip(self.input_names(), dtypes):
             if self.stored(name) is None and dtype is not None and dtype not in EIGHT:
                 raise self.fail(f"got {name} of {dtype}, wanted int8 or uint8, as _contrib_quantize_v2 makes it")
         return [d if self.stored(n) is None else self.stored(n) for n, d in zip(self.input_names(), dtypes)]
 
-    def infer_type(self, *dtypes, bodies=()):
+    def infer_type(self, *dtypes, subgraphs=()):
         if not self.quantized:
-            return self.body(bodies)(dtypes)[1]
-        return [self.result_type(self.parts(bodies)), *(FLOAT for _ in self.output_names()[1:])]
+            return self.body(subgraphs)(dtypes)[1]
+        return [self.result_type(self.parts(subgraphs)), *(FLOAT for _ in self.output_names()[1:])]
 
-    def compute(self, *arrays, bodies=()):
+    def compute(self, *arrays, subgraphs=()):
         if not self.quantized:
-            return self.body(bodies)(arrays)[0]
-        given, parts = dict(zip(self.input_names(), arrays)), self.parts(bodies)
+            return self.body(subgraphs)(arrays)[0]
+        given, parts = dict(zip(self.input_names(), arrays)), self.parts(subgraphs)
         with np.errstate(all="ignore"):  # zeros alone have an infinite scale at first
             return self.quantised(given, parts)
 

@@ -20,7 +20,7 @@ Change = Callable[[Node, Callable[[Entry], Entry]], "Entry | Sequence[Entry] | N
 GONE: tuple[Entry, ...] = ()
 """What a Change gives for a node that nobody will read any more."""
 
-_IMPURE = frozenset(("rng", "bodies"))
+_IMPURE = frozenset(("rng", "subgraphs"))
 
 
 def as_image(shape: tuple[int, ...]) -> tuple[int, ...]:

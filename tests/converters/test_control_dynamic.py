@@ -97,7 +97,7 @@ def test_a_loop_in_a_branch_reads_what_is_outside_both() -> None:
         "_cond",
         *map(variable, ("asked", "data", "zero", "weight")),
         name="choice",
-        bodies=(Graph([one("_greater_scalar", asked, scalar=0)]), Graph([sums]), Graph([one("_copy", other)])),
+        subgraphs=(Graph([one("_greater_scalar", asked, scalar=0)]), Graph([sums]), Graph([one("_copy", other)])),
         num_args=7,
         num_outputs=1,
         cond_input_locs=(0,),

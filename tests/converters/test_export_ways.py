@@ -675,7 +675,7 @@ def test_conditions_may_be_truths_and_loops_of_one_result() -> None:
             "_cond",
             *map(variable, ("asked", "a", "b")),
             name="choice",
-            bodies=(
+            subgraphs=(
                 Graph([one(relation, asked, scalar=bound)]),
                 Graph([one("elemwise_add", a, b)]),
                 Graph([one("elemwise_mul", a, b)]),
@@ -696,7 +696,7 @@ def test_conditions_may_be_truths_and_loops_of_one_result() -> None:
             "_while_loop",
             variable("i"),
             name="loop",
-            bodies=(
+            subgraphs=(
                 Graph([one(relation.replace("greater", "less" if "npi" in relation else "lesser"), i, scalar=5)]),
                 Graph([one("_mul_scalar", i, scalar=2, name="twice")]),
             ),

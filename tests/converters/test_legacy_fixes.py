@@ -10,7 +10,7 @@ import pytest
 
 from bridge.onnx_backend import OnnxBackendRep
 from converters import UnsupportedModel, legacy_fixes
-from converters.import_state import Value
+from converters.import_state import ImportedValue
 from converters.importer import Imported, import_model
 from hybrid.core.shapes import UNKNOWN
 
@@ -485,7 +485,7 @@ def test_what_shapes_decide_of_statistics_and_slopes() -> None:
     ]
     for x, mean, flag, want, said in spatial:
         g = Read("any")
-        got = legacy_fixes.batch_norm_spatial(g, flag, Value("x", x), Value("m", mean))
+        got = legacy_fixes.batch_norm_spatial(g, flag, ImportedValue("x", x), ImportedValue("m", mean))
         if (got, bool(g.said)) != (want, said):
             wrong.append(f"statistics {mean} of {x}, spatial={flag}: {got}, {g.said}")
     slopes = [
@@ -504,7 +504,7 @@ def test_what_shapes_decide_of_statistics_and_slopes() -> None:
     for x, slope, others, mine in slopes:
         for name, want in (("any", others), (MXNET, mine)):
             g = Read(name)
-            got = legacy_fixes.channel_slope(g, Value("x", x), Value("s", slope))
+            got = legacy_fixes.channel_slope(g, ImportedValue("x", x), ImportedValue("s", slope))
             if got != want or [s[:24] for s in g.said] != ["True: slopes of shape (C"] * want:
                 wrong.append(f"slopes {slope} of {x}, {name}: {got}, {g.said}")
     assert not wrong, "\n".join(wrong)

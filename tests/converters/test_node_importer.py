@@ -13,7 +13,7 @@ import converters
 from bridge.onnx_backend import prepare
 from converters import node_importer, onnx_types, ort_kernels, proto_nodes, registry
 from converters.error import Unsupported
-from converters.import_state import Shared, Value
+from converters.import_state import ImportedValue, Shared
 from converters.importer import KIND, import_model
 from converters.node_importer import Importer
 from converters.reader import OnnxFile
@@ -39,8 +39,8 @@ def importer(text: str = "m (float[2] x) => (float[2] y) { y = Neg (x) }", opset
     return made
 
 
-def unfed(shape: Any, dtype: np.dtype | None = F4, name: str = "v") -> Value:
-    return Value(name, shape, dtype, None, Entry(Node(None, name)))
+def unfed(shape: Any, dtype: np.dtype | None = F4, name: str = "v") -> ImportedValue:
+    return ImportedValue(name, shape, dtype, None, Entry(Node(None, name)))
 
 
 def words(count: int) -> np.ndarray:
@@ -72,14 +72,14 @@ def test_where_constants_go() -> None:
         fixed = {} if inlined or weight else {"__lr_mult__": "0.0", "__wd_mult__": "0.0", "__grad_req__": "null"}
         assert {k: v for k, v in node.attrs.items() if "mult" in k or "grad" in k} == fixed, name
     with pytest.raises(Unsupported, match="nothing has no value"):
-        importer().entry(Value("nothing"))
+        importer().entry(ImportedValue("nothing"))
 
 
 def test_what_is_computed_when_reading() -> None:
     """Up to 4096 elements that go in or come out, of constants that are not trained, and no sequence."""
     g = importer()
 
-    def const(array: Any, weight: bool = False) -> Value:
+    def const(array: Any, weight: bool = False) -> ImportedValue:
         made = g.const(array)
         made.weight = weight
         return made
@@ -149,7 +149,7 @@ def test_tensors_that_one_node_alone_reads() -> None:
         }"""
     )
     assert g.shared.reads == {"w": 1, "v": 2, "c": 1, "k": 1}
-    stored = {n: Value(n, (2,), F4, np.zeros(2, "f4")) for n in "wvc"}
+    stored = {n: ImportedValue(n, (2,), F4, np.zeros(2, "f4")) for n in "wvc"}
     assert g.alone(stored["w"])
     assert g.alone(stored["w"], stored["c"])
     assert not g.alone(stored["w"], stored["v"])
@@ -302,7 +302,7 @@ def test_what_follows_from_a_problem_is_none_of_its_own() -> None:
 def test_types_that_definitions_depend_on() -> None:
     assert node_importer._type_of(None) == onnx.TypeProto()
     pair = onnx_types.kind_of("seq(tensor(int64))")
-    assert node_importer._type_of(Value("v", (), np.dtype(object), kind=pair)) == pair
+    assert node_importer._type_of(ImportedValue("v", (), np.dtype(object), kind=pair)) == pair
     assert node_importer._type_of(unfed((2, UNKNOWN, 3), F8)) == helper.make_tensor_type_proto(
         TensorProto.DOUBLE, [2, None, 3]
     )

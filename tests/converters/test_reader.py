@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
 from converters import reader
-from converters.reader import KINDS, STAYS_BELOW, STRING, OnnxFile, read_model
+from converters.reader import ELEMENT_TYPES, STAYS_BELOW, STRING, OnnxFile, read_model
 from converters.writer import DATA_HEAD, DATA_KEY, varint
 from hybrid.core.error import FormatError, MissingFile
 
@@ -56,7 +56,7 @@ def base_of(array: np.ndarray):
 
 def example(kind: int, shape: tuple[int, ...]) -> tuple[TensorProto, TensorProto, np.ndarray]:
     """A tensor of random bits: in raw_data, in a typed field, and the array that both hold."""
-    layout, count = KINDS[kind], int(np.prod(shape))
+    layout, count = ELEMENT_TYPES[kind], int(np.prod(shape))
     size = -(-count * layout.bits // 8)
     content = RANDOM.integers(0, 2 if layout.dtype == "bool" else 256, size, np.uint8)
     if count % 2 and layout.bits < 8:
@@ -88,10 +88,10 @@ def same(got: np.ndarray, wanted: np.ndarray) -> bool:
     return got.dtype == wanted.dtype and got.shape == wanted.shape and got.tobytes() == wanted.tobytes()
 
 
-@pytest.mark.parametrize("kind", [k for k in KINDS if k != STRING], ids=lambda k: KINDS[k].dtype)
+@pytest.mark.parametrize("kind", [k for k in ELEMENT_TYPES if k != STRING], ids=lambda k: ELEMENT_TYPES[k].dtype)
 @pytest.mark.parametrize("shape", [(3, 5), (), (0, 4), (71, 83)], ids=str)
 def test_every_data_type_from_raw_data_and_typed_fields(kind: int, shape: tuple[int, ...]) -> None:
-    if not hasattr(ml_dtypes, KINDS[kind].dtype) and KINDS[kind].dtype not in np.sctypeDict:
+    if not hasattr(ml_dtypes, ELEMENT_TYPES[kind].dtype) and ELEMENT_TYPES[kind].dtype not in np.sctypeDict:
         with pytest.raises(FormatError, match="ml_dtypes"):
             read_back(TensorProto(name="w", data_type=kind, dims=[0]))
         return
@@ -101,7 +101,7 @@ def test_every_data_type_from_raw_data_and_typed_fields(kind: int, shape: tuple[
     assert not got.flags.writeable
 
 
-@pytest.mark.parametrize("kind", [k for k in KINDS if k != STRING], ids=lambda k: KINDS[k].dtype)
+@pytest.mark.parametrize("kind", [k for k in ELEMENT_TYPES if k != STRING], ids=lambda k: ELEMENT_TYPES[k].dtype)
 def test_agrees_with_onnx(kind: int) -> None:
     if kind not in TensorProto.DataType.values() or tuple(map(int, onnx.__version__.split(".")[:2])) < (1, 19):
         pytest.xfail("this onnx lacks the data type, or has dtypes of its own instead of those of ml_dtypes")

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import converters
 from converters import symbolic_shapes
-from converters.import_state import Value
+from converters.import_state import ImportedValue
 from converters.importer import import_model
 from converters.symbolic_shapes import Count
 from hybrid.core.op import REGISTRY
@@ -396,11 +396,11 @@ def test_chains_by_lot_mean_what_they_say() -> None:
 A, B, C = (Count.named(n) for n in "abc")
 
 
-def tensor(shape: Sequence[object] | None, holds: object = None, const: object = None) -> Value:
+def tensor(shape: Sequence[object] | None, holds: object = None, const: object = None) -> ImportedValue:
     """A tensor of whole numbers with these sizes; holds: what it holds as far as that is known."""
     array = None if const is None else np.asarray(const, np.int64)
     open_shape = None if shape is None else tuple(UNKNOWN if isinstance(d, Count) else d for d in shape)
-    made = Value("v", open_shape, np.dtype(np.int64), array)
+    made = ImportedValue("v", open_shape, np.dtype(np.int64), array)
     made.dims = None if shape is None else tuple(shape)
     if holds is not None:
         made.partial = np.empty(np.shape(holds), object)
@@ -504,7 +504,9 @@ def test_merged_dims_are_found_among_the_sizes_of_an_input() -> None:
     for own, target, theirs, want in cases:
         other = tensor(theirs)
 
-        def sized(size: Count, dtype: object, other: Value = other, theirs: object = theirs) -> tuple[Value, int]:
+        def sized(
+            size: Count, dtype: object, other: ImportedValue = other, theirs: object = theirs
+        ) -> tuple[ImportedValue, int]:
             return other, list(theirs or (A,)).index(size)
 
         found = symbolic_shapes.unmerged(tensor(own), tensor((len(target),), list(target)), sized)
@@ -514,7 +516,7 @@ def test_merged_dims_are_found_among_the_sizes_of_an_input() -> None:
 
 
 def test_whole_shapes_are_those_that_came_from_shape_array() -> None:
-    def made(operator: str, holds: object) -> Value:
+    def made(operator: str, holds: object) -> ImportedValue:
         found = tensor((2,), holds)
         found.entry = Entry(Node(REGISTRY[operator].bind(), "s", [Entry(Node(None, "x"))]))
         return found
@@ -538,7 +540,7 @@ def test_what_nodes_make_of_sizes() -> None:
     dividend, divisor = tensor((6,), [A, -7, 7, -7, 7, 5]), tensor((6,), const=[2, 2, -2, -2, 2, 0])
     grid = [[A, 2], [3, B]]
     none: dict[str, object] = {}
-    cases: list[tuple[str, list[Value | None], dict[str, object], object, object]] = [
+    cases: list[tuple[str, list[ImportedValue | None], dict[str, object], object, object]] = [
         ("Shape", [tensor((A, 3, B))], none, (3,), [A, 3, B]),
         ("Shape", [tensor((A, 3, B))], {"start": 1, "end": 2}, (1,), [3]),
         ("Size", [tensor((A, 3))], none, (), 3 * A),
@@ -609,7 +611,7 @@ def test_dims_that_come_from_numbers() -> None:
         ("Neg", [tensor((1,), [A])], (UNKNOWN,), None),
     ]
     for name, inputs, shape, want in cases:
-        result = Value("v", shape, np.dtype(np.int64))
+        result = ImportedValue("v", shape, np.dtype(np.int64))
         symbolic_shapes.shaped(name, inputs, result)
         assert result.dims == want, (name, [v.partial for v in inputs])
 
@@ -629,8 +631,8 @@ class Rule:
 def test_dims_go_through_shape_rules() -> None:
     """What a rule cannot say of several open dims at once it is asked one by one, of one input."""
 
-    def outputs(*shapes: object) -> list[Value]:
-        return [Value("y", s, np.dtype(np.float32)) for s in shapes]
+    def outputs(*shapes: object) -> list[ImportedValue]:
+        return [ImportedValue("y", s, np.dtype(np.float32)) for s in shapes]
 
     def doubled(shape: Sequence[object], *others: object) -> list[object]:
         if sum(isinstance(d, Count) for d in shape) > 1:

@@ -140,7 +140,7 @@ def _parts(example: Example) -> Iterator[Example]:
                 found.append(Example(node.op, tuple(values[id(e.node), e.index].copy() for e in node.inputs)))
 
         Program(graph, training=True, native=False).run({n.name: values[id(n), 0] for n in graph.variables()}, see)
-    return iter([e for e in found if _known(e.arrays) and "bodies" not in e.op.needs])
+    return iter([e for e in found if _known(e.arrays) and "subgraphs" not in e.op.needs])
 
 
 # -- changes --------------------------------------------------------------------------------------------------------------

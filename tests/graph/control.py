@@ -14,9 +14,9 @@ def variable(name: str) -> Entry:
     return Entry(Node(None, name))
 
 
-def apply(operator: str, *inputs: Entry, name: str = "", bodies: tuple[Graph, ...] = (), **attrs: Any) -> Node:
+def apply(operator: str, *inputs: Entry, name: str = "", subgraphs: tuple[Graph, ...] = (), **attrs: Any) -> Node:
     op = REGISTRY[operator].bind(**attrs)
-    return Node(op, name or operator.strip("_"), inputs, op.dump(), bodies)
+    return Node(op, name or operator.strip("_"), inputs, op.dump(), subgraphs)
 
 
 def one(operator: str, *inputs: Entry, name: str = "", **attrs: Any) -> Entry:
@@ -32,7 +32,7 @@ def foreach(body: Graph, inputs: list[str], data: tuple, states: tuple, rest: tu
         "_foreach",
         *map(variable, inputs),
         name="each",
-        bodies=(body,),
+        subgraphs=(body,),
         num_args=len(inputs) + 1,
         num_outputs=len(body.outputs),
         num_out_data=count,
@@ -94,7 +94,7 @@ def counting(start: float, limit: float = 4) -> Graph:
         variable("start"),
         variable("state"),
         name="loop",
-        bodies=(condition, Graph(body)),
+        subgraphs=(condition, Graph(body)),
         num_args=4,
         num_outputs=4,
         num_out_data=2,
@@ -125,7 +125,7 @@ def growing() -> Case:
         variable("start"),
         variable("s"),
         name="loop",
-        bodies=(condition, body),
+        subgraphs=(condition, body),
         num_args=4,
         num_outputs=2,
         num_out_data=0,
@@ -153,7 +153,7 @@ def choice(p: float, b: tuple[float, ...] = (5, 6)) -> Case:
         "_cond",
         *map(variable, "pab"),
         name="choice",
-        bodies=(Graph([one("_copy", variable("p"), name="asked")]), then, other),
+        subgraphs=(Graph([one("_copy", variable("p"), name="asked")]), then, other),
         num_args=6,
         num_outputs=2,
         cond_input_locs=(0,),

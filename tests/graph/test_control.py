@@ -82,7 +82,7 @@ def test_a_loop_in_a_loop_in_a_branch() -> None:
         "_cond",
         *map(variable, ("asked", "data", "zero")),
         name="choice",
-        bodies=(Graph([one("_copy", asked)]), matrices, Graph([one("_copy", other)])),
+        subgraphs=(Graph([one("_copy", asked)]), matrices, Graph([one("_copy", other)])),
         num_args=6,
         num_outputs=1,
         cond_input_locs=(0,),
@@ -143,8 +143,10 @@ def test_bad_subgraphs() -> None:
     good = foreach(body_of(2), ["d", "s"], (0,), (1,)).outputs[0].node
     given = {"d": (3, 2), "s": (2,)}
 
-    def fails(*bodies: Graph, match: str) -> None:
-        node = apply("_foreach", *good.inputs, name="each", bodies=bodies, **{k: good.attrs[k] for k in good.op.fields})
+    def fails(*subgraphs: Graph, match: str) -> None:
+        node = apply(
+            "_foreach", *good.inputs, name="each", subgraphs=subgraphs, **{k: good.attrs[k] for k in good.op.fields}
+        )
         with pytest.raises(OpError, match=match):
             infer(outputs(node), given)
 

@@ -564,8 +564,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "apply without rng",
         "hybrid/execution/program.py",
-        "inputs, step.specs, step.node.name, self.training, arena.outs(step), bodies, rng\n        )",
-        "inputs, step.specs, step.node.name, self.training, arena.outs(step), bodies, None\n        )",
+        "inputs, step.specs, step.node.name, self.training, arena.outs(step), subgraphs, rng\n        )",
+        "inputs, step.specs, step.node.name, self.training, arena.outs(step), subgraphs, None\n        )",
         "tests/table/test_inside.py -k test_trains_among_others_as_numpy_does",
     ),
     (

@@ -555,7 +555,7 @@ ROWS: list[tuple[str, ...]] = [
         "only first body checked",
         "hybrid/ir/differentiate.py",
         "     _check(op.name, body)\n    backs",
-        "     _check(op.name, bodies[0])\n    backs",
+        "     _check(op.name, subgraphs[0])\n    backs",
         "tests/graph/test_loops.py -k test_no_branch",
     ),
     (

@@ -77,7 +77,7 @@ def test_each_input_goes_to_its_place() -> None:
     for row, number in zip(rows, numbers):
         outputs.append(row * weight + number * now)
         now = now * weight + row
-    found = op("_foreach", **EACH).compute(*given, bodies=(each_step,))
+    found = op("_foreach", **EACH).compute(*given, subgraphs=(each_step,))
     np.testing.assert_allclose(found[0], outputs)
     np.testing.assert_allclose(found[1], now)
     x, left, weight = given = inputs_of("_while_loop")
@@ -85,36 +85,36 @@ def test_each_input_goes_to_its_place() -> None:
     for step in range(3):
         outputs[step] = x * weight
         x = x * weight + 1
-    found = op("_while_loop", **LOOP).compute(*given, bodies=tuple(FORMS["_while_loop"][1]))
+    found = op("_while_loop", **LOOP).compute(*given, subgraphs=tuple(FORMS["_while_loop"][1]))
     for got, wanted in zip(found, (outputs, x, left - 3), strict=True):
         np.testing.assert_allclose(got, wanted)
     for sign in (1, -1):
         p, a, b = inputs_of("_cond")
-        (got,) = op("_cond", **COND).compute(sign * p, a, b, bodies=tuple(FORMS["_cond"][1]))
+        (got,) = op("_cond", **COND).compute(sign * p, a, b, subgraphs=tuple(FORMS["_cond"][1]))
         np.testing.assert_allclose(got, b**2 * a if sign > 0 else a**3)
 
 
 @pytest.mark.parametrize("name", [*FORMS, "_cond else"])
 def test_gradients_of_control_flow_are_derivatives(name: str) -> None:
     name, _, other = name.partition(" ")
-    attrs, bodies, backs, reads, reaches, _ = FORMS[name]
+    attrs, subgraphs, backs, reads, reaches, _ = FORMS[name]
     forward, back = op(name, **attrs), op(f"_backward_{name}", **attrs, reads=reads, reaches=reaches)
     given = inputs_of(name)
     if other:
         given[0] = -given[0]
-    heads = [RNG.uniform(-1, 1, y.shape) for y in forward.compute(*given, bodies=tuple(bodies))]
-    found = back.compute(*heads, *given, bodies=(*bodies, *backs))
+    heads = [RNG.uniform(-1, 1, y.shape) for y in forward.compute(*given, subgraphs=tuple(subgraphs))]
+    found = back.compute(*heads, *given, subgraphs=(*subgraphs, *backs))
     assert back.infer_shape(*(h.shape for h in heads), *(g.shape for g in given)) == [f.shape for f in found]
     for i, gradient in enumerate(found):
         along, ends = RNG.uniform(-1, 1, gradient.shape), []
         for step in (1e-6, -1e-6):
             moved = [g + step * along if i == j else g for j, g in enumerate(given)]
-            ends.append(sum((h * y).sum() for h, y in zip(heads, forward.compute(*moved, bodies=tuple(bodies)))))
+            ends.append(sum((h * y).sum() for h, y in zip(heads, forward.compute(*moved, subgraphs=tuple(subgraphs)))))
         np.testing.assert_allclose(
             (gradient * along).sum(), (ends[0] - ends[1]) / 2e-6, rtol=1e-6, atol=1e-8, err_msg=f"{i}"
         )
     with pytest.raises(OpError, match="which only a node of a graph has"):
-        back.compute(*heads, *given, bodies=tuple(bodies))
+        back.compute(*heads, *given, subgraphs=tuple(subgraphs))
 
 
 def test_what_does_not_fit_control_flow_is_refused() -> None:
@@ -141,7 +141,7 @@ def test_what_does_not_fit_control_flow_is_refused() -> None:
     loops = {name: op(name, **form[0]) for name, form in FORMS.items()}
     always, never = (lambda held: [np.array(True)]), (lambda held: [np.array([0.0])])
     given = inputs_of("_while_loop")
-    for name, arrays, bodies, words in (
+    for name, arrays, subgraphs, words in (
         ("_foreach", (rows[:0], numbers[:0], state, weight), (each_step,), "length 0"),
         ("_foreach", (rows, numbers, state, weight), (), "got 0 subgraphs, wanted 1"),
         ("_foreach", (rows, numbers, state, weight), (lambda held: held[:1],), "1 outputs, wanted 2"),
@@ -152,9 +152,9 @@ def test_what_does_not_fit_control_flow_is_refused() -> None:
         ("_cond", (state, state, weight), (never, never), "got 2 subgraphs, wanted 3"),
     ):  # fmt: skip
         with pytest.raises(OpError, match=words):
-            loops[name].compute(*arrays, bodies=bodies)
+            loops[name].compute(*arrays, subgraphs=subgraphs)
     with pytest.raises(OpError, match="an axis to iterate over"):
-        loops["_foreach"].infer_input_shapes([(3, 2), (), (2,), (2,)], [None, None], bodies=(lambda s: (s, s[:2]),))
+        loops["_foreach"].infer_input_shapes([(3, 2), (), (2,), (2,)], [None, None], subgraphs=(lambda s: (s, s[:2]),))
     with pytest.raises(OpError, match="ir/differentiate"):
         loops["_cond"].gradient(None, None)
 
@@ -168,36 +168,36 @@ def test_shapes_and_dtypes_go_through_bodies() -> None:
         return [(1,) if number is None else number, weight or row, row, state or row], [row, state]
 
     each = op("_foreach", **EACH)
-    found = each.infer_input_shapes([(UNKNOWN, 2), None, None, None], [(3, UNKNOWN), None], bodies=(shapes,))
+    found = each.infer_input_shapes([(UNKNOWN, 2), None, None, None], [(3, UNKNOWN), None], subgraphs=(shapes,))
     assert str(found) == str([(3, 2), None, (2,), (2,)])
-    found = each.infer_input_shapes([(3, 2), (UNKNOWN,), None, None], [None, (2,)], bodies=(shapes,))
+    found = each.infer_input_shapes([(3, 2), (UNKNOWN,), None, None], [None, (2,)], subgraphs=(shapes,))
     assert str(found) == str([(3, 2), (3,), (2,), (2,)])
-    assert each.infer_shape((3, 2), (3,), (2,), (2,), bodies=(shapes,)) == [(3, 2), (2,)]
+    assert each.infer_shape((3, 2), (3,), (2,), (2,), subgraphs=(shapes,)) == [(3, 2), (2,)]
 
     def dtypes(held: list[Any]) -> tuple[list[Any], list[Any]]:
         return held, [held[2], held[3]]
 
-    assert each.infer_type(half, single, single, half, bodies=(dtypes,)) == [half, single]
-    assert each.infer_input_types([half, single, None, half], [None, None], bodies=(dtypes,)) == [
+    assert each.infer_type(half, single, single, half, subgraphs=(dtypes,)) == [half, single]
+    assert each.infer_input_types([half, single, None, half], [None, None], subgraphs=(dtypes,)) == [
         half,
         single,
         None,
         half,
     ]
     with pytest.raises(OpError, match="state 0 is float32 before a step and float16 after"):
-        each.infer_type(half, single, single, half, bodies=(lambda held: (held, [held[2], held[2]]),))
+        each.infer_type(half, single, single, half, subgraphs=(lambda held: (held, [held[2], held[2]]),))
     with pytest.raises(OpError, match="output 0 is float16 in one body and float32 in the other"):
-        op("_cond", **COND).infer_type(half, half, single, bodies=(dtypes_of(0), dtypes_of(1), dtypes_of(0, single)))
+        op("_cond", **COND).infer_type(half, half, single, subgraphs=(dtypes_of(0), dtypes_of(1), dtypes_of(0, single)))
     growing = op("_while_loop", **LOOP)
     found = growing.infer_shape(
         (2,),
         (),
         (2,),
-        bodies=(lambda held: (held, [()]), lambda held: (held, [held[1], tuple(d + 1 for d in held[1]), ()])),
+        subgraphs=(lambda held: (held, [()]), lambda held: (held, [held[1], tuple(d + 1 for d in held[1]), ()])),
     )
     assert str(found) == str([(5, UNKNOWN), (UNKNOWN,), ()])
     either = op("_cond", **COND)
-    found = either.infer_shape((), (2, 3), (2, 4), bodies=(dtypes_of(0), dtypes_of(0), dtypes_of(0)))
+    found = either.infer_shape((), (2, 3), (2, 4), subgraphs=(dtypes_of(0), dtypes_of(0), dtypes_of(0)))
     assert str(found) == str([(2, UNKNOWN)])
 
 
@@ -215,22 +215,22 @@ def test_what_bodies_do_not_tell_stays_open() -> None:
 
     each = op("_foreach", **EACH)
     given = [(3, 2), (3,), (2,), (2,)]
-    assert each.infer_shape(*given, bodies=(gives(None, None),)) == [None, (2,)]
-    assert each.infer_shape(*given[:2], None, (2,), bodies=(gives((4,), (2,)),)) == [(3, 4), (2,)]
+    assert each.infer_shape(*given, subgraphs=(gives(None, None),)) == [None, (2,)]
+    assert each.infer_shape(*given[:2], None, (2,), subgraphs=(gives((4,), (2,)),)) == [(3, 4), (2,)]
     silent = lambda held: ([None] * 4, [None, None])  # noqa: E731
-    assert each.infer_input_shapes(given, [(3, 2), (2,)], bodies=(silent,))[:2] == [(3, 2), (3,)]
+    assert each.infer_input_shapes(given, [(3, 2), (2,)], subgraphs=(silent,))[:2] == [(3, 2), (3,)]
     for before, after in ((half, None), (None, half), (None, None), (half, half)):
-        assert each.infer_type(half, single, before, single, bodies=(gives(single, after),)) == [single, before]
+        assert each.infer_type(half, single, before, single, subgraphs=(gives(single, after),)) == [single, before]
     loop = op("_while_loop", **LOOP)
-    assert loop.infer_shape((2,), (), (2,), bodies=(gives(()), gives(None, (2,), ()))) == [None, (2,), ()]
-    assert loop.infer_shape((2,), (), (2,), bodies=(gives(()), gives((2, 4), None, ()))) == [(5, 2, 4), None, ()]
+    assert loop.infer_shape((2,), (), (2,), subgraphs=(gives(()), gives(None, (2,), ()))) == [None, (2,), ()]
+    assert loop.infer_shape((2,), (), (2,), subgraphs=(gives(()), gives((2, 4), None, ()))) == [(5, 2, 4), None, ()]
     either = op("_cond", **COND)
     for first, second, wanted in ((half, None, half), (None, single, single), (None, None, None), (half, half, half)):
-        assert either.infer_type(half, half, half, bodies=(gives(half), gives(first), gives(second))) == [wanted]
+        assert either.infer_type(half, half, half, subgraphs=(gives(half), gives(first), gives(second))) == [wanted]
     for one, other, wanted in (
         ((UNKNOWN, 3), (2, 3), (UNKNOWN, 3)), ((2, 3), (UNKNOWN, 3), (UNKNOWN, 3)), ((2, 3), (3,), None), (None, (3,), None),
     ):  # fmt: skip
-        found = either.infer_shape((), (2,), (2,), bodies=(gives(()), gives(one), gives(other)))
+        found = either.infer_shape((), (2,), (2,), subgraphs=(gives(()), gives(one), gives(other)))
         assert str(found) == str([wanted])
 
 
@@ -249,13 +249,13 @@ def test_counts_of_inputs_at_their_least() -> None:
         "remain_locs": (),
     }
     data, state = np.zeros((0, 2)), np.array([3.0, 4.0])
-    (found,) = op("_foreach", **only).compute(data, state, bodies=(lambda held: [held[0] + held[1]],))
+    (found,) = op("_foreach", **only).compute(data, state, subgraphs=(lambda held: [held[0] + held[1]],))
     np.testing.assert_array_equal(found, state)  # no step, and nothing to stack
     (found,) = op("_foreach", **only).compute(
-        np.array([[1, 2], [5, 7.0]]), state, bodies=(lambda held: [held[0] + held[1]],)
+        np.array([[1, 2], [5, 7.0]]), state, subgraphs=(lambda held: [held[0] + held[1]],)
     )
     np.testing.assert_array_equal(found, [9, 13])
     with pytest.raises(OpError, match="length 0"):
         op("_foreach", **{**only, "num_outputs": 2, "num_out_data": 1}).compute(
-            data, state, bodies=(lambda held: [held[0], held[1]],)
+            data, state, subgraphs=(lambda held: [held[0], held[1]],)
         )

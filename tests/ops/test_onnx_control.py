@@ -61,11 +61,14 @@ def test_loops_hand_on_several_states_and_stack_several_results() -> None:
     for most in (0, 1, 2, 5):
         for begin in (True, False):
             whole = (np.array(most), np.array(begin), *given)
-            same(op("Loop", **LOOP).compute(*whole, bodies=(loop_step,), specs=LOOP_SPECS), looped(most, begin, *given))
+            same(
+                op("Loop", **LOOP).compute(*whole, subgraphs=(loop_step,), specs=LOOP_SPECS),
+                looped(most, begin, *given),
+            )
     for names in ((), ("M",), ("cond",)):
         whole = [x for n, x in (("M", np.array(2)), ("cond", np.array(True))) if n in names]
         found = op("Loop", **LOOP | {"given": names, "num_args": 4 + len(names)}).compute(
-            *whole, *given, bodies=(loop_step,), specs=LOOP_SPECS
+            *whole, *given, subgraphs=(loop_step,), specs=LOOP_SPECS
         )
         same(found, looped(2 if "M" in names else 9, True, *given))
 
@@ -102,22 +105,22 @@ def scanned(a: np.ndarray, n: np.ndarray, r: np.ndarray, q: np.ndarray, w: np.nd
 def test_scans_slice_and_stack_several_each_in_its_way() -> None:
     for steps in (0, 1, 3):
         given = uniform(2), uniform(), uniform(2, steps), uniform(steps), uniform(2)
-        same(op("Scan", **SCAN).compute(*given, bodies=(scan_step,), specs=SCAN_SPECS), scanned(*given))
+        same(op("Scan", **SCAN).compute(*given, subgraphs=(scan_step,), specs=SCAN_SPECS), scanned(*given))
     bare = {n: v for n, v in SCAN.items() if "axes" not in n and "directions" not in n}
     a, n, r, q, w = uniform(2), uniform(), uniform(3, 2), uniform(3), uniform(2)
     specs = [*SCAN_SPECS[:2], ((UNKNOWN, 2), FLOAT64), ((UNKNOWN,), FLOAT64)]
     wanted = scanned(a, n, r.T, q[::-1], w)
     wanted[2] = wanted[2].T[::-1]
-    same(op("Scan", **bare).compute(a, n, r, q, w, bodies=(scan_step,), specs=specs), wanted)
+    same(op("Scan", **bare).compute(a, n, r, q, w, subgraphs=(scan_step,), specs=specs), wanted)
     wanted = scanned(a, n, r.T, q, w)
     for ways in ((0, 0), (0, 1), (1, 0), (1, 1)):
         turned = bare | {"scan_input_directions": (0, 1), "scan_output_directions": ways}
         rows, numbers = wanted[2].T[::-1], wanted[3]  # in the order of the steps
         stacked = [rows[::-1] if ways[0] else rows, numbers[::-1] if ways[1] else numbers]
-        found = op("Scan", **turned).compute(a, n, r, q, w, bodies=(scan_step,), specs=specs)
+        found = op("Scan", **turned).compute(a, n, r, q, w, subgraphs=(scan_step,), specs=specs)
         same(found, [*wanted[:2], *stacked])
     with pytest.raises(OpError, match=r"got tensors of \[2, 3\] slices"):
-        op("Scan", **bare).compute(a, n, r, q[:2], w, bodies=(scan_step,), specs=specs)
+        op("Scan", **bare).compute(a, n, r, q[:2], w, subgraphs=(scan_step,), specs=specs)
 
 
 def test_scans_with_a_batch_go_as_far_as_each_is_long() -> None:
@@ -138,10 +141,10 @@ def test_scans_with_a_batch_go_as_far_as_each_is_long() -> None:
             wanted.append([*own[:3], np.pad(own[3], (0, 4 - stop))])
         first = [] if lengths is None else [lengths]
         own_attrs = attrs | {"given": ("sequence_lens",) * len(first), "num_args": 6 + len(first)}
-        found = op("Scan", **own_attrs).compute(*first, a, n, r, q, w, bodies=(scan_step,), specs=specs)
+        found = op("Scan", **own_attrs).compute(*first, a, n, r, q, w, subgraphs=(scan_step,), specs=specs)
         same(found, [np.stack(column) for column in zip(*wanted)])
         none = op("Scan", **own_attrs).compute(
-            *(x[:0] for x in (*first, a, n, r, q)), w, bodies=(scan_step,), specs=[*specs[:3], (None, FLOAT32)]
+            *(x[:0] for x in (*first, a, n, r, q)), w, subgraphs=(scan_step,), specs=[*specs[:3], (None, FLOAT32)]
         )
         assert [(x.shape, x.dtype) for x in none] == [
             ((0, 2), FLOAT64),
@@ -154,15 +157,17 @@ def test_scans_with_a_batch_go_as_far_as_each_is_long() -> None:
         _w, r, n, q, a = variables
         return variables, [a, n, r, q]
 
-    found = op("Scan", **attrs).infer_shape((3, 2), (UNKNOWN,), (3, UNKNOWN, 2), (UNKNOWN, 4), (2,), bodies=(shapes,))
+    found = op("Scan", **attrs).infer_shape(
+        (3, 2), (UNKNOWN,), (3, UNKNOWN, 2), (UNKNOWN, 4), (2,), subgraphs=(shapes,)
+    )
     assert str(found) == str([(3, 2), (3,), (3, 4, 2), (3, 4)])
     with pytest.raises(OpError, match="with a batch axis is not differentiated"):
         back = op("_backward__onnx_Scan", **attrs, reads=((),), reaches=((),))
-        back.compute(*(np.zeros(1),) * 4, a, n, r, q, w, bodies=(scan_step, scan_back))
+        back.compute(*(np.zeros(1),) * 4, a, n, r, q, w, subgraphs=(scan_step, scan_back))
 
 
 def test_gradients_of_loops_reach_every_state_and_slice() -> None:
-    for name, attrs, bodies, specs, reads, reaches, given in (
+    for name, attrs, subgraphs, specs, reads, reaches, given in (
         ("Loop", LOOP, (loop_step, loop_back), LOOP_SPECS, (0, 1, 3, 5, 6, 7, 8), (0, 1, 3),
          [np.array(5), np.array(True), uniform(2), uniform(), uniform(2)]),
         ("Scan", SCAN, (scan_step, scan_back), SCAN_SPECS, tuple(range(9)), tuple(range(5)),
@@ -170,8 +175,8 @@ def test_gradients_of_loops_reach_every_state_and_slice() -> None:
     ):  # fmt: skip
         forward = op(name, **attrs)
         back = op(f"_backward__onnx_{name}", **attrs, reads=(reads,), reaches=(reaches,))
-        heads = [RNG.uniform(-1, 1, np.shape(y)) for y in forward.compute(*given, bodies=bodies[:1], specs=specs)]
-        for i, gradient in enumerate(back.compute(*heads, *given, bodies=bodies)):
+        heads = [RNG.uniform(-1, 1, np.shape(y)) for y in forward.compute(*given, subgraphs=subgraphs[:1], specs=specs)]
+        for i, gradient in enumerate(back.compute(*heads, *given, subgraphs=subgraphs)):
             if given[i].dtype.kind != "f":
                 assert not gradient.any()
                 continue
@@ -180,7 +185,7 @@ def test_gradients_of_loops_reach_every_state_and_slice() -> None:
                 for step in (1e-6, -1e-6):
                     moved = [g.copy() for g in given]
                     moved[i][place] += step
-                    found = forward.compute(*moved, bodies=bodies[:1], specs=specs)
+                    found = forward.compute(*moved, subgraphs=subgraphs[:1], specs=specs)
                     ends.append(sum(float((h * y).sum()) for h, y in zip(heads, found)))
                 np.testing.assert_allclose(
                     gradient[place], (ends[0] - ends[1]) / 2e-6, rtol=1e-6, err_msg=f"{name} {i} {place}"
@@ -194,11 +199,11 @@ def test_what_loops_stack_has_one_shape_and_is_known_before() -> None:
 
     given = np.array(2), np.array(True), uniform(2), uniform(), uniform(2)
     with pytest.raises(ValueError, match=r"changes its shape from step to step: \[\(1,\), \(2,\)\]"):
-        op("Loop", **LOOP).compute(*given, bodies=(growing,), specs=LOOP_SPECS)
+        op("Loop", **LOOP).compute(*given, subgraphs=(growing,), specs=LOOP_SPECS)
     for spec in ((None, FLOAT64), ((UNKNOWN, 2), None)):
         with pytest.raises(ValueError, match="what there would be to stack is not known"):
             op("Loop", **LOOP).compute(
-                np.array(0), *given[1:], bodies=(loop_step,), specs=[*LOOP_SPECS[:2], spec, LOOP_SPECS[3]]
+                np.array(0), *given[1:], subgraphs=(loop_step,), specs=[*LOOP_SPECS[:2], spec, LOOP_SPECS[3]]
             )
 
 
@@ -211,10 +216,10 @@ def test_shapes_and_dtypes_of_loops_are_those_that_hold_in_every_step() -> None:
         return variables, [(), w, a, a, None]
 
     # n takes a's shape in the second step, a that of w: what differs from step to step is not known
-    assert str(loop.infer_shape((), (), (2,), (2,), (2,), bodies=(shapes,))) == str([(2,), (2,), (UNKNOWN, 2), None])
-    found = loop.infer_shape((), (), (3, 4), (5, 4), (2, 4), bodies=(shapes,))
+    assert str(loop.infer_shape((), (), (2,), (2,), (2,), subgraphs=(shapes,))) == str([(2,), (2,), (UNKNOWN, 2), None])
+    found = loop.infer_shape((), (), (3, 4), (5, 4), (2, 4), subgraphs=(shapes,))
     assert str(found) == str([(UNKNOWN, 4), (UNKNOWN, 4), (UNKNOWN, UNKNOWN, 4), None])
-    found = loop.infer_shape((), (), (3,), (5, 4), (2, 4), bodies=(shapes,))
+    found = loop.infer_shape((), (), (3,), (5, 4), (2, 4), subgraphs=(shapes,))
     assert str(found) == str([None, None, None, None])
 
     def dtypes(variables: Any) -> Any:
@@ -223,32 +228,32 @@ def test_shapes_and_dtypes_of_loops_are_those_that_hold_in_every_step() -> None:
         return variables, [np.dtype(bool), w, a, a, n]
 
     # as texts: to NumPy None is a float64
-    assert str(loop.infer_type(INT64, None, FLOAT64, FLOAT64, FLOAT64, bodies=(dtypes,))) == str([FLOAT64] * 4)
+    assert str(loop.infer_type(INT64, None, FLOAT64, FLOAT64, FLOAT64, subgraphs=(dtypes,))) == str([FLOAT64] * 4)
     # what is a tensor in the first step and a sequence later has no dtype, and neither has what takes its place
-    assert str(loop.infer_type(INT64, None, FLOAT64, FLOAT64, OBJECT, bodies=(dtypes,))) == str([None] * 4)
-    assert str(loop.infer_type(INT64, None, None, FLOAT64, FLOAT64, bodies=(dtypes,))) == str([None] * 4)
+    assert str(loop.infer_type(INT64, None, FLOAT64, FLOAT64, OBJECT, subgraphs=(dtypes,))) == str([None] * 4)
+    assert str(loop.infer_type(INT64, None, None, FLOAT64, FLOAT64, subgraphs=(dtypes,))) == str([None] * 4)
     with pytest.raises(ValueError, match="got float64 one time and float32 another"):
-        loop.infer_type(INT64, None, FLOAT64, FLOAT64, FLOAT32, bodies=(dtypes,))
+        loop.infer_type(INT64, None, FLOAT64, FLOAT64, FLOAT32, subgraphs=(dtypes,))
 
     def scanned(variables: Any) -> Any:
         w, r, n, _q, _a = variables
         return variables, [w, n, r, None]
 
     scan = op("Scan", **SCAN)
-    found = scan.infer_shape((2,), (), (2, UNKNOWN), (3,), (2,), bodies=(scanned,))
+    found = scan.infer_shape((2,), (), (2, UNKNOWN), (3,), (2,), subgraphs=(scanned,))
     assert str(found) == str([(2,), (), (2, 3), None])
-    found = scan.infer_shape((4,), (), (2, UNKNOWN), (3,), (2,), bodies=(scanned,))
+    found = scan.infer_shape((4,), (), (2, UNKNOWN), (3,), (2,), subgraphs=(scanned,))
     assert str(found) == str([(UNKNOWN,), (), (2, 3), None])
-    found = scan.infer_shape((4, 2), (), (2, UNKNOWN), (3,), (2,), bodies=(scanned,))
+    found = scan.infer_shape((4, 2), (), (2, UNKNOWN), (3,), (2,), subgraphs=(scanned,))
     assert str(found) == str([None, (), (2, 3), None])
 
 
 def test_choices_give_what_both_bodies_may_give() -> None:
     attrs = {"num_args": 5, "num_outputs": 2, "then_reads": (1, 0), "else_reads": (1,)}
     choice, x, y = op("If", **attrs), uniform(3), uniform(2)
-    bodies = (lambda v: [v[0], v[1] * 2]), (lambda v: [v[0] + 1, v[0]])
+    subgraphs = (lambda v: [v[0], v[1] * 2]), (lambda v: [v[0] + 1, v[0]])
     for condition in (True, False):
-        found = choice.compute(np.array([condition]), x, y, bodies=bodies)
+        found = choice.compute(np.array([condition]), x, y, subgraphs=subgraphs)
         same(found, [y, x * 2] if condition else [y + 1, y])
 
     def types(*outputs: Any) -> Any:
@@ -259,9 +264,9 @@ def test_choices_give_what_both_bodies_may_give() -> None:
         ((FLOAT32, FLOAT32), (OBJECT, None), [None, None]),
         ((None, OBJECT), (FLOAT32, INT64), [None, None]),
     ):
-        assert choice.infer_type(np.dtype(bool), FLOAT32, FLOAT32, bodies=(types(*one), types(*other))) == wanted
+        assert choice.infer_type(np.dtype(bool), FLOAT32, FLOAT32, subgraphs=(types(*one), types(*other))) == wanted
     with pytest.raises(ValueError, match="got float32 one time and int64 another"):
-        choice.infer_type(np.dtype(bool), FLOAT32, FLOAT32, bodies=(types(FLOAT32, OBJECT), types(INT64, OBJECT)))
+        choice.infer_type(np.dtype(bool), FLOAT32, FLOAT32, subgraphs=(types(FLOAT32, OBJECT), types(INT64, OBJECT)))
 
 
 MAP = {
@@ -281,27 +286,27 @@ def test_sequences_are_gone_through_side_by_side() -> None:
         assert five == 5 and text.tolist() == ["a", "b"]
         return [row * number, number * times]
 
-    found = op("SequenceMap", **MAP).compute(hold(one), hold(other), factor, words, extra, bodies=(body,))
+    found = op("SequenceMap", **MAP).compute(hold(one), hold(other), factor, words, extra, subgraphs=(body,))
     same(held(found[0]), [a * b for a, b in zip(one, other)])
     same(held(found[1]), [b * factor for b in other])
     # what is around the node is not gone through, be it a sequence
     outside = op("SequenceMap", num_args=4, num_outputs=1, elems=("float64", "float64"), body_reads=(2, 0, 1))
     (found,) = outside.compute(
-        hold(one), factor, hold([factor] * 5), bodies=(lambda v: [v[1] * len(held(v[0])) + v[2]],)
+        hold(one), factor, hold([factor] * 5), subgraphs=(lambda v: [v[1] * len(held(v[0])) + v[2]],)
     )
     same(held(found), [5 * a + factor for a in one])
     alone = np.empty((), object)
     alone[()] = "word"
     mapped = op("SequenceMap", num_args=3, num_outputs=1, elems=("float64", "object"), body_reads=(1, 0))
-    (found,) = mapped.compute(hold(one), alone, bodies=(lambda v: [v[1] * len(v[0][()])],))
+    (found,) = mapped.compute(hold(one), alone, subgraphs=(lambda v: [v[1] * len(v[0][()])],))
     same(held(found), [a * 4 for a in one])
     for given in ((factor, hold(other)), (hold(one), hold(other[:2])), (words, hold(other)), (alone, hold(other))):
         with pytest.raises(OpError, match="wanted a sequence first, and all sequences of one length"):
-            op("SequenceMap", **MAP).compute(*given, factor, words, extra, bodies=(body,))
+            op("SequenceMap", **MAP).compute(*given, factor, words, extra, subgraphs=(body,))
     for count in (1, 2, 3):
         several = op("SequenceMap", num_args=2, num_outputs=count, elems=("float64",), body_reads=(0,))
         assert several.infer_type(OBJECT) == [OBJECT] * count and several.infer_shape(()) == [()] * count
-    same(held(op("SequenceMap", **MAP).compute(hold([]), hold([]), factor, words, extra, bodies=(body,))[1]), [])
+    same(held(op("SequenceMap", **MAP).compute(hold([]), hold([]), factor, words, extra, subgraphs=(body,))[1]), [])
 
 
 def test_numbers_of_inputs_and_outputs_that_do_not_fit_are_refused() -> None:

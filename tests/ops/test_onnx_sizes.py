@@ -169,7 +169,7 @@ def several() -> Iterator[tuple[str, Example, list[int]]]:
     number: Counter[str] = Counter()
     for example in examples():
         op, arrays = example
-        if op.name.startswith("_onnx_") and "bodies" not in op.needs:
+        if op.name.startswith("_onnx_") and "subgraphs" not in op.needs:
             number[op.name] += 1
             counts = {i for i, a in enumerate(arrays) if i > 0 and "values" in op.needs and a.dtype.kind in "iu"}
             places = [i for i in range(len(arrays)) if i not in counts]

@@ -23,7 +23,7 @@ LATE = {"_contrib_box_nms", "_npi_insert_tensor", "_npi_multinomial", "_onnx_Mul
 
 def told() -> list[Example]:
     """Examples whose inference asks for no more than shapes and dtypes."""
-    return [e for e in examples() if e.arrays and not {"bodies", "values", "shape"} & set(e.op.needs)]
+    return [e for e in examples() if e.arrays and not {"subgraphs", "values", "shape"} & set(e.op.needs)]
 
 
 def inferred(op: Op, shapes: Sequence[MaybeShape]) -> list[MaybeShape] | None:
@@ -86,7 +86,7 @@ def test_values_that_are_not_known_leave_open_what_depends_on_them() -> None:
     """Every subset of what an operator reads its outputs' sizes from: some constant, the rest known at run time only."""
     wrong, seen = [], 0
     for op, arrays in ((e.op, e.arrays) for e in examples() if e.arrays and "values" in e.op.needs):
-        if {"bodies", "shape"} & set(op.needs):
+        if {"subgraphs", "shape"} & set(op.needs):
             continue
         shapes = [a.shape for a in arrays]
         whole = op.infer_shape(*shapes, values=list(arrays))
@@ -154,7 +154,7 @@ def parts_of_gradients() -> Iterator[Known]:
             if (
                 node.op is not None
                 and node.op.name.startswith(BACKWARD)
-                and not {"bodies", "shape"} & set(node.op.needs)
+                and not {"subgraphs", "shape"} & set(node.op.needs)
             ):
                 kind = (node.op.name, *(len(i.shape) for i in inputs), *node.op.dump())
                 if kind not in done and "_rnn_param_concat" not in node.op.name:

@@ -422,7 +422,7 @@ def kinds() -> Iterator[tuple[Op, list[tuple[int, ...]], list[np.dtype]]]:
     done = set()
     for op, arrays in itertools.chain(examples(), others()):
         kind = (op.name, *(a.ndim for a in arrays), *sorted(op.dump().items()))
-        if kind in done or {"bodies", "rng"} & set(op.needs) or op.name.startswith("_onnx_") or not has_rule(op):
+        if kind in done or {"subgraphs", "rng"} & set(op.needs) or op.name.startswith("_onnx_") or not has_rule(op):
             continue
         done.add(kind)
         for dtype in map(np.dtype, ("float16", "int32")):

@@ -15,10 +15,10 @@ from ...registry import exports, imports
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-def _named(results, bodies, skip=0):
+def _named(results, subgraphs, skip=0):
     """The results, with the types that the bodies' results have where they are no tensors."""
     results = list(results) if isinstance(results, tuple) else [results]
-    for result, inside in zip(results, bodies[0].results[skip:]):
+    for result, inside in zip(results, subgraphs[0].results[skip:]):
         result.kind = inside.kind
     return results
 
@@ -29,17 +29,18 @@ def import_if(g, condition, *, then_branch, else_branch):
         if condition.const.size != 1:
             raise Unsupported(f"got a condition of shape {condition.shape}, wanted one element")
         return g.branch(then_branch if condition.const.item() else else_branch)
-    bodies = [g.body(then_branch), g.body(else_branch)]
-    if len(bodies[0].results) != len(bodies[1].results):
+    subgraphs = [g.body(then_branch), g.body(else_branch)]
+    if len(subgraphs[0].results) != len(subgraphs[1].results):
         raise Unsupported(
-            f"got branches of {len(bodies[0].results)} and {len(bodies[1].results)} outputs, wanted as many"
+            f"got branches of {len(subgraphs[0].results)} and {len(subgraphs[1].results)} outputs, wanted as many"
         )
-    captured = {(id(v.entry.node), v.entry.index): v for body in bodies for v in body.captured}
+    captured = {(id(v.entry.node), v.entry.index): v for body in subgraphs for v in body.captured}
     place = {key: i for i, key in enumerate(captured)}
     reads = [
-        tuple(place[id(v.entry.node), v.entry.index] for v in (body.captured[i] for i in body.reads)) for body in bodies
+        tuple(place[id(v.entry.node), v.entry.index] for v in (body.captured[i] for i in body.reads))
+        for body in subgraphs
     ]
-    if _is_cond(condition, bodies):
+    if _is_cond(condition, subgraphs):
         asked = Node(None, g.shared.unique("condition"), (), {"__dtype__": declare_dtype(condition.dtype)})
         cast = REGISTRY["Cast"].bind(dtype="float32")  # MXNet wants no other dtype
         graph = Graph([Entry(Node(cast, g.shared.unique("condition_cast"), [Entry(asked)], cast.dump()))])
@@ -47,33 +48,33 @@ def import_if(g, condition, *, then_branch, else_branch):
             "_cond",
             condition,
             *captured.values(),
-            bodies=[bodies[0]._replace(graph=graph), *bodies],
-            num_outputs=len(bodies[0].results),
+            subgraphs=[subgraphs[0]._replace(graph=graph), *subgraphs],
+            num_outputs=len(subgraphs[0].results),
             cond_input_locs=(0,),
             then_input_locs=tuple(1 + i for i in reads[0]),
             else_input_locs=tuple(1 + i for i in reads[1]),
         )
-        return _named(results, bodies)
+        return _named(results, subgraphs)
     results = g.apply(
         "_onnx_If",
         condition,
         *captured.values(),
-        bodies=bodies,
-        num_outputs=len(bodies[0].results),
+        subgraphs=subgraphs,
+        num_outputs=len(subgraphs[0].results),
         then_reads=reads[0],
         else_reads=reads[1],
     )
-    return _named(results, bodies)
+    return _named(results, subgraphs)
 
 
-def _is_cond(condition, bodies):
+def _is_cond(condition, subgraphs):
     """Whether MXNet's choice means the same: it has no arrays without dimension, and branches give the same shapes."""
-    pairs = list(zip(*(body.results for body in bodies)))
+    pairs = list(zip(*(body.results for body in subgraphs)))
     plain = all(
         v.shape and is_known(v.shape) and v.dtype is not None and v.dtype != OBJECT for pair in pairs for v in pair
     )
     same = plain and all(a.shape == b.shape and a.dtype == b.dtype for a, b in pairs)
-    return same and identical(condition.shape, (1,)) and all(body.captured for body in bodies)
+    return same and identical(condition.shape, (1,)) and all(body.captured for body in subgraphs)
 
 
 def _repeated(g, proto, first, states, last, kinds=()):
@@ -117,7 +118,7 @@ def import_loop(g, most=None, condition=None, *states, body):
         *inputs,
         *states,
         *found.captured,
-        bodies=[found],
+        subgraphs=[found],
         num_outputs=len(body.output) - 1,
         num_states=len(states),
         body_reads=found.reads,
@@ -187,7 +188,7 @@ def _scanned(g, found, inputs, num_scan_inputs, *lengths, **attributes):
         *lengths,
         *inputs,
         *found.captured,
-        bodies=[found],
+        subgraphs=[found],
         num_outputs=len(found.results),
         num_states=len(inputs) - num_scan_inputs,
         num_scan_inputs=num_scan_inputs,
@@ -242,7 +243,7 @@ def _foreach(g, found, states, data, stacked):
         *data,
         *states,
         *found.captured,
-        bodies=[found._replace(graph=graph)],
+        subgraphs=[found._replace(graph=graph)],
         num_outputs=len(outputs),
         num_out_data=stacked,
         in_state_locs=tuple(place[i] for i in range(count)),
@@ -268,7 +269,7 @@ def import_sequence_map(g, first, *others, body):
         "_onnx_SequenceMap",
         *inputs,
         *found.captured,
-        bodies=[found],
+        subgraphs=[found],
         num_outputs=len(body.output),
         elems=tuple(s.dtype for s in specs),
         body_reads=found.reads,
@@ -291,15 +292,15 @@ def _typed(b, made):
 
 
 @exports("_onnx_If")
-def export_onnx_if(b, op, condition, *rest, bodies):
+def export_onnx_if(b, op, condition, *rest, subgraphs):
     held = op.placed((condition, *rest))
-    graphs = [b.body(lambda inner, make=make, h=h: make(inner, h)) for make, h in zip(bodies, held)]
+    graphs = [b.body(lambda inner, make=make, h=h: make(inner, h)) for make, h in zip(subgraphs, held)]
     return _typed(b, b.If(condition, then_branch=graphs[0], else_branch=graphs[1], outputs=op.num_outputs))
 
 
 @exports("_onnx_Loop")
-def export_onnx_loop(b, op, *inputs, bodies):
-    (body,) = bodies
+def export_onnx_loop(b, op, *inputs, subgraphs):
+    (body,) = subgraphs
     most, condition, states, captured = op.split(inputs)
 
     def step(inner, *given):
@@ -311,8 +312,8 @@ def export_onnx_loop(b, op, *inputs, bodies):
 
 
 @exports("_onnx_Scan")
-def export_onnx_scan(b, op, *inputs, bodies):
-    (body,) = bodies
+def export_onnx_scan(b, op, *inputs, subgraphs):
+    (body,) = subgraphs
     lengths, states, data, captured = op.split(inputs)
     if lengths is not None:
         raise Unsupported("sequence_lens of opset 8 have no counterpart since opset 9; mask what is beyond")
@@ -350,8 +351,8 @@ def _batched(b, op, states, data, captured, body):
 
 
 @exports("_onnx_SequenceMap", since=17)
-def export_onnx_sequence_map(b, op, *inputs, bodies):
-    (body,) = bodies
+def export_onnx_sequence_map(b, op, *inputs, subgraphs):
+    (body,) = subgraphs
     given, captured = inputs[: len(op.elems)], inputs[len(op.elems) :]
 
     def step(inner, *own):

@@ -40,7 +40,7 @@ class If(ControlFlow):
     then_reads: Locations
     else_reads: Locations
 
-    count_bodies = 2
+    num_subgraphs = 2
     differentiated = (0, 1)
 
     def misplaced(self, given):
@@ -52,19 +52,19 @@ class If(ControlFlow):
         """What the variables of the two bodies hold."""
         return [[inputs[1 + i] for i in reads] for reads in (self.then_reads, self.else_reads)]
 
-    def _both(self, values, bodies):
-        found = [self.results(body(held)[1]) for body, held in zip(self.those(bodies), self.placed(values))]
+    def _both(self, values, subgraphs):
+        found = [self.results(body(held)[1]) for body, held in zip(self.those(subgraphs), self.placed(values))]
         return list(zip(*found))
 
-    def infer_shape(self, *shapes, bodies=()):
-        return [common(a, b) for a, b in self._both(shapes, bodies)]
+    def infer_shape(self, *shapes, subgraphs=()):
+        return [common(a, b) for a, b in self._both(shapes, subgraphs)]
 
-    def infer_type(self, *dtypes, bodies=()):
-        return [None if a is None or b is None else shared_dtype(a, b) for a, b in self._both(dtypes, bodies)]
+    def infer_type(self, *dtypes, subgraphs=()):
+        return [None if a is None or b is None else shared_dtype(a, b) for a, b in self._both(dtypes, subgraphs)]
 
-    def compute(self, condition, *rest, bodies=()):
+    def compute(self, condition, *rest, subgraphs=()):
         chosen = 0 if truth(self, condition) else 1
-        return self.results(self.those(bodies)[chosen](self.placed((condition, *rest))[chosen]))
+        return self.results(self.those(subgraphs)[chosen](self.placed((condition, *rest))[chosen]))
 
 
 @op("_backward__onnx_If")
@@ -86,7 +86,7 @@ class Repeated(ControlFlow):
     num_states: Several
     body_reads: Locations
 
-    needs = ("bodies", "specs")
+    needs = ("subgraphs", "specs")
 
     def placed(self, given, captured):
         """What the body's variables hold."""
@@ -163,8 +163,8 @@ class Loop(Repeated):
         found = self.results(body(self.placed((counter, condition, *states), captured))[1], 1 + self.num_outputs)
         return found[1 : 1 + self.num_states], found[1 + self.num_states :]
 
-    def infer_shape(self, *shapes, bodies=()):
-        (body,) = self.those(bodies)
+    def infer_shape(self, *shapes, subgraphs=()):
+        (body,) = self.those(subgraphs)
         _, condition, states, captured = self.split(shapes)
         while True:
             after, rows = self._through(body, (), () if condition is None else condition, states, captured)
@@ -173,8 +173,8 @@ class Loop(Repeated):
                 return after + [None if s is None else (UNKNOWN, *s) for s in rows]
             states = after
 
-    def infer_type(self, *dtypes, bodies=()):
-        (body,) = self.those(bodies)
+    def infer_type(self, *dtypes, subgraphs=()):
+        (body,) = self.those(subgraphs)
         _, _, states, captured = self.split(dtypes)
         while True:
             after, rows = self._through(body, INT64, BOOL, states, captured)
@@ -199,8 +199,8 @@ class Loop(Repeated):
             rows.append(results[self.num_states :])
         return given, rows, states
 
-    def compute(self, *arrays, bodies=(), specs=()):
-        (body,) = self.those(bodies)
+    def compute(self, *arrays, subgraphs=(), specs=()):
+        (body,) = self.those(subgraphs)
         _, rows, states = self.steps(arrays, body)
         count = self.num_outputs - self.num_states
         return [*states, *self.stacked(rows, [0] * count, specs[self.num_states :])]
@@ -210,7 +210,7 @@ class Loop(Repeated):
 class LoopBackward(ControlFlowBackward, Loop):
     """The gradients of the inputs of _onnx_Loop."""
 
-    needs = ("bodies",)
+    needs = ("subgraphs",)
 
     def back(self, dy, inputs, gradients, forward, backs):
         given, _, _ = self.steps(inputs, forward[0])
@@ -278,8 +278,8 @@ class Scan(Repeated):
         directions = getattr(self, f"scan_{name}_directions")
         return not directions or not directions[index]
 
-    def infer_shape(self, *shapes, bodies=()):
-        (body,) = self.those(bodies)
+    def infer_shape(self, *shapes, subgraphs=()):
+        (body,) = self.those(subgraphs)
         _, states, data, captured = self.split(shapes)
         first = self.batched
         count = merge((UNKNOWN,), (data[0][0],)) if first else ()
@@ -300,9 +300,9 @@ class Scan(Repeated):
         stacked = [None if s is None else (*s[:a], *length, *s[a:]) for s, a in zip(rows, places)]
         return [None if s is None else (*count, *s) for s in (*states, *stacked)]
 
-    def infer_type(self, *dtypes, bodies=()):
+    def infer_type(self, *dtypes, subgraphs=()):
         _, states, data, captured = self.split(dtypes)
-        found = self.results(self.those(bodies)[0](self.placed((*states, *data), captured))[1])
+        found = self.results(self.those(subgraphs)[0](self.placed((*states, *data), captured))[1])
         return self.kept(states, found[: self.num_states], "state") + found[self.num_states :]
 
     def steps(self, states, data, captured, body, length=None):
@@ -326,8 +326,8 @@ class Scan(Repeated):
         """Stacked arrays, or their gradients, along the first axis, put in the order of the steps or back."""
         return [a if self.ahead("output", i) else a[::-1] for i, a in enumerate(arrays)]
 
-    def compute(self, *arrays, bodies=(), specs=()):
-        (body,) = self.those(bodies)
+    def compute(self, *arrays, subgraphs=(), specs=()):
+        (body,) = self.those(subgraphs)
         lengths, states, data, captured = self.split(arrays)
         if not self.batched:
             return self._once(states, data, captured, body, specs)
@@ -362,7 +362,7 @@ class Scan(Repeated):
 class ScanBackward(ControlFlowBackward, Scan):
     """The gradients of the inputs of _onnx_Scan."""
 
-    needs = ("bodies",)
+    needs = ("subgraphs",)
 
     def back(self, dy, inputs, gradients, forward, backs):
         if self.batched:
@@ -403,14 +403,14 @@ class SequenceMap(ControlFlow):
             return f"got {len(self.elems)} elems of {given} inputs"
         return self.within(given, "body_reads")
 
-    def infer_shape(self, *shapes, bodies=()):
+    def infer_shape(self, *shapes, subgraphs=()):
         return [()] * self.num_outputs
 
-    def infer_type(self, *dtypes, bodies=()):
+    def infer_type(self, *dtypes, subgraphs=()):
         return [OBJECT] * self.num_outputs
 
-    def compute(self, *arrays, bodies=()):
-        (body,) = self.those(bodies)
+    def compute(self, *arrays, subgraphs=()):
+        (body,) = self.those(subgraphs)
         given, captured = arrays[: len(self.elems)], arrays[len(self.elems) :]
         many = [elements(self, a) if isinstance(a[()], list) else None for a in given]
         if many[0] is None or len({len(m) for m in many if m is not None}) > 1:
