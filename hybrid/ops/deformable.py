@@ -211,6 +211,17 @@ class ModulatedDeformableConvolution(Deformed):
 class DeformedBackward(Op):
     """Base: the gradients of data, offset, (mask) and weight of a deformed convolution, from that of its output."""
 
+    kernel: Counts
+    stride: Counts = ()
+    dilate: Counts = ()
+    pad: Sizes = ()
+    num_filter: Count
+    num_group: Count = 1
+    num_deformable_group: Count = 1
+    workspace: int = 1024
+    no_bias: bool = False
+    layout: Literal["NCDHW", "NCHW", "NCW"] | None = None
+
     def input_names(self):
         return self.inputs
 
@@ -263,23 +274,12 @@ class DeformedBackward(Op):
 class DeformableConvolutionBackward(DeformedBackward):
     """The gradients of ``_contrib_DeformableConvolution``."""
 
-    kernel: Counts
-    stride: Counts = ()
-    dilate: Counts = ()
-    pad: Sizes = ()
-    num_filter: Count
-    num_group: Count = 1
-    num_deformable_group: Count = 1
-    workspace: int = 1024
-    no_bias: bool = False
-    layout: Literal["NCDHW", "NCHW", "NCW"] | None = None
-
     inputs = ("dy", "data", "offset", "weight")
 
 
 @op("_backward__contrib_ModulatedDeformableConvolution")
 @part_of("_contrib_ModulatedDeformableConvolution")
-class ModulatedDeformableConvolutionBackward(DeformableConvolutionBackward):
+class ModulatedDeformableConvolutionBackward(DeformedBackward):
     """The gradients of ``_contrib_ModulatedDeformableConvolution``."""
 
     im2col_step: int = 64

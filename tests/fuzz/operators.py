@@ -32,8 +32,9 @@ from hybrid.ir.infer import infer
 from hybrid.random import seed as draw_from
 from tests.fuzz import REFUSED, RIGHT
 from tests.fuzz.__main__ import main
-from tests.table.examples import Maker, graph_of
+from tests.table.examples import Maker, graph_of, walk
 from tests.table.goldens import cases
+from tests.table.rules import gradient_graph
 
 SURFACE = "operators"
 LARGE = 1 << 22
@@ -117,9 +118,6 @@ def seeds() -> list[tuple[Seed, ...]]:
 
 def _parts(example: Example) -> Iterator[Example]:
     """The operators of an example's gradient rule that are no seeds otherwise, with what they are given."""
-    # it differentiates when it is imported: not for every worker
-    from tests.table.test_gradients import gradient_graph
-
     op, names = example.op, example.op.input_names()
     feeds = dict(zip(names, example.arrays))
     found = []
@@ -127,19 +125,15 @@ def _parts(example: Example) -> Iterator[Example]:
         forward = Graph(
             Entry(Node(op, "node", [Entry(Node(None, n)) for n in names]), i) for i in range(op.num_visible_outputs())
         )
-        outputs = Program(forward, training=True, native=False).run({k: v.copy() for k, v in feeds.items()})
+        outputs = walk(forward, feeds)
         heads = {f"head{i}": np.ones_like(o) for i, o in enumerate(outputs)}
         _, graph = gradient_graph(op, names, range(op.num_visible_outputs()))
-        values = {(id(n), 0): (feeds | heads)[n.name].copy() for n in graph.variables()}
 
-        def see(node: Node, results: Sequence[np.ndarray]) -> None:
-            assert node.op is not None
-            for i, result in enumerate(results):
-                values[id(node), i] = result.copy()
-            if node.op.name.startswith("_backward_"):
-                found.append(Example(node.op, tuple(values[id(e.node), e.index].copy() for e in node.inputs)))
+        def see(op: Op, given: Sequence[np.ndarray]) -> None:
+            if op.name.startswith("_backward_"):
+                found.append(Example(op, tuple(a.copy() for a in given)))
 
-        Program(graph, training=True, native=False).run({n.name: values[id(n), 0] for n in graph.variables()}, see)
+        walk(graph, feeds | heads, see)
     return iter([e for e in found if _known(e.arrays) and "subgraphs" not in e.op.needs])
 
 

@@ -285,12 +285,17 @@ def test_whole_numbers_are_those_of_floats() -> None:
         # what holds whole numbers already may be places or lengths
         given = [rng.integers(1, 6, a.shape) if f and (a != np.rint(a)).any() else a for a, f in zip(arrays, free)]
 
+        def answer(dtype: object) -> list[np.ndarray]:
+            return taken(op, [a.astype(dtype) if f else a.copy() for a, f in zip(given, free)])  # noqa: B023
+
+        wide: list[np.ndarray] | None = None
         for dtype in map(np.dtype, ("int8", "uint8", "int32", "int64")):
             if bound_apart(op, dtype, given):
                 continue
             try:
-                both = [[a.astype(d) if f else a.copy() for a, f in zip(given, free)] for d in (dtype, np.float64)]
-                pairs = list(zip(*(taken(op, mine) for mine in both), strict=True))
+                found = answer(dtype)
+                wide = answer(np.float64) if wide is None else wide
+                pairs = list(zip(found, wide, strict=True))
             except (ValueError, TypeError):  # it takes no integers there
                 continue
             seen += 1

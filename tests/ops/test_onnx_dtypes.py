@@ -15,7 +15,8 @@ from hybrid.core.error import MXNetError
 from hybrid.core.op import REGISTRY, Example
 from hybrid.ops.adjoint import Adjoint
 from tests.table.examples import examples, graph_of
-from tests.table.test_gradients import gradients_of, has_rule, run
+from tests.table.rules import has_rule
+from tests.table.test_gradients import gradients_of, run
 
 from .test_onnx_options import ROWS
 

@@ -19,8 +19,9 @@ from hybrid.execution.program import Program
 from tests.grouped import each
 from tests.table.examples import Maker, examples, graph_of
 from tests.table.goldens import close
+from tests.table.rules import has_rule
 from tests.table.test_examples import computes_what_it_infers, run_witness, same_as_onnxruntime
-from tests.table.test_gradients import check_derivatives, gradients_of, has_rule, run
+from tests.table.test_gradients import check_derivatives, gradients_of, run
 
 Row = tuple[str, Example]
 

@@ -15,7 +15,7 @@ from hybrid.core.op import BACKWARD, Example, Op, lookup
 from hybrid.core.shapes import UNKNOWN, MaybeShape, Undecided, identical, is_known, merge
 from hybrid.ir.infer import infer
 from tests.table.examples import examples
-from tests.table.test_gradients import gradient_graph
+from tests.table.rules import gradient_graph
 
 LATE = {"_contrib_box_nms", "_npi_insert_tensor", "_npi_multinomial", "_onnx_Multinomial"}
 """Which compare sizes before they say anything: with one that is not known they say nothing yet."""

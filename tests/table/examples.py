@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from hybrid.core.op import OPS, Example, Op, load_family
+from hybrid.execution.apply import apply
+from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ir.infer import infer
 
 load_family()
 
@@ -60,3 +63,27 @@ def graph_of(example: Example) -> tuple[Graph, dict[str, np.ndarray]]:
     names = example.op.input_names()
     node = Node(example.op, "node", [Entry(Node(None, n)) for n in names], example.op.dump())
     return Graph(Entry(node, i) for i in range(node.num_visible_outputs)), dict(zip(names, example.arrays, strict=True))
+
+
+def walk(
+    graph: Graph, feeds: Mapping[str, np.ndarray], see: Callable[[Op, list[np.ndarray]], object] | None = None
+) -> list[np.ndarray]:
+    """The outputs when training, node after node in NumPy with all checks: a Program that runs once, in half the time.
+
+    see: called with each operator and what it is given, but in graphs with control flow. Feeds that the graph does not read are
+    left out, and none is written to."""
+    known = {n.name: feeds[n.name].copy() for n in graph.variables()}
+    if any(n.subgraphs for n in graph.nodes):
+        return Program(graph, training=True, native=False).run(known)
+    inference = infer(graph, {n: a.shape for n, a in known.items()}, {n: a.dtype for n, a in known.items()})
+    values: dict[Node, Sequence[np.ndarray]] = {}
+    for node in graph.nodes:
+        if node.op is None:
+            values[node] = [known[node.name]]
+            continue
+        given = [values[e.node][e.index] for e in node.inputs]
+        specs = [inference.spec(Entry(node, i)) for i in range(len(node.op.output_names()))]
+        if see is not None:
+            see(node.op, given)
+        values[node] = apply(node.op, given, specs, name=node.name, training=True)
+    return [values[e.node][e.index] for e in graph.outputs]

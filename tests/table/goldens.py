@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import json
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -117,7 +118,10 @@ class Recorded(Mapping[str, Mapping[str, np.ndarray]]):
 
     def __getitem__(self, kind: str) -> Mapping[str, np.ndarray]:
         """Raises KeyError where no array is of that kind."""
-        return {n: _arrays(self._path)[f"{self._case}/{kind}/{n}"] for n in self.names[kind]}
+        return {n: _array(self._path, f"{self._case}/{kind}/{n}") for n in self.names[kind]}
+
+    def __contains__(self, kind: object) -> bool:  # Mapping's own asks for the arrays, which reads the file
+        return kind in self.names
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -126,10 +130,14 @@ class Recorded(Mapping[str, Mapping[str, np.ndarray]]):
         return len(self.names)
 
 
-@functools.cache  # all files together hold 4 MB of numbers, and take seconds to read
-def _arrays(path: Path) -> dict[str, np.ndarray]:
-    with np.load(path) as stored:
-        return dict(stored)
+@functools.cache  # all files together have 4 MB; it takes seconds to make arrays of all that
+def _stored(path: Path) -> Mapping[str, np.ndarray]:
+    return np.load(io.BytesIO(path.read_bytes()))
+
+
+@functools.cache
+def _array(path: Path, name: str) -> np.ndarray:
+    return _stored(path)[name]
 
 
 class Case(NamedTuple):
@@ -202,10 +210,9 @@ def _load(path: Path) -> tuple[Case, ...]:
     table = json.loads(path.read_text())
     names: dict[str, dict[str, list[str]]] = {}
     numbers = path.with_suffix(".npz")
-    with np.load(numbers) as stored:
-        for key in stored.files:
-            case, kind, name = key.rsplit("/", 2)
-            names.setdefault(case, {}).setdefault(kind, []).append(name)
+    for key in _stored(numbers):
+        case, kind, name = key.rsplit("/", 2)
+        names.setdefault(case, {}).setdefault(kind, []).append(name)
     return tuple(
         Case(
             table["operator"],
@@ -228,9 +235,10 @@ def _names(row: dict[str, Any], cls: type[Op] | None) -> tuple[str, ...]:
 
 
 def _undefined(row: dict[str, Any], recorded: Collection[str]) -> dict[int, Anything]:
-    specs = enumerate(map(Anything.of, row["outputs"]))
     marked = row.get("undefined", ())
-    return {i: spec for i, spec in specs if f"out/{i}" in marked or str(i) not in recorded}
+    return {
+        i: Anything.of(spec) for i, spec in enumerate(row["outputs"]) if f"out/{i}" in marked or str(i) not in recorded
+    }
 
 
 def cases(*, known: bool = True) -> Iterator[Case]:

@@ -15,7 +15,7 @@ from hybrid.ir.infer import infer
 
 from ..grouped import each
 from .goldens import PARAMETERS, Case, cases, close, run_onnx
-from .test_gradients import gradient_graph
+from .rules import gradient_graph
 
 ALL = list(cases())
 every = each(ALL, Case.label)

@@ -15,7 +15,7 @@ from hybrid.core.attrs import Float, Optional
 from hybrid.core.error import MXNetError, OpError
 from hybrid.core.op import OPS, Domain, Example, Op, Spec
 from hybrid.execution.program import Program
-from hybrid.ir.differentiate import gradients, rule
+from hybrid.ir.differentiate import gradients
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ir.infer import infer
 from hybrid.ops.sparse_graph import OfStorage
@@ -25,23 +25,12 @@ from ..grouped import run as grouped_run
 from .examples import Numbered, examples, graph_of, numbered
 from .goldens import Case, cases, close
 from .options import others
+from .rules import gradient_graph, has_rule
 
 EPS = {name: float(np.finfo(name).eps) for name in ("float16", "float32")}
 
 
 Arrays = Mapping[str, np.ndarray]
-
-
-def gradient_graph(op: Op, names: tuple[str, ...], heads: Iterable[int]) -> tuple[list[str], Graph]:
-    """The graph of the gradients of the inputs names[i], by the operator's rule, and which inputs have one.
-
-    Its variables are the inputs and head0, head1, ... for the outputs in heads."""
-    variables = [Node(None, n) for n in names]
-    node = Node(op, "node", map(Entry, variables))
-    ends = [(Entry(node, i), Entry(Node(None, f"head{i}"))) for i in heads]
-    wanted = [v for v in variables if v.name not in op.mutates]
-    have = [(v.name, e) for v, e in zip(wanted, gradients(ends, wanted)) if e is not None]
-    return [n for n, _ in have], Graph(e for _, e in have)
 
 
 def run(graph: Graph, feeds: Arrays) -> list[np.ndarray]:
@@ -279,19 +268,6 @@ def direction(op: Op, rng: np.random.Generator, gradient: np.ndarray) -> np.ndar
 def total(weights: Iterable[np.ndarray], arrays: Iterable[np.ndarray]) -> float:
     """The sum of all products."""
     return sum(float((w * a).sum()) for w, a in zip(weights, arrays))
-
-
-def has_rule(op: Op) -> bool:
-    """Whether the operator has a gradient rule. One that has and fails is a fault: then this raises."""
-    if type(op).gradient is Op.gradient:
-        return False
-    try:
-        rule(op)
-    except OpError as error:
-        if "has no gradient" in str(error) or "non-differentiable" in str(error):
-            return False
-        raise
-    return True
 
 
 DERIVED = each(

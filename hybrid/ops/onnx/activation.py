@@ -79,7 +79,7 @@ class Swish(Unary):
 
 
 @op("_onnx_SwiGLU")
-class SwiGLU(Pointwise):
+class SwiGLU(Standard):
     """A * sigmoid(alpha * A) * B. Shapes: both equal -> as they. Source: ONNX SwiGLU (opset 28); Shazeer, "GLU Variants Improve
     Transformer", 2020."""
 
@@ -87,6 +87,9 @@ class SwiGLU(Pointwise):
 
     inputs = ("A", "B")
     types = {"A B": FLOATS}
+
+    def shape(self, a, b):
+        return merge(a, b)
 
     def meaning(self, a, b):
         wide = widen(a)

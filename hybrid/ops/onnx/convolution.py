@@ -11,7 +11,13 @@ from ...core.shapes import UNKNOWN, merge, show
 from ..adjoint import linear
 from ..backward import Once
 from ..common import narrow, part_of, want_rank, want_rank_from, widen
-from ..deformable import DEFORMED, Deformed, ModulatedDeformableConvolution, ModulatedDeformableConvolutionBackward
+from ..deformable import (
+    DEFORMED,
+    Deformed,
+    DeformedBackward,
+    ModulatedDeformableConvolution,
+    ModulatedDeformableConvolutionBackward,
+)
 from ..windows import convolve, correlate, deconvolve, fold, pad_spatial, windows
 from .base import Standard, ints
 from .types import FLOATS, TENSORS
@@ -289,8 +295,12 @@ class _Points(ModulatedDeformableConvolution):
 
 @op("_backward__backward__onnx_DeformConv_points")
 @part_of("_backward__onnx_DeformConv_points")
-class _PointsBackward(ModulatedDeformableConvolutionBackward):
+class _PointsBackward(DeformedBackward):
     """The gradients of _Points."""
+
+    im2col_step: int = 64
+
+    inputs = ModulatedDeformableConvolutionBackward.inputs
 
 
 DEFORMED[_PointsBackward.name] = _Points
