@@ -398,13 +398,13 @@ class Module(BaseModule):
 
     def update(self) -> None:
         self._want("bind", "init_params", "init_optimizer")
+        if not self.for_training:
+            raise AssertionError("re-bind with for_training=True to update")
         self._params_dirty = True
         group, store = self._exec_group, self._kvstore
         count = len(self._context)
         updates: list[list[tuple[int, NDArray, NDArray]]] = [[] for _ in range(count)]
-        for i, (name, weights, gradients) in enumerate(
-            zip(group.param_names, group.param_arrays, group.grad_arrays or ())
-        ):
+        for i, (name, weights, gradients) in enumerate(zip(group.param_names, group.param_arrays, group.grad_arrays)):
             if gradients[0] is None:
                 continue
             if store is not None:  # the store adds up, and updates or gives the sums back

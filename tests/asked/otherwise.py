@@ -260,6 +260,16 @@ def modules_at_their_edges(mx, folder):
     free.bind([("data", (4, 5))], [("y", (4, 1))])
     free.init_params()
     found["unknown label"] = attempt(lambda: free.reshape([("data", (2, 5))]))
+    with_state, plain_one = (
+        mx.mod.Module(mx.sym.broadcast_mul(x, mx.sym.var(name, shape=(4, 1))), label_names=None, state_names=states)
+        for name, states in (("s", ["s"]), ("w_weight", None))
+    )
+    plain_one.bind([("data", (4, 5))])
+    plain_one.init_params(mx.init.One())
+    with_state.bind([("data", (4, 5))], shared_module=plain_one)
+    with_state.set_states(value=0.5)
+    with_state.forward(batch, is_train=False)
+    found["a state of its own"] = with_state.get_outputs()
     groups = mx.mod.Module(
         net(mx), context=[mx.cpu(0), mx.cpu(1)], group2ctxs={"a": [mx.cpu(2), mx.cpu(3)], "b": mx.cpu(1)}
     )
@@ -283,7 +293,8 @@ def buckets(mx, states=(), **given):
         summed = mx.sym.sum(x, axis=1, keepdims=True)
         hidden = mx.sym.FullyConnected(summed, num_hidden=3, name="fc")
         if states:
-            hidden = hidden + mx.sym.var("kept", shape=(4, 3)) + mx.sym.sum(mx.sym.var("long", shape=(4, key)))
+            hidden = hidden + mx.sym.var("kept", shape=(4, 3))
+            hidden = mx.sym.broadcast_add(hidden, mx.sym.sum(mx.sym.var("long", shape=(4, key)), axis=1, keepdims=True))
         hidden = mx.sym.BatchNorm(hidden, fix_gamma=False, name="bn")
         return mx.sym.LinearRegressionOutput(hidden, mx.sym.var("y"), name="out"), ["data"], ["y"]
 

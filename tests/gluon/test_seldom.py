@@ -117,7 +117,7 @@ def test_a_parameter_without_a_gradient_leaves_nothing_on_the_tape() -> None:
     held.grad_req = "null"
     with autograd.record():
         out = held.data() * 2
-    assert out._node is None and held.data() is not before
+    assert out._origin is None and held.data() is not before
     held.grad_req = "add"
     for times in (1, 2):
         with autograd.record():

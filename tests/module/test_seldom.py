@@ -78,7 +78,7 @@ def test_forward_leaves_the_modes_of_the_program_as_they_are() -> None:
             for is_train in (False, True):
                 executor.forward(is_train=is_train, x=nd.ones((2, 3)))
                 assert (mx.autograd.is_recording(), mx.autograd.is_training()) == (recording, training)
-                assert executor.outputs[0]._node is None
+                assert executor.outputs[0]._origin is None
             mx.autograd.set_recording(before[0])
             mx.autograd.set_training(before[1])
 
@@ -304,6 +304,17 @@ def test_what_bases_leave_to_their_classes() -> None:
     for names in (None, [], ["a", "b"]):
         with pytest.raises(AssertionError, match="one input and one label"):
             mx.mod.PythonLossModule(label_names=names)
+
+
+def test_what_is_not_trained_cannot_be_updated() -> None:
+    """MXNet raises a TypeError."""
+    module = mx.mod.Module(lengths(4)[0], label_names=["y"])
+    module.bind([("data", (1, 4))], [("y", (1, 2))], for_training=False)
+    module.init_params()
+    module.init_optimizer()
+    for call in (module.update, module.backward):
+        with pytest.raises(AssertionError, match="for_training=True"):
+            call()
 
 
 def test_a_batch_may_be_loaded_without_its_labels() -> None:
