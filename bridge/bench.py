@@ -119,27 +119,27 @@ def bench(
     count, before = threads or native.threads(), native.threads()
     with tempfile.TemporaryDirectory(prefix="gluonnx-") as folder:
         ours, theirs, specs = _both(opened, specs, batch, count, Path(folder))
-        two = OnnxEngine(theirs, threads=count)
-        one = NativeEngine(ours, specs)
-        case = make_case(ours, one, theirs, two, specs, {n: a for n, a in arrays.items() if n in one.inputs}, seed)
+        peer = OnnxEngine(theirs, threads=count)
+        mine = NativeEngine(ours, specs)
+        case = make_case(ours, mine, theirs, peer, specs, {n: a for n, a in arrays.items() if n in mine.inputs}, seed)
         native.set_num_threads(count)
         try:
-            block_ = _gluon(ours, one)
-            given = [hybrid.nd.array(a, dtype=a.dtype) for a in map(one.complete(case.feeds).__getitem__, one.inputs)]
+            block_ = _gluon(ours, mine)
+            given = [hybrid.nd.array(a, dtype=a.dtype) for a in map(mine.complete(case.feeds).__getitem__, mine.inputs)]
             tell("loading in onnxruntime")
-            two.open()
+            peer.open()
             tell("comparing")
-            want = two.run_on(case.feeds)
-            got = dict(zip(one.outputs, (y.asnumpy() for y in _ran(block_, given))))
+            want = peer.run_on(case.feeds)
+            got = dict(zip(mine.outputs, (y.asnumpy() for y in _ran(block_, given))))
             limits = as_tolerance(tolerance)
-            rounded = (two if opened.is_onnx else one).precision(case.feeds)  # how the user's own model computes
+            rounded = (peer if opened.is_onnx else mine).precision(case.feeds)  # how the user's own model computes
             pairs = pair_outputs(list(want), list(got))
             differences = tuple(
                 compare(a, got[b], want[a], limits or TOLERANCES.get(rounded.get(a if opened.is_onnx else b, "")))
                 for a, b in pairs
             )
             tell(f"measuring, {count} thread(s)")
-            sides = {OURS: lambda: _ran(block_, given), THEIRS: lambda: two.run_on(case.feeds)}
+            sides = {OURS: lambda: _ran(block_, given), THEIRS: lambda: peer.run_on(case.feeds)}
             found = in_turns(
                 {name: lambda s, call=call: block(call, s) for name, call in sides.items()}, seconds, rounds
             )
@@ -155,7 +155,7 @@ def bench(
             )
             if profile:
                 tell("profiling")
-                result = _profiled(result, one, case.feeds, count)
+                result = _profiled(result, mine, case.feeds, count)
         finally:
             native.set_num_threads(before)
     return result

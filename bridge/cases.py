@@ -24,9 +24,9 @@ def _example(shape: MaybeShape) -> str:
 
 def make_case(
     first: Model,
-    one: Engine,
+    left: Engine,
     second: Model,
-    two: Engine,
+    right: Engine,
     specs: Mapping[str, Spec],
     arrays: Mapping[str, np.ndarray],
     seed: int,
@@ -38,7 +38,7 @@ def make_case(
     wanted: dict[str, Spec] = {}
     known: dict[str, Domain] = {}
     labels: set[str] = set()
-    for model, engine in ((first, one), (second, two)):
+    for model, engine in ((first, left), (second, right)):
         if isinstance(engine, OnnxEngine):
             for name, spec in engine.specs.items():
                 if name not in wanted or wanted[name].shape is None:
@@ -66,8 +66,8 @@ def make_case(
         problems = [
             f"give the shape of input {n}, for instance --input {n}:{_example(wanted[n].shape)}" for n in open_dims
         ]
-        if set(one.inputs) != set(two.inputs):
-            problems += [f"{m.name} takes {', '.join(e.inputs)}" for m, e in ((first, one), (second, two))]
+        if set(left.inputs) != set(right.inputs):
+            problems += [f"{m.name} takes {', '.join(e.inputs)}" for m, e in ((first, left), (second, right))]
         raise BadInput(*problems)
     shapes: dict[str, MaybeShape] = {n: s.shape for n, s in wanted.items()}
     for model in (first, second):

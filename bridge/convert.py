@@ -397,25 +397,27 @@ def _verify(
         opened = path.with_name("mapped.onnx")
         write(opened, converted.mapped(path.name).SerializeToString())
     written = Model(model.name, proto=converted.model, path=opened)
-    one, two = NativeEngine(model, specs), OnnxEngine(written, frugal=True, scratch=opened is not path)
-    used = {n: s for n, s in specs.items() if n in one.inputs}
+    left, right = NativeEngine(model, specs), OnnxEngine(written, frugal=True, scratch=opened is not path)
+    used = {n: s for n, s in specs.items() if n in left.inputs}
 
     def compared(chosen: list[Case], repro: str | os.PathLike[str] | None = None) -> VerifyResult:
-        return check(one, two, chosen, tolerance=limits, repro=repro, progress=tell)
+        return check(left, right, chosen, tolerance=limits, repro=repro, progress=tell)
 
     def cases(seed: int) -> list[Case]:
-        out = [make_case(model, one, written, two, used, {n: a for n, a in arrays.items() if n in one.inputs}, seed)]
+        out = [
+            make_case(model, left, written, right, used, {n: a for n, a in arrays.items() if n in left.inputs}, seed)
+        ]
         for number, inputs in enumerate(also, 1):
             try:
                 further, given = as_specs(inputs)
-                out.append(make_case(model, one, written, two, {**used, **further}, given, seed + number))
-                one.program.inference(one.complete(out[-1].feeds))
+                out.append(make_case(model, left, written, right, {**used, **further}, given, seed + number))
+                left.program.inference(left.complete(out[-1].feeds))
             except (BadInput, MXNetError) as error:
                 raise BadInput(f"further inputs (also), set {number} of {len(also)}: {error}") from error
         if dynamic and all(case.shapes == out[0].shapes for case in out):
             try:
-                out.append(make_case(model, one, written, two, _other_sizes(used, dynamic), {}, seed + 1, arrays))
-                one.program.inference(one.complete(out[-1].feeds))
+                out.append(make_case(model, left, written, right, _other_sizes(used, dynamic), {}, seed + 1, arrays))
+                left.program.inference(left.complete(out[-1].feeds))
             except MXNetError as error:
                 raise BadInput(
                     f"the model does not fit the sizes made up to verify its dynamic axes ({error}); "

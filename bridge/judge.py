@@ -27,8 +27,8 @@ BLUNT = 0.05  # of an output's scale: a network that magnifies rounding to more 
 
 
 def check(
-    one: Engine,
-    two: Engine,
+    left: Engine,
+    right: Engine,
     cases: Sequence[Case],
     *,
     reference: Engine | None = None,
@@ -36,13 +36,15 @@ def check(
     repro: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> VerifyResult:
-    """Compare two engines on cases; two is held against one. reference: the side whose precision counts, by default one.
+    """Compare two engines on cases; the right side is held against the left.
+
+    reference: the side whose precision counts, by default the left.
 
     Always: the outputs of every case, and on the first case every tensor that both make, node by node from the same values. Where
     outputs differ by more than the reference's precision, or say little, that case too is compared node by node; when all nodes are
     right by themselves, float64 says whether the outputs are as near to the truth as the arithmetic of this network allows.
     A tolerance that is given decides alone, over the outputs."""
-    return _Trial(one, two, cases, reference or one, tolerance, repro, progress or (lambda _text: None)).run()
+    return _Trial(left, right, cases, reference or left, tolerance, repro, progress or (lambda _text: None)).run()
 
 
 class _Trial:
@@ -50,15 +52,15 @@ class _Trial:
 
     def __init__(
         self,
-        one: Engine,
-        two: Engine,
+        left: Engine,
+        right: Engine,
         cases: Sequence[Case],
         reference: Engine,
         tolerance: Tolerance | None,
         repro: str | os.PathLike[str] | None,
         tell: Progress,
     ):
-        self.one, self.two, self.cases, self.reference = one, two, cases, reference
+        self.left, self.right, self.cases, self.reference = left, right, cases, reference
         self.tolerance, self.repro, self.tell = tolerance, repro, tell
         self.warnings: list[str] = []
         self.inner: dict[int, Inner] = {}
@@ -66,7 +68,7 @@ class _Trial:
         self.divergence: Divergence | None = None
 
     def run(self) -> VerifyResult:
-        refuse_random(self.one, self.two)
+        refuse_random(self.left, self.right)
         results = self._outputs()
         runs, worst, failed = [], {}, None
         for index, (case, want, got) in enumerate(zip(self.cases, *results)):
@@ -84,8 +86,8 @@ class _Trial:
             self._locate(failed)
         faults = [f.node for index in self.inner for f in self._faults(index)]
         return VerifyResult(
-            self.one.label,
-            self.two.label,
+            self.left.label,
+            self.right.label,
             "not equivalent" if failed is not None else "says little" if self._unsaid(little) else "equivalent",
             tuple(runs),
             tuple(worst.values()),
@@ -99,7 +101,7 @@ class _Trial:
 
     def _outputs(self) -> list[list[Arrays]]:
         results: list[list[Arrays]] = []
-        for engine in (self.one, self.two):  # one after the other, so that only one holds the weights in memory
+        for engine in (self.left, self.right):  # one after the other, so that only one holds the weights in memory
             results.append([])
             for case in self.cases:
                 self.tell(f"running {engine.label} on {', '.join(f'{k} {v}' for k, v in case.shapes.items())}")
@@ -113,7 +115,7 @@ class _Trial:
         """The differences of all outputs of a case, settled as far as they can be."""
         case = self.cases[index]
         precision = {} if self.tolerance else self.reference.precision(case.feeds)
-        key = 0 if self.reference is self.one else 1
+        key = 0 if self.reference is self.left else 1
         limits = {p[0]: self.tolerance or TOLERANCES.get(precision.get(p[key], "")) for p in self.pairs}
         differences = [compare(a, got[b], want[a], limits[a]) for a, b in self.pairs]
         if self.tolerance is not None:
@@ -131,7 +133,7 @@ class _Trial:
     def _inspect(self, index: int) -> None:
         """Compare a case node by node."""
         self.tell("comparing node by node")
-        inner = node_by_node(self.one, self.two, self.cases[index], self.pairs, self.reference)
+        inner = node_by_node(self.left, self.right, self.cases[index], self.pairs, self.reference)
         self.inner[index] = inner
         self.warnings += inner.notes
         if inner.problem:
@@ -149,16 +151,18 @@ class _Trial:
         if all(d.equal for d in out):
             return out
         worst = next(d for d in out if not d.equal)
-        protos = [e.proto for e in (self.one, self.two) if isinstance(e, OnnxEngine)]
+        protos = [e.proto for e in (self.left, self.right) if isinstance(e, OnnxEngine)]
         if any(map(rounds, protos)):
             self.warnings.append(
                 f"the model rounds to whole numbers inside, which magnifies rounding ({worst.name}: {worst.reason}); each of its "
                 f"{len(self.inner[index].compared)} tensors is the same when computed from the same inputs"
             )
             return [d if d.equal else d.accepted("node by node") for d in out]
-        if any(isinstance(e, OnnxEngine) and not e.plain for e in (self.one, self.two)):
+        if any(isinstance(e, OnnxEngine) and not e.plain for e in (self.left, self.right)):
             self.tell("comparing without fused nodes")
-            plain = [OnnxEngine(e.model, plain=True) if isinstance(e, OnnxEngine) else e for e in (self.one, self.two)]
+            plain = [
+                OnnxEngine(e.model, plain=True) if isinstance(e, OnnxEngine) else e for e in (self.left, self.right)
+            ]
             again = [e.run(case.feeds) if isinstance(e, OnnxEngine) else w for e, w in zip(plain, (want, got))]
             unfused = [compare(a, again[1][b], again[0][a], self._limit(d)) for (a, b), d in zip(self.pairs, out)]
             unfused = self._by_float64(case, unfused, *again)
@@ -182,7 +186,7 @@ class _Trial:
         """The differences, those settled where both sides are as near to float64 as float32 runs of this network come."""
         if all(d.equal for d in differences):
             return differences
-        found = _truth(self.reference if _native(self.reference) else self.one, self.two, case)
+        found = _truth(self.reference if _native(self.reference) else self.left, self.right, case)
         if found is None:
             return differences
         truth, runs = found
@@ -202,8 +206,8 @@ class _Trial:
                 out.append(d.refused(f"{d.reason}; {distances}"))
                 continue
             far = (
-                f"{a} is {errors[0] / scale:.1e} of its scale from float64 in {self.one.label}, {errors[1] / scale:.1e} in "
-                f"{self.two.label}, and {usual / scale:.1e} in float32 runs whose inputs are moved by one unit in the last place"
+                f"{a} is {errors[0] / scale:.1e} of its scale from float64 in {self.left.label}, {errors[1] / scale:.1e} in "
+                f"{self.right.label}, and {usual / scale:.1e} in float32 runs whose inputs are moved by one unit in the last place"
             )
             if usual < BLUNT * scale:
                 self.warnings.append(f"rounding grows in this network: {far}")
@@ -250,8 +254,8 @@ class _Trial:
         else:
             self.tell("looking for the first node that differs")
             limits = self.tolerance or TOLERANCES.get(max(self.reference.precision(case.feeds).values(), default=""))
-            self.divergence = first_divergence(self.one, self.two, case, limits)
-        for engine in (self.one, self.two):
+            self.divergence = first_divergence(self.left, self.right, case, limits)
+        for engine in (self.left, self.right):
             fault = engine.kernels_at_fault(case.feeds, self.tolerance) if isinstance(engine, NativeEngine) else None
             if fault is not None:
                 self.warnings.append(fault)
@@ -260,7 +264,7 @@ class _Trial:
         if self.divergence is None or self.repro is None or failed is None:
             return None
         try:
-            return str(write_repro(Path(self.repro), self.one, self.two, self.divergence, self.cases[failed]))
+            return str(write_repro(Path(self.repro), self.left, self.right, self.divergence, self.cases[failed]))
         except OSError as error:  # the verdict matters more
             self.warnings.append(
                 f"no reproduction was written to {os.fspath(self.repro)} ({error}); give another folder"

@@ -18,14 +18,14 @@ from .result import Case, Divergence
 EXPOSED_BYTES = 256 << 20  # of tensors held at a time while looking for the first that differs
 
 
-def first_divergence(one: Engine, two: Engine, case: Case, tolerance: Tolerance | None = None) -> Divergence | None:
-    """The first tensor, in the order in which one makes them, that both have by name and that differs."""
-    theirs = {t.name: t for t in two.inside()}
-    common = [t for t in one.inside() if t.name in theirs]
-    for group in _groups(one, case, common):
-        want = one.expose(case.feeds, [t.name for t in group])
+def first_divergence(left: Engine, right: Engine, case: Case, tolerance: Tolerance | None = None) -> Divergence | None:
+    """The first tensor, in the order in which the left side makes them, that both have by name and that differs."""
+    theirs = {t.name: t for t in right.inside()}
+    common = [t for t in left.inside() if t.name in theirs]
+    for group in _groups(left, case, common):
+        want = left.expose(case.feeds, [t.name for t in group])
         try:
-            got = two.expose(case.feeds, [t.name for t in group])
+            got = right.expose(case.feeds, [t.name for t in group])
         except EngineError:
             continue  # a runtime may refuse to show some tensors; the others still tell
         for tensor in group:
@@ -33,13 +33,13 @@ def first_divergence(one: Engine, two: Engine, case: Case, tolerance: Tolerance 
                 continue
             difference = compare(tensor.name, got[tensor.name], want[tensor.name], tolerance)
             if not difference.equal:
-                return _explain(one, two, case, tensor, theirs[tensor.name], difference, tolerance)
+                return _explain(left, right, case, tensor, theirs[tensor.name], difference, tolerance)
     return None
 
 
-def _groups(one: Engine, case: Case, tensors: list[Tensor]) -> Iterator[list[Tensor]]:
+def _groups(left: Engine, case: Case, tensors: list[Tensor]) -> Iterator[list[Tensor]]:
     """Tensors in order, in groups whose values fit EXPOSED_BYTES."""
-    sizes = one.sizes(case.feeds)
+    sizes = left.sizes(case.feeds)
     group: list[Tensor] = []
     held = 0
     for tensor in tensors:
@@ -54,8 +54,8 @@ def _groups(one: Engine, case: Case, tensors: list[Tensor]) -> Iterator[list[Ten
 
 
 def _explain(
-    one: Engine,
-    two: Engine,
+    left: Engine,
+    right: Engine,
     case: Case,
     mine: Tensor,
     theirs: Tensor,
@@ -63,9 +63,9 @@ def _explain(
     tolerance: Tolerance | None,
 ) -> Divergence:
     names = list(dict.fromkeys(mine.inputs))
-    given = {**one.expose(case.feeds, names), **{k: v for k, v in case.feeds.items() if k in names}}
+    given = {**left.expose(case.feeds, names), **{k: v for k, v in case.feeds.items() if k in names}}
     try:
-        want, got = one.alone(mine, given), two.alone(theirs, given)
+        want, got = left.alone(mine, given), right.alone(theirs, given)
     except EngineError:
         want = got = None
     local = None if want is None or got is None else compare(mine.name, got, want, tolerance)
@@ -73,26 +73,26 @@ def _explain(
     return Divergence(mine.name, mine.node, mine.operator, difference, local, stats)
 
 
-def write_repro(folder: Path, one: Engine, two: Engine, found: Divergence, case: Case) -> Path:
+def write_repro(folder: Path, left: Engine, right: Engine, found: Divergence, case: Case) -> Path:
     """A folder with the node alone: its inputs, what each side gives, and the models as far as they are ours to cut."""
     folder.mkdir(parents=True, exist_ok=True)
-    mine = next(t for t in one.inside() if t.name == found.tensor)
-    theirs = next(t for t in two.inside() if t.name == found.tensor)
-    given = {**one.expose(case.feeds, mine.inputs), **{k: v for k, v in case.feeds.items() if k in mine.inputs}}
+    mine = next(t for t in left.inside() if t.name == found.tensor)
+    theirs = next(t for t in right.inside() if t.name == found.tensor)
+    given = {**left.expose(case.feeds, mine.inputs), **{k: v for k, v in case.feeds.items() if k in mine.inputs}}
     stored: Arrays = {}
-    if isinstance(one, NativeEngine):
-        node = next(n for n in one.graph.nodes if n.op is not None and n.name == found.node)
-        variables = [Entry(Node(None, one.name_of(e))) for e in node.inputs]
-        index = next(i for i in range(len(node.outputs)) if one.name_of(Entry(node, i)) == found.tensor)
+    if isinstance(left, NativeEngine):
+        node = next(n for n in left.graph.nodes if n.op is not None and n.name == found.node)
+        variables = [Entry(Node(None, left.name_of(e))) for e in node.inputs]
+        index = next(i for i in range(len(node.outputs)) if left.name_of(Entry(node, i)) == found.tensor)
         alone = Graph([Entry(Node(node.op, node.name, variables, node.attrs, node.subgraphs), index)])
         write(folder / "node-symbol.json", symbol_json.dumps(alone))
-        params = one.model.params
-        stored = {one.name_of(e): params[e.name] for e in node.inputs if e.name in params}
-    if isinstance(two, OnnxEngine):
-        cut = two.cut(theirs, given)
+        params = left.model.params
+        stored = {left.name_of(e): params[e.name] for e in node.inputs if e.name in params}
+    if isinstance(right, OnnxEngine):
+        cut = right.cut(theirs, given)
         if cut is not None:
             write(folder / "node.onnx", cut.SerializeToString())
-    expected, got = (engine.expose(case.feeds, [found.tensor]) for engine in (one, two))
+    expected, got = (engine.expose(case.feeds, [found.tensor]) for engine in (left, right))
     for name, arrays in (("inputs", given), ("params", stored), ("expected", expected), ("got", got)):
         with replacing(folder / f"{name}.npz") as file:
             save_arrays(file, arrays)

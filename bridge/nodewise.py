@@ -70,12 +70,14 @@ class Inner:
 
 
 def node_by_node(
-    one: Engine, two: Engine, case: Case, outputs: Sequence[tuple[str, str]] = (), reference: Engine | None = None
+    left: Engine, right: Engine, case: Case, outputs: Sequence[tuple[str, str]] = (), reference: Engine | None = None
 ) -> Inner:
     """Every tensor that both engines make, from the same values. outputs: which outputs belong together, where names differ.
-    reference: whose dtypes say how exact numbers have to be; by default one."""
-    source, other = (two, one) if isinstance(two, NativeEngine) and not isinstance(one, NativeEngine) else (one, two)
-    flip = source is two
+    reference: whose dtypes say how exact numbers have to be; by default the left side."""
+    source, other = (
+        (right, left) if isinstance(right, NativeEngine) and not isinstance(left, NativeEngine) else (left, right)
+    )
+    flip = source is right
     named = [(b, a) if flip else (a, b) for a, b in outputs]
     inner = Inner(source=source)
     for pairs in (_pairs(source, other, named), _pairs(source, other, named, only=True)):
@@ -83,7 +85,7 @@ def node_by_node(
             inner.problem = inner.problem or "no tensor goes by the same name in both"
             continue
         try:
-            found = _compared(source, other, case, pairs, reference or one)
+            found = _compared(source, other, case, pairs, reference or left)
         except (EngineError, MXNetError, KeyError) as error:
             inner.problem = inner.problem or str(error).splitlines()[0]
             continue
@@ -353,9 +355,9 @@ class _Judge:
         return {self.theirs.get(n, n): v for n, v in values.items()}
 
 
-def _same(witness: np.ndarray | None, truth: np.ndarray, apart: np.ndarray) -> bool:
-    """Whether a witness says what the truth says."""
-    return witness is not None and witness.shape == truth.shape and bool(_within(witness, truth, apart).all())
+def _same(oracle: np.ndarray | None, truth: np.ndarray, apart: np.ndarray) -> bool:
+    """True where the oracle says what the truth says."""
+    return oracle is not None and oracle.shape == truth.shape and bool(_within(oracle, truth, apart).all())
 
 
 def farthest(got: np.ndarray, truth: np.ndarray) -> float:

@@ -54,10 +54,10 @@ def verify(
     if outputs:
         first, second = (m if m.is_onnx else m.select(list(outputs)) for m in (first, second))
     specs, arrays = as_specs(inputs)
-    one, two = engine_for(first, specs), engine_for(second, specs)
-    cases = [make_case(first, one, second, two, specs, arrays, seed + i) for i in range(max(1, runs))]
-    reference = two if isinstance(two, NativeEngine) and not isinstance(one, NativeEngine) else one
+    left, right = engine_for(first, specs), engine_for(second, specs)
+    cases = [make_case(first, left, second, right, specs, arrays, seed + i) for i in range(max(1, runs))]
+    reference = right if isinstance(right, NativeEngine) and not isinstance(left, NativeEngine) else left
     result = check(
-        one, two, cases, reference=reference, tolerance=as_tolerance(tolerance), repro=repro, progress=progress
+        left, right, cases, reference=reference, tolerance=as_tolerance(tolerance), repro=repro, progress=progress
     )
     return named(result, first.name, second.name, time.perf_counter() - start)

@@ -237,7 +237,7 @@ class Op:
         known = next((d for d in (*dtypes, *outputs) if d is not None), None)
         other = next((d for d in dtypes if d is not None and d != known), None)
         if other is not None:
-            raise self.fail(f"got inputs of dtypes {known} and {other}, wanted one dtype; cast one of them")
+            raise self.error(f"got inputs of dtypes {known} and {other}, wanted one dtype; cast one of them")
         return [known if d is None else d for d in dtypes]
 
     def want_dtype(self, dtypes: Sequence[np.dtype | None]) -> None:
@@ -249,7 +249,7 @@ class Op:
         for name, dtype in zip(self.input_names(), dtypes if several else dtypes[:1]):
             if dtype is not None and dtype.kind in self.refuses:
                 wanted = "floats" if "i" in self.refuses else "numbers that are no bools"
-                raise self.fail(f"got {name} of dtype {dtype}, wanted {wanted}; cast it")
+                raise self.error(f"got {name} of dtype {dtype}, wanted {wanted}; cast it")
 
     def domain(self, name: str, shapes: Sequence[MaybeShape]) -> Domain | None:
         """Which values an input has to hold to mean something (indices, lengths); None when any number will do."""
@@ -282,7 +282,7 @@ class Op:
         """A few applications worth testing; ``make`` is tests/table's maker of seeded arrays and Examples."""
         return iter(())
 
-    def fail(self, message: str) -> OpError:
+    def error(self, message: str) -> OpError:
         """The error to raise when inputs do not fit; the caller adds the node."""
         return OpError(f"{self.name}: {message}")
 

@@ -112,7 +112,7 @@ def _afford(op: Op, arrays: Sequence[np.ndarray], specs: Sequence[Spec], name: s
         except Exception as error:
             # a ValueError as inference would have said, had it known the values
             plain = isinstance(error, ValueError) and not isinstance(error, MXNetError)
-            raise failure(op, arrays, name, op.fail(str(error)) if plain else error) from error
+            raise failure(op, arrays, name, op.error(str(error)) if plain else error) from error
         shapes = found if isinstance(found, list) else [found]
         specs = [Spec(a, b.dtype) for a, b in zip(shapes, specs)]
     size = sum(size_of(*s) for s in specs)

@@ -170,7 +170,7 @@ class Activation(Elementwise):
 
     def infer_type(self, data):
         if data.kind in "iub" and self.act_type != "relu":
-            raise self.fail(f"got data of dtype {data}, wanted floats; cast it")
+            raise self.error(f"got data of dtype {data}, wanted floats; cast it")
         return data
 
     def compute(self, data, out=None):
@@ -288,7 +288,7 @@ class LeakyReLU(Op):
         for shape in gamma:
             if len(shape) != 1 or (shape[0] is not UNKNOWN and shape[0] != 1 and not self._per_channel(data, shape[0])):
                 channels = show(data[1:2] or data)
-                raise self.fail(f"got gamma of shape {show(shape)}, wanted (1,) or one slope a channel, {channels}")
+                raise self.error(f"got gamma of shape {show(shape)}, wanted (1,) or one slope a channel, {channels}")
         return [data, data] if self.act_type == "rrelu" else data
 
     @staticmethod

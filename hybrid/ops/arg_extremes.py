@@ -26,7 +26,7 @@ class ArgExtreme(Op):
     def infer_shape(self, data):
         axes = tuple(range(len(data))) if self.axis is None else (axis_of(self, self.axis, len(data)),)
         if any(data[a] is not UNKNOWN and data[a] == 0 for a in axes):
-            raise self.fail(f"got {show(data)}, wanted an element along each axis that goes")
+            raise self.error(f"got {show(data)}, wanted an element along each axis that goes")
         return reduced(data, axes, self.keepdims, legacy=self.legacy_shape)
 
     def compute(self, data):
@@ -64,7 +64,7 @@ class ArgMaxChannel(Op):
     def infer_shape(self, data):
         axis = axis_of(self, 1, len(data))
         if data[axis] is not UNKNOWN and data[axis] == 0:
-            raise self.fail(f"got {show(data)}, wanted an element along axis 1")
+            raise self.error(f"got {show(data)}, wanted an element along axis 1")
         return reduced(data, (axis,), False)
 
     def compute(self, data):

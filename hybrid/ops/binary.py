@@ -183,9 +183,9 @@ ARITHMETIC = {
 def want_fitting(op: Any, dtype: np.dtype) -> np.dtype:
     """The dtype; raises OpError where the arithmetic of op means nothing to it."""
     if op.arithmetic.integers and dtype.kind not in "iub":
-        raise op.fail(f"got {dtype}, wanted integers or bools")
+        raise op.error(f"got {dtype}, wanted integers or bools")
     if not op.arithmetic.bools and dtype.kind == "b":
-        raise op.fail("got bools, wanted numbers; cast them")
+        raise op.error("got bools, wanted numbers; cast them")
     return dtype
 
 

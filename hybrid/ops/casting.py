@@ -29,7 +29,7 @@ class Cast(Elementwise):
 
     def infer_type(self, data):
         if data.hasobject and not self.dtype.hasobject:
-            raise self.fail("got words or sequences, wanted numbers")
+            raise self.error("got words or sequences, wanted numbers")
         return self.dtype
 
     def compute(self, data):

@@ -35,7 +35,7 @@ def tiled(data: np.ndarray, repeats: Sequence[int]) -> np.ndarray:
 def axis_of(op: Op, axis: int, rank: int) -> int:
     """axis counted from the front; raises OpError when it lies outside the rank."""
     if not -rank <= axis < rank:
-        raise op.fail(f"got axis {axis} for {rank} dimensions, wanted {-rank} to {rank - 1}")
+        raise op.error(f"got axis {axis} for {rank} dimensions, wanted {-rank} to {rank - 1}")
     return axis % rank
 
 
@@ -45,7 +45,7 @@ def axes_of(op: Op, axes: Sequence[int] | None, rank: int, *, exclude: bool = Fa
         return tuple(range(rank))
     chosen = {axis_of(op, a, rank) for a in axes}
     if len(chosen) < len(axes):
-        raise op.fail(f"got axes {tuple(axes)}, wanted each once")
+        raise op.error(f"got axes {tuple(axes)}, wanted each once")
     return tuple(a for a in range(rank) if (a in chosen) != exclude)
 
 
@@ -58,19 +58,21 @@ def want_rank(op: Op, shape: Shape, *ranks: int, what: str = "data") -> None:
     """Raise OpError unless the shape has one of the ranks."""
     if len(shape) not in ranks:
         wanted = " or ".join(map(str, ranks))
-        raise op.fail(f"got {what} of shape {show(shape)}, wanted {wanted} dimensions")
+        raise op.error(f"got {what} of shape {show(shape)}, wanted {wanted} dimensions")
 
 
 def want_some(op: Op, shape: Shape, *axes: int, what: str = "data") -> None:
     """Raise OpError where a size along one of the axes is 0: there is nothing to take, repeat or interpolate."""
     if any(shape[a] is not UNKNOWN and shape[a] == 0 for a in axes):
-        raise op.fail(f"got {what} of shape {show(shape)}, wanted an element along axis {' and '.join(map(str, axes))}")
+        raise op.error(
+            f"got {what} of shape {show(shape)}, wanted an element along axis {' and '.join(map(str, axes))}"
+        )
 
 
 def want_rank_from(op: Op, shape: Shape, least: int, *, what: str = "data") -> None:
     """Raise OpError unless the shape has at least so many dimensions."""
     if len(shape) < least:
-        raise op.fail(f"got {what} of shape {show(shape)}, wanted at least {least} dimensions")
+        raise op.error(f"got {what} of shape {show(shape)}, wanted at least {least} dimensions")
 
 
 def widen(array: np.ndarray) -> np.ndarray:
@@ -133,27 +135,27 @@ def same(op: Op, what: str, *dims: Any) -> Any:
     """The one size that dims are, as far as it is known; raises OpError when they differ."""
     known = {d for d in dims if d is not UNKNOWN}
     if len(known) > 1:
-        raise op.fail(f"got {' and '.join(map(str, dims))} {what}, wanted the same number")
+        raise op.error(f"got {' and '.join(map(str, dims))} {what}, wanted the same number")
     return known.pop() if known else UNKNOWN
 
 
 def as_many(op: Op, what: str, got: Shape, wanted: Shape) -> None:
     """Raise OpError unless a shape has as many elements as the wanted one; what is not known of them may be anything."""
     if is_known(got) and is_known(wanted) and math.prod(got) != math.prod(wanted):
-        raise op.fail(f"got {what} of shape {show(got)}, wanted as many elements as {show(wanted)} has")
+        raise op.error(f"got {what} of shape {show(got)}, wanted as many elements as {show(wanted)} has")
 
 
 def spread(op: Op, narrow: Shape, wide: Shape) -> None:
     """Raise OpError unless an array of shape narrow can be repeated to the shape wide."""
     ends = wide[len(wide) - len(narrow) :] if len(narrow) <= len(wide) else None
     if ends is None or any(a is not UNKNOWN and a != 1 and b is not UNKNOWN and a != b for a, b in zip(narrow, ends)):
-        raise op.fail(f"got shapes {show(narrow)} and {show(wide)}, wanted the first to broadcast to the second")
+        raise op.error(f"got shapes {show(narrow)} and {show(wide)}, wanted the first to broadcast to the second")
 
 
 def want_one(op: Op, shape: Shape, what: str) -> None:
     """Raise OpError unless an array of that shape has one element, as far as that is known."""
     if any(d is not UNKNOWN and d != 1 for d in shape):
-        raise op.fail(f"got {what} of shape {show(shape)}, wanted a single number")
+        raise op.error(f"got {what} of shape {show(shape)}, wanted a single number")
 
 
 def fit(op: Op, sizes: Mapping[str, str], shapes: Mapping[str, MaybeShape]) -> dict[str, Any]:
@@ -171,7 +173,7 @@ def fit(op: Op, sizes: Mapping[str, str], shapes: Mapping[str, MaybeShape]) -> d
             d is not UNKNOWN and w is not UNKNOWN and d != w for d, w in zip(shape, wanted)
         ):
             known = ", ".join(a if w is UNKNOWN or a.isdigit() else f"{a}={w}" for a, w in zip(axes, wanted))
-            raise op.fail(f"got {name} of shape {show(shape)}, wanted ({known})")
+            raise op.error(f"got {name} of shape {show(shape)}, wanted ({known})")
         found |= {a: d for a, d in zip(axes, shape) if d is not UNKNOWN and a != "_"}
     return found
 
@@ -214,11 +216,11 @@ def want_answers(
     try:
         found = forward.infer_shape(*(a.shape for a in inputs), values=inputs)  # type: ignore[call-arg]
     except ValueError as error:
-        raise op.fail(str(error).removeprefix(f"{forward.name}: ")) from None
+        raise op.error(str(error).removeprefix(f"{forward.name}: ")) from None
     ends = dict(zip(forward.output_names(), found if isinstance(found, list) else [found]))
     for name, (array, end) in heads.items():
         if not fits(ends[end], array.shape):
-            raise op.fail(
+            raise op.error(
                 f"got {name} of shape {show(array.shape)}, wanted {show(ends[end])}, which is that of the output"
             )
 
@@ -226,7 +228,7 @@ def want_answers(
 def agree(op: Op, what: str, got: np.dtype | None, wanted: np.dtype | None) -> np.dtype | None:
     """The one dtype that these are, as far as it is known; raises OpError when they differ."""
     if got is not None and wanted is not None and got != wanted:
-        raise op.fail(f"got {what} of dtype {got}, wanted {wanted}; cast it")
+        raise op.error(f"got {what} of dtype {got}, wanted {wanted}; cast it")
     return wanted if got is None else got
 
 

@@ -56,7 +56,7 @@ class ControlFlow(Op):
     def those(self, subgraphs):
         """The bodies, if there are as many as there have to be."""
         if len(subgraphs) != self.num_subgraphs:
-            raise self.fail(
+            raise self.error(
                 f"got {len(subgraphs)} subgraphs, wanted {self.num_subgraphs}, which only a node of a graph has"
             )
         return subgraphs
@@ -65,14 +65,14 @@ class ControlFlow(Op):
         """The outputs found of a body, if there are as many as there have to be."""
         wanted = self.num_outputs if wanted is None else wanted
         if len(found) != wanted:
-            raise self.fail(f"got a subgraph of {len(found)} outputs, wanted {wanted}")
+            raise self.error(f"got a subgraph of {len(found)} outputs, wanted {wanted}")
         return list(found)
 
     def kept(self, before, after, what):
         """dtypes of states after a step, which have to be those before it."""
         for index, (old, new) in enumerate(zip(before, after, strict=True)):
             if old is not None and new is not None and old != new:
-                raise self.fail(f"{what} {index} is {old} before a step and {new} after it; cast it in the body")
+                raise self.error(f"{what} {index} is {old} before a step and {new} after it; cast it in the body")
         return list(before)
 
     def infer_input_types(self, dtypes, outputs, subgraphs=()):
@@ -82,7 +82,9 @@ class ControlFlow(Op):
         return shapes
 
     def gradient(self, F, dy, *arrays):
-        raise self.fail("its gradient is made of its subgraphs (ir/differentiate.py), which only a node of a graph has")
+        raise self.error(
+            "its gradient is made of its subgraphs (ir/differentiate.py), which only a node of a graph has"
+        )
 
 
 @op("_foreach")
@@ -132,7 +134,7 @@ class ForEach(ControlFlow):
         (body,) = self.those(subgraphs)
         data, states, rest = self.split(shapes)
         if () in data:
-            raise self.fail("got data of no dimension, wanted an axis to iterate over")
+            raise self.error("got data of no dimension, wanted an axis to iterate over")
         held, results = body(self.placed(map(self.slice_shape, data), states, rest))
         results = self.results(results)
         slices, states, rest = self.found(held)
@@ -166,7 +168,7 @@ class ForEach(ControlFlow):
         data, states, rest = self.split(arrays)
         data = [d[:, None] if d.ndim == 1 else d for d in data]
         if self.num_out_data and not len(data[0]):
-            raise self.fail("got data of length 0, wanted one step at least")
+            raise self.error("got data of length 0, wanted one step at least")
         steps = []
         for slices in zip(*data, strict=True):
             results = self.results(body(self.placed(slices, states, rest)))
@@ -245,11 +247,11 @@ class WhileLoop(ControlFlow):
             steps.append(results[: self.num_out_data])
             variables = results[self.num_out_data :]
         if self.num_out_data and not steps:
-            raise self.fail("the condition does not hold at the start, so there are no outputs")
+            raise self.error("the condition does not hold at the start, so there are no outputs")
         stacked = []
         for column in zip(*steps):
             if len({array.shape for array in column}) > 1:
-                raise self.fail(f"an output changes its shape from step to step: {[a.shape for a in column]}")
+                raise self.error(f"an output changes its shape from step to step: {[a.shape for a in column]}")
             rows = np.zeros((self.max_iterations, *column[0].shape), column[0].dtype)
             rows[: len(column)] = column
             stacked.append(rows)
@@ -289,7 +291,7 @@ class Cond(ControlFlow):
         pairs = list(self._both(dtypes, subgraphs))
         for index, (a, b) in enumerate(pairs):
             if a is not None and b is not None and a != b:
-                raise self.fail(f"output {index} is {a} in one body and {b} in the other; cast one of them")
+                raise self.error(f"output {index} is {a} in one body and {b} in the other; cast one of them")
         return [b if a is None else a for a, b in pairs]
 
     def compute(self, *arrays, subgraphs=()):
@@ -331,7 +333,7 @@ class ControlFlowBackward(ControlFlow):
     def compute(self, *arrays, subgraphs=()):
         forward, backs = subgraphs[: self.num_subgraphs], subgraphs[self.num_subgraphs :]
         if len(forward) + len(self.differentiated) != len(subgraphs):
-            raise self.fail(f"got {len(subgraphs)} subgraphs, which only a node of a graph has")
+            raise self.error(f"got {len(subgraphs)} subgraphs, which only a node of a graph has")
         inputs = arrays[self.num_outputs :]
         gradients = [np.zeros_like(x) for x in inputs]
         self.back(arrays[: self.num_outputs], inputs, gradients, forward, backs)

@@ -56,7 +56,7 @@ class Windowed(Op):
         for size, reach, pad in zip(spatial, self.reach, self.pads):
             if size is not UNKNOWN and size + 2 * pad < reach:
                 window = f"window of {show(self.reach)} (kernel with dilate)"
-                raise self.fail(f"got a {window} for data of {show(spatial)} padded by {show(self.pads)}")
+                raise self.error(f"got a {window} for data of {show(spatial)} padded by {show(self.pads)}")
         return tuple((size + 2 * p - r) // s + 1 for size, r, s, p in zip(spatial, self.reach, self.strides, self.pads))
 
 
@@ -129,7 +129,7 @@ class Convolution(Windowed):
     def infer_shape(self, data, weight, *bias):
         batch, channels, spatial = self._split(data)
         if channels is not UNKNOWN and channels % self.num_group:
-            raise self.fail(f"got {channels} channels, wanted a multiple of num_group={self.num_group}")
+            raise self.error(f"got {channels} channels, wanted a multiple of num_group={self.num_group}")
         return self._join(batch, self.num_filter, self.steps(spatial))
 
     def compute(self, data, weight, *bias, out=None):
@@ -276,12 +276,12 @@ class Deconvolution(Windowed):
             whole = self._whole(spatial)
             excess = [w - t for w, t in zip(whole, self.target_shape)]
             if any(e is not UNKNOWN and e < 0 for e in excess):
-                raise self.fail(f"got target_shape={show(self.target_shape)}, wanted at most {show(whole)}")
+                raise self.error(f"got target_shape={show(self.target_shape)}, wanted at most {show(whole)}")
             pad, adj = tuple((e + 1) // 2 for e in excess), tuple(e % 2 for e in excess)
         else:
             pad, adj = self.pads, self.adj or (0,) * len(self.kernel)
         if any(a is not UNKNOWN and a >= s for a, s in zip(adj, self.strides)):
-            raise self.fail(f"got adj={show(adj)}, wanted less than stride={show(self.strides)}")
+            raise self.error(f"got adj={show(adj)}, wanted less than stride={show(self.strides)}")
         return pad, adj
 
     def _whole(self, spatial):
@@ -300,15 +300,15 @@ class Deconvolution(Windowed):
     def infer_shape(self, data, weight, *bias):
         want_rank(self, data, len(self.kernel) + 2)
         if self.layout and self.layout[-1] == "C":
-            raise self.fail(f"layout={self.layout} is not supported, wanted channels first")
+            raise self.error(f"layout={self.layout} is not supported, wanted channels first")
         if data[1] is not UNKNOWN and data[1] % self.num_group:
-            raise self.fail(f"got {data[1]} channels, wanted a multiple of num_group={self.num_group}")
+            raise self.error(f"got {data[1]} channels, wanted a multiple of num_group={self.num_group}")
         pad, adj = self.borders(data[2:])
         if any(self.target_shape):
             return (data[0], self.num_filter, *self.target_shape)
         spatial = tuple(w - 2 * p + a for w, p, a in zip(self._whole(data[2:]), pad, adj))
         if any(n is not UNKNOWN and n < 0 for n in spatial):
-            raise self.fail(f"got pad={show(pad)}, which cuts off more than there is of {show(self._whole(data[2:]))}")
+            raise self.error(f"got pad={show(pad)}, which cuts off more than there is of {show(self._whole(data[2:]))}")
         return (data[0], self.num_filter, *spatial)
 
     def compute(self, data, weight, *bias, out=None):
@@ -445,14 +445,16 @@ class Col2Im(Windowed):
     def infer_shape(self, data):
         want_rank(self, data, 3)
         if len(self.output_size) != len(self.kernel):
-            raise self.fail(
+            raise self.error(
                 f"got output_size={show(self.output_size)}, wanted {len(self.kernel)} sizes, as many as kernel has"
             )
         want = math.prod(self.steps(self.output_size))
         if data[2] is not UNKNOWN and data[2] != want:
-            raise self.fail(f"got {data[2]} columns, wanted {want} for output_size={show(self.output_size)}")
+            raise self.error(f"got {data[2]} columns, wanted {want} for output_size={show(self.output_size)}")
         if data[1] is not UNKNOWN and data[1] % math.prod(self.kernel):
-            raise self.fail(f"got {data[1]} rows, wanted a multiple of the {math.prod(self.kernel)} elements of kernel")
+            raise self.error(
+                f"got {data[1]} rows, wanted a multiple of the {math.prod(self.kernel)} elements of kernel"
+            )
         return (data[0], data[1] // math.prod(self.kernel), *self.output_size)
 
     def compute(self, data):

@@ -52,7 +52,7 @@ class InverseFFT(_Transform):
         want_rank(self, data, 2, 4)
         want_some(self, data, -1)
         if data[-1] is not UNKNOWN and data[-1] % 2:
-            raise self.fail(f"got {data[-1]} numbers along the last axis, wanted pairs of real and imaginary parts")
+            raise self.error(f"got {data[-1]} numbers along the last axis, wanted pairs of real and imaginary parts")
         return (*data[:-1], data[-1] // 2)
 
     def compute(self, data):
@@ -98,7 +98,7 @@ class CountSketch(Op):
     def compute(self, data, h, s):
         places = h.reshape(-1).astype(np.int64)
         if ((places < 0) | (places >= self.out_dim)).any():
-            raise self.fail(f"got places from {places.min()} to {places.max()}, wanted 0 to {self.out_dim - 1}")
+            raise self.error(f"got places from {places.min()} to {places.max()}, wanted 0 to {self.out_dim - 1}")
         matrix = np.zeros((len(places), self.out_dim), widen(data).dtype)
         matrix[np.arange(len(places)), places] = s.reshape(-1)
         return (widen(data) @ matrix).astype(data.dtype, copy=False)

@@ -34,7 +34,7 @@ class Filled(Op):
 
     def compute(self, shape):
         if not is_known(shape):
-            raise self.fail(f"got shape {self.shape}, in which 0 means a size that the readers decide, and none did")
+            raise self.error(f"got shape {self.shape}, in which 0 means a size that the readers decide, and none did")
         return np.full(shape, np.asarray(self.fill).astype(self.dtype), self.dtype)
 
 
@@ -152,7 +152,7 @@ class Range(Op):
         """(first value, how many different values)."""
         start, stop = (0.0, self.start) if self.stop is None else (self.start, self.stop)
         if not math.isfinite((stop - start) / self.step):
-            raise self.fail(f"got {start} to {stop} by {self.step}, wanted finite numbers")
+            raise self.error(f"got {start} to {stop} by {self.step}, wanted finite numbers")
         return start, max(0, math.ceil((stop - start) / self.step))
 
     def infer_shape(self):
@@ -165,7 +165,7 @@ class Range(Op):
 
     def compute(self, shape):
         if not is_known(shape):
-            raise self.fail("infer_range=True, but no reader decides how long the range is; give stop")
+            raise self.error("infer_range=True, but no reader decides how long the range is; give stop")
         open_ended = self.infer_range and self.stop is None
         return steps(self.start if open_ended else self.span()[0], self.step, self.repeat, shape[0], self.dtype)
 

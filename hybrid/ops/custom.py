@@ -111,11 +111,11 @@ class Custom(Op):
         try:
             found = getattr(self.adapter, what)(given)
         except Exception as error:
-            raise self.fail(f"{self.op_type}.{what} raised {type(error).__name__}: {error}") from error
+            raise self.error(f"{self.op_type}.{what} raised {type(error).__name__}: {error}") from error
         wanted = (self.adapter.arguments, self.adapter.outputs, self.adapter.states)
         for part, names, kind in zip(found, wanted, ("inputs", "outputs", "auxiliary states"), strict=True):
             if len(part) != len(names):
-                raise self.fail(
+                raise self.error(
                     f"{self.op_type}.{what} gave {len(part)} {kind}, wanted {len(names)} ({', '.join(names)})"
                 )
         return found

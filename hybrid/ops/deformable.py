@@ -67,7 +67,7 @@ class Deformed(Windowed):
         want_some(self, data, *range(4))
         for name, groups in (("num_group", self.num_group), ("num_deformable_group", self.num_deformable_group)):
             if data[1] is not UNKNOWN and data[1] % groups:
-                raise self.fail(f"got {data[1]} channels for {name}={groups}, wanted a multiple")
+                raise self.error(f"got {data[1]} channels for {name}={groups}, wanted a multiple")
         return (data[0], self.num_filter, *self.steps(data[2:]))
 
     def points(self, shape, offset):

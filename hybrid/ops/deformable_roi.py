@@ -83,7 +83,7 @@ class DeformablePSROIPooling(Regions):
     def infer_shape(self, data, rois, *trans):
         classes = 1 if self.no_trans else trans[0][1] // 2
         if not self.no_trans and (trans[0][1] % 2 or trans[0][1] == 0 or self.output_dim % classes):
-            raise self.fail(
+            raise self.error(
                 f"got trans with {trans[0][1]} channels for output_dim={self.output_dim}, wanted two a class"
             )
         return super().infer_shape(data, rois)
@@ -287,7 +287,7 @@ class RROIAlign(Op):
         turn = kind(np.cos(angle)), kind(np.sin(angle))
         sides = np.maximum(np.array([high, wide]), kind(1))
         if not np.isfinite(region).all() or sides.max() > MOST_SAMPLES:
-            raise self.fail(f"got a region {region[1:]}, wanted one of the size of an image")
+            raise self.error(f"got a region {region[1:]}, wanted one of the size of an image")
         counts = self.samples(sides)
         along = []
         for side, cells, count in zip(sides, self.pooled_size, counts):

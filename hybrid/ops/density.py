@@ -145,7 +145,7 @@ class DensityOp(Op):
         assert shape is not None
         lead = len(shape) - own
         if len(shape) < own or len(sample) < len(shape):
-            raise self.fail(
+            raise self.error(
                 f"got samples of shape {show(sample)} and parameters of {show(shape)}, wanted no fewer axes"
             )
         merge(sample[:lead], shape[:lead])
@@ -159,7 +159,7 @@ class DensityOp(Op):
     def infer_type(self, *dtypes):
         problem = wrong_float(dtypes[0])
         if problem:
-            raise self.fail(problem)
+            raise self.error(problem)
         return dtypes[0]
 
     def aligned(self, sample: np.ndarray, parameters: Any) -> tuple[np.ndarray, list[np.ndarray]]:

@@ -39,7 +39,7 @@ class MultiBoxPrior(Op):
 
     def infer_type(self, data):
         if data != np.float32:
-            raise self.fail(f"got data of dtype {data}, wanted float32")
+            raise self.error(f"got data of dtype {data}, wanted float32")
         return data
 
     def half_sizes(self) -> tuple[np.ndarray, np.ndarray]:
@@ -254,7 +254,7 @@ class BoxNms(Op):
 
     def infer_shape(self, data):
         if len(data) < 2:
-            raise self.fail(f"got data of {len(data)} dimensions, wanted at least 2")
+            raise self.error(f"got data of {len(data)} dimensions, wanted at least 2")
         width = data[-1]
         for name, index, last in (
             ("coord_start", self.coord_start, self.coord_start + 3),
@@ -262,7 +262,7 @@ class BoxNms(Op):
             ("id_index", max(self.id_index, 0), self.id_index),
         ):
             if index < 0 or last >= width:
-                raise self.fail(f"{name} {index} lies outside rows of {width} values")
+                raise self.error(f"{name} {index} lies outside rows of {width} values")
         return [data, (*data[:-1], 1)]
 
     def domain(self, name, shapes):
@@ -356,7 +356,7 @@ class BoxIou(Op):
         for name, shape in (("lhs", lhs), ("rhs", rhs)):
             want_rank_from(self, shape, 2, what=name)
             if shape[-1] is not UNKNOWN and shape[-1] != 4:
-                raise self.fail(f"got {name} of shape {show(shape)}, wanted boxes of 4 numbers along the last axis")
+                raise self.error(f"got {name} of shape {show(shape)}, wanted boxes of 4 numbers along the last axis")
         return (*lhs[:-1], *rhs[:-1])
 
     def domain(self, name, shapes):

@@ -39,7 +39,7 @@ class Unary(Elementwise):
 
     def infer_type(self, data):
         if data.kind in self.curve.refused and not self.curve.predicate:
-            raise self.fail(
+            raise self.error(
                 f"got data of dtype {data}, wanted {'numbers' if data.kind == 'b' else 'whole numbers'}; cast it"
             )
         return data

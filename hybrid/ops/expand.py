@@ -31,7 +31,7 @@ class Broadcasting(Op):
             if want is None:
                 out.append(have)
             elif have is not UNKNOWN and want is not UNKNOWN and have not in (1, want):
-                raise self.fail(f"cannot broadcast axis {axis} of data of shape {show(data)} to size {want}")
+                raise self.error(f"cannot broadcast axis {axis} of data of shape {show(data)} to size {want}")
             else:
                 out.append(have if want is UNKNOWN and have is not UNKNOWN and have != 1 else want)
         return tuple(out)
@@ -52,7 +52,7 @@ class BroadcastTo(Broadcasting):
     def wanted(self, rank: int) -> list[int | None]:
         """The size that each axis takes, None where it keeps its own."""
         if rank != len(self.shape):
-            raise self.fail(f"got data of {rank} dimensions, wanted {len(self.shape)} as in shape {show(self.shape)}")
+            raise self.error(f"got data of {rank} dimensions, wanted {len(self.shape)} as in shape {show(self.shape)}")
         return [d or None for d in self.shape]
 
     def infer_shape(self, data):
@@ -77,7 +77,7 @@ class NumpyBroadcastTo(Broadcasting):
     def wanted(self, rank: int) -> list[int | None]:
         """The size that each axis takes, None where it keeps its own."""
         if rank > len(self.shape):
-            raise self.fail(f"got array of {rank} dimensions, wanted at most {len(self.shape)}")
+            raise self.error(f"got array of {rank} dimensions, wanted at most {len(self.shape)}")
         return [None if d == -2 else d for d in self.shape]
 
     def infer_shape(self, array):
@@ -112,7 +112,7 @@ class BroadcastAxis(Broadcasting):
         wanted = self.wanted(len(data))
         for axis, (have, want) in enumerate(zip(data, wanted)):
             if want is not None and have is not UNKNOWN and have != 1:
-                raise self.fail(f"cannot broadcast axis {axis} of data of shape {show(data)}, whose size is not 1")
+                raise self.error(f"cannot broadcast axis {axis} of data of shape {show(data)}, whose size is not 1")
         return self.grown(data, wanted)
 
     @classmethod
@@ -138,7 +138,7 @@ class BroadcastLike(Broadcasting):
         """Axes of lhs with the axes of rhs whose sizes they take, given the ranks."""
         if self.lhs_axes is None or self.rhs_axes is None:
             if lhs != rhs:
-                raise self.fail(f"got {lhs} and {rhs} dimensions, wanted equally many, or lhs_axes and rhs_axes")
+                raise self.error(f"got {lhs} and {rhs} dimensions, wanted equally many, or lhs_axes and rhs_axes")
             return [(a, a) for a in range(lhs)]
         return [(axis_of(self, a, lhs), axis_of(self, b, rhs)) for a, b in zip(self.lhs_axes, self.rhs_axes)]
 
@@ -267,7 +267,7 @@ class Pad(Op):
         if self.mode == "reflect":
             for axis, pair in enumerate(self.pairs()):
                 if data[axis] is not UNKNOWN and any(pair) and max(pair) >= data[axis]:
-                    raise self.fail(
+                    raise self.error(
                         f"cannot reflect {max(pair)} numbers over axis {axis} of data of shape {show(data)}"
                     )
         return tuple(d + before + after for d, (before, after) in zip(data, self.pairs()))
@@ -310,7 +310,7 @@ class NumpyPad(Op):
         want_rank(self, data, len(self.pad_width))
         empty = (d is not UNKNOWN and d == 0 and max(around) > 0 for d, around in zip(data, self.pad_width))
         if self.mode != "constant" and any(empty):
-            raise self.fail(f"got data of shape {show(data)}, wanted an element to pad with along each axis")
+            raise self.error(f"got data of shape {show(data)}, wanted an element to pad with along each axis")
         return tuple(d + before + after for d, (before, after) in zip(data, self.pad_width))
 
     def compute(self, data):
@@ -320,7 +320,7 @@ class NumpyPad(Op):
 
     def adjoint(self, of, dy, data):
         if self.mode in ("maximum", "minimum"):
-            raise self.fail(f"got mode={self.mode!r}, which has no gradient; pad with another mode")
+            raise self.error(f"got mode={self.mode!r}, which has no gradient; pad with another mode")
         return unpadded(dy, data.shape, self.pad_width, self.mode)
 
     @classmethod

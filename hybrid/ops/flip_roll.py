@@ -69,7 +69,7 @@ class Diagonals(Op):
         _, *pair = self.place()
         one, two = (axis_of(self, a, rank) for a in pair)
         if one == two:
-            raise self.fail(f"got axes {pair[0]} and {pair[1]}, wanted two different ones")
+            raise self.error(f"got axes {pair[0]} and {pair[1]}, wanted two different ones")
         return one, two
 
     def length(self, rows: int, columns: int) -> int:
@@ -124,7 +124,7 @@ class Diag(Diagonals):
 
     def length(self, rows, columns):
         if rows + min(self.k, 0) < 0 or columns - max(self.k, 0) < 0:
-            raise self.fail(f"a matrix of shape {show((rows, columns))} has no diagonal k={self.k}")
+            raise self.error(f"a matrix of shape {show((rows, columns))} has no diagonal k={self.k}")
         return super().length(rows, columns)
 
     @classmethod
@@ -168,7 +168,7 @@ class NumpyDiagonal(Diagonals):
 
     def infer_shape(self, data):
         if len(data) < 2:
-            raise self.fail(f"got data of shape {show(data)}, wanted at least 2 dimensions")
+            raise self.error(f"got data of shape {show(data)}, wanted at least 2 dimensions")
         return super().infer_shape(data)
 
     @classmethod
@@ -187,7 +187,7 @@ class Tril(Op):
 
     def infer_shape(self, data):
         if not data:
-            raise self.fail("got data without dimensions, wanted at least one")
+            raise self.error("got data without dimensions, wanted at least one")
         return data * 2 if len(data) == 1 else data
 
     def compute(self, data):
@@ -264,7 +264,7 @@ class Rot90(Op):
         """The two axes, from the front."""
         chosen = tuple(axis_of(self, a, rank) for a in self.axes or (0, 1))
         if len(chosen) != 2 or chosen[0] == chosen[1]:
-            raise self.fail(f"got axes {self.axes}, wanted two different ones")
+            raise self.error(f"got axes {self.axes}, wanted two different ones")
         return chosen
 
     def order(self, rank: int) -> list[int]:

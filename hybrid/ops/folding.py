@@ -108,7 +108,7 @@ def _want_filters(op: "Folded | Scaled", weight: Shape, scale: Shape) -> None:
     want_rank(op, scale, 1, what="scale")
     want_rank_from(op, weight, 2 if op.transposed else 1, what="weight")  # a bias has filters alone
     if op.transposed and weight[0] is not UNKNOWN and weight[0] % op.num_group:
-        raise op.fail(f"got weight of shape {show(weight)}, wanted a multiple of {op.num_group} groups")
+        raise op.error(f"got weight of shape {show(weight)}, wanted a multiple of {op.num_group} groups")
     same(op, "filters and scales", weight[1] * op.num_group if op.transposed else weight[0], scale[0])
 
 

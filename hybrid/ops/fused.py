@@ -436,7 +436,7 @@ class Chain(Op):
             limits = np.iinfo(dtypes[0])
             inexact = [w for w in self.code.split() if w[0] != "$" and w not in EXACT and not _is_within(w, limits)]
             if inexact:
-                raise self.fail(f"got {dtypes[0]} for code with {', '.join(inexact)}, wanted floats; cast them")
+                raise self.error(f"got {dtypes[0]} for code with {', '.join(inexact)}, wanted floats; cast them")
         return dtypes[0]
 
     def compute(self, *arrays):

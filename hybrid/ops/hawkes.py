@@ -77,7 +77,7 @@ class HawkesLL(Op):
     def infer_input_types(self, dtypes, outputs):
         marks = np.dtype(np.int32)
         if dtypes[5] is not None and dtypes[5] != marks:
-            raise self.fail(f"got marks of dtype {dtypes[5]}, wanted int32; cast them")
+            raise self.error(f"got marks of dtype {dtypes[5]}, wanted int32; cast them")
         known = super().infer_input_types([d for i, d in enumerate(dtypes) if i != 5], outputs)
         return [*known[:5], marks, *known[5:]]
 

@@ -52,7 +52,7 @@ class Picture(Op):
     def infer_shape(self, data):
         want_rank(self, data, 3)
         if data[2] is not UNKNOWN and data[2] not in (1, 3):
-            raise self.fail(
+            raise self.error(
                 f"got an image of shape {show(data)}, wanted (height, width, channels) with 1 or 3 channels"
             )
         return data
@@ -107,10 +107,10 @@ class Normalize(Op):
         if channels is UNKNOWN:
             return data
         if channels not in (1, 3):
-            raise self.fail(f"got data of shape {show(data)}, wanted 1 or 3 channels, (channels, height, width)")
+            raise self.error(f"got data of shape {show(data)}, wanted 1 or 3 channels, (channels, height, width)")
         for name, given in (("mean", self.mean), ("std", self.std)):
             if len(given) not in (1, channels):
-                raise self.fail(f"got {name} {given} for {channels} channels, wanted 1 number or {channels}")
+                raise self.error(f"got {name} {given} for {channels} channels, wanted 1 number or {channels}")
         return data
 
     def columns(self) -> tuple[np.ndarray, np.ndarray]:
@@ -162,7 +162,7 @@ class ImageCrop(Op):
             ("y + height", self.y, self.height, data[-3]),
         ):
             if full is not UNKNOWN and start + size > full:
-                raise self.fail(f"got {name} = {start + size} for images of shape {show(data)}, wanted at most {full}")
+                raise self.error(f"got {name} = {start + size} for images of shape {show(data)}, wanted at most {full}")
         return (*data[:-3], self.height, self.width, data[-1])
 
     def window(self) -> tuple[Any, ...]:
@@ -221,7 +221,7 @@ class ImageResize(Op):
 
     def infer_type(self, data):
         if data.name not in DTYPES:
-            raise self.fail(f"got images of {data}, wanted {', '.join(DTYPES)}; cast them")
+            raise self.error(f"got images of {data}, wanted {', '.join(DTYPES)}; cast them")
         return data
 
     def compute(self, data):

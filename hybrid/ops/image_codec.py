@@ -17,7 +17,7 @@ class _Framed(Op):
 
     def infer_type(self, src):
         if src.name not in ("uint8", "int16", "uint16", "float32", "float64"):
-            raise self.fail(f"got a picture of {src}, wanted uint8, 16 bits, float32 or float64; cast it")
+            raise self.error(f"got a picture of {src}, wanted uint8, 16 bits, float32 or float64; cast it")
         return src
 
 
@@ -42,7 +42,7 @@ class CvImResize(_Framed):
     def infer_shape(self, src):
         want_rank(self, src, 3, what="src")
         if any(d is not UNKNOWN and not d for d in (*src[:2], self.h, self.w)):
-            raise self.fail(f"got src of shape {show(src)} for {self.h}x{self.w}, wanted images of some pixels")
+            raise self.error(f"got src of shape {show(src)} for {self.h}x{self.w}, wanted images of some pixels")
         return (self.h, self.w, src[2])
 
     def method(self, height: int, width: int) -> int:
@@ -130,14 +130,14 @@ class CvImDecode(Op):
 
     def infer_type(self, buf):
         if buf != np.uint8:
-            raise self.fail(f"got bytes of dtype {buf}, wanted uint8")
+            raise self.error(f"got bytes of dtype {buf}, wanted uint8")
         return buf
 
     def compute(self, buf):
         try:
             pixels = images.decode(buf, self.flag)
         except MXNetError as error:
-            raise self.fail(str(error)) from error
+            raise self.error(str(error)) from error
         pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels
         return pixels if self.to_rgb else np.ascontiguousarray(pixels[:, :, ::-1])
 

@@ -37,7 +37,7 @@ def places(op: Op, indices: np.ndarray, shape: Shape) -> tuple[np.ndarray, ...]:
     found = tuple(positions(indices))
     for where, size in zip(found, shape):
         if where.size and not -size <= where.min() <= where.max() < size:
-            raise op.fail(f"got coordinates {where.min()} to {where.max()} along an axis of {size}")
+            raise op.error(f"got coordinates {where.min()} to {where.max()} along an axis of {size}")
     return found
 
 
@@ -48,7 +48,7 @@ class Indexing(Op):
 
     def infer_type(self, data, *others):
         if any(d.hasobject for d in others):
-            raise self.fail("got words or sequences for positions, wanted numbers")
+            raise self.error("got words or sequences for positions, wanted numbers")
         return data
 
     def infer_input_types(self, dtypes, outputs):
@@ -86,7 +86,7 @@ class Take(Indexing):
         axis = axis_of(self, self.axis, a.ndim)
         size = a.shape[axis]
         if self.mode == "raise" and np.any((where < 0) | (where >= size)):
-            raise self.fail(f"got positions {where.min()} to {where.max()} on an axis of size {size}")
+            raise self.error(f"got positions {where.min()} to {where.max()} on an axis of size {size}")
         if (
             self.mode == "wrap"
         ):  # NumPy's own wrap subtracts the size again and again, which takes forever for far positions
@@ -173,13 +173,13 @@ class BatchTake(Indexing):
 
     def infer_shape(self, a, indices):
         if len(a) != 2:
-            raise self.fail(f"got a of shape {show(a)}, wanted 2 dimensions")
+            raise self.error(f"got a of shape {show(a)}, wanted 2 dimensions")
         want_some(self, a, 1, what="a")
         return merge(indices, a[:1])
 
     def infer_type(self, a, indices):
         if indices != np.int32:
-            raise self.fail(f"got indices of dtype {indices}, wanted int32")
+            raise self.error(f"got indices of dtype {indices}, wanted int32")
         return a
 
     def infer_input_types(self, dtypes, outputs):
@@ -278,11 +278,11 @@ class GatherND(Indexing):
 
     def infer_shape(self, data, indices):
         if not indices:
-            raise self.fail("got indices without dimensions, wanted a first axis of coordinates")
+            raise self.error("got indices without dimensions, wanted a first axis of coordinates")
         if indices[0] is UNKNOWN:
             return None
         if indices[0] > len(data):
-            raise self.fail(f"got {indices[0]} coordinates for data of shape {show(data)}")
+            raise self.error(f"got {indices[0]} coordinates for data of shape {show(data)}")
         return (*indices[1:], *data[indices[0] :])
 
     def domain(self, name, shapes):
@@ -298,14 +298,14 @@ class GatherND(Indexing):
         try:
             return data[tuple(positions(indices))]
         except IndexError:
-            raise self.fail(f"got coordinates outside of data of shape {show(data.shape)}") from None
+            raise self.error(f"got coordinates outside of data of shape {show(data.shape)}") from None
 
     def adjoint(self, of, dy, data, indices):
         sizes = data.shape[: len(indices)]
         flat = np.zeros(indices.shape[1:], np.int64)
         for size, where in zip(sizes, positions(indices)):
             if where.size and not -size <= where.min() <= where.max() < size:
-                raise self.fail(f"got coordinates outside of data of shape {show(data.shape)}")
+                raise self.error(f"got coordinates outside of data of shape {show(data.shape)}")
             flat = flat * size + np.where(where < 0, where + size, where)
         parts = dy.reshape(flat.size, *data.shape[len(sizes) :])
         return added_up(parts, flat.ravel(), math.prod(sizes)).reshape(data.shape)
@@ -324,7 +324,7 @@ class Scattering(Op):
     def fits(self, numbers: Any, indices: Any) -> None:
         """Raise OpError unless there are as many numbers as positions and remaining dims."""
         if not indices or (indices[0] is not UNKNOWN and indices[0] > len(self.shape)):
-            raise self.fail(f"got indices of shape {show(indices)} for an array of shape {show(self.shape)}")
+            raise self.error(f"got indices of shape {show(indices)} for an array of shape {show(self.shape)}")
         if indices[0] is not UNKNOWN:
             merge(numbers, (*indices[1:], *self.shape[indices[0] :]))
 
@@ -402,7 +402,7 @@ class FillElement(Op):
 
     def infer_shape(self, lhs, mhs, rhs):
         if len(lhs) != 2:
-            raise self.fail(f"got lhs of shape {show(lhs)}, wanted 2 dimensions")
+            raise self.error(f"got lhs of shape {show(lhs)}, wanted 2 dimensions")
         merge(mhs, lhs[:1])
         merge(rhs, lhs[:1])
         return lhs
@@ -413,7 +413,7 @@ class FillElement(Op):
     def compute(self, lhs, mhs, rhs):
         out, where = lhs.copy(), positions(rhs)
         if where.size and not -lhs.shape[1] <= where.min() <= where.max() < lhs.shape[1]:
-            raise self.fail(f"got positions {where.min()} to {where.max()} in rows of {lhs.shape[1]}")
+            raise self.error(f"got positions {where.min()} to {where.max()} in rows of {lhs.shape[1]}")
         out[np.arange(len(lhs)), where] = mhs
         return out
 
@@ -473,7 +473,7 @@ class RavelMultiIndex(Op):
 
     def infer_shape(self, data):
         if len(data) != 2:
-            raise self.fail(f"got data of shape {show(data)}, wanted 2 dimensions")
+            raise self.error(f"got data of shape {show(data)}, wanted 2 dimensions")
         merge(data[:1], (len(self.shape),))
         return data[1:]
 
@@ -503,7 +503,7 @@ class UnravelIndex(Op):
 
     def infer_shape(self, data):
         if len(data) != 1:
-            raise self.fail(
+            raise self.error(
                 f"got data of shape {show(data)}, wanted 1 dimension (MXNet gives meaningless numbers for more)"
             )
         return (len(self.shape), *data)
@@ -537,7 +537,7 @@ class IndexCopy(Indexing):
 
     def infer_shape(self, old, index, new):
         if len(index) != 1:
-            raise self.fail(f"got index_vector of shape {show(index)}, wanted 1 dimension")
+            raise self.error(f"got index_vector of shape {show(index)}, wanted 1 dimension")
         merge(new, (*index, *old[1:]))
         return old
 
@@ -613,7 +613,7 @@ class BooleanMask(Indexing):
 
     def infer_shape(self, data, index):
         if not data:
-            raise self.fail("got data without dimensions, wanted rows")
+            raise self.error("got data without dimensions, wanted rows")
         merge(index, data[:1])
         return (UNKNOWN, *data[1:])
 
@@ -626,7 +626,7 @@ class BooleanMask(Indexing):
     def adjoint(self, of, dy, data, index):
         out, kept = np.zeros(data.shape, dy.dtype), index != 0
         if len(dy) != np.count_nonzero(kept):
-            raise self.fail(f"got dy of {len(dy)} rows, wanted {np.count_nonzero(kept)}, which index keeps")
+            raise self.error(f"got dy of {len(dy)} rows, wanted {np.count_nonzero(kept)}, which index keeps")
         out[kept] = dy
         return out
 

@@ -31,7 +31,7 @@ class Joining(Op):
     def infer_shape(self, *shapes):
         axis = self.joined_axis(len(shapes[0]))
         if any(len(s) != len(shapes[0]) for s in shapes):
-            raise self.fail(f"got inputs of shapes {', '.join(map(show, shapes))}, wanted one rank")
+            raise self.error(f"got inputs of shapes {', '.join(map(show, shapes))}, wanted one rank")
         common = merge_all((*s[:axis], UNKNOWN, *s[axis + 1 :]) for s in shapes)
         assert common is not None
         return (*common[:axis], sum(s[axis] for s in shapes), *common[axis + 1 :])
@@ -279,7 +279,7 @@ class Splitting(Op):
         axis = self.along(len(data))
         sizes = self.pieces(data[axis])
         if self.squeeze_axis and any(s is not UNKNOWN and s != 1 for s in sizes):
-            raise self.fail(f"squeeze_axis wants pieces of size 1, got {show(tuple(sizes))} of data {show(data)}")
+            raise self.error(f"squeeze_axis wants pieces of size 1, got {show(tuple(sizes))} of data {show(data)}")
         return [(*data[:axis], *(() if self.squeeze_axis else (s,)), *data[axis + 1 :]) for s in sizes]
 
     def compute(self, data):
@@ -312,7 +312,7 @@ class SliceChannel(Splitting):
 
     def pieces(self, total):
         if total is not UNKNOWN and total % self.num_outputs:
-            raise self.fail(f"cannot cut an axis of size {total} into {self.num_outputs} equal pieces")
+            raise self.error(f"cannot cut an axis of size {total} into {self.num_outputs} equal pieces")
         return [total // self.num_outputs] * self.num_outputs
 
     def infer_input_shapes(self, shapes, outputs):
@@ -356,11 +356,11 @@ class SplitAt(Splitting):
                 return [total] * self.sections
             return [total // self.sections + (i < total % self.sections) for i in range(self.sections)]
         if self.indices[0] != 0:
-            raise self.fail(f"got indices={show(self.indices)}, wanted 0 first: the pieces are all of data")
+            raise self.error(f"got indices={show(self.indices)}, wanted 0 first: the pieces are all of data")
         ends = (*self.indices[1:], total)
         sizes = [end - begin for begin, end in zip(self.indices, ends)]
         if any(s is not UNKNOWN and s < 0 for s in sizes):
-            raise self.fail(f"cannot cut an axis of size {total} at {show(self.indices)}")
+            raise self.error(f"cannot cut an axis of size {total} at {show(self.indices)}")
         return sizes
 
 
@@ -380,7 +380,7 @@ class HorizontalSplit(SplitAt):
 
     def along(self, rank):
         if rank == 0:
-            raise self.fail("got data without dimensions, wanted at least one")
+            raise self.error("got data without dimensions, wanted at least one")
         return min(rank - 1, 1)
 
     def put_together(self, F, pieces):

@@ -39,7 +39,7 @@ class IdentityAttachKLSparseReg(Op):
     def infer_input_shapes(self, shapes, outputs):
         data = merge(shapes[0], outputs[0])
         if data is not None and len(data) < 2:
-            raise self.fail(f"got data of {len(data)} dimensions, wanted at least 2")
+            raise self.error(f"got data of {len(data)} dimensions, wanted at least 2")
         return [data, merge(shapes[1], (UNKNOWN,) if data is None else data[1:2])]
 
     def infer_shape(self, data, moving_avg):
@@ -178,7 +178,7 @@ class ZerosWithoutDtype(Filled):
 
     def compute(self, shape):
         if not is_known(shape):
-            raise self.fail(f"got shape {self.shape}, in which 0 means a size that the readers decide, and none did")
+            raise self.error(f"got shape {self.shape}, in which 0 means a size that the readers decide, and none did")
         return np.zeros(shape, self.infer_type())
 
     @classmethod

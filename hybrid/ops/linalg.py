@@ -60,7 +60,7 @@ class Einsum(Op):
         for term, shape in zip(terms, shapes):
             head, dots, tail = term.partition("...")
             if len(shape) < len(head + tail) or (not dots and len(shape) != len(head)):
-                raise self.fail(f"got an array of shape {show(shape)} for the subscripts {term!r}")
+                raise self.error(f"got an array of shape {show(shape)} for the subscripts {term!r}")
             end = len(shape) - len(tail)
             rest.append(shape[len(head) : end])
             own = list(zip(head + tail, (*shape[: len(head)], *shape[end:])))
@@ -167,7 +167,7 @@ class TensordotCount(Tensordot):
 
     def pairs(self, a_rank, b_rank):
         if not 0 <= self.axes <= min(a_rank, b_rank):
-            raise self.fail(f"got axes={self.axes} for {a_rank} and {b_rank} dimensions")
+            raise self.error(f"got axes={self.axes} for {a_rank} and {b_rank} dimensions")
         return [*range(a_rank - self.axes, a_rank)], [*range(self.axes)]
 
     @classmethod
@@ -241,7 +241,7 @@ class Square(Op):
         """N. Raises OpError when the matrices are not square."""
         want_at_least(self, a, 2)
         if is_known(a[-2:]) and a[-2] != a[-1]:
-            raise self.fail(f"got A of shape {show(a)}, wanted square matrices")
+            raise self.error(f"got A of shape {show(a)}, wanted square matrices")
         return merge(a[-2:-1], a[-1:])[0]
 
 
@@ -298,7 +298,7 @@ class Decomposed(Square):
         try:
             return work(*arrays)
         except np.linalg.LinAlgError as error:
-            raise self.fail(f"got a matrix that has none ({error})") from None
+            raise self.error(f"got a matrix that has none ({error})") from None
 
     @classmethod
     def examples(cls, make):

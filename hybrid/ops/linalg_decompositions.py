@@ -62,7 +62,7 @@ class ExtractTriangle(Triangle):
     def infer_shape(self, a):
         size = self.side(a) - abs(self.offset)
         if size is not UNKNOWN and size <= 0:
-            raise self.fail(f"got A of shape {show(a)} and offset {self.offset}, wanted an offset within")
+            raise self.error(f"got A of shape {show(a)} and offset {self.offset}, wanted an offset within")
         return (*a[:-2], size * (size + 1) // 2)
 
     def compute(self, a):
@@ -100,7 +100,7 @@ class MakeTriangle(Op):
             return (*a[:-1], a[-1], a[-1])
         size = (math.isqrt(8 * a[-1] + 1) - 1) // 2
         if size * (size + 1) // 2 != a[-1]:
-            raise self.fail(f"got A of shape {show(a)}, wanted K (K + 1) / 2 elements along the last axis")
+            raise self.error(f"got A of shape {show(a)}, wanted K (K + 1) / 2 elements along the last axis")
         return (*a[:-1], size + abs(self.offset), size + abs(self.offset))
 
     def compute(self, a):
@@ -154,7 +154,7 @@ class Triangular(Op):
         want_at_least(self, a, 2)
         want_at_least(self, b, 2)
         if len(a) != len(b):
-            raise self.fail(f"got A of shape {show(a)} and B of shape {show(b)}, wanted as many dimensions")
+            raise self.error(f"got A of shape {show(a)} and B of shape {show(b)}, wanted as many dimensions")
         merge(a[-2:-1], a[-1:])
         merge(a[-1:], b[-1:] if self.rightside else b[-2:-1])
         return (*(merge(a[:-2], b[:-2]) or ()), *b[-2:])
@@ -211,7 +211,7 @@ class Trsm(Triangular):
         try:
             return flip(np.linalg.solve(flip(t), flip(b))) if self.rightside else np.linalg.solve(t, b)
         except np.linalg.LinAlgError as error:
-            raise self.fail(f"got a triangle with a zero on its diagonal ({error})") from None
+            raise self.error(f"got a triangle with a zero on its diagonal ({error})") from None
 
     def gradient(self, F, dy, a, b, y):
         db = self.backwards(F, dy, a, self.alpha)
@@ -246,7 +246,7 @@ class Decompositions(Square):
         try:
             return tuple(np.asarray(y).astype(a.dtype, copy=False) for y in self.decomposed(widen(a)))
         except np.linalg.LinAlgError as error:
-            raise self.fail(f"got a matrix that has none ({error})") from None
+            raise self.error(f"got a matrix that has none ({error})") from None
 
 
 @op("_linalg_slogdet", "linalg_slogdet", "_npi_slogdet")
@@ -334,7 +334,7 @@ class Gelqf(Decompositions):
     def infer_shape(self, a):
         want_at_least(self, a, 2)
         if is_known(a[-2:]) and a[-2] > a[-1]:
-            raise self.fail(f"got A of shape {show(a)}, wanted at most as many rows as columns")
+            raise self.error(f"got A of shape {show(a)}, wanted at most as many rows as columns")
         return [a, (*a[:-1], a[-2])]
 
     def decomposed(self, a):

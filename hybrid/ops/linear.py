@@ -121,7 +121,7 @@ class Dot(Products):
 
     def infer_shape(self, lhs, rhs):
         if not lhs or not rhs:
-            raise self.fail("got an array without dimensions, wanted at least one")
+            raise self.error("got an array without dimensions, wanted at least one")
         i, j = self.axes(len(lhs), len(rhs))
         merge((lhs[i],), (rhs[j],))
         return (*lhs[:i], *lhs[i + 1 :], *rhs[:j], *rhs[j + 1 :]) or (1,)
@@ -154,7 +154,7 @@ class MatrixProducts(Products):
 
     def want_same_rank(self, a, b):
         if len(a) != len(b):
-            raise self.fail(f"got {len(a)} and {len(b)} dimensions, wanted as many")
+            raise self.error(f"got {len(a)} and {len(b)} dimensions, wanted as many")
 
     def matrix_shape(self, a, b):
         self.want_same_rank(a, b)
@@ -199,7 +199,7 @@ class BatchDot(MatrixProducts):
 def want_at_least(op: Op, shape: tuple, rank: int) -> None:
     """Raise OpError unless the shape has that many dims."""
     if len(shape) < rank:
-        raise op.fail(f"got {len(shape)} dimensions, wanted at least {rank}")
+        raise op.error(f"got {len(shape)} dimensions, wanted at least {rank}")
 
 
 class Gemm(MatrixProducts):
@@ -215,7 +215,7 @@ class Gemm(MatrixProducts):
         self.want_same_rank(a, b)
         row = axis_of(self, self.axis, len(a))
         if row == len(a) - 1:
-            raise self.fail(f"got axis {self.axis}, wanted another than the last, which has the columns")
+            raise self.error(f"got axis {self.axis}, wanted another than the last, which has the columns")
         front, back = (*range(row), *range(row + 1, len(a) - 1)), (row, len(a) - 1)
         shape = self.matrix_shape(*(tuple(s[i] for i in (*front, *back)) for s in (a, b)))
         out = [shape[-1]] * len(a)
@@ -282,7 +282,7 @@ class Matmul(Products):
 
     def infer_shape(self, a, b):
         if not a or not b:
-            raise self.fail("got an array without dimensions, wanted at least one")
+            raise self.error("got an array without dimensions, wanted at least one")
         left, right = (a if len(a) > 1 else (1, *a)), (b if len(b) > 1 else (*b, 1))
         merge(left[-1:], right[-2:-1])
         return (*broadcast(left[:-2], right[:-2]), *left[-2:-1][: len(a) > 1], *right[-1:][: len(b) > 1])
@@ -365,7 +365,7 @@ class Attention(Products):
         """D, of the shape (T, N, heads * count * D) of projections. Raises OpError when it is no such shape."""
         want_rank(self, shape, 3, what=what)
         if shape[2] is not UNKNOWN and shape[2] % (self.heads * count):
-            raise self.fail(
+            raise self.error(
                 f"got {what} of shape {show(shape)}, wanted a last dim that is a multiple of {count} for each of {self.heads} heads"
             )
         return shape[2] // (self.heads * count)

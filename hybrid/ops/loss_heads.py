@@ -37,7 +37,7 @@ class LossHead(Op):
         allowed = self.label_shapes(data)
         if not any(compatible(label, shape) for shape in allowed):
             wanted = " or ".join(dict.fromkeys(map(show, allowed)))
-            raise self.fail(f"got label of shape {show(label)} for data of shape {show(data)}, wanted {wanted}")
+            raise self.error(f"got label of shape {show(label)} for data of shape {show(data)}, wanted {wanted}")
 
     def infer_input_shapes(self, shapes, outputs):
         data = merge(shapes[0], outputs[0])
@@ -256,9 +256,9 @@ class CTCLoss(Op):
         want_rank(self, label, 2, what="label")
         merge(data[1:2], label[:1])
         if data[2] is not UNKNOWN and data[2] < 2:
-            raise self.fail(f"got data of shape {show(data)}, wanted 2 classes at least, of which one is the blank")
+            raise self.error(f"got data of shape {show(data)}, wanted 2 classes at least, of which one is the blank")
         if is_known((label[1], data[0])) and label[1] > data[0]:
-            raise self.fail(f"got labels of {label[1]} for {data[0]} steps, wanted at most as many")
+            raise self.error(f"got labels of {label[1]} for {data[0]} steps, wanted at most as many")
         return (data[1],)
 
     def infer_input_shapes(self, shapes, outputs):
@@ -289,10 +289,10 @@ class CTCLoss(Op):
         ended = np.cumsum(label == padding, 1) > 0
         sizes = given.get("label_lengths", (~ended).sum(1)).astype(np.intp)
         if sizes.size and not 0 <= sizes.min() <= sizes.max() <= label.shape[1]:
-            raise self.fail(f"got label_lengths {sizes.min()} to {sizes.max()} of labels of {label.shape[1]}")
+            raise self.error(f"got label_lengths {sizes.min()} to {sizes.max()} of labels of {label.shape[1]}")
         label = np.where(np.arange(label.shape[1]) < sizes[:, None], label, padding)
         if label.size and label.max() >= classes:
-            raise self.fail(f"got label {label.max()}, wanted classes below {classes}")
+            raise self.error(f"got label {label.max()}, wanted classes below {classes}")
         spans = given.get("data_lengths", np.full(batch, steps)).astype(np.intp)
         # a class may follow the one before it directly, unless they are equal
         symbols = np.full((batch, 2 * label.shape[1] + 1), blank)

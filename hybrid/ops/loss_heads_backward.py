@@ -22,7 +22,7 @@ class _OfHead(Once):
         if is_known(y) and is_known(label):
             problem = self.misfit(tuple(y), tuple(label))
             if problem:
-                raise self.fail(f"got label of shape {show(label)} for data of {show(y)}, wanted {problem}")
+                raise self.error(f"got label of shape {show(label)} for data of {show(y)}, wanted {problem}")
         return y
 
     def misfit(self, y: tuple[int, ...], label: tuple[int, ...]) -> str | None:

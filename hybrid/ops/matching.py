@@ -44,7 +44,7 @@ class MultiBoxTarget(Op):
         want_some(self, anchor, 1, what="anchor")
         want_rank(self, label, 3, what="label")
         if label[2] is not UNKNOWN and label[2] < 5:
-            raise self.fail(f"got label rows of {label[2]} values, wanted at least 5: class and corners")
+            raise self.error(f"got label rows of {label[2]} values, wanted at least 5: class and corners")
         want_rank(self, scores, 3, what="cls_pred")
         fit(
             self,
@@ -155,7 +155,7 @@ class BoxEncode(Op):
             np.int64
         )  # of those that are not matched it may be anything
         if where.size and not 0 <= where.min() <= where.max() < refs.shape[1]:
-            raise self.fail(f"got matches {where.min()} to {where.max()} of {refs.shape[1]} boxes")
+            raise self.error(f"got matches {where.min()} to {where.max()} of {refs.shape[1]} boxes")
         raw = encode(anchors, np.take_along_axis(refs, where, axis=1), (1, 1, 1, 1))
         masks = np.broadcast_to(valid, raw.shape)
         return np.where(valid, (raw - means) / stds, 0).astype(samples.dtype), masks.astype(samples.dtype)
@@ -189,7 +189,7 @@ class BipartiteMatching(Op):
 
     def infer_shape(self, data):
         if len(data) < 2:
-            raise self.fail(f"got data of {len(data)} dimensions, wanted at least 2")
+            raise self.error(f"got data of {len(data)} dimensions, wanted at least 2")
         return [data[:-1], (*data[:-2], data[-1])]
 
     def compute(self, data):

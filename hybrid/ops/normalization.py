@@ -59,19 +59,19 @@ class _BatchNorm(Op):
             try:
                 channels = merge(channels, shape)
             except ValueError:
-                raise self.fail(f"got {name} of shape {show(shape)}, wanted {show(channels)}") from None
+                raise self.error(f"got {name} of shape {show(shape)}, wanted {show(channels)}") from None
         return [data, *[channels] * 4]
 
     def infer_shape(self, data, gamma, *rest):
         if len(data) < 2:
-            raise self.fail(f"got data of shape {show(data)}, wanted at least 2 dimensions")
+            raise self.error(f"got data of shape {show(data)}, wanted at least 2 dimensions")
         return [data, gamma, gamma]
 
     def infer_type(self, data, *rest):
         wide = _wide_dtype(data)
         for name, dtype in zip(self.inputs[1:], rest):
             if _wide_dtype(dtype) != wide:
-                raise self.fail(f"got {name} of dtype {dtype} for data of {data}, wanted {wide}; cast it")
+                raise self.error(f"got {name} of dtype {dtype} for data of {data}, wanted {wide}; cast it")
         return [data, wide, wide]
 
     def infer_input_types(self, dtypes, outputs):
@@ -262,7 +262,7 @@ class InstanceNorm(_Affine):
 
     def infer_shape(self, data, gamma, beta):
         if len(data) < 3:
-            raise self.fail(f"got data of shape {show(data)}, wanted at least 3 dimensions")
+            raise self.error(f"got data of shape {show(data)}, wanted at least 3 dimensions")
         return [data, data[:2], data[:2]]
 
     def compute(self, data, gamma, beta):
@@ -305,9 +305,9 @@ class GroupNorm(_Affine):
 
     def infer_shape(self, data, gamma, beta):
         if len(data) < 3:
-            raise self.fail(f"got data of shape {show(data)}, wanted at least 3 dimensions")
+            raise self.error(f"got data of shape {show(data)}, wanted at least 3 dimensions")
         if data[1] is not UNKNOWN and data[1] % self.num_groups:
-            raise self.fail(f"got {data[1]} channels, wanted a multiple of num_groups={self.num_groups}")
+            raise self.error(f"got {data[1]} channels, wanted a multiple of num_groups={self.num_groups}")
         return [data, (data[0], self.num_groups), (data[0], self.num_groups)]
 
     def compute(self, data, gamma, beta):
@@ -357,7 +357,7 @@ class L2Normalization(Op):
 
     def infer_shape(self, data):
         if self.mode != "instance" and len(data) < 3:
-            raise self.fail(f"got data of shape {show(data)}, wanted at least 3 dimensions with mode={self.mode}")
+            raise self.error(f"got data of shape {show(data)}, wanted at least 3 dimensions with mode={self.mode}")
         axes = self.axes(len(data))
         return [data, tuple(d for a, d in enumerate(data) if a not in axes)]
 

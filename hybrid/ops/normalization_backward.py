@@ -75,7 +75,7 @@ class _NormalizationBackward(Op):
     def infer_input_types(self, dtypes, outputs):
         whole = [n for n, d in zip(self.input_names(), dtypes) if d is not None and d.kind in "iub"]
         if whole:
-            raise self.fail(f"got {', '.join(whole)} of whole numbers, wanted floats; cast them")
+            raise self.error(f"got {', '.join(whole)} of whole numbers, wanted floats; cast them")
         named = dict(zip(self.input_names(), dtypes))
         agree(self, "dy", named["dy"], named["data"])
         return dtypes

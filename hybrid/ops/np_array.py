@@ -82,7 +82,7 @@ class DiagFlat(Op):
 
     def infer_shape(self, data):
         if not data:
-            raise self.fail("got data without dimensions, wanted at least one")
+            raise self.error("got data without dimensions, wanted at least one")
         return (math.prod(data) + abs(self.k),) * 2
 
     def compute(self, data):
@@ -111,10 +111,10 @@ class Trace(Op):
     def axes(self, rank: int) -> tuple[int, int]:
         """The two axes from the front."""
         if rank < 2:
-            raise self.fail(f"got {rank} dimensions, wanted at least 2")
+            raise self.error(f"got {rank} dimensions, wanted at least 2")
         first, second = (axis_of(self, a, rank) for a in (self.axis1, self.axis2))
         if first == second:
-            raise self.fail(f"got axis {first} twice, wanted two axes")
+            raise self.error(f"got axis {first} twice, wanted two axes")
         return first, second
 
     def infer_shape(self, data):
@@ -146,7 +146,7 @@ class DiagIndicesFrom(Op):
 
     def infer_shape(self, data):
         if len(data) < 2:
-            raise self.fail(f"got data of shape {show(data)}, wanted at least 2 dimensions")
+            raise self.error(f"got data of shape {show(data)}, wanted at least 2 dimensions")
         size = data[0]
         for dim in data[1:]:
             size = merge((size,), (dim,))[0]
@@ -175,7 +175,7 @@ class DiagIndicesFrom(Op):
 def want_numbers(op: Op, dtype: np.dtype) -> np.dtype:
     """The dtype; raises OpError where it is bool."""
     if dtype.kind == "b":
-        raise op.fail("got bools, wanted numbers; cast them")
+        raise op.error("got bools, wanted numbers; cast them")
     return dtype
 
 
@@ -295,7 +295,7 @@ class PolyVal(Op):
 
     def infer_shape(self, p, x):
         if len(p) != 1:
-            raise self.fail(f"got p of shape {show(p)}, wanted 1 dimension")
+            raise self.error(f"got p of shape {show(p)}, wanted 1 dimension")
         return x
 
     def compute(self, p, x):
@@ -368,7 +368,7 @@ class Average(Op):
             merge(a, weights)
             return True
         if len(weights) != 1 or self.axis is None or len(self.axis) != 1:
-            raise self.fail(
+            raise self.error(
                 f"got weights of shape {show(weights)} for a of shape {show(a)}, wanted its shape, or a vector and one axis"
             )
         axis = axis_of(self, self.axis[0], len(a))
@@ -463,12 +463,12 @@ class ConstraintCheck(Op):
 
     def infer_type(self, input):
         if input.kind != "b":
-            raise self.fail(f"got {input}, wanted bools")
+            raise self.error(f"got {input}, wanted bools")
         return input
 
     def compute(self, input):
         if not input.all():
-            raise self.fail(self.msg)
+            raise self.error(self.msg)
         return np.array(True)
 
     def gradient(self, F, dy, input, y):

@@ -38,14 +38,14 @@ class BinCount(Op):
 
     def infer_shape(self, data, *weights):
         if len(data) != 1:
-            raise self.fail(f"got data of shape {show(data)}, wanted 1 dimension")
+            raise self.error(f"got data of shape {show(data)}, wanted 1 dimension")
         if weights:
             merge(weights[0], data)
         return (UNKNOWN,)
 
     def infer_type(self, data, *weights):
         if data.kind not in "iu":
-            raise self.fail(f"got data of dtype {data}, wanted integers")
+            raise self.error(f"got data of dtype {data}, wanted integers")
         return weights[0] if weights else data
 
     def infer_input_types(self, dtypes, outputs):
@@ -57,7 +57,7 @@ class BinCount(Op):
     def count(self, data: np.ndarray) -> int:
         """How many sums there are. Raises OpError for negative numbers."""
         if data.size and data.min() < 0:
-            raise self.fail(f"got {data.min()}, wanted no negative numbers")
+            raise self.error(f"got {data.min()}, wanted no negative numbers")
         return max(self.minlength, int(data.max()) + 1 if data.size else 0)
 
     def compute(self, data, *weights):
@@ -71,7 +71,7 @@ class BinCount(Op):
 
     def adjoint(self, of, dy, data, weights):
         if len(dy) != self.count(data):
-            raise self.fail(f"got dy of {len(dy)} elements, wanted {self.count(data)}, one for each sum")
+            raise self.error(f"got dy of {len(dy)} elements, wanted {self.count(data)}, one for each sum")
         return dy[data]
 
     @classmethod
@@ -112,9 +112,9 @@ class Histogram(Op):
         if not bins:
             return [(self.bin_cnt,), (self.bin_cnt + 1,)]  # type: ignore[operator]  # check saw to that
         if len(bins[0]) != 1:
-            raise self.fail(f"got bins of shape {show(bins[0])}, wanted 1 dimension")
+            raise self.error(f"got bins of shape {show(bins[0])}, wanted 1 dimension")
         if bins[0][0] is not UNKNOWN and bins[0][0] < 2:
-            raise self.fail(f"got {bins[0][0]} bounds of bins, wanted 2 at least")
+            raise self.error(f"got {bins[0][0]} bounds of bins, wanted 2 at least")
         return [(bins[0][0] - 1,), bins[0]]
 
     def infer_type(self, data, *bins):
@@ -186,18 +186,18 @@ class Percentile(Op):
 
     def infer_shape(self, a, *q):
         if not a:
-            raise self.fail("got a scalar, wanted at least 1 dimension")
+            raise self.error("got a scalar, wanted at least 1 dimension")
         if q and len(q[0]) > 1:
-            raise self.fail(f"got q of shape {show(q[0])}, wanted at most 1 dimension")
+            raise self.error(f"got q of shape {show(q[0])}, wanted at most 1 dimension")
         axes = np_axes_of(self, self.axis, len(a))
         if any(a[i] is not UNKNOWN and a[i] == 0 for i in axes):
-            raise self.fail(f"got {show(a)}, wanted an element along each axis that goes")
+            raise self.error(f"got {show(a)}, wanted an element along each axis that goes")
         left = tuple(1 if i in axes else d for i, d in enumerate(a) if self.keepdims or i not in axes)
         return (*(q[0] if q else ()), *left)
 
     def infer_type(self, a, *q):
         if a.kind == "b":
-            raise self.fail("got bools, wanted numbers; cast them")
+            raise self.error("got bools, wanted numbers; cast them")
         return a if a == np.float64 else np.dtype(np.float32)
 
     def infer_input_types(self, dtypes, outputs):
@@ -221,7 +221,7 @@ class Percentile(Op):
         axes, dtype = np_axes_of(self, self.axis, a.ndim), self.infer_type(a.dtype)
         asked = np.asarray(self.q_scalar if not q else q[0])
         if np.any((asked < 0) | (asked > 100)):
-            raise self.fail(f"got q={asked}, wanted 0 to 100")
+            raise self.error(f"got q={asked}, wanted 0 to 100")
         kept = [i for i in range(a.ndim) if i not in axes]
         rows = a.transpose(*kept, *axes).reshape((*(a.shape[i] for i in kept), math.prod(a.shape[i] for i in axes)))
         rows = np.sort(rows, axis=-1)

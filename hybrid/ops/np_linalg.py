@@ -43,7 +43,7 @@ class Solved(Op):
         try:
             found = self.solved(*(widen(a.astype(real(a.dtype), copy=False)) for a in arrays))
         except np.linalg.LinAlgError as error:
-            raise self.fail(f"got a matrix that has no answer ({error})") from None
+            raise self.error(f"got a matrix that has no answer ({error})") from None
         if isinstance(found, tuple):
             return tuple(np.asarray(y).astype(dtype, copy=False) for y in found)
         return np.asarray(found).astype(dtype, copy=False)
@@ -79,7 +79,9 @@ class Solve(Solved, Square):
     def infer_shape(self, a, b):
         side = self.side(a)
         if len(b) not in (len(a) - 1, len(a)):
-            raise self.fail(f"got A of shape {show(a)} and B of shape {show(b)}, wanted as many dimensions or one less")
+            raise self.error(
+                f"got A of shape {show(a)} and B of shape {show(b)}, wanted as many dimensions or one less"
+            )
         vectors = len(b) < len(a)
         merge((side,), b[-1:] if vectors else b[-2:-1])
         lead = merge(a[:-2], b[: len(a) - 2]) or ()
@@ -129,7 +131,7 @@ class TensorInverse(Solved):
     def infer_shape(self, a):
         front, back = a[: self.ind], a[self.ind :]
         if is_known(a) and math.prod(front) != math.prod(back):
-            raise self.fail(f"got a of shape {show(a)}, wanted as many numbers in {show(front)} as in {show(back)}")
+            raise self.error(f"got a of shape {show(a)}, wanted as many numbers in {show(front)} as in {show(back)}")
         return (*back, *front)
 
     def solved(self, a):
@@ -178,10 +180,10 @@ class TensorSolve(Solved):
     def infer_shape(self, a, b):
         turned = [a[i] for i in self.order(len(a))]
         if len(b) > len(a):
-            raise self.fail(f"got b of shape {show(b)} for a of shape {show(a)}")
+            raise self.error(f"got b of shape {show(b)} for a of shape {show(a)}")
         x = tuple(turned[len(b) :])
         if is_known(a) and is_known(b) and not math.prod(x) == math.prod(b) == math.prod(turned[: len(b)]):
-            raise self.fail(f"got a of shape {show(a)} and b of shape {show(b)}, which make no square system")
+            raise self.error(f"got a of shape {show(a)} and b of shape {show(b)}, which make no square system")
         return x
 
     def solved(self, a, b):
@@ -297,7 +299,7 @@ class General(SolvedSquare):
     def real_parts(self, values: Any, *others: Any) -> tuple[np.ndarray, ...]:
         """All as real numbers. Raises OpError when an eigenvalue is complex."""
         if np.any(values.imag != 0):
-            raise self.fail("got a matrix with complex eigenvalues, which no dtype of MXNet holds; wanted real ones")
+            raise self.error("got a matrix with complex eigenvalues, which no dtype of MXNet holds; wanted real ones")
         return tuple(y.real for y in (values, *others))
 
     @classmethod
@@ -375,7 +377,7 @@ class Svd(Solved):
     def infer_shape(self, a):
         want_at_least(self, a, 2)
         if is_known(a[-2:]) and a[-2] > a[-1]:
-            raise self.fail(f"got A of shape {show(a)}, wanted at most as many rows as columns")
+            raise self.error(f"got A of shape {show(a)}, wanted at most as many rows as columns")
         return [(*a[:-1], a[-2]), a[:-1], a]
 
     def solved(self, a):
@@ -444,7 +446,9 @@ class Pinv(PseudoInverse):
 
     def infer_shape(self, a, *rcond):
         if rcond and len(rcond[0]) > len(a) - 2:
-            raise self.fail(f"got rcond of shape {show(rcond[0])} for A of shape {show(a)}, wanted one for each matrix")
+            raise self.error(
+                f"got rcond of shape {show(rcond[0])} for A of shape {show(a)}, wanted one for each matrix"
+            )
         for shape in rcond:
             spread(self, shape, a[:-2])
         return super().infer_shape(a)

@@ -41,7 +41,7 @@ class Norm(Op):
         given = tuple(range(-min(rank, 2), 0)) if self.axis is None else self.axis
         found = tuple(axis_of(self, i, rank) for i in given)
         if len(set(found)) < len(found) or not rank:
-            raise self.fail(f"got axis={self.axis} for {rank} dimensions")
+            raise self.error(f"got axis={self.axis} for {rank} dimensions")
         return found
 
     def root(self, rank: int) -> bool:
@@ -55,12 +55,12 @@ class Norm(Op):
             return "root"
         if len(self.axes(rank)) != 2:
             if self.flag == 2:
-                raise self.fail(f"got flag=2, the nuclear norm of matrices, and axis={self.axis}")
+                raise self.error(f"got flag=2, the nuclear norm of matrices, and axis={self.axis}")
             return "vector"
         if self.flag == 2:
             return "nuclear"
         if self.ord not in (1, -1, 2, -2):
-            raise self.fail(f"got ord={self.ord:g} for matrices, wanted 1, -1, 2 or -2")
+            raise self.error(f"got ord={self.ord:g} for matrices, wanted 1, -1, 2 or -2")
         return "column" if abs(self.ord) == 1 else "spectral"
 
     def infer_shape(self, data):

@@ -178,7 +178,9 @@ class Sampler(Op):
         if self.in_front:
             return (*self.size, *whole)
         if is_known(whole) and broadcast(whole, self.size) != self.size:
-            raise self.fail(f"got size={self.size} for parameters of shape {show(whole)}, which do not broadcast to it")
+            raise self.error(
+                f"got size={self.size} for parameters of shape {show(whole)}, which do not broadcast to it"
+            )
         return self.size
 
     def infer_shape(self, *shapes):
@@ -227,7 +229,7 @@ class Drawn(Sampler):
         for (name, bound, _), value in zip(self.law.parameters, parameters):
             problem = bound.wrong(name, value)
             if problem:
-                raise self.fail(problem)
+                raise self.error(problem)
         size = self.sample_shape(*(a.shape for a in arrays))
         draw = np.asarray(self.law.standard(rng, size, FLOAT32 if dtype == np.float16 else dtype)).astype(dtype)
         made = np.asarray(self.law.made(draw.astype(np.float64), *parameters)).astype(dtype).reshape(size)
@@ -333,7 +335,7 @@ class Gamma(Sampler):
         for name, value in (("shape", shape), ("scale", scale)):
             problem = SHAPE.wrong(name, value)
             if problem:
-                raise self.fail(problem)
+                raise self.error(problem)
         size = self.sample_shape(*(a.shape for a in arrays))
         return np.asarray(scale * rng.standard_gamma(shape, size)).astype(self.dtype)
 
@@ -372,7 +374,7 @@ class Bernoulli(Sampler):
         (p,) = self.given([a.astype(np.float64) for a in arrays])
         problem = None if self.is_logit else Bound(0, most=1).wrong("prob", p)
         if problem:
-            raise self.fail(problem)
+            raise self.error(problem)
         likely = 1 / (1 + np.exp(-p)) if self.is_logit else p
         return np.asarray(rng.random(self.sample_shape(*(a.shape for a in arrays))) < likely).astype(self.dtype)
 
@@ -406,9 +408,9 @@ class Choice(Op):
 
     def infer_shape(self, *shapes):
         if self.weighted and len(shapes[-1]) != 1:
-            raise self.fail(f"got p of shape {show(shapes[-1])}, wanted one dimension")
+            raise self.error(f"got p of shape {show(shapes[-1])}, wanted one dimension")
         if self.a is None and not shapes[0]:
-            raise self.fail("got a single number to choose from, wanted an array")
+            raise self.error("got a single number to choose from, wanted an array")
         if self.a is None and (not self.size or math.prod(self.size)):
             want_some(self, shapes[0], 0, what="input1")
         return self.size or ()
@@ -428,11 +430,11 @@ class Choice(Op):
         if self.weighted:
             p = arrays[-1].astype(np.float64)
             if len(p) != count or not np.all(p >= 0) or not 0 < p.sum() < np.inf:
-                raise self.fail(f"got p that is no {count} probabilities, wanted numbers of at least 0 that sum to 1")
+                raise self.error(f"got p that is no {count} probabilities, wanted numbers of at least 0 that sum to 1")
             p = p / p.sum()
         wanted = int(np.prod(self.size or ()))
         if not self.replace and wanted > (count if p is None else np.count_nonzero(p)):
-            raise self.fail(f"got size={self.size}, wanted no more than there are to choose from, without replace")
+            raise self.error(f"got size={self.size}, wanted no more than there are to choose from, without replace")
         return np.asarray(rng.choice(count, self.size or (), self.replace, p)).astype(INT64)
 
     @classmethod
@@ -465,9 +467,9 @@ class Multinomial(Op):
 
     def infer_shape(self, *shapes):
         if shapes and len(shapes[0]) != 1:
-            raise self.fail(f"got probabilities of shape {show(shapes[0])}, wanted one dimension")
+            raise self.error(f"got probabilities of shape {show(shapes[0])}, wanted one dimension")
         if (shapes[0][0] if shapes else len(self.pvals or ())) == 0:
-            raise self.fail("got no probabilities, wanted one for each outcome")
+            raise self.error("got no probabilities, wanted one for each outcome")
         return (*(self.size or ()), shapes[0][0] if shapes else len(self.pvals or ()))
 
     def infer_type(self, *dtypes):
@@ -483,7 +485,7 @@ class Multinomial(Op):
         p = np.asarray(arrays[0] if arrays else self.pvals, np.float64)
         head = p[:-1].sum()
         if not np.all(p[:-1] >= 0) or not head <= 1 + 1e-12:
-            raise self.fail("got probabilities that are below 0 or sum to more than 1")
+            raise self.error("got probabilities that are below 0 or sum to more than 1")
         whole = np.append(p[:-1], max(1 - head, 0))
         return rng.multinomial(self.n, whole / max(whole.sum(), 1), self.size).astype(INT64)
 

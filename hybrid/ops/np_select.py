@@ -163,7 +163,7 @@ class Delete(Placed):
         left: Any = UNKNOWN
         if self.int_ind is not None:
             if size is not UNKNOWN and not -size <= self.int_ind < size:
-                raise self.fail(f"got int_ind={self.int_ind} for axis {axis} of size {size}")
+                raise self.error(f"got int_ind={self.int_ind} for axis {axis} of size {size}")
             left = size - 1
         elif not obj and size is not UNKNOWN:
             left = size - len(range(*self.part.indices(size)))
@@ -231,7 +231,7 @@ class Insert(Placed):
     def moved_shape(self, values: tuple, shape: tuple, axis: int, obj: Any) -> tuple:
         """The shape of values with the dims of arr, in its order."""
         if len(values) > len(shape):
-            raise self.fail(f"got values of shape {show(values)} for an array of shape {show(shape)}")
+            raise self.error(f"got values of shape {show(values)} for an array of shape {show(shape)}")
         values = (1,) * (len(shape) - len(values)) + tuple(values)
         if not self.single(obj):
             return values
@@ -249,7 +249,7 @@ class Insert(Placed):
         try:
             return np.insert(arr.reshape(shape), self.where(obj), put.astype(arr.dtype), axis)
         except (IndexError, ValueError) as error:
-            raise self.fail(str(error)) from None
+            raise self.error(str(error)) from None
 
 
 @op("_npi_insert_scalar")
@@ -267,7 +267,7 @@ class InsertScalar(Insert):
 
     def places(self, size, obj):
         if size is not UNKNOWN and not -size <= self.int_ind <= size:
-            raise self.fail(f"got int_ind={self.int_ind} for an axis of size {size}")
+            raise self.error(f"got int_ind={self.int_ind} for an axis of size {size}")
         return 1
 
     def where(self, obj):
@@ -311,7 +311,7 @@ class InsertTensor(Insert):
     def infer_type(self, arr, *others):
         _, obj = self.given(others)
         if obj != np.int64:
-            raise self.fail(f"got obj of dtype {obj}, wanted int64")
+            raise self.error(f"got obj of dtype {obj}, wanted int64")
         return arr
 
     def single(self, obj):
@@ -319,7 +319,7 @@ class InsertTensor(Insert):
 
     def places(self, size, obj):
         if len(obj) > 1:
-            raise self.fail(f"got obj of shape {show(obj)}, wanted at most 1 dimension")
+            raise self.error(f"got obj of shape {show(obj)}, wanted at most 1 dimension")
         return math.prod(obj)
 
     def where(self, obj: Any) -> Any:
@@ -349,7 +349,9 @@ class MaskAssign(Op):
 
     def infer_shape(self, data, mask, *value):
         if self.start_axis + len(mask) > len(data) or not mask:
-            raise self.fail(f"got mask of shape {show(mask)} from axis {self.start_axis} of data of shape {show(data)}")
+            raise self.error(
+                f"got mask of shape {show(mask)} from axis {self.start_axis} of data of shape {show(data)}"
+            )
         merge(data[self.start_axis : self.start_axis + len(mask)], mask)
         return data
 
@@ -362,7 +364,7 @@ class MaskAssign(Op):
         try:
             out[(slice(None),) * self.start_axis + (mask != 0,)] = value
         except (ValueError, TypeError) as error:
-            raise self.fail(str(error)) from None
+            raise self.error(str(error)) from None
         return out
 
 

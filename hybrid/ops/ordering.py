@@ -88,7 +88,7 @@ class TopK(Ordering):
         flat = self.flat(data)
         axis = self.along(len(data))
         if flat[axis] is not UNKNOWN and self.k > flat[axis]:
-            raise self.fail(
+            raise self.error(
                 f"got k={self.k} for {flat[axis]} numbers along axis {self.axis} of data of shape {show(data)}"
             )
         if self.ret_typ == "mask":
@@ -170,19 +170,19 @@ class Positioned(Ordering):
         whole = self.flat(data)
         axis = axis_of(self, self.along(len(data)), len(whole))
         if len(order) != len(whole):
-            raise self.fail(
+            raise self.error(
                 f"got positions of shape {show(order)} in data of shape {show(data)}, wanted {len(whole)} axes"
             )
         merge(order[:axis], whole[:axis])
         merge(order[axis + 1 :], whole[axis + 1 :])
         if order[axis] is not UNKNOWN and whole[axis] is not UNKNOWN and order[axis] > whole[axis]:
-            raise self.fail(f"got {order[axis]} positions in data of shape {show(data)}, wanted {whole[axis]} at most")
+            raise self.error(f"got {order[axis]} positions in data of shape {show(data)}, wanted {whole[axis]} at most")
 
     def positions(self, order, data) -> np.ndarray:
         """The positions as integers. Raises OpError for those that are not along axis of data."""
         found, size = order.astype(np.int64), self.flat(data.shape)[self.along(data.ndim)]
         if found.size and not 0 <= found.min() <= found.max() < size:
-            raise self.fail(
+            raise self.error(
                 f"got positions {found.min()} to {found.max()}, wanted 0 to {size - 1}, those of data's axis"
             )
         return found

@@ -105,7 +105,7 @@ class Pooling(Op):
     def steps(self, size, kernel, stride, pad):
         """How many windows there are along an axis."""
         if size is not UNKNOWN and size + 2 * pad < kernel:
-            raise self.fail(f"got kernel={show(self.kernel)} for a size of {size} padded by {pad} at both ends")
+            raise self.error(f"got kernel={show(self.kernel)} for a size of {size} padded by {pad} at both ends")
         up = stride - 1 if self.pooling_convention == "full" else 0
         return (size + 2 * pad - kernel + up) // stride + 1
 

@@ -56,7 +56,7 @@ class _Proposals(Op):
 
     def infer_type(self, *dtypes):
         if dtypes[0] != np.float32:
-            raise self.fail(f"got cls_prob of dtype {dtypes[0]}, wanted float32; cast it")
+            raise self.error(f"got cls_prob of dtype {dtypes[0]}, wanted float32; cast it")
         return [dtypes[0], dtypes[0]]
 
     def infer_shape(self, scores, offsets, info):
@@ -91,7 +91,7 @@ class _Proposals(Op):
         for index, (one, deltas, (high, wide, scale)) in enumerate(zip(scores, offsets, info)):
             real = int(high / self.feature_stride), int(wide / self.feature_stride)
             if real[0] > height or real[1] > width:
-                raise self.fail(f"got a map of {(height, width)} cells for an image of {real}; wanted no fewer")
+                raise self.error(f"got a map of {(height, width)} cells for an image of {real}; wanted no fewer")
             score = one[count:].transpose(1, 2, 0).copy()
             score[real[0] :] = -1
             score[:, real[1] :] = -1
@@ -154,7 +154,7 @@ class Proposal(_Proposals):
 
     def infer_shape(self, scores, offsets, info):
         if scores[0] is not UNKNOWN and scores[0] != 1:
-            raise self.fail(f"got a batch of {scores[0]}, wanted one image; _contrib_MultiProposal takes several")
+            raise self.error(f"got a batch of {scores[0]}, wanted one image; _contrib_MultiProposal takes several")
         return super().infer_shape(scores, offsets, info)
 
 

@@ -107,7 +107,7 @@ class Quantized(Op):
         for name, dtype in zip(self.input_names(), dtypes, strict=True):
             wanted = self.wants(name)
             if dtype is not None and wanted and dtype not in wanted:
-                raise self.fail(f"got {name} of dtype {dtype}, wanted {' or '.join(d.name for d in wanted)}")
+                raise self.error(f"got {name} of dtype {dtype}, wanted {' or '.join(d.name for d in wanted)}")
             found.append(wanted[0] if dtype is None and len(wanted) == 1 else dtype)
         return found
 
@@ -350,9 +350,9 @@ class CalibrateEntropy(Quantized):
 
     def infer_shape(self, hist, edges):
         if len(hist) != 1:
-            raise self.fail(f"got hist of {len(hist)} dimensions, wanted 1")
+            raise self.error(f"got hist of {len(hist)} dimensions, wanted 1")
         if hist[0] < self.num_quantized_bins:
-            raise self.fail(f"got {hist[0]} bins, wanted num_quantized_bins={self.num_quantized_bins} at least")
+            raise self.error(f"got {hist[0]} bins, wanted num_quantized_bins={self.num_quantized_bins} at least")
         return [(1,), (1,)]
 
     def compute(self, hist, edges):

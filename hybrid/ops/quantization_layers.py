@@ -455,7 +455,7 @@ class QuantizedBatchNorm(Quantized, BatchNorm):
 
     def infer_shape(self, data, *others):
         if None in (self.min_calib_range, self.max_calib_range):  # such nodes stand in graphs not calibrated yet
-            raise self.fail("min_calib_range and max_calib_range are required: calibrate the network")
+            raise self.error("min_calib_range and max_calib_range are required: calibrate the network")
         return [data, (1,), (1,)]
 
     def factors(self, gamma, beta, mean, var, data_reach: np.float32) -> tuple[np.ndarray, np.ndarray]:

@@ -140,7 +140,7 @@ class Sampler(Op):
         try:
             drawn = self.law.draw(rng, size, working, *parameters)
         except (ValueError, OverflowError) as error:  # of a generator, whose counts end somewhere
-            raise self.fail(f"{error}; give smaller parameters") from None
+            raise self.error(f"{error}; give smaller parameters") from None
         samples = np.asarray(drawn).astype(dtype, copy=False)
         if self.law.draw is not _uniform:
             return samples
@@ -199,7 +199,7 @@ def wanted(shape: Shape | None) -> tuple[Any, ...] | None:
 def decided(op: Op, shape: Any) -> tuple[int, ...]:
     """The shape that inference found. Raises OpError when it found none."""
     if shape is None or any(d is UNKNOWN for d in shape):
-        raise op.fail("got no shape, or a 0 in it (a size that the readers decide), and none did; give shape")
+        raise op.error("got no shape, or a 0 in it (a size that the readers decide), and none did; give shape")
     return shape
 
 
@@ -211,7 +211,7 @@ class Like(Scalars, Elementwise):
     def infer_type(self, data):
         problem = wrong_float(data)
         if problem:
-            raise self.fail(problem)
+            raise self.error(problem)
         return data
 
     def compute(self, data, rng: Any = None):
@@ -251,7 +251,7 @@ class Arrays(Sampler):
         for parameter, array in zip(self.law.parameters, arrays):
             problem = parameter.wrong(array, self.law.name not in ("normal", "uniform"))
             if problem:
-                raise self.fail(problem)
+                raise self.error(problem)
         size = (*arrays[0].shape, *self.shape)
         wide = [a.astype(np.float64).reshape(a.shape + (1,) * len(self.shape)) for a in arrays]
         return self.drawn(rng, size, self.dtype or FLOAT32, wide)
@@ -373,7 +373,7 @@ class SampleMultinomial(Op):
     def infer_type(self, data):
         problem = wrong_float(data)
         if problem:
-            raise self.fail(problem)
+            raise self.error(problem)
         return [np.dtype(self.dtype), data] if self.get_prob else np.dtype(self.dtype)
 
     def infer_input_types(self, dtypes, outputs):
@@ -383,7 +383,7 @@ class SampleMultinomial(Op):
         rows = data.reshape(-1, data.shape[-1]).astype(np.float64)
         totals = rows.sum(1)
         if not (np.all(rows >= 0) and np.all((totals > 0) & np.isfinite(totals))):
-            raise self.fail(
+            raise self.error(
                 "got data that is no probabilities, wanted numbers of at least 0 that sum to 1 in the last axis"
             )
         ends = np.cumsum(rows / totals[:, None], 1)

@@ -146,7 +146,7 @@ class Reduction(Op):
     def infer_shape(self, data):
         axes = self.axes(len(data))
         if self.sized and any(data[a] is not UNKNOWN and data[a] == 0 for a in axes):
-            raise self.fail("got an array without elements")
+            raise self.error("got an array without elements")
         return reduced(data, axes, self.keepdims)
 
     def compute(self, data):
@@ -524,7 +524,7 @@ class NpExtreme(NpReduction):
 
     def infer_shape(self, a):
         if any(a[i] is not UNKNOWN and a[i] == 0 for i in self.axes(len(a))):
-            raise self.fail(f"got {show(a)}, wanted an element along each axis that goes")
+            raise self.error(f"got {show(a)}, wanted an element along each axis that goes")
         return super().infer_shape(a)
 
     def infer_type(self, a):

@@ -165,9 +165,9 @@ class RNN(Op):
     def infer_type(self, data, *others):
         states = others[: 1 + len(self.kept)]
         if wrong := [d for d in (data, *states) if d.kind in "iub"]:
-            raise self.fail(f"got data, parameters or states of dtype {wrong[0]}, wanted floats; cast them")
+            raise self.error(f"got data, parameters or states of dtype {wrong[0]}, wanted floats; cast them")
         if other := [d for d in states if d != data]:
-            raise self.fail(f"got data of dtype {data} and parameters or states of {other[0]}, wanted one; cast them")
+            raise self.error(f"got data of dtype {data} and parameters or states of {other[0]}, wanted one; cast them")
         memory = widen(np.empty(0, data)).dtype
         return [data] * self.num_visible_outputs() + [memory] + [np.dtype(np.int64)] * self.drops
 
@@ -350,7 +350,7 @@ class RnnParamConcat(Op):
     def infer_shape(self, *shapes):
         axis = axis_of(self, self.dim, len(shapes[0]))
         if any(len(s) != len(shapes[0]) for s in shapes):
-            raise self.fail("the inputs differ in rank")
+            raise self.error("the inputs differ in rank")
         rest = merge_all((*s[:axis], UNKNOWN, *s[axis + 1 :]) for s in shapes) or ()
         return (*rest[:axis], sum(s[axis] for s in shapes), *rest[axis + 1 :])
 
@@ -359,7 +359,7 @@ class RnnParamConcat(Op):
         if known is None:
             return shapes
         if any(s is not None and len(s) != len(known) for s in (*shapes, *outputs)):
-            raise self.fail("the inputs differ in rank")
+            raise self.error("the inputs differ in rank")
         axis = axis_of(self, self.dim, len(known))
         rest = (*known[:axis], UNKNOWN, *known[axis + 1 :])
         filled = [rest if s is None else s for s in shapes]
@@ -369,7 +369,7 @@ class RnnParamConcat(Op):
         if open_ and total is not UNKNOWN:
             missing = total - sum(s[axis] for s in filled if s[axis] is not UNKNOWN)
             if missing < 0:
-                raise self.fail(
+                raise self.error(
                     f"got inputs of {total - missing} along axis {axis}, wanted the output's {total} at most"
                 )
             for i in open_ if missing % len(open_) == 0 else ():

@@ -44,7 +44,7 @@ class Regions(Op):
         """The image of each region, of so many. Raises OpError where there is no such image."""
         found = rois[:, 0].astype(np.int64)
         if found.size and found.max() >= count:
-            raise self.fail(f"got regions of image {found.max()}, wanted images below {count}")
+            raise self.error(f"got regions of image {found.max()}, wanted images below {count}")
         return found
 
     def domain(self, name, shapes):
@@ -166,7 +166,7 @@ class ROIAlign(Regions):
     def _result(self, channels):
         cells = math.prod(self.pooled_size)
         if self.position_sensitive and channels is not UNKNOWN and channels % cells:
-            raise self.fail(f"got {channels} channels, wanted a multiple of the {cells} cells of pooled_size")
+            raise self.error(f"got {channels} channels, wanted a multiple of the {cells} cells of pooled_size")
         return channels // cells if self.position_sensitive else channels, *self.pooled_size
 
     def matrices(self, data, rois) -> Iterator[tuple[int, int, np.ndarray, np.ndarray]]:
@@ -179,7 +179,7 @@ class ROIAlign(Regions):
         if not self.aligned:
             sizes = np.maximum(sizes, 1)
         elif (sizes <= 0).any():
-            raise self.fail("got regions without area, which aligned=True does not take")
+            raise self.error("got regions without area, which aligned=True does not take")
         for r, index in enumerate(self.images(rois, len(data))):
             if index >= 0:
                 rows = self._weights(corners[r, 1], sizes[r, 1], self.pooled_size[0], data.shape[2])
@@ -203,7 +203,7 @@ class ROIAlign(Regions):
         """How much every one of limit pixels counts in every cell: (cells, limit)."""
         cell = size / size.dtype.type(cells)
         if not np.isfinite(start + size) or cell > MOST_SAMPLES:
-            raise self.fail(f"got a region from {start} on, {size} pixels long, wanted one of the size of an image")
+            raise self.error(f"got a region from {start} on, {size} pixels long, wanted one of the size of an image")
         samples = self.sample_ratio if self.sample_ratio > 0 else math.ceil(cell)
         inner = (np.arange(samples, dtype=size.dtype) + size.dtype.type(0.5)) * cell / size.dtype.type(samples)
         where = (start + np.arange(cells, dtype=size.dtype)[:, None] * cell + inner).astype(size.dtype)
@@ -260,7 +260,7 @@ class PSROIPooling(Regions):
     def _result(self, channels):
         want = self.output_dim * self._groups**2
         if channels is not UNKNOWN and channels != want:
-            raise self.fail(f"got {channels} channels, wanted {want}: output_dim times the cells of group_size")
+            raise self.error(f"got {channels} channels, wanted {want}: output_dim times the cells of group_size")
         return self.output_dim, self.pooled_size, self.pooled_size
 
     def cells(self, data, rois) -> Iterator[tuple[tuple, tuple]]:

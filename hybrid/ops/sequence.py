@@ -99,7 +99,7 @@ class SequenceLast(Sequences):
     def infer_shape(self, data, *lengths):
         super().infer_shape(data, *lengths)
         if data[self.axis] is not UNKNOWN and not data[self.axis]:
-            raise self.fail(f"got data of shape {show(data)}, wanted one step at least")
+            raise self.error(f"got data of shape {show(data)}, wanted one step at least")
         return (data[1 - self.axis], *data[2:])
 
     def compute(self, data, *lengths):

@@ -93,16 +93,16 @@ class Reshaping(Op):
         if INFERRED not in sizes:
             made = product(sizes)
             if made.axes == total.axes and made.factor != total.factor:
-                raise self.fail(f"got data of shape {show(data)}, which {wanted} cannot hold")
+                raise self.error(f"got data of shape {show(data)}, which {wanted} cannot hold")
             return sizes
         others = product([s for s in sizes if s is not INFERRED])
         if others.factor == 0:
-            raise self.fail(f"cannot tell -1 in {wanted} for data of shape {show(data)}, whose size is 0")
+            raise self.error(f"cannot tell -1 in {wanted} for data of shape {show(data)}, whose size is 0")
         rest = total.over(others)
         if rest is None:
             return sizes
         if not rest.axes and rest.factor.denominator != 1:
-            raise self.fail(f"got data of shape {show(data)}, of which {wanted} does not divide the size")
+            raise self.error(f"got data of shape {show(data)}, of which {wanted} does not divide the size")
         return [rest if s is INFERRED else s for s in sizes]
 
 
@@ -115,7 +115,7 @@ def legacy_sizes(operator: Reshaping, codes: Sequence[int], data: list[Size]) ->
     def take(count: int) -> list[Size]:
         nonlocal source
         if source + count > len(data):
-            raise operator.fail(f"shape {show(tuple(codes))} asks for more dimensions than the {len(data)} of data")
+            raise operator.error(f"shape {show(tuple(codes))} asks for more dimensions than the {len(data)} of data")
         source += count
         return data[source - count : source]
 
@@ -140,13 +140,13 @@ def legacy_sizes(operator: Reshaping, codes: Sequence[int], data: list[Size]) ->
             out.append(number(code))
             source += 1
         else:
-            raise operator.fail(f"got code {code} in shape {show(tuple(codes))}, wanted a size or a code from 0 to -4")
+            raise operator.error(f"got code {code} in shape {show(tuple(codes))}, wanted a size or a code from 0 to -4")
     for place, wanted in inferred[:1]:
         # MXNet writes the inferred dim to the place that its code has among the codes, and leaves 1 where it belongs;
         # after -2 and -4, which stand for more or fewer dims than codes, these differ, and the size only fits over a 1
         if place != wanted:
             if place < len(out) and out[place] != number(1):
-                raise operator.fail(
+                raise operator.error(
                     f"MXNet cannot infer the -1 that comes after -2 or -4 in shape {show(tuple(codes))}"
                 )
             out[wanted] = number(1)
@@ -157,17 +157,17 @@ def legacy_sizes(operator: Reshaping, codes: Sequence[int], data: list[Size]) ->
 def split_size(operator: Reshaping, codes: Sequence[int], position: int, whole: Size) -> list[Size]:
     """One dim as two, given by the codes at position, one of which may be -1."""
     if position + 2 > len(codes):
-        raise operator.fail(f"got shape {show(tuple(codes))}, wanted two sizes after a split")
+        raise operator.error(f"got shape {show(tuple(codes))}, wanted two sizes after a split")
     parts = [INFERRED if c == -1 else number(c) for c in codes[position : position + 2]]
     if parts.count(INFERRED) == 2 or any(p is not INFERRED and p.factor < 1 for p in parts):
-        raise operator.fail(f"got shape {show(tuple(codes))}, wanted two sizes, one of them -1 at most, after a split")
+        raise operator.error(f"got shape {show(tuple(codes))}, wanted two sizes, one of them -1 at most, after a split")
     if INFERRED in parts:
         known = next(p for p in parts if p is not INFERRED)
         rest = Size(whole.factor / known.factor, whole.axes)
         parts = [rest if p is INFERRED else p for p in parts]
     made = product(parts)
     if not whole.axes and (made != whole or any(p.factor.denominator != 1 for p in parts)):
-        raise operator.fail(f"cannot split a dimension of {whole.dim} as shape {show(tuple(codes))} says")
+        raise operator.error(f"cannot split a dimension of {whole.dim} as shape {show(tuple(codes))} says")
     return parts
 
 
@@ -200,7 +200,7 @@ class Reshape(Reshaping):
             way = slice(None, None, -1 if self.reverse else 1)
             sizes = legacy_sizes(self, self.shape[way], sizes_of(data)[way])[way]
         if sizes.count(INFERRED) > 1:
-            raise self.fail(f"got {wanted}, wanted at most one dimension to infer")
+            raise self.error(f"got {wanted}, wanted at most one dimension to infer")
         return self.completed(sizes, data, wanted)
 
     def infer_input_shapes(self, shapes, outputs):
@@ -265,7 +265,7 @@ class ExtendedReshape(Reshaping):
         way = slice(None, None, -1 if self.reverse else 1)
         sizes = self._forward(self.newshape[way], sizes_of(a)[way])[way]
         if sizes.count(INFERRED) > 1:
-            raise self.fail(f"got {wanted}, wanted at most one dimension to infer")
+            raise self.error(f"got {wanted}, wanted at most one dimension to infer")
         return self.completed(sizes, a, wanted)
 
     def _forward(self, codes: Sequence[int], data: list[Size]) -> list[Size]:
@@ -275,10 +275,10 @@ class ExtendedReshape(Reshaping):
             code = codes[position]
             position += 1
             if code < -6:
-                raise self.fail(f"got code {code} in newshape {show(self.newshape)}, wanted a size or a code to -6")
+                raise self.error(f"got code {code} in newshape {show(self.newshape)}, wanted a size or a code to -6")
             needed = {-2: 1, -3: 1, -5: 2, -6: 1}.get(code, 0)
             if needed and source + needed > len(data):
-                raise self.fail(f"newshape {show(self.newshape)} asks for more dimensions than the {len(data)} of a")
+                raise self.error(f"newshape {show(self.newshape)} asks for more dimensions than the {len(data)} of a")
             taken = data[source : source + needed]
             source += needed
             if code == -1:
@@ -288,7 +288,7 @@ class ExtendedReshape(Reshaping):
                 out += taken
             elif code == -3:
                 if not taken[0].axes and taken[0].factor != 1:
-                    raise self.fail(f"code -3 skips a dimension of size 1, got size {taken[0].dim}")
+                    raise self.error(f"code -3 skips a dimension of size 1, got size {taken[0].dim}")
             elif code == -4:
                 out += data[source:]
                 source = len(data)
@@ -315,7 +315,7 @@ class Flatten(Reshaping):
 
     def sizes(self, data):
         if not data:
-            raise self.fail("got data without dimensions, wanted at least one")
+            raise self.error("got data without dimensions, wanted at least one")
         sizes = sizes_of(data)
         return [sizes[0], product(sizes[1:])]
 
@@ -366,7 +366,7 @@ class Squeeze(Reshaping):
             gone = {axis_of(self, a, len(data)) for a in self.axis}
             for axis in gone:
                 if data[axis] is not UNKNOWN and data[axis] != 1:
-                    raise self.fail(f"cannot squeeze axis {axis} of data of shape {show(data)}, whose size is not 1")
+                    raise self.error(f"cannot squeeze axis {axis} of data of shape {show(data)}, whose size is not 1")
         left = [s for a, s in enumerate(sizes) if a not in gone]
         return left or ([number(1)] if self.keeps_one and data else [])
 
@@ -411,7 +411,7 @@ class ReshapeLike(Reshaping):
         first = 0 if begin is None else begin + rank if begin < 0 else begin
         last = rank if end is None else end + rank if end < 0 else end
         if not 0 <= first < last <= rank:
-            raise self.fail(f"got axes {begin} to {end} of {what}, which has {rank} dimensions")
+            raise self.error(f"got axes {begin} to {end} of {what}, which has {rank} dimensions")
         return first, last
 
     def infer_type(self, lhs, rhs):
@@ -465,7 +465,7 @@ class Transpose(Permutation):
             return range(rank)[::-1]
         order = [axis_of(self, a, rank) for a in self.axes]
         if sorted(order) != list(range(rank)):
-            raise self.fail(f"got axes {show(self.axes)}, wanted each of the {rank} axes of data once")
+            raise self.error(f"got axes {show(self.axes)}, wanted each of the {rank} axes of data once")
         return order
 
     @classmethod
@@ -522,7 +522,7 @@ class MoveAxis(Permutation):
             or len(set(destination)) != len(destination)
             or len(source) != len(destination)
         ):
-            raise self.fail(
+            raise self.error(
                 f"got source {show(self.source)} and destination {show(self.destination)}, wanted pairs of axes"
             )
         order = [a for a in range(rank) if a not in source]

@@ -27,7 +27,7 @@ class Sliced(Op):
     def slices(self, rank: int) -> tuple[slice, ...]:
         """One slice for each axis that is cut. Raises OpError when there are more than axes."""
         if len(self.begin) > rank:
-            raise self.fail(f"got {len(self.begin)} slices for {rank} dimensions")
+            raise self.error(f"got {len(self.begin)} slices for {rank} dimensions")
         return tuple(slice(*s) for s in zip(self.begin, self.end, self.step or (None,) * len(self.begin)))
 
     def part(self, data: Any) -> tuple[Any, ...]:
@@ -152,7 +152,7 @@ class SliceAxis(Op):
         begin = self.begin + size if self.begin < 0 else self.begin
         end = size if self.end is None else self.end + size if self.end < 0 else self.end
         if not 0 <= begin < end <= size:
-            raise self.fail(
+            raise self.error(
                 f"got begin={self.begin} and end={self.end} for an axis of size {size}, wanted a part of it"
             )
         return end - begin
@@ -187,7 +187,7 @@ class SliceLike(Op):
         """The axes that are cut, from the front, given the ranks."""
         if not self.axes:
             if data != like:
-                raise self.fail(f"got {data} and {like} dimensions, wanted equally many, or axes")
+                raise self.error(f"got {data} and {like} dimensions, wanted equally many, or axes")
             return list(range(data))
         return [axis_of(self, axis_of(self, a, data), min(data, like)) for a in self.axes]
 
@@ -195,7 +195,9 @@ class SliceLike(Op):
         out = list(data)
         for axis in self.along(len(data), len(like)):
             if data[axis] is not UNKNOWN and like[axis] is not UNKNOWN and data[axis] < like[axis]:
-                raise self.fail(f"got data {show(data)} and shape_like {show(like)}, which is larger along axis {axis}")
+                raise self.error(
+                    f"got data {show(data)} and shape_like {show(like)}, which is larger along axis {axis}"
+                )
             out[axis] = like[axis]
         return tuple(out)
 
@@ -254,7 +256,7 @@ class Crop(Op):
             if size is UNKNOWN or window[axis] is UNKNOWN:
                 continue
             if window[axis] > size or self.begins(size, window[axis], axis) + window[axis] > size:
-                raise self.fail(
+                raise self.error(
                     f"a window {show(window)} at offset {show(self.offset)} is not inside data {show(data)}"
                 )
         return (*data[:2], *window)

@@ -101,7 +101,7 @@ class SoftmaxLike(Op):
 
     def infer_type(self, data):
         if self.dtype is None and data.kind in "iub":
-            raise self.fail(f"got data of {data}, wanted floating-point numbers; cast it or give a dtype")
+            raise self.error(f"got data of {data}, wanted floating-point numbers; cast it or give a dtype")
         return self.dtype or data
 
     def scaled(self, data: np.ndarray) -> np.ndarray:
@@ -217,7 +217,7 @@ class SoftmaxActivation(Elementwise):
         if self.mode == "channel" and len(data) < 3:
             want_rank(self, data, 3, 4, 5)
         if not data:
-            raise self.fail("got data of no dimension, wanted rows")
+            raise self.error("got data of no dimension, wanted rows")
         return data
 
     def compute(self, data):
@@ -274,7 +274,7 @@ class SoftmaxCrossEntropy(Op):
     def infer_shape(self, data, label):
         want_rank(self, data, 2)
         if data[1] is not UNKNOWN and data[1] == 0:
-            raise self.fail(f"got data of shape {show(data)}, wanted a class at least")
+            raise self.error(f"got data of shape {show(data)}, wanted a class at least")
         return (1,)
 
     def infer_input_shapes(self, shapes, outputs):

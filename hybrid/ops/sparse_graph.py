@@ -46,7 +46,7 @@ class OfStorage(Op):
         """Raise OpError unless the shape is that of a graph."""
         want_rank(self, graph, 2, what="a graph")
         if graph[0] is not UNKNOWN and graph[1] is not UNKNOWN and graph[0] != graph[1]:
-            raise self.fail(f"got a graph of shape {show(graph)}, wanted as many columns as rows")
+            raise self.error(f"got a graph of shape {show(graph)}, wanted as many columns as rows")
 
 
 @op("_contrib_getnnz")
@@ -99,7 +99,7 @@ class EdgeId(OfStorage):
 
     def infer_type(self, data, u, v):
         if data.kind in "bu":
-            raise self.fail(f"got data of dtype {data}, wanted one that holds -1, for where there is no edge")
+            raise self.error(f"got data of dtype {data}, wanted one that holds -1, for where there is no edge")
         return data
 
     def domain(self, name, shapes):
@@ -110,7 +110,7 @@ class EdgeId(OfStorage):
         out = np.full(len(u), -1, data.data.dtype)
         for i, (row, column) in enumerate(zip(u.astype(np.int64), v.astype(np.int64))):
             if not 0 <= row < data.shape[0]:
-                raise self.fail(f"got vertex {row} of a graph of {data.shape[0]}")
+                raise self.error(f"got vertex {row} of a graph of {data.shape[0]}")
             start, stop = data.indptr[row : row + 2]
             found = np.flatnonzero(data.indices[start:stop] == column)
             if len(found):
@@ -132,7 +132,7 @@ class Adjacency(OfStorage):
 
     def infer_type(self, data):
         if data != INT64:
-            raise self.fail(f"got edges of dtype {data}, wanted int64")
+            raise self.error(f"got edges of dtype {data}, wanted int64")
         return np.dtype(np.float32)
 
     def stored(self, data, rng=None):
@@ -152,7 +152,7 @@ class OfGraphs(OfStorage):
 
     def infer_type(self, *dtypes):
         if any(d != INT64 for d in dtypes):
-            raise self.fail(f"got dtypes {', '.join(map(str, dtypes))}, wanted int64")
+            raise self.error(f"got dtypes {', '.join(map(str, dtypes))}, wanted int64")
         return [INT64] * len(self.output_names())
 
 
@@ -180,7 +180,7 @@ class Subgraph(OfGraphs):
 
     def _part(self, graph, vertices):
         if (np.diff(vertices) < 0).any() or (len(vertices) and not 0 <= vertices[0] <= vertices[-1] < graph.shape[0]):
-            raise self.fail(f"got vertices {vertices}, wanted them in rising order, below {graph.shape[0]}")
+            raise self.error(f"got vertices {vertices}, wanted them in rising order, below {graph.shape[0]}")
         places = np.full(graph.shape[1], -1)
         places[vertices] = np.arange(len(vertices))
         columns, ids, starts = [], [], [0]
@@ -237,17 +237,17 @@ class GraphCompact(OfGraphs):
 
     def _compact(self, graph, vertices, size):
         if not len(vertices):
-            raise self.fail("got no vertices, wanted as many as the graph has rows, and how many they are")
+            raise self.error("got no vertices, wanted as many as the graph has rows, and how many they are")
         if len(vertices) != graph.shape[0] + 1 or vertices[-1] != size:
-            raise self.fail(f"got {vertices[-1]} vertices in {len(vertices)} places for size {size}")
+            raise self.error(f"got {vertices[-1]} vertices in {len(vertices)} places for size {size}")
         named = vertices[:size]
         if len(named) and not 0 <= named.min() <= named.max() < graph.shape[1]:
-            raise self.fail(f"got vertices {named.min()} to {named.max()} of a graph of {graph.shape[1]}")
+            raise self.error(f"got vertices {named.min()} to {named.max()} of a graph of {graph.shape[1]}")
         places = np.full(graph.shape[1], -1)
         places[named] = np.arange(size)
         columns = places[graph.indices]
         if (columns < 0).any():
-            raise self.fail("got edges to vertices that are not in the graph: its sampling was cut short")
+            raise self.error("got edges to vertices that are not in the graph: its sampling was cut short")
         where = np.asarray(graph.indptr)[: size + 1], columns
         known = CSR(graph.data, *where, (size, size))
         return CSR(np.arange(len(columns)).astype(graph.data.dtype), *where, (size, size)), known
@@ -292,17 +292,17 @@ class _Sample(OfStorage):
     def want_whole(self, *dtypes: np.dtype) -> None:
         """Raise OpError unless edges and seeds are int64, as MXNet takes them."""
         if any(d != INT64 for d in dtypes):
-            raise self.fail(f"got a graph and seeds of dtypes {', '.join(map(str, dtypes))}, wanted int64")
+            raise self.error(f"got a graph and seeds of dtypes {', '.join(map(str, dtypes))}, wanted int64")
 
     def _searched(self, graph, seeds, rng, weights=None):
         """(vertices, edges, distances) of the neighbourhood of the seeds."""
         most = self.max_num_vertices
         if len(seeds) > most:
-            raise self.fail(f"got {len(seeds)} seeds for max_num_vertices={most}")
+            raise self.error(f"got {len(seeds)} seeds for max_num_vertices={most}")
         if len(seeds) and not 0 <= seeds.min() <= seeds.max() < graph.shape[0]:
-            raise self.fail(f"got seeds {seeds.min()} to {seeds.max()} in a graph of {graph.shape[0]} vertices")
+            raise self.error(f"got seeds {seeds.min()} to {seeds.max()} in a graph of {graph.shape[0]} vertices")
         if weights is not None and len(weights) != graph.shape[1]:
-            raise self.fail(f"got {len(weights)} probabilities for a graph of {graph.shape[1]} vertices")
+            raise self.error(f"got {len(weights)} probabilities for a graph of {graph.shape[1]} vertices")
         far = dict.fromkeys(seeds.tolist(), 0)
         queue, taken = list(far), {}
         for v in queue:  # grows
@@ -408,7 +408,7 @@ class Retain(Op):
 
     def infer_shape(self, data, indices):
         if not data:
-            raise self.fail("got data without dimensions, wanted rows")
+            raise self.error("got data without dimensions, wanted rows")
         want_rank(self, indices, 1, what="indices")
         return data
 
@@ -420,7 +420,7 @@ class Retain(Op):
     def compute(self, data, indices):
         rows, out = indices.astype(np.int64), np.zeros_like(data)
         if len(rows) and not 0 <= rows.min() <= rows.max() < len(data):
-            raise self.fail(f"got rows {rows.min()} to {rows.max()} of {len(data)}")
+            raise self.error(f"got rows {rows.min()} to {rows.max()} of {len(data)}")
         out[rows] = data[rows]
         return out
 

@@ -56,7 +56,7 @@ class GridGenerator(Op):
 
     def infer_type(self, data):
         if data != np.float32:
-            raise self.fail(f"got data of dtype {data}, wanted float32")
+            raise self.error(f"got data of dtype {data}, wanted float32")
         return data
 
     def compute(self, data):
@@ -211,7 +211,7 @@ class Correlation(Op):
         border = 2 * (self.pad_size - self.max_displacement - self.kernel_size // 2)
         sizes = [-(-(n + border) // self.stride1) for n in (height, width)]
         if any(n is not UNKNOWN and n < 1 for n in sizes):
-            raise self.fail("the maps are too small for max_displacement and kernel_size; use a larger pad_size")
+            raise self.error("the maps are too small for max_displacement and kernel_size; use a larger pad_size")
         return (batch, len(self.displacements) ** 2, *sizes)
 
     def compute(self, data1, data2):

@@ -162,7 +162,7 @@ class Fused(Op):
     def body(self, subgraphs):
         """The function through the subgraph."""
         if len(subgraphs) != 1:
-            raise self.fail(f"got {len(subgraphs)} subgraphs, wanted one, which only a node of a graph has")
+            raise self.error(f"got {len(subgraphs)} subgraphs, wanted one, which only a node of a graph has")
         return subgraphs[0]
 
     def parts(self, subgraphs) -> Parts:
@@ -179,7 +179,7 @@ class Fused(Op):
         late = next_if(*FOLLOWING) if next_if("elemwise_add", "_Plus") else None
         if product is None or rest:
             got = " -> ".join(n.op.name for n in nodes) or "nothing"
-            raise self.fail(f"got a subgraph of {got}, wanted {self.fuses} and what is fused with it")
+            raise self.error(f"got a subgraph of {got}, wanted {self.fuses} and what is fused with it")
         return Parts(product, norm, act, late)
 
     fuses = ""
@@ -213,7 +213,7 @@ class Fused(Op):
             return self.body(subgraphs)(dtypes)[0]
         for name, dtype in zip(self.input_names(), dtypes):
             if self.stored(name) is None and dtype is not None and dtype not in EIGHT:
-                raise self.fail(f"got {name} of {dtype}, wanted int8 or uint8, as _contrib_quantize_v2 makes it")
+                raise self.error(f"got {name} of {dtype}, wanted int8 or uint8, as _contrib_quantize_v2 makes it")
         return [d if self.stored(n) is None else self.stored(n) for n, d in zip(self.input_names(), dtypes)]
 
     def infer_type(self, *dtypes, subgraphs=()):
@@ -328,7 +328,7 @@ class FusedConvolution(Fused):
     def quantised(self, given, parts):
         wrong = self.negative(given["data"].dtype, given["min_data"].item())
         if wrong:
-            raise self.fail(wrong)
+            raise self.error(wrong)
         return super().quantised(given, parts)
 
     def along_channels(self, scale, rank):
@@ -454,7 +454,7 @@ class FusedAttention(Attention):
         wanted = [UINT8 if n == "attention" else INT8 if n in self.plain else FLOAT for n in self.input_names()]
         for name, got, want in zip(self.input_names(), dtypes, wanted):
             if got is not None and got != want:
-                raise self.fail(f"got {name} of {got}, wanted {want}")
+                raise self.error(f"got {name} of {got}, wanted {want}")
         return wanted
 
     def infer_type(self, *dtypes):

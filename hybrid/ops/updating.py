@@ -47,7 +47,7 @@ class FusedUpdate(Op):
 
     def infer_type(self, *dtypes):
         if wrong := [d for d in dtypes if d != np.float32]:
-            raise self.fail(f"got {wrong[0]}, wanted float32")
+            raise self.error(f"got {wrong[0]}, wanted float32")
         return super().infer_type(*dtypes)
 
     def infer_shape(self, weight, *rest):

@@ -64,7 +64,7 @@ class UpSampling(Op):
         found = [(self.scale, self.scale)]
         for shape in shapes[1:]:
             if any(g is not UNKNOWN and n is not UNKNOWN and (n == 0 or g % n) for g, n in zip(goal, shape[2:])):
-                raise self.fail(
+                raise self.error(
                     f"got data of shape {show(shape)}, wanted a height and width that divide {show(tuple(goal))}"
                 )
             found.append(tuple(g // n for g, n in zip(goal, shape[2:])))
@@ -160,7 +160,7 @@ class BilinearResize2D(Op):
         if old is UNKNOWN:
             return UNKNOWN
         if self.mode in ("size", "odd_scale") and not 0 <= np.float32(scale) * old < 2**31:
-            raise self.fail(f"got a scale of {scale} for a size of {old}, wanted a size that an array can have")
+            raise self.error(f"got a scale of {scale} for a size of {old}, wanted a size that an array can have")
         if self.mode == "size":
             return int(np.float32(scale) * old)
         if self.mode == "odd_scale":
@@ -176,7 +176,7 @@ class BilinearResize2D(Op):
             want_rank(self, shape, 4, what="like")
         sizes = like[0][2:] if like else self.sizes(*data[2:])
         if any(n is not UNKNOWN and n < 1 for n in sizes):
-            raise self.fail(f"got data of shape {show(data)}, which {self.mode} makes {show(sizes)}")
+            raise self.error(f"got data of shape {show(data)}, which {self.mode} makes {show(sizes)}")
         return (*data[:2], *sizes)
 
     def compute(self, data, *like):
@@ -246,7 +246,7 @@ class _Blocks(Op):
     def _divide(self, shape, *axes):
         for axis, by in axes:
             if shape[axis] is not UNKNOWN and shape[axis] % by:
-                raise self.fail(f"got data of shape {show(shape)}, wanted a multiple of {by} along axis {axis}")
+                raise self.error(f"got data of shape {show(shape)}, wanted a multiple of {by} along axis {axis}")
 
 
 @op("depth_to_space")

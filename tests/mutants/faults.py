@@ -956,8 +956,8 @@ VERIFY = _area(
         (
             "precision of the candidate",
             "judge.py",
-            "key = 0 if self.reference is self.one else 1",
-            "key = 1 if self.reference is self.one else 0",
+            "key = 0 if self.reference is self.left else 1",
+            "key = 1 if self.reference is self.left else 0",
             "tests/bridge/test_judge.py",
         ),
         (

@@ -107,8 +107,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "reshape past the end",
         "hybrid/ops/shape.py",
-        '        if source + count > len(data):\n            raise operator.fail(f"shape',
-        '        if source + count >= len(data):\n            raise operator.fail(f"shape',
+        '        if source + count > len(data):\n            raise operator.error(f"shape',
+        '        if source + count >= len(data):\n            raise operator.error(f"shape',
         "tests/ndarray/test_ndarray.py -k test_reshape_codes",
     ),
     (

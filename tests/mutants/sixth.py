@@ -664,7 +664,7 @@ ROWS: list[tuple[str, ...]] = [
     (
         "repro: names of inputs",
         "bridge/locate.py",
-        "les = [Entry(Node(None, one.name_of(e))) for e in node.inputs]",
+        "les = [Entry(Node(None, left.name_of(e))) for e in node.inputs]",
         "les = [Entry(Node(None, e.name)) for e in node.inputs]",
         "tests/bridge/test_import.py -k test_wrong_numbers_leave_a_reproduction_and_a_report",
     ),

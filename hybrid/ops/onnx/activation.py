@@ -133,7 +133,7 @@ class Celu(Unary):
 
     def gradient(self, F, dy, x, y):
         if self.alpha < 0:
-            raise self.fail("has a derivative here for a positive alpha only")
+            raise self.error("has a derivative here for a positive alpha only")
         return F.where(x > 0, dy, dy * F.exp(F._minimum_scalar(x, scalar=0) / self.alpha))
 
     @classmethod

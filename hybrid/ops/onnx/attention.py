@@ -110,9 +110,9 @@ class Attention(Standard):
         if len(shape) == 4:
             return shape
         if not heads:
-            raise self.fail(f"got {what} of 3 dimensions, wanted q_num_heads and kv_num_heads with it")
+            raise self.error(f"got {what} of 3 dimensions, wanted q_num_heads and kv_num_heads with it")
         if shape[2] is not UNKNOWN and shape[2] % heads:
-            raise self.fail(
+            raise self.error(
                 f"got {what} of shape {show(shape)}, wanted a last size that is a multiple of {heads} heads"
             )
         return shape[0], heads, shape[1], shape[2] // heads
@@ -127,14 +127,14 @@ class Attention(Standard):
             {"Q": queries, "K": keys, "V": values, "past_key": past_key, "past_value": past_value},
         )
         if heads is not UNKNOWN and keys[1] is not UNKNOWN and (not keys[1] or heads % keys[1]):
-            raise self.fail(f"got {heads} heads of Q and {keys[1]} of K, wanted a multiple")
+            raise self.error(f"got {heads} heads of Q and {keys[1]} of K, wanted a multiple")
         y = (batch, heads, count, values[3]) if len(q) == 4 else (batch, count, heads * values[3])
         total = keys[2] if past_key is None else keys[2] + past_key[2]
         if mask is not None:
             want_rank_from(self, mask, 1, what="attn_mask")
             spread(self, mask[:-1], (batch, heads, count))
             if mask[-1] is not UNKNOWN and total is not UNKNOWN and mask[-1] > total:
-                raise self.fail(f"got attn_mask of shape {show(mask)}, wanted a last size of {total} keys at most")
+                raise self.error(f"got attn_mask of shape {show(mask)}, wanted a last size of {total} keys at most")
         if lengths is not None:
             want_rank(self, lengths, 1, what="nonpad_kv_seqlen")
             spread(self, lengths, (batch,))
@@ -183,7 +183,7 @@ class Attention(Standard):
             k = np.concatenate([widen(named["past_key"]), k], axis=2)
             v = np.concatenate([widen(named["past_value"]), v], axis=2)
         if not k.shape[1] or q.shape[1] % k.shape[1]:
-            raise self.fail(f"got {q.shape[1]} heads of Q and {k.shape[1]} of K, wanted a multiple")
+            raise self.error(f"got {q.shape[1]} heads of Q and {k.shape[1]} of K, wanted a multiple")
         root = math.sqrt(abs(self._scale(q)))
         raw = _grouped(q * root, k.shape[1]) @ (k * math.copysign(root, self._scale(q)))[:, :, None].swapaxes(-1, -2)
         raw = raw.reshape(*q.shape[:3], k.shape[2])
@@ -329,15 +329,15 @@ class RotaryEmbedding(Standard):
         if len(x) == 4:
             batch, _, steps, size = x
         elif not self.num_heads:
-            raise self.fail("got X of 3 dimensions, wanted num_heads with it")
+            raise self.error("got X of 3 dimensions, wanted num_heads with it")
         else:
             batch, steps, wide = x
             if wide is not UNKNOWN and wide % self.num_heads:
-                raise self.fail(f"got X of shape {show(x)}, wanted a last size that is a multiple of {self.num_heads}")
+                raise self.error(f"got X of shape {show(x)}, wanted a last size that is a multiple of {self.num_heads}")
             size = wide // self.num_heads
         turned = self.rotary_embedding_dim or size
         if turned is not UNKNOWN and (turned % 2 or (size is not UNKNOWN and not 0 <= turned <= size)):
-            raise self.fail(f"got {turned} features to turn of {size}, wanted an even number of these")
+            raise self.error(f"got {turned} features to turn of {size}, wanted an even number of these")
         named = {"X": (batch, steps, turned // 2), **dict(zip(self.inputs[-3:], rest))}
         caches = dict.fromkeys(self.inputs[-3:-1], "P R" if self.given else "B S R")
         fit(self, {"X": "B S R", **caches, "position_ids": "B S"}, named)
@@ -357,7 +357,7 @@ class RotaryEmbedding(Standard):
     def _angles(self, cache: Array, positions: Array | None) -> Array:
         """(B, 1, S, R/2)."""
         if positions is not None and positions.size and not 0 <= positions.min() <= positions.max() < len(cache):
-            raise self.fail(f"got position_ids {positions.min()} to {positions.max()}, wanted 0 to {len(cache) - 1}")
+            raise self.error(f"got position_ids {positions.min()} to {positions.max()}, wanted 0 to {len(cache) - 1}")
         return widen(cache if positions is None else cache[positions])[:, None]
 
     def _turned(self, x, cos, sin, shape):
@@ -476,7 +476,7 @@ class LinearAttention(Standard):
         for name, each, count in zip(self.inputs, (query, key, value), (self.q_num_heads, *[self.kv_num_heads] * 2)):
             want_rank(self, each, 3, what=name)
             if each[2] is not UNKNOWN and (each[2] == 0 or each[2] % count):
-                raise self.fail(
+                raise self.error(
                     f"got {name} of shape {show(each)}, wanted a last size that is a multiple of {count} heads"
                 )
         heads, size, width = self.kv_num_heads, query[2] // self.q_num_heads, value[2] // self.kv_num_heads
@@ -489,7 +489,7 @@ class LinearAttention(Standard):
             if given is not None:
                 merge(given, (*query[:2], UNKNOWN))
                 if given[2] is not UNKNOWN and all(n is not UNKNOWN and given[2] != n for n in sizes):
-                    raise self.fail(
+                    raise self.error(
                         f"got {name} of shape {show(given)}, wanted a last size of {sizes[0]} or {sizes[1]}"
                     )
         return [(*query[:2], self.q_num_heads * width), (query[0], heads, size, width)]

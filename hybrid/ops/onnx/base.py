@@ -111,10 +111,10 @@ class Standard(Op):
             there = {n: d for n, d in named.items() if n in group.split() or (group[0] == "*" and n.startswith("arg"))}
             for name, got in there.items():
                 if got not in allowed:
-                    raise self.fail(f"got {name} of dtype {got}, wanted {' or '.join(sorted(allowed))}")
+                    raise self.error(f"got {name} of dtype {got}, wanted {' or '.join(sorted(allowed))}")
             if len(set(there.values())) > 1:
                 told = ", ".join(f"{name} of dtype {got}" for name, got in there.items())
-                raise self.fail(f"got {told}, wanted one dtype; cast one of them")
+                raise self.error(f"got {told}, wanted one dtype; cast one of them")
 
     def infer_input_types(self, dtypes, outputs, **_options):
         return dtypes

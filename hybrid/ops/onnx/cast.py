@@ -27,7 +27,7 @@ class Converting(Standard):
         try:
             made = convert(data, dtype, saturate=self.saturate, round_mode=self.round_mode)
         except ValueError as problem:
-            raise self.fail(str(problem)) from None
+            raise self.error(str(problem)) from None
         return made.copy() if made is data else made
 
 
@@ -96,7 +96,7 @@ class BitCast(Standard):
 
     def dtype(self, data):
         if bits_of(data) != bits_of(self.to):
-            raise self.fail(
+            raise self.error(
                 f"got {data.name} to read as {self.to.name}, wanted two dtypes of as many bits and no strings"
             )
         return self.to

@@ -310,7 +310,7 @@ class Scan(Repeated):
         axes = self.axes("input", [d.ndim for d in data])
         lengths = {d.shape[a] for d, a in zip(data, axes)}
         if len(lengths) > 1:
-            raise self.fail(f"got tensors of {sorted(lengths)} slices, wanted as many of each")
+            raise self.error(f"got tensors of {sorted(lengths)} slices, wanted as many of each")
         length = lengths.pop() if length is None else length
         given, rows = [], []
         for t in range(length):
@@ -366,7 +366,7 @@ class ScanBackward(ControlFlowBackward, Scan):
 
     def back(self, dy, inputs, gradients, forward, backs):
         if self.batched:
-            raise self.fail(
+            raise self.error(
                 "opset 8's form with a batch axis is not differentiated; write the model at opset 9 or later"
             )
         _, states, data, captured = self.split(inputs)
@@ -414,7 +414,7 @@ class SequenceMap(ControlFlow):
         given, captured = arrays[: len(self.elems)], arrays[len(self.elems) :]
         many = [elements(self, a) if isinstance(a[()], list) else None for a in given]
         if many[0] is None or len({len(m) for m in many if m is not None}) > 1:
-            raise self.fail("wanted a sequence first, and all sequences of one length")
+            raise self.error("wanted a sequence first, and all sequences of one length")
         made = [[] for _ in range(self.num_outputs)]
         for t in range(len(many[0])):
             held = (*(a if m is None else m[t] for a, m in zip(given, many)), *captured)

@@ -59,7 +59,7 @@ class Slid(Standard):
         if values is None:
             return (1,) * rank
         if len(values) != rank:
-            raise self.fail(f"got {show(values)} for {rank} spatial axes")
+            raise self.error(f"got {show(values)} for {rank} spatial axes")
         return values
 
     def reach(self, kernel: tuple) -> tuple:
@@ -70,14 +70,14 @@ class Slid(Standard):
         """pads as they stand: at the beginning and at the end of each spatial axis."""
         pads = self.pads if self.pads is not None and self.auto_pad == "NOTSET" else (0,) * (2 * rank)
         if len(pads) != 2 * rank:
-            raise self.fail(f"got pads={show(pads)}, wanted {2 * rank} numbers")
+            raise self.error(f"got pads={show(pads)}, wanted {2 * rank} numbers")
         return pads[:rank], pads[rank:]
 
     def steps(self, spatial: tuple, kernel: tuple) -> tuple:
         """How many windows there are along each spatial axis."""
         strides = self.along(len(kernel), self.strides)
         if len(spatial) != len(kernel):
-            raise self.fail(f"got {len(spatial)} spatial axes for a kernel of shape {show(kernel)}")
+            raise self.error(f"got {len(spatial)} spatial axes for a kernel of shape {show(kernel)}")
         if self.auto_pad.startswith("SAME"):
             return tuple(-(-size // s) for size, s in zip(spatial, strides))
         sizes = zip(spatial, *self.explicit(len(kernel)), self.reach(kernel), strides)
@@ -86,7 +86,7 @@ class Slid(Standard):
     def count(self, size, before, after, reach, stride):
         """How many windows there are along an axis."""
         if size is not UNKNOWN and reach is not UNKNOWN and size + before + after < reach:
-            raise self.fail(f"got a window of {reach} for a size of {size} padded by {before} and {after}")
+            raise self.error(f"got a window of {reach} for a size of {size} padded by {before} and {after}")
         return (size + before + after - reach) // stride + 1
 
     def borders(self, spatial: tuple[int, ...], kernel: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -119,7 +119,7 @@ class _Convolved(Slid):
         """The sizes of the kernel. Raises OpError for a weight that has none."""
         want_rank_from(self, weight, 3, what="W")
         if any(d is not UNKNOWN and d < 1 for d in weight[2:]):
-            raise self.fail(f"got W of shape {show(weight)}, wanted a kernel of at least one element")
+            raise self.error(f"got W of shape {show(weight)}, wanted a kernel of at least one element")
         if self.kernel_shape is None:
             return weight[2:]
         return merge(self.kernel_shape, weight[2:])
@@ -149,11 +149,11 @@ class Conv(_Convolved):
             merge(b, w[:1])
         channels = w[1] * self.group
         if x[1] is not UNKNOWN and channels is not UNKNOWN and x[1] != channels:
-            raise self.fail(
+            raise self.error(
                 f"got X of shape {show(x)} and W of shape {show(w)}, wanted {channels} channels for group={self.group}"
             )
         if w[0] is not UNKNOWN and w[0] % self.group:
-            raise self.fail(f"got {w[0]} filters, wanted a multiple of group={self.group}")
+            raise self.error(f"got {w[0]} filters, wanted a multiple of group={self.group}")
         return (x[0], w[0], *self.steps(x[2:], kernel))
 
     def _padded(self, x, kernel):
@@ -214,18 +214,18 @@ class ConvTranspose(_Convolved):
     def _sizes(self, spatial, kernel):
         rank = len(kernel)
         if len(spatial) != rank:
-            raise self.fail(f"got {len(spatial)} spatial axes for a kernel of shape {show(kernel)}")
+            raise self.error(f"got {len(spatial)} spatial axes for a kernel of shape {show(kernel)}")
         strides = self.along(rank, self.strides)
         added = self.output_padding or (0,) * rank
         room = [max(pair) for pair in zip(strides, self.along(rank, self.dilations), strict=True)]
         if len(added) != rank or any(not 0 <= a < r for a, r in zip(added, room)):
-            raise self.fail(
+            raise self.error(
                 f"got output_padding={show(added)}, wanted less than strides or dilations, {show(tuple(room))}"
             )
         whole = [s * (n - 1) + a + r for s, n, a, r in zip(strides, spatial, added, self.reach(kernel), strict=True)]
         if self.output_shape:
             if len(self.output_shape) not in (rank, rank + 2):
-                raise self.fail(f"got output_shape={self.output_shape}, wanted {rank} sizes")
+                raise self.error(f"got output_shape={self.output_shape}, wanted {rank} sizes")
             return whole, self.output_shape[-rank:]
         if self.auto_pad.startswith("SAME"):
             return whole, tuple(n * s for n, s in zip(spatial, strides))
@@ -237,12 +237,12 @@ class ConvTranspose(_Convolved):
         if b is not None:
             merge(b, (w[1] * self.group,))
         if x[1] is not UNKNOWN and w[0] is not UNKNOWN and x[1] != w[0]:
-            raise self.fail(f"got X of shape {show(x)} and W of shape {show(w)}, wanted as many channels")
+            raise self.error(f"got X of shape {show(x)} and W of shape {show(w)}, wanted as many channels")
         if w[0] is not UNKNOWN and w[0] % self.group:
-            raise self.fail(f"got {w[0]} channels, wanted a multiple of group={self.group}")
+            raise self.error(f"got {w[0]} channels, wanted a multiple of group={self.group}")
         _, sizes = self._sizes(x[2:], kernel)
         if any(n is not UNKNOWN and n < 0 for n in sizes):
-            raise self.fail(f"pads={show(self.pads)} cut off more than there is")
+            raise self.error(f"pads={show(self.pads)} cut off more than there is")
         return (x[0], w[1] * self.group, *sizes)
 
     def _cut(self, spatial, kernel):
@@ -353,7 +353,7 @@ class DeformConv(_Moved):
 
     def shape(self, x, w, offset, b, mask):
         if len(x) != 4:
-            raise self.fail(f"got X of shape {show(x)}, wanted two spatial axes")
+            raise self.error(f"got X of shape {show(x)}, wanted two spatial axes")
         want_rank(self, w, 4, what="W")
         attrs, before, after = self._operator(w)
         steps, places = tuple(attrs["stride"]) or (1, 1), tuple(attrs["dilate"]) or (1, 1)
@@ -362,7 +362,7 @@ class DeformConv(_Moved):
             for d, b, a, r, k, s in zip(x[2:], before, after, places, w[2:], steps)
         ]
         if any(n is not UNKNOWN and n < 1 for n in sizes):
-            raise self.fail(f"got X of shape {show(x)} and W of shape {show(w)}, wanted a kernel that fits in")
+            raise self.error(f"got X of shape {show(x)} and W of shape {show(w)}, wanted a kernel that fits in")
         taps = w[2] * w[3] * self.offset_group
         merge(offset, (x[0], 2 * taps, *sizes))
         if mask is not None:
@@ -372,7 +372,7 @@ class DeformConv(_Moved):
         merge(x[1:2], (w[1] * self.group,))
         for name, count, parts in (("group", w[0], self.group), ("offset_group", x[1], self.offset_group)):
             if count is not UNKNOWN and count % parts:
-                raise self.fail(f"got {count} channels, wanted a multiple of {name}={parts}")
+                raise self.error(f"got {count} channels, wanted a multiple of {name}={parts}")
         return (x[0], w[0], *sizes)
 
     def meaning(self, x, w, offset, b, mask):
@@ -464,7 +464,7 @@ class Col2Im(Standard):
         if rank is UNKNOWN:
             return None
         if kernel is not None and min(kernel, default=1) < 1:
-            raise self.fail(f"got block_shape {show(kernel)}, wanted sizes of at least 1")
+            raise self.error(f"got block_shape {show(kernel)}, wanted sizes of at least 1")
         channels = UNKNOWN if kernel is None else columns[1] // math.prod(kernel)
         return (columns[0], channels, *(sizes or (UNKNOWN,) * rank))
 
@@ -474,7 +474,7 @@ class Col2Im(Standard):
         strides, dilations = self.strides or (1,) * rank, self.dilations or (1,) * rank
         pads = self.pads or (0,) * (2 * rank)
         if not (len(sizes) == len(strides) == len(dilations) == len(pads) / 2 == rank):
-            raise self.fail(
+            raise self.error(
                 f"got image_shape {show(sizes)}, block_shape {show(kernel)}, strides {show(strides)}, dilations "
                 f"{show(dilations)} and pads {show(pads)}, wanted numbers for as many axes"
             )
@@ -486,7 +486,7 @@ class Col2Im(Standard):
     def meaning(self, columns, image, block):
         kernel, strides, dilations, steps, padded, inner = self._geometry(image, block)
         if columns.shape[2] != math.prod(steps) or columns.shape[1] % math.prod(kernel):
-            raise self.fail(
+            raise self.error(
                 f"got input of shape {show(columns.shape)}, wanted windows of {show(kernel)} at {show(steps)} places of the image"
             )
         channels = columns.shape[1] // math.prod(kernel)
@@ -498,7 +498,7 @@ class Col2Im(Standard):
         kernel, strides, dilations, steps, padded, inner = self._geometry(image, block)
         wanted = (*dy.shape[:1], math.prod(kernel) * dy.shape[1], math.prod(steps))
         if columns.shape != wanted:
-            raise self.fail(
+            raise self.error(
                 f"got input of shape {show(columns.shape)} for dy of {show(dy.shape)}, wanted {show(wanted)}"
             )
         whole = np.zeros((*dy.shape[:2], *padded), dy.dtype)

@@ -34,7 +34,7 @@ class Range(Standard):
     def count(self, start: Any, limit: Any, delta: Any) -> int:
         """How many there are."""
         if delta == 0:
-            raise self.fail("got delta 0, wanted another number")
+            raise self.error("got delta 0, wanted another number")
         if start.dtype.kind in "iu":
             return max(0, -((int(start) - int(limit)) // int(delta)))
         return max(0, int(np.ceil((limit - start) / delta)))
@@ -178,7 +178,7 @@ class ConstantOfShape(Standard):
         """The shape. Raises OpError for one that is none."""
         dims = tuple(int(d) for d in input)
         if any(d < 0 for d in dims):
-            raise self.fail(f"got shape {dims}, wanted no negative size")
+            raise self.error(f"got shape {dims}, wanted no negative size")
         return dims
 
     def dtype(self, input):

@@ -63,10 +63,12 @@ class GroupQueryAttention(Standard):
     def shape(self, query, key, value, past, *rest, values):
         want_rank(self, query, 3, what="query")
         if (key is None) != (value is None):
-            raise self.fail("got key or value alone, wanted both or neither")
+            raise self.error("got key or value alone, wanted both or neither")
         heads = self.num_heads + (2 * self.kv_num_heads if key is None else 0)
         if query[2] is not UNKNOWN and (query[2] == 0 or query[2] % heads):
-            raise self.fail(f"got query of shape {show(query)}, wanted a last size that is a multiple of {heads} heads")
+            raise self.error(
+                f"got query of shape {show(query)}, wanted a last size that is a multiple of {heads} heads"
+            )
         size, total = query[2] // heads, values[6]
         named = dict(zip(self.inputs, (query, key, value, past, *rest)))
         fit(self, self._axes(size), named)
@@ -112,7 +114,7 @@ class GroupQueryAttention(Standard):
         whole = int(total.reshape(-1)[0])
         before = np.zeros(len(query), np.int64) if whole == count else lengths.reshape(-1).astype(np.int64) + 1 - count
         if (before < 0).any():
-            raise self.fail(f"got seqlens_k {lengths.tolist()} for {count} new positions")
+            raise self.error(f"got seqlens_k {lengths.tolist()} for {count} new positions")
         places = before[:, None] + np.arange(count)
         if self.do_rotary:
             turn = places if positions is None else positions
@@ -141,12 +143,12 @@ class GroupQueryAttention(Standard):
         if past is not None:  # what lies behind the own end of a row is not its
             kept[:, :, :held] = np.where(np.arange(held)[:, None] < places[:, None, :1, None], past, 0)
         if places.max(initial=-1) >= length:
-            raise self.fail(f"got places up to {places.max()} for a cache of {length}")
+            raise self.error(f"got places up to {places.max()} for a cache of {length}")
         kept[np.arange(len(new))[:, None], :, places] = new.swapaxes(1, 2)
         return kept
 
     def gradient(self, F, dy, *arrays):
-        raise self.fail("has no gradient: it is for inference with a cache")
+        raise self.error("has no gradient: it is for inference with a cache")
 
     @classmethod
     def examples(cls, make):

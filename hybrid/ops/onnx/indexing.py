@@ -39,9 +39,9 @@ def positions(op: Any, indices: np.ndarray, size: int) -> np.ndarray:
     """Positions along an axis of that size, as they are. Raises OpError when there are others than whole numbers from -size on and
     below size."""
     if indices.dtype.kind not in "iu":
-        raise op.fail(f"got indices of dtype {indices.dtype}, wanted whole numbers")
+        raise op.error(f"got indices of dtype {indices.dtype}, wanted whole numbers")
     if indices.size and not -size <= indices.min() <= indices.max() < size:
-        raise op.fail(f"got indices from {indices.min()} to {indices.max()} into {size} places")
+        raise op.error(f"got indices from {indices.min()} to {indices.max()} into {size} places")
     return indices
 
 
@@ -51,7 +51,7 @@ def along(op: Any, data: tuple[int, ...], indices: np.ndarray, axis: int) -> Ind
     Raises OpError when indices reach outside of data."""
     axis = axis_of(op, axis, len(data))
     if len(data) != indices.ndim or any(i > d for a, (i, d) in enumerate(zip(indices.shape, data)) if a != axis):
-        raise op.fail(f"got data {show(data)} and indices {show(indices.shape)}, which are larger or of another rank")
+        raise op.error(f"got data {show(data)} and indices {show(indices.shape)}, which are larger or of another rank")
     grid = list(np.ix_(*map(np.arange, indices.shape)))
     grid[axis] = positions(op, indices, data[axis])
     return tuple(grid)
@@ -64,7 +64,7 @@ def by_columns(op: Any, data: tuple[int, ...], indices: np.ndarray, batch: int =
     Raises OpError when there are more coordinates than axes, or the batches differ."""
     rank = indices.ndim - 1
     if rank < batch or data[:batch] != indices.shape[:batch] or batch + indices.shape[-1] > len(data):
-        raise op.fail(
+        raise op.error(
             f"got data of shape {show(data)} and indices of shape {show(indices.shape)}, which do not go together"
         )
     columns = np.moveaxis(indices, -1, 0)
@@ -88,7 +88,7 @@ class GatherElements(Taking):
     def shape(self, data, indices):
         axis_of(self, self.axis, len(data))
         if len(data) != len(indices):
-            raise self.fail(f"got data of shape {show(data)} and indices of shape {show(indices)}, wanted one rank")
+            raise self.error(f"got data of shape {show(data)} and indices of shape {show(indices)}, wanted one rank")
         return indices
 
     def index(self, data, indices):
@@ -115,13 +115,13 @@ class GatherND(Taking):
 
     def shape(self, data, indices):
         if not indices:
-            raise self.fail("got indices without dimensions, wanted coordinates along the last one")
+            raise self.error("got indices without dimensions, wanted coordinates along the last one")
         if indices[-1] is UNKNOWN:
             return None
         if not indices[-1]:
-            raise self.fail(f"got indices of shape {show(indices)}, wanted one coordinate at least")
+            raise self.error(f"got indices of shape {show(indices)}, wanted one coordinate at least")
         if self.batch_dims >= len(indices) or self.batch_dims + indices[-1] > len(data):
-            raise self.fail(
+            raise self.error(
                 f"got {indices[-1]} coordinates after {self.batch_dims} axes for data of shape {show(data)}"
             )
         batch = merge(data[: self.batch_dims], indices[: self.batch_dims]) or ()
@@ -161,7 +161,7 @@ class Placing(Standard):
         try:
             self.shape(data.shape, indices.shape, updates.shape)  # or NumPy would spread updates that are too small
         except ValueError as error:
-            raise self.fail(str(error)) from None
+            raise self.error(str(error)) from None
         index = self.index(data.shape, indices)
         if self.reduction == "none":
             out = data.copy()
@@ -237,10 +237,10 @@ class ScatterND(Placing):
 
     def shape(self, data, indices, updates):
         if not indices:
-            raise self.fail("got indices without dimensions, wanted coordinates along the last one")
+            raise self.error("got indices without dimensions, wanted coordinates along the last one")
         if indices[-1] is not UNKNOWN:
             if indices[-1] > len(data):
-                raise self.fail(f"got {indices[-1]} coordinates for data of shape {show(data)}")
+                raise self.error(f"got {indices[-1]} coordinates for data of shape {show(data)}")
             merge(updates, (*indices[:-1], *data[indices[-1] :]))
         return data
 
@@ -276,10 +276,10 @@ class TensorScatter(Standard):
     def shape(self, past, update, where):
         axis = axis_of(self, self.axis, len(past))
         if axis == 0:
-            raise self.fail(f"got axis {self.axis}, wanted another than that of the batch")
+            raise self.error(f"got axis {self.axis}, wanted another than that of the batch")
         merge((*past[:axis], UNKNOWN, *past[axis + 1 :]), (*update[:axis], UNKNOWN, *update[axis + 1 :]))
         if UNKNOWN is not past[axis] and UNKNOWN is not update[axis] and update[axis] > past[axis]:
-            raise self.fail(f"got {update[axis]} steps of update for a cache of {past[axis]}, wanted no more")
+            raise self.error(f"got {update[axis]} steps of update for a cache of {past[axis]}, wanted no more")
         if where is not None:
             merge(where, past[:1])
         return past
@@ -292,7 +292,7 @@ class TensorScatter(Standard):
         if self.mode == "circular":
             steps = steps % past[axis]
         elif steps.size and (steps.min() < 0 or steps.max() >= past[axis]):
-            raise self.fail(f"got write_indices {begin.tolist()} for {update[axis]} steps in a cache of {past[axis]}")
+            raise self.error(f"got write_indices {begin.tolist()} for {update[axis]} steps in a cache of {past[axis]}")
         grid = list(np.ix_(*map(np.arange, update)))
         grid[axis] = steps.reshape(
             [*steps.shape[:1], *(steps.shape[1] if a == axis else 1 for a in range(1, len(past)))]
@@ -355,7 +355,7 @@ class ReverseSequence(Standard):
         count = data.shape[self.time_axis]
         steps, ends = np.arange(count)[:, None], lengths.astype(np.int64)
         if ends.size and not 0 <= ends.min() <= ends.max() <= count:
-            raise self.fail(f"got sequence_lens {ends.tolist()}, wanted 0 to {count}")
+            raise self.error(f"got sequence_lens {ends.tolist()}, wanted 0 to {count}")
         source = np.where(steps < ends, ends - 1 - steps, steps)
         batch = np.arange(data.shape[self.batch_axis])
         return data[source, batch] if self.time_axis == 0 else data[batch[:, None], source.T]

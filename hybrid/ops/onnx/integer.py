@@ -22,10 +22,10 @@ from .types import BYTES, FLOAT8, FLOATS
 def product_shape(owner: Op, a: Shape, b: Shape) -> Shape:
     """The shape of np.matmul's result. Raises OpError when the inner sizes differ or an input has no dimension."""
     if not a or not b:
-        raise owner.fail(f"got matrices of shapes {show(a)} and {show(b)}, wanted one dimension at least")
+        raise owner.error(f"got matrices of shapes {show(a)} and {show(b)}, wanted one dimension at least")
     inner = a[-1], b[-2 if len(b) > 1 else 0]
     if not any(d is UNKNOWN for d in inner) and inner[0] != inner[1]:
-        raise owner.fail(f"got matrices of shapes {show(a)} and {show(b)}, wanted equal inner sizes")
+        raise owner.error(f"got matrices of shapes {show(a)} and {show(b)}, wanted equal inner sizes")
     return (*broadcast(a[:-2], b[:-2]), *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
 
 

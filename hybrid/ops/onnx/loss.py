@@ -27,7 +27,7 @@ class ClassLoss(Standard):
     def check_shapes(self, scores, labels, weights):
         """Raise OpError or ValueError unless they fit."""
         if len(scores) < 2:
-            raise self.fail(f"got {self.inputs[0]} of {len(scores)} dimensions, wanted at least 2")
+            raise self.error(f"got {self.inputs[0]} of {len(scores)} dimensions, wanted at least 2")
         merge((scores[0], *scores[2:]), labels)
         if weights is not None:
             merge(scores[1:2], weights)
@@ -43,7 +43,7 @@ class ClassLoss(Standard):
         counts = np.ones(labels.shape, bool) if self.ignore_index is None else labels != self.ignore_index
         classes = np.where(counts, labels, 0)
         if ((classes < -size) | (classes >= size)).any():
-            raise self.fail(
+            raise self.error(
                 f"got class {classes.max() if (classes >= size).any() else classes.min()}, wanted 0 to {size - 1}"
             )
         share = counts.astype(dtype)
@@ -87,7 +87,7 @@ class Classes(Standard):
 
     def shape(self, scores, labels):
         if len(scores) < 2:
-            raise self.fail(f"got scores of {len(scores)} dimensions, wanted at least 2")
+            raise self.error(f"got scores of {len(scores)} dimensions, wanted at least 2")
         merge((scores[0], *scores[2:]), labels)
         return scores
 

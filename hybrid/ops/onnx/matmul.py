@@ -74,7 +74,7 @@ class Det(Standard):
 
     def shape(self, x):
         if len(x) < 2:
-            raise self.fail(f"got {len(x)} dimensions, wanted at least 2")
+            raise self.error(f"got {len(x)} dimensions, wanted at least 2")
         merge(x[-1:], x[-2:-1])
         return x[:-2]
 

@@ -69,7 +69,7 @@ class LabelEncoder(Mapping):
 
     def infer_type(self, X):
         if self.keys_tensor.dtype not in (X, object):
-            raise self.fail(f"got X of dtype {X}, wanted that of the keys, {self.keys_tensor.dtype}")
+            raise self.error(f"got X of dtype {X}, wanted that of the keys, {self.keys_tensor.dtype}")
         return super().infer_type(X)
 
     def table(self, dtype):
@@ -128,7 +128,7 @@ class OneHotEncoder(Standard):
         cats = self._categories()
         places = places_of(x if x.dtype == OBJECT else x.astype(np.int64), cats)
         if not self.zeros and (places < 0).any():
-            raise self.fail(f"got {x[places < 0][0]!r}, which is no category, wanted one or zeros=1")
+            raise self.error(f"got {x[places < 0][0]!r}, which is no category, wanted one or zeros=1")
         return (places[..., None] == np.arange(len(cats))).astype(np.float32)
 
     def gradient(self, F, dy, x, y):
@@ -220,7 +220,7 @@ class Normalizer(Pointwise):
         return np.where(size == 0, x, x / np.where(size == 0, 1, size)).astype(np.float32, copy=False)
 
     def gradient(self, F, dy, x, y):
-        raise self.fail("has no gradient")
+        raise self.error("has no gradient")
 
     @classmethod
     def examples(cls, make):
@@ -251,11 +251,11 @@ class Imputer(Pointwise):
         floating = x.dtype.kind in "fV"
         values = self.imputed_value_floats if floating else self.imputed_value_int64s
         if values is None or not len(values):
-            raise self.fail(
+            raise self.error(
                 f"got X of dtype {x.dtype}, wanted imputed_value_{'floats' if floating else 'int64s'} with it"
             )
         if len(values) not in (1, x.shape[-1] if x.ndim else 1):
-            raise self.fail(f"got {len(values)} values for X of shape {show(x.shape)}, wanted one, or one per feature")
+            raise self.error(f"got {len(values)} values for X of shape {show(x.shape)}, wanted one, or one per feature")
         old = np.float32(self.replaced_value_float) if floating else self.replaced_value_int64
         return np.where(np.isnan(x) if old != old else x == old, values.astype(x.dtype), x)
 
@@ -307,7 +307,7 @@ class FeatureVectorizer(Standard):
         return np.concatenate(parts, axis=1)
 
     def gradient(self, F, dy, *arrays):
-        raise self.fail("has no gradient")
+        raise self.error("has no gradient")
 
     @classmethod
     def examples(cls, make):
@@ -331,11 +331,11 @@ class ArrayFeatureExtractor(Standard):
 
     def meaning(self, x, y):
         if ((y < 0) | (y >= x.shape[-1])).any():
-            raise self.fail(f"got places {y.reshape(-1).tolist()} of {x.shape[-1]} features")
+            raise self.error(f"got places {y.reshape(-1).tolist()} of {x.shape[-1]} features")
         return np.atleast_2d(x[..., y.reshape(-1)])
 
     def gradient(self, F, dy, *arrays):
-        raise self.fail("has no gradient")
+        raise self.error("has no gradient")
 
     @classmethod
     def examples(cls, make):
@@ -366,11 +366,11 @@ class ZipMap(Collected):
         rows = np.atleast_2d(x)
         labels = labels_of(self.classlabels_int64s, self.classlabels_strings, rows.shape[1]).tolist()
         if len(labels) != rows.shape[1]:
-            raise self.fail(f"got {rows.shape[1]} numbers for {len(labels)} labels")
+            raise self.error(f"got {rows.shape[1]} numbers for {len(labels)} labels")
         return hold([hold(dict(zip(labels, row))) for row in rows.tolist()])
 
     def gradient(self, F, dy, x, y):
-        raise self.fail("has no gradient")
+        raise self.error("has no gradient")
 
 
 @op("_onnx_ml_DictVectorizer")
@@ -398,7 +398,7 @@ class DictVectorizer(Collected):
         words, given = self._words(), held(x)
         unknown = [k for k in given if k not in words]
         if unknown:
-            raise self.fail(f"got key {unknown[0]!r}, which is not in the vocabulary")
+            raise self.error(f"got key {unknown[0]!r}, which is not in the vocabulary")
         found = np.empty((1, len(words)), self.values)
         found[0] = [given.get(w, "" if self.values == OBJECT else 0) for w in words]
         return found
@@ -438,7 +438,7 @@ class CastMap(Collected):
             values = [self._cast(v) for v in given.values()]
         else:
             if any(not 0 <= k < self.max_map for k in given):
-                raise self.fail(f"got keys {list(given)}, wanted 0 to {self.max_map - 1}")
+                raise self.error(f"got keys {list(given)}, wanted 0 to {self.max_map - 1}")
             blank = "" if self.cast_to == "TO_STRING" else 0
             values = [self._cast(given[k]) if k in given else blank for k in range(self.max_map)]
         found = np.empty((1, len(values)), self.dtype(None))

@@ -67,7 +67,7 @@ def want_features(op: Op, x: Shape, count: int) -> None:
     """Raise OpError unless the rows of X have so many features."""
     want_rank(op, x, 1, 2, what="X")
     if x[-1] is not UNKNOWN and x[-1] != count:
-        raise op.fail(f"got X of shape {show(x)}, wanted {count} features")
+        raise op.error(f"got X of shape {show(x)}, wanted {count} features")
 
 
 class Classifier(Standard):
@@ -103,7 +103,7 @@ class Classifier(Standard):
         return None
 
     def gradient(self, F, dy, *arrays):
-        raise self.fail("has no gradient")
+        raise self.error("has no gradient")
 
 
 def labels_of(ints: Array | None, strings: Array | None, count: int) -> Array:
@@ -215,7 +215,7 @@ class LinearRegressor(Standard):
 
     def gradient(self, F, dy, x, y):
         if self.post_transform != "NONE":
-            raise self.fail(f"has no gradient with post_transform={self.post_transform}")
+            raise self.error(f"has no gradient with post_transform={self.post_transform}")
         weights = self.coefficients.astype(np.float32).reshape(self.targets, -1)
         return F._backward_cast_like(F.dot(dy, F._onnx_Constant(value=kind_of(np.ndarray).write(weights))), x)
 
@@ -308,7 +308,7 @@ class SVMRegressor(Machine):
         return transformed(y, self.post_transform)
 
     def gradient(self, F, dy, *arrays):
-        raise self.fail("has no gradient")
+        raise self.error("has no gradient")
 
     @classmethod
     def examples(cls, make):

@@ -67,7 +67,7 @@ class Forest(NamedTuple):
         count = len(self.mode)
         for name, places in (("branches", self.yes), ("branches", self.no), ("roots", self.roots)):
             if places.size and not 0 <= places.min() <= places.max() < count:
-                raise op.fail(f"got {name} {places.min()} to {places.max()}, wanted nodes from 0 to {count - 1}")
+                raise op.error(f"got {name} {places.min()} to {places.max()}, wanted nodes from 0 to {count - 1}")
         return self
 
     def _passes(self, x: Array, node: Array) -> Array:
@@ -132,7 +132,7 @@ def _in_rows(x: Array, dtype: np.dtype) -> Array:
 def _want_features(op: Op, x: Shape, features: Array) -> None:
     """Raise OpError unless rows of X have the features that nodes ask for."""
     if features.size and x[-1] is not UNKNOWN and not 0 <= features.min() <= features.max() < x[-1]:
-        raise op.fail(f"got X of shape {show(x)} for trees that ask for features {features.min()} to {features.max()}")
+        raise op.error(f"got X of shape {show(x)} for trees that ask for features {features.min()} to {features.max()}")
 
 
 def _wrong_numbers(name: str, numbers: Array, count: int) -> str | None:
@@ -215,7 +215,7 @@ class Trees(Standard):
             wanted = trees.astype(np.int64) * base + nodes
             at = np.searchsorted(ranked, wanted).clip(max=max(count - 1, 0))
             if not np.array_equal(ranked[at], wanted):
-                raise self.fail("names a node that there is not")
+                raise self.error("names a node that there is not")
             return order[at]
 
         inner = self.nodes_modes != LEAF

@@ -36,7 +36,7 @@ def _back(F, v, like):
 
 def _want_planes(op, shape, least):
     if len(shape) < least:
-        raise op.fail(f"got data of shape {show(shape)}, wanted at least {least} axes")
+        raise op.error(f"got data of shape {show(shape)}, wanted at least {least} axes")
 
 
 def _normalized(x, axes, epsilon):
@@ -195,7 +195,7 @@ class _FromAxis(Standard):
     def axes(self, rank: int) -> tuple[int, ...]:
         """What the mean is over."""
         if not -rank <= self.axis < max(rank, 1):
-            raise self.fail(f"got axis={self.axis} for {rank} axes")
+            raise self.error(f"got axis={self.axis} for {rank} axes")
         return tuple(range(self.axis % rank, rank)) if rank else ()
 
     def wide(self, x):
@@ -333,7 +333,7 @@ class GroupNormalization(Standard):
         _want_planes(self, x, 2)
         fit(self, {"X": "C", "scale": "C", "bias": "C"}, {"X": x[1:2], "scale": scale, "bias": bias})
         if x[1] is not UNKNOWN and x[1] % self.num_groups:
-            raise self.fail(f"got {x[1]} channels, wanted a multiple of num_groups={self.num_groups}")
+            raise self.error(f"got {x[1]} channels, wanted a multiple of num_groups={self.num_groups}")
         return x
 
     def meaning(self, x, scale, bias):

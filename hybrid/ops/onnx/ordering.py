@@ -36,7 +36,7 @@ class TopK(Standard):
         count = UNKNOWN if values[1] is None else ints(values[1])[0]
         shape = (*x[:axis], count, *x[axis + 1 :])
         if count is not UNKNOWN and x[axis] is not UNKNOWN and not 0 <= count <= x[axis]:
-            raise self.fail(f"got K={count} for {x[axis]} numbers along axis {self.axis}")
+            raise self.error(f"got K={count} for {x[axis]} numbers along axis {self.axis}")
         return [shape, shape]
 
     def dtype(self, x, k):
@@ -45,7 +45,7 @@ class TopK(Standard):
     def meaning(self, x, k):
         count, axis = ints(k)[0], axis_of(self, self.axis, x.ndim)
         if not 0 <= count <= x.shape[axis]:
-            raise self.fail(f"got K={count} for {x.shape[axis]} numbers along axis {self.axis}")
+            raise self.error(f"got K={count} for {x.shape[axis]} numbers along axis {self.axis}")
         order = np.moveaxis(order_of(np.moveaxis(x, axis, -1), not self.largest)[..., :count], -1, axis).astype(INT64)
         return np.take_along_axis(x, order, axis), order
 

@@ -31,7 +31,7 @@ class _Pool(Slid):
     def kernel(self) -> tuple[int, ...]:
         """kernel_shape, which is not optional here."""
         if self.kernel_shape is None:
-            raise self.fail("attribute kernel_shape is required")
+            raise self.error("attribute kernel_shape is required")
         return self.kernel_shape
 
     def count(self, size, before, after, reach, stride):
@@ -55,7 +55,7 @@ class _Pool(Slid):
 
     def shape(self, x):
         if len(x) != len(self.kernel) + 2:
-            raise self.fail(
+            raise self.error(
                 f"got X of shape {show(x)} for kernel_shape={show(self.kernel)}, wanted {len(self.kernel) + 2} axes"
             )
         return (*x[:2], *self.steps(x[2:], self.kernel))
@@ -421,7 +421,7 @@ class MaxUnpool(Standard):
         where = i.reshape(-1)
         where = np.where(where < 0, where + total, where)
         if where.size and not (where.min() >= 0 and where.max() < total):
-            raise self.fail(f"got indices {i.min()} to {i.max()}, wanted them within {show(sizes)}")
+            raise self.error(f"got indices {i.min()} to {i.max()}, wanted them within {show(sizes)}")
         return sizes, where
 
     def meaning(self, x, i, output):

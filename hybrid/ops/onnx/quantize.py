@@ -31,12 +31,12 @@ def spread(owner: Op, parameter: np.ndarray, shape: tuple[int, ...], axis: int, 
     if block:
         wanted = (*shape[:axis], -(-size // block), *shape[axis + 1 :])
         if parameter.shape != wanted:
-            raise owner.fail(
+            raise owner.error(
                 f"got scales {parameter.shape} for blocks of {block} along axis {axis} of {shape}, wanted {wanted}"
             )
         return np.repeat(parameter, block, axis)[(slice(None),) * axis + (slice(size),)]
     if parameter.shape != (size,):
-        raise owner.fail(f"got scales {parameter.shape} for axis {axis} of {shape}, wanted ({size},) or one number")
+        raise owner.error(f"got scales {parameter.shape} for axis {axis} of {shape}, wanted ({size},) or one number")
     return parameter.reshape(size, *(1,) * (rank - axis - 1))
 
 
@@ -99,7 +99,7 @@ class Scaled(Standard):
                 continue
             want_rank(self, parameter, len(x) if self.block_size else 1, what="a scale or zero point")
             if not x:
-                raise self.fail(f"got {parameter[0]} scales or zero points for one number, wanted one")
+                raise self.error(f"got {parameter[0]} scales or zero points for one number, wanted one")
             if not self.block_size:
                 merge(parameter, (x[axis_of(self, self.axis, len(x)) if len(x) > 1 else 0],))
         return x
@@ -130,7 +130,7 @@ class QuantizeLinear(Scaled):
 
     def dtype(self, x, scale, zero):
         if zero is not None and self.output_dtype is not None and zero != self.output_dtype:
-            raise self.fail(
+            raise self.error(
                 f"got y_zero_point of {zero.name} and output_dtype={self.output_dtype.name}, wanted one dtype"
             )
         return zero or self.output_dtype or np.dtype(np.uint8)
@@ -168,7 +168,7 @@ class DequantizeLinear(Scaled):
     def dtype(self, x, scale, zero):
         made = self.output_dtype or scale
         if made.name == "float8_e8m0fnu":
-            raise self.fail(
+            raise self.error(
                 "got x_scale of float8_e8m0fnu and no output_dtype, wanted one of float32, float16 or bfloat16"
             )
         return made

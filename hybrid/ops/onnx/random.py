@@ -164,7 +164,7 @@ class Multinomial(Sampler):
     def infer_shape(self, input):
         want_rank(self, input, 2)
         if input[1] == 0:
-            raise self.fail(f"got input of shape {show(input)}, wanted one class at least")
+            raise self.error(f"got input of shape {show(input)}, wanted one class at least")
         return (input[0], self.sample_size)
 
     def gives(self, input):
@@ -174,7 +174,7 @@ class Multinomial(Sampler):
         wide = input.astype(np.float64)
         likely = np.exp(wide - wide.max(1, keepdims=True))
         if not np.isfinite(likely).all():
-            raise self.fail(
+            raise self.error(
                 "got rows with NaN or infinity, wanted logarithms of probabilities with a finite largest one"
             )
         ends = np.cumsum(likely, 1)
@@ -214,7 +214,7 @@ class Dropout(Standard):
     def meaning(self, data, ratio=None, training_mode=None, *, rng: Any = None):
         share = 0.5 if ratio is None else float(np.asarray(ratio).reshape(()))
         if not 0 <= share < 1:
-            raise self.fail(f"got ratio={share:g}, wanted 0 to less than 1")
+            raise self.error(f"got ratio={share:g}, wanted 0 to less than 1")
         if training_mode is None or not training_mode.reshape(()) or share == 0:
             return data.copy(), np.ones(data.shape, bool)
         mask = source(self.seed, rng).random(data.shape) >= share

@@ -92,7 +92,7 @@ class Restore(AlongAxes):
         try:
             merge(dy, reduced)
         except ValueError:
-            raise self.fail(f"got dy of shape {show(dy)}, wanted {show(reduced)}, that of the reduction") from None
+            raise self.error(f"got dy of shape {show(dy)}, wanted {show(reduced)}, that of the reduction") from None
         return kept
 
     def meaning(self, dy, data, axes=None):

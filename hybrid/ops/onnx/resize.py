@@ -93,22 +93,22 @@ class Resize(Standard):
                 }
             pick = min if self.keep_aspect_ratio_policy == "not_larger" else max
             if any(shape[a] == 0 for a in axes):
-                raise self.fail(
+                raise self.error(
                     f"got X of shape {show(shape)}, wanted something along the axes of which one scale is kept"
                 )
             scale = pick(n / shape[a] for a, n in zip(axes, new))
             return {a: (math.floor(scale * shape[a] + 0.5), scale) for a in axes}
         if scales is None or not scales.size:
-            raise self.fail("got neither scales nor sizes, wanted one of them")
+            raise self.error("got neither scales nor sizes, wanted one of them")
         self._want(scales.size == len(axes), "scales", scales, len(axes))
         if not ((scales > 0) & np.isfinite(scales)).all():
-            raise self.fail(f"got scales {scales.tolist()}, wanted positive ones, none infinite")
+            raise self.error(f"got scales {scales.tolist()}, wanted positive ones, none infinite")
         # a sentence of the standard multiplies by the extent of roi too, which neither its shape inference nor anybody else does
         return {a: (math.floor(np.float32(shape[a]) * s), s) for a, s in zip(axes, scales.astype(np.float32))}
 
     def _want(self, right, name, values, count):
         if not right:
-            raise self.fail(f"got {name} {values.tolist()}, wanted {count} numbers, one for each axis")
+            raise self.error(f"got {name} {values.tolist()}, wanted {count} numbers, one for each axis")
 
     def shape(self, x, roi, scales, sizes, *, values):
         count = len(self._axes(len(x)))
@@ -117,13 +117,13 @@ class Resize(Standard):
             if shape is not None and (
                 len(shape) != 1 or (shape[0] is not UNKNOWN and shape[0] not in (*empty, wanted))
             ):
-                raise self.fail(f"got {name} of shape {show(shape)}, wanted ({wanted},) for {count} axes")
+                raise self.error(f"got {name} of shape {show(shape)}, wanted ({wanted},) for {count} axes")
         if any(v is None for v, s in zip(values[2:], (scales, sizes)) if s is not None):
             changed = set(self._axes(len(x)))
             return tuple(UNKNOWN if a in changed else d for a, d in enumerate(x))
         scales, sizes = values[2:]
         if not any(v is not None and v.size for v in (scales, sizes)):
-            raise self.fail("got neither scales nor sizes, wanted one of them")
+            raise self.error("got neither scales nor sizes, wanted one of them")
         out = list(x)
         together = self.keep_aspect_ratio_policy != "stretch" and any(x[a] is UNKNOWN for a in self._axes(len(x)))
         for i, axis in enumerate(self._axes(len(x))):
@@ -209,7 +209,7 @@ class Resize(Standard):
         wanted = list(x.shape)
         for axis, (new, _) in self.goals(x.shape, scales, sizes).items():
             if not x.shape[axis] and new:
-                raise self.fail(f"got X of shape {show(x.shape)}, wanted something along axis {axis} to be resized")
+                raise self.error(f"got X of shape {show(x.shape)}, wanted something along axis {axis} to be resized")
             wanted[axis] = new
         if 0 in wanted:
             return np.empty(wanted, x.dtype)  # without what along other axes lies between

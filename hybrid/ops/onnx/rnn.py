@@ -197,7 +197,7 @@ class Recurrent(Standard):
         begin = [blank if named.get(n) is None else widen(named[n]) for n in self.states]
         lengths = named.get("sequence_lens")
         if lengths is not None and ((lengths < 0) | (lengths > len(x))).any():
-            raise self.fail(f"got sequence_lens {lengths.tolist()} for {len(x)} steps")
+            raise self.error(f"got sequence_lens {lengths.tolist()} for {len(x)} steps")
         return x, lengths, weights, [list(s) for s in zip(*begin)]
 
     def _order(self, direction: int, steps: int) -> range:

@@ -47,9 +47,9 @@ class _Aligned(Standard):
             ):
                 size = end - start if offset else max(end - start, dtype(1))
                 if not np.isfinite(start + size) or size > MOST_SAMPLES * cells:
-                    raise self.fail(f"got a region from {start} on, {size} long, wanted one of the size of an image")
+                    raise self.error(f"got a region from {start} on, {size} long, wanted one of the size of an image")
                 if not limit:
-                    raise self.fail(f"got X of shape {show(shape)}, wanted pixels for the regions")
+                    raise self.error(f"got X of shape {show(shape)}, wanted pixels for the regions")
                 count = self.sampling_ratio if self.sampling_ratio > 0 else max(0, int(np.ceil(size / cells)))
                 each = size / dtype(cells)
                 within = (np.arange(count, dtype=rois.dtype) + dtype(0.5)) * each / dtype(max(count, 1))

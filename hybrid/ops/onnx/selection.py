@@ -35,7 +35,7 @@ class Compress(Standard):
         where = np.flatnonzero(condition)
         size = data.size if self.axis is None else data.shape[axis_of(self, self.axis, data.ndim)]
         if where.size and where[-1] >= size:
-            raise self.fail(f"got a condition that holds at {where[-1]}, wanted positions below {size}")
+            raise self.error(f"got a condition that holds at {where[-1]}, wanted positions below {size}")
         return where
 
     def meaning(self, data, condition):
@@ -50,7 +50,7 @@ class Compress(Standard):
             else (*data.shape[: self.axis % data.ndim], len(chosen), *data.shape[self.axis % data.ndim + 1 :])
         )
         if dy.shape != wanted:
-            raise self.fail(f"got dy of shape {dy.shape}, wanted {wanted}, which is that of the output")
+            raise self.error(f"got dy of shape {dy.shape}, wanted {wanted}, which is that of the output")
         if self.axis is None:
             out.reshape(-1)[chosen] = dy
         else:

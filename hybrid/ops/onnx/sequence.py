@@ -43,7 +43,7 @@ def elements(op, array):
     """The list in a sequence. Raises OpError for what is none."""
     found = held(array)
     if not isinstance(found, list):
-        raise op.fail(f"got {array.dtype}{array.shape}, wanted a sequence")
+        raise op.error(f"got {array.dtype}{array.shape}, wanted a sequence")
     return found
 
 
@@ -51,7 +51,7 @@ def place(op, position, length, *, end=False):
     """A position counted from the front; ``end`` allows the one behind the last element."""
     index = int(np.asarray(position).item())
     if not -length <= index < length + end:
-        raise op.fail(f"got position {index} in a sequence of {length}, wanted {-length} to {length - 1 + end}")
+        raise op.error(f"got position {index} in a sequence of {length}, wanted {-length} to {length - 1 + end}")
     return index + length if index < 0 else index
 
 
@@ -162,11 +162,11 @@ class SplitToSequence(Collection):
         elif split.ndim:
             sizes = list(ints(split) or ())
             if sum(sizes) != length or min(sizes, default=0) < 0:
-                raise self.fail(f"got split={sizes}, wanted sizes that add up to {length}")
+                raise self.error(f"got split={sizes}, wanted sizes that add up to {length}")
         else:
             (size,) = ints(split) or (0,)
             if size < 1:
-                raise self.fail(f"got split={size}, wanted 1 at least")
+                raise self.error(f"got split={size}, wanted 1 at least")
             sizes = [min(size, length - start) for start in range(0, length, size)]
         ends = np.cumsum(sizes, dtype=np.int64)
         parts = [np.take(data, range(end - size, end), axis) for size, end in zip(sizes, ends)]
@@ -188,7 +188,7 @@ class ConcatFromSequence(Element):
     def meaning(self, sequence):
         found = elements(self, sequence)
         if not found:
-            raise self.fail("got a sequence of 0 elements, wanted one at least")
+            raise self.error("got a sequence of 0 elements, wanted one at least")
         axis = axis_of(self, self.axis, found[0].ndim + self.new_axis)
         return np.stack(found, axis) if self.new_axis else np.concatenate(found, axis)
 
@@ -254,7 +254,7 @@ class OptionalGetElement(Element):
 
     def meaning(self, value):
         if _nothing(value):
-            raise self.fail("got an optional without value; ask OptionalHasElement first")
+            raise self.error("got an optional without value; ask OptionalHasElement first")
         return value
 
     def gradient(self, F, dy, value, y):

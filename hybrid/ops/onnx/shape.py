@@ -108,18 +108,18 @@ class Reshape(Moving):
                 sizes.append(INFERRED)
             elif size == 0 and not self.allowzero:
                 if place >= len(own):
-                    raise self.fail(
+                    raise self.error(
                         f"got shape {wanted}, which keeps dim {place} of data that has {len(own)} dimensions"
                     )
                 sizes.append(own[place])
             elif size < -1:
-                raise self.fail(f"got shape {wanted}, wanted sizes, 0 or -1")
+                raise self.error(f"got shape {wanted}, wanted sizes, 0 or -1")
             else:
                 sizes.append(INFERRED if size == -1 else number(size))
         if open_:  # one of them may turn out to be anything
             return tuple(UNKNOWN if s is INFERRED else s.dim for s in sizes)
         if sizes.count(INFERRED) > 1:
-            raise self.fail(f"got shape {wanted}, wanted at most one -1")
+            raise self.error(f"got shape {wanted}, wanted at most one -1")
         done = self.completed(sizes, data, f"shape {wanted}")
         return tuple(UNKNOWN if s is INFERRED else s.dim for s in done)
 
@@ -174,7 +174,7 @@ class Squeeze(Moving):
         gone = {axis_of(self, a, len(data)) for a in found}
         for axis in gone:
             if data[axis] is not UNKNOWN and data[axis] != 1:
-                raise self.fail(f"cannot squeeze axis {axis} of size {data[axis]}")
+                raise self.error(f"cannot squeeze axis {axis} of size {data[axis]}")
         return tuple(d for a, d in enumerate(data) if a not in gone)
 
     @classmethod
@@ -196,7 +196,7 @@ class Unsqueeze(Moving):
         rank = len(data) + len(found)
         new = {axis_of(self, a, rank) for a in found}
         if len(new) < len(found):
-            raise self.fail(f"got axes {found}, wanted each once")
+            raise self.error(f"got axes {found}, wanted each once")
         old = iter(data)
         return tuple(1 if a in new else next(old) for a in range(rank))
 
@@ -250,7 +250,7 @@ class Tile(Standard):
         if found is None:
             return (UNKNOWN,) * len(data)
         if len(found) != len(data):
-            raise self.fail(f"got repeats {found}, wanted {len(data)} numbers")
+            raise self.error(f"got repeats {found}, wanted {len(data)} numbers")
         return tuple(d * r for d, r in zip(data, found))
 
     def meaning(self, data, repeats):
@@ -278,7 +278,7 @@ class TileBackward(Standard):
 
     def meaning(self, dy, data, repeats):
         if len(ints(repeats)) != data.ndim or dy.shape != tuple(n * d for n, d in zip(ints(repeats), data.shape)):
-            raise self.fail(
+            raise self.error(
                 f"got dy of shape {show(dy.shape)}, wanted {show(data.shape)} times the repeats {show(ints(repeats))}"
             )
         split = widen(dy).reshape([n for pair in zip(ints(repeats), data.shape) for n in pair])

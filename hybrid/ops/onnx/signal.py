@@ -66,10 +66,10 @@ class DFT(Standard):
     def _plan(self, shape: Sequence[Any], length: Any, axis: Any, given: bool) -> tuple[int, Any]:
         """(axis, length); length is UNKNOWN when it is given and not known. Raises OpError for what is no axis of a signal."""
         if len(shape) < 2:
-            raise self.fail(f"got {len(shape)} dimensions, wanted 2 at least")
+            raise self.error(f"got {len(shape)} dimensions, wanted 2 at least")
         axis = axis_of(self, -2 if axis is None else axis, len(shape))
         if axis == len(shape) - 1:
-            raise self.fail(f"got axis {axis}, which holds real and imaginary parts, wanted another")
+            raise self.error(f"got axis {axis}, which holds real and imaginary parts, wanted another")
         if length is None:
             own = shape[axis]
             length = UNKNOWN if given else 2 * (own - 1) if self.inverse and self.onesided else own
@@ -77,7 +77,7 @@ class DFT(Standard):
 
     def shape(self, data, *shapes, values):
         if data and data[-1] is not UNKNOWN and data[-1] not in (1, 2):
-            raise self.fail(
+            raise self.error(
                 f"got input of shape {show(data)}, wanted 1 or 2 along the last axis: real and imaginary parts"
             )
         if "axis" in self.given and values[2] is None:
@@ -94,7 +94,7 @@ class DFT(Standard):
         axis, length = self._plan(data.shape, _scalar(length), _scalar(axis), False)
         x = _numbers(data)
         if self.onesided and not self.inverse and x.dtype.kind == "c":
-            raise self.fail("got complex numbers for a one-sided transform, wanted real ones (a last axis of 1)")
+            raise self.error("got complex numbers for a one-sided transform, wanted real ones (a last axis of 1)")
         if not length or not x.size:
             return np.zeros(self.shape(data.shape, values=(None, length, axis)), data.dtype)
         if not self.inverse:
@@ -176,17 +176,17 @@ class STFT(Standard):
 
     def shape(self, signal, step, window, *rest, values):
         if signal[2] is not UNKNOWN and signal[2] not in ((1,) if self.onesided else (1, 2)):
-            raise self.fail(
+            raise self.error(
                 f"got signal of shape {show(signal)}, wanted 1 number for each place{'' if self.onesided else ', or 2'}"
             )
         length = window[0] if window is not None else signal[1]
         if window is None and "frame_length" in self.given:
             length = UNKNOWN if values[3] is None else _scalar(values[3])
         if length is not UNKNOWN and length < 1:
-            raise self.fail(f"got frames of {length} numbers, wanted at least 1")
+            raise self.error(f"got frames of {length} numbers, wanted at least 1")
         hop = _scalar(values[1])
         if hop is not None and hop < 1:
-            raise self.fail(f"got frame_step {hop}, wanted at least 1")
+            raise self.error(f"got frame_step {hop}, wanted at least 1")
         count = UNKNOWN if hop is None else (signal[1] - length) // hop + 1
         return (
             signal[0],
@@ -202,11 +202,11 @@ class STFT(Standard):
         """(places of each frame's numbers in the signal, the window)."""
         size = (signal.shape[1] if window is None else len(window)) if length is None else _scalar(length)
         if size < 1:
-            raise self.fail(f"got frames of {size} numbers, wanted at least 1")
+            raise self.error(f"got frames of {size} numbers, wanted at least 1")
         if window is not None and len(window) != size:
-            raise self.fail(f"got a window of {len(window)} for frames of {size}, wanted equal lengths")
+            raise self.error(f"got a window of {len(window)} for frames of {size}, wanted equal lengths")
         if _scalar(step) < 1:
-            raise self.fail(f"got frame_step {_scalar(step)}, wanted at least 1")
+            raise self.error(f"got frame_step {_scalar(step)}, wanted at least 1")
         count = max((signal.shape[1] - size) // _scalar(step) + 1, 0)
         places = np.arange(count)[:, None] * _scalar(step) + np.arange(size)
         return places, np.ones(size, np.float32) if window is None else widen(window)
@@ -279,7 +279,7 @@ class Window(Standard):
         """How many numbers there are. Raises OpError unless size holds one whole number of at least 0."""
         found = ints(size)
         if len(found) != 1 or found[0] < 0:
-            raise self.fail(f"got size {found}, wanted one number of at least 0")
+            raise self.error(f"got size {found}, wanted one number of at least 0")
         return found[0]
 
     def dtype(self, size):
@@ -359,7 +359,7 @@ class MelWeightMatrix(Standard):
         corners = np.floor((length + 1) * 700 * (10 ** (mels / 2595) - 1) / rate).astype(np.int64)
         rows = np.arange(length // 2 + 1)[:, None]
         if corners.min() < 0 or corners.max() > len(rows):
-            raise self.fail(f"got edges beyond what a sample_rate of {rate} has, wanted at most half of it")
+            raise self.error(f"got edges beyond what a sample_rate of {rate} has, wanted at most half of it")
         left, centre, right = corners[:-2], corners[1:-1], corners[2:]
         rising = np.where(left == centre, rows == centre, (rows - left) / np.maximum(centre - left, 1))
         falling = (right - rows) / np.maximum(right - centre, 1)

@@ -40,11 +40,11 @@ class Slice(Standard):
         axes = range(len(starts)) if axes is None else axes
         steps = (1,) * len(starts) if steps is None else steps
         if not len(starts) == len(ends) == len(axes) == len(steps):
-            raise self.fail(
+            raise self.error(
                 f"got starts={starts}, ends={ends}, axes={tuple(axes)}, steps={steps}, wanted equal lengths"
             )
         if 0 in [s for s in steps if s is not UNKNOWN]:
-            raise self.fail(f"got steps={steps}, wanted no zero")
+            raise self.error(f"got steps={steps}, wanted no zero")
         return [(axis_of(self, a, rank), *part) for a, *part in zip(axes, starts, ends, steps)]
 
     def shape(self, data, *others, values):
@@ -115,9 +115,9 @@ class Split(Standard):
     def checked(self, total, sizes):
         """Raise OpError unless the pieces make up the axis."""
         if len(sizes) != self.num_outputs or any(s is not UNKNOWN and s < 0 for s in sizes):
-            raise self.fail(f"cannot cut an axis of size {total} into {self.num_outputs} pieces, got sizes {sizes}")
+            raise self.error(f"cannot cut an axis of size {total} into {self.num_outputs} pieces, got sizes {sizes}")
         if is_known((total, *sizes)) and sum(sizes) != total:
-            raise self.fail(f"got pieces of {sizes}, wanted the sum {total}")
+            raise self.error(f"got pieces of {sizes}, wanted the sum {total}")
 
     def shape(self, data, split, *, values):
         axis = axis_of(self, self.axis, len(data))
@@ -184,7 +184,7 @@ class Pad(Standard):
         """(before, after) for every axis."""
         chosen = range(rank) if axes is None else [axis_of(self, a, rank) for a in axes]
         if len(pads) != 2 * len(chosen):
-            raise self.fail(f"got pads={pads}, wanted two for each of {len(chosen)} axes")
+            raise self.error(f"got pads={pads}, wanted two for each of {len(chosen)} axes")
         found = dict(zip(chosen, zip(pads, pads[len(chosen) :])))
         return [found.get(a, (0, 0)) for a in range(rank)]
 
@@ -204,7 +204,7 @@ class Pad(Standard):
             return out
         for axis, pair in enumerate(pairs):
             if max(pair) > 0 and not cut.shape[axis]:
-                raise self.fail(
+                raise self.error(
                     f"cannot pad axis {axis} of data of shape {data.shape} with mode {self.mode}: it is empty"
                 )
         if not cut.size:  # without what along other axes lies between
@@ -273,7 +273,7 @@ class CenterCropPad(Standard):
         """The shape of the result."""
         axes = range(len(data)) if self.axes is None else [axis_of(self, a, len(data)) for a in self.axes]
         if len(wanted) != len(axes):
-            raise self.fail(f"got shape {wanted}, wanted {len(axes)} sizes")
+            raise self.error(f"got shape {wanted}, wanted {len(axes)} sizes")
         out = list(data)
         for axis, size in zip(axes, wanted):
             out[axis] = size
@@ -318,7 +318,7 @@ class Trilu(Standard):
 
     def shape(self, data, k):
         if len(data) < 2:
-            raise self.fail(f"got {len(data)} dimensions, wanted two at least")
+            raise self.error(f"got {len(data)} dimensions, wanted two at least")
         return data
 
     def meaning(self, data, k):

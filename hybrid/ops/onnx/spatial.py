@@ -88,12 +88,12 @@ class _Sampled(Standard):
     def want_fit(self, x, grid):
         """Raise OpError or ValueError unless the shapes go together."""
         if len(x) != len(grid) or len(x) < 3 or (grid[-1] is not UNKNOWN and grid[-1] != len(x) - 2):
-            raise self.fail(
+            raise self.error(
                 f"got X of shape {show(x)} and a grid of {show(grid)}, wanted (N, *points, {len(x) - 2}) of as many axes"
             )
         merge(x[:1], grid[:1])
         if self.mode == "cubic" and len(x) != 4:
-            raise self.fail(f"got mode=cubic for X of shape {show(x)}, wanted 4 axes")
+            raise self.error(f"got mode=cubic for X of shape {show(x)}, wanted 4 axes")
 
 
 @op("_onnx_GridSample")
@@ -194,7 +194,7 @@ class AffineGrid(Standard):
         sizes = ints(values[1])
         rank = size[0] - 2 if size and size[0] is not UNKNOWN else UNKNOWN
         if len(size) != 1 or len(theta) != 3 or (rank is not UNKNOWN and rank not in (2, 3)):
-            raise self.fail(
+            raise self.error(
                 f"got theta of shape {show(theta)} and size of {show(size)}, wanted (N, d, d + 1) and (d + 2,)"
             )
         if rank is not UNKNOWN:

@@ -59,7 +59,7 @@ class StringNormalizer(Standard):
 
     def shape(self, x):
         if len(x) not in (1, 2) or (len(x) == 2 and x[0] is not UNKNOWN and x[0] != 1):
-            raise self.fail(f"got shape {x}, wanted (C,) or (1, C)")
+            raise self.error(f"got shape {x}, wanted (C,) or (1, C)")
         return (*x[:-1], UNKNOWN) if self.stopwords.size or x[-1] is UNKNOWN or x[-1] == 0 else x
 
     def meaning(self, x):
@@ -313,7 +313,7 @@ class TfIdfVectorizer(Standard):
 
     def shape(self, x):
         if len(x) not in (1, 2):
-            raise self.fail(f"got {len(x)} dimensions, wanted (C,) or (N, C)")
+            raise self.error(f"got {len(x)} dimensions, wanted (C,) or (N, C)")
         return (*x[:-1], int(self.ngram_indexes.max()) + 1)
 
     def dtype(self, x):

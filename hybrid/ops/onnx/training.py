@@ -66,7 +66,7 @@ class OptimizerStep(Standard):
         return tuple(narrow(a, like.dtype) for a, like in zip(found, self._results((None, None, *rest))))
 
     def gradient(self, F, dy, *arrays):
-        raise self.fail("has no gradient")
+        raise self.error("has no gradient")
 
 
 @op("_onnx_training_Adagrad")
