@@ -28,7 +28,7 @@ from rich.text import Text
 
 import bridge
 import converters
-from hybrid.core.error import MXNetError
+from hybrid.core.error import InternalError, MXNetError
 from hybrid.formats.files import replacing
 from hybrid.passes.strip_labels import label_names
 
@@ -404,6 +404,9 @@ def _errors(as_json: bool, report_to: Path | None = None) -> Iterator[None]:
     except bridge.EngineError as error:
         _fail(message(error), as_json)
         raise typer.Exit(RUNTIME) from None
+    except InternalError as error:
+        _fail(_internal(error), as_json)
+        raise typer.Exit(INTERNAL) from None
     except (BadInput, converters.ConversionError, MXNetError, OSError) as error:
         problems = getattr(error, "problems", ())
         _fail(message(error), as_json, [p._asdict() if hasattr(p, "_asdict") else str(p) for p in problems])

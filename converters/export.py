@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from hybrid.core.error import MXNetError
+from hybrid.core.error import InternalError, MXNetError
 from hybrid.core.op import OPS, Spec
 from hybrid.core.shapes import UNKNOWN, Undecided, is_known, show
 from hybrid.ir.graph import Entry, Graph, Node, SubgraphFunction
@@ -31,8 +31,6 @@ from .writer import Converted, words_of
 _IR_VERSIONS = dict(zip(range(13, 28), (7, 7, 8, 8, 8, 8, 9, 9, 10, 10, 11, 12, 13, 13, 13)))
 _IR_NEWEST = 14
 VERSION = "0.1.0"
-_CARELESS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
-"""What Python raises in a translation that meets attributes or shapes which it did not reckon with."""
 
 
 def ir_version(opset: int) -> int:
@@ -205,6 +203,8 @@ class _Export:
             shapes[name], dtypes[name] = (), np.dtype(object)
         try:
             return infer(self.graph, shapes, dtypes, default_dtype=self.default_dtype, values=self.params)
+        except InternalError:
+            raise
         except MXNetError as error:
             foreign = untranslatable(self.graph, self.opset)
             if foreign:
@@ -243,15 +243,17 @@ class _Export:
                 self.problems.append(Problem(node.name, op.name, str(reason)))
             except Undecided:
                 self.problems.append(Problem(node.name, op.name, "needs sizes of its inputs that are dynamic"))
-            except ConversionError:
+            except (ConversionError, InternalError):
                 raise
             except MXNetError as error:  # in a body
                 self.problems.append(Problem(node.name, op.name, str(error)))
             except MemoryError as error:
                 self.problems.append(Problem(node.name, op.name, f"memory does not suffice: {error}"))
-            except _CARELESS as error:
-                problem = f"its translation failed ({type(error).__name__}: {error}); please report it"
-                self.problems.append(Problem(node.name, op.name, problem))
+            except Exception as error:
+                raise InternalError(
+                    f"{node.name} ({op.name}): its translation to ONNX failed ({type(error).__name__}: {error}); "
+                    "this is a bug, please report it"
+                ) from error
         for i, spec in enumerate(specs):
             if i < len(results):
                 value = results[i]

@@ -26,7 +26,7 @@ from bridge.printable import clean, printable
 from bridge.result import Divergence, VerifyResult
 from converters import ConversionError, Problem, UnsupportedModel
 from converters.coverage import Row
-from hybrid.core.error import MXNetError
+from hybrid.core.error import InternalError, MXNetError
 
 NEAR = Difference("y", "float32", (2, 3), True, "", max_abs=1.26e-5, max_rel=2.5e-6, cosine=0.99999914, top1=0.5)
 FAR = Difference("z", "float16", (4,), False, "1 of 4 beyond", max_abs=0.25, max_rel=0.5, cosine=-0.25)
@@ -467,6 +467,7 @@ def test_every_error_has_its_status(mlp: Path, monkeypatch: pytest.MonkeyPatch, 
         (MemoryError(), 2, "out of memory (no details); give smaller input shapes", []),
         (MemoryError("9 GB"), 2, "out of memory (9 GB); give smaller input shapes", []),
         (ZeroDivisionError("zero"), 70, "internal error: ZeroDivisionError: zero (", []),
+        (InternalError("n (sin): odd"), 70, "internal error: InternalError: n (sin): odd (", []),
     ):
 
         def fail(*_: Any, error: BaseException = error, **__: Any) -> None:

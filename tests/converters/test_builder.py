@@ -14,6 +14,7 @@ from converters.builder import Builder, Value
 from converters.error import ConversionError, Problem, Unsupported, UnsupportedModel
 from converters.registry import EXPORT, ML, MS, TRAINING
 from hybrid import symbol as sym
+from hybrid.core.error import InternalError
 from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN
 
@@ -226,7 +227,7 @@ def test_bodies() -> None:
     assert Builder(21).body(lambda inner, x: [inner.GlobalLpPool(x)], F4).node
 
 
-def test_translations_that_go_wrong_are_problems_of_their_node(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_translations_that_go_wrong_are_bugs_of_ours_and_not_the_model_s(monkeypatch: pytest.MonkeyPatch) -> None:
     x = sym.var("x")
     halves = sym.SliceChannel(x, num_outputs=2, axis=1, name="halves")
     group = sym.Group([sym.sin(halves[0], name="sine"), sym.cos(x, name="cosine")])
@@ -237,14 +238,15 @@ def test_translations_that_go_wrong_are_problems_of_their_node(monkeypatch: pyte
 
         return {13: handler}
 
-    monkeypatch.setitem(EXPORT, "sin", raising(TypeError("odd")))
     monkeypatch.setitem(EXPORT, "cos", raising(MemoryError("4 GB")))
     with pytest.raises(UnsupportedModel) as caught:
         converters.to_onnx(group, {}, {"x": (3, 4)})
-    assert list(caught.value.problems) == [
-        Problem("sine", "sin", "its translation failed (TypeError: odd); please report it"),
-        Problem("cosine", "cos", "memory does not suffice: 4 GB"),
-    ]
+    assert list(caught.value.problems) == [Problem("cosine", "cos", "memory does not suffice: 4 GB")]
+    monkeypatch.setitem(EXPORT, "sin", raising(TypeError("odd")))
+    bug = r"^sine \(sin\): its translation to ONNX failed \(TypeError: odd\); this is a bug"
+    for wrong in (group, sym.contrib.cond(sym.sum(x), lambda: sym.sin(x, name="sine"), lambda: x)):
+        with pytest.raises(InternalError, match=bug):
+            converters.to_onnx(wrong, {}, {"x": (3, 4)})
     monkeypatch.setitem(EXPORT, "cos", raising(ConversionError("broken")))
     with pytest.raises(ConversionError, match=r"^broken$"):
         converters.to_onnx(sym.cos(x), {}, {"x": (3, 4)})
