@@ -525,7 +525,7 @@ class OnnxEngine:
         except (onnx.shape_inference.InferenceError, ValueError):
             inferred = self.proto
         infos = (*inferred.graph.value_info, *inferred.graph.output)
-        codes = {i.name: i.type.tensor_type.elem_type for i in infos if i.type.WhichOneof("value") == "tensor_type"}
+        codes = {i.name: i.type.tensor_type.elem_type for i in infos}  # 0 for what is none
         found: dict[str, str] = {}
         for node in self.proto.graph.node:
             read = [found.get(n, "") for n in reads(node)]

@@ -3,10 +3,7 @@ file."""
 
 from __future__ import annotations
 
-import os
 from typing import Any
-
-import onnx
 
 from converters.importer import from_onnx
 from hybrid import symbol
@@ -48,7 +45,8 @@ def get_model_metadata(model_file: Any) -> dict[str, list[tuple[str, tuple[int, 
     model = open_model(model_file)
     if not model.is_onnx:
         raise BadInput(f"{model.name} is no ONNX model; get_model_metadata takes one")
-    proto = model.proto or onnx.load(os.fspath(model.path), load_external_data=False)  # type: ignore[arg-type]  # one of the two is there
+    proto = model.proto
+    assert proto is not None
     stored = {t.name for t in proto.graph.initializer}
 
     def described(values: Any) -> list[tuple[str, tuple[int, ...]]]:

@@ -66,7 +66,7 @@ def attribute_of(attribute: AttributeProto, references: Mapping[str, AttributePr
     if kind == AttributeProto.SPARSE_TENSOR:
         return file.sparse(attribute.sparse_tensor)
     value = onnx.helper.get_attribute_value(attribute)
-    return tuple(value) if isinstance(value, list | tuple) or hasattr(value, "append") else value
+    return tuple(value) if isinstance(value, list) else value
 
 
 def standard_of(

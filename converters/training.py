@@ -156,8 +156,9 @@ def _wide(specs: Sequence[Spec], inputs: Sequence[Any]) -> list[Any]:
     return [x if d == dtype else sym.Cast(x, dtype=dtype.name) for d, x in zip(known, inputs)]
 
 
-def _rank(specs: Sequence[Spec], index: int = 0) -> int:
-    shape = specs[index].shape
+def _rank(specs: Sequence[Spec]) -> int:
+    """Of the first input."""
+    shape = specs[0].shape
     if shape is None:
         raise Unsupported("its rank is not known; give the shapes of all inputs")
     return len(shape)

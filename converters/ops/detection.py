@@ -152,11 +152,9 @@ def export_contrib_multi_box_detection(b, op, scores, offsets, anchor):
 def export_contrib_box_nms(b, op, data):
     if op.topk == 0 or any(isinstance(n, int) and n == 0 for n in data.shape or ()):
         return b.Identity(data)
-    if not (b.size(data, -1) == data.dim(-1) and data.rank >= 2):
-        raise Unsupported("needs rows of a known size")
-    rows, count = data, b.size(data, data.rank - 2)
+    rows, count, width = data, b.size(data, data.rank - 2), data.dim(-1)
     if data.rank != 3:
-        rows = b.reshape(data, b.dims(-1, count, data.dim(-1)))
+        rows = b.reshape(data, b.dims(-1, count, width))
     least = b.like(-1, data)
     score = b.Gather(rows, op.score_index, axis=2)
     valid = b.Greater(score, op.valid_thresh)
@@ -185,7 +183,7 @@ def export_contrib_box_nms(b, op, data):
         boxes = b.Where(b.Less(b.slice(boxes, [0], [1], [2]), 0), boxes, reformed)
         parts = [b.slice(rows, [0], [first], [2])] if first else []
         parts.append(boxes)
-        if first + 4 < data.dim(-1):
+        if first + 4 < width:
             parts.append(b.slice(rows, [first + 4], [_END], [2]))
         rows = b.Concat(*parts, axis=2) if len(parts) > 1 else boxes
     shown, order = b.TopK(b.cast(stays, np.float32), size, axis=1, outputs=2)

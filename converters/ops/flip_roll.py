@@ -13,7 +13,7 @@ INT64 = np.iinfo(np.int64)
 
 def flipped(b: Builder, x: Value, axes: list[int]) -> Value:
     """x backwards along axes: -1 is the last number, and no end is far enough but the smallest integer."""
-    return b.slice(x, [-1] * len(axes), [INT64.min] * len(axes), axes, [-1] * len(axes)) if axes else x
+    return b.slice(x, [-1] * len(axes), [INT64.min] * len(axes), axes, [-1] * len(axes))
 
 
 @exports("reverse", "_npi_flip")

@@ -63,7 +63,7 @@ def turning(b, n, step, *states):
     graph = b.body(body, COUNTER, GOING, *(Spec(s.shape, s.dtype) for s in states))
     most = b.const(SWEEPS * turns) if isinstance(turns, int) else b.Mul(turns, SWEEPS)
     made = b.Loop(most, None, *states, outputs=len(states), body=graph)
-    return [known(y, s) for y, s in zip([made] if len(states) == 1 else made, states)]
+    return [known(y, s) for y, s in zip(made, states)]
 
 
 def _transposed(b, x, rank):

@@ -8,7 +8,6 @@ from hybrid.core.op import OPS
 from hybrid.core.shapes import is_known
 from hybrid.ops.np_random import Drawn
 
-from ..error import Unsupported
 from ..registry import exports
 from .random import DOUBLE, between, exponential, shuffled, standard_gamma
 
@@ -24,8 +23,6 @@ def target(b, op, values):
     result = b.results[0]
     if is_known(result.shape):
         return b.Expand(b.const(0, np.float64), b.const(list(result.shape)))
-    if op.size is not None and not op.in_front:
-        raise Unsupported("the shape of the samples is dynamic; give size")
     whole = values[0] if len(values) == 1 else b.Add(*values)
     if op.size:
         return b.Expand(b.const(0, np.float64), b.dims(*op.size, b.shape_of(whole)))

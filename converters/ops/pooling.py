@@ -76,8 +76,6 @@ def zeros_around(b, x, before, after):
 
 
 def _sum(b, w, x):
-    if np.dtype(x.dtype).kind in "iub":  # a mean of whole numbers would lose its fraction ahead of the multiplication
-        return b.cast(b.Round(_sum(b, w, b.cast(x, "float32"))), x.dtype)
     return b.Mul(w.whole_mean(b, x), float(math.prod(w.kernel)))
 
 

@@ -179,7 +179,7 @@ def _arg_extreme(b, data, axis, *, largest):
 
 def _arg(b, op, data):
     legacy = not isinstance(op, NpArgExtreme)
-    if op.axis is not None and data.rank:
+    if op.axis is not None:
         axis = op.axis % data.rank
         return _drop(b, _arg_extreme(b, data, axis, largest=op.largest), [axis], data.rank, op.keepdims, legacy=legacy)
     y = _arg_extreme(b, b.reshape(data, [-1]), 0, largest=op.largest)

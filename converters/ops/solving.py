@@ -49,12 +49,11 @@ def flipped(b, x):
     return y
 
 
-def triangle(b, a, *, lower=True):
-    """One triangle of matrices, diagonal included, with zeros elsewhere."""
+def triangle(b, a):
+    """The lower triangle of matrices, diagonal included, with zeros elsewhere."""
     rows, _ = numbered(b, b.size(a, -2))
     columns = b.counting(b.size(a, -1))
-    kept = b.LessOrEqual(columns, rows) if lower else b.LessOrEqual(rows, columns)
-    return known(b.Where(kept, a, b.like(0, a)), a)
+    return known(b.Where(b.LessOrEqual(columns, rows), a, b.like(0, a)), a)
 
 
 def identity(b, a):

@@ -658,7 +658,33 @@ def regions() -> Iterator[Row]:
             yield row("_contrib_RROIAlign", image, turned_, pooled_size=(2, 3), sampling_ratio=ratio, **how)
 
 
-TABLES = [regions, quantised, products, made, placed, reduced, windows, pictures, detected]
+def seldom() -> Iterator[Row]:
+    """Sizes and attributes that few networks have."""
+    whole = np.arange(-5, 7, dtype=np.int32).reshape(3, 4)
+    for name in ("broadcast_mod", "broadcast_div"):
+        yield row(name, whole, ints(2, 0, -3, 1, dtype=np.int32), stored=[1])
+    yield row("_contrib_div_sqrt_dim", np.zeros((3, 0), np.int32))
+    # grown where one of two sizes is free
+    for dtype in ("float32", "int64"):
+        pictures = [(9 * floats(2, 3, *s)).astype(dtype) for s in ((2, 3), (4, 6))]
+        for free in ("...w", "..h."):
+            how = {"scale": 4, "sample_type": "nearest", "num_args": 2}
+            yield row("UpSampling", *pictures, free={0: free, 1: free.upper()}, **how)
+    boxes = floats(2, 3, 4, 5)
+    yield row("_contrib_MultiBoxPrior", boxes, free={0: "..hw"}, sizes=(0.3, 0.5), ratios=(1, 2), steps=(0.0, 0.0))
+    yield row("_contrib_MultiBoxPrior", boxes, free={0: "...w"}, sizes=(0.3, 0.5), steps=(0.0, 0.25))
+    # as many as the places of three axes, beside one that has moved
+    yield row(
+        "Reshape", floats(2, 3, 4, 5), free={0: "nmkp"}, shape=(-1, 0), reverse=True, want=lambda x: x.reshape(24, 5)
+    )
+    yield row(
+        "Reshape", floats(2, 3, 4, 5), free={0: "nmk."}, shape=(-1, 0), reverse=True, want=lambda x: x.reshape(24, 5)
+    )
+    yield row("Pooling", floats(1, 2, 5, 5), kernel=(1, 1), stride=(3, 3), pool_type="sum", pooling_convention="full")
+    yield row("_npi_pad", floats(3, 4), pad_width=((1, 0), (0, 2)), mode="reflect", free={0: "n."})
+
+
+TABLES = [regions, quantised, products, made, placed, reduced, windows, pictures, detected, seldom]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda f: f.__name__)
@@ -712,6 +738,35 @@ def test_conditions_may_be_truths_and_loops_of_one_result() -> None:
             feeds = {"i": np.float32([start])}
             (got,) = run_onnx(converters.to_onnx(outputs(loop), {}, feeds, 17), feeds)
             assert got.tolist() == [want]
+
+
+def test_what_a_loop_stacks_is_filled_up_with_rows_of_zeros() -> None:
+    """Rows of two dimensions; as many steps as it takes, and the most there may be."""
+    i, m = variable("i-0"), variable("m-0")
+    loop = apply(
+        "_while_loop",
+        variable("i"),
+        variable("m"),
+        name="loop",
+        bodies=(
+            Graph([one("_lesser_scalar", variable("c-0"), scalar=5)]),
+            Graph([one("_plus_scalar", m, scalar=1), one("_mul_scalar", i, scalar=2, name="twice"), one("_copy", m)]),
+        ),
+        num_args=4,
+        num_outputs=3,
+        num_out_data=1,
+        max_iterations=4,
+        cond_input_locs=(0,),
+        func_input_locs=(1, 0),
+        func_var_locs=(1, 0),
+    )
+    x = floats(2, 3)
+    for start, steps in ((1, 3), (0.5, 4), (7, 0)):
+        feeds = {"i": np.float32([start]), "m": x}
+        got = run_onnx(converters.to_onnx(outputs(loop), {}, feeds, 17), feeds)
+        np.testing.assert_array_equal(got[0], np.stack([x + 1] * steps + [0 * x] * (4 - steps)))
+        assert got[1].tolist() == [start * 2**steps]
+        np.testing.assert_array_equal(got[2], x)
 
 
 def test_a_loop_of_no_known_rank_is_refused() -> None:
@@ -818,9 +873,15 @@ def test_what_is_not_written_says_why() -> None:
             "_contrib_box_nms",
             {},
             spec((2, 5, "k"), np.dtype("float32")),
-            "needs the size of axis -1|rows of a known size",
+            "needs the size of axis -1",
         ),
         ("_cvimresize", {"h": 2, "w": 2, "interp": 3}, spec((34, 34, 1), shorts), "means of 289 uint16 pixels"),
+        (
+            "Pooling",
+            {"kernel": (1, 1), "stride": (3, 3), "pool_type": "avg", "pooling_convention": "full"},
+            spec((1, 2, "h", 5), np.dtype("float32")),
+            "needs the size of axis 2 of data",
+        ),
         (
             "_random_randint",
             {"low": 0, "high": 2**52 + 1, "shape": (3,), "dtype": "int64"},
