@@ -22,13 +22,14 @@ import numpy as np
 
 from ..checkpoint import load_checkpoint, save_checkpoint
 from ..context import Context, cpu
-from ..core.op import lookup
 from ..frontend.symbol import Symbol
 from ..gluon import SymbolBlock
 from ..io import DataBatch, DataDesc, DataIter
 from ..ir.graph import Graph
 from ..module import Module
 from ..ndarray import NDArray, array, ones, zeros
+from ..ops.quantization import CalibrateEntropy, Quantize
+from ..ops.quantization_layers import QuantizedActivation, QuantizedBatchNorm, QuantizedConvolution
 from ..passes.quantize import calibrated, calibration_key, quantised
 
 __all__ = [
@@ -125,7 +126,7 @@ def _thresholds(histograms: Mapping[str, Histogram], quantized_dtype: str) -> Ra
             continue
         positive = low >= 0 and quantized_dtype in ("auto", "uint8")
         # where nothing is negative all levels are on one side
-        entropy = lookup("_contrib_calibrate_entropy").bind(num_quantized_bins=511 if positive else 255)
+        entropy = CalibrateEntropy.bind(num_quantized_bins=511 if positive else 255)
         threshold = float(entropy.compute(counts.astype(np.float32), edges.astype(np.float32))[0][0])
         ranges[name] = (0.0 if positive else -threshold, threshold)
     return ranges
@@ -152,7 +153,7 @@ def _check(calib_mode: str | None, quantized_dtype: str, quantize_mode: str, qua
 
 def _parameters(graph: Graph, params: Mapping[str, NDArray]) -> dict[str, NDArray]:
     """The parameters of a quantised graph: int8 ones with their ranges, and the others as they are."""
-    quantize = lookup("_contrib_quantize").bind(out_type="int8")
+    quantize = Quantize.bind(out_type="int8")
     found: dict[str, NDArray] = {}
     for node in graph.arguments():
         stem = node.name.removesuffix("_quantize")
@@ -167,7 +168,7 @@ def _parameters(graph: Graph, params: Mapping[str, NDArray]) -> dict[str, NDArra
             for end, result in zip(("", "_min", "_max"), results):
                 found[f"{node.name}{end}"] = array(result, dtype=result.dtype)
     for node in graph.nodes:
-        if node.op is not None and node.op.name == "_contrib_quantized_batch_norm" and node.op.fix_gamma:  # type: ignore[attr-defined]
+        if isinstance(node.op, QuantizedBatchNorm) and node.op.fix_gamma:
             name = node.inputs[1].node.name  # which BatchNorm takes for 1, and its counterpart for what it is
             if name in found:
                 found[name] = ones(found[name].shape)
@@ -180,11 +181,8 @@ def _warn_of_mistakes(graph: Graph, quantized_dtype: str) -> None:
     wrong = [
         n.name.removeprefix("quantized_")
         for n in graph.nodes
-        if n.op is not None
-        and (
-            (n.op.name == "_contrib_quantized_conv" and (unsigned or not n.op.no_bias))  # type: ignore[attr-defined]
-            or (n.op.name == "_contrib_quantized_act" and unsigned)
-        )
+        if (isinstance(n.op, QuantizedConvolution) and (unsigned or not n.op.no_bias))
+        or (isinstance(n.op, QuantizedActivation) and unsigned)
     ]
     if wrong:
         warnings.warn(

@@ -29,6 +29,13 @@ from ..execution.context import Context, resolve
 from ..execution.program import instrumented
 from ..execution.scheduler import SCHEDULER, Var
 from ..ir.differentiate import GradientRule, rule
+from ..ops.casting import Cast
+from ..ops.elementwise import Abs, Copy
+from ..ops.expand import BroadcastTo
+from ..ops.flip_roll import Diag
+from ..ops.indexing import Take
+from ..ops.shape import ExpandDims, Flatten, NumpyReshape, Reshape, Squeeze, Transpose
+from ..ops.slicing import Slice, SliceAssign, SliceAssignScalar
 from .dispatch import (
     SpecializedCall,
     array_dtype,
@@ -509,7 +516,7 @@ class NDArray:
         wanted = array_dtype(dtype)
         if not copy and wanted == self._dtype:
             return self
-        return invoke(lookup("Cast").bind(dtype=wanted), [self])
+        return invoke(Cast.bind(dtype=wanted), [self])
 
     def copy(self) -> NDArray:
         return invoke(_COPY, [self])
@@ -543,11 +550,11 @@ class NDArray:
 
     def slice_assign(self, rhs: NDArray, begin: Any, end: Any, step: Any) -> NDArray:
         """Write rhs over self[begin:end:step], each a tuple of numbers or None, one for each axis; gives the array."""
-        return invoke(lookup("_slice_assign").bind(begin=begin, end=end, step=step), [self, rhs], self)
+        return invoke(SliceAssign.bind(begin=begin, end=end, step=step), [self, rhs], self)
 
     def slice_assign_scalar(self, value: float, begin: Any, end: Any, step: Any) -> NDArray:
         """Write a number over self[begin:end:step], as slice_assign does."""
-        op = lookup("_slice_assign_scalar").bind(scalar=value, begin=begin, end=end, step=step)
+        op = SliceAssignScalar.bind(scalar=value, begin=begin, end=end, step=step)
         return invoke(op, [self], self)
 
     def _at(self, idx: int) -> NDArray:
@@ -638,12 +645,12 @@ class NDArray:
         """self[index] by operators, so that the tape knows of it."""
         if not basic:
             places = NDArray._own(gather_numbers(index, self.shape), self._ctx)
-            return invoke(lookup("take").bind(axis=0, mode="clip"), [self.reshape((-1,)), places])
+            return invoke(Take.bind(axis=0, mode="clip"), [self.reshape((-1,)), places])
         found = slicing(index, self.shape)
         if found is None:
             return NDArray._own(self._read()[index].copy(), self._ctx)
-        sliced = invoke(lookup("slice").bind(**found[0]), [self])
-        return sliced if sliced.shape == found[1] else sliced._alias(lookup("_np_reshape").bind(newshape=found[1]))
+        sliced = invoke(Slice.bind(**found[0]), [self])
+        return sliced if sliced.shape == found[1] else sliced._alias(NumpyReshape.bind(newshape=found[1]))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         index: Index = (...,) if key is True or key is False else read_key(key, self.ndim, NDArray)[0]
@@ -698,7 +705,7 @@ class NDArray:
         reverse = kwargs.pop("reverse", False)
         if kwargs:
             raise TypeError(f"reshape() takes the keywords shape and reverse, got {', '.join(kwargs)}")
-        return self._alias(lookup("Reshape").bind(shape=shape, reverse=reverse))
+        return self._alias(Reshape.bind(shape=shape, reverse=reverse))
 
     def _alias(self, op: Op) -> NDArray:
         """The array in the shape that an operator would give it, sharing memory."""
@@ -710,15 +717,15 @@ class NDArray:
         return made
 
     def expand_dims(self, axis: int, inplace: bool = False) -> NDArray:
-        op = lookup("expand_dims").bind(axis=axis)
+        op = ExpandDims.bind(axis=axis)
         return self._alias(op) if inplace else invoke(op, [self])
 
     def flatten(self, inplace: bool = False) -> NDArray:
-        op = lookup("Flatten").bind()
+        op = Flatten.bind()
         return self._alias(op) if inplace else invoke(op, [self])
 
     def squeeze(self, axis: Any = None, inplace: bool = False) -> NDArray:
-        op = lookup("squeeze").bind(axis=axis)
+        op = Squeeze.bind(axis=axis)
         return self._alias(op) if inplace else invoke(op, [self])
 
     def transpose(self, *axes: Any, **kwargs: Any) -> NDArray:
@@ -726,7 +733,7 @@ class NDArray:
         if unknown:
             raise OpError(f"transpose: Cannot find argument {', '.join(sorted(unknown))}, wanted axes")
         chosen = kwargs.get("axes", axes[0] if len(axes) == 1 and isinstance(axes[0], tuple | list) else axes)
-        return invoke(lookup("transpose").bind(axes=tuple(chosen or ())), [self])
+        return invoke(Transpose.bind(axes=tuple(chosen or ())), [self])
 
     def broadcast_to(self, shape: Any) -> NDArray:
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
@@ -734,13 +741,13 @@ class NDArray:
             raise OpError(f"broadcast_to: array of shape {self.shape} cannot be broadcast to {shape}")
         missing = len(shape) - self.ndim
         source = self if missing <= 0 else self.reshape((1,) * missing + self.shape)
-        return invoke(lookup("broadcast_to").bind(shape=shape), [source])
+        return invoke(BroadcastTo.bind(shape=shape), [source])
 
     def broadcast_like(self, other: NDArray) -> NDArray:
         return self.broadcast_to(other.shape)
 
     def diag(self, k: int = 0, **kwargs: Any) -> NDArray:
-        return invoke(lookup("diag").bind(k=k, **kwargs), [self])
+        return invoke(Diag.bind(k=k, **kwargs), [self])
 
     # -- arithmetic ---------------------------------------------------------------------------------------------------
 
@@ -748,7 +755,7 @@ class NDArray:
         return binary(functions.BINARY["multiply"], self, -1.0)
 
     def __abs__(self) -> NDArray:
-        return invoke(lookup("abs").bind(), [self])
+        return invoke(Abs.bind(), [self])
 
     def __iadd__(self, other: Any) -> NDArray:
         return self._inplace("add", other)
@@ -769,7 +776,7 @@ class NDArray:
         return binary(functions.BINARY[name], self, other, out=self)
 
 
-_COPY = lookup("_copy").bind()
+_COPY = Copy.bind()
 
 
 _SCALARS: dict[tuple[str, float], Op] = {}

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..core.error import MXNetError, OpError
-from ..core.op import Op, lookup
+from ..core.op import Op
 from ..ir.graph import Entry, Graph
+from ..ops.binary import ElemwiseAdd
+from ..ops.creation import OnesLike
 from .array import NDArray, invoke, traced, with_origin, zeros
 from .tape import STATE, Leaf, OpRecord, Origin, StateScope, TapeRecord
 
@@ -23,8 +25,8 @@ _NOT_RECORDED = (
 )
 
 
-_ADD = lookup("elemwise_add").bind()
-_ONES = lookup("ones_like").bind()
+_ADD = ElemwiseAdd.bind()
+_ONES = OnesLike.bind()
 
 
 class _Compiled(NamedTuple):

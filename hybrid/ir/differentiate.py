@@ -15,6 +15,8 @@ import numpy as np
 
 from ..core.error import OpError
 from ..core.op import BACKWARD, INSTANCES, Op, lookup
+from ..ops.creation import OnesLike, ZerosLike
+from ..ops.elementwise import AddN
 from . import build
 from .graph import Entry, Graph, Node
 from .infer import infer
@@ -90,14 +92,14 @@ def gradients(
     parts: dict[tuple[int, int], list[Entry]] = {}
     for entry, given in heads:
         if id(entry.node) in leads:
-            parts.setdefault((id(entry.node), entry.index), []).append(given or _apply("ones_like", entry))
+            parts.setdefault((id(entry.node), entry.index), []).append(given or _apply(OnesLike, entry))
 
     def total(key: tuple[int, int]) -> Entry | None:
         found = parts.get(key)
         if not found:
             return None
         if len(found) > 1:
-            parts[key] = found = [_apply("add_n", *found)]
+            parts[key] = found = [_apply(AddN, *found)]
         return found[0]
 
     for node in reversed(forward.nodes):
@@ -115,7 +117,7 @@ def gradients(
         values = {name: node.inputs[i] for name, i in traced.reads}
         values.update((name, Entry(node, i)) for name, i in traced.results)
         for name, i in traced.heads:
-            values[name] = arriving[i] or _apply("zeros_like", Entry(node, i))
+            values[name] = arriving[i] or _apply(ZerosLike, Entry(node, i))
         for i, entry in zip(traced.inputs, substitute(traced.graph, values)):
             source = node.inputs[i]
             if id(source.node) in leads:
@@ -123,10 +125,9 @@ def gradients(
     return [total((id(n), 0)) for n in wanted]
 
 
-def _apply(name: str, *entries: Entry) -> Entry:
-    cls = lookup(name)
+def _apply(cls: type[Op], *entries: Entry) -> Entry:
     op = cls.bind(num_args=len(entries)) if cls.inputs[0].startswith("*") else cls.bind()
-    return Entry(Node(op, name, entries))
+    return Entry(Node(op, cls.name, entries))
 
 
 # -- control flow: the gradient rule of a node whose operator applies subgraphs ------------------------------------------------

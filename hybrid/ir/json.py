@@ -16,6 +16,7 @@ from typing import Any
 from ..core.error import FormatError, OpError
 from ..core.op import Op, lookup
 from ..formats.params import describe
+from ..ops.arg_extremes import ArgMax, ArgMin
 from .graph import Entry, Graph, Node, in_order, topological
 
 VERSION = 10901  # what written files claim: MXNet 1.9.1
@@ -188,7 +189,7 @@ def _read_node(
     if raw["op"] == "null":
         return Node(None, name, (), attrs)
     own, hidden = _split_hidden(attrs)
-    if version < 905 and raw["op"] in ("argmax", "argmin") and own.get("axis") == "-1":
+    if version < 905 and raw["op"] in (ArgMax.name, ArgMin.name) and own.get("axis") == "-1":
         del own["axis"]  # -1 was the way to say "flatten first" before 0.9.5; later it is the last axis
     inside = f"{source}: subgraph of {name}" if depth < 2 else source
     subgraphs = [_read_graph(s, inside, problems, version, depth + 1) for s in raw.get("subgraphs", ())]

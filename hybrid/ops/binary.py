@@ -413,7 +413,7 @@ class DividedBy(Scalar):
 # -- the tables ---------------------------------------------------------------------------------------------------------
 
 
-def _register(base: type[Any], arithmetic: str, *names: str, reflected: bool = False, sparse: bool = False) -> None:
+def _register(base: type[Any], arithmetic: str, *names: str, reflected: bool = False, sparse: bool = False) -> type[Op]:
     """The operator names[0], also called names[1:], that applies the arithmetic in the form of base."""
     row = ARITHMETIC[arithmetic]
     text = row.text.replace("lhs", "scalar").replace("rhs", "data") if reflected else row.text
@@ -428,12 +428,12 @@ def _register(base: type[Any], arithmetic: str, *names: str, reflected: bool = F
     }
     if reflected:
         members["reflected"] = True
-    op(*names)(type(names[0].strip("_"), (base,), members))  # type: ignore[type-var]
+    return op(*names)(type(names[0].strip("_"), (base,), members))  # type: ignore[type-var]
 
 
-_register(Same, "add", "elemwise_add", "_add", "_plus", "_Plus", "_sparse_elemwise_add", sparse=True)
+ElemwiseAdd = _register(Same, "add", "elemwise_add", "_add", "_plus", "_Plus", "_sparse_elemwise_add", sparse=True)
 _register(Same, "subtract", "elemwise_sub", "_sub", "_minus", "_Minus", "_sparse_elemwise_sub", sparse=True)
-_register(Same, "multiply", "elemwise_mul", "_mul", "_Mul", "_sparse_elemwise_mul", sparse=True)
+ElemwiseMul = _register(Same, "multiply", "elemwise_mul", "_mul", "_Mul", "_sparse_elemwise_mul", sparse=True)
 _register(Same, "divide", "elemwise_div", "_div", "_Div", "_sparse_elemwise_div", sparse=True)
 _register(Same, "add", "_grad_add")
 _register(Same, "divide", "_scatter_elemwise_div")
@@ -452,9 +452,11 @@ _register(Same, "logical_and", "_logical_and", "_Logical_And")
 _register(Same, "logical_or", "_logical_or", "_Logical_Or")
 _register(Same, "logical_xor", "_logical_xor", "_Logical_Xor")
 
-_register(Broadcast, "add", "broadcast_add", "broadcast_plus", "_sparse_broadcast_add", "_sparse_broadcast_plus")
+BroadcastAdd = _register(
+    Broadcast, "add", "broadcast_add", "broadcast_plus", "_sparse_broadcast_add", "_sparse_broadcast_plus"
+)
 _register(Broadcast, "subtract", "broadcast_sub", "broadcast_minus", "_sparse_broadcast_sub", "_sparse_broadcast_minus")
-_register(Broadcast, "multiply", "broadcast_mul", "_sparse_broadcast_mul", sparse=True)
+BroadcastMul = _register(Broadcast, "multiply", "broadcast_mul", "_sparse_broadcast_mul", sparse=True)
 _register(Broadcast, "divide", "broadcast_div", "_sparse_broadcast_div", sparse=True)
 _register(Broadcast, "mod", "broadcast_mod")
 _register(Broadcast, "power", "broadcast_power")
@@ -499,7 +501,7 @@ _register(Scalar, "subtract", "_rminus_scalar", "_RMinusScalar", reflected=True)
 _register(Scalar, "subtract", "_npi_rsubtract_scalar", reflected=True)
 _register(Scalar, "multiply", "_mul_scalar", "_MulScalar", sparse=True)
 _register(Scalar, "multiply", "_npi_multiply_scalar")
-_register(Scalar, "divide", "_div_scalar", "_DivScalar", sparse=True)
+DivScalar = _register(Scalar, "divide", "_div_scalar", "_DivScalar", sparse=True)
 _register(DividedBy, "divide", "_npi_true_divide_scalar")
 _register(Scalar, "quotient", "_rdiv_scalar", "_RDivScalar", reflected=True)
 _register(DividedBy, "divide", "_npi_rtrue_divide_scalar", reflected=True)
@@ -512,7 +514,7 @@ _register(Scalar, "power", "_npi_power_scalar")
 _register(Scalar, "power", "_rpower_scalar", "_RPowerScalar", reflected=True)
 _register(Scalar, "power", "_npi_rpower_scalar", reflected=True)
 _register(Scalar, "hypot", "_hypot_scalar", "_HypotScalar", "_npi_hypot_scalar")
-_register(Scalar, "maximum", "_maximum_scalar", "_MaximumScalar", "_npi_maximum_scalar")
+MaximumScalar = _register(Scalar, "maximum", "_maximum_scalar", "_MaximumScalar", "_npi_maximum_scalar")
 _register(Scalar, "minimum", "_minimum_scalar", "_MinimumScalar", "_npi_minimum_scalar")
 _register(Scalar, "equal", "_equal_scalar", "_EqualScalar", sparse=True)
 _register(Scalar, "not_equal", "_not_equal_scalar", "_NotEqualScalar", sparse=True)

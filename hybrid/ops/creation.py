@@ -43,7 +43,7 @@ def filled(name: str, value: float, doc: str) -> type[Op]:
     return op(name)(type(name, (Filled,), {"fill": value, "__doc__": doc, "__module__": __name__}))
 
 
-filled("_zeros", 0, "Zeros of a shape; a 0 in the shape is a size that readers decide.")
+Zeros = filled("_zeros", 0, "Zeros of a shape; a 0 in the shape is a size that readers decide.")
 filled("_ones", 1, "Ones of a shape; a 0 in the shape is a size that readers decide.")
 
 

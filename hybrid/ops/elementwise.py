@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..core.attrs import Arity
-from ..core.op import BOOLS, DENSE, WHOLE, Op, Storage, op
+from ..core.op import BOOLS, DENSE, WHOLE, Op, Storage, lookup, op
 from .casting import convert
 from .common import Elementwise, divide, largest, narrow, want_rank_from, widen
 from .unary_functions import CURVES, UnaryFunction
@@ -155,6 +155,8 @@ _unary("sign", "_contrib_sign_ste", "_sparse__contrib_sign_ste", base=StraightTh
 _unary("digamma", "_backward_digamma")
 _unary("trigamma", "_backward_trigamma")
 
+Abs, Negative, Relu = (lookup(name) for name in ("abs", "negative", "relu"))
+
 
 # -- what passes its input on --------------------------------------------------------------------------------------------
 
@@ -179,8 +181,14 @@ class Identity(Elementwise):
         yield make(make.uniform(3, 4))
 
 
-for _names in (("_copy", "identity"), ("_copyto", "_npi_copyto")):
-    op(*_names)(type(_names[0].strip("_"), (Identity,), {"__module__": __name__, "__doc__": Identity.__doc__}))
+@op("_copy", "identity")
+class Copy(Identity):
+    """The input as it is; operators that matter to gradients only."""
+
+
+@op("_copyto", "_npi_copyto")
+class CopyTo(Identity):
+    """The input as it is; operators that matter to gradients only."""
 
 
 @op("BlockGrad", "stop_gradient", "_sparse_stop_gradient")

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ..core.attrs import Count
-from ..core.op import Op, op
+from ..core.op import OPS, Op, op
 from .common import truncate
 
 INT8, UINT8, INT32, FLOAT = (np.dtype(name) for name in ("int8", "uint8", "int32", "float32"))
@@ -74,6 +74,32 @@ def product_range(data: tuple[Any, Any], weight: tuple[Any, Any], dtype: np.dtyp
     """The range of int32 sums of products, of data of dtype with int8 weights."""
     one = (reach(*data) / PLAIN_LEVELS[dtype]) * (reach(*weight) / PLAIN_LEVELS[INT8])
     return around_zero(one * PLAIN_LEVELS[INT32])
+
+
+class Counterpart(Op):
+    """Base of operators that stand for one on floats in quantised networks: what there is to know when it takes its place."""
+
+    replaces: ClassVar[type[Op] | None] = None
+    """The operator on floats; None where it is this one too, by its attributes."""
+    central: ClassVar[bool] = False
+    """True when quantising is about it; others are quantised where they stand between two of these, or all of them if asked."""
+    accumulates: ClassVar[bool] = False
+    """True when results are int32, which are requantised, as long as no calibrated range makes them 8 bits."""
+
+    @classmethod
+    def stays_float(cls, name: str, each: bool) -> bool:
+        """Whether an input of that name is not quantised; each: dense layers quantise their weights, with scales by channel."""
+        return False
+
+    @classmethod
+    def own_attributes(cls, each: bool) -> dict[str, str]:
+        """Attributes beside those of the operator on floats, as MXNet writes them; each: as above."""
+        return {}
+
+
+def counterparts() -> dict[type[Op], type[Counterpart]]:
+    """By operator on floats what stands for it in quantised networks."""
+    return {cls.replaces or cls: cls for cls in OPS.values() if issubclass(cls, Counterpart)}
 
 
 class Quantized(Op):

@@ -6,9 +6,11 @@ import numpy as np
 
 from ..core.op import Op, op
 from ..core.shapes import merge, merge_all
+from .activation import Activation
+from .binary import ElemwiseAdd, ElemwiseMul
 from .common import Elementwise, axis_of, truncate
 from .convolution import Convolution
-from .indexing import EmbeddingBase
+from .indexing import Embedding, EmbeddingBase
 from .join import Concat
 from .linear import FullyConnected
 from .normalization import BatchNorm
@@ -19,6 +21,7 @@ from .quantization import (
     INT32,
     LEVELS,
     UINT8,
+    Counterpart,
     Quantized,
     around_zero,
     ends,
@@ -28,14 +31,21 @@ from .quantization import (
     rescaled,
     saturated,
 )
+from .shape import Flatten
 from .windows import convolve
 
 RANGES = ("min_weight", "max_weight", "min_bias", "max_bias")
 
 
-class _Weighted(Quantized):
+class _Layer(Counterpart, Quantized):
+    """Base of the layers."""
+
+
+class _Weighted(_Layer):
     """Base of layers with weights: data, weight and bias, then the range of each."""
 
+    central = True
+    accumulates = True
     eight = ("data",)
     signed = ("weight", "bias")
     parameters = Op.parameters | set(RANGES)
@@ -62,6 +72,7 @@ class QuantizedConvolution(_Weighted, Convolution):
     data too. Source: MXNet contrib.quantized_conv, which on a CPU takes uint8 data and one group only.
     """
 
+    replaces = Convolution
     inputs = ("data", "weight", "bias", "min_data", "max_data", *RANGES)
     supports_out = False
 
@@ -109,6 +120,7 @@ class QuantizedFullyConnected(_Weighted, FullyConnected):
     Shapes: as FullyConnected; ranges (1,) -> output, (1,), (1,). Source: MXNet contrib.quantized_fully_connected.
     """
 
+    replaces = FullyConnected
     inputs = ("data", "weight", "bias", "min_data", "max_data", *RANGES)
 
     def infer_input_shapes(self, shapes, outputs):
@@ -149,7 +161,7 @@ class QuantizedFullyConnected(_Weighted, FullyConnected):
 
 
 @op("_contrib_quantized_act")
-class QuantizedActivation(Quantized):
+class QuantizedActivation(_Layer):
     """relu, the only act_type there is. The output is int8; uint8 data passes by its bits, as in MXNet.
 
     Shapes: data (...), ranges (1,) -> (...) and the ranges. Source: MXNet contrib.quantized_act.
@@ -157,6 +169,7 @@ class QuantizedActivation(Quantized):
 
     act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"]
 
+    replaces = Activation
     inputs = ("data", "min_data", "max_data")
     eight = ("data",)
     gradient = Op.gradient
@@ -177,11 +190,12 @@ class QuantizedActivation(Quantized):
 
 
 @op("_contrib_quantized_flatten")
-class QuantizedFlatten(Quantized):
+class QuantizedFlatten(_Layer):
     """All axes but the first as one. Shapes: data (N, ...), ranges (1,) -> (N, K) and the ranges.
 
     Source: MXNet contrib.quantized_flatten."""
 
+    replaces = Flatten
     inputs = ("data", "min_data", "max_data")
 
     def infer_shape(self, data, *ranges):
@@ -212,13 +226,14 @@ class WholePooling(Pooling):
 
 
 @op("_contrib_quantized_pooling")
-class QuantizedPooling(Quantized, Pooling):
+class QuantizedPooling(_Layer, Pooling):
     """Pooling of integers, max or avg; means are rounded, halves to even, and divide by the whole kernel unless padding is not
     counted.
 
     Shapes: as Pooling, channels first; ranges (1,) -> output and the ranges. Source: MXNet contrib.quantized_pooling.
     """
 
+    replaces = Pooling
     inputs = ("data", "min_data", "max_data")
     eight = ("data",)
 
@@ -253,13 +268,14 @@ class QuantizedPooling(Quantized, Pooling):
 
 
 @op("_contrib_quantized_concat")
-class QuantizedConcat(Quantized, Concat):
+class QuantizedConcat(_Layer, Concat):
     """Concat of integers, all brought to the widest of the ranges, 0 included. One int8 input makes the output int8.
 
     Inputs: num_args tensors, then the two ends of the range of each. Shapes: as Concat; ranges (1,) -> output, (1,), (1,).
     Source: MXNet contrib.quantized_concat.
     """
 
+    replaces = Concat
     supports_out = False
 
     def input_names(self):
@@ -302,12 +318,13 @@ class QuantizedConcat(Quantized, Concat):
         yield make(b, b, *ranges, num_args=2, dim=2)
 
 
-class _Pair(Quantized):
+class _Pair(_Layer):
     """Base of element-by-element operators on two tensors, then the range of each."""
 
     min_calib_range: float | None = None
     max_calib_range: float | None = None
 
+    accumulates = True
     inputs = ("lhs", "rhs", "lhs_min", "lhs_max", "rhs_min", "rhs_max")
 
     @property
@@ -335,6 +352,7 @@ class QuantizedAdd(_Pair):
     Source: MXNet contrib.quantized_elemwise_add.
     """
 
+    replaces = ElemwiseAdd
     eight = ("lhs", "rhs")
     gradient = Op.gradient
 
@@ -382,6 +400,7 @@ class QuantizedMultiply(_Pair):
 
     enable_float_output: bool = False
 
+    replaces = ElemwiseMul
     signed = ("lhs", "rhs")
 
     def output_names(self):
@@ -418,7 +437,7 @@ class QuantizedMultiply(_Pair):
 
 
 @op("_contrib_quantized_batch_norm")
-class QuantizedBatchNorm(Quantized, BatchNorm):
+class QuantizedBatchNorm(_Layer, BatchNorm):
     """BatchNorm of integers by the moving statistics, over a calibrated range; the output is int8. gamma counts as it is, with
     fix_gamma too.
 
@@ -430,6 +449,11 @@ class QuantizedBatchNorm(Quantized, BatchNorm):
     eight = ("data",)
     floats = inputs[1:5]
     needs = ()
+    replaces = BatchNorm
+
+    @classmethod
+    def stays_float(cls, name, each):
+        return name in cls.floats
 
     def output_names(self):
         return Quantized.output_names(self)
@@ -487,16 +511,21 @@ class QuantizedBatchNorm(Quantized, BatchNorm):
 
 
 @op("_contrib_quantized_embedding")
-class QuantizedEmbedding(Quantized, EmbeddingBase):
+class QuantizedEmbedding(_Layer, EmbeddingBase):
     """The rows of an int8 weight at the positions data, as Embedding.
 
     Shapes: data (...), weight (input_dim, output_dim), ranges (1,) -> (..., output_dim) and the ranges.
     Source: MXNet contrib.quantized_embedding.
     """
 
+    replaces = Embedding
     inputs = ("data", "weight", "min_weight", "max_weight")
     signed = ("weight",)
     parameters = Op.parameters | set(RANGES)
+
+    @classmethod
+    def stays_float(cls, name, each):
+        return name == "data"
 
     def result(self, *dtypes):
         return INT8

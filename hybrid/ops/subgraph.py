@@ -16,6 +16,7 @@ stay int32, or leaves those out; and it gives int32 attention scores the range 0
 """
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -23,15 +24,33 @@ import numpy as np
 
 from ..core.attrs import Several
 from ..core.op import Op, op
+from .activation import Activation, LeakyReLU
+from .binary import ElemwiseAdd
 from .common import want_rank, want_some
-from .linear import Attention, SelfAttentionScores, SelfAttentionValues
-from .quantization import EIGHT, FLOAT, GREATEST, INT8, INT32, LEVELS, UINT8, ends, product_range, reach, saturated
+from .convolution import Convolution
+from .elementwise import Abs, Clip
+from .linear import Attention, FullyConnected, SelfAttentionScores, SelfAttentionValues
+from .normalization import BatchNorm
+from .quantization import (
+    EIGHT,
+    FLOAT,
+    GREATEST,
+    INT8,
+    INT32,
+    LEVELS,
+    UINT8,
+    Counterpart,
+    ends,
+    product_range,
+    reach,
+    saturated,
+)
 
 MOST_SCALE = np.float32(2**31)
 """Steps per unit where there are no ends of a range but 0."""
 MOST_BIAS = np.float32(2**30)
 """The greatest quantised bias: half of int32, from which oneDNN can still count on."""
-FOLLOWING = ("Activation", "LeakyReLU", "clip", "abs")
+FOLLOWING = (Activation, LeakyReLU, Clip, Abs)
 """Operators that are fused behind, whether quantised or not."""
 
 
@@ -56,7 +75,16 @@ class Weights(NamedTuple):
 
 def homogeneous(act: Op) -> bool:
     """Whether act(c x) = c act(x) for c > 0, so that it does not matter in which units it is applied."""
-    return act.name == "abs" or getattr(act, "act_type", None) in ("relu", "leaky")
+    return act.means(Abs) or getattr(act, "act_type", None) in ("relu", "leaky")
+
+
+def is_activation(op: Any, *, bounded: bool) -> bool:
+    """Whether it is an activation that is fused; bounded: a clip between 0 and 6 too."""
+    if op.means(Clip):
+        return bounded and (op.a_min, op.a_max) == (0.0, 6.0)
+    return (op.means(Activation) and op.act_type == "relu") or (
+        op.means(LeakyReLU) and op.act_type in ("leaky", "gelu")
+    )
 
 
 def follow(act: Op | None, y: np.ndarray, scale: Any) -> np.ndarray:
@@ -101,7 +129,7 @@ def quantised_here(weight: np.ndarray, bias: np.ndarray | None, data_scale, each
     return Weights(steps, whole, scale, tops.max())
 
 
-class Fused(Op):
+class Fused(Counterpart):
     """Base of the fused product: which inputs there are, and results in float, int32 or 8 bits.
 
     Inputs: those of the subgraph's product, norm and sum; quantised, then ranges of those that are, minimum and maximum, (1,) each.
@@ -114,9 +142,28 @@ class Fused(Op):
 
     inputs = ("*data",)
     needs = ("subgraphs",)
+    central = True
+    accumulates = True
     ignored_attributes = ("num_args",)  # counted when a file is read, and no attribute of MXNet's
     positive: ClassVar[tuple[str, ...]] = ()
     """What an activation is called whose results are uint8."""
+    fuses: ClassVar[type[Op]]
+    """The operator that such a node starts with."""
+
+    @classmethod
+    def starts(cls, op: Any) -> bool:
+        """Whether such a node may start with this operator."""
+        return type(op) is cls.fuses
+
+    @classmethod
+    def extends(cls, ops: Sequence[Op], op: Any) -> bool:
+        """Whether an operator that reads what these give, one after another, is fused with them."""
+        raise NotImplementedError
+
+    @classmethod
+    def described(cls, ops: Sequence[Op]) -> tuple[str, dict[str, str]]:
+        """What MXNet appends to the name of a node that fuses these, and the node's attributes as it writes them."""
+        raise NotImplementedError
 
     def ranges(self) -> tuple[str, ...]:
         """Names of the inputs that hold ranges."""
@@ -170,20 +217,17 @@ class Fused(Op):
         nodes = [n for n in self.body(subgraphs).graph.nodes if n.op is not None]
         chained = all(any(e.node is a for e in b.inputs) for a, b in pairwise(nodes))
         rest = [n.op for n in nodes]
-        product = rest.pop(0) if chained and rest and rest[0].name == self.fuses else None
+        product = rest.pop(0) if chained and rest and type(rest[0]) is self.fuses else None
 
-        def next_if(*names: str):
-            return rest.pop(0) if rest and rest[0].name in names else None
+        def next_if(*operators: type[Op]):
+            return rest.pop(0) if rest and type(rest[0]) in operators else None
 
-        norm, act = next_if("BatchNorm"), next_if(*FOLLOWING)
-        late = next_if(*FOLLOWING) if next_if("elemwise_add", "_Plus") else None
+        norm, act = next_if(BatchNorm), next_if(*FOLLOWING)
+        late = next_if(*FOLLOWING) if next_if(ElemwiseAdd) else None
         if product is None or rest:
             got = " -> ".join(n.op.name for n in nodes) or "nothing"
-            raise self.error(f"got a subgraph of {got}, wanted {self.fuses} and what is fused with it")
+            raise self.error(f"got a subgraph of {got}, wanted {self.fuses.name} and what is fused with it")
         return Parts(product, norm, act, late)
-
-    fuses = ""
-    """The operator that such a node starts with."""
 
     def result_type(self, parts: Parts) -> np.dtype:
         """The dtype of quantised results."""
@@ -284,8 +328,37 @@ class FusedConvolution(Fused):
     with_postsum_act: bool = False
 
     mutates = ("moving_mean", "moving_var")
-    fuses = "Convolution"
+    fuses = Convolution
     positive = ("relu", "clip")
+
+    @classmethod
+    def starts(cls, op):
+        return super().starts(op) and len(op.kernel) >= 2 and not op.channels_last
+
+    @classmethod
+    def extends(cls, ops, op):
+        last = ops[-1]
+        if last.means(Convolution) and op.means(BatchNorm):
+            return op.axis == 1
+        if last.means(Convolution, BatchNorm):
+            return op.means(ElemwiseAdd) or is_activation(op, bounded=True)
+        return last.means(ElemwiseAdd) and is_activation(op, bounded=False)
+
+    @classmethod
+    def described(cls, ops):
+        normed, summed = (any(op.means(kind) for op in ops) for kind in (BatchNorm, ElemwiseAdd))
+        acts = not ops[-1].means(Convolution, BatchNorm, ElemwiseAdd)
+        suffix = "".join(s for s, there in (("_bn", normed), ("_add", summed), ("_act", acts)) if there)
+        given = {"with_bn": normed, "with_sum": summed, "with_postsum_act" if summed else "with_act": acts}
+        return suffix, {k: "true" for k, v in given.items() if v}
+
+    @classmethod
+    def stays_float(cls, name, each):
+        return name not in ("data", "sum")
+
+    @classmethod
+    def own_attributes(cls, each):
+        return {"quantized": "true"}
 
     def ranges(self):
         if not self.quantized:
@@ -356,8 +429,24 @@ class FusedFullyConnected(Fused):
     with_eltwise: bool = False
     channel_wise_quantize: bool | None = None
 
-    fuses = "FullyConnected"
+    fuses = FullyConnected
     positive = ("relu", "clip", "leaky", "abs")
+
+    @classmethod
+    def extends(cls, ops, op):
+        return len(ops) == 1 and (op.means(Abs) or is_activation(op, bounded=True))
+
+    @classmethod
+    def described(cls, ops):
+        return ("_eltwise", {"with_eltwise": "True"}) if len(ops) > 1 else ("", {})
+
+    @classmethod
+    def stays_float(cls, name, each):
+        return each and name != "data"
+
+    @classmethod
+    def own_attributes(cls, each):
+        return {"quantized": "True", **({"channel_wise_quantize": "True"} if each else {})}
 
     def output_names(self):
         return ("output",) if not self.quantized or self.in_float else ("output", "min_output", "max_output")
@@ -408,7 +497,7 @@ class FusedFullyConnected(Fused):
         return Weights(weight, half_away(bias * factor).astype(INT32), scale, most)
 
 
-class FusedAttention(Attention):
+class FusedAttention(Counterpart, Attention):
     """Base of the two products of self-attention, in float or quantised.
 
     Quantised each input but the ranges is int8, attention uint8 as softmax's results are, and there is a range for each, minimum
@@ -421,8 +510,16 @@ class FusedAttention(Attention):
     max_calib_range: float | None = None
 
     gradient = Op.gradient  # MXNet has none
+    central = True
+    accumulates = True
     plain: ClassVar[tuple[str, ...]] = ()
     """Names of the inputs without ranges."""
+    fuses: ClassVar[type[Op]]
+    """The operator that it stands for in graphs that are put together to be quantised."""
+
+    @classmethod
+    def own_attributes(cls, each):
+        return {"quantized": "True"}
 
     def input_names(self):
         ranges = (f"{end}_{name}" for name in self.plain for end in ("min", "max"))
@@ -494,6 +591,7 @@ class FusedSelfAttentionScores(FusedAttention, SelfAttentionScores):
 
     Source: MXNet's subgraph backend MKLDNN_QUANTIZE (which gives int32 results the range 0 to 0)."""
 
+    fuses = SelfAttentionScores
     plain = ("queries_keys_values",)
 
     def product_shape(self, *shapes):
@@ -523,6 +621,7 @@ class FusedSelfAttentionValues(FusedAttention, SelfAttentionValues):
 
     Source: MXNet's subgraph backend MKLDNN_QUANTIZE."""
 
+    fuses = SelfAttentionValues
     plain = ("queries_keys_values", "attention")
 
     def product_shape(self, *shapes):

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core.op import Op, lookup
+from ..core.op import Op
 from ..ir.graph import Entry, Graph, Node
-from ..ops.binary import Pair, Scalar
+from ..ops.binary import BroadcastAdd, BroadcastMul, Pair, Scalar
 from ..ops.common import axis_of
 from ..ops.convolution import Convolution, ConvolutionV1, Deconvolution
+from ..ops.elementwise import Negative, Relu
 from ..ops.folding import Affine, Folded, Scaled
 from ..ops.fused import Chain
 from ..ops.linear import FullyConnected
@@ -19,7 +20,7 @@ from ..ops.normalization import BatchNormWithReLU, _BatchNorm
 from .rewriter import Rewriter
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-_ADD, _MULTIPLY, _NEGATIVE, _RELU = (lookup(n).bind() for n in ("broadcast_add", "broadcast_mul", "negative", "relu"))
+_ADD, _MULTIPLY, _NEGATIVE, _RELU = (cls.bind() for cls in (BroadcastAdd, BroadcastMul, Negative, Relu))
 _PRODUCTS = (Convolution, ConvolutionV1, Deconvolution, FullyConnected)
 
 

@@ -8,47 +8,41 @@ Names follow from those of the original nodes: ``quantized_X`` and ``requantize_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ..core.op import Op, lookup
+from ..core.error import OpError
+from ..core.op import Op
 from ..ir.graph import Entry, Graph, Node
+from ..ops.binary import ElemwiseAdd
+from ..ops.quantization import Counterpart, Dequantize, QuantizeV2, Requantize, counterparts
+from ..ops.quantization_layers import QuantizedBatchNorm
+from ..ops.subgraph import (
+    Fused,
+    FusedAttention,
+    FusedConvolution,
+    FusedFullyConnected,
+    FusedSelfAttentionScores,
+    FusedSelfAttentionValues,
+)
 
 Triple = tuple[Entry, Entry, Entry]
 """Integers and the ends of their range."""
 
-ACTIVATIONS = {"Activation": ("relu",), "LeakyReLU": ("leaky", "gelu")}
-PRODUCTS = {"_sg_mkldnn_conv", "_sg_mkldnn_fully_connected", "_sg_mkldnn_selfatt_qk", "_sg_mkldnn_selfatt_valatt"}
-MERGED = {*PRODUCTS, "_contrib_quantized_elemwise_add", "_contrib_quantized_elemwise_mul"}
-"""Operators that can give 8 bits or float32 themselves."""
-MUST = {"Convolution", "FullyConnected", *PRODUCTS}
-"""Operators that quantising is about; others are quantised where they stand between two of these, or all of them if asked."""
-COUNTERPARTS = {
-    "Convolution": "_contrib_quantized_conv",
-    "FullyConnected": "_contrib_quantized_fully_connected",
-    "Pooling": "_contrib_quantized_pooling",
-    "Activation": "_contrib_quantized_act",
-    "Flatten": "_contrib_quantized_flatten",
-    "Concat": "_contrib_quantized_concat",
-    "elemwise_add": "_contrib_quantized_elemwise_add",
-    "elemwise_mul": "_contrib_quantized_elemwise_mul",
-    "BatchNorm": "_contrib_quantized_batch_norm",
-    "Embedding": "_contrib_quantized_embedding",
-    **{name: name for name in PRODUCTS},
+FUSED: dict[type, type[Fused]] = {cls.fuses: cls for cls in (FusedConvolution, FusedFullyConnected)}
+ATTENTION: dict[type, type[FusedAttention]] = {
+    cls.fuses: cls for cls in (FusedSelfAttentionScores, FusedSelfAttentionValues)
 }
-REQUANTISED = {"Convolution", "FullyConnected", "elemwise_add", "elemwise_mul", *PRODUCTS}
-"""Operators whose quantised results are int32."""
 
 
 def applied(
-    name: str, node_name: str, inputs: Sequence[Entry], attrs: Mapping[str, str], subgraphs: Sequence[Graph] = ()
+    cls: type[Op], name: str, inputs: Sequence[Entry], attrs: Mapping[str, str], subgraphs: Sequence[Graph] = ()
 ) -> Node:
     """A node of an operator with attributes as texts; what it counts of its inputs is no attribute of the node."""
-    cls = lookup(name)
-    counted = {"num_args": str(len(inputs))} if name.startswith("_sg_") and "num_args" in cls.fields else {}
+    counted = {cls.count: str(len(inputs))} if cls.count in cls.ignored_attributes else {}
     own = {k: v for k, v in attrs.items() if k in cls.fields}
-    return Node(cls.bind(**own, **counted), node_name, inputs, dict(attrs), subgraphs)
+    return Node(cls.bind(**own, **counted), name, inputs, dict(attrs), subgraphs)
 
 
 def read_alone(graph: Graph) -> dict[int, Node]:
@@ -66,50 +60,33 @@ def read_alone(graph: Graph) -> dict[int, Node]:
 # -- fusing ------------------------------------------------------------------------------------------------------------
 
 
-def is_activation(op: Op | None, *, bounded: bool, absolute: bool = False) -> bool:
-    """Whether it is fused; bounded: a clip between 0 and 6 too, absolute: abs too."""
-    if op is None:
-        return False
-    if op.name == "clip":
-        return bounded and (op.a_min, op.a_max) == (0.0, 6.0)  # type: ignore[attr-defined]
-    return (absolute and op.name == "abs") or getattr(op, "act_type", None) in ACTIVATIONS.get(op.name, ())
-
-
-def is_norm(node: Node, first: Node) -> bool:
-    """Whether it normalises the channels of first."""
-    return kind_of(node) == "BatchNorm" and node.op.axis == 1 and node.inputs[0].node is first  # type: ignore[union-attr]
-
-
-def chains(graph: Graph) -> Iterator[list[Node]]:
-    """What is fused: a convolution or dense layer, and the nodes behind it, each the only reader of the one before."""
+def chains(graph: Graph) -> Iterator[tuple[type[Fused], list[Node]]]:
+    """What is fused: a convolution or dense layer, and the nodes behind it, each the only reader of the one before; and what
+    operator that is then."""
     readers = read_alone(graph)
     taken: set[int] = set()
 
-    def grow(chain: list[Node], fits: Callable[[Node], bool]) -> bool:
-        reader = readers.get(id(chain[-1]))
-        if reader is None or id(reader) in taken or not fits(reader):
-            return False
-        taken.add(id(reader))
-        chain.append(reader)
-        return True
+    def next_of(fused: type[Fused], chain: Sequence[Node]) -> Node | None:
+        last = chain[-1]
+        reader = readers.get(id(last))
+        if reader is None or reader.op is None or id(reader) in taken:
+            return None
+        fits = reader.inputs[0].node is last or reader.means(ElemwiseAdd)  # sums have it on either side
+        return reader if fits and fused.extends(operators(chain), reader.op) else None
 
     for node in graph.nodes:
-        kind, chain = kind_of(node), [node]
-        if kind == "FullyConnected":
-            grow(chain, lambda n: is_activation(n.op, bounded=True, absolute=True))
-        elif kind == "Convolution" and len(node.op.kernel) >= 2 and not node.op.channels_last:  # type: ignore[union-attr]
-            grow(chain, lambda n, first=node: is_norm(n, first))
-            early = grow(chain, lambda n: is_activation(n.op, bounded=True))
-            if not early and grow(chain, lambda n: kind_of(n) == "elemwise_add"):
-                grow(chain, lambda n: is_activation(n.op, bounded=False))
-        else:
-            continue
-        yield chain
+        fused = FUSED.get(type(node.op))
+        if fused is not None and fused.starts(node.op):
+            chain = [node]
+            while (reader := next_of(fused, chain)) is not None:
+                taken.add(id(reader))
+                chain.append(reader)
+            yield fused, chain
 
 
-def kind_of(node: Node) -> str:
-    """The operator's name, "" for variables."""
-    return "" if node.op is None else node.op.name
+def operators(chain: Sequence[Node]) -> list[Op]:
+    """What the nodes of a chain apply."""
+    return [n.op for n in chain if n.op is not None]
 
 
 def body_of(chain: Sequence[Node]) -> tuple[Graph, list[Entry]]:
@@ -126,60 +103,35 @@ def body_of(chain: Sequence[Node]) -> tuple[Graph, list[Entry]]:
     last = chain[0]
     for node in chain:
         inputs = [Entry(made[id(e.node)], e.index) if id(e.node) in made else variable(e) for e in node.inputs]
-        if kind_of(node) == "elemwise_add" and inputs[0].node.is_variable:
+        if node.means(ElemwiseAdd) and inputs[0].node.is_variable:
             inputs.reverse()  # what is added is the last variable
         made[id(node)] = last = Node(node.op, node.name, inputs, node.attrs)
     return Graph([Entry(last)]), outside
 
 
-def fused_node(chain: Sequence[Node], number: int) -> tuple[Node, list[Entry]]:
+def fused_node(fused: type[Fused], chain: Sequence[Node], number: int) -> tuple[Node, list[Entry]]:
     """The node that stands for a chain, without inputs, and the entries that it wants."""
-    names = [kind_of(n) for n in chain]
     body, outside = body_of(chain)
-    if names[0] == "FullyConnected":
-        tail, attrs, kind = (
-            ("_eltwise" if names[1:] else ""),
-            {"with_eltwise": "True"} if names[1:] else {},
-            "fully_connected",
-        )
-    else:
-        summed = "elemwise_add" in names
-        parts = {
-            "bn": "BatchNorm" in names,
-            "add": summed,
-            "act": names[-1] not in ("Convolution", "BatchNorm", "elemwise_add"),
-        }
-        tail, kind = "".join(f"_{p}" for p, there in parts.items() if there), "conv"
-        given = {"with_bn": parts["bn"], "with_sum": summed}
-        given["with_postsum_act" if summed else "with_act"] = parts["act"]
-        attrs = {k: "true" for k, v in given.items() if v}
-    name = f"sg_mkldnn_{kind}{tail}_{number}"
-    return applied(f"_sg_mkldnn_{kind}", name, outside, attrs, [body]), outside
-
-
-ATTENTION = {
-    f"_contrib_interleaved_matmul_{kind}": f"sg_mkldnn_{kind}" for kind in ("selfatt_qk", "selfatt_valatt")
-}  # fmt: skip
+    suffix, attrs = fused.described(operators(chain))
+    return applied(fused, f"{fused.name[1:]}{suffix}_{number}", outside, attrs, [body]), outside
 
 
 def partitioned(graph: Graph) -> Graph:
     """Convolutions and dense layers fused with what follows them, and self-attention, as operators of ops/subgraph.py."""
-    last: dict[int, Sequence[Node]] = {}
-    numbers: dict[str, int] = {}
-    count: dict[int, int] = {}
-    for chain in chains(graph):
-        last[id(chain[-1])] = chain
-        kind = kind_of(chain[0])
-        count[id(chain[-1])] = numbers[kind] = numbers.get(kind, -1) + 1
+    last: dict[int, tuple[type[Fused], Sequence[Node], int]] = {}
+    numbers: dict[type[Fused], int] = {}
+    for fused, chain in chains(graph):
+        numbers[fused] = numbers.get(fused, -1) + 1
+        last[id(chain[-1])] = fused, chain, numbers[fused]
     new: dict[tuple[int, int], Entry] = {}
     attention = 0
     for node in graph.nodes:
         if id(node) in last:
-            made, outside = fused_node(last[id(node)], count[id(node)])
-        elif kind_of(node) in ATTENTION:
+            made, outside = fused_node(*last[id(node)])
+        elif type(node.op) in ATTENTION:
             body, outside = body_of([node])
-            kind = ATTENTION[kind_of(node)]
-            made = applied(f"_{kind}", f"{kind}_{attention}", outside, node.attrs, [body])
+            cls = ATTENTION[type(node.op)]
+            made = applied(cls, f"{cls.name[1:]}_{attention}", outside, node.attrs, [body])
             attention += 1
         else:
             made, outside = Node(node.op, node.name, node.inputs, node.attrs, node.subgraphs), list(node.inputs)
@@ -192,52 +144,42 @@ def partitioned(graph: Graph) -> Graph:
 # -- quantising --------------------------------------------------------------------------------------------------------
 
 
-def can_be_quantised(op: Op) -> bool:
-    """Whether there is a counterpart for an operator with these attributes."""
-    if op.name == "Pooling":
-        return op.pool_type in ("max", "avg")  # type: ignore[attr-defined]
-    if op.name == "Activation":
-        return op.act_type == "relu"  # type: ignore[attr-defined]
-    if op.name == "Convolution":
-        return not op.channels_last  # type: ignore[attr-defined]
-    return op.name in COUNTERPARTS
+def accepts(by: type[Counterpart], op: Op) -> bool:
+    """Whether it can stand for an operator with these attributes."""
+    try:
+        by.bind(**{k: v for k, v in op.dump().items() if k in by.fields})
+    except OpError:
+        return False
+    return True
 
 
-def chosen(graph: Graph, excluded: Collection[str], excluded_ops: Collection[str], everything: bool) -> set[int]:
-    """Ids of the nodes to quantise: those that quantising is about, and of the others all, or those between two of these."""
-    able = {}
+def chosen(
+    graph: Graph, excluded: Collection[str], excluded_ops: Collection[str], everything: bool
+) -> dict[int, type[Counterpart]]:
+    """By id of the nodes to quantise what stands for them: those that quantising is about, and of the others all, or those between
+    two of these."""
+    found: dict[int, type[Counterpart]] = {}
+    known = counterparts()
     for node in graph.nodes:
         names = {node.name, *(n.name for body in node.subgraphs for n in body.nodes if n.op is not None)}
-        if (
-            node.op is not None
-            and can_be_quantised(node.op)
-            and node.op.name not in excluded_ops
-            and names.isdisjoint(excluded)
-        ):
-            able[id(node)] = node
-    must = {i for i, n in able.items() if kind_of(n) in MUST}
+        if node.op is None or node.op.name in excluded_ops or not names.isdisjoint(excluded):
+            continue
+        by = known.get(type(node.op))
+        if by is not None and accepts(by, node.op):
+            found[id(node)] = by
     if everything:
-        return set(able)
+        return found
+    must = {i for i, by in found.items() if by.central}
     behind: set[int] = set()  # nodes that a way from one of those leads to
     for node in graph.nodes:
-        if id(node) in able and any(id(e.node) in must or id(e.node) in behind for e in node.inputs):
+        if id(node) in found and any(id(e.node) in must or id(e.node) in behind for e in node.inputs):
             behind.add(id(node))
     before: set[int] = set()
     for node in reversed(graph.nodes):
-        if id(node) in must or (id(node) in able and id(node) in before):
+        if id(node) in must or (id(node) in found and id(node) in before):
             before.update(id(e.node) for e in node.inputs)
-    return must | (behind & before)
-
-
-def kept_in_float(node: Node, position: int, each: bool) -> bool:
-    """Whether an input of a node is not quantised; each: weights of fused dense layers are quantised by the operator."""
-    assert node.op is not None
-    kind, name = node.op.name, node.op.input_names()[position]
-    if kind == "_sg_mkldnn_conv":
-        return name not in ("data", "sum")
-    if kind == "_sg_mkldnn_fully_connected" and each:
-        return name != "data"
-    return (kind == "BatchNorm" and position > 0) or (kind == "Embedding" and name == "data")
+    kept = must | (behind & before)
+    return {i: by for i, by in found.items() if i in kept}
 
 
 def quantised(
@@ -253,7 +195,7 @@ def quantised(
     def in_float(entry: Entry) -> Entry:
         key = id(entry.node), entry.index
         if key not in floats:
-            node = applied("_contrib_dequantize", f"{entry.node.name}_dequantize", triples[key], {})
+            node = applied(Dequantize, f"{entry.node.name}_dequantize", triples[key], {})
             floats[key] = Entry(node)
         return floats[key]
 
@@ -265,34 +207,31 @@ def quantised(
                 variables = [Entry(Node(None, f"{name}{end}")) for end in ("", "_min", "_max")]
                 triples[key] = variables[0], variables[1], variables[2]
             else:
-                triples[key] = outputs(applied("_contrib_quantize_v2", name, [in_float(entry)], {"out_type": dtype}))
+                triples[key] = outputs(applied(QuantizeV2, name, [in_float(entry)], {"out_type": dtype}))
         return triples[key]
 
     for node in graph.nodes:
-        if id(node) not in wanted:
+        by = wanted.get(id(node))
+        if by is None:
             inputs = [in_float(e) for e in node.inputs]
             same = all(a.node is b.node for a, b in zip(inputs, node.inputs))
             made = node if same else Node(node.op, node.name, inputs, node.attrs, node.subgraphs)
             floats.update({(id(node), i): Entry(made, i) for i in range(len(node.outputs))})
             continue
         assert node.op is not None
+        names = node.op.input_names()
         ranged, plain = [], []
         for position, entry in enumerate(node.inputs):
-            if kept_in_float(node, position, each):
+            if by.stays_float(names[position], each):
                 plain.append(in_float(entry))
             else:
                 steps = in_steps(entry)
                 plain.append(steps[0])
                 ranged += steps[1:]
-        attrs = {k: v for k, v in node.attrs.items() if k in node.op.fields}
-        if node.op.name in PRODUCTS:
-            attrs["quantized"] = "true" if node.op.name == "_sg_mkldnn_conv" else "True"
-            if node.op.name == "_sg_mkldnn_fully_connected" and each:
-                attrs["channel_wise_quantize"] = "True"
-        name = COUNTERPARTS[node.op.name]
-        triple = outputs(applied(name, f"quantized_{node.name}", [*plain, *ranged], attrs, node.subgraphs))
-        if node.op.name in REQUANTISED:
-            triple = outputs(applied("_contrib_requantize", f"requantize_{node.name}", triple, {"out_type": dtype}))
+        attrs = {k: v for k, v in node.attrs.items() if k in node.op.fields} | by.own_attributes(each)
+        triple = outputs(applied(by, f"quantized_{node.name}", [*plain, *ranged], attrs, node.subgraphs))
+        if by.accumulates:
+            triple = outputs(applied(Requantize, f"requantize_{node.name}", triple, {"out_type": dtype}))
         triples[id(node), 0] = triple
     return Graph(in_float(e) for e in graph.outputs)
 
@@ -307,12 +246,11 @@ def outputs(node: Node) -> Triple:
 
 def calibration_key(node: Node) -> str | None:
     """The output or variable of the original graph whose range a node of a quantised graph can use; None for others."""
-    kind = kind_of(node)
-    if kind == "_contrib_quantize_v2":
+    if node.means(QuantizeV2):
         return node.name.removesuffix("_quantize")
-    if kind == "_contrib_requantize":
+    if node.means(Requantize):
         return f"{node.name.removeprefix('requantize_')}_output"
-    return f"{node.name.removeprefix('quantized_')}_output" if kind == "_contrib_quantized_batch_norm" else None
+    return f"{node.name.removeprefix('quantized_')}_output" if node.means(QuantizedBatchNorm) else None
 
 
 def calibrated(graph: Graph, ranges: Mapping[str, tuple[float, float]]) -> Graph:
@@ -331,7 +269,12 @@ def with_range(node: Node, inputs: Sequence[Entry], ends: tuple[float, float]) -
     """A node with a calibrated range, to all digits of float32."""
     assert node.op is not None
     texts = dict(zip(("min_calib_range", "max_calib_range"), (str(np.float32(v)) for v in ends)))
-    return applied(node.op.name, node.name, inputs, {**node.attrs, **texts}, node.subgraphs)
+    return applied(type(node.op), node.name, inputs, {**node.attrs, **texts}, node.subgraphs)
+
+
+def gives_either(op: Op | None) -> bool:
+    """Whether it gives int32, or 8 bits by itself when it has a calibrated range."""
+    return isinstance(op, Counterpart) and op.accumulates and "min_calib_range" in op.fields
 
 
 def merged(graph: Graph) -> Graph:
@@ -347,18 +290,14 @@ def merged(graph: Graph) -> Graph:
             return None
         before, source = node.inputs[0].node, inputs[0].node
         known = getattr(node.op, "calibrated", None)
-        if node.op.name == "_contrib_requantize" and known and kind_of(source) in MERGED and alone(before, node):
+        if node.means(Requantize) and known and gives_either(source.op) and alone(before, node):
             return outputs(with_range(source, source.inputs, known))
         # behind a requantize that the product has just taken in
-        taken = (
-            node.op.name == "_contrib_dequantize"
-            and kind_of(before) == "_contrib_requantize"
-            and kind_of(source) in MERGED
-        )
-        if taken and "enable_float_output" in source.op.fields and alone(before, node):  # type: ignore[union-attr]
+        taken = node.means(Dequantize) and before.means(Requantize) and gives_either(source.op)
+        if taken and source.op is not None and "enable_float_output" in source.op.fields and alone(before, node):
             kept = {k: v for k, v in source.attrs.items() if not k.endswith("_calib_range")}
             attrs = {**kept, "enable_float_output": "True"}
-            return [Entry(applied(kind_of(source), source.name, source.inputs, attrs, source.subgraphs))]
+            return [Entry(applied(type(source.op), source.name, source.inputs, attrs, source.subgraphs))]
         return None
 
     return graph.rewrite(change)

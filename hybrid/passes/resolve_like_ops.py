@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..core.op import lookup
 from ..ir.graph import Entry, Graph, Node
 from ..ops import backward, creation, expand, reduce, shape
 from ..ops.activation import Slopes
+from ..ops.binary import DivScalar
 from ..ops.casting import Cast
 from ..ops.detection import MultiBoxPrior
 from ..ops.indexing import IndexArray
@@ -69,13 +69,9 @@ def state_forms(graph: Graph, rewriter: Rewriter) -> Graph:
             sizes = rewriter.shape(node.inputs[1])
             count = math.prod(sizes[a] for a in op.axes(len(sizes))) - op.ddof
             inexact = rewriter.dtype(own).kind not in "iub" and count  # type: ignore[union-attr]
-            return (
-                rewriter.make(lookup("_div_scalar").bind(scalar=float(count)), node.name, now(source))
-                if inexact
-                else None
-            )
+            return rewriter.make(DivScalar.bind(scalar=float(count)), node.name, now(source)) if inexact else None
         if node.means(*_FROM_SHAPES) and math.prod(wanted) <= MOST:
-            zeros = lookup("_zeros").bind(shape=rewriter.shape(source), dtype=rewriter.dtype(source))
+            zeros = creation.Zeros.bind(shape=rewriter.shape(source), dtype=rewriter.dtype(source))
             return rewriter.make(op, node.name, rewriter.make(zeros, f"{node.name}_like"))
         return None
 

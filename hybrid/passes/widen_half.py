@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.op import Op, lookup
+from ..core.op import Op
 from ..ir.graph import Entry, Graph, Node
 from ..ops.activation import Activation, LeakyReLU
-from ..ops.binary import Pair, Scalar
+from ..ops.binary import MaximumScalar, Pair, Scalar
 from ..ops.casting import Cast
 from ..ops.convolution import Convolution, Deconvolution
 from ..ops.elementwise import AddN, Clip, DivSqrtDim, HardSigmoid, Quadratic, SmoothL1, Unary
@@ -117,7 +117,7 @@ def keep_wide(graph: Graph, rewriter: Rewriter) -> Graph:
         for i, own in enumerate(outputs):
             if is_narrow(own):
                 if bounded is not None:  # a window of nothing, of NaN or of -inf gives the least number of its dtype
-                    least = lookup("_maximum_scalar").bind(scalar=bounded.least(dtype))
+                    least = MaximumScalar.bind(scalar=bounded.least(dtype))
                     results[i] = rewriter.make(least, f"{node.name}_least", results[i])
                 if not rewriter.training:
                     wide[id(node), i] = results[i]

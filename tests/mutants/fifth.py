@@ -156,8 +156,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "merged with other readers",
         "hybrid/passes/quantize.py",
-        ' == "_contrib_requantize" and known and kind_of(source) in MERGED and alone(before, node):',
-        ' == "_contrib_requantize" and kind_of(source) in MERGED and alone(before, node):',
+        "node.means(Requantize) and known and gives_either(source.op) and alone(before, node):",
+        "node.means(Requantize) and gives_either(source.op) and alone(before, node):",
         "tests/ops/test_subgraph.py -k test_int32_results_beyond_24_bits_are_those_of_mxnet",
     ),
     (
@@ -515,8 +515,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "chains take sum twice",
         "hybrid/passes/quantize.py",
-        "        taken.add(id(reader))\n        chain.append(reader)",
-        "        chain.append(reader)",
+        "                taken.add(id(reader))\n                chain.append(reader)",
+        "                chain.append(reader)",
         "tests/ops/test_subgraph.py -k test_quantised_networks_are_near_float_and_exact_in_onnx",
     ),
     (

@@ -170,8 +170,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "merging uncalibrated requantize",
         "hybrid/passes/quantize.py",
-        'if node.op.name == "_contrib_requantize" and known and kind_of(source) in MERGED',
-        'if node.op.name == "_contrib_requantize" and kind_of(source) in MERGED',
+        "if node.means(Requantize) and known and gives_either(source.op)",
+        "if node.means(Requantize) and gives_either(source.op)",
         "tests/ops/test_subgraph.py -k test_quantised_networks_are_near_float_and_exact_in_onnx",
     ),
     (
