@@ -24,6 +24,7 @@ from ..formats.files import open_file, write
 from ..ir import json as symbol_json
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import Inference, infer, want_ignored
+from ..ops.casting import AmpCast, AmpMulticast
 
 
 def _single(symbol: Any, what: str) -> Entry:
@@ -474,9 +475,8 @@ def _legacy(parts: list[list[Any]]) -> tuple[Any, Any, Any]:
 def _without_amp(graph: Graph) -> Graph:
     """The graph without the casts that MXNet's automatic mixed precision puts in; it writes files without them, but for one that is
     an output, whose dtype it decides."""
-    names = ("amp_cast", "amp_multicast")
     heads = {id(entry.node) for entry in graph.outputs}
-    cast = {id(n) for n in graph.nodes if n.op is not None and n.op.name in names and id(n) not in heads}
+    cast = {id(n) for n in graph.nodes if n.means(AmpCast, AmpMulticast) and id(n) not in heads}
     return graph.rewrite(lambda node, inputs: inputs if id(node) in cast else None) if cast else graph
 
 

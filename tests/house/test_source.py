@@ -5,7 +5,7 @@ import importlib
 
 import pytest
 
-from hybrid.core.op import OPS
+from hybrid.core.op import OPS, REGISTRY, load_family
 from tests.house.source import PACKAGES, sources
 
 # Who may touch environment variables, and why.
@@ -104,3 +104,29 @@ def test_what_a_package_offers_is_there_and_documented(name: str) -> None:
         value = getattr(package, attribute)
         if callable(value):
             assert (value.__doc__ or "").strip(), f"{name}.{attribute}"
+
+
+# Names of operators as text where operators are known by their classes: how many in a file, and why. They may only become fewer.
+NAMED = {
+    ("passes", "blocked_layout"): (1, "an attribute"),
+    ("passes", "elementwise_code"): (13, "functions, opcodes, and operators that are loaded when a graph has one"),
+    ("passes", "epilogue"): (2, "a function, and what an attribute says"),
+    ("passes", "fold_shapes"): (1, "an operator that is loaded when a graph has one"),
+    ("passes", "fuse_depthwise_pointwise"): (1, "an attribute"),
+    ("passes", "fuse_layer_norm"): (6, "functions"),
+    ("eager", "array"): (2, "a keyword argument, and what an attribute says"),
+    ("eager", "cached_op"): (1, "a method of strings"),
+    ("eager", "sparse"): (7, "operators that are found by name when one is called"),
+}
+
+
+def test_operators_are_known_by_their_classes() -> None:
+    """What holds of an operator stands on its class, and nodes are matched by class: no table elsewhere repeats its name."""
+    load_family()
+    found = {}
+    for source in sources("hybrid"):
+        if len(source.module) > 2 and source.module[1] in ("ir", "passes", "execution", "eager", "frontend"):
+            texts = [n.value for n in ast.walk(source.tree) if isinstance(n, ast.Constant) and n.value in REGISTRY]
+            if texts:
+                found[source.module[1:]] = len(texts)
+    assert found == {where: count for where, (count, _) in NAMED.items()}
