@@ -29,7 +29,7 @@ class _TracedSubgraph:
     def __init__(self, name: str, outputs: Sequence[Symbol], held: dict[int, Entry], *, twice: bool = False):
         """name: that of the scope in which it was traced, which has to be in force still; held: by id of variable, what was
         made to stand for something; twice: give outputs that are there twice a node each."""
-        inputs = set(Symbol(e for s in outputs for e in s._entries).list_inputs()) if outputs else set()
+        inputs = set(Symbol(e for s in outputs for e in s._entries).list_inputs())
         seen: set[str | None] = set()
         entries = []
         for output in outputs:
@@ -184,13 +184,12 @@ def while_loop(
     # loop variables are one input for both bodies, and what else they read is one for each, as in MXNet
     inputs: list[Entry] = []
     known: dict[tuple[int, int], int] = {}
-    loop = {(id(s._entries[0].node), s._entries[0].index) for s in flat}
 
     def located(body: _TracedSubgraph) -> list[int]:
         found = []
         for variable, source in zip(body.graph.variables(), body.sources()):
             key = id(source.node), source.index
-            place = known.get(key) if id(variable) in body.held and key in loop else None
+            place = known.get(key) if id(variable) in body.held else None
             if place is None:
                 place = len(inputs)
                 inputs.append(source)

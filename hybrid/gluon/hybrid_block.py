@@ -316,8 +316,8 @@ class HybridBlock(Block):
             )
         given = [arg for arg in flat if arg is not None]
         inputs = [given[which] if is_input else which.data() for is_input, which in self._cached_op_args]
-        if self._callback is not None and self._cached_graph:
-            out = run_watched(self._cached_graph[1], inputs, self._callback, self._monitor_all)
+        if self._callback is not None:
+            out = run_watched(self._get_graph(*args)[1], inputs, self._callback, self._monitor_all)
         else:
             out = run(*inputs)
             if (

@@ -450,3 +450,29 @@ def rates_that_were_zero(mx, folder):
             shown.append(plain(weight))
         found[name] = shown
     return found
+
+
+@ask
+def bodies_of_control_flow(mx, folder):
+    """Bodies that give nothing, or what they were given, and a loop variable that is there twice."""
+    sym, flow = mx.sym, mx.sym.contrib
+    x, s = mx.nd.array(numbers(3, 2)), mx.nd.array([0.5, 2])
+    found = {}
+    for name, make in (
+        ("foreach of nothing", lambda: flow.foreach(lambda d, t: ([], t + d), sym.var("x"), sym.var("s"))),
+        ("foreach as it is", lambda: flow.foreach(lambda d, t: (d, t), sym.var("x"), sym.var("s"))),
+        ("while twice", lambda: flow.while_loop(
+            lambda a, b: sym.sum(a) < 9, lambda a, b: ([a - b], [a + 1, b + a]), [sym.var("s"), sym.var("s")], 4,
+        )),
+        ("while of nothing", lambda: flow.while_loop(
+            lambda a: sym.sum(a) < 9, lambda a: ([], [a + 1]), [sym.var("s")], 4,
+        )),
+    ):  # fmt: skip
+
+        def run(make=make):
+            made = sym.Group([part for parts in make() for part in (parts if isinstance(parts, list) else [parts])])
+            given = {n: v for n, v in (("x", x), ("s", s)) if n in made.list_arguments()}
+            return [made.list_arguments(), made.eval(**given)]
+
+        found[name] = attempt(run)
+    return found

@@ -434,6 +434,24 @@ def test_training_is_watched_and_logged(caplog: pytest.LogCaptureFixture) -> Non
     assert (test.type, test.rank, test.num_workers) == ("teststore", 0, 1)
 
 
+def test_blocks_in_integers_have_a_scale_for_each_output_where_that_is_asked() -> None:
+    """The second output is a hundred times the first, so that of one scale for both little is left of the first."""
+    dense = gluon.nn.Dense(2, in_units=3, use_bias=False)
+    dense.initialize()
+    dense.weight.set_data(nd.array([[0.011, -0.023, 0.017], [1.1, 2.3, -1.7]]))
+    x = nd.array(numbers(6, 3))
+    want = dense(x).asnumpy()
+    errors = {
+        kind: np.abs(
+            quantization.quantize_net_v2(
+                dense, "int8", quantize_granularity=kind, calib_data=[x], calib_mode="naive"
+            )(x).asnumpy() - want
+        )[:, 0].max() / np.abs(want[:, 0]).max()
+        for kind in ("tensor-wise", "channel-wise")
+    }  # fmt: skip
+    assert errors["channel-wise"] < 0.02 < errors["tensor-wise"], errors
+
+
 def test_quantising_stops_after_enough_examples() -> None:
     x = numbers(12, 3)
     x[6:] *= 100
@@ -450,7 +468,17 @@ def test_quantising_stops_after_enough_examples() -> None:
         seen = x if most is None else x[:6]
         close(float(ends["max_calib_range"]), seen.max(), rtol=1e-4)
         close(float(ends["min_calib_range"]), seen.min(), rtol=1e-4)
-    assert found == [12, 6, 6]
+        data.reset()
+        quantization.quantize_model_mkldnn(
+            sym_, params, {}, label_names=None, calib_mode="naive", calib_data=data, num_calib_examples=3, logger=lines
+        )  # fmt: skip
+    assert found == [12, 3, 6, 3, 6, 3]
+    # a scale that is fixed at 1 is written as ones, where it is among the parameters
+    norm, offsets = sym.BatchNorm(sym.var("data"), name="bn", fix_gamma=True), {"bn_beta": nd.ones(3)}
+    states = {"bn_moving_mean": nd.zeros(3), "bn_moving_var": nd.ones(3)}
+    for more in ({}, {"bn_gamma": nd.array([2, 3, 4])}):
+        _, kept, _, _ = quantization.quantize_graph(norm, {**offsets, **more}, states, calib_mode="none")
+        assert {n: a.asnumpy().tolist() for n, a in kept.items()} == {n: [1, 1, 1] for n in (*more, *offsets)}
     zeros, _ = quantization._thresholds({"a": (np.ones(5), np.linspace(-0.0, 0, 6), 0.0, 0.0, 0.0)}, "int8"), None
     assert zeros == {"a": (0.0, 1.0)}
 

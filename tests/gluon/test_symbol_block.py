@@ -2,6 +2,7 @@
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -313,3 +314,33 @@ def test_parameters_that_contradict_each_other_where_none_has_a_shape_of_its_own
             gluon.ParameterError, match=r"parameters do not fit the network: .*both.*\(2,\) and \(3,\) differ"
         ):
             imports(tmp_path / "n", params="n.params")
+
+
+def test_inputs_may_be_one_group_of_variables() -> None:
+    a, b = sym.var("a"), sym.var("b")
+    block = gluon.SymbolBlock(a - 2 * b, sym.Group([b, a]))
+    assert block(nd.array([3.0]), nd.array([10.0])).asscalar() == 4
+    built = block._cached_op
+    assert block._build_cache(nd.array([3.0]), nd.array([10.0])) is built  # what another thread has built meanwhile
+
+
+def test_imported_words_and_sequences_are_taken_and_given_as_they_are() -> None:
+    import onnx.parser
+
+    import converters
+
+    def block(text: str, names: list[str]) -> Any:
+        model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 20]> {text}')
+        return gluon.SymbolBlock(converters.from_onnx(model)[0], [sym.var(n) for n in names])
+
+    x, y = nd.array([1.0, 2]), nd.array([[3.0]])
+    pair = block("net (float[2] x, float[1,1] y) => (seq(float) s) { s = SequenceConstruct (x, y) }", ["x", "y"])
+    got = pair(x, y)
+    assert [a.asnumpy().tolist() for a in got] == [[1, 2], [[3]]]
+    again = block("net (seq(float) s) => (seq(float) t) { t = Identity (s) }", ["s"])
+    for sequence in (got, tuple(got), [nd.array([5.0])], []):
+        found = again(sequence)
+        assert [a.asnumpy().tolist() for a in found] == [a.asnumpy().tolist() for a in sequence]
+    assert again(x).asnumpy().tolist() == [1, 2]  # an array is no list of its rows
+    words = block("net (float[2] x) => (string[2] v) { v = Cast <to = 8> (x) }", ["x"])(x)
+    assert [float(word) for word in words.asnumpy()] == [1, 2]

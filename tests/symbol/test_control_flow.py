@@ -270,3 +270,12 @@ def test_bodies_read_several_outputs_of_a_node_outside() -> None:
     want = given[1] * given[0][0] - given[0][1], (given[1].sum(0) * given[0][2])[None]
     for got, wanted in zip(found, want, strict=True):
         np.testing.assert_allclose(np.squeeze(got.asnumpy()), np.squeeze(wanted), rtol=1e-6)
+
+
+def test_bodies_of_nothing_at_all() -> None:
+    """MXNet raises a TypeError."""
+    x = sym.var("x")
+    with pytest.raises(AssertionError, match="data arrays have to be used"):
+        sym.contrib.foreach(lambda row, states: ([], []), x, [])
+    with pytest.raises(mx.MXNetError, match="output"):
+        sym.contrib.cond(sym.sum(x) > 0, list, list)
