@@ -33,8 +33,7 @@ def _widened_op(op: Op) -> Op:
     wide = {}
     for field in op.fields.values():
         kind = field.kind.kind if isinstance(field.kind, Optional) else field.kind
-        value = getattr(op, field.name)
-        if (isinstance(kind, DTypeKind) and value == SINGLE) or (field.name == "dtype" and value == "float32"):
+        if isinstance(kind, DTypeKind) and getattr(op, field.name) == SINGLE:
             wide[field.name] = "float64"
     if not wide:
         return op

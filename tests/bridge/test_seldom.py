@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import bridge
+import converters
 import hybrid as mx
 from bridge import cli, exact, locate, onnx_backend, report, timing
 from bridge.bench import BenchResult, Peak, StepTime
@@ -22,7 +23,7 @@ from bridge.cut import widened_model
 from bridge.engines import NativeEngine, OnnxEngine, Tensor
 from bridge.exact import Exact, epsilon, moved
 from bridge.importing import not_in_mxnet
-from bridge.inputs import as_specs
+from bridge.inputs import as_specs, draw
 from bridge.inspect import InspectResult, OperatorsResult
 from bridge.models import check_sizes, newest_params, open_model
 from bridge.result import Case, Divergence
@@ -541,3 +542,119 @@ def test_labels_need_not_be_given_on_either_engine() -> None:
                 scores, {"x": x, **more}, params={"fc_weight": weight, "fc_bias": bias}, engine=engine_
             ).values()
             np.testing.assert_allclose(found, want, rtol=1e-5)
+
+
+def classifier(rows: int = 1) -> tuple[mx.sym.Symbol, dict[str, np.ndarray]]:
+    """A network of 4 numbers a row; of as many rows for each row of data."""
+    data = mx.sym.var("data") if rows == 1 else mx.sym.Reshape(mx.sym.var("data"), shape=(-1, 4 // rows))
+    net = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(data, num_hidden=3, name="fc"), name="softmax")
+    weights = np.random.default_rng(0).normal(size=(3, 4 // rows)).astype("f4")
+    return net, {"fc_weight": weights, "fc_bias": np.zeros(3, "f4")}
+
+
+def test_what_says_enough_passes_strictly(tmp_path: Path) -> None:
+    net, params = classifier()
+    target = tmp_path / "net.onnx"
+    assert bridge.convert(net, params, inputs={"data": (5, 4)}, output=target, strict=True).verification is not None
+    found = bridge.import_onnx(target, output=tmp_path / "back", strict=True)
+    assert found.verification is not None and found.verification.verdict == "equivalent"
+
+
+def test_arrays_of_labels_are_taken_and_read_by_nobody() -> None:
+    net, params = classifier()
+    arrays = {"data": np.ones((5, 4), np.float32), "softmax_label": np.zeros(5, np.float32)}
+    for given in (arrays, {"data": (5, 4), "softmax_label": (5,)}):
+        assert list(bridge.convert(net, params, inputs=given).inputs) == ["data"]
+    model = open_model(net, params)
+    assert bridge.bench(model, inputs=arrays, seconds=0.01).equivalent
+    with pytest.raises(bridge.BadInput, match="got seed -1"):
+        bridge.bench(model, inputs={"data": (5, 4)}, seconds=0.01, seed=-1)
+
+
+def test_dynamic_axes_that_cannot_be(tmp_path: Path) -> None:
+    scaled = mx.sym.broadcast_add(mx.sym.var("a"), mx.sym.var("s"))
+    with pytest.raises(bridge.BadInput, match="dynamic axis 0 of s: it has 0 dimensions"):
+        bridge.convert(scaled, {}, inputs={"a": (2, 3), "s": ()}, dynamic={"s": {0: "n"}})
+    # labels of two rows for each row of data, which no label of an axis says
+    net, params = classifier(rows=2)
+    with pytest.raises(bridge.BadInput, match="does not fit the sizes made up to verify its dynamic axes"):
+        bridge.convert(net, params, inputs={"data": (5, 4)}, dynamic={"data": {0: "batch"}}, training=True)
+
+
+def test_unknown_operators_say_more_than_shapes_that_are_missing(tmp_path: Path) -> None:
+    text = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=3, name="fc").tojson()
+    (tmp_path / "m-symbol.json").write_text(text.replace("FullyConnected", "NoSuchThing"))
+    with pytest.raises(converters.UnsupportedModel, match="unknown operator 'NoSuchThing'"):
+        bridge.convert(tmp_path / "m-symbol.json", {})
+
+
+def test_inputs_too_large_to_be_drawn() -> None:
+    specs = {n: Spec((1 << 40, 2), np.dtype(np.float32)) for n in ("x", "y")}
+    with pytest.raises(bridge.BadInput, match=r"input x: .*memory budget") as found:
+        draw(specs, {})
+    assert len(found.value.problems) == 2
+
+
+def test_outputs_that_have_no_name_and_sparse_weights_in_pieces() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        main (float[2, 1, 3] x, float[1, 8, 3] w, float[1, 8, 2] r, float[4] a) => (float[1, 1, 2] h, float[4] y) {
+        , h, = LSTM <hidden_size = 2> (x, w, r) , k = Dropout (a) b = Add (a, s) c = Mul (b, t) y = Sub (c, u) }""")
+    for number, name in enumerate("stu"):
+        values = onnx.helper.make_tensor(name, onnx.TensorProto.FLOAT, [1], [2.0 + number])
+        places = onnx.helper.make_tensor("", onnx.TensorProto.INT64, [1], [number])
+        model.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, places, [4]))
+    engine = OnnxEngine(open_model(model))
+    assert [t.name for t in engine.inside()] == ["h", "k", "b", "c", "y"]
+    feeds = {
+        "x": np.ones((2, 1, 3), np.float32),
+        "w": np.ones((1, 8, 3), np.float32),
+        "r": np.ones((1, 8, 2), np.float32),
+    }
+    feeds["a"] = np.float32([1, 2, 3, 4])
+    (got,) = engine.forced(frozenset({"b"}), {**feeds, "b": feeds["a"]}, ["y"]).values()
+    np.testing.assert_array_equal(got, feeds["a"] * np.float32([0, 3, 0, 0]) - np.float32([0, 0, 4, 0]))
+
+
+def test_options_of_the_commands_that_few_give(tmp_path: Path) -> None:
+    net, params = classifier()
+    net.save(str(tmp_path / "m-symbol.json"))
+    mx.nd.save(str(tmp_path / "m-0000.params"), {f"arg:{n}": mx.nd.array(a) for n, a in params.items()})
+    np.savez(tmp_path / "x.npz", data=np.ones((5, 4), np.float32))
+
+    def call(*arguments: Any) -> Any:
+        found = CliRunner().invoke(cli.app, [*map(str, arguments), "--json"])
+        assert found.exit_code == 0, found.stderr
+        return json.loads(found.stdout)
+
+    (measured,) = call("bench", tmp_path / "m", "--inputs", tmp_path / "x.npz", "--seconds", 0.01)["models"]
+    assert measured["inputs"]["data"] == [5, 4]
+    call("convert", tmp_path / "m", "--inputs", tmp_path / "x.npz", "-o", tmp_path / "m.onnx")
+    back = str(tmp_path / "back")
+    refused = CliRunner().invoke(cli.app, ["import", str(tmp_path / "m.onnx"), "-o", back, "--atol", "-1"])
+    assert refused.exit_code == 2 and "-1" in refused.stderr
+    call("import", tmp_path / "m.onnx", "-o", back, "--atol", 0.125)
+
+
+def test_arguments_that_mxnet_and_onnx_name_and_nothing_needs(tmp_path: Path) -> None:
+    """run_shape_inference: shapes are always inferred; outputs_info: so are those of a node."""
+    net, params = classifier()
+    written = []
+    for more in ({}, {"run_shape_inference": True}):
+        target = str(tmp_path / f"{len(written)}.onnx")
+        assert mx.onnx.export_model(net, params, [(5, 4)], np.float32, target, **more) == target
+        written.append(Path(target).read_bytes())
+    assert written[0] == written[1]
+    node = onnx.helper.make_node("Neg", ["x"], ["y"])
+    x = np.float32([1, -2])
+    (got,) = onnx_backend.OnnxBackend.run_node(node, [x], outputs_info=[(np.dtype(np.float32), (2,))])
+    np.testing.assert_array_equal(got, -x)
+
+
+def test_an_export_of_which_not_all_sizes_can_vary_leaves_numbers_alone(tmp_path: Path) -> None:
+    net = mx.sym.broadcast_mul(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="fc"), mx.sym.var("s"))
+    params = {"fc_weight": np.ones((3, 4), np.float32), "fc_bias": np.zeros(3, np.float32)}
+    target = str(tmp_path / "net.onnx")
+    with pytest.warns(UserWarning, match="not all sizes"):
+        mx.onnx.export_model(net, params, [(5, 4), ()], np.float32, target, dynamic=True)
+    sizes = [[d.dim_param or d.dim_value for d in i.type.tensor_type.shape.dim] for i in onnx.load(target).graph.input]
+    assert sizes == [["batch", 4], []]
