@@ -105,7 +105,7 @@ def linear(*inputs: int, jointly: bool = False, **homogeneous: Any) -> Callable[
 
     def decorate(cls: T) -> T:
         name = BACKWARD + cls.name
-        variadic = cls.inputs[:1] and cls.inputs[0].startswith("*")
+        variadic = cls.inputs[0].startswith("*")
         members = {
             "__doc__": f"The gradient of an input of {cls.name}.",
             "inputs": cls.inputs if variadic else ("dy", *cls.inputs),

@@ -73,7 +73,7 @@ class Term:
 
     def floor(self):
         """Rounded down."""
-        return Term(self.F, float(np.floor(self.value)) if self.is_number else self.F.floor(self.value))
+        return Term(self.F, self.F.floor(self.value))
 
 
 Derivative = Callable[[Term, Term, Term, Term], Term]

@@ -260,7 +260,7 @@ def part_of(forward: str, **heads: int | str) -> Callable[[T], T]:
             first = forward_of(self, forward)
             if "values" in first.needs:
                 named = dict(zip(self.input_names(), arrays))
-                ends = {n: end for n, p in heads.items() if n in named and (end := _end(first, p)) is not None}
+                ends = {n: _end(first, p) for n, p in heads.items() if n in named}
                 want_answers(
                     self, first, [named[n] for n in first.input_names()], {n: (named[n], e) for n, e in ends.items()}
                 )
@@ -281,7 +281,7 @@ def _as_parts(
     names, first = self.input_names(), forward_of(self, forward)
     named = dict(zip(names, given))
     ends: dict[str, Any] = dict.fromkeys(first.output_names())
-    places = {n: end for n, p in heads.items() if n in named and (end := _end(first, p)) is not None}
+    places = {n: _end(first, p) for n, p in heads.items() if n in named}
     for name, end in places.items():
         ends[end] = join(ends[end], named[name])
     inputs, found = wants(first, [named.get(n) for n in first.input_names()], list(ends.values()))
@@ -299,9 +299,6 @@ def forward_of(op: Op, name: str) -> Op:
     return op.memo[name]
 
 
-def _end(forward: Op, place: int | str) -> str | None:
-    """The name of an output, by place or name; None where this instance has no such output."""
-    names = forward.output_names()
-    if isinstance(place, str):
-        return place if place in names else None
-    return names[place] if place < len(names) else None
+def _end(forward: Op, place: int | str) -> str:
+    """The name of an output, by place or name."""
+    return place if isinstance(place, str) else forward.output_names()[place]

@@ -444,13 +444,10 @@ class Pinv(PseudoInverse):
     def infer_input_types(self, dtypes, outputs):
         return dtypes
 
-    def infer_shape(self, a, *rcond):
-        if rcond and len(rcond[0]) > len(a) - 2:
-            raise self.error(
-                f"got rcond of shape {show(rcond[0])} for A of shape {show(a)}, wanted one for each matrix"
-            )
-        for shape in rcond:
-            spread(self, shape, a[:-2])
+    def infer_shape(self, a, rcond):
+        if len(rcond) > len(a) - 2:
+            raise self.error(f"got rcond of shape {show(rcond)} for A of shape {show(a)}, wanted one for each matrix")
+        spread(self, rcond, a[:-2])
         return super().infer_shape(a)
 
     def solved(self, a, rcond):

@@ -10,7 +10,7 @@ from ..core.attrs import Counts, Sizes
 from ..core.error import OpError
 from ..core.op import WHOLE, Op, op
 from ..core.shapes import UNKNOWN, show
-from .common import largest, lowest, narrow, want_rank, widen
+from .common import largest, narrow, want_rank, widen
 from .windows import pad_spatial
 
 PIECE = 1 << 19
@@ -128,16 +128,11 @@ class Pooling(Op):
     @staticmethod
     def least(dtype: np.dtype) -> float:
         """Where a maximum starts from."""
-        return lowest(dtype) if dtype.kind in "iub" else -largest(dtype)
+        return -largest(dtype)
 
     def kernel_matches(self, dtype):
-        if dtype.itemsize >= 4 or self.pool_type != "max":
-            return True
         # what a maximum over nothing, NaN or -inf starts from is the least number of the dtype, and infinite in a narrower one
-        return dtype.kind in "iub" and (
-            self.global_pool
-            or (self.pooling_convention == "valid" and all(p < k for p, k in zip(self.pads, self.kernel)))
-        )
+        return dtype.itemsize >= 4 or self.pool_type != "max"
 
     def compute(self, data):
         x = widen(data)

@@ -243,8 +243,7 @@ class RNN(Op):
 
     def gradient(self, F, dy, *arrays):
         inputs, results = arrays[: len(self.input_names())], arrays[len(self.input_names()) :]
-        heads = dy if isinstance(dy, tuple) else (dy,)
-        given = dict(zip(_HEADS, heads[: self.num_visible_outputs()])) | dict(zip(self.input_names(), inputs))
+        given = dict(zip(_HEADS, dy[: self.num_visible_outputs()])) | dict(zip(self.input_names(), inputs))
         given |= {"output": results[0], "memory": results[self.num_visible_outputs()]}
         if self.drops:
             given["dropout_seed"] = results[-1]
@@ -349,8 +348,6 @@ class RnnParamConcat(Op):
 
     def infer_shape(self, *shapes):
         axis = axis_of(self, self.dim, len(shapes[0]))
-        if any(len(s) != len(shapes[0]) for s in shapes):
-            raise self.error("the inputs differ in rank")
         rest = merge_all((*s[:axis], UNKNOWN, *s[axis + 1 :]) for s in shapes) or ()
         return (*rest[:axis], sum(s[axis] for s in shapes), *rest[axis + 1 :])
 

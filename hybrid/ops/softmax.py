@@ -10,11 +10,11 @@ from ..core.shapes import UNKNOWN, merge, show
 from .common import Elementwise, axis_of, narrow, part_of, want_rank, widen
 
 
-def softmax(x: np.ndarray, axis: int | tuple[int, ...], out: np.ndarray | None = None) -> np.ndarray:
+def softmax(x: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
     """exp(x) over its sum along axis (or several together), without overflow."""
     if not x.size:
         return x.copy()
-    y = np.exp(np.subtract(x, x.max(axis, keepdims=True), out=out), out=out)
+    y = np.exp(x - x.max(axis, keepdims=True))
     return np.divide(y, np.add.reduce(y, axis, keepdims=True), out=y)
 
 

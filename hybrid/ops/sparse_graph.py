@@ -30,7 +30,7 @@ class OfStorage(Op):
     def graphs(self) -> int:
         return 1
 
-    def stored(self, *inputs: Any, rng: Any = None) -> list[Any]:
+    def stored(self, *inputs: Any, **options: Any) -> list[Any]:
         """The outputs, CSR where they are csr, from inputs of which the csr ones are CSR."""
         raise NotImplementedError
 
@@ -67,7 +67,7 @@ class GetNnz(OfStorage):
     def infer_type(self, data):
         return INT64
 
-    def stored(self, data, rng=None):
+    def stored(self, data):
         if self.axis is None:
             return [np.array([len(data.data)])]
         if self.axis:
@@ -106,7 +106,7 @@ class EdgeId(OfStorage):
         size = None if shapes[0] is None or name == "data" else shapes[0][name == "v"]
         return None if size is None or size is UNKNOWN else Domain(0, size - 1, integer=True)
 
-    def stored(self, data, u, v, rng=None):
+    def stored(self, data, u, v):
         out = np.full(len(u), -1, data.data.dtype)
         for i, (row, column) in enumerate(zip(u.astype(np.int64), v.astype(np.int64))):
             if not 0 <= row < data.shape[0]:
@@ -135,7 +135,7 @@ class Adjacency(OfStorage):
             raise self.error(f"got edges of dtype {data}, wanted int64")
         return np.dtype(np.float32)
 
-    def stored(self, data, rng=None):
+    def stored(self, data):
         return [CSR(np.ones(len(data.data), np.float32), data.indptr, data.indices, data.shape)]
 
     @classmethod
@@ -174,7 +174,7 @@ class Subgraph(OfGraphs):
             want_rank(self, v, 1, what="vertices")
         return [(*v, *v) for v in vertices] * (1 + self.return_mapping)
 
-    def stored(self, graph, *vertices, rng=None):
+    def stored(self, graph, *vertices):
         pairs = [self._part(graph, v) for v in vertices]
         return [pair[i] for i in range(1 + self.return_mapping) for pair in pairs]
 
@@ -230,7 +230,7 @@ class GraphCompact(OfGraphs):
             merge(graph[:1], graph[1:])
         return [(n, n) for n in self.graph_sizes] * (1 + self.return_mapping)
 
-    def stored(self, *inputs, rng=None):
+    def stored(self, *inputs):
         both = zip(inputs[: self.graphs()], inputs[self.graphs() :], self.graph_sizes)
         pairs = [self._compact(*each) for each in both]
         return [pair[i] for i in range(1 + self.return_mapping) for pair in pairs]
@@ -336,7 +336,7 @@ class _Sample(OfStorage):
             np.int64
         )
         starts[len(order) :] = starts[len(order)]
-        parts = [np.concatenate(part) if part else none[i] for i, part in enumerate(zip(*edges))]
+        parts = [np.concatenate(part) for part in zip(*edges)]
         columns, ids = parts or none
         return vertices, CSR(ids, starts, columns, (most, graph.shape[1])), distances
 
@@ -351,7 +351,7 @@ class UniformSample(_Sample):
         self.want_whole(graph, *seeds)
         return [*seeds, *[graph] * len(seeds), *seeds]
 
-    def stored(self, graph, *seeds, rng=None):
+    def stored(self, graph, *seeds, rng):
         found = [self._searched(graph, s, rng) for s in seeds]
         return [each[i] for i in range(3) for each in found]
 
@@ -375,7 +375,7 @@ class NonUniformSample(_Sample):
         self.want_whole(graph, *seeds)
         return [*seeds, *[graph] * len(seeds), *[probability] * len(seeds), *seeds]
 
-    def stored(self, graph, probability, *seeds, rng=None):
+    def stored(self, graph, probability, *seeds, rng):
         found = []
         for each in seeds:
             vertices, edges, distances = self._searched(graph, each, rng, probability)

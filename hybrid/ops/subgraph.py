@@ -405,7 +405,7 @@ class FusedConvolution(Fused):
         return super().quantised(given, parts)
 
     def along_channels(self, scale, rank):
-        return scale if np.ndim(scale) == 0 else scale.reshape(-1, *(1,) * (rank - 2))
+        return scale.reshape(-1, *(1,) * (rank - 2))
 
     def greatest(self, given):
         return float(GREATEST[INT8]) if self.with_sum and given["sum"].dtype == INT8 else np.inf

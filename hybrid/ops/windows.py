@@ -107,8 +107,8 @@ def convolve(x, weight, stride, dilate, pad, groups, out=None):
 
 
 def _multiply(weight: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
-    """out = weight @ columns over the leading axes. One group is multiplied as matrices, which needs no broadcasting."""
-    if len(weight) > 1 or columns.ndim > 3:
+    """out = weight @ columns of each group. One is multiplied as matrices, which needs no broadcasting."""
+    if len(weight) > 1:
         np.matmul(weight, columns, out=out)
     else:
         np.matmul(weight[0], columns[0], out=out[0])

@@ -13,6 +13,7 @@ from hybrid.core.op import OPS, Example, lookup
 from hybrid.core.shapes import UNKNOWN
 from hybrid.execution.program import Program
 from hybrid.ndarray import invoke
+from hybrid.ops.onnx.base import ints
 from tests.table.examples import graph_of
 
 
@@ -312,3 +313,59 @@ def test_what_is_equally_large_shares_the_gradient(name: str, reduction: str, hi
     np.testing.assert_array_equal(y.asnumpy(), [0, highest, highest, highest])
     np.testing.assert_allclose(data.grad.asnumpy(), [1, 2 / 3, 0, 4], rtol=1e-6)
     np.testing.assert_allclose(updates.grad.asnumpy(), [2 / 3, 2 / 3, 3, 0], rtol=1e-6)
+
+
+def test_sizes_that_are_empty_are_none() -> None:
+    """Files of before opset 18 give an empty tensor for the one of scales and sizes that they do not mean."""
+    x, scales = np.arange(12, dtype=np.float32).reshape(1, 1, 3, 4), np.float32([1, 1, 2, 1.5])
+    for mode in ("nearest", "linear"):
+        attrs = {"mode": mode, "coordinate_transformation_mode": "asymmetric"}
+        (want,) = run("Resize", x, scales, given=("scales",), **attrs)
+        (got,) = run("Resize", x, scales, np.zeros(0, np.int64), given=("scales", "sizes"), **attrs)
+        assert want.shape == (1, 1, 6, 6)
+        np.testing.assert_array_equal(got, want)
+
+
+def test_regions_larger_than_any_picture_are_refused() -> None:
+    x, index = np.ones((1, 1, 4, 4), np.float32), np.zeros(1, np.int64)
+    assert run("RoiAlign", x, np.float32([[0, 0, 400, 400]]), index)[0].shape == (1, 1, 1, 1)
+    with pytest.raises(MXNetError, match="one of the size of an image"):
+        run("RoiAlign", x, np.float32([[0, 0, 1e15, 4]]), index)
+
+
+@pytest.mark.parametrize(("ta", "tb"), [(False, False), (True, False), (False, True), (True, True)])
+def test_gradients_of_turned_factors(ta: bool, tb: bool) -> None:
+    """Of y = 0.5 A' B': those of A' and B' by hand, turned as A and B are."""
+    rng = np.random.default_rng(0)
+    a, b, dy = (rng.integers(-4, 5, s).astype(np.float32) for s in ((2, 3), (3, 4), (2, 4)))
+    x, w = nd.array(a.T if ta else a), nd.array(b.T if tb else b)
+    x.attach_grad()
+    w.attach_grad()
+    with autograd.record():
+        y = invoke(OPS["_onnx_Gemm"].bind(transA=ta, transB=tb, alpha=0.5), [x, w])
+    y.backward(nd.array(dy))
+    np.testing.assert_array_equal(x.grad.asnumpy(), 0.5 * ((dy @ b.T).T if ta else dy @ b.T))
+    np.testing.assert_array_equal(w.grad.asnumpy(), 0.5 * ((a.T @ dy).T if tb else a.T @ dy))
+
+
+def test_whole_numbers_are_multiplied_to_narrow_floats() -> None:
+    """QLinearMatMul's result has the dtype of its zero point, float8 also where the factors are bytes."""
+    float8 = np.dtype("float8_e4m3fn")
+    a, b = np.int8([[1, -2, 3]]), np.int8([[2, 1], [1, 0], [-1, 4]])
+    one = np.float32(1)
+    (y,) = run(
+        "QLinearMatMul", a, one, np.int8(0), b, np.float32(0.5), np.int8(0), np.float32(0.25), np.zeros((), float8)
+    )
+    assert y.dtype == float8
+    np.testing.assert_array_equal(y.astype(np.float32), 2 * (a.astype(np.float32) @ b))
+
+
+def test_what_rules_say_of_ranks() -> None:
+    with pytest.raises(MXNetError, match="at least 2"):
+        lookup("_backward__onnx_classes").bind().infer_shape((3,), (3,))
+    with pytest.raises(MXNetError):
+        lookup("_onnx_DFT").bind().infer_shape((), values=[None])
+    with pytest.raises(MXNetError, match="output_padding"):
+        run("ConvTranspose", np.ones((1, 1, 3, 3)), np.ones((1, 1, 2, 2)), strides=(2, 2), output_padding=(1,))
+    with pytest.raises(MXNetError, match="wanted whole numbers"):
+        ints(np.array([1.5]))

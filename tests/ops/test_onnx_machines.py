@@ -461,3 +461,13 @@ def test_features_that_do_not_fit_are_refused() -> None:
     ]
     zipped = lookup("_onnx_ml_ZipMap").bind().compute(x)
     assert [held(row) for row in held(zipped)] == [{0: 1, 1: 2, 2: 3}, {0: 0, 1: 5, 2: 0}]
+
+
+def test_all_categories_are_known() -> None:
+    got = run("OneHotEncoder", whole(5, 1), cats_int64s=whole(1, 5, 3), zeros=False)
+    np.testing.assert_array_equal(got, [[0, 1, 0], [1, 0, 0]])
+
+
+def test_labels_without_words_are_numbers() -> None:
+    labels, _ = run("LinearClassifier", ROWS, **THREE, classlabels_ints=whole(4, 8, 6), classlabels_strings=words())
+    np.testing.assert_array_equal(labels, whole(8, 6, 6, 8))

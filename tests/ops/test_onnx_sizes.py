@@ -18,7 +18,7 @@ from hybrid.execution.apply import apply
 from tests.table.examples import examples
 
 FREE = """
-SwiGLU 1: A -2=1 -1=1 +, B -2=1 -1=1 +
+SwiGLU 1: A, B
 PRelu 1: X -3 -2 +, slope -1=1 +
 PRelu 2: X -2 -1 +, slope -3=1
 Attention 1: Q -2, K, V -1

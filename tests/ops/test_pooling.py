@@ -101,3 +101,28 @@ def test_gradients_of_gradients_in_every_form():
                     below = make.uniform(1, 2, *sizes, low=-1, high=-0.2)
                     rows.append((f"{name} {more} {attrs} below 0", make(below, **attrs, **more)))
     run(rows, check_second_derivatives)
+
+
+@pytest.mark.parametrize("name", ["AveragePool", "MaxPool", "Pooling"])
+def test_pieces_of_many_planes_are_those_of_all_at_once(name, monkeypatch):
+    """Forward, places of maxima, gradients and theirs: of 40 planes 16 at a time."""
+    x = np.random.default_rng(0).normal(size=(4, 10, 5, 4)).astype(np.float32)
+    if name == "Pooling":
+        op = REGISTRY[name].bind(kernel=(2, 2), stride=(1, 2), pad=(1, 0))
+    else:
+        attrs = {"num_outputs": 2} if name == "MaxPool" else {}
+        op = REGISTRY[f"_onnx_{name}"].bind(kernel_shape=(2, 2), pads=(1, 0, 0, 1), **attrs)
+
+    def found():
+        outputs = op.compute(x)
+        outputs = list(outputs) if isinstance(outputs, tuple) else [outputs]
+        if name == "Pooling":
+            dy = np.arange(outputs[0].size, dtype=np.float32).reshape(outputs[0].shape)
+            outputs.append(REGISTRY["_backward_Pooling"].bind(**op.dump()).compute(dy, x, outputs[0]))
+            outputs.append(REGISTRY["_backward_Pooling_pick"].bind(**op.dump()).compute(x, x, outputs[0]))
+        return outputs
+
+    whole = found()
+    monkeypatch.setattr(pooling, "PIECE", 1)
+    for got, want in zip(found(), whole, strict=True):
+        np.testing.assert_array_equal(got, want)

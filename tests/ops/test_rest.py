@@ -7,6 +7,7 @@ import pytest
 
 from hybrid.core.error import MXNetError, OpError
 from hybrid.core.op import REGISTRY
+from hybrid.core.shapes import UNKNOWN
 from hybrid.ops.deformable_roi import RROIAlign
 
 
@@ -169,3 +170,62 @@ def test_zeros_say_their_dtype_by_number():
     assert op("_zeros_without_dtype", shape=(2,), dtype=6).infer_type() == np.int64
     with pytest.raises(OpError, match="dtype 99"):
         op("_zeros_without_dtype", shape=(2,), dtype=99)
+
+
+def test_sums_without_nan_know_infinities_along_every_axis():
+    """MXNet's compensated sum is NaN where a number follows an infinity, whichever axes are left."""
+    inf, nan = np.inf, np.nan
+    data = np.float32([[[1, inf, nan], [inf, 2, 3]], [[inf, nan, nan], [1, 2, 3]]])
+    np.testing.assert_array_equal(op("nansum", axis=(2,)).compute(data), [[inf, nan], [inf, 6]])
+    np.testing.assert_array_equal(op("nansum", axis=(1,)).compute(data), [[inf, nan, 3], [nan, 2, 3]])
+
+
+def test_counts_that_are_too_few_to_tell_bins_apart_give_the_first_threshold():
+    """Bins of less than one each are empty when they are counted in whole numbers. MXNet 1.9.1 gave these."""
+    hist, edges = np.full(41, 0.4, np.float32), np.linspace(-1, 1, 42, dtype=np.float32)
+    threshold, divergence = op("_contrib_calibrate_entropy", num_quantized_bins=5).compute(hist, edges)
+    np.testing.assert_allclose(threshold, [0.12195122], rtol=1e-6)
+    np.testing.assert_array_equal(divergence, [np.finfo(np.float32).max])
+
+
+def test_seeds_apart_are_searched_apart():
+    """Two sets of seeds of a graph in which all edges are taken: what each of them alone gives, kind after kind."""
+    graph = np.zeros((5, 5), np.int64)
+    graph[np.arange(5), (np.arange(5) + 1) % 5] = np.arange(1, 6)  # a ring
+    likely = np.linspace(0.1, 0.9, 5).astype(np.float32)
+    seeds, rng = [np.array([0]), np.array([3, 1])], np.random.default_rng(0)
+    for name, before in (("uniform", []), ("non_uniform", [likely])):
+        attrs = {"num_hops": 1, "num_neighbor": 2, "max_num_vertices": 4}
+        count = len(before) + 1
+        two = op(f"_contrib_dgl_csr_neighbor_{name}_sample", num_args=count + 2, **attrs)
+        one = op(f"_contrib_dgl_csr_neighbor_{name}_sample", num_args=count + 1, **attrs)
+        found = two.compute(graph, *before, *seeds, rng=rng)
+        apart = [one.compute(graph, *before, s, rng=rng) for s in seeds]
+        for got, want in zip(found, [each[i] for i in range(2 + count) for each in apart], strict=True):
+            np.testing.assert_array_equal(got, want)
+        shapes = [a.shape for a in (graph, *before, *seeds)]
+        assert [f.shape for f in found] == [tuple(s) for s in two.infer_shape(*shapes)]
+        dtypes = two.infer_type(*(a.dtype for a in (graph, *before, *seeds)))
+        assert [f.dtype for f in found] == list(dtypes)
+
+
+def test_a_graph_is_made_smaller_by_vertices():
+    compact = op("_contrib_dgl_graph_compact", num_args=2, graph_sizes=(0,), return_mapping=False)
+    with pytest.raises(OpError, match="got no vertices"):
+        compact.compute(np.zeros((2, 2), np.int64), np.zeros(0, np.int64))
+
+
+def test_the_root_of_a_size_of_nothing_divides_nothing():
+    assert op("_contrib_div_sqrt_dim").compute(np.zeros((2, 0), np.int32)).shape == (2, 0)
+
+
+def test_labels_that_are_not_known_yet_fit():
+    assert op("_backward_SVMOutput").infer_shape((2, 3), (UNKNOWN,)) == (2, 3)
+    with pytest.raises(OpError, match="one for each row"):
+        op("_backward_SVMOutput").infer_shape((), ())
+
+
+def test_pooling_to_a_size_by_an_attribute_is_said_to_be_another_operator():
+    with pytest.raises(OpError, match="AdaptiveAvgPooling2D"):
+        op("Pooling", kernel=(2, 2), output_size="(2, 2)")
+    assert op("Pooling", kernel=(2, 2), output_size="None") == op("Pooling", kernel=(2, 2))

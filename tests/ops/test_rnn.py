@@ -161,3 +161,17 @@ def test_gradient_without_a_memory_is_the_same(mode):
         found.append(backward.compute(output, *states, *arrays, output, memory))
     for kept, again in zip(*found):
         np.testing.assert_array_equal(kept, again)
+
+
+def test_parts_of_the_parameters_are_joined_along_any_axis():
+    """And sizes along it that are open are equal shares of what the output has."""
+    for dim, shapes, whole in ((0, [(2, 4), (5, 4)], (7, 4)), (1, [(4, 2, 3), (4, 5, 3)], (4, 7, 3))):
+        op = REGISTRY["_rnn_param_concat"].bind(num_args="2", dim=str(dim))
+        assert tuple(op.infer_shape(*shapes)) == whole
+        total = tuple(6 if a == dim else n for a, n in enumerate(whole))
+        want = tuple(3 if a == dim else n for a, n in enumerate(whole))
+        known = tuple(UNKNOWN if a == dim else n for a, n in enumerate(whole))
+        assert [tuple(s) for s in op.infer_input_shapes((known, None), (total,))] == [want, want]
+        graph = Graph([Entry(Node(op, "node", [Entry(Node(None, "a")), Entry(Node(None, "b"))]))])
+        with pytest.raises(OpError, match="differ in rank"):
+            infer(graph, {"a": (3,) * 3, "b": (3,)})

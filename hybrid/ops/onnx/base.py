@@ -132,7 +132,7 @@ class Pointwise(Standard):
     """Base of operators whose output has the shape of its inputs broadcast."""
 
     def shape(self, *shapes):
-        return broadcast(*(s for s in shapes if s is not None))
+        return broadcast(*shapes)
 
 
 class LikeInputs(Standard):

@@ -160,11 +160,11 @@ class SplitToSequence(Collection):
         if split is None:
             sizes = [1] * length
         elif split.ndim:
-            sizes = list(ints(split) or ())
+            sizes = list(ints(split))
             if sum(sizes) != length or min(sizes, default=0) < 0:
                 raise self.error(f"got split={sizes}, wanted sizes that add up to {length}")
         else:
-            (size,) = ints(split) or (0,)
+            (size,) = ints(split)
             if size < 1:
                 raise self.error(f"got split={size}, wanted 1 at least")
             sizes = [min(size, length - start) for start in range(0, length, size)]
@@ -214,7 +214,7 @@ class Optional(Collected):
         return value if self.given else hold(None)
 
     def gradient(self, F, dy, *arrays):
-        return [F.identity(dy)] if self.given else []
+        return F.identity(dy)
 
 
 @op("_onnx_OptionalHasElement")

@@ -343,7 +343,7 @@ class MelWeightMatrix(Standard):
     data_dependent_shape = True
 
     def shape(self, *shapes, values):
-        bins, length = (v if v is None else (ints(v) or (None,))[0] for v in values[:2])
+        bins, length = (v if v is None else ints(v)[0] for v in values[:2])
         return (UNKNOWN if length is None else length // 2 + 1, UNKNOWN if bins is None else bins)
 
     def dtype(self, *dtypes):
