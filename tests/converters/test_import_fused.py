@@ -89,6 +89,7 @@ def test_layer_normalisation():
     if not OLD_RUNTIME:  # which passes over the bias
         agree("SkipSimplifiedLayerNormalization", x, skip, gamma, bias, outputs=4, epsilon=1e-5)
     agree("SimplifiedLayerNormalization", x, gamma, domain="", axis=-1, epsilon=1e-6)
+    agree("SimplifiedLayerNormalization", x, normal(5, 8), domain="", axis=1, epsilon=1e-6, stash_type=1)
 
 
 def test_what_is_not_read_is_said():
@@ -96,6 +97,8 @@ def test_what_is_not_read_is_said():
         agree_without_session("FusedGemm", activation="Swish")
     with pytest.raises(converters.UnsupportedModel, match="transBatchA or transBatchB"):
         agree_without_session("FusedMatMul", transBatchA=1)
+    with pytest.raises(converters.UnsupportedModel, match="transBatchA or transBatchB"):
+        agree_without_session("FusedMatMul", transBatchB=1)
 
 
 def agree_without_session(op_type, **attributes):
@@ -125,6 +128,9 @@ def test_ends_of_fused_operators():
     agree("FusedConv", x, w, activation="Relu", pads=[1, 0, 1, 1], strides=[2, 1])
     agree("FusedConv", x, w, None, normal(2, 4, 6, 6), activation="Tanh", pads=[1, 0, 1, 1])
     agree("FusedGemm", normal(3, 4), normal(4, 5), activation="HardSigmoid", activation_alpha=0.3, activation_beta=0.4)
+    # a third parameter, which no activation has
+    parameters = {"activation_alpha": 0.3, "activation_beta": 0.4, "activation_gamma": 0.7}
+    agree("FusedGemm", normal(3, 4), normal(4, 5), activation="HardSigmoid", **parameters)
     a, b = normal(4), normal(4, 5)
     for shapes, attributes, wants in (
         (((4,), (4, 5)), {"transA": 1}, a @ b),

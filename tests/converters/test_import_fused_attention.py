@@ -120,6 +120,9 @@ def test_attention_of_one_input(causal: int) -> None:
     check("Attention", WHOLE, runs[:1] if causal else runs, stored, **({**attrs, "unidirectional": 0}))
     runs = [{"x": normal(B, t, 10), "past": normal(2, B, N, 2, D)} for t in (5, 3)]
     check("Attention", WHOLE, runs, stored, "y present", **attrs)
+    check(
+        "Attention", WHOLE, runs, stored, "y present", rotary_embedding_dim=32, **attrs
+    )  # of what do_rotary would turn
 
 
 @pytest.mark.parametrize("interleaved", [0, 1])
@@ -222,6 +225,7 @@ def test_embeddings_without_segments_or_a_mask() -> None:
     stored = {"words": normal(20, D), "positions": normal(7, D), "gamma": normal(D), "beta": normal(D)}
     runs = [{"ids": RNG.integers(0, 20, (B, t)).astype(np.int32)} for t in (5, 3)]
     check("EmbedLayerNormalization", names, runs, stored, "y mask_index", epsilon=1e-5)
+    check("EmbedLayerNormalization", names, runs, stored, "y", epsilon=1e-5, mask_index_type=0)
 
 
 def test_what_attention_has_to_be_told() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 import converters
 from bridge.onnx_backend import prepare
@@ -418,6 +418,21 @@ def test_features_are_joined_and_taken_out() -> None:
         agree(proto, feeds, wants=[wants])
         for got, want in zip(by_onnxruntime(proto, feeds), wants, strict=True):
             np.testing.assert_array_equal(got, want)
+
+
+def test_lists_without_elements_are_lists_that_are_not_given() -> None:
+    """Some exporters write all lists that there are."""
+    proto = model("LabelEncoder", WHOLE, Y, version=2, keys_int64s=[5, 6], values_floats=[1.5, 2.5])
+    for name, kind in (("keys_strings", AttributeProto.STRINGS), ("values_int64s", AttributeProto.INTS)):
+        proto.graph.node[0].attribute.append(helper.make_attribute(name, [], attr_type=kind))
+    x = np.array([6, 5, 7])
+    (got,) = prepare(proto).run([x])
+    assert got.tolist() == [2.5, 1.5, 0]
+    joined = parsed("""<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 1]>
+        g (float[n, 2] a) => (float[n, 2] y) { y = ai.onnx.ml.FeatureVectorizer (a) }""")
+    found = import_model(joined)
+    written = converters.to_onnx(found.graph, found.params, {"a": X[:, :2].astype(np.float32)}, 17)
+    assert not written.graph.node[0].attribute
 
 
 def test_maps_become_tensors_when_written_again() -> None:

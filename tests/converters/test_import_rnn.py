@@ -157,3 +157,15 @@ def test_weights_that_do_not_fit() -> None:
     next(a for a in model.graph.node[0].attribute if a.name == "direction").s = b"forward"
     with pytest.raises(converters.UnsupportedModel, match="differ"):
         converters.import_model(model)
+
+
+@pytest.mark.parametrize("kind", USUAL)
+def test_the_first_version_says_whether_every_step_is_wanted(kind: str) -> None:
+    """Which its outputs say too."""
+    new = layer(kind)
+    given = feeds(new, 4, 2)
+    for wanted in (0, 1):
+        for got, want in zip(
+            run_model(layer(kind, opset=1, output_sequence=wanted), given), run_model(new, given), strict=True
+        ):
+            np.testing.assert_array_equal(got, want)
