@@ -29,7 +29,7 @@ from .import_state import FOLDED, INLINE, ImportedSubgraph, ImportedValue, Share
 from .onnx_types import code_of, declared_spec, dtype_of, known_dims
 from .proto_nodes import attribute_of, ordered, standard_of
 from .registry import FAMILY, NOT_IMPORTED, earlier_import_handler, family_name, import_handler
-from .schemas import misfit
+from .schemas import ill_formed, left_out, misfit
 
 DEPTH = 32
 """Functions within functions, at most."""
@@ -502,6 +502,8 @@ class Importer:
         missing = sorted(reading.required - set(attributes))
         if missing:
             problems.append(f"attribute {', '.join(missing)} is required")
+        problems += [f"input {missing} is left out" for missing in left_out(name, opset, self.domain, inputs)]
+        problems += ill_formed(name, opset, self.domain, attributes)
         if not reading.least <= len(inputs) <= (reading.most or len(inputs)):
             problems.append(f"got {len(inputs)} inputs, wanted {reading.least} to {reading.most or 'any number'}")
         wrong = misfit(name, opset, self.domain, [None if v is None else v.dtype for v in inputs])

@@ -1,10 +1,10 @@
-"""What ONNX's schemas say of the dtypes of a node's inputs: readings get no others, as in onnxruntime."""
+"""What ONNX's schemas say of a node's inputs and attributes: importers get no others, as in onnxruntime."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -23,6 +23,7 @@ class Formal(NamedTuple):
     variable: str
     """Inputs of one have one dtype; empty for one of its own."""
     allowed: frozenset[str]
+    required: bool
 
 
 @functools.cache
@@ -41,7 +42,10 @@ def _formals(op_type: str, opset: int, domain: str) -> tuple[list[Formal], bool]
     mixed = {p.type_str for p in own.inputs if not p.is_homogeneous}
     formals = [
         Formal(
-            p.name, "" if p.type_str in mixed else p.type_str, frozenset(allowed.get(p.type_str, {_dtype(p.type_str)}))
+            p.name,
+            "" if p.type_str in mixed else p.type_str,
+            frozenset(allowed.get(p.type_str, {_dtype(p.type_str)})),
+            p.option == onnx.defs.OpSchema.FormalParameterOption.Single,
         )
         for p in own.inputs
     ]
@@ -49,10 +53,60 @@ def _formals(op_type: str, opset: int, domain: str) -> tuple[list[Formal], bool]
     return formals, variadic
 
 
+@functools.cache
+def _forms(op_type: str, opset: int, domain: str) -> dict[str, str]:
+    """The forms of an operator's attributes; empty where ONNX has no such operator."""
+    try:
+        schema: Any = onnx.defs.get_schema(op_type, opset, domain)
+    except onnx.defs.SchemaError:
+        return {}
+    return {n: _FORMS[a.type.name] for n, a in schema.attributes.items() if a.type.name in _FORMS}
+
+
+_FORMS = {
+    "FLOAT": "a number", "INT": "a number", "FLOATS": "numbers", "INTS": "numbers", "STRING": "a text", "STRINGS": "texts",
+    "TENSOR": "a tensor", "GRAPH": "a graph",
+}  # fmt: skip
+"""What types of attributes say, but for whether numbers are whole, which files of older exporters do not always tell."""
+
+
+def _form(value: Any) -> str:
+    match value:
+        case int() | float():
+            return "a number"
+        case str():
+            return "a text"
+        case np.ndarray():
+            return "a tensor"
+        case onnx.GraphProto():
+            return "a graph"
+        case [str(), *_]:
+            return "texts"
+        case [int() | float(), *_]:
+            return "numbers"
+    return ""  # none, or of a kind that is not judged
+
+
+def ill_formed(op_type: str, opset: int, domain: str, attributes: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the forms of a node's attributes."""
+    forms = _forms(op_type, opset, domain)
+    pairs = ((name, _form(value), forms.get(name, "")) for name, value in attributes.items())
+    return [
+        f"attribute {name} is {form}, wanted {wanted}"
+        for name, form, wanted in pairs
+        if form and wanted and form != wanted
+    ]
+
+
 def _dtype(text: str) -> str:
     """The name of the dtype of "tensor(float)"; that of words for what is no tensor."""
     name = text[7:-1] if text.startswith("tensor(") else "string"
     return _SPELT.get(name, name)
+
+
+def left_out(op_type: str, opset: int, domain: str, inputs: Sequence[Any]) -> list[str]:
+    """Names of the inputs that are None, and that the operator needs."""
+    return [f.name for f, given in zip(_formals(op_type, opset, domain)[0], inputs) if f.required and given is None]
 
 
 def misfit(op_type: str, opset: int, domain: str, dtypes: Sequence[np.dtype | None]) -> str | None:
@@ -62,7 +116,7 @@ def misfit(op_type: str, opset: int, domain: str, dtypes: Sequence[np.dtype | No
     for index, dtype in enumerate(dtypes):
         if dtype is None or dtype.name not in _JUDGED or not (index < len(formals) or variadic):
             continue
-        name, variable, allowed = formals[min(index, len(formals) - 1)]
+        name, variable, allowed, _ = formals[min(index, len(formals) - 1)]
         if dtype.name not in allowed:
             return f"got {name} of dtype {dtype.name}, wanted {' or '.join(sorted(allowed))}"
         first, known = bound.setdefault(variable, (name, dtype.name)) if variable else (name, dtype.name)

@@ -748,7 +748,7 @@ def test_what_a_loop_stacks_is_filled_up_with_rows_of_zeros() -> None:
         variable("i"),
         variable("m"),
         name="loop",
-        bodies=(
+        subgraphs=(
             Graph([one("_lesser_scalar", variable("c-0"), scalar=5)]),
             Graph([one("_plus_scalar", m, scalar=1), one("_mul_scalar", i, scalar=2, name="twice"), one("_copy", m)]),
         ),

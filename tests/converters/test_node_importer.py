@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import converters
 from bridge.onnx_backend import prepare
 from converters import node_importer, onnx_types, ort_kernels, proto_nodes, registry
-from converters.error import Unsupported
+from converters.error import ConversionError, Unsupported
 from converters.import_state import ImportedValue, Shared
 from converters.importer import KIND, import_model
 from converters.node_importer import Importer
 from converters.reader import OnnxFile
+from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN
 from hybrid.ir.graph import Entry, Node
@@ -556,3 +557,47 @@ def test_functions_that_name_no_opset_go_by_the_models() -> None:
         <domain: "local", opset_import: ["local" : 1]> f (x) => (y) {
             s = SequenceConstruct (x, x) y = ConcatFromSequence <axis = -1> (s) }"""
     agree(whole, {"x": X}, wants=[[np.concatenate([X, X], -1)]], again=None)
+
+
+def test_what_the_schema_says_of_attributes_and_inputs_is_said_by_name() -> None:
+    """Of every form in place of another, and of inputs that are left out where they are needed."""
+    graph = helper.make_graph([], "g", [], [])
+    forms: dict[str, Any] = {
+        "a number": 1, "numbers": [1, 2], "a text": "x", "texts": ["x"], "a graph": graph,
+        "a tensor": numpy_helper.from_array(np.ones(1, np.float32)),
+    }  # fmt: skip
+    wanted = {
+        "Concat": ("axis", "a number"), "Transpose": ("perm", "numbers"), "Pad": ("mode", "a text"),
+        "ConstantOfShape": ("value", "a tensor"), "StringNormalizer": ("stopwords", "texts"),
+    }  # fmt: skip
+    for op_type, (name, form) in wanted.items():
+        for given, value in forms.items():
+            nodes = [helper.make_node(op_type, ["x"], ["y"], **{name: value})]
+            proto = helper.make_model(
+                helper.make_graph(nodes, "g", [], []), opset_imports=[helper.make_opsetid("", 18)]
+            )
+            proto.graph.input.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 2]))
+            proto.graph.output.append(helper.make_empty_tensor_value_info("y"))
+            said = f"attribute {name} is {given}, wanted {form}"
+            try:
+                converters.import_model(proto)
+            except (ConversionError, MXNetError) as error:
+                assert (said in str(error)) == (given != form), (op_type, given, str(error))
+            else:
+                assert given == form, (op_type, given)
+    for op_type, inputs, left in (
+        ("Add", ["", "x"], "A"), ("Gather", ["", "x"], "data"), ("Where", ["", "x", "x"], "condition"),
+        ("Clip", ["x", "", "e"], ""), ("Slice", ["x", "", "x"], "starts"),
+    ):  # fmt: skip
+        node = helper.make_node(op_type, inputs, ["y"])
+        values = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 2])]
+        values.append(helper.make_tensor_value_info("e", TensorProto.FLOAT, []))
+        outputs = [helper.make_empty_tensor_value_info("y")]
+        proto = helper.make_model(
+            helper.make_graph([node], "g", values, outputs), opset_imports=[helper.make_opsetid("", 18)]
+        )
+        if not left:
+            converters.import_model(proto)
+            continue
+        with pytest.raises(ConversionError, match=f"input {left} is left out"):
+            converters.import_model(proto)
