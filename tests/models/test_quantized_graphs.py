@@ -185,6 +185,10 @@ def test_what_is_put_on_integers():
             "x:q q:c re:c q:f re:f f:f", "conv_0 conv_0_output:q q:dense_0",
         ),
         "flatten": (dense(S.Flatten(c, name="l"), "f"), smart, "x:q q:c re:c q:l q:f re:f f:f", "x:q q:conv_0 q:l q:dense_0"),
+        # quantized_pooling is for channels first
+        "pool of channels last": (
+            dense(pool(x, "p", "max", layout="NHWC"), "f"), full, "p p_output:q q:f re:f f:f", "p p_output:q q:dense_0",
+        ),
         "norm after": (
             conv(norm(pool(c, "p", "max"), "n"), "d"), full,
             "x:q q:c re:c q:p q:n q:d re:d d:f", "x:q q:conv_0 q:p q:n q:conv_1 conv_1:f",
