@@ -476,3 +476,31 @@ def bodies_of_control_flow(mx, folder):
 
         found[name] = attempt(run)
     return found
+
+
+@ask
+def frozen_beside_sparse(mx, folder):
+    """Layers that are not trained come to their shapes, and the second is set, when a sparse table has been trained for a while."""
+    gluon, nd = mx.gluon, mx.nd
+    table = gluon.Parameter("table", shape=(4, 2), stype="row_sparse", grad_stype="row_sparse", init="ones")
+    table.initialize()
+    dense = gluon.nn.HybridSequential(prefix="d_")
+    with dense.name_scope():
+        dense.add(gluon.nn.Dense(3), gluon.nn.Dense(2))
+    dense.collect_params().setattr("grad_req", "null")
+    dense.initialize(mx.init.One())
+    params = {"table": table, **{n: p for n, p in dense.collect_params().items()}}
+    trainer = gluon.Trainer(params, "sgd", {"learning_rate": 0.1, "momentum": 0.9}, kvstore="local")
+    rows = nd.array([0, 1, 2, 3])
+    found = []
+    for turn in range(4):
+        if turn == 2:
+            dense(nd.array(numbers(3, 4)))
+            dense[1].weight.set_data(nd.array(numbers(2, 3, seed=2)))
+        with mx.autograd.record():
+            whole = table.row_sparse_data(rows)
+            loss = (nd.dot(nd.array(numbers(3, 4)), whole) ** 2).sum()
+        loss.backward()
+        trainer.step(2)
+        found.append(plain(table.row_sparse_data(rows)))
+    return [found, dense[0].weight.data(), dense[1].weight.data()]

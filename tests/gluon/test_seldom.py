@@ -318,7 +318,9 @@ def test_names_that_a_module_has_not() -> None:
     for given in ({"adj": 1}, {"layout": "NHWC"}):
         for kind in ("DeformableConvolution", "ModulatedDeformableConvolution"):
             with pytest.raises(mx.MXNetError, match=f"{kind}: got layout=.*only NCHW"):
-                getattr(gluon.contrib.cnn, kind)(2, op_name=kind, **given)
+                getattr(gluon.contrib.cnn, kind)(2, **given)
+            with pytest.raises(mx.MXNetError, match="Other: got layout="):
+                getattr(gluon.contrib.cnn, kind)(2, op_name="Other", **given)
     for given in (
         {"target_dtype": "bfloat16"},
         {"target_precision_ops": []},
