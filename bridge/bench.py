@@ -1,4 +1,4 @@
-"""How fast a model runs on our engine and on onnxruntime: same inputs, same threads, in turns. And where our time goes."""
+"""Measures how fast a model runs on our engine and on onnxruntime: same inputs, same threads, in turns. And where our time goes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class StepTime:
 
 @dataclass(frozen=True)
 class BenchResult:
-    """What bench measured."""
+    """Measurements of one bench."""
 
     model: str
     inputs: dict[str, tuple[int, ...]]
@@ -155,7 +155,7 @@ def bench(
             )
             if profile:
                 tell("profiling")
-                result = _profiled(result, mine, case.feeds, count)
+                result = _add_profile(result, mine, case.feeds, count)
         finally:
             native.set_num_threads(before)
     return result
@@ -170,16 +170,16 @@ def _both(
         unknown = [n for n in specs if n not in declared]
         if unknown:
             raise BadInput(*(f"unknown input {n}: the model takes {', '.join(declared)}" for n in unknown))
-        wanted = {n: _sized(specs.get(n, s), batch, s) for n, s in declared.items()}
+        wanted = {n: _with_batch(specs.get(n, s), batch, s) for n, s in declared.items()}
         return opened_natively(opened), opened, wanted
-    given = _told(opened, specs) if batch is not None else specs
-    wanted = settle_inputs(opened, {n: _sized(s, batch, s) for n, s in given.items()}, {})
+    given = _add_declared_shapes(opened, specs) if batch is not None else specs
+    wanted = settle_inputs(opened, {n: _with_batch(s, batch, s) for n, s in given.items()}, {})
     made = converters.convert(opened.graph, opened.params, wanted, default=default_opset(), newest=newest())
     path = made.save(folder / "model.onnx")[0]
     return opened, Model(opened.name, proto=made.model, path=path), wanted
 
 
-def _told(model: Model, specs: dict[str, Spec]) -> dict[str, Spec]:
+def _add_declared_shapes(model: Model, specs: dict[str, Spec]) -> dict[str, Spec]:
     """The specs, with those of inputs whose variables say their shape; what follows from these follows from other sizes too."""
     assert model.graph is not None
     free = set(model.variables())
@@ -191,7 +191,7 @@ def _told(model: Model, specs: dict[str, Spec]) -> dict[str, Spec]:
     return specs | {n.name: inferred.spec(Entry(n)) for n in stored}
 
 
-def _sized(spec: Spec, batch: int | None, declared: Spec) -> Spec:
+def _with_batch(spec: Spec, batch: int | None, declared: Spec) -> Spec:
     """The spec with the batch as its first size; 1 where the model leaves that open."""
     shape = spec.shape
     if shape and (batch is not None or isinstance(shape[0], str)):
@@ -223,7 +223,9 @@ def _ran(net: SymbolBlock, given: Sequence[Any]) -> list[Any]:
 # -- profile ------------------------------------------------------------------------------------------------------------------
 
 
-def _profiled(result: BenchResult, engine: NativeEngine, feeds: Mapping[str, np.ndarray], threads: int) -> BenchResult:
+def _add_profile(
+    result: BenchResult, engine: NativeEngine, feeds: Mapping[str, np.ndarray], threads: int
+) -> BenchResult:
     """The result with the time of every step, or with the reason why there is none."""
     program = engine.program
     complete = engine.complete(feeds)
@@ -255,7 +257,7 @@ def _profiled(result: BenchResult, engine: NativeEngine, feeds: Mapping[str, np.
 
 
 def measure_peak(threads: int) -> Peak:
-    """What so many threads reach here: onnxruntime's product of matrices, which is near the most, and copies of large arrays."""
+    """The peak of so many threads here: onnxruntime's product of matrices, which is near the most, and copies of large arrays."""
     a = np.ones((SIDE, SIDE), np.float32)
     runtime = OnnxEngine(Model("product", proto=_product()), threads=threads)
     runtime.open()

@@ -1,4 +1,4 @@
-"""What two models are run on, and which of their outputs belong together."""
+"""Test cases for two models, and the pairing of their outputs."""
 
 from __future__ import annotations
 

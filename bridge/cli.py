@@ -117,7 +117,7 @@ def convert(
     """Convert an exported symbol with its parameters to ONNX; the file appears only when both give the same numbers."""
     with _errors(as_json, report_to), _progress(as_json) as tell:
         model = bridge.open_model(symbol, params, foreign=True)
-        specs = _given(model, input, inputs)
+        specs = _read_inputs(model, input, inputs)
         target = output if output is not None else (model.path or Path(model.name)).with_name(f"{model.name}.onnx")
         for place in (target, target.with_name(f"{target.name}.data"))[: 2 if external_data else 1]:
             check_target(place, inputs, *also or ())
@@ -129,7 +129,7 @@ def convert(
             opset=opset,
             outputs=outputs,
             verify=verify,
-            also=_further(model, specs, also),
+            also=_read_further_inputs(model, specs, also),
             seed=seed,
             tolerance=_tolerance(atol, rtol),
             external_data=external_data,
@@ -139,7 +139,7 @@ def convert(
             progress=tell,
         )
     with _errors(as_json):
-        _print(result.as_dict(), as_json, lambda: report.converted(result), report_to)
+        _print(result.as_dict(), as_json, lambda: report.convert_table(result), report_to)
 
 
 @app.command("import")
@@ -175,13 +175,13 @@ def import_(
                 raise BadInput(
                     f"{' and '.join(there)}: there already; give a prefix with -o, the same one to write over them"
                 )
-        specs = _given(opened, input, inputs)
+        specs = _read_inputs(opened, input, inputs)
         result = bridge.import_onnx(
             model,
             output=output if output is not None else model.with_suffix(""),
             inputs=specs,
             verify=verify,
-            also=_further(opened, specs, also),
+            also=_read_further_inputs(opened, specs, also),
             seed=seed,
             tolerance=_tolerance(atol, rtol),
             repro=repro,
@@ -189,7 +189,7 @@ def import_(
             progress=tell,
         )
     with _errors(as_json):
-        _print(result.as_dict(), as_json, lambda: report.imported(result), report_to)
+        _print(result.as_dict(), as_json, lambda: report.import_table(result), report_to)
 
 
 @app.command()
@@ -213,7 +213,7 @@ def verify(
     with _errors(as_json, report_to), _progress(as_json) as tell:
         first = bridge.open_model(a, None if str(a).endswith(".onnx") else params)
         second = bridge.open_model(b, None if str(b).endswith(".onnx") else params)
-        specs = _given(first, input, inputs)
+        specs = _read_inputs(first, input, inputs)
         result = bridge.verify(
             first,
             second,
@@ -226,7 +226,7 @@ def verify(
             progress=tell,
         )
     with _errors(as_json):
-        _print(result.as_dict(), as_json, lambda: report.verified(result), report_to)
+        _print(result.as_dict(), as_json, lambda: report.verify_table(result), report_to)
     status = _status(result, strict)
     if status:
         raise typer.Exit(status)
@@ -249,7 +249,7 @@ def inspect(
     if operators:
         with _errors(as_json, report_to):
             table = bridge.operators(model)
-            _print(table.as_dict(), as_json, lambda: report.listed(table), report_to)
+            _print(table.as_dict(), as_json, lambda: report.operators_table(table), report_to)
         return
     with _errors(as_json, report_to):
         if model is None:
@@ -258,7 +258,7 @@ def inspect(
             )
         result = bridge.inspect(model, params, inputs=parse_inputs(input or ()), opset=opset)
     with _errors(as_json):
-        _print(result.as_dict(), as_json, lambda: report.inspected(result), report_to)
+        _print(result.as_dict(), as_json, lambda: report.inspect_table(result), report_to)
     if result.problems:
         raise typer.Exit(BAD_INPUT)
 
@@ -317,7 +317,7 @@ def bench(
             results.append(
                 bridge.bench(
                     model,
-                    inputs=_given(model, input, inputs),
+                    inputs=_read_inputs(model, input, inputs),
                     batch=batch,
                     threads=threads,
                     seconds=seconds,
@@ -328,19 +328,19 @@ def bench(
                 )
             )
     with _errors(as_json):
-        _print({"models": [r.as_dict() for r in results]}, as_json, lambda: report.benched(results), report_to)
+        _print({"models": [r.as_dict() for r in results]}, as_json, lambda: report.bench_table(results), report_to)
     if not all(r.equivalent for r in results):
         raise typer.Exit(NOT_EQUIVALENT)
 
 
-def _given(model: Model, input: list[str] | None, inputs: Path | None) -> dict[str, Any]:
-    """What --input and --inputs say: specs and arrays by name."""
+def _read_inputs(model: Model, input: list[str] | None, inputs: Path | None) -> dict[str, Any]:
+    """Read --input and --inputs: specs and arrays by name."""
     specs: dict[str, Any] = dict(parse_inputs(input or ()))
     return specs if inputs is None else specs | load_feeds(inputs, _free(model, specs))
 
 
-def _further(model: Model, specs: dict[str, Any], also: list[Path] | None) -> list[dict[str, Any]]:
-    """What --also says: sets of arrays by name."""
+def _read_further_inputs(model: Model, specs: dict[str, Any], also: list[Path] | None) -> list[dict[str, Any]]:
+    """Read --also: sets of arrays by name."""
     return [load_feeds(path, _free(model, specs)) for path in also or ()]
 
 
@@ -397,7 +397,7 @@ def _errors(as_json: bool, report_to: Path | None = None) -> Iterator[None]:
     except bridge.NotEquivalent as error:
         found = error.result
         data = {"error": str(error), "verification": found.as_dict()}
-        _print(data, as_json, lambda: report.verified(found), report_to)
+        _print(data, as_json, lambda: report.verify_table(found), report_to)
         if not as_json:
             _fail(f"{message(error)}; nothing was written", as_json)
         raise typer.Exit(_status(found, strict=True)) from None
@@ -434,7 +434,7 @@ def _version() -> str:
 
 
 def _internal(error: Exception) -> str:
-    """What to say of an exception that nobody foresaw; the traceback goes to a file."""
+    """The message for an exception that nobody foresaw; the traceback goes to a file."""
     where = traceback.extract_tb(error.__traceback__)[-1]
     said = f"{type(error).__name__}: {printable(str(error))[:200]} ({Path(where.filename).name}, line {where.lineno})"
     facts = f"gluonnx {_version()}, Python {platform.python_version()}, NumPy {np.__version__}, onnx {onnx.__version__}"

@@ -48,7 +48,7 @@ def coarsest(dtypes: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Difference:
-    """How far ``got`` is from ``want``. Measures cover the elements that are finite on both sides."""
+    """The difference of ``got`` from ``want``. Measures cover the elements that are finite on both sides."""
 
     name: str
     dtype: str
@@ -93,11 +93,11 @@ class Difference:
     def size(self) -> int:
         return math.prod(self.shape)
 
-    def accepted(self, by: str) -> Difference:
+    def accept(self, by: str) -> Difference:
         """The same difference, found to be none."""
         return replace(self, equal=True, reason="", settled_by=by)
 
-    def refused(self, reason: str) -> Difference:
+    def refuse(self, reason: str) -> Difference:
         return replace(self, equal=False, reason=reason)
 
     def as_dict(self) -> dict[str, Any]:
@@ -210,7 +210,7 @@ def _top1(got: np.ndarray, want: np.ndarray) -> float | None:
 
 
 def statistics(array: np.ndarray) -> dict[str, Any]:
-    """What a person wants to know of a tensor: shape, dtype, range, mean, NaNs and infinities."""
+    """Statistics of a tensor for a person: shape, dtype, range, mean, NaNs and infinities."""
     out: dict[str, Any] = {"shape": list(array.shape), "dtype": array.dtype.name}
     if array.size and array.dtype.kind in "fiu":
         with np.errstate(invalid="ignore"):  # NaN of some bit patterns

@@ -45,7 +45,7 @@ from .models import (
     split_inputs,
 )
 from .opsets import default_opset, newest, opens
-from .result import Case, Progress, VerifyResult, named
+from .result import Case, Progress, VerifyResult, with_names
 
 RANKING_TRIES = 3  # sets of drawn inputs, when near ties in a ranking are all that differs
 MAPPED_OVER = 64 << 20  # bytes of weights; beyond, verification maps the written file's bytes instead of loading copies
@@ -70,7 +70,7 @@ class NotEquivalent(RuntimeError):
 
 
 class Verified:
-    """What results that hold a verification have in common."""
+    """Base of results that hold a verification."""
 
     def as_dict(self: Any) -> dict[str, Any]:
         out = asdict(self)
@@ -81,7 +81,7 @@ class Verified:
 
 @dataclass(frozen=True)
 class ConvertResult(Verified):
-    """What convert did."""
+    """The result of a conversion."""
 
     model: str
     files: tuple[str, ...]
@@ -400,7 +400,7 @@ def _verify(
     left, right = NativeEngine(model, specs), OnnxEngine(written, frugal=True, scratch=opened is not path)
     used = {n: s for n, s in specs.items() if n in left.inputs}
 
-    def compared(chosen: list[Case], repro: str | os.PathLike[str] | None = None) -> VerifyResult:
+    def check_cases(chosen: list[Case], repro: str | os.PathLike[str] | None = None) -> VerifyResult:
         return check(left, right, chosen, tolerance=limits, repro=repro, progress=tell)
 
     def cases(seed: int) -> list[Case]:
@@ -427,24 +427,24 @@ def _verify(
         return out
 
     limits = as_tolerance(tolerance)
-    result = compared(cases(seed), repro)
+    result = check_cases(cases(seed), repro)
     for attempt in range(1, RANKING_TRIES):
-        if not _only_swapped(result):
+        if not _only_ties_differ(result):
             break
         at = result.divergence.node if result.divergence else ""
         tell(f"near ties at {at}: drawing other inputs")
-        again = compared(cases(seed + 1000 * attempt))
+        again = check_cases(cases(seed + 1000 * attempt))
         if again.equivalent:
             note = (
                 f"with seed {seed} near ties came in another order at {at}, which is right by itself; "
                 f"seed {seed + 1000 * attempt} agrees throughout"
             )
             result = dataclasses.replace(again, warnings=(note, *again.warnings))
-    return named(result, model.name, path.name, time.perf_counter() - start)
+    return with_names(result, model.name, path.name, time.perf_counter() - start)
 
 
-def _only_swapped(result: VerifyResult) -> bool:
-    """Whether all that is known to differ are near ties in a drawn input, put in another order by rounding before a node that
+def _only_ties_differ(result: VerifyResult) -> bool:
+    """True where all that is known to differ are near ties in a drawn input, put in another order by rounding before a node that
     ranks and that is right by itself. Another draw then tells whether everything after it is right too."""
     found = result.divergence
     if result.equivalent or found is None or found.kind != "accumulated" or found.operator not in OPS:

@@ -34,7 +34,7 @@ from hybrid.passes.strip_labels import label_names
 
 from .compare import Tolerance, coarsest, compare
 from .cut import MADE, cut_out, made_inside, nodes_inside, widened_model
-from .exact import Exact, widened
+from .exact import Exact, widen
 from .models import BadInput, Model, specs_of_onnx, split_inputs, too_large
 
 Arrays = dict[str, np.ndarray]
@@ -68,7 +68,7 @@ class Part(NamedTuple):
 
 
 class Engine(Protocol):
-    """What verification needs of a side."""
+    """Protocol of a side of a verification."""
 
     label: str
     inputs: tuple[str, ...]
@@ -90,7 +90,7 @@ class Engine(Protocol):
         """Show the values of each group of tensors, in order, as soon as they are known; visit gets the group's number."""
         ...
 
-    def stored(self, name: str) -> np.ndarray | None:
+    def parameter(self, name: str) -> np.ndarray | None:
         """The parameter of this name; None when there is none."""
         ...
 
@@ -102,8 +102,8 @@ class Engine(Protocol):
         """The tensor computed from values given for some others; None when they do not determine it."""
         ...
 
-    def forced(self, cut: frozenset[str], values: Mapping[str, np.ndarray], names: Sequence[str]) -> Arrays:
-        """What makes the tensors ``names`` gives when all that reads one of ``cut`` reads it from ``values``, node by node as the
+    def run_forced(self, cut: frozenset[str], values: Mapping[str, np.ndarray], names: Sequence[str]) -> Arrays:
+        """The tensors ``names`` when all that reads one of ``cut`` reads it from ``values``, node by node as the
         model says."""
         ...
 
@@ -117,7 +117,7 @@ class Engine(Protocol):
         """As forced, one tensor, in float64; None when that cannot be. jitter: as Exact.run takes it."""
         ...
 
-    def foreign(
+    def exact_by_oracle(
         self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str, halved: bool = False
     ) -> np.ndarray | None:
         """As exact, by an evaluator that is not ours; None when there is none. halved: half precision widened
@@ -125,11 +125,11 @@ class Engine(Protocol):
         ...
 
     def part(self, cut: frozenset[str], names: Sequence[str]) -> Part | None:
-        """What makes the tensors ``names`` when all that reads one of ``cut`` is given its value; None when that is not known."""
+        """The part that makes the tensors ``names`` when all that reads one of ``cut`` is given its value; None when not known."""
         ...
 
     def sizes(self, feeds: Mapping[str, np.ndarray]) -> dict[str, int]:
-        """How many bytes tensors and the weights that their nodes read take, as far as that is known."""
+        """Bytes of tensors and of the weights that their nodes read, as far as that is known."""
         ...
 
     def precision(self, feeds: Mapping[str, np.ndarray]) -> dict[str, str]:
@@ -137,7 +137,7 @@ class Engine(Protocol):
         ...
 
 
-def _described(node: Node) -> str:
+def _describe(node: Node) -> str:
     return f"node {node.name} ({node.op.name if node.op else 'variable'})"
 
 
@@ -159,12 +159,12 @@ class NativeEngine:
         self.outputs = unique(map(self.name_of, self.graph.outputs))
 
     def name_of(self, entry: Entry) -> str:
-        """What an output of a node is called: as in the model that the graph was read from."""
+        """The name of a node's output: as in the model that the graph was read from."""
         return self.model.names.get(entry.name, entry.name)
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
         complete = self.complete(feeds)
-        problems = too_large((_described(entry.node), spec) for entry, spec in self.specs(complete))
+        problems = too_large((_describe(entry.node), spec) for entry, spec in self.specs(complete))
         if problems:
             raise BadInput(*problems)
         return tensors(zip(self.outputs, self.program.run(complete)))
@@ -191,14 +191,14 @@ class NativeEngine:
         return out
 
     def specs(self, complete: Mapping[str, np.ndarray]) -> Iterator[tuple[Entry, Spec]]:
-        """What inference says of every output of all nodes that compute something."""
+        """Inferred specs of every output of all nodes that compute something."""
         inference = self.program.inference(complete)
         for node in self.graph.nodes:
             if node.op is not None:
                 yield from ((e, inference.spec(e)) for e in (Entry(node, i) for i in range(len(node.outputs))))
 
     def kernels_at_fault(self, feeds: Mapping[str, np.ndarray], tolerance: Tolerance | None) -> str | None:
-        """What to say when the compiled kernels give other outputs than NumPy does; None when they do not."""
+        """A warning when the compiled kernels give other outputs than NumPy does; None when they do not."""
         complete = self.complete(feeds)
         by_numpy = Program(self.graph, self.model.params, native=False).run(complete)
         pairs = list(zip(self.outputs, self.program.run(complete), by_numpy))
@@ -224,7 +224,7 @@ class NativeEngine:
         }
         return inner | {name: found[id(e.node), e.index] for name, e in zip(self.outputs, self.graph.outputs)}
 
-    def foreign(
+    def exact_by_oracle(
         self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str, halved: bool = False
     ) -> np.ndarray | None:
         return None
@@ -261,13 +261,13 @@ class NativeEngine:
         return self._cut[1]
 
     def part(self, cut: frozenset[str], names: Sequence[str]) -> Part:
-        """What makes the tensors ``names`` when all that reads one of ``cut`` is given its value."""
+        """The part that makes the tensors ``names`` when all that reads one of ``cut`` is given its value."""
         graph = Graph([self._parts(cut)[n] for n in names])
         read = [n.name for n in graph.variables()]
         makers = [n.op for n in graph.nodes if n.op is not None]
         return Part(graph, tuple(n.removeprefix(GIVEN) for n in read), len(makers), max(op.tolerance for op in makers))
 
-    def forced(self, cut: frozenset[str], values: Mapping[str, np.ndarray], names: Sequence[str]) -> Arrays:
+    def run_forced(self, cut: frozenset[str], values: Mapping[str, np.ndarray], names: Sequence[str]) -> Arrays:
         graph = self.part(cut, names).graph
         results = Program(graph, self.model.params, native=False).run(self._held(graph, values))
         return {n: np.array(v) for n, v in zip(names, results)}
@@ -339,7 +339,7 @@ class NativeEngine:
         while current < len(groups):  # some tensors are made by nobody
             show()
 
-    def stored(self, name: str) -> np.ndarray | None:
+    def parameter(self, name: str) -> np.ndarray | None:
         return self.model.params.get(name)
 
     def rest(self) -> None:
@@ -382,7 +382,7 @@ class OnnxEngine:
     def _session(self) -> onnxruntime.InferenceSession:
         """Opened when it is first run, so that two engines need not hold the weights at once."""
         assert self.model.proto is not None
-        return self._open(str(self.model.path) if self.model.path else _serialized(self.model.proto))
+        return self._open(str(self.model.path) if self.model.path else _serialize(self.model.proto))
 
     def open(self) -> None:
         """Load the model now. Raises EngineError when that is not possible."""
@@ -446,7 +446,7 @@ class OnnxEngine:
 
     @functools.cached_property
     def _recurrent(self) -> bool:
-        """Whether there is an LSTM or GRU that onnxruntime would run, in bodies and functions too."""
+        """True where there is an LSTM or GRU that onnxruntime would run, in bodies and functions too."""
         nodes = [*self.proto.graph.node, *(n for f in self.proto.functions for n in f.node)]
         return any(n.op_type in ("LSTM", "GRU") for node in nodes for n in (node, *nodes_inside(node)))
 
@@ -456,15 +456,15 @@ class OnnxEngine:
         for index, group in enumerate(groups):
             visit(index, self.expose(feeds, group))
 
-    def stored(self, name: str) -> np.ndarray | None:
-        tensor = self._stored.get(name)
+    def parameter(self, name: str) -> np.ndarray | None:
+        tensor = self._initializers.get(name)
         if tensor is None:
             return None
         folder = str(Path(self.model.path).parent) if self.model.path else ""
         return np.asarray(onnx.numpy_helper.to_array(tensor, folder))
 
     @functools.cached_property
-    def _stored(self) -> dict[str, onnx.TensorProto]:
+    def _initializers(self) -> dict[str, onnx.TensorProto]:
         return {i.name: i for i in self._bare.graph.initializer}
 
     def rest(self) -> None:
@@ -488,10 +488,10 @@ class OnnxEngine:
         except KeyError:  # reading it has done away with a tensor
             return None
 
-    def forced(self, cut: frozenset[str], values: Mapping[str, np.ndarray], names: Sequence[str]) -> Arrays:
+    def run_forced(self, cut: frozenset[str], values: Mapping[str, np.ndarray], names: Sequence[str]) -> Arrays:
         if self.scratch:  # beside the weights, so that onnxruntime maps them
             model, place = cut_out(self._bare, cut, values, names), Path(str(self.model.path)).with_name("part.onnx")
-            write(place, _serialized(model))
+            write(place, _serialize(model))
         else:
             model, place = self._cut_out(cut, values, names), None
         results = type(self)(Model(self.model.name, proto=model, path=place), frugal=True, plain=True).run_on(values)
@@ -509,12 +509,12 @@ class OnnxEngine:
         assert self.natively is not None
         return self.natively.exact(cut, values, name, jitter)
 
-    def foreign(
+    def exact_by_oracle(
         self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str, halved: bool = False
     ) -> np.ndarray | None:
         """By onnx's own evaluator, which knows nothing of how we read a model."""
         model = widened_model(self._cut_out(cut, values, [name]), halved)
-        given = {n: widened(v) for n, v in values.items()}
+        given = {n: widen(v) for n, v in values.items()}
         with contextlib.suppress(EngineError, KeyError), np.errstate(all="ignore"):
             return ReferenceEngine(Model(self.model.name, proto=model)).run_on(given)[f"{name}{MADE}"]
         return None
@@ -565,11 +565,11 @@ class OnnxEngine:
         copy.CopyFrom(self.whole())
         known = set(self.outputs)
         copy.graph.output.extend(onnx.helper.make_empty_tensor_value_info(n) for n in wanted if n not in known)
-        return {k: v for k, v in self._run(self._open(_serialized(copy)), feeds).items() if k in set(wanted)}
+        return {k: v for k, v in self._run(self._open(_serialize(copy)), feeds).items() if k in set(wanted)}
 
     def alone(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> np.ndarray | None:
         model = self.cut(tensor, given)
-        return None if model is None else self._run(self._open(_serialized(model)), given)[tensor.name]
+        return None if model is None else self._run(self._open(_serialize(model)), given)[tensor.name]
 
     def cut(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> onnx.ModelProto | None:
         """The part of the model that makes a tensor from others; None when they do not determine it."""
@@ -636,7 +636,7 @@ def opened_natively(model: Model) -> Model:
 
 
 def names_of(found: Imported) -> dict[str, str]:
-    """What the graph's tensors are called in the ONNX model."""
+    """Names of the graph's tensors in the ONNX model."""
     return {entry.name: name for name, entry in found.tensors.items()}
 
 
@@ -656,7 +656,7 @@ def tensors(results: Iterable[tuple[str, Any]]) -> Arrays:
     return out
 
 
-def _serialized(proto: onnx.ModelProto) -> bytes:
+def _serialize(proto: onnx.ModelProto) -> bytes:
     """The model as bytes. Raises EngineError past 2 GB, which protobuf does not write."""
     try:
         return proto.SerializeToString()
@@ -665,7 +665,7 @@ def _serialized(proto: onnx.ModelProto) -> bytes:
 
 
 def _run_on_values(session: onnxruntime.InferenceSession, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    """What the session gives where a tensor that goes in or comes out is bfloat16, which onnxruntime has no NumPy dtype for."""
+    """Run a session where a tensor that goes in or comes out is bfloat16, which onnxruntime has no NumPy dtype for."""
     given = {}
     for name, array in feeds.items():
         if array.dtype.name == "bfloat16":

@@ -23,7 +23,7 @@ JITTERED = 1 << 20
 """Parameters of more elements than this are not moved: what they are multiplied with is, which has the same effect."""
 
 
-def widened(array: np.ndarray) -> np.ndarray:
+def widen(array: np.ndarray) -> np.ndarray:
     """The array in float64 when it holds floats, else as it is."""
     return array.astype(DOUBLE) if is_float(array.dtype) and array.dtype != DOUBLE else array
 
@@ -57,9 +57,9 @@ class Exact:
 
         Raises MXNetError where an operator does not compute in float64."""
         given = {**self.params, **{n: np.asarray(a) for n, a in feeds.items()}}
-        inference = self._inferred(self.graph, given, self.params)
+        inference = self._infer(self.graph, given, self.params)
         shifted = (
-            {} if jitter is None else {n: moved(a, *jitter, n) for n, a in given.items() if self._moves(n, a, feeds)}
+            {} if jitter is None else {n: perturb(a, *jitter, n) for n, a in given.items() if self._moves(n, a, feeds)}
         )
         return self._evaluate(self.graph, inference, {**given, **shifted})
 
@@ -73,18 +73,18 @@ class Exact:
         values: dict[tuple[int, int], np.ndarray] = {}
         for node in graph.nodes:
             if node.op is None:
-                values[id(node), 0] = widened(given[node.name])
+                values[id(node), 0] = widen(given[node.name])
                 continue
             arrays = [values[id(e.node), e.index] for e in node.inputs]
-            for i, result in enumerate(self._applied(node, arrays, inference)):
-                values[id(node), i] = widened(result)
+            for i, result in enumerate(self._apply(node, arrays, inference)):
+                values[id(node), i] = widen(result)
             for entry in node.inputs:
                 key = id(entry.node), entry.index
                 if last[key] is node and key not in kept:
                     values.pop(key, None)
         return [values[id(e.node), e.index] for e in graph.outputs]
 
-    def _applied(self, node: Node, arrays: list[np.ndarray], inference: Inference) -> tuple[np.ndarray, ...]:
+    def _apply(self, node: Node, arrays: list[np.ndarray], inference: Inference) -> tuple[np.ndarray, ...]:
         assert node.op is not None
         found = [inference.spec(Entry(node, i)) for i in range(len(node.outputs))]
         # dtypes only where an operator asks: what computes float32 whatever it gets is widened afterwards
@@ -100,21 +100,21 @@ class Exact:
 
     def _through(self, graph: Graph, held: Sequence[np.ndarray]) -> list[np.ndarray]:
         given = graph.feeds(held)
-        return self._evaluate(graph, self._inferred(graph, given, {}), given)
+        return self._evaluate(graph, self._infer(graph, given, {}), given)
 
     @staticmethod
-    def _inferred(graph: Graph, given: Mapping[str, np.ndarray], constants: Mapping[str, np.ndarray]) -> Inference:
-        """What is known of the graph at its own precision: shapes, and which results are floats."""
+    def _infer(graph: Graph, given: Mapping[str, np.ndarray], constants: Mapping[str, np.ndarray]) -> Inference:
+        """Infer the graph at its own precision: shapes, and which results are floats."""
         names = [n.name for n in graph.variables()]
         dtypes = {n: SINGLE if given[n].dtype == DOUBLE else given[n].dtype for n in names}
         return infer(graph, {n: given[n].shape for n in names}, dtypes, default_dtype=SINGLE, values=constants)
 
 
-def moved(array: np.ndarray, units: float, seed: int, name: str) -> np.ndarray:
+def perturb(array: np.ndarray, units: float, seed: int, name: str) -> np.ndarray:
     """The array in float64, every number moved by at most so many units in the last place."""
 
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
-    return widened(array) * (1 + units * epsilon(array.dtype) * rng.uniform(-1, 1, array.shape))
+    return widen(array) * (1 + units * epsilon(array.dtype) * rng.uniform(-1, 1, array.shape))
 
 
 def epsilon(dtype: np.dtype) -> float:

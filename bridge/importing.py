@@ -35,7 +35,7 @@ from .engines import EngineError, NativeEngine, OnnxEngine, ReferenceEngine, nam
 from .inputs import Inputs, as_specs
 from .judge import check
 from .models import BadInput, Model, describe
-from .result import Case, VerifyResult, named, with_warnings
+from .result import Case, VerifyResult, with_names, with_warnings
 
 SIZES = ((2, 8), (2, 32), (1, 64), (1, 224), (2, 1))
 """Sizes to verify axes at whose size the model leaves open: (the first axis, the others), tried in this order."""
@@ -43,7 +43,7 @@ SIZES = ((2, 8), (2, 32), (1, 64), (1, 224), (2, 1))
 
 @dataclass(frozen=True)
 class ImportResult(Verified):
-    """What import_onnx did."""
+    """The result of an import."""
 
     model: str
     files: tuple[str, ...]
@@ -120,10 +120,10 @@ def import_onnx(
         clock.lap("write")
         if verify:
             graph = symbol_json.loads(written[0].read_bytes(), source=str(written[0]))
-            params = {k.partition(":")[2]: v for k, v in _loaded(written[1]).items() if isinstance(v, np.ndarray)}
+            params = {k.partition(":")[2]: v for k, v in _load(written[1]).items() if isinstance(v, np.ndarray)}
             params = {n: v for n, v in params.items() if n not in arrays}  # values given in place of stored ones
             ours = Model(name, graph, params, names=names_of(found))
-            theirs = _witnessed(model, file, name)
+            theirs = _original_model(model, file, name)
             limits = as_tolerance(tolerance)
             result, witness = _Check(ours, theirs, found, specs, arrays, also, seed, limits, repro, tell).run()
             clock.lap("verify")
@@ -135,7 +135,7 @@ def import_onnx(
         model=name,
         files=tuple(map(str, targets)),
         opset=found.opset,
-        inputs={n: _described(found, n) for n in found.inputs},
+        inputs={n: _describe(found, n) for n in found.inputs},
         outputs=found.outputs,
         operators=dict(Counter(n.op.name for n in found.graph.nodes if n.op is not None).most_common()),
         parameters=sum(a.size for a in found.params.values()),
@@ -160,7 +160,7 @@ def write_model(found: Imported, prefix: Path) -> list[Path]:
 
 
 def not_in_mxnet(graph: Graph, params: Mapping[str, np.ndarray]) -> Iterator[str]:
-    """What keeps MXNet 1.9.1 from loading a symbol: operators that it lacks, and arrays that its files cannot hold."""
+    """Reasons that keep MXNet 1.9.1 from loading a symbol: operators that it lacks, and arrays that its files cannot hold."""
     from hybrid.core.attrs import MXNET_DTYPES
 
     lacking = Counter(n.op.name for n in graph.everywhere() if n.op is not None and n.op.name.startswith(FAMILY))
@@ -170,18 +170,18 @@ def not_in_mxnet(graph: Graph, params: Mapping[str, np.ndarray]) -> Iterator[str
             yield f"parameter {name} is {array.dtype}"
 
 
-def _loaded(path: Path) -> dict[str, Any]:
+def _load(path: Path) -> dict[str, Any]:
     loaded = hybrid.formats.params.load(path)
     return loaded if isinstance(loaded, dict) else {}  # a file without any parameter reads as a list
 
 
-def _witnessed(model: Any, file: OnnxFile, name: str) -> Model:
+def _original_model(model: Any, file: OnnxFile, name: str) -> Model:
     if isinstance(model, str | os.PathLike):
         return Model(name, proto=file.proto, path=Path(model))
     return Model(name, proto=model if isinstance(model, onnx.ModelProto) else onnx.load_from_string(model))
 
 
-def remade(found: Imported, opset: int | None = None, specs: Mapping[str, Spec] | None = None) -> onnx.ModelProto:
+def rebuild(found: Imported, opset: int | None = None, specs: Mapping[str, Spec] | None = None) -> onnx.ModelProto:
     """An imported model, written as ONNX. specs: of inputs whose rank the model leaves open.
 
     Raises converters.UnsupportedModel listing every node that cannot be written."""
@@ -202,7 +202,7 @@ def _with_names(name: str, spec: Spec, taken: Names) -> Spec:
 
 @dataclass
 class _Check:
-    """What a comparison needs to know."""
+    """Compares an import with its original."""
 
     ours: Model
     original: Model
@@ -226,13 +226,13 @@ class _Check:
             try:
                 witness = engine(model, plain=True)
                 witness.open()
-                result = self._compared(witness, self.ours if model is self.original else replace(self.ours, names={}))
+                result = self._compare(witness, self.ours if model is self.original else replace(self.ours, names={}))
             except EngineError as error:
                 failures.append(error)
                 continue
             if number or self.found.changes_numerics:
                 notes.append(f"compared with {label}{f': {failures[0]}' if failures else ''}")
-            result = named(result, self.ours.name, f"{self.original.name} in {label}", time.perf_counter() - start)
+            result = with_names(result, self.ours.name, f"{self.original.name} in {label}", time.perf_counter() - start)
             return with_warnings(result, [*self.found.doubts, *notes]), label
         if self.specs:
             raise BadInput(
@@ -253,11 +253,11 @@ class _Check:
                 for n, s in self.specs.items()
                 if s.shape
             }
-            model, repaired = Model(self.original.name, proto=remade(found, specs=specs)), " on the repaired model"
+            model, repaired = Model(self.original.name, proto=rebuild(found, specs=specs)), " on the repaired model"
             yield OnnxEngine, model, f"{OnnxEngine.label}{repaired}"
         yield ReferenceEngine, model, f"{ReferenceEngine.label}{repaired}"
 
-    def _compared(self, witness: OnnxEngine, ours: Model) -> VerifyResult:
+    def _compare(self, witness: OnnxEngine, ours: Model) -> VerifyResult:
         """Raises BadInput when no sizes that were tried go together, EngineError when the witness does not run."""
         found, specs, arrays, seed = self.found, self.specs, self.arrays, self.seed
         native = NativeEngine(ours, dict.fromkeys(found.inputs))
@@ -279,7 +279,7 @@ class _Check:
             try:
                 cases = []
                 for step in (0, 1) if open_axes else (0,):
-                    sized = {n: _sized(n, found, specs, first + step, other * (1 + step)) for n in found.inputs}
+                    sized = {n: _with_sizes(n, found, specs, first + step, other * (1 + step)) for n in found.inputs}
                     cases.append(case({**specs, **sized}, arrays, seed + step))
                 for number, given in enumerate(self.also, 2):
                     further, values = as_specs(given)
@@ -308,13 +308,13 @@ class _Check:
 
 
 def _holds_objects(kind: onnx.TypeProto) -> bool:
-    """Whether a type is that of words, or of what is no tensor."""
+    """True where a type is that of words, or of what is no tensor."""
     if kind.WhichOneof("value") in (None, "tensor_type"):
         return kind.tensor_type.elem_type == onnx.TensorProto.STRING
     return True
 
 
-def _described(found: Imported, name: str) -> dict[str, Any]:
+def _describe(found: Imported, name: str) -> dict[str, Any]:
     out = describe(found.inputs[name])
     kind = found.kinds[name]
     return {**out, "dtype": text_of(kind).partition("[")[0]} if _holds_objects(kind) else out
@@ -351,7 +351,7 @@ def _given_sizes(found: Imported, specs: Mapping[str, Spec]) -> dict[Any, int]:
     }
 
 
-def _sized(name: str, found: Imported, specs: Mapping[str, Spec], first: int, other: int) -> Spec:
+def _with_sizes(name: str, found: Imported, specs: Mapping[str, Spec], first: int, other: int) -> Spec:
     """An input's spec with sizes for the axes that are open; the same for axes of one name, that of the first which has it."""
     leading = {d for s in found.inputs.values() for d in (s.shape or ())[:1] if isinstance(d, str) and d != "?"}
     shape = _shape(name, found, specs)

@@ -1,4 +1,4 @@
-"""What models are fed: shapes as users write them, and seeded arrays inside each input's domain."""
+"""Inputs of models: shapes as users write them, and seeded arrays inside each input's domain."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _array(file: IO[bytes], size: int, what: str, path: Path) -> np.ndarray:
 
 
 def domains(graph: Graph, shapes: Mapping[str, MaybeShape]) -> dict[str, Domain]:
-    """What each variable has to hold, from the operators that read it, also through operators that only move values."""
+    """Domains of variables, from the operators that read it, also through operators that only move values."""
     inference = infer(graph, shapes, default_dtype=np.float32)
     found: dict[tuple[int, int], Domain] = {}
     for node in reversed(graph.nodes):  # readers before what they read
@@ -198,7 +198,7 @@ def domains(graph: Graph, shapes: Mapping[str, MaybeShape]) -> dict[str, Domain]
 
 
 def both(a: Domain, b: Domain) -> Domain:
-    """What lies in both."""
+    """The intersection of two domains."""
     return Domain(max(a.low, b.low), min(a.high, b.high), a.integer or b.integer)
 
 

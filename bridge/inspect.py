@@ -1,4 +1,4 @@
-"""What is in a model, and what of it converts."""
+"""A look into a model, and what of it converts."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class OperatorsResult:
 
 
 def operators(model: Any = None) -> OperatorsResult:
-    """What is known of every operator: gradient, kernel, ONNX; with a model (a symbol) of those that it has."""
+    """A table of operators: gradient, kernel, ONNX; with a model (a symbol) of those that it has."""
     if model is None:
         return OperatorsResult(tuple(rows()), dict(ABSENT))
     graph = open_model(model, foreign=True).graph

@@ -16,7 +16,7 @@ from hybrid.execution.program import Program
 from .cases import pair_outputs, refuse_random
 from .compare import TOLERANCES, Difference, Tolerance, compare
 from .engines import Arrays, Engine, NativeEngine, OnnxEngine
-from .exact import Exact, moved
+from .exact import Exact, perturb
 from .locate import first_divergence, write_repro
 from .nodewise import Inner, coarse, node_by_node, rounds
 from .result import Case, Divergence, Progress, VerifyResult
@@ -73,7 +73,7 @@ class _Trial:
         runs, worst, failed = [], {}, None
         for index, (case, want, got) in enumerate(zip(self.cases, *results)):
             self.pairs = pair_outputs(list(want), list(got))  # how many parts a sequence has, the inputs decide
-            differences = self._decided(index, want, got)
+            differences = self._decide(index, want, got)
             runs.append({"shapes": case.shapes, "seed": case.seed, "differences": [d.as_dict() for d in differences]})
             for d in differences:
                 if d.name not in worst or (worst[d.name].equal, -worst[d.name].max_rel) > (d.equal, -d.max_rel):
@@ -96,7 +96,7 @@ class _Trial:
             inner=max((len(i.compared) for i in self.inner.values()), default=0),
             little=tuple(f"{d.name} {d.little}" for d in little),
             warnings=tuple(dict.fromkeys(self.warnings)),
-            repro=self._reproduced(failed),
+            repro=self._write_repro(failed),
         )
 
     def _outputs(self) -> list[list[Arrays]]:
@@ -111,7 +111,7 @@ class _Trial:
 
     # -- one case ---------------------------------------------------------------------------------------------------
 
-    def _decided(self, index: int, want: Arrays, got: Arrays) -> list[Difference]:
+    def _decide(self, index: int, want: Arrays, got: Arrays) -> list[Difference]:
         """The differences of all outputs of a case, settled as far as they can be."""
         case = self.cases[index]
         precision = {} if self.tolerance else self.reference.precision(case.feeds)
@@ -157,7 +157,7 @@ class _Trial:
                 f"the model rounds to whole numbers inside, which magnifies rounding ({worst.name}: {worst.reason}); each of its "
                 f"{len(self.inner[index].compared)} tensors is the same when computed from the same inputs"
             )
-            return [d if d.equal else d.accepted("node by node") for d in out]
+            return [d if d.equal else d.accept("node by node") for d in out]
         if any(isinstance(e, OnnxEngine) and not e.plain for e in (self.left, self.right)):
             self.tell("comparing without fused nodes")
             plain = [
@@ -203,7 +203,7 @@ class _Trial:
             errors = [_error(x, exact) for x in (want[a], got[b])]
             if max(errors) > max(FACTOR * usual, floor):
                 distances = f"{errors[0]:.2e} and {errors[1]:.2e} from float64, where {usual:.2e} is usual"
-                out.append(d.refused(f"{d.reason}; {distances}"))
+                out.append(d.refuse(f"{d.reason}; {distances}"))
                 continue
             far = (
                 f"{a} is {errors[0] / scale:.1e} of its scale from float64 in {self.left.label}, {errors[1] / scale:.1e} in "
@@ -211,10 +211,10 @@ class _Trial:
             )
             if usual < BLUNT * scale:
                 self.warnings.append(f"rounding grows in this network: {far}")
-                out.append(d.accepted("float64"))
+                out.append(d.accept("float64"))
             else:
                 self.warnings.append(f"rounding alone decides here: {far}; every node is right by itself")
-                out.append(d.accepted("node by node"))
+                out.append(d.accept("node by node"))
         return out
 
     # -- the whole --------------------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ class _Trial:
         return names[-1] if names else ""
 
     def _unsaid(self, little: list[Difference]) -> bool:
-        """Whether an output says little and nothing before it says more."""
+        """True where an output says little and nothing before it says more."""
         return bool(little) and self.tolerance is None and not self._said()
 
     def _locate(self, failed: int) -> None:
@@ -260,7 +260,7 @@ class _Trial:
             if fault is not None:
                 self.warnings.append(fault)
 
-    def _reproduced(self, failed: int | None) -> str | None:
+    def _write_repro(self, failed: int | None) -> str | None:
         if self.divergence is None or self.repro is None or failed is None:
             return None
         try:
@@ -306,4 +306,4 @@ def _truth(engine: Engine, other: Engine, case: Case) -> tuple[Arrays, list[Arra
 def _moved(name: str, array: np.ndarray, seed: int) -> np.ndarray:
     if not seed or not is_float(array.dtype):
         return array
-    return moved(array, 1.0, seed, name).astype(array.dtype)
+    return perturb(array, 1.0, seed, name).astype(array.dtype)

@@ -1,4 +1,4 @@
-"""Where two models part: the first tensor that differs, and a folder that shows it."""
+"""Finds where two models part: the first tensor that differs, and a folder that shows it."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from hybrid.passes.strip_labels import without_labels
 
 
 class BadInput(ValueError):
-    """What the user gave cannot be used: what was got, what was wanted, what to do. ``problems`` lists them all."""
+    """Raised when what the user gave cannot be used: what was got, what was wanted, what to do. ``problems`` lists them all."""
 
     def __init__(self, *problems: str):
         self.problems = problems

@@ -41,18 +41,18 @@ WHOLE = ("QLinear", "QGemm", "MatMulNBits", "MatMulInteger", "ConvInteger")
 
 
 def rounds(proto: onnx.ModelProto) -> bool:
-    """Whether the model rounds to whole numbers inside."""
+    """True where the model rounds to whole numbers inside."""
     return any(n.op_type.startswith(ROUNDING) for n in proto.graph.node)
 
 
 def coarse(proto: onnx.ModelProto) -> bool:
-    """Whether a model computes with whole numbers for weights or values."""
+    """True where a model computes with whole numbers for weights or values."""
     return any("quant" in n.op_type.lower() or n.op_type.startswith(WHOLE) for n in proto.graph.node)
 
 
 @dataclass
 class Inner:
-    """What comparing node by node has found."""
+    """Findings of a comparison node by node."""
 
     compared: dict[str, Difference] = field(default_factory=dict)
     """By the name of the tensor: the node alone, the same values on both sides."""
@@ -85,7 +85,7 @@ def node_by_node(
             inner.problem = inner.problem or "no tensor goes by the same name in both"
             continue
         try:
-            found = _compared(source, other, case, pairs, reference or left)
+            found = _compare(source, other, case, pairs, reference or left)
         except (EngineError, MXNetError, KeyError) as error:
             inner.problem = inner.problem or str(error).splitlines()[0]
             continue
@@ -117,9 +117,7 @@ def _by_name(engine: Engine) -> dict[str, Tensor]:
     return {t.name: t for t in tensors if t.name not in twice}
 
 
-def _compared(
-    source: Engine, other: Engine, case: Case, pairs: list[tuple[Tensor, Tensor]], reference: Engine
-) -> Inner:
+def _compare(source: Engine, other: Engine, case: Case, pairs: list[tuple[Tensor, Tensor]], reference: Engine) -> Inner:
     inner = Inner()
     theirs = {a.name: b.name for a, b in pairs}
     cut, cut_other = frozenset(theirs), frozenset(theirs.values())
@@ -132,7 +130,7 @@ def _compared(
         group = groups[index].tensors
         values = {n: v for n, v in shown.items() if v.dtype != object} | dict(case.feeds)
         given = {theirs.get(n, n): v for n, v in values.items()}
-        made = other.forced(cut_other, given, [theirs[t.name] for t in group])
+        made = other.run_forced(cut_other, given, [theirs[t.name] for t in group])
         for tensor in group:
             if tensor.name not in values or theirs[tensor.name] not in made:
                 continue
@@ -143,7 +141,7 @@ def _compared(
         key = tensor.name if reference is source else theirs[tensor.name]
         found, note = judge.local(tensor, got, want, values, precision.get(key, ""))
         if not found.equal and where:
-            found = found.refused(f"{found.reason}, {where}")
+            found = found.refuse(f"{found.reason}, {where}")
         inner.compared[tensor.name] = found
         if note:
             inner.notes.append(note)
@@ -161,8 +159,8 @@ def _compared(
         if not layers:
             return
         try:
-            want = source.forced(cut, filled, [t.name for t in layers])
-            got = other.forced(
+            want = source.run_forced(cut, filled, [t.name for t in layers])
+            got = other.run_forced(
                 cut_other, {theirs.get(n, n): v for n, v in filled.items()}, [theirs[t.name] for t in layers]
             )
         except (EngineError, MXNetError):  # what was made up is no input for it
@@ -177,20 +175,20 @@ def _compared(
 
 
 class _Weights:
-    """Which parameters of one side the other does not store by the same name."""
+    """Parameters of one side that the other does not store by the same name."""
 
     def __init__(self, source: Engine, other: Engine):
         self.source, self.other = source, other
         self.known: dict[str, bool] = {}
 
     def unlike(self, names: Iterable[str]) -> bool:
-        """Whether there are parameters among these, and one of them is not stored alike."""
+        """True where there are parameters among these, and one of them is not stored alike."""
         return any([self._unlike(n) for n in names])
 
     def _unlike(self, name: str) -> bool:
         if name not in self.known:
-            mine = self.source.stored(name)
-            theirs = None if mine is None else self.other.stored(name)
+            mine = self.source.parameter(name)
+            theirs = None if mine is None else self.other.parameter(name)
             self.known[name] = mine is not None and (theirs is None or not np.array_equal(mine, theirs))
         return self.known[name]
 
@@ -285,7 +283,7 @@ class _Judge:
         if truth is None or truth.shape != got.shape:
             tolerance = TOLERANCES.get(dtype.name)
             found = compare(tensor.name, got, want, tolerance)
-            return (found.accepted("tolerance") if found.equal else found), ""
+            return (found.accept("tolerance") if found.equal else found), ""
         moved = np.zeros_like(truth)
         whole = plain.dtype.startswith(("int", "uint", "bool"))
         for seed in range(DRAWS):
@@ -302,7 +300,7 @@ class _Judge:
         sharp = (1 if halved else SHARP) * epsilon(dtype) * _slices(truth)
         doubtful = ~_within(got, truth, np.minimum(allowed, sharp))
         if not doubtful.any() and (part is None or part.operators <= LARGE):
-            return plain.accepted("float64"), ""
+            return plain.accept("float64"), ""
         # float64 does not round as half precision does, so that models which are the same agree as well there as in float32
         reach = response * (epsilon(np.dtype(np.float32)) / epsilon(dtype))
         apart = 2 * np.minimum(reach, sharp) + half
@@ -312,30 +310,30 @@ class _Judge:
             found.append(self._read(tensor, values))
             agree.append(_same(found[1], truth, apart))
         if not wrong.any() and any(agree):
-            return plain.accepted("float64"), ""
+            return plain.accept("float64"), ""
         if agree[0] and not whole:
             scale = _scale(truth)
             errors = [farthest(x, truth) / scale for x in (got, want)]
             if errors[0] <= TOLERANCES[dtype.name].atol:
-                return plain.accepted("float64"), ""
+                return plain.accept("float64"), ""
             if errors[0] <= RUNTIME:
                 note = (
                     f"{self.other.label} is inexact at {tensor.node} ({tensor.operator}): {errors[0]:.1e} of its scale from "
                     f"float64, {self.source.label} {errors[1]:.1e}; in float64 the models agree"
                 )
-                return plain.accepted("float64"), note
+                return plain.accept("float64"), note
         # who evaluates the other model may err (onnx's evaluator reads no sequence lengths): it counts if its runtime comes near
         against = [w for w, yes in zip(found, agree) if w is not None and not yes and w.shape == truth.shape]
         for w in against:
             if _within(got, w, np.full(w.shape, RUNTIME * _scale(w))).all():
                 what = "differ between the models in float64 too"
-                return plain.refused(_counted(~_within(w, truth, apart), w, truth, what)), ""
+                return plain.refuse(_count_wrong(~_within(w, truth, apart), w, truth, what)), ""
         if wrong.any():
-            return plain.refused(_counted(wrong, got, truth, "beyond what rounding gives")), ""
+            return plain.refuse(_count_wrong(wrong, got, truth, "beyond what rounding gives")), ""
         if doubtful.any():
             what = "beyond a sure tolerance, and float64 does not confirm it"
-            return plain.refused(_counted(doubtful, got, truth, what)), ""
-        return plain.accepted("float64"), ""
+            return plain.refuse(_count_wrong(doubtful, got, truth, what)), ""
+        return plain.accept("float64"), ""
 
     def _exact(self, tensor: Tensor, values: Arrays, jitter: tuple[float, int] | None = None) -> np.ndarray | None:
         found = self.source.exact(self.cut, values, tensor.name, jitter)
@@ -343,15 +341,15 @@ class _Judge:
 
     def _foreign(self, tensor: Tensor, values: Arrays, halved: bool) -> np.ndarray | None:
         """The other model in float64, by an evaluator that is not ours. halved: in place of half precision too."""
-        found = self.other.foreign(self.cut_other, self._given(values), self.theirs[tensor.name], halved)
+        found = self.other.exact_by_oracle(self.cut_other, self._their_names(values), self.theirs[tensor.name], halved)
         return None if found is None else _flat(found)
 
     def _read(self, tensor: Tensor, values: Arrays) -> np.ndarray | None:
         """The other model in float64, as we read it."""
-        found = self.other.exact(self.cut_other, self._given(values), self.theirs[tensor.name])
+        found = self.other.exact(self.cut_other, self._their_names(values), self.theirs[tensor.name])
         return None if found is None else _flat(found)
 
-    def _given(self, values: Arrays) -> Arrays:
+    def _their_names(self, values: Arrays) -> Arrays:
         return {self.theirs.get(n, n): v for n, v in values.items()}
 
 
@@ -368,7 +366,7 @@ def farthest(got: np.ndarray, truth: np.ndarray) -> float:
 
 
 def _spreads(array: np.ndarray, shape: tuple[int, ...]) -> bool:
-    """Whether an array has the rank of a shape and broadcasts to it."""
+    """True where an array has the rank of a shape and broadcasts to it."""
     return array.ndim == len(shape) and all(n in (1, wanted) for n, wanted in zip(array.shape, shape))
 
 
@@ -382,12 +380,12 @@ def _flat(array: np.ndarray) -> np.ndarray:
 
 
 def _same_kind(got: np.ndarray, want: np.ndarray) -> bool:
-    """Whether values are finite on both sides at the same places, or the rest can be told from rounding (an overflow)."""
+    """True where values are finite on both sides at the same places, or the rest can be told from rounding (an overflow)."""
     return bool((np.isnan(got) == np.isnan(want)).all())
 
 
 def _within(got: np.ndarray, truth: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Where got is what is allowed; not finite only where the truth is not, or overflows in float32."""
+    """A mask where got is within bounds; not finite only where the truth is not, or overflows in float32."""
     with np.errstate(invalid="ignore"):
         same = (got == truth) | (np.isnan(got) & np.isnan(truth))
         over = np.isinf(got) & (np.sign(got) == np.sign(truth)) & (np.abs(truth) > 0.99 * np.finfo(np.float32).max)
@@ -404,7 +402,7 @@ def _slices(array: np.ndarray) -> np.ndarray:
     return np.minimum.reduce(along)
 
 
-def _counted(wrong: np.ndarray, got: np.ndarray, truth: np.ndarray, what: str) -> str:
+def _count_wrong(wrong: np.ndarray, got: np.ndarray, truth: np.ndarray, what: str) -> str:
     error = np.where(wrong, np.nan_to_num(np.abs(got - truth), nan=np.inf), -1.0)
     where = np.unravel_index(int(error.argmax()), error.shape)
     place = tuple(int(i) for i in where)

@@ -39,9 +39,9 @@ class OnnxBackendRep(BackendRep):
         if unknown:
             raise ValueError(f"got inputs {', '.join(unknown)}, wanted some of {', '.join(names)}")
         read = {*self._program.inputs, *self._program.constants}
-        feeds = {n: _carried(v) for n, v in inputs.items() if n in read}
+        feeds = {n: _to_executor(v) for n, v in inputs.items() if n in read}
         results = self._program.run(feeds)
-        return namedtupledict("Outputs", list(self._imported.outputs))(*map(_shown, results))
+        return namedtupledict("Outputs", list(self._imported.outputs))(*map(_from_executor, results))
 
 
 class OnnxBackend(Backend):
@@ -93,24 +93,24 @@ class OnnxBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether models run there: on the CPU only."""
+        """True where models run there: on the CPU only."""
         return device.partition(":")[0] == "CPU"
 
 
-def _carried(value: Any) -> np.ndarray:
+def _to_executor(value: Any) -> np.ndarray:
     """An input as the executor carries it."""
     if value is None or isinstance(value, Mapping):
         return hold(value)
     if isinstance(value, list):
-        return hold([_carried(v) for v in value])
+        return hold([_to_executor(v) for v in value])
     return np.asarray(value)
 
 
-def _shown(array: np.ndarray) -> Any:
+def _from_executor(array: np.ndarray) -> Any:
     """An output as users see it."""
     if array.dtype == object and not array.ndim and not isinstance(held(array), str):
         value = held(array)
-        return [_shown(v) for v in value] if isinstance(value, list) else value
+        return [_from_executor(v) for v in value] if isinstance(value, list) else value
     return array
 
 

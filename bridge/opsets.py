@@ -1,4 +1,4 @@
-"""Which opsets the installed onnxruntime opens at all, and which one to write when nobody says."""
+"""Opsets that the installed onnxruntime opens, and the one to write by default."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from converters.export import ir_version
 
 @functools.cache
 def opens(opset: int) -> bool:
-    """Whether onnxruntime opens a model of this opset. Found by trying: releases differ, and so do their own tables."""
+    """True where onnxruntime opens a model of this opset. Found by trying: releases differ, and so do their own tables."""
     info = helper.make_tensor_value_info
     graph = helper.make_graph(
         [helper.make_node("Identity", ["x"], ["y"])],

@@ -20,10 +20,10 @@ def printable(text: str, keep: str = "") -> str:
     r"""The text with what cannot be seen written as Python writes it (``\x1b``), but for the characters in ``keep``."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_shown(c) if c not in keep and unicodedata.category(c) in _INVISIBLE else c for c in text)
+    return "".join(_escape(c) if c not in keep and unicodedata.category(c) in _INVISIBLE else c for c in text)
 
 
-def _shown(character: str) -> str:
+def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode()
 
 
@@ -45,7 +45,7 @@ def clean(value: T) -> T:
 
 
 def message(error: BaseException) -> str:
-    """What an error says, over as many lines as it has problems."""
+    """The text of an error, over as many lines as it has problems."""
     text = str(error)
     for problem in getattr(error, "problems", ()):
         text = text.replace(str(problem), printable(str(problem)))

@@ -79,8 +79,8 @@ def _notes(warnings: Sequence[str]) -> list[RenderableType]:
     return [Text(f"note: {w}", style="yellow") for w in warnings]
 
 
-def converted(result: ConvertResult) -> RenderableType:
-    """What convert did, as a short table."""
+def convert_table(result: ConvertResult) -> RenderableType:
+    """The result of convert as a short table."""
     result = clean(result)
     rows = [(f"input {n}", _shape(s)) for n, s in result.inputs.items()]
     rows += [(f"output {n}", _shape(s)) for n, s in result.outputs.items()]
@@ -99,11 +99,11 @@ def converted(result: ConvertResult) -> RenderableType:
         shown = ", ".join(result.unused[:5]) + (" ..." if len(result.unused) > 5 else "")
         parts.append(Text(f"note: {len(result.unused)} parameters are not in the graph: {shown}", style="yellow"))
     parts += _notes(result.warnings)
-    parts.append(_written(result, ""))
+    parts.append(_verdict_line(result, ""))
     return Group(*parts)
 
 
-def _written(result: ConvertResult | ImportResult, witness: str) -> Text:
+def _verdict_line(result: ConvertResult | ImportResult, witness: str) -> Text:
     """The last line: the verdict and the files."""
     found, files = result.verification, " and ".join(result.files)
     verdict = "not verified" if found is None else f"{found.verdict}{witness if found.equivalent else ''}"
@@ -111,8 +111,8 @@ def _written(result: ConvertResult | ImportResult, witness: str) -> Text:
     return Text(f"{verdict}{f': wrote {files} ({_size(result.bytes)})' if files else ''}", style=style)
 
 
-def imported(result: ImportResult) -> RenderableType:
-    """What import did, as a short table."""
+def import_table(result: ImportResult) -> RenderableType:
+    """The result of import as a short table."""
     result = clean(result)
     rows = [(f"input {n}", _shape(s)) for n, s in result.inputs.items()]
     rows += [
@@ -128,12 +128,12 @@ def imported(result: ImportResult) -> RenderableType:
     if result.verification is not None:
         parts += [Text(), _differences(result.verification.differences)]
     parts += _notes(result.warnings)
-    parts.append(_written(result, f" to {result.witness}"))
+    parts.append(_verdict_line(result, f" to {result.witness}"))
     return Group(*parts)
 
 
-def verified(result: VerifyResult) -> RenderableType:
-    """What verify found; where the models part, if they do."""
+def verify_table(result: VerifyResult) -> RenderableType:
+    """The result of verify; where the models part, if they do."""
     result = clean(result)
     parts: list[RenderableType] = [
         Text(f"{result.a} against {result.b}, {len(result.runs)} run(s), {result.seconds:.2f} s")
@@ -166,7 +166,7 @@ def verified(result: VerifyResult) -> RenderableType:
     return Group(*parts)
 
 
-def inspected(result: InspectResult) -> RenderableType:
+def inspect_table(result: InspectResult) -> RenderableType:
     """A model's inside and what keeps it from converting."""
     result = clean(result)
     rows = [(f"input {n}", _shape(s)) for n, s in result.inputs.items()]
@@ -201,7 +201,7 @@ def inspected(result: InspectResult) -> RenderableType:
     return Group(*parts)
 
 
-def listed(result: OperatorsResult) -> RenderableType:
+def operators_table(result: OperatorsResult) -> RenderableType:
     """The table of operators."""
     result = clean(result)
     table = Table(box=None, pad_edge=False)
@@ -221,7 +221,7 @@ def listed(result: OperatorsResult) -> RenderableType:
     return Group(table, Text(), missing)
 
 
-def benched(results: Sequence[BenchResult]) -> RenderableType:
+def bench_table(results: Sequence[BenchResult]) -> RenderableType:
     """How fast models run, and the steps of those that were profiled."""
     results = clean(list(results))
     table = Table(box=None, pad_edge=False)

@@ -1,4 +1,4 @@
-"""What a verification is given and what it finds."""
+"""Inputs and results of a verification."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Divergence:
 
 @dataclass(frozen=True)
 class VerifyResult:
-    """What verify found: a verdict over every output of every run, and over every tensor inside that both models name."""
+    """The result of verify: a verdict over every output of every run, and over every tensor inside that both models name."""
 
     a: str
     b: str
@@ -80,7 +80,7 @@ class Case:
         self.shapes = {k: v.shape for k, v in self.feeds.items()}
 
 
-def named(result: VerifyResult, a: str, b: str, seconds: float) -> VerifyResult:
+def with_names(result: VerifyResult, a: str, b: str, seconds: float) -> VerifyResult:
     """The result, with the names of the models and the time it took."""
     return replace(result, a=a, b=b, seconds=seconds)
 

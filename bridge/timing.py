@@ -1,4 +1,4 @@
-"""How long things take on a machine that has moods: calls in blocks, blocks in turns, medians and spread.
+"""Times calls on a machine that has moods: calls in blocks, blocks in turns, medians and spread.
 
 Nothing but the standard library: benchmarks/worker.py runs this file in the process of another engine, which has no gluonnx.
 """

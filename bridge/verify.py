@@ -15,11 +15,11 @@ from .engines import NativeEngine, engine_for
 from .inputs import Inputs, as_specs
 from .judge import check
 from .models import open_model
-from .result import Progress, VerifyResult, named
+from .result import Progress, VerifyResult, with_names
 
 
-def _holds_its_own(model: Any) -> bool:
-    """Whether it is ONNX, whose parameters are part of it."""
+def _has_parameters(model: Any) -> bool:
+    """True where it is ONNX, whose parameters are part of it."""
     return (
         str(model).endswith(".onnx")
         if isinstance(model, str | os.PathLike)
@@ -49,8 +49,8 @@ def verify(
     Raises BadInput, EngineError, or hybrid's errors.
     """
     start = time.perf_counter()
-    both = _holds_its_own(a) and _holds_its_own(b)  # then opening them says that there is nothing to give params to
-    first, second = (open_model(m, None if _holds_its_own(m) and not both else params) for m in (a, b))
+    both = _has_parameters(a) and _has_parameters(b)  # then opening them says that there is nothing to give params to
+    first, second = (open_model(m, None if _has_parameters(m) and not both else params) for m in (a, b))
     if outputs:
         first, second = (m if m.is_onnx else m.select(list(outputs)) for m in (first, second))
     specs, arrays = as_specs(inputs)
@@ -60,4 +60,4 @@ def verify(
     result = check(
         left, right, cases, reference=reference, tolerance=as_tolerance(tolerance), repro=repro, progress=progress
     )
-    return named(result, first.name, second.name, time.perf_counter() - start)
+    return with_names(result, first.name, second.name, time.perf_counter() - start)

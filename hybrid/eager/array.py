@@ -26,7 +26,7 @@ from ..core.op import INSTANCES, Op, Spec, lookup
 from ..core.shapes import show
 from ..execution.apply import apply, failure
 from ..execution.context import Context, resolve
-from ..execution.program import instrumented
+from ..execution.program import is_instrumented
 from ..execution.scheduler import SCHEDULER, Var
 from ..ir.differentiate import GradientRule, rule
 from ..ops.casting import Cast
@@ -207,7 +207,7 @@ def _computed(
     options: dict[str, Any],
 ) -> list[np.ndarray]:
     """The results, each in memory of its own: by a kernel where that is worth it, else by NumPy."""
-    lowered = None if instrumented() else compiled(op, call, inputs, options["training"])
+    lowered = None if is_instrumented() else compiled(op, call, inputs, options["training"])
     if lowered is not None:
         return lowered.run(arrays)
     return without_aliasing(apply(op, arrays, call.specs, name=name, **options), arrays)

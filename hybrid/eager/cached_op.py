@@ -280,7 +280,7 @@ class FastCall:
             or STATE.training
             or (self._time != CLOCK.time and not self._is_current())
             or native.generation != self._generation
-            or executor.instrumented()
+            or executor.is_instrumented()
         ):
             return None
         out = self._make(*self._out)
@@ -350,7 +350,7 @@ def _run_once(
     if prepared.lowered is None:
         return without_aliasing(program.execute(prepared, arrays, None, rng))
     results = program.execute(prepared, arrays, None, rng, [x._shared_var().seen() for x in args])
-    return without_aliasing(results) if executor.instrumented() else results
+    return without_aliasing(results) if executor.is_instrumented() else results
 
 
 class _CachedOpRecord(TapeRecord):

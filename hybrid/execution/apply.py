@@ -72,7 +72,7 @@ def apply_tracked(
     results = tuple(map(np.asarray, results)) if isinstance(results, tuple | list) else (np.asarray(results),)
     copied = False
     if not op.view and out is None:
-        shared = [_borrowed(r, arrays) for r in results]
+        shared = [_aliases(r, arrays) for r in results]
         copied = True in shared
         if copied:
             results = tuple(np.array(r) if s else r for r, s in zip(results, shared))
@@ -87,7 +87,7 @@ def apply_tracked(
                 raise type(misfit)(f"Error in operator {name}: {misfit}")
             # where values decide about it, or about its inputs, it is from its readers that inference knows the shape
             decided = (dtype is None or result.dtype == dtype) and (
-                op.data_dependent_shape or _foretold(op, arrays, results, name)
+                op.data_dependent_shape or _matches_inference(op, arrays, results, name)
             )
             blame = (
                 "the values do not fit the rest of the graph"
@@ -136,7 +136,7 @@ def afford_all(graph: Graph, inference: Inference) -> None:
 
 
 def failure(op: Op, arrays: Sequence[np.ndarray], name: str, error: Exception) -> MXNetError:
-    """What to raise when an operator's compute has raised: with the operator's name and what it was given."""
+    """The error for an operator's compute that has raised: with the operator's name and what it was given."""
     given = ", ".join(f"{a.dtype}{show(a.shape)}" for a in arrays)
     where = f"Error in operator {name}: [{op.name}]"
     if isinstance(error, MXNetError):
@@ -155,9 +155,9 @@ def failure(op: Op, arrays: Sequence[np.ndarray], name: str, error: Exception) -
 
 
 def _misfit(op: Op, arrays: Sequence[np.ndarray], name: str) -> MXNetError | None:
-    """What inference says against arrays, of which it may have known less before they were there."""
+    """The error of inference for arrays, of which it may have known less before they were there."""
     try:
-        _inferred(op, arrays, name)
+        _infer(op, arrays, name)
     except InternalError:
         return None
     except MXNetError as error:
@@ -165,17 +165,17 @@ def _misfit(op: Op, arrays: Sequence[np.ndarray], name: str) -> MXNetError | Non
     return None
 
 
-def _foretold(op: Op, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], name: str) -> bool:
-    """Whether results are what inference says of an operator that is given these arrays and has no readers."""
+def _matches_inference(op: Op, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], name: str) -> bool:
+    """True where results are what inference says of an operator that is given these arrays and has no readers."""
     try:
-        specs = _inferred(op, arrays, name)
+        specs = _infer(op, arrays, name)
     except MXNetError:
         return False
     return all(fits(s.shape, r.shape) for s, r in zip(specs, results))
 
 
-def _inferred(op: Op, arrays: Sequence[np.ndarray], name: str) -> list[Spec]:
-    """What inference says of the outputs of an operator that is given these arrays. Raises MXNetError where it refuses them."""
+def _infer(op: Op, arrays: Sequence[np.ndarray], name: str) -> list[Spec]:
+    """Infer the outputs of an operator that is given these arrays. Raises MXNetError where it refuses them."""
     variables = [Node(None, f"input{i}") for i in range(len(arrays))]
     given = {v.name: a for v, a in zip(variables, arrays)}
     node = Node(op, name, [Entry(v) for v in variables])
@@ -188,8 +188,8 @@ def _inferred(op: Op, arrays: Sequence[np.ndarray], name: str) -> list[Spec]:
     return [found.spec(Entry(node, i)) for i in range(len(node.outputs))]
 
 
-def _borrowed(result: np.ndarray, arrays: Sequence[np.ndarray]) -> bool:
-    """Whether a result is one of the arrays, a view of one, or of what one is a view of.
+def _aliases(result: np.ndarray, arrays: Sequence[np.ndarray]) -> bool:
+    """True where a result is one of the arrays, a view of one, or of what one is a view of.
 
     The base of a view is always the array that owns the memory, or that was made of a foreign buffer."""
     base = result.base

@@ -1,4 +1,4 @@
-"""Where an array lives. This engine has CPUs only; other devices can be named, as MXNet's scripts do, but not used."""
+"""Devices. This engine has CPUs only; other devices can be named, as MXNet's scripts do, but not used."""
 
 from __future__ import annotations
 

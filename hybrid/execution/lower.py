@@ -149,7 +149,7 @@ class _Tensor:
 
 
 class _Packed(NamedTuple):
-    """What the compiled part holds of the fixed arrays."""
+    """Fixed arrays as the compiled part holds them."""
 
     number: int
     """It runs for who says this number only,"""
@@ -192,7 +192,7 @@ class CompiledProgram:
         self._packed = _Packed(0, None if self._fixed else [], [], [])
         self._refreshing = threading.RLock()
         build = _Build(main, inference, given, self._fixed, training)
-        self._batches = self._batched(*build.constants())
+        self._batches = self._batch_constants(*build.constants())
         self._hosts, self._rows, self._copies = build.hosts, build.rows, build.copies
         specs = list(map(inference.spec, main.outputs))
         self.outputs: tuple[tuple[Any, Any], ...] = tuple((s.shape, s.dtype) for s in specs)
@@ -295,7 +295,7 @@ class CompiledProgram:
             self._packed = _Packed(number, state, held, [given[self._names[i]] for i in self._watched])
             return self._packed
 
-    def _batched(
+    def _batch_constants(
         self, steps: Sequence[Sequence[int]], sizes: Mapping[int, int]
     ) -> list[tuple[list[int], Graph | None, list[str]]]:
         """Constants in batches of about BATCH bytes: their numbers, the graph that computes some of them, and which. steps:
@@ -338,7 +338,7 @@ class CompiledProgram:
 
 
 def _reads_blocks(op: Any, position: int) -> bool:
-    """Whether an operator takes this input in blocks, whoever made it: a constant, say."""
+    """True where an operator takes this input in blocks, whoever made it: a constant, say."""
     if op.means(Conv, DepthwisePointwise):
         return (position == 0 and op.blocked) or op.input_names()[position] == "residual"
     return op.means(Pool, BlockedConcat, FromBlocked)
@@ -515,7 +515,7 @@ class _Build:
         def number(key: tuple[int, int]) -> int:
             if key not in numbers:
                 numbers[key] = len(self.tensors)
-                self.tensors.append(self._described(self.of[key]))
+                self.tensors.append(self._describe(self.of[key]))
             return numbers[key]
 
         self.steps: list[tuple[Any, ...]] = []
@@ -544,11 +544,11 @@ class _Build:
             self.steps.append((op.name, attrs or {}, ins, outs, attrs is None))
 
     def constants(self) -> tuple[list[list[int]], dict[int, int]]:
-        """Which constants each step takes, and about how many bytes they are."""
+        """Constants that each step takes, and about how many bytes they are."""
         sizes = {t[-1]: 4 * math.prod(t[1]) for t in self.tensors if t[-2] == CONSTANT}
         return [[self.tensors[t][-1] for t in step[2] if self.tensors[t][-2] == CONSTANT] for step in self.steps], sizes
 
-    def _described(self, tensor: _Tensor) -> tuple[Any, ...]:
+    def _describe(self, tensor: _Tensor) -> tuple[Any, ...]:
         root, offset = tensor.root()
         storage = root.storage
         assert storage is not None

@@ -156,5 +156,5 @@ def work_of(graph: Graph, inference: Inference) -> int:
 
 
 def _is_static(spec: Spec) -> bool:
-    """Whether shape and dtype are known before anything runs."""
+    """True where shape and dtype are known before anything runs."""
     return is_known(spec.shape) and spec.dtype is not None

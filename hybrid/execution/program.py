@@ -31,8 +31,8 @@ _exchanges = 0
 _watched = False
 
 
-def instrumented() -> bool:
-    """Whether operators' ``compute`` is exchanged at the moment: then NumPy does every step, so that each is seen."""
+def is_instrumented() -> bool:
+    """True where operators' ``compute`` is exchanged at the moment: then NumPy does every step, so that each is seen."""
     return _watched
 
 
@@ -55,7 +55,7 @@ _REFUSED = (ValueError, RuntimeError, MemoryError, OverflowError)
 
 
 def _refusal(error: Exception) -> MXNetError:
-    """What to raise for an error of the compiled part: it gets what inference accepts, so that to refuse it is a fault of one."""
+    """The exception for an error of the compiled part: it gets what inference accepts, so that to refuse it is a fault of one."""
     if isinstance(error, MemoryError):
         return _too_large(error)
     return InternalError(f"the compiled part refuses what inference accepts: {error}; please report it with the symbol")
@@ -76,7 +76,7 @@ class _Arena:
         """How often operators' compute had been exchanged by then."""
 
     def outs(self, step: Step) -> np.ndarray | None:
-        """Where the step's output goes, if that is in the arena."""
+        """The step's output buffer, if that is in the arena."""
         return None if step.buffer is None else self.views[step.buffer]
 
 
@@ -110,7 +110,7 @@ class Specialization:
 
     @functools.cached_property
     def plan(self) -> Plan:
-        """How NumPy runs it."""
+        """The plan for the NumPy interpreter."""
         return make_plan(self._graph, self.inference, self._names)
 
 
@@ -152,7 +152,7 @@ class Program:
         """Which of the variables a run writes to, by their place in ``names``."""
         self.fixed = frozenset(self.constants)
         if not training and fixed is not None:
-            self.fixed |= _fixed(graph) | {*fixed}
+            self.fixed |= _fixed_names(graph) | {*fixed}
         self.fixed -= written
         self._subprograms = {
             id(g): Program(g, training=training, precise=precise, native=native)
@@ -177,11 +177,11 @@ class Program:
 
     def plan(self, feeds: Mapping[str, np.ndarray]) -> Plan:
         """The plan for inputs of these shapes and dtypes. Raises OpError when they do not fit the graph."""
-        return self._prepared([feeds[n] if n in feeds else self.constants[n] for n in self.names], feeds).plan
+        return self._specialize([feeds[n] if n in feeds else self.constants[n] for n in self.names], feeds).plan
 
     def inference(self, feeds: Mapping[str, np.ndarray]) -> Inference:
-        """What is known of all tensors for inputs of these shapes and dtypes. Raises OpError when they do not fit the graph."""
-        return self._prepared([feeds[n] if n in feeds else self.constants[n] for n in self.names], feeds).inference
+        """The inference for inputs of these shapes and dtypes. Raises OpError when they do not fit the graph."""
+        return self._specialize([feeds[n] if n in feeds else self.constants[n] for n in self.names], feeds).inference
 
     def run(
         self,
@@ -200,7 +200,7 @@ class Program:
         arrays = [feeds[n] if n in feeds else self.constants[n] for n in self.names]
         moment = next(_moments) if moment is None else moment
         versions = [(moment, id(a)) if n in feeds else None for n, a in zip(self.names, arrays)]
-        return self.execute(self._prepared(arrays, feeds), arrays, observe, rng, versions)
+        return self.execute(self._specialize(arrays, feeds), arrays, observe, rng, versions)
 
     def prepare(self, key: tuple[Any, ...], replaced: frozenset[str] = frozenset()) -> Specialization:
         """The plan for inputs of such shapes and dtypes: shape, dtype, shape, ... in the order of ``names``.
@@ -213,7 +213,7 @@ class Program:
             values = {n: v for n, v in self.constants.items() if n not in replaced}
             inference = infer(self.graph, shapes, dtypes, values=values)
             afford_all(self.graph, inference)
-            found = Specialization(self.graph, inference, self.names, self._lowered(inference))
+            found = Specialization(self.graph, inference, self.names, self._lower(inference))
             with self._lock:
                 self._plans[place] = found
                 if len(self._plans) > self.plans:
@@ -232,7 +232,7 @@ class Program:
 
         versions: of the arrays, something each that changes with the values; None when arrays are never written to."""
         lowered = prepared.lowered
-        if lowered is not None and observe is None and not instrumented():
+        if lowered is not None and observe is None and not is_instrumented():
             try:
                 return quietly(lowered.run, arrays, versions, rng)
             except MXNetError:
@@ -255,7 +255,7 @@ class Program:
         arenas.append(arena)
         return outputs
 
-    def _lowered(self, inference: Inference) -> CompiledProgram | None:
+    def _lower(self, inference: Inference) -> CompiledProgram | None:
         """The graph as a program of the compiled part; None when there is no such part, or nothing in it for it to do."""
         if not self.native or native.level() is None:
             return None
@@ -346,12 +346,12 @@ class Program:
             problems += [f"unknown {', '.join(extra)}"] if extra else []
             raise MXNetError(f"inputs do not fit the graph: {'; '.join(problems)}; it takes {', '.join(self.inputs)}")
 
-    def _prepared(self, arrays: Sequence[np.ndarray], feeds: Mapping[str, np.ndarray]) -> Specialization:
+    def _specialize(self, arrays: Sequence[np.ndarray], feeds: Mapping[str, np.ndarray]) -> Specialization:
         key = tuple(x for a in arrays for x in (a.shape, a.dtype))
         return self.prepare(key, frozenset(n for n in feeds if n in self.constants))
 
 
-def _fixed(graph: Graph) -> frozenset[str]:
+def _fixed_names(graph: Graph) -> frozenset[str]:
     """Names of variables that operators read as parameters, and as nothing else."""
     readers = graph.uses()
     found = []
@@ -372,5 +372,5 @@ def _single(result: Any) -> np.ndarray:
 
 
 def _in(arena: _Arena, array: np.ndarray) -> bool:
-    """Whether the array is memory of the arena; a view's base is always the array that owns the memory."""
+    """True where the array is memory of the arena; a view's base is always the array that owns the memory."""
     return array is arena.memory or array.base is arena.memory

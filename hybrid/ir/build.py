@@ -51,7 +51,7 @@ def variable(name: str) -> Expression:
 
 
 def _apply(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: dict[str, Any]) -> Expression:
-    """What a function of F does; see functions.FrontendCall.
+    """Apply an operator as a function of F; see functions.FrontendCall.
 
     Raises OpError for inputs that the operator does not take, or lacks."""
     named = {k: given.pop(k) for k in list(given) if isinstance(given[k], Expression)}

@@ -170,7 +170,7 @@ def _check(name: str, body: Graph) -> None:
 
 
 def _smooth(dtype: np.dtype | None) -> bool:
-    """Whether numbers of the dtype have derivatives; what is not known may."""
+    """True where numbers of the dtype have derivatives; what is not known may."""
     return dtype is None or dtype.kind not in "iubO"
 
 

@@ -50,7 +50,7 @@ class Node:
         return 1 if self.op is None else self.op.num_visible_outputs()
 
     def means(self, *operators: type[Op]) -> bool:
-        """Whether it applies one of these operators: see Op.means."""
+        """True where it applies one of these operators: see Op.means."""
         return self.op is not None and self.op.means(*operators)
 
     def __repr__(self) -> str:
@@ -180,7 +180,7 @@ class Graph:
         return Graph(Entry(n, i) for n in self.nodes for i in range(n.num_visible_outputs))
 
     def uses(self) -> dict[tuple[int, int], list[tuple[Node, int]]]:
-        """Who reads each output: (id of node, output index) -> [(reader, input position)]."""
+        """Readers of each output: (id of node, output index) -> [(reader, input position)]."""
         readers: dict[tuple[int, int], list[tuple[Node, int]]] = {}
         for node in self.nodes:
             for position, entry in enumerate(node.inputs):
@@ -202,7 +202,7 @@ class Graph:
 
 
 class SubgraphFunction:
-    """What an operator gets of a subgraph of its node (see Op.needs): a function through it, and the graph itself."""
+    """A subgraph as its operator gets it (see Op.needs): a function through it, and the graph itself."""
 
     __slots__ = ("_through", "graph")
 

@@ -49,7 +49,7 @@ class Inference:
         key = (id(entry.node), entry.index)
         return Spec(self.shapes.get(key), self.dtypes.get(key))
 
-    def unknown(self) -> list[str]:
+    def unknown_variables(self) -> list[str]:
         """Names of variables whose shape or dtype is not fully known."""
         specs = ((n, self.spec(Entry(n))) for n in self.graph.variables())
         return [n.name for n, s in specs if not is_known(s.shape) or s.dtype is None]
@@ -147,7 +147,7 @@ def _infer_dtypes(result: Inference, given: Mapping[str, Any], default: Any, mem
 
 
 class _Settling:
-    """What is known of tensors (``known``, changed in place), growing until no node adds anything.
+    """Facts about tensors (``known``, changed in place), growing until no node adds anything.
 
     step(node, what is known of its inputs, of its outputs) gives what is known of them now, inputs first. It must forget nothing,
     and say the same for the same."""
@@ -239,11 +239,11 @@ def node_shapes(
     assert op is not None
     ins, outs = list(ins), list(outs)
 
-    def ruled(ins: list[MaybeShape]) -> list[MaybeShape]:
+    def apply_rules(ins: list[MaybeShape]) -> list[MaybeShape]:
         found, options = outs, _subgraph_options(node, _shapes_through, memo)
         try:
             filled = op.infer_input_shapes(tuple(ins), tuple(outs), **options)
-            ins[:] = _read_twice(node, [merge(a, _sound(b)) for a, b in zip(ins, filled, strict=True)], merge)
+            ins[:] = _read_twice(node, [merge(a, _check_shape(b)) for a, b in zip(ins, filled, strict=True)], merge)
         except Undecided:
             pass
         if all(s is not None for s in ins):
@@ -252,18 +252,18 @@ def node_shapes(
             try:
                 got = op.infer_shape(*ins, **options)
                 got = got if isinstance(got, list) else [got]
-                found = [merge(a, _sound(b)) for a, b in zip(outs, got, strict=True)]
+                found = [merge(a, _check_shape(b)) for a, b in zip(outs, got, strict=True)]
             except Undecided:
                 pass
         return ins + found
 
     try:
         try:
-            return ruled(ins)
+            return apply_rules(ins)
         except IndexError:
             # of an axis that is not there? Then these say so, and else it is raised again
             names = (*op.input_names(), *("input",) * len(ins))
-            return ruled([None if s is None else _Axes.of(n, s) for n, s in zip(names, ins)])
+            return apply_rules([None if s is None else _Axes.of(n, s) for n, s in zip(names, ins)])
     except RAISED as error:
         raise _at(node, error, "input shapes", [show(s) for s in ins]) from error
 
@@ -288,7 +288,7 @@ class _Axes(tuple[Any, ...]):
 
 
 def _read_twice(node: Node, ins: list[Any], join: Callable[[Any, Any], Any]) -> list[Any]:
-    """What is known of the inputs, of those that are one tensor together: else each would take back what another said of it, for
+    """Merge what is known of inputs that are one tensor: else each would take back what another said of it, for
     ever. Raises ValueError where they contradict each other."""
     keys = [(id(e.node), e.index) for e in node.inputs]
     if len(set(keys)) == len(keys):
@@ -299,7 +299,7 @@ def _read_twice(node: Node, ins: list[Any], join: Callable[[Any, Any], Any]) -> 
     return [known[key] for key in keys]
 
 
-def _sound(shape: MaybeShape) -> MaybeShape:
+def _check_shape(shape: MaybeShape) -> MaybeShape:
     """A shape that a rule gave, of plain numbers. Raises ValueError for one that no array has: the rule was given attributes and
     sizes that do not fit each other."""
     if shape is None:
@@ -366,7 +366,7 @@ def node_dtypes(node: Node, ins: Sequence[Any], outs: Sequence[Any], *, memo: Me
 
 
 def _takes_objects(op: Op) -> bool:
-    """Whether an operator may be given what is no number; those of ONNX say for themselves."""
+    """True where an operator may be given what is no number; those of ONNX say for themselves."""
     return (
         op.objects or op.view or op.only_moves_data or op.name.removeprefix(BACKWARD).startswith((FAMILY, FAMILY[1:]))
     )

@@ -246,7 +246,7 @@ def set_initial(op: Op, inputs: Iterable[Entry]) -> None:
 
 
 def is_hidden(key: str) -> bool:
-    """Whether an attribute is the user's own or steers training, not the operator's."""
+    """True where an attribute is the user's own or steers training, not the operator's."""
     return key.startswith("__") and key.endswith("__")
 
 

@@ -24,7 +24,7 @@ _CARRIERS = (Chain, Pooling, Concat, Reshaping)
 
 
 def spread_blocks(graph: Graph, rewriter: Rewriter) -> Graph:
-    """What stands between convolutions works on blocks too, so that nothing is converted there.
+    """Spread the blocked layout to what stands between convolutions, so that nothing is converted there.
 
     Before: ``conv(pack(pool(chain(unpack(conv(x))))))``. After: ``conv(blocked_pool(chain(conv(x))))``. Chains take as many blocks
     as they find, and have others packed if their result is wanted in blocks; pooling follows its input; concatenations of channels
@@ -33,7 +33,7 @@ def spread_blocks(graph: Graph, rewriter: Rewriter) -> Graph:
     """
     if not any(n.means(Conv) for n in graph.nodes):
         return graph
-    wanted = _wanted(graph, rewriter)
+    wanted = _conv_inputs(graph, rewriter)
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
         op: Any = node.op
@@ -66,13 +66,13 @@ def _as_it_was(blocked: Entry, entry: Entry, rewriter: Rewriter) -> Entry:
 
 
 def _is_image(entry: Entry, rewriter: Rewriter) -> bool:
-    """Whether it is an array (N, C, H, W) or (N, C, W) with elements, and no constant."""
+    """True where it is an array (N, C, H, W) or (N, C, W) with elements, and no constant."""
     shape = rewriter.shape(entry)
-    return rewriter.known(entry) and len(shape) in (3, 4) and 0 not in shape and not rewriter.is_constant(entry)
+    return rewriter.is_known(entry) and len(shape) in (3, 4) and 0 not in shape and not rewriter.is_constant(entry)
 
 
-def _wanted(graph: Graph, rewriter: Rewriter) -> set[Entry]:
-    """What some convolution reads in the end."""
+def _conv_inputs(graph: Graph, rewriter: Rewriter) -> set[Entry]:
+    """Entries that some convolution reads in the end."""
     found: set[Entry] = set()
     for node in reversed(graph.nodes):
         if node.means(ToBlocked) or (node.means(*_CARRIERS) and Entry(node) in found):
@@ -117,7 +117,7 @@ def _pool(node: Node, source: Entry, rewriter: Rewriter) -> Entry | None:
 
 
 def _is_mean_of_images(node: Node, rewriter: Rewriter) -> bool:
-    """Whether the node gives the means over height and width, however that is written."""
+    """True where the node gives the means over height and width, however that is written."""
     op: Any = node.op
     if Pool.name not in rewriter.native or not node.means(AdaptiveAvgPooling2D, Mean, NpMean):
         return False

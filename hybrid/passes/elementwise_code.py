@@ -74,7 +74,7 @@ FAMILY = {
 
 
 def meaning(op: Any, shape: tuple[int, ...]) -> list[str] | None:
-    """What the operator does to each element of float32 arrays, to give one of that shape; None when no chain can do that."""
+    """The program of the operator on each element of float32 arrays, to give one of that shape; None when no chain can do that."""
     text = f"$0 {number(shape[-1] ** 0.5)} div" if op.means(DivSqrtDim) else _words(op)
     if text is None:
         return None
@@ -83,7 +83,7 @@ def meaning(op: Any, shape: tuple[int, ...]) -> list[str] | None:
 
 
 def possible(cls: Any) -> bool:
-    """Whether a chain can do what the operators of a class do, at least with some attributes."""
+    """True where a chain can do what the operators of a class do, at least with some attributes."""
     known = CURVES.keys() | CODE.keys()
     if cls.means(Pair, Scalar):
         return cls.arithmetic.name in ARITHMETIC

@@ -15,8 +15,9 @@ from .rewriter import Key, Rewriter
 
 
 class Epilogue(NamedTuple):
-    """What follows a product, up to ``last``, and can be done in it: first residual is added, then negative values are multiplied
-    by slope, then they are cut to low..high."""
+    """Operations that follow a product, up to ``last``, and can be done in it.
+
+    First residual is added, then negative values are multiplied by slope, then they are cut to low..high."""
 
     last: Entry
     residual: Entry | None = None
@@ -31,7 +32,7 @@ class Epilogue(NamedTuple):
 
     @property
     def linear(self) -> bool:
-        """Whether no function follows yet."""
+        """True where no function follows yet."""
         return self.slope is None and self.low is None and self.high is None
 
 

@@ -48,7 +48,7 @@ def fold_normalization(graph: Graph, rewriter: Rewriter) -> Graph:
         return None
 
     def foldable(data: Entry, source: Entry, axis: int) -> bool:
-        """Whether the new node behind data is a product that can take up factors along the axis."""
+        """True where the new node behind data is a product that can take up factors along the axis."""
         op: Any = source.node.op
         if not source.node.means(*_PRODUCTS) or len(readers[id(data.node), data.index]) != 1:
             return False
@@ -68,7 +68,7 @@ def fold_normalization(graph: Graph, rewriter: Rewriter) -> Graph:
         data, own = node.inputs[0], Entry(node)
         fixed = not rewriter.training or op.use_global_stats
         seen = any((id(node), i) in readers for i in (1, 2))
-        if not fixed or seen or not rewriter.known(own) or rewriter.dtype(own) not in _FLOATS:
+        if not fixed or seen or not rewriter.is_known(own) or rewriter.dtype(own) not in _FLOATS:
             return None
         if not all(map(rewriter.is_constant, node.inputs[1:])):
             return None
@@ -97,7 +97,7 @@ def fold_normalization(graph: Graph, rewriter: Rewriter) -> Graph:
 
     def _arithmetic(node: Node, name: str, data: Entry, source: Entry, other: Entry) -> Entry | None:
         own = Entry(node)
-        if not rewriter.known(own) or rewriter.dtype(own) not in _FLOATS:
+        if not rewriter.is_known(own) or rewriter.dtype(own) not in _FLOATS:
             return None
         shape, extra = rewriter.shape(own), rewriter.shape(other)
         # a product of float32 stays one where float64 is multiplied or added
@@ -122,7 +122,7 @@ def fold_normalization(graph: Graph, rewriter: Rewriter) -> Graph:
 
 
 def _groups(op: Any) -> dict[str, Any]:
-    """What there is to know of a product's weight."""
+    """Grouping and layout of a product's weight, as attributes."""
     return {"num_group": op.num_group, "transposed": True} if op.means(Deconvolution) else {}
 
 

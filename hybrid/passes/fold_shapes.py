@@ -13,7 +13,7 @@ from .rewriter import Rewriter
 
 
 def state_shapes(graph: Graph, rewriter: Rewriter) -> Graph:
-    """What readers gave a shape states it itself, so that the readers may become others.
+    """Write shapes that readers gave into the nodes themselves, so that the readers may become others.
 
     Before: ``zeros(shape=(0, 4))`` added to y (2, 4). After: ``zeros(shape=(2, 4))``.
     """

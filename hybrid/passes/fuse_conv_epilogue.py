@@ -37,7 +37,7 @@ def fuse_convolutions(graph: Graph, rewriter: Rewriter) -> Graph:
         if id(node) in ends:
             product, finish = ends[id(node)]
             residual = None if finish.residual is None else now(finish.residual)
-            return _fused(product, list(map(now, product.inputs)), finish, residual, rewriter)
+            return _fuse(product, list(map(now, product.inputs)), finish, residual, rewriter)
         return GONE if id(node) in taken else None
 
     return rewriter.rewrite(graph, change) if ends else graph
@@ -51,8 +51,8 @@ def _suits(node: Node, rewriter: Rewriter) -> bool:
     return all(0 not in rewriter.shape(e) for e in (own, *node.inputs))
 
 
-def _fused(product: Node, inputs: list[Entry], finish: Epilogue, residual: Entry | None, rewriter: Rewriter) -> Entry:
-    """What stands for the convolution ``product`` with its finish."""
+def _fuse(product: Node, inputs: list[Entry], finish: Epilogue, residual: Entry | None, rewriter: Rewriter) -> Entry:
+    """Fuse the convolution ``product`` with its epilogue."""
     op: Any = product.op
     wanted = rewriter.shape(Entry(product))
     flat = len(op.kernel) == 1

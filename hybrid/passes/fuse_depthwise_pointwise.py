@@ -41,7 +41,7 @@ def stage_convolutions(graph: Graph, rewriter: Rewriter) -> Graph:
         first = node.inputs[0].node
         data, *rest = map(now, first.inputs)
         if first.means(Chain):
-            data, rest, attrs = _scaled(first, op.channels, list(map(now, first.inputs)), rewriter)
+            data, rest, attrs = _split_scale(first, op.channels, list(map(now, first.inputs)), rewriter)
         else:
             earlier: Any = first.op
             attrs = {name: getattr(earlier, name) for name in ("kernel", "stride", "dilate", "pad")}
@@ -83,7 +83,7 @@ def _is_first(node: Node, channels: int, rewriter: Rewriter) -> bool:
     )
 
 
-def _scaled(
+def _split_scale(
     chain: Node, channels: int, inputs: list[Entry], rewriter: Rewriter
 ) -> tuple[Entry, list[Entry], dict[str, Any]]:
     """The data of a chain, what is a weight and a bias by channel, and the attributes that say the rest."""

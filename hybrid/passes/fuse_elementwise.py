@@ -27,7 +27,7 @@ LONGEST = 48
 
 
 class _Expression(NamedTuple):
-    """What a chain computes: words, in which ``$2`` is the third operand."""
+    """A chain's program: opcodes, in which ``$2`` is the third operand."""
 
     words: tuple[str, ...]
     operands: tuple[Entry, ...]
@@ -36,7 +36,7 @@ class _Expression(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Whether one chain can do it."""
+        """True where one chain can do it."""
         deepest = depth = 0
         for word in self.words:
             depth += 1 - (CODE[word][0] if word in CODE else 0)
@@ -45,7 +45,7 @@ class _Expression(NamedTuple):
 
 
 class _Meaning(NamedTuple):
-    """What a node does to each element: words, and what they are applied to."""
+    """A node's program on each element: opcodes, and what they are applied to."""
 
     words: list[str]
     inputs: Sequence[_Expression | Entry]
@@ -75,7 +75,7 @@ def chain(graph: Graph, rewriter: Rewriter) -> Graph:
         made[entry] = node, expression
         return entry
 
-    def shared(expression: _Expression, shape: tuple[int, ...]) -> _Expression:
+    def inline_chains(expression: _Expression, shape: tuple[int, ...]) -> _Expression:
         """The expression with those chains put in that nobody else reads."""
         for entry in expression.operands:
             node, part = made.get(entry, (None, None))
@@ -83,9 +83,9 @@ def chain(graph: Graph, rewriter: Rewriter) -> Graph:
                 continue
             if all(reader in expression.nodes for reader in readers[id(node), 0]):
                 inputs = [part if e == entry else e for e in expression.operands]
-                whole = _combined(expression.words, inputs, expression.nodes)
+                whole = _combine(expression.words, inputs, expression.nodes)
                 if whole.fits:
-                    return shared(whole, shape)
+                    return inline_chains(whole, shape)
         return expression
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | tuple[Entry, ...] | None:
@@ -94,16 +94,16 @@ def chain(graph: Graph, rewriter: Rewriter) -> Graph:
             return None
         words, sources = known
         inputs = [e if isinstance(e, _Expression) else waiting.get(e.node) or now(e) for e in sources]
-        found = _combined(words, inputs, {node})
+        found = _combine(words, inputs, {node})
         for i, part in enumerate(inputs):
             if found.fits:
                 break
             if isinstance(part, _Expression) and part.operands:
                 # too much for one: what came before becomes one of its own
                 inputs[i] = make(node.inputs[i].node, part)
-                found = _combined(words, inputs, {node})
+                found = _combine(words, inputs, {node})
         shape = rewriter.shape(Entry(node))
-        found = shared(found, shape)
+        found = inline_chains(found, shape)
         reader, *more = readers[id(node), 0]
         if reader in meanings and not more and rewriter.shape(Entry(reader)) == shape:  # type: ignore[arg-type]
             waiting[node] = found
@@ -114,20 +114,20 @@ def chain(graph: Graph, rewriter: Rewriter) -> Graph:
 
 
 def _meaning(node: Node, rewriter: Rewriter) -> _Meaning | None:
-    """What the node does to each element, if a chain can do that to its inputs."""
+    """The node's program on each element, if a chain can do that to its inputs."""
     if node.op is None or not node.inputs or len(node.op.output_names()) != 1:
         return None
     own = Entry(node)
-    if rewriter.dtype(own) != np.float32 or not rewriter.known(own) or rewriter.is_constant(own):
+    if rewriter.dtype(own) != np.float32 or not rewriter.is_known(own) or rewriter.is_constant(own):
         return None
     words = meaning(node.op, rewriter.shape(own))
     if words is None or not rewriter.is_float32(*node.inputs):
         return None
-    inputs = _fitted(node, rewriter)
+    inputs = _broadcast_inputs(node, rewriter)
     chosen: list[_Expression | Entry] = [*inputs]
     for i, entry in enumerate(inputs):
         # what is only spread out, or the same number everywhere, need not be made; unless nothing else has the shape
-        chosen[i] = _spared(entry, rewriter)
+        chosen[i] = _strip_broadcast(entry, rewriter)
         if _spread(chosen, rewriter) != rewriter.shape(own):
             chosen[i] = entry
     return _Meaning(words, chosen) if _spread(chosen, rewriter) == rewriter.shape(own) else None
@@ -139,7 +139,7 @@ def _spread(inputs: Sequence[_Expression | Entry], rewriter: Rewriter) -> tuple[
     return functools.reduce(lambda a, b: a if a == b else broadcast(a, b), shapes) if shapes else None
 
 
-def _fitted(node: Node, rewriter: Rewriter) -> Sequence[Entry]:
+def _broadcast_inputs(node: Node, rewriter: Rewriter) -> Sequence[Entry]:
     """The inputs so that they broadcast as NumPy has it."""
     first, *rest = node.inputs
     if node.means(LeakyReLU) and rest:  # a slope for each channel
@@ -151,7 +151,7 @@ def _fitted(node: Node, rewriter: Rewriter) -> Sequence[Entry]:
     return node.inputs
 
 
-def _spared(entry: Entry, rewriter: Rewriter) -> _Expression | Entry:
+def _strip_broadcast(entry: Entry, rewriter: Rewriter) -> _Expression | Entry:
     """The number that all elements are, what was repeated to make the entry, or the entry."""
     node = entry.node
     if node.means(Broadcasting) and len(rewriter.shape(node.inputs[0])) == len(rewriter.shape(entry)):
@@ -162,7 +162,7 @@ def _spared(entry: Entry, rewriter: Rewriter) -> _Expression | Entry:
     return entry
 
 
-def _combined(words: Sequence[str], inputs: Sequence[_Expression | Entry], nodes: Collection[Node]) -> _Expression:
+def _combine(words: Sequence[str], inputs: Sequence[_Expression | Entry], nodes: Collection[Node]) -> _Expression:
     """The words applied to inputs, expressions put in where they are used."""
     operands: dict[Entry, int] = {}
     out: list[str] = []

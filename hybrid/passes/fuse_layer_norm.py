@@ -27,7 +27,7 @@ def find_layer_norm(graph: Graph, rewriter: Rewriter) -> Graph:
         op: Any = node.op
         if not node.means(Pair) or op.arithmetic.name != "add" or not rewriter.is_float32(Entry(node)):
             return None
-        for found in (_normalized(node, rewriter), _affine(node, rewriter)):
+        for found in (_match_normalization(node, rewriter), _affine(node, rewriter)):
             if found is None:
                 continue
             source, gamma, beta, eps = found
@@ -44,10 +44,10 @@ _Found = tuple[Entry, Entry, Entry, float]
 """What is normalized, gamma, beta and eps."""
 
 
-def _normalized(node: Node, rewriter: Rewriter) -> _Found | None:
+def _match_normalization(node: Node, rewriter: Rewriter) -> _Found | None:
     """(x - m) / sqrt(v + eps) * gamma + beta."""
     for product, beta in _either_way(node):
-        for unit, gamma in _either_way(_made(product, "multiply")):
+        for unit, gamma in _either_way(_producer(product, "multiply")):
             for centered, scale in _quotients(unit):
                 deviation = _deviation(scale, rewriter)
                 if deviation and deviation[0] == centered and rewriter.is_constant(gamma):
@@ -58,27 +58,27 @@ def _normalized(node: Node, rewriter: Rewriter) -> _Found | None:
 def _affine(node: Node, rewriter: Rewriter) -> _Found | None:
     """x * g + (beta - m * g)."""
     for product, rest in _either_way(node):
-        for source, factor in _either_way(_made(product, "multiply")):
-            for one, gamma in _either_way(_made(factor, "multiply")):
+        for source, factor in _either_way(_producer(product, "multiply")):
+            for one, gamma in _either_way(_producer(factor, "multiply")):
                 inverse = _inverse(one)
                 deviation = _deviation(inverse, rewriter) if inverse and rewriter.is_constant(gamma) else None
                 if deviation is None or _source(deviation[0], rewriter) != source:
                     continue
                 mean = deviation[0].node.inputs[1]
                 for beta, negated in _sums(rest):
-                    for m, g in _either_way(_made(negated, "multiply")):
-                        negative = _made(m, "negative")
+                    for m, g in _either_way(_producer(negated, "multiply")):
+                        negative = _producer(m, "negative")
                         if g == factor and (negative.inputs[0] if negative else None) == mean:
                             return source, gamma, beta, deviation[1]
-                difference = _made(rest, "subtract")
+                difference = _producer(rest, "subtract")
                 if difference and any(
-                    (m, g) == (mean, factor) for m, g in _either_way(_made(difference.inputs[1], "multiply"))
+                    (m, g) == (mean, factor) for m, g in _either_way(_producer(difference.inputs[1], "multiply"))
                 ):
                     return source, gamma, difference.inputs[0], deviation[1]
     return None
 
 
-def _made(entry: Entry, name: str) -> Node | None:
+def _producer(entry: Entry, name: str) -> Node | None:
     """The node that makes the entry, if it applies the function of that name to all its inputs."""
     op: Any = entry.node.op
     function = op.curve if entry.node.means(Unary) else op.arithmetic if entry.node.means(Pair) else None
@@ -94,16 +94,16 @@ def _either_way(node: Node | None) -> Iterator[tuple[Entry, Entry]]:
 
 
 def _sums(entry: Entry) -> Iterator[tuple[Entry, Entry]]:
-    return _either_way(_made(entry, "add"))
+    return _either_way(_producer(entry, "add"))
 
 
 def _quotients(entry: Entry) -> Iterator[tuple[Entry, Entry]]:
     """(a, b) for an entry that is a / sqrt(b), however that is written."""
-    node = _made(entry, "divide")
-    root = _made(node.inputs[1], "sqrt") if node else None
+    node = _producer(entry, "divide")
+    root = _producer(node.inputs[1], "sqrt") if node else None
     if node and root:
         yield node.inputs[0], root.inputs[0]
-    for one, other in _either_way(_made(entry, "multiply")):
+    for one, other in _either_way(_producer(entry, "multiply")):
         inverse = _inverse(other)
         if inverse:
             yield one, inverse
@@ -111,11 +111,11 @@ def _quotients(entry: Entry) -> Iterator[tuple[Entry, Entry]]:
 
 def _inverse(entry: Entry) -> Entry | None:
     """b of an entry that is 1 / sqrt(b)."""
-    direct = _made(entry, "rsqrt")
+    direct = _producer(entry, "rsqrt")
     if direct:
         return direct.inputs[0]
-    reciprocal = _made(entry, "reciprocal")
-    root = _made(reciprocal.inputs[0], "sqrt") if reciprocal else None
+    reciprocal = _producer(entry, "reciprocal")
+    root = _producer(reciprocal.inputs[0], "sqrt") if reciprocal else None
     return root.inputs[0] if root else None
 
 
@@ -132,8 +132,8 @@ def _deviation(entry: Entry, rewriter: Rewriter) -> tuple[Entry, float] | None:
     if node.means(Scalar) and power.arithmetic.name == "power":
         squared = not power.reflected and power.scalar == 2
     else:
-        product = _made(mean, "multiply")
-        squared = bool(_made(mean, "square") or (product and product.inputs[0] == product.inputs[1]))
+        product = _producer(mean, "multiply")
+        squared = bool(_producer(mean, "square") or (product and product.inputs[0] == product.inputs[1]))
     if not squared:
         return None
     centered = node.inputs[0]
@@ -142,7 +142,7 @@ def _deviation(entry: Entry, rewriter: Rewriter) -> tuple[Entry, float] | None:
 
 def _source(centered: Entry, rewriter: Rewriter) -> Any:
     """x of an entry that is x - mean(x); None when it is something else."""
-    node = _made(centered, "subtract")
+    node = _producer(centered, "subtract")
     return node.inputs[0] if node and _mean_of(node.inputs[1], rewriter) == node.inputs[0] else None
 
 

@@ -10,7 +10,7 @@ from .rewriter import Rewriter
 
 
 class Optimized(NamedTuple):
-    """What the passes have made of a graph."""
+    """A graph as the passes have left it."""
 
     main: Graph
     """What runs every time."""
@@ -42,7 +42,7 @@ def hoist(graph: Graph, rewriter: Rewriter) -> Optimized:
     sources: list[Entry] = []
 
     def feed(entry: Entry) -> Entry:
-        """What reads a constant entry from now on."""
+        """The entry that readers of a constant read from now on."""
         if entry.node.op is None:
             return entry
         key = id(entry.node), entry.index

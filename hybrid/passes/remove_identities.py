@@ -24,7 +24,7 @@ _MOVES = (*_SAME_IF_ALIKE, Permutation)
 
 
 def remove_identities(graph: Graph, rewriter: Rewriter) -> Graph:
-    """What passes its input on is left out; reshapes after reshapes and transposes after transposes become one, or nothing.
+    """Leave out what passes its input on; reshapes after reshapes and transposes after transposes become one, or nothing.
 
     Before: ``identity(x)``, ``dropout(x)`` in inference, ``cast(x)`` to its own dtype, ``reshape(x)`` to its own shape, a
     concatenation of one, ``transpose(transpose(x, (1, 0)), (1, 0))``. After: ``x``.
@@ -42,7 +42,7 @@ def remove_identities(graph: Graph, rewriter: Rewriter) -> Graph:
             return now(source) if not op.draws(rewriter.training) and Entry(node, 1) not in read else None
         if node.means(AddN) and op.num_args == 1:
             return now(source)
-        if not node.means(*_MOVES) or not (rewriter.known(own) and rewriter.known(source)):
+        if not node.means(*_MOVES) or not (rewriter.is_known(own) and rewriter.is_known(source)):
             return None
         shape = rewriter.shape(own)
         if node.means(*_SAME_IF_ALIKE) and rewriter.spec(own) == rewriter.spec(source):
@@ -50,7 +50,7 @@ def remove_identities(graph: Graph, rewriter: Rewriter) -> Graph:
         if node.means(Reshaping) and 0 not in shape:
             return rewriter.reshape(now(source), shape) if _detours(node) else None
         if node.means(Permutation):
-            return _permuted(now(source), list(op.order(len(shape))), node, rewriter)
+            return _compose_permutation(now(source), list(op.order(len(shape))), node, rewriter)
         return None
 
     read = {e for n in graph.nodes for e in n.inputs if e.index} | set(graph.outputs)
@@ -58,13 +58,13 @@ def remove_identities(graph: Graph, rewriter: Rewriter) -> Graph:
 
 
 def _detours(node: Node) -> bool:
-    """Whether a reshape asks another array for its shape, or reshapes what has been reshaped."""
+    """True where a reshape asks another array for its shape, or reshapes what has been reshaped."""
     first, *others = node.inputs
     return bool(others) or first.node.means(Reshaping)
 
 
-def _permuted(source: Entry, order: list[int], node: Node, rewriter: Rewriter) -> Entry | None:
-    """What stands for axes in another order; None for the node itself."""
+def _compose_permutation(source: Entry, order: list[int], node: Node, rewriter: Rewriter) -> Entry | None:
+    """Compose a transpose with those before it, to a reshape where that is enough; None for the node itself."""
     while source.node.means(Permutation) and is_known(rewriter.shape(source.node.inputs[0])):
         before: Any = source.node.op
         inner = before.order(len(order))

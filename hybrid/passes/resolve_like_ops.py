@@ -43,7 +43,7 @@ def state_forms(graph: Graph, rewriter: Rewriter) -> Graph:
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
         op: Any = node.op
         own = Entry(node)
-        if not node.means(*_ALL) or rewriter.is_constant(own) or not all(map(rewriter.known, (own, *node.inputs))):
+        if not node.means(*_ALL) or rewriter.is_constant(own) or not all(map(rewriter.is_known, (own, *node.inputs))):
             return None
         wanted, source = rewriter.shape(own), node.inputs[0]
         if 0 in wanted or 0 in rewriter.shape(source):

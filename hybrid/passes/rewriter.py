@@ -29,7 +29,7 @@ def as_image(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class Rewriter:
-    """What is known of all tensors, which are constant, and what can be compiled.
+    """Knowledge of all tensors, of constants and of what can be compiled; makes nodes.
 
     Shapes and dtypes come from an inference; nodes that passes make are inferred as they are made, so that no pass has to infer a
     whole graph again. A tensor may be known in two layouts: see pack and unpack.
@@ -57,7 +57,7 @@ class Rewriter:
         self._unpacked: set[int] = set()
         self._made: dict[int, Node] = {}  # alive, so that no id is given twice
         for node in inference.graph.nodes:  # inputs first: asking never goes deep
-            self._constant[id(node)] = self._decided(node)
+            self._constant[id(node)] = self._is_decided(node)
 
     # -- what is known --------------------------------------------------------------------------------------------------
 
@@ -71,25 +71,25 @@ class Rewriter:
     def spec(self, entry: Entry) -> Spec:
         return Spec(self.shape(entry), self.dtype(entry))
 
-    def known(self, entry: Entry) -> bool:
-        """Whether shape and dtype are known."""
+    def is_known(self, entry: Entry) -> bool:
+        """True where shape and dtype are known."""
         return is_known(self.shape(entry)) and self.dtype(entry) is not None
 
     def is_float32(self, *entries: Entry) -> bool:
-        """Whether all are of a known shape, and float32."""
+        """True where all are of a known shape, and float32."""
         return all(self.dtype(e) == np.float32 and is_known(self.shape(e)) for e in entries)
 
     def is_constant(self, entry: Entry) -> bool:
-        """Whether it is a constant, or follows from constants alone."""
+        """True where it is a constant, or follows from constants alone."""
         return self._constant[id(entry.node)]
 
-    def _decided(self, node: Node) -> bool:
+    def _is_decided(self, node: Node) -> bool:
         if node.op is None:
             return node.name in self.constants
         return all(map(self.is_constant, node.inputs)) and self.repeats(node) and self._has_static_shapes(node)
 
     def repeats(self, node: Node) -> bool:
-        """Whether the node gives the same from the same inputs, and does nothing else."""
+        """True where the node gives the same from the same inputs, and does nothing else."""
         op = node.op
         assert op is not None
         if op.mutates or op.accepts_any_attribute or node.subgraphs or not _IMPURE.isdisjoint(op.needs):
@@ -97,15 +97,15 @@ class Rewriter:
         return not (self.training and "training" in op.needs)
 
     def _has_static_shapes(self, node: Node) -> bool:
-        """Whether the shapes are known, of the node alone too, without its readers."""
+        """True where the shapes are known, of the node alone too, without its readers."""
         assert node.op is not None
         entries = [Entry(node, i) for i in range(len(node.op.output_names()))]
-        if not all(map(self.known, entries)) or any(self.dtype(e).hasobject for e in entries):  # type: ignore[union-attr]
+        if not all(map(self.is_known, entries)) or any(self.dtype(e).hasobject for e in entries):  # type: ignore[union-attr]
             return False
         return bool(node.inputs) or is_known(node.op.infer_shape())
 
     def inference(self, graph: Graph) -> Inference:
-        """What is known, as an inference of a graph that passes have made."""
+        """The knowledge as an inference of a graph that passes have made."""
         found = Inference(graph)
         found.shapes, found.dtypes = self._shapes, self._dtypes
         return found
@@ -132,14 +132,14 @@ class Rewriter:
         for i, (shape, dtype) in enumerate(zip(shapes, dtypes)):
             self._shapes[id(node), i] = shape
             self._dtypes[id(node), i] = dtype
-        self._constant[id(node)] = self._decided(node)
+        self._constant[id(node)] = self._is_decided(node)
 
     def reshape(self, entry: Entry, shape: tuple[int, ...]) -> Entry:
         """The entry in another shape, all sizes of which are known and none 0; without a detour over a third."""
         while self.shape(entry) != shape:
             node = entry.node
             # what was unpacked is known in blocks: see pack
-            if not node.means(Reshaping) or id(node) in self._unpacked or not self.known(node.inputs[0]):
+            if not node.means(Reshaping) or id(node) in self._unpacked or not self.is_known(node.inputs[0]):
                 return self.make(Reshape.bind(shape=shape), f"{node.name}_reshape", entry)
             entry = node.inputs[0]
         return entry
@@ -168,7 +168,7 @@ class Rewriter:
         return self._plain[key]
 
     def in_blocks(self, entry: Entry) -> bool:
-        """Whether it is known in blocks already, so that packing costs nothing."""
+        """True where it is known in blocks already, so that packing costs nothing."""
         return self._in_blocks(entry) is not None
 
     def _in_blocks(self, entry: Entry) -> Entry | None:
@@ -188,7 +188,7 @@ class Rewriter:
     # -- rewriting ------------------------------------------------------------------------------------------------------
 
     def readers(self, graph: Graph) -> dict[Key, list[Node | None]]:
-        """Who reads each output, None for the graph's own outputs."""
+        """Readers of each output, None for the graph's own outputs."""
         found: dict[Key, list[Node | None]] = {}
         for node in graph.nodes:
             for entry in node.inputs:

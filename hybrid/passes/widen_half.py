@@ -67,7 +67,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def keep_wide(graph: Graph, rewriter: Rewriter) -> Graph:
-    """What operators of float16 or bfloat16 numbers hand each other stays float32; outputs are rounded, once.
+    """Keep in float32 what operators of float16 or bfloat16 numbers hand each other; outputs are rounded, once.
 
     Before: ``relu(conv(x, w))`` in float16. After: ``cast(relu(conv(cast(x, float32), cast(w, float32))), float16)``.
     Whatever decides (comparisons, argmax, floor), converts (Cast), or is not known to be smooth reads what a user would see:
@@ -93,7 +93,7 @@ def keep_wide(graph: Graph, rewriter: Rewriter) -> Graph:
         assert node.op is not None
         outputs = [Entry(node, i) for i in range(len(node.op.output_names()))]
         kinds = {rewriter.dtype(e) for e in (*node.inputs, *outputs) if is_narrow(e)}
-        if len(kinds) != 1 or not all(map(rewriter.known, (*outputs, *node.inputs))):
+        if len(kinds) != 1 or not all(map(rewriter.is_known, (*outputs, *node.inputs))):
             return None
         (dtype,) = kinds
         assert dtype is not None

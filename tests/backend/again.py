@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from bridge.importing import remade
+from bridge.importing import rebuild
 from bridge.onnx_backend import OnnxBackend, OnnxBackendRep
 from converters.importer import Imported, import_model
 
@@ -15,7 +15,7 @@ class AgainRep(OnnxBackendRep):
 
     def __init__(self, first: Imported):
         super().__init__(first)
-        second = import_model(remade(first))
+        second = import_model(rebuild(first))
         self.again = OnnxBackendRep(second)
         self.kept = [n for n in first.inputs if n in second.inputs]
 

@@ -284,7 +284,7 @@ def test_labels_and_parameters_that_nothing_reads_do_not_matter() -> None:
     data = np.arange(6, dtype=np.float32).reshape(2, 3)
     result = bridge.bench(net, params, inputs={"x": data}, **QUICK)
     assert result.equivalent and result.inputs == {"x": (2, 3)}
-    assert bench._sized(Spec(("n", 3)), None, Spec(("n", 3), np.dtype(np.float32))) == Spec(
+    assert bench._with_batch(Spec(("n", 3)), None, Spec(("n", 3), np.dtype(np.float32))) == Spec(
         (1, 3), np.dtype(np.float32)
     )
     double = np.dtype(np.float64)
@@ -295,7 +295,7 @@ def test_labels_and_parameters_that_nothing_reads_do_not_matter() -> None:
         (None, 5, None),
         ((2, 3), 5, (5, 3)),
     ):
-        assert bench._sized(Spec(shape, double), batch, Spec(None, np.dtype(np.float32))) == Spec(want, double)
+        assert bench._with_batch(Spec(shape, double), batch, Spec(None, np.dtype(np.float32))) == Spec(want, double)
 
 
 @pytest.mark.usefixtures("by_numpy")

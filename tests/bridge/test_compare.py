@@ -114,10 +114,10 @@ def test_what_says_little() -> None:
     for whole, said in (([3, 3], "is one value everywhere"), ([3], ""), ([3, 4], ""), ([True, True], rows[0][1])):
         assert compare("x", np.array(whole), np.array(whole)).little == said, whole
     plain = compare("x", np.array([1.0, 2.0]), np.array([1.0, 2.5]))
-    settled = plain.accepted("node by node")
+    settled = plain.accept("node by node")
     assert (settled.equal, settled.reason, settled.little) == (True, "", "depends on how sums are rounded")
-    assert plain.accepted("float64").little == ""
-    refused = settled.refused("why")
+    assert plain.accept("float64").little == ""
+    refused = settled.refuse("why")
     assert (refused.equal, refused.reason) == (False, "why")
 
 

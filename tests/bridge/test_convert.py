@@ -18,7 +18,7 @@ import hybrid
 import hybrid.formats.params
 from bridge import opsets
 from bridge.compare import compare
-from bridge.convert import _only_swapped, _other_sizes, _warnings, check_model, check_target, settle_inputs
+from bridge.convert import _only_ties_differ, _other_sizes, _warnings, check_model, check_target, settle_inputs
 from bridge.inputs import draw
 from bridge.result import Divergence, VerifyResult
 from converters.registry import EXPORT
@@ -418,8 +418,8 @@ def test_which_differences_another_draw_may_clear() -> None:
         ("NoSuch", right, runs, "not equivalent", False), ("argmax", right, runs, "equivalent", False),
     ):  # fmt: skip
         found = VerifyResult("a", "b", verdict, drawn, (), Divergence("t", "n", operator, wrong, local, {}))
-        assert _only_swapped(found) == again, (operator, drawn)
-    assert not _only_swapped(VerifyResult("a", "b", "not equivalent", runs, ()))
+        assert _only_ties_differ(found) == again, (operator, drawn)
+    assert not _only_ties_differ(VerifyResult("a", "b", "not equivalent", runs, ()))
 
 
 def test_parameters_that_are_not_finite_are_counted() -> None:

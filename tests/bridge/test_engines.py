@@ -20,7 +20,7 @@ from bridge.cases import make_case, pair_outputs
 from bridge.compare import compare
 from bridge.cut import cut_out, made_inside, widened_model
 from bridge.engines import NativeEngine, OnnxEngine, ReferenceEngine, opened_natively, tensors, unique
-from bridge.exact import Exact, widened
+from bridge.exact import Exact, widen
 from bridge.inputs import as_specs, draw, load_feeds, parse_dynamic, parse_inputs, save_arrays
 from bridge.models import Model, describe, open_model, split_inputs, too_large
 from bridge.result import Case
@@ -182,7 +182,7 @@ def test_the_inside_of_a_symbol() -> None:
     assert engine.alone(tensor, {}) is None
     sizes = engine.sizes({"x": X})
     assert sizes == {first.name: 24, "fc_output": 4 * 4 + 24 + 8, "neg_output": 24}
-    assert engine.stored("fc_bias") is not None and engine.stored("x") is None
+    assert engine.parameter("fc_bias") is not None and engine.parameter("x") is None
     with pytest.raises(BadInput, match="missing input x"):
         engine.complete({})
     assert engine.complete({"x": X, "unread": Z}).keys() == {"x"}
@@ -202,16 +202,16 @@ def test_the_inside_of_an_onnx_model(two: Path) -> None:
     np.testing.assert_array_equal(engine.alone(tensor, {"h": X, "z": Z}), X * Z)  # type: ignore[arg-type]
     np.testing.assert_array_equal(engine.alone(tensor, {"x": X, "z": Z}), X * W * Z)  # type: ignore[arg-type]
     assert engine.alone(tensor, {"h": X}) is None
-    assert engine.stored("w").tolist() == W.tolist() and engine.stored("h") is None  # type: ignore[union-attr]
+    assert engine.parameter("w").tolist() == W.tolist() and engine.parameter("h") is None  # type: ignore[union-attr]
     seen: list[Any] = []
     engine.walk({"x": X, "z": Z}, [["h"], ["p", "s"]], lambda i, shown: seen.append((i, sorted(shown))))
     assert seen == [(0, ["h"]), (1, ["p", "s"])]
     cut, given = frozenset(("s", "h", "p")), {"h": X, "z": Z, "x": X}
     for scratch in (False, True):
-        made = OnnxEngine(open_model(two), scratch=scratch).forced(cut, given, ["p", "h"])
+        made = OnnxEngine(open_model(two), scratch=scratch).run_forced(cut, given, ["p", "h"])
         np.testing.assert_array_equal(made["p"], X * Z)
         np.testing.assert_array_equal(made["h"], X * W)
-    exact = engine.foreign(cut, {"h": X, "z": Z}, "p")
+    exact = engine.exact_by_oracle(cut, {"h": X, "z": Z}, "p")
     assert exact is not None and exact.dtype == np.float64
     np.testing.assert_array_equal(exact, X.astype(float) * Z)
     ours = engine.exact(cut, {"h": X, "z": Z}, "p")
@@ -316,7 +316,7 @@ def test_graphs_in_float64() -> None:
         np.testing.assert_allclose(got, want, rtol=1e-15, atol=1e-16)
     (stored,) = Exact((x * mx.sym.var("w")).graph, {"w": np.float32([1, 2, 3]), "other": fine}).run({"x": fine})
     np.testing.assert_allclose(stored, fine * [1, 2, 3], rtol=1e-15)
-    assert widened(np.float16([1])).dtype == np.float64 and widened(np.int8([1])).dtype == np.int8
+    assert widen(np.float16([1])).dtype == np.float64 and widen(np.int8([1])).dtype == np.int8
     net = Exact(
         (x * mx.sym.var("w") + mx.sym.var("big")).graph,
         {"w": np.float32([1, 2, 3]), "big": np.zeros((1 << 20) + 3, np.float32)[:3]},
@@ -793,7 +793,7 @@ def test_what_a_reproduction_holds_of_each_side(tmp_path: Path) -> None:
     np.testing.assert_array_equal(tripled, 3 * X)
     assert engine.alone(tensor, {}) is None
     looped = locate.Divergence(tensor.name, tensor.node, tensor.operator, compare("y", X, X), compare("y", X, X), {})
-    within = engine.forced(frozenset(t.name for t in engine.inside()), feeds, [tensor.name])
+    within = engine.run_forced(frozenset(t.name for t in engine.inside()), feeds, [tensor.name])
     np.testing.assert_array_equal(within[tensor.name], 3 * X)
     folder = locate.write_repro(tmp_path / "loop", engine, engine, looped, Case(feeds))
     again = mx.sym.load(str(folder / "node-symbol.json"))
@@ -822,7 +822,7 @@ def test_what_engines_cannot_do_is_none_or_refused(monkeypatch: pytest.MonkeyPat
     assert exactly is not None
     np.testing.assert_allclose(exactly, 2 * X @ params["fc_weight"].astype(float).T + params["fc_bias"])
     assert ours.exact(cut, {**values, mul: X[:, :2]}, "fc_output") is None
-    assert ours.foreign(cut, values, "fc_output") is None
+    assert ours.exact_by_oracle(cut, values, "fc_output") is None
     monkeypatch.setattr("bridge.models.memory_budget", lambda: 40)
     with pytest.raises(BadInput, match=r"node neg \(negative\): \(4, 3\) takes 48"):
         ours.run({"x": np.ones((4, 3), np.float32)})
@@ -843,11 +843,11 @@ def test_what_engines_cannot_do_is_none_or_refused(monkeypatch: pytest.MonkeyPat
     half = OnnxEngine(Model("half", proto=onnx.parser.parse_model(text)))
     third = X / 3
     for halved, want in ((True, third.astype(np.float64)), (False, third.astype(np.float16).astype(np.float64))):
-        found = half.foreign(frozenset("y"), {"x": third}, "y", halved)
+        found = half.exact_by_oracle(frozenset("y"), {"x": third}, "y", halved)
         assert found is not None
         np.testing.assert_array_equal(found, -want)
     with pytest.raises(EngineError, match="is no one message"):
-        engines._serialized(Unwritable())  # type: ignore[arg-type]
+        engines._serialize(Unwritable())  # type: ignore[arg-type]
 
 
 class Unwritable:

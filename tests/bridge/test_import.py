@@ -468,7 +468,7 @@ def test_sizes_for_axes_that_are_open() -> None:
     f4, i8 = np.dtype(np.float32), np.dtype(np.int64)
 
     def sized(specs: dict[str, Spec]) -> dict[str, Spec]:
-        return {n: importing._sized(n, found, specs, 2, 8) for n in found.inputs}
+        return {n: importing._with_sizes(n, found, specs, 2, 8) for n in found.inputs}
 
     assert sized({}) == {"a": Spec((2, 2, 3), f4), "b": Spec((2, 2), f4), "c": Spec((2,), i8), "d": Spec((4,), f4)}
     given = {"a": Spec((5, 7, 3)), "c": Spec((9,), np.dtype(np.int32))}
@@ -479,11 +479,11 @@ def test_sizes_for_axes_that_are_open() -> None:
     other = imported(
         """net (float[n, h, w] a, float[w, 3] b) => (float[n] y, float[w] z) { y = Identity (a)  z = Identity (b) }"""
     )
-    assert [importing._sized(n, other, {}, 2, 8).shape for n in other.inputs] == [(2, 8, 2), (2, 3)]
+    assert [importing._with_sizes(n, other, {}, 2, 8).shape for n in other.inputs] == [(2, 8, 2), (2, 3)]
     assert importing._given_sizes(other, {"b": Spec((6, 3)), "unknown": Spec((1,))}) == {"w": 6}
-    assert importing._sized("a", other, {"b": Spec((6, 3))}, 2, 8).shape == (2, 8, 6)
+    assert importing._with_sizes("a", other, {"b": Spec((6, 3))}, 2, 8).shape == (2, 8, 6)
     apart = imported("m (float[x_1, ?] x, float[?, x_2, ?] y) => (float[a, b] z) { z = Add (x, x)  w = Neg (y) }")
-    dims = importing.remade(apart).graph.input[0].type.tensor_type.shape.dim
+    dims = importing.rebuild(apart).graph.input[0].type.tensor_type.shape.dim
     assert len({d.dim_param for d in dims}) == 2 and dims[0].dim_param == "x_1"
     taken = Names(("x_3",))
     assert importing._with_names("x", Spec(("?", 3, "n", "?"), f4), taken) == Spec(("x_0", 3, "n", "x_3_1"), f4)
@@ -600,23 +600,23 @@ def test_repaired_models_whose_rank_is_given(tmp_path: Path) -> None:
         assert found.verified and found.witness == "onnxruntime on the repaired model"
     read = import_model(path)
     with pytest.raises(converters.ConversionError, match="cannot tell the shape of x"):
-        importing.remade(read)
-    model = importing.remade(read, 15, {"x": Spec(("?", 3, "?")), "unread": Spec((2,))})
+        importing.rebuild(read)
+    model = importing.rebuild(read, 15, {"x": Spec(("?", 3, "?")), "unread": Spec((2,))})
     assert [(i.name, len(i.type.tensor_type.shape.dim)) for i in model.graph.input] == [("x", 3)]
     assert model.opset_import[0].version == 15
-    assert importing.remade(imported(f"{NET.split(chr(10), 1)[1]}")).opset_import[0].version > 15
+    assert importing.rebuild(imported(f"{NET.split(chr(10), 1)[1]}")).opset_import[0].version > 15
 
 
 def test_sizes_of_axes_without_names_and_inputs_without_types() -> None:
     found = imported(
         "net (float[?, ?, 3] a, float[n, ?] b) => (float[?] y, float[?] z) { y = Identity (a)  z = Identity (b) }"
     )
-    assert [importing._sized(n, found, {}, 2, 8).shape for n in found.inputs] == [(2, 8, 3), (2, 8)]
+    assert [importing._with_sizes(n, found, {}, 2, 8).shape for n in found.inputs] == [(2, 8, 3), (2, 8)]
     given = {"a": Spec((5, 6, 3)), "b": Spec(None, np.dtype(np.float32)), "c": Spec((7,))}
     assert importing._given_sizes(found, given) == {}
     assert importing._given_sizes(found, {"b": Spec((7, 8))}) == {"n": 7}
     assert importing._given_sizes(found, {"b": Spec(("m", 8))}) == {}
-    assert [importing._sized(n, found, given, 2, 8).shape for n in found.inputs] == [(5, 6, 3), (2, 8)]
+    assert [importing._with_sizes(n, found, given, 2, 8).shape for n in found.inputs] == [(5, 6, 3), (2, 8)]
     for kind, objects in (
         ("", False),
         ("tensor(float)", False),
@@ -626,7 +626,7 @@ def test_sizes_of_axes_without_names_and_inputs_without_types() -> None:
         assert importing._holds_objects(kind_of(kind) if kind else onnx.TypeProto()) == objects
     words = imported("net (float[2] x, string[2] unread) => (float[2] y) { y = Relu (x) }")
     importing._refuse_objects(words)
-    assert importing._described(words, "unread") == {"shape": [2], "dtype": "tensor(string)"}
+    assert importing._describe(words, "unread") == {"shape": [2], "dtype": "tensor(string)"}
 
 
 def test_what_inspect_tells_of_models_of_every_kind(tmp_path: Path) -> None:

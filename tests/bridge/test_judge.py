@@ -43,7 +43,7 @@ def decided(
     sides: Any = (one, two)
     trial = judge._Trial(*sides, [Case({}, 0)], reference, None, None, lambda _: None)  # type: ignore[arg-type]
     trial.pairs = [("a", "b")]
-    (difference,) = trial._decided(0, {"a": want}, {"b": got})
+    (difference,) = trial._decide(0, {"a": want}, {"b": got})
     return difference
 
 
@@ -456,7 +456,7 @@ def test_what_is_moved() -> None:
     assert (first != second).any() and (first != other).any()
     for dtype, eps in ((np.float16, 2.0**-10), (np.float32, 2.0**-23), (np.float64, 2.0**-23)):
         given = np.linspace(1, 2, 2000).astype(dtype)
-        ratio = np.abs(exact.moved(given, 3.0, 7, "x") / given.astype(np.float64) - 1) / eps
+        ratio = np.abs(exact.perturb(given, 3.0, 7, "x") / given.astype(np.float64) - 1) / eps
         assert 2.9 < ratio.max() <= 3.0001, dtype
 
 

@@ -103,7 +103,7 @@ class Known:
 
     first = 0
 
-    def foreign(self, cut: Any, values: Any, name: str, halved: bool = False) -> Any:
+    def exact_by_oracle(self, cut: Any, values: Any, name: str, halved: bool = False) -> Any:
         self.asked.append(f"foreign {name} {sorted(values)} {halved}")
         return self.witness
 
@@ -201,7 +201,12 @@ def test_the_reason_says_how_many_and_the_worst() -> None:
 
 
 def test_many_operators_in_one_piece_need_a_witness_even_within_rounding() -> None:
-    for operators, foreign, equal in ((8, None, True), (9, None, True), (9, off(200), False), (8, off(200), True)):
+    for operators, foreign, equal in (
+        (8, None, True),
+        (9, None, True),
+        (9, off(200), False),
+        (8, off(200), True),
+    ):
         source, other = Known(TRUTH, 0.0, part(operators)), Known(None, foreign=foreign)
         found, _ = local(source, other, off(20, dtype=F32), off(0, dtype=F32))
         assert found.equal == equal, (operators, foreign)
@@ -288,11 +293,11 @@ def test_measures_of_one_node() -> None:
         ((2, 2), False),
     ):
         assert nodewise._spreads(np.zeros(shape), (2, 3)) == spreads, shape
-    said = nodewise._counted(
+    said = nodewise._count_wrong(
         np.array([[True, False], [True, False]]), np.array([[1.0, 9], [3, 0]]), np.array([[0.5, 0], [1, 5]]), "off"
     )
     assert said == "2 of 4 off, the worst at (1, 0): 3 for 1"
-    said = nodewise._counted(np.array([True, True]), np.array([nan, 9]), np.array([1.0, 1]), "off")
+    said = nodewise._count_wrong(np.array([True, True]), np.array([nan, 9]), np.array([1.0, 1]), "off")
     assert said == "2 of 2 off, the worst at (0,): nan for 1"
 
 
@@ -383,7 +388,7 @@ class Acted:
         read = dict.fromkeys(r for n in names for r in self.reads.get(n, ()))
         return Part(Graph([]), tuple(read), 1, 0.0) if self.cuts else None
 
-    def stored(self, name: str) -> Any:
+    def parameter(self, name: str) -> Any:
         return self.weights.get(name)
 
     def walk(self, feeds: Any, groups: Any, visit: Any) -> None:
@@ -391,7 +396,7 @@ class Acted:
         for index, group in enumerate(groups):
             visit(index, {n: self.shown[n] for n in group if self.shown.get(n) is not None})
 
-    def forced(self, cut: Any, values: Any, names: Any) -> dict[str, Any]:
+    def run_forced(self, cut: Any, values: Any, names: Any) -> dict[str, Any]:
         self.forcing.append((list(names), dict(values)))
         if isinstance(self.made, Exception):
             raise self.made
@@ -402,7 +407,7 @@ class Acted:
         found = self.shown.get(name)
         return None if found is None else found.astype(np.float64)
 
-    def foreign(self, cut: Any, values: Any, name: str, halved: bool = False) -> Any:
+    def exact_by_oracle(self, cut: Any, values: Any, name: str, halved: bool = False) -> Any:
         return self.foreigner
 
 

@@ -86,24 +86,24 @@ def lines(capsys: pytest.CaptureFixture[str], shown: Any) -> list[str]:
 def test_every_way_to_be_equal_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     ways = ("float64", "tolerance", "node by node", "rounding of one node", "")
     found = replace(FOUND, differences=tuple(replace(NEAR, name=f"y{i}", settled_by=w) for i, w in enumerate(ways)))
-    shown = lines(capsys, report.verified(found))
+    shown = lines(capsys, report.verify_table(found))
     assert [line.split("50.00% ")[1] for line in shown[2:7]] == [f"equal by {w}" if w else "equal" for w in ways]
     for inner in (1, 2):
         told = f"{inner} tensors inside were computed by both from the same values"
-        assert told in lines(capsys, report.verified(replace(FOUND, inner=inner)))
-    assert not any("tensors inside" in line for line in lines(capsys, report.verified(replace(FOUND, inner=0))))
+        assert told in lines(capsys, report.verify_table(replace(FOUND, inner=inner)))
+    assert not any("tensors inside" in line for line in lines(capsys, report.verify_table(replace(FOUND, inner=0))))
 
 
 def test_measures_of_nothing_are_shown_and_those_that_are_none_are_not(capsys: pytest.CaptureFixture[str]) -> None:
     zero = replace(NEAR, max_abs=0.0, max_rel=0.0, cosine=0.0, top1=0.0)
     apart = replace(zero, compared=False, equal=False, reason="shape (2,), wanted (3,)")
     found = replace(FOUND, differences=(zero, replace(zero, top1=None), apart))
-    assert lines(capsys, report.verified(found))[2:5] == [
+    assert lines(capsys, report.verify_table(found))[2:5] == [
         "y 0.00e+00 0.00e+00 0.0000000 0.00% equal",
         "y 0.00e+00 0.00e+00 0.0000000 equal",
         "y shape (2,), wanted (3,)",
     ]
-    told = lines(capsys, report.converted(replace(CONVERTED, parameters=0, seconds={"read": 0.0}, opset=0)))
+    told = lines(capsys, report.convert_table(replace(CONVERTED, parameters=0, seconds={"read": 0.0}, opset=0)))
     assert {"parameters 0", "seconds read 0.00", "opset 0"} <= set(told)
     shown = {"none": np.zeros((0, 2), np.float32), "one": np.float32(0), "flags": np.array([False])}
     assert lines(capsys, report.arrays(shown)) == ["none float32 0 x 2", "one float32 scalar, 0 to 0", "flags bool 1"]
@@ -127,13 +127,13 @@ def test_converted(capsys: pytest.CaptureFixture[str]) -> None:
         "note: second",
         "equivalent: wrote a.onnx and a.onnx.data (2.5 MB)",
     ]
-    assert lines(capsys, report.converted(CONVERTED)) == wanted
+    assert lines(capsys, report.convert_table(CONVERTED)) == wanted
     bare = replace(CONVERTED, verification=None, files=(), pruned=(), unused=(), warnings=())
-    assert lines(capsys, report.converted(bare)) == [*wanted[:3], *wanted[4:8], "not verified"]
+    assert lines(capsys, report.convert_table(bare)) == [*wanted[:3], *wanted[4:8], "not verified"]
     many = replace(CONVERTED, unused=tuple("abcdef"))
-    assert "note: 6 parameters are not in the graph: a, b, c, d, e ..." in lines(capsys, report.converted(many))
+    assert "note: 6 parameters are not in the graph: a, b, c, d, e ..." in lines(capsys, report.convert_table(many))
     little = replace(CONVERTED, verification=replace(FOUND, verdict="says little"))
-    assert lines(capsys, report.converted(little))[-1] == "says little: wrote a.onnx and a.onnx.data (2.5 MB)"
+    assert lines(capsys, report.convert_table(little))[-1] == "says little: wrote a.onnx and a.onnx.data (2.5 MB)"
 
 
 def test_imported(capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,16 +153,16 @@ def test_imported(capsys: pytest.CaptureFixture[str]) -> None:
         "note: first",
         "equivalent to onnxruntime: wrote a-symbol.json and a-0000.params (999 bytes)",
     ]
-    assert lines(capsys, report.imported(IMPORTED)) == wanted
+    assert lines(capsys, report.import_table(IMPORTED)) == wanted
     bare = replace(IMPORTED, verification=None, mxnet=(), repairs=(), files=())
-    assert lines(capsys, report.imported(bare))[5:] == [
+    assert lines(capsys, report.import_table(bare))[5:] == [
         "in MXNet 1.9.1 loads",
         *wanted[6:7],
         "note: first",
         "not verified",
     ]
     little = replace(IMPORTED, verification=replace(FOUND, verdict="says little"))
-    assert lines(capsys, report.imported(little))[-1].startswith("says little: wrote")
+    assert lines(capsys, report.import_table(little))[-1].startswith("says little: wrote")
 
 
 def test_verified(capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,7 +176,7 @@ def test_verified(capsys: pytest.CaptureFixture[str]) -> None:
         "7 tensors inside were computed by both from the same values",
         "equivalent",
     ]
-    assert lines(capsys, report.verified(FOUND)) == wanted
+    assert lines(capsys, report.verify_table(FOUND)) == wanted
     stats = {"a": {"shape": [2], "mean": 0.5}, "b": {"nan": 1}}
     for local, kind, said in (
         (FAR, "local", "this node computes something else from the same inputs"),
@@ -188,7 +188,7 @@ def test_verified(capsys: pytest.CaptureFixture[str]) -> None:
         result = replace(
             FOUND, verdict="not equivalent", differences=(NEAR, FAR, OTHER), divergence=parted, repro="there", inner=0
         )
-        shown = lines(capsys, report.verified(result))
+        shown = lines(capsys, report.verify_table(result))
         near = ["local max abs 1.26e-05, within tolerance"] if local is NEAR else []
         far = ["local max abs 2.50e-01, 1 of 4 beyond"] if local is FAR else []
         assert shown[1:8] == [HEAD, LINES["y"], LINES["z"], LINES["w"], "note: mind", "note: me",
@@ -197,7 +197,7 @@ def test_verified(capsys: pytest.CaptureFixture[str]) -> None:
         assert shown[9 + len(near + far)].startswith(f"so {said}")
         assert shown[-4:] == ["input a shape [2], mean 0.5", "input b nan 1", "reproduction in there", "not equivalent"]
     shape = replace(FOUND, divergence=Divergence("t", "n", "Conv", OTHER, None, {}))
-    assert "accumulated shape (3,), wanted (4,)" in lines(capsys, report.verified(shape))
+    assert "accumulated shape (3,), wanted (4,)" in lines(capsys, report.verify_table(shape))
 
 
 def test_inspected(capsys: pytest.CaptureFixture[str]) -> None:
@@ -234,13 +234,13 @@ def test_inspected(capsys: pytest.CaptureFixture[str]) -> None:
         "n1 Op why",
         "n2 Oq so",
     ]
-    assert lines(capsys, report.inspected(result)) == wanted
+    assert lines(capsys, report.inspect_table(result)) == wanted
     bare = replace(result, labels=(), missing=(), unused=(), repairs=(), problems=())
     short = [*wanted[:3], *wanted[4:7]]
-    assert lines(capsys, report.inspected(bare)) == [*short, "every node converts"]
+    assert lines(capsys, report.inspect_table(bare)) == [*short, "every node converts"]
     known = "every operator is known; give input shapes (--input) to try every node"
-    assert lines(capsys, report.inspected(replace(bare, checked="operators"))) == [*short, known]
-    assert lines(capsys, report.inspected(replace(bare, checked=""))) == short
+    assert lines(capsys, report.inspect_table(replace(bare, checked="operators"))) == [*short, known]
+    assert lines(capsys, report.inspect_table(replace(bare, checked=""))) == short
 
 
 def test_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -256,9 +256,9 @@ def test_listed(capsys: pytest.CaptureFixture[str]) -> None:
         "A a1, a2 yes no 13, 18 r1; r2 X, Y",
         "B zero some no: because",
     ]
-    assert lines(capsys, report.listed(OperatorsResult(rows, {}))) == wanted
+    assert lines(capsys, report.operators_table(OperatorsResult(rows, {}))) == wanted
     more = [*wanted, "2 are not here", "operator why", "k second", "z first"]
-    assert lines(capsys, report.listed(OperatorsResult(rows, {"z": "first", "k": "second"}))) == more
+    assert lines(capsys, report.operators_table(OperatorsResult(rows, {"z": "first", "k": "second"}))) == more
 
 
 def test_benched(capsys: pytest.CaptureFixture[str]) -> None:
@@ -286,11 +286,11 @@ def test_benched(capsys: pytest.CaptureFixture[str]) -> None:
         "1.0 25.0% Conv gemm 2x3 1.3 2.5 50% n1",
         "note: w1",
     ]
-    assert lines(capsys, report.benched([result])) == wanted
+    assert lines(capsys, report.bench_table([result])) == wanted
     wrong = replace(result, equivalent=False, differences=(NEAR, FAR), steps=(), warnings=())
     warned = replace(result, steps=(), warnings=("w2", "w3"))
-    assert lines(capsys, report.benched([warned]))[-2:] == ["note: w2", "note: w3"]  # without a profile too
-    shown = lines(capsys, report.benched([wrong, replace(wrong, differences=(), model="m2")]))
+    assert lines(capsys, report.bench_table([warned]))[-2:] == ["note: w2", "note: w3"]  # without a profile too
+    shown = lines(capsys, report.bench_table([wrong, replace(wrong, differences=(), model="m2")]))
     assert shown == [head, f"{measured} 5.0e-01 differs: 1 of 4 beyond", f"m2{measured[3:]} 0.0e+00 equal"]
 
 
@@ -316,13 +316,13 @@ def test_sizes_of_files() -> None:
 
 
 def test_files_of_reports(tmp_path: Path) -> None:
-    report.save(report.converted(CONVERTED), tmp_path / "r.md", "gluonnx convert ````x")
+    report.save(report.convert_table(CONVERTED), tmp_path / "r.md", "gluonnx convert ````x")
     text = (tmp_path / "r.md").read_text()
     fence = "`" * 5
     assert text.startswith(f"# gluonnx\n\n{fence}bash\ngluonnx convert ````x\n{fence}\n\n{fence}text\n")
     assert text.endswith(f"equivalent: wrote a.onnx and a.onnx.data (2.5 MB)\n{fence}\n")
     assert all(line == line.rstrip() for line in text.splitlines())
-    report.save(report.verified(FOUND), tmp_path / "r.html", "gluonnx verify")
+    report.save(report.verify_table(FOUND), tmp_path / "r.html", "gluonnx verify")
     html = (tmp_path / "r.html").read_text()
     assert "$ gluonnx verify" in html and "7 tensors inside" in html and html.count("<html") == 1
 
@@ -485,11 +485,11 @@ def test_every_error_has_its_status(mlp: Path, monkeypatch: pytest.MonkeyPatch, 
 
 def test_every_input_output_and_repair_has_its_line(capsys: pytest.CaptureFixture[str]) -> None:
     shapes = {"y": {"shape": [2, "n"], "dtype": "float32"}, "z": {"shape": [3], "dtype": "int64"}}
-    told = lines(capsys, report.converted(replace(CONVERTED, outputs=shapes)))
+    told = lines(capsys, report.convert_table(replace(CONVERTED, outputs=shapes)))
     assert [line.split()[:2] for line in told if line.startswith("output ")][:2] == [["output", "y"], ["output", "z"]]
     x, z = mx.sym.var("x", shape=(2, 3)), mx.sym.var("z", shape=(4,))
     found = bridge.inspect(mx.sym.Group([mx.sym.relu(x, name="a"), mx.sym.sin(z, name="b")]))
-    told = lines(capsys, report.inspected(replace(found, repairs=("one", "two"))))
+    told = lines(capsys, report.inspect_table(replace(found, repairs=("one", "two"))))
     assert [" ".join(line.split()) for line in told if line.startswith(("input", "output"))] == [
         "input x float32 2 x 3", "input z float32 4", "output a_output float32 2 x 3", "output b_output float32 4",
     ]  # fmt: skip
@@ -558,9 +558,9 @@ def test_the_inputs_that_a_file_of_arrays_has_to_fill(mlp: Path) -> None:
     only = bridge.open_model(mx.sym.SoftmaxOutput(mx.sym.zeros((2, 3)), mx.sym.var("label"), name="s"))
     assert cli._free(only, {}) == ["label"]
     assert cli._free(bridge.models.Model("empty"), {}) == []
-    assert cli._given(model, ["x:2,3"], None).keys() == {"x"}
+    assert cli._read_inputs(model, ["x:2,3"], None).keys() == {"x"}
     np.savez(mlp.parent / "arrays.npz", x=np.ones((4, 3), np.float32))
-    given = cli._given(model, ["x:2,3", "z:5"], mlp.parent / "arrays.npz")
+    given = cli._read_inputs(model, ["x:2,3", "z:5"], mlp.parent / "arrays.npz")
     assert given.keys() == {"x", "z"} and given["x"].shape == (4, 3)
 
 

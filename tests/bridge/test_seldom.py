@@ -21,7 +21,7 @@ from bridge.cases import make_case
 from bridge.compare import Tolerance
 from bridge.cut import widened_model
 from bridge.engines import NativeEngine, OnnxEngine, Tensor
-from bridge.exact import Exact, epsilon, moved
+from bridge.exact import Exact, epsilon, perturb
 from bridge.importing import not_in_mxnet
 from bridge.inputs import as_specs, draw
 from bridge.inspect import InspectResult, OperatorsResult
@@ -69,12 +69,12 @@ def test_no_report_shows_a_name_that_is_no_text(capsys: pytest.CaptureFixture[st
         (StepTime("n1", "Conv", "gemm", (2, 3), 1e-6, 0.25, 1.26, 2.5, 0.504),), Peak(1.5e11, 2.25e10), ("w1",),
     )  # fmt: skip
     shown = {
-        "converted": report.converted(hostile(CONVERTED)),
-        "imported": report.imported(hostile(IMPORTED)),
-        "verified": report.verified(hostile(replace(FOUND, divergence=found, repro="folder"))),
-        "inspected": report.inspected(hostile(inspected)),
-        "listed": report.listed(hostile(OperatorsResult((row,), {"z": "first"}))),
-        "benched": report.benched([hostile(benched)]),
+        "converted": report.convert_table(hostile(CONVERTED)),
+        "imported": report.import_table(hostile(IMPORTED)),
+        "verified": report.verify_table(hostile(replace(FOUND, divergence=found, repro="folder"))),
+        "inspected": report.inspect_table(hostile(inspected)),
+        "listed": report.operators_table(hostile(OperatorsResult((row,), {"z": "first"}))),
+        "benched": report.bench_table([hostile(benched)]),
         "arrays": report.arrays({f"{HOSTILE}a": np.array([1.5, 2])}),
     }
     for name, what in shown.items():
@@ -90,7 +90,7 @@ def test_how_fine_each_dtype_is() -> None:
         dtype = np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
         assert epsilon(dtype) == step, name
         array = np.linspace(1, 2, 7).astype(dtype)
-        far = np.abs(moved(array, 3.0, 5, "x") / array.astype(np.float64) - 1)
+        far = np.abs(perturb(array, 3.0, 5, "x") / array.astype(np.float64) - 1)
         assert 0.5 * step < far.max() <= 3 * step, name
 
 
@@ -465,7 +465,7 @@ def test_operators_that_make_float32_make_float64_of_every_kind_of_dtype_argumen
 def test_one_absent_operator_has_its_table_and_scalars_count(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    report.show(report.listed(OperatorsResult((), {"z": "first"})))
+    report.show(report.operators_table(OperatorsResult((), {"z": "first"})))
     assert "1 are not here" in capsys.readouterr().out
     text = "g (float[2] x) => (float[2] y) <float s = {3}, float[2, 3] w = {1, 2, 3, 4, 5, 6}> { h = Mul (x, s) y = Identity (h) }"
     found = bridge.inspect(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}'))

@@ -5,7 +5,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from bridge.importing import remade
+from bridge.importing import rebuild
 from bridge.onnx_backend import OnnxBackendRep
 from converters import node_importer
 from converters.error import ConversionError
@@ -37,7 +37,7 @@ def run(proto, *inputs):
     """What our engine gives for a model, which it also has to give for the model exported and imported again."""
     found = import_model(proto)
     first = OnnxBackendRep(found).run(inputs)
-    again = import_model(remade(found))
+    again = import_model(rebuild(found))
     given = {n: v for n, v in zip(found.inputs, inputs) if n in again.inputs}
     for a, b in zip(first, OnnxBackendRep(again).run(given), strict=True):
         np.testing.assert_equal(b, a)

@@ -50,8 +50,8 @@ def test_an_unknown_batch_stays_the_only_unknown() -> None:
     result = infer(graph, {"x": (UNKNOWN, 3, 8, 8)})
     assert identical(result.spec(graph.outputs[0]).shape, (UNKNOWN, 5))
     assert variables(graph, result)["fw"] == (5, 64)
-    assert result.unknown() == ["x", "cw", "cb", "fw", "fb"]  # no dtype was given
-    assert infer(graph, {"x": (UNKNOWN, 3, 8, 8)}, default_dtype="float32").unknown() == ["x"]
+    assert result.unknown_variables() == ["x", "cw", "cb", "fw", "fb"]  # no dtype was given
+    assert infer(graph, {"x": (UNKNOWN, 3, 8, 8)}, default_dtype="float32").unknown_variables() == ["x"]
 
 
 def test_backward_from_outputs() -> None:

@@ -10,7 +10,7 @@ import pytest
 import bridge
 from bridge.compare import TOLERANCES, coarsest, compare
 from bridge.engines import NativeEngine, OnnxEngine, opened_natively
-from bridge.importing import remade
+from bridge.importing import rebuild
 from bridge.nodewise import node_by_node, rounds
 from bridge.onnx_backend import OnnxBackendRep
 from bridge.result import Case
@@ -57,7 +57,7 @@ def _same_node_by_node(network: OnnxNetwork, feeds: dict[str, Any]) -> None:
 @every
 def test_import_export_import_keeps_every_bit(network: OnnxNetwork) -> None:
     found = import_model(network.model)
-    again = import_model(remade(found))
+    again = import_model(rebuild(found))
     first, second = OnnxBackendRep(found), OnnxBackendRep(again)
     for feeds, want in network.runs():
         kept = {n: v for n, v in feeds.items() if n in again.inputs}

@@ -517,7 +517,7 @@ ROWS: list[tuple[str, ...]] = [
     (
         "chains: slopes of channels not fitted",
         "hybrid/passes/fuse_elementwise.py",
-        "    inputs = _fitted(node, rewriter)\n    chosen: list[_Expre",
+        "    inputs = _broadcast_inputs(node, rewriter)\n    chosen: list[_Expre",
         "    inputs = node.inputs\n    chosen: list[_Expre",
         "tests/table/test_gradients.py -k test_gradients_are_those_of_mxnet",
     ),
