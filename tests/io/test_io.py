@@ -5,6 +5,7 @@ import pickle
 import random
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -298,6 +299,12 @@ def test_image_record_iter_at_random() -> None:
         assert (one.data[0].asnumpy() == two.data[0].asnumpy()).all()
         for iterator in iterators:
             iterator.reset()
+    upright = {**options, "shuffle": False, "rand_crop": False}
+    want = next(mx.io.ImageRecordIter(**{**upright, "rand_mirror": False})).data[0].asnumpy()
+    for draw, mirrored in ((0.49, True), (0.5, False)):  # one in two, just
+        iterator = mx.io.ImageRecordIter(**upright)
+        iterator._random = SimpleNamespace(random=lambda draw=draw: draw)  # type: ignore[assignment]
+        np.testing.assert_array_equal(next(iterator).data[0].asnumpy(), want[..., ::-1] if mirrored else want)
     small = mx.io.ImageRecordInt8Iter(path_imgrec=options["path_imgrec"], data_shape=(3, 12, 16), batch_size=2)
     plain = mx.io.ImageRecordUInt8Iter(path_imgrec=options["path_imgrec"], data_shape=(3, 12, 16), batch_size=2)
     one, two = next(small).data[0], next(plain).data[0]

@@ -328,3 +328,20 @@ def test_a_batch_may_be_loaded_without_its_labels() -> None:
         group.load(batch, labels=labels)
         assert group.execs[0].arg_dict["y"].asnumpy().tolist() == want
         assert group.execs[0].arg_dict["data"].asnumpy().tolist() == [[1, 2, 3, 4]]
+
+
+def test_outputs_without_axes() -> None:
+    """Which only imported networks have: they are no parts of a batch."""
+    import onnx.parser
+
+    import converters
+
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> net (float[4, 3] x) => (float y) { y = ReduceMax <keepdims = 0> (x) }'
+    )
+    module = mx.mod.Module(converters.from_onnx(model)[0], ["x"], None)
+    module.bind([("x", (4, 3))])
+    module.init_params()
+    assert module.output_shapes == [(module.output_names[0], ())]
+    module.forward(mx.io.DataBatch([nd.arange(12).reshape((4, 3))], []), is_train=False)
+    assert module.get_outputs()[0].shape == () and module.get_outputs()[0].asscalar() == 11
