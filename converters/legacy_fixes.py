@@ -68,12 +68,7 @@ def amended(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -
 
 def finished(g: Any, found: Any) -> Any:
     """What a node gives, as MXNet gave it: the places of extremes are floats, and its exporter (1.3 to 1.6) declares them so."""
-    if (
-        g.node.op_type not in ("ArgMax", "ArgMin")
-        or not from_mxnet(g)
-        or found.dtype is None
-        or found.dtype.kind == "f"
-    ):
+    if g.node.op_type not in ("ArgMax", "ArgMin") or not from_mxnet(g) or found.dtype is None:
         return found
     name = g.node.output[0]
     graph = g.shared.file.proto.graph
@@ -125,13 +120,7 @@ def _scalar(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -
 def _dense(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
     """1.5 and 1.6 wrote the missing bias as an int64 zero, 1.3 left out the Flatten before a dense layer."""
     data, weight, *bias = inputs
-    if (
-        bias
-        and bias[0] is not None
-        and bias[0].const is not None
-        and bias[0].dtype is not None
-        and bias[0].dtype.kind == "i"
-    ):
+    if bias and bias[0] is not None and bias[0].const is not None and bias[0].dtype.kind == "i":
         g.note_fix(f"a bias of {bias[0].dtype}: read as {'no bias' if not bias[0].const.any() else 'floats'}")
         bias = (
             [g.const(bias[0].const.astype(data.dtype or np.float32), name=bias[0].name)] if bias[0].const.any() else []

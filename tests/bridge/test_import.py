@@ -366,6 +366,13 @@ def test_a_repair_that_departs_from_the_file_says_what_it_was_compared_with(tmp_
     assert not any("compared with" in w for w in plain.warnings)
 
 
+def test_of_a_broken_file_s_input_a_dtype_alone_may_be_given(tmp_path: Path) -> None:
+    text = "net (float[n, 4] x, float[4] s) => (float[n, 4] y) { c = Clip <min = -1.0, max = 1.0> (x) y = Mul (c, s) }"
+    given = {"x": Spec((2, 4), None), "s": Spec(None, np.dtype(np.float32))}
+    found = bridge.import_onnx(made(tmp_path, text, opset=13), inputs=given)
+    assert found.witness == "onnxruntime on the repaired model"
+
+
 def test_harmless_repairs_keep_the_file_as_witness(tmp_path: Path) -> None:
     path = made(tmp_path, "net (float[n, 4] x) => (float[n, 4] y) { y = Relu (h)  h = Neg (x) }")
     found = bridge.import_onnx(path)

@@ -825,6 +825,12 @@ def test_shuffles_and_draws_have_the_shapes_asked_for() -> None:
         assert sorted(map(str, got.reshape(len(got), -1).tolist() if shape else [got.item()])) == sorted(
             map(str, x.reshape(len(x), -1).tolist() if shape else [x.item()])
         )
+    graph = graph_of("_npi_choice", {"a": None, "size": (400,), "replace": True})
+    name = graph.variables()[0].name
+    model = converters.to_onnx(graph, {}, {name: converters.export.Spec(("n",), np.dtype("int64"))}, 17)
+    for count in (3, 11):
+        (got,) = run_onnx(model, {name: np.arange(count)})
+        assert set(got.tolist()) == set(range(count))
     chances = np.zeros((2, 3, 4), np.float32)
     chances[:, :, 2] = 1
     chances[1, :, :3] = (0, 1, 0)

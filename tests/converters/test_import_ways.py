@@ -1185,6 +1185,9 @@ COMPUTED = [
      "_onnx_Range"),
     ("int64[n] x, int64 from", "s = Shape (x) k = Squeeze (s) one = Constant <value = int64 {1}> () y = Range (from, k, one)",
      "_onnx_Range"),
+    # a number divided by a size
+    ("float[n] x, float[15] q", "s = Shape (x) t = Constant <value_ints = [15]> () d = Div (t, s) c = Concat <axis = 0> (d, s) "
+     "y = Reshape (q, c)", "Reshape"),
     # of a rank that only the run tells
     ("float[n, 3, 4] x, int64[k] s", "r = Reshape (x, s) y = Transpose (r)", "transpose"),
     ("float[n, 3, 4] x, int64[k] s", "r = Reshape (x, s) y = Transpose <perm = [2, 0, 1]> (r)", "transpose"),
@@ -1199,7 +1202,14 @@ def test_shapes_that_are_computed_are_followed() -> None:
     def check_one(case: tuple[str, str, str]) -> None:
         inputs, nodes, operator = case
         kind = "int64[?]" if "Range" in nodes else "float[?, ?, ?]" if "Reshape" in nodes else "float[?, ?]"
-        arrays = {"x": floats(2, 3, 4), "z": floats(5, 3), "w": floats(7), "s": ints(4, 3, 2), "i": ints(2, 0, -1)}
+        arrays = {
+            "x": floats(2, 3, 4),
+            "z": floats(5, 3),
+            "w": floats(7),
+            "q": floats(15),
+            "s": ints(4, 3, 2),
+            "i": ints(2, 0, -1),
+        }
         arrays |= {"by": np.array(2), "from": np.array(1)}
         if "[3, n] z" in inputs:
             arrays["z"] = floats(3, 4)

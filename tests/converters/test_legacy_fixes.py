@@ -784,3 +784,26 @@ def test_what_repairs_look_at() -> None:
             if why not in str(error):
                 wrong.append(f"{text}: {error}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_first_version_of_a_cast_that_takes_a_number() -> None:
+    """Before it a name is what the standard wants."""
+    for opset, repaired in ((5, False), (6, True)):
+        found = read('(float[2, 3, 4] x) => (int32[2, 3, 4] y) { y = Cast <to = "INT32"> (x) }', opset, "any")
+        assert bool(found.repairs) is repaired
+        np.testing.assert_array_equal(result(found, X), X.astype(np.int32))
+
+
+def test_dense_layers_without_a_bias_or_a_dtype() -> None:
+    """A bias that is left out by an empty name, and one in whole numbers beside data of which no dtype is declared."""
+    weights = "float[2, 4] w = {1, 2, 3, 4, 5, 6, 7, 8}"
+    w = np.arange(1, 9, dtype=np.float32).reshape(2, 4)
+    left_out = read(f"(float[3, 4] x) => (float[3, 2] y) <{weights}> {{ y = Gemm <transB = 1> (x, w, ) }}")
+    assert not left_out.repairs
+    np.testing.assert_array_equal(result(left_out, X[0]), X[0] @ w.T)
+    text = (
+        f"(float[3, 4] x) => (float[3, 2] y) <{weights}, int64[2] b = {{3, -5}}> {{ y = Gemm <transB = 1> (x, w, b) }}"
+    )
+    model = onnx.parser.parse_model(f'<ir_version: 4, opset_import: ["": 8]> {MXNET} {text}')
+    model.graph.input[0].type.tensor_type.ClearField("elem_type")
+    np.testing.assert_array_equal(result(import_model(model), X[0]), X[0] @ w.T + np.float32([3, -5]))
