@@ -120,6 +120,14 @@ def test_overlaps():
 )
 @pytest.mark.parametrize("axes", [("n", 4, 5), ("n", "h", "w")], ids=str)
 def test_proposals(attrs, axes):
+    check_proposals(attrs, axes)
+
+
+def test_proposals_of_all_anchors_where_one_size_is_free():
+    check_proposals({"rpn_pre_nms_top_n": 0}, ("n", 4, "w"))
+
+
+def check_proposals(attrs, axes):
     small = {"scales": (1, 2), "ratios": (0.5, 1), "rpn_post_nms_top_n": 30, "rpn_min_size": 20, "output_score": True}
     graph = graph_of("_contrib_MultiProposal", {**small, **attrs})
     batch, *cells = axes

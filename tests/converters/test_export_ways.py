@@ -673,6 +673,16 @@ def seldom() -> Iterator[Row]:
     boxes = floats(2, 3, 4, 5)
     yield row("_contrib_MultiBoxPrior", boxes, free={0: "..hw"}, sizes=(0.3, 0.5), ratios=(1, 2), steps=(0.0, 0.0))
     yield row("_contrib_MultiBoxPrior", boxes, free={0: "...w"}, sizes=(0.3, 0.5), steps=(0.0, 0.25))
+    regions_ = np.float32([[0, 0, 1, 7, 6], [1, 2, 2, 9, 5], [1, 3, 1, 4, 1]])
+    for ratio in (0, -1):  # as many samples as a cell is long
+        yield row(
+            "_contrib_ROIAlign",
+            floats(2, 3, 6, 8),
+            regions_,
+            pooled_size=(2, 3),
+            spatial_scale=0.75,
+            sample_ratio=ratio,
+        )
     # as many as the places of three axes, beside one that has moved
     yield row(
         "Reshape", floats(2, 3, 4, 5), free={0: "nmkp"}, shape=(-1, 0), reverse=True, want=lambda x: x.reshape(24, 5)
