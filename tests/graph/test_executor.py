@@ -587,7 +587,7 @@ def test_what_trades_accuracy_for_speed_is_left_out_where_that_is_asked_for(prec
         sym.var("x"), sym.var("w"),
     )[0]  # fmt: skip
     program = Program(loop.graph, precise=precise)
-    (body,) = program._bodies.values()
+    (body,) = program._subprograms.values()
     assert body.precise == precise
     (looped,) = program.run({"x": feeds["x"][None], "w": feeds["w"]})
     np.testing.assert_allclose(looped[0], got, rtol=0, atol=1e-5 * np.abs(got).max())
