@@ -378,6 +378,25 @@ def test_rows_give_up_digits_for_a_bias_that_data_at_run_time_make_large() -> No
         np.testing.assert_allclose(onnx_answers(graph, params, feeds)[0], got, rtol=1e-6, atol=1e-6)
 
 
+def test_rows_without_a_bias_keep_their_scales_whatever_the_range_of_data() -> None:
+    """The range of the data is fed, and there is no bias that could take digits from a row's weights."""
+    inner = S.FullyConnected(S.var("data"), S.var("weight"), num_hidden=4, no_bias=True)
+    fused = lookup("_sg_mkldnn_fully_connected").bind(
+        num_args=4, quantized=True, channel_wise_quantize=True, enable_float_output=True
+    )
+    variables = [Entry(Node(None, n)) for n in ("data", "weight", "min_data", "max_data")]
+    graph = Graph([Entry(Node(fused, "node", variables, fused.dump(), [inner.graph]))])
+    rng = np.random.default_rng(15)
+    weight = rng.normal(size=(4, 6)).astype(np.float32) * np.float32([[1], [10], [1e-3], [0]])
+    x = rng.integers(-127, 128, (3, 6)).astype(np.int8)
+    for reach in (1e-3, 1.0, 30.0):
+        feeds = {"data": x, "min_data": np.float32([-reach]), "max_data": np.float32([reach / 2])}
+        want = x * np.float64(reach / 127) @ weight.T.astype(np.float64)
+        (got,) = Program(graph, {"weight": weight}).run(feeds)
+        assert (np.abs(got - want).max(0) <= 0.02 * np.abs(want).max(0)).all()
+        np.testing.assert_allclose(onnx_answers(graph, {"weight": weight}, feeds)[0], got, rtol=1e-6, atol=1e-6)
+
+
 def test_a_normalization_goes_into_weight_and_bias() -> None:
     """gamma (x w + b - mean) / sqrt(var + eps) + beta as one product, with and without a bias, gamma fixed or not."""
     rng = np.random.default_rng(4)
