@@ -1,6 +1,6 @@
 """Automatic differentiation of what is computed step by step: ``mx.autograd``.
 
-Inside ``record()`` operations on arrays with ``attach_grad`` (and on what is made of them) leave steps on a tape; ``backward``
+Inside ``record()`` operations on arrays with ``attach_grad`` (and on what is made of them) leave records on a tape; ``backward``
 goes through them from the last to the first. The gradient of an operator is its rule (``Op.gradient``), run as operators are,
 so that it can be recorded too: with ``create_graph`` gradients have gradients, to any order.
 """
@@ -105,7 +105,7 @@ def grad(
 def get_symbol(x: NDArray) -> Symbol:
     """The recorded computation of an array as a Symbol; arrays that it started from become variables.
 
-    Raises MXNetError for an array that was not recorded, or through a step that is no operator."""
+    Raises MXNetError for an array that was not recorded, or through a record that is no operator."""
     from .name import NameManager
     from .symbol import from_tape
 
@@ -139,9 +139,9 @@ class Function:
         made = [y.detach() if any(y is x for x in inputs) else y for y in made]
         parents = [x._origin for x in inputs]
         if any(p is not None for p in parents):
-            step = _FunctionRecord(parents, len(made), self.backward, [(y.shape, y.dtype) for y in made])
+            made_by = _FunctionRecord(parents, len(made), self.backward, [(y.shape, y.dtype) for y in made])
             for i, y in enumerate(made):
-                y._origin = (step, i)
+                y._origin = (made_by, i)
         return made[0] if single else type(outputs)(made)
 
     def forward(self, *inputs: NDArray) -> Any:

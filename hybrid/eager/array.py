@@ -257,12 +257,12 @@ def record(op: Op, inputs: Sequence[NDArray], outputs: Sequence[NDArray], specs:
         return
     found = traced(op)
     if isinstance(found, OpError):
-        step = OpRecord(op, parents, {}, {}, specs)
+        made_by = OpRecord(op, parents, {}, {}, specs)
     else:
         kept = {i: inputs[i]._detached_alias() for _, i in found.reads}
-        step = OpRecord(op, parents, kept, {i: outputs[i]._detached_alias() for _, i in found.results}, specs)
+        made_by = OpRecord(op, parents, kept, {i: outputs[i]._detached_alias() for _, i in found.results}, specs)
     for i, y in enumerate(outputs):
-        y._origin = (step, i)
+        y._origin = (made_by, i)
 
 
 def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:

@@ -85,32 +85,32 @@ def _compile(op: Op, asked: tuple[bool, ...]) -> _Compiled:
     )
 
 
-def _op_backward(step: OpRecord, dys: Sequence[NDArray | None]) -> list[NDArray | None]:
+def _op_backward(record: OpRecord, dys: Sequence[NDArray | None]) -> list[NDArray | None]:
     """Gradients of an operator's inputs, by its rule. What was kept has its history back, for gradients of gradients."""
-    if step.inputs is None or step.results is None:
+    if record.inputs is None or record.results is None:
         raise MXNetError(f"Check failed: {_NOT_RECORDED}")
     zero = all(dy is None for dy in dys)
-    if zero and isinstance(traced(step.op), OpError):
-        return [None] * len(step.parents)
-    plan = _compiled(step.op, tuple([p is not None for p in step.parents]))
+    if zero and isinstance(traced(record.op), OpError):
+        return [None] * len(record.parents)
+    plan = _compiled(record.op, tuple([p is not None for p in record.parents]))
     if zero and plan.heads:  # a loss head reads no dy, and has a gradient whatever comes
-        return [None] * len(step.parents)
+        return [None] * len(record.parents)
     values: list[Any] = [None] * plan.slots
     if STATE.recording:
         for slot, i in plan.reads:
-            values[slot] = with_origin(step.inputs[i], step.parents[i])
+            values[slot] = with_origin(record.inputs[i], record.parents[i])
         for slot, i in plan.results:
-            values[slot] = with_origin(step.results[i], (step, i))
+            values[slot] = with_origin(record.results[i], (record, i))
     else:
         for slot, i in plan.reads:
-            values[slot] = step.inputs[i]
+            values[slot] = record.inputs[i]
         for slot, i in plan.results:
-            values[slot] = step.results[i]
+            values[slot] = record.results[i]
     for slot, i in plan.heads:
         dy = dys[i]
         if dy is None:
-            spec = step.specs[i]
-            kept = step.results.get(i)
+            spec = record.specs[i]
+            kept = record.results.get(i)
             dy = zeros(spec.shape if kept is None else kept.shape, dtype=spec.dtype)
         values[slot] = dy
     for op, inputs, first in plan.steps:
@@ -119,19 +119,19 @@ def _op_backward(step: OpRecord, dys: Sequence[NDArray | None]) -> list[NDArray 
             values[first] = made
         else:
             values[first : first + len(made)] = made
-    gradients: list[NDArray | None] = [None] * len(step.parents)
+    gradients: list[NDArray | None] = [None] * len(record.parents)
     for slot, i in plan.gradients:
         gradients[i] = values[slot]
     return gradients
 
 
-def _backward(step: TapeRecord, dys: Sequence[NDArray | None]) -> Sequence[NDArray | None]:
-    """Gradients of a step's inputs from those of its outputs (None: zeros)."""
-    return _op_backward(step, dys) if isinstance(step, OpRecord) else step.backward(dys)
+def _backward(record: TapeRecord, dys: Sequence[NDArray | None]) -> Sequence[NDArray | None]:
+    """Gradients of a record's inputs from those of its outputs (None: zeros)."""
+    return _op_backward(record, dys) if isinstance(record, OpRecord) else record.backward(dys)
 
 
 def _place(node: Origin) -> tuple[int, int]:
-    """What the gradient of a Leaf, or of a step's output, is found by."""
+    """What the gradient of a Leaf, or of a record's output, is found by."""
     return (id(node), 0) if isinstance(node, Leaf) else (id(node[0]), node[1])
 
 
@@ -143,9 +143,11 @@ def accumulate(
     create_graph: bool,
 ) -> tuple[list[tuple[Leaf, NDArray | None]], list[NDArray | None]]:
     """Gradients of every Leaf that the heads depend on (None: zeros), and those of wanted nodes."""
-    arrived: dict[tuple[int, int], tuple[NDArray, bool]] = {}  # (id of step or variable, output) -> (sum, whether ours)
+    arrived: dict[
+        tuple[int, int], tuple[NDArray, bool]
+    ] = {}  # (id of record or variable, output) -> (sum, whether ours)
     variables: dict[int, Leaf] = {}
-    steps: dict[int, TapeRecord] = {}
+    records: dict[int, TapeRecord] = {}
     queue: list[int] = []
 
     def arrive(node: Origin, gradient: NDArray | None) -> None:
@@ -155,10 +157,10 @@ def accumulate(
         if isinstance(node, Leaf):
             variables[id(node)] = node
         else:
-            step = node[0]
-            if step.number not in steps:
-                steps[step.number] = step
-                heapq.heappush(queue, -step.number)
+            record = node[0]
+            if record.number not in records:
+                records[record.number] = record
+                heapq.heappush(queue, -record.number)
         if gradient is None:  # zeros, which have to reach variables but change no sum
             return
         if key not in arrived:
@@ -186,22 +188,22 @@ def accumulate(
     training = STATE.training
     try:
         while queue:
-            step = steps.pop(-heapq.heappop(queue))
+            record = records.pop(-heapq.heappop(queue))
             dys: list[NDArray | None] = []
-            for i in range(step.outputs):
-                found = arrived.pop((id(step), i), None)
+            for i in range(record.outputs):
+                found = arrived.pop((id(record), i), None)
                 dys.append(None if found is None else found[0])
-                if found is not None and (id(step), i) in kept:
-                    results[id(step), i] = found[0]
-            STATE.training = step.training
-            for parent, gradient in zip(step.parents, _backward(step, dys)):
+                if found is not None and (id(record), i) in kept:
+                    results[id(record), i] = found[0]
+            STATE.training = record.training
+            for parent, gradient in zip(record.parents, _backward(record, dys)):
                 arrive(parent, gradient)
-            done.append(step)
+            done.append(record)
     finally:
         STATE.training = training
     if not retain_graph:
-        for step in done:
-            step.release()
+        for record in done:
+            record.release()
     for key in list(arrived):
         results[key] = arrived[key][0]
     reached = {*variables, *map(id, done)}
@@ -229,7 +231,7 @@ def heads_of(heads: Any, head_grads: Any) -> tuple[list[NDArray], list[NDArray |
 def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
     """Compute the gradients of the sum of heads (weighted by head_grads) and put them where attach_grad made room.
 
-    retain_graph: keep what was recorded, to go through it again. train_mode is accepted; every step's gradient is that of
+    retain_graph: keep what was recorded, to go through it again. train_mode is accepted; every record's gradient is that of
     the mode in which it was computed. Raises MXNetError for a head that was not recorded."""
     arrays, grads = heads_of(heads, head_grads)
     with StateScope(False, train_mode):

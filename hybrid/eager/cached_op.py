@@ -210,9 +210,9 @@ class CachedOp:
         split = self.split(wanted, training)
         made = launch(split.program, [args[i] for i in split.order], self.random, observe)
         count = len(self.graph.outputs)
-        step = _CachedOpRecord(self, split, wanted, args, made[count:], [x._origin for x in args], len(made))
+        made_by = _CachedOpRecord(self, split, wanted, args, made[count:], [x._origin for x in args], len(made))
         for i, y in enumerate(made):
-            y._origin = (step, i)
+            y._origin = (made_by, i)
         return made[:count]
 
 

@@ -1,4 +1,4 @@
-"""The tape of autograd: steps that made arrays of arrays, kept by the arrays they made.
+"""The tape of autograd: records of what made arrays of arrays, kept by the arrays they made.
 
 Every thread has a state of its own: whether operations are recorded, and whether they are to behave as in training.
 """

@@ -92,8 +92,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "a11-inputs-for-results",
         "hybrid/eager/backward.py",
-        "        for slot, i in plan.results:\n            values[slot] = step.results[i]\n",
-        "        for slot, i in plan.results:\n            values[slot] = step.inputs[i]\n",
+        "        for slot, i in plan.results:\n            values[slot] = record.results[i]\n",
+        "        for slot, i in plan.results:\n            values[slot] = record.inputs[i]\n",
         "tests/training/test_lenet.py -k test_losses_are_those_of_mxnet",
     ),
     (
