@@ -611,7 +611,7 @@ def test_outputs_that_have_no_name_and_sparse_weights_in_pieces() -> None:
         "r": np.ones((1, 8, 2), np.float32),
     }
     feeds["a"] = np.float32([1, 2, 3, 4])
-    (got,) = engine.forced(frozenset({"b"}), {**feeds, "b": feeds["a"]}, ["y"]).values()
+    (got,) = engine.run_forced(frozenset({"b"}), {**feeds, "b": feeds["a"]}, ["y"]).values()
     np.testing.assert_array_equal(got, feeds["a"] * np.float32([0, 3, 0, 0]) - np.float32([0, 0, 4, 0]))
 
 
