@@ -455,3 +455,48 @@ def test_old_operators_are_asked_whether_they_need_gradients_of_outputs(needed: 
     executor.forward(is_train=True)
     executor.backward(nd.ones((1, 3)) if needed else None)
     assert executor.grad_arrays[1].asnumpy().tolist() == [[4, 4, 4]]
+
+
+class Twice(mx.operator.CustomOp):
+    """A loss of two outputs and two states."""
+
+    def forward(self, is_train: bool, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+        for k in (0, 1):
+            self.assign(out_data[k], req[k], in_data[0] * (k + 2))
+            aux[k][:] = aux[k] + k + 1
+
+    def backward(self, req: Any, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any, aux: Any) -> None:
+        assert len(out_grad) == 2
+        self.assign(in_grad[0], req[0], out_data[0] + out_data[1] + aux[1])
+
+
+@mx.operator.register("test_twice")
+class TwiceProp(mx.operator.CustomOpProp):
+    def __init__(self) -> None:
+        super().__init__(need_top_grad=False)
+
+    def list_outputs(self) -> list[str]:
+        return ["a", "b"]
+
+    def list_auxiliary_states(self) -> list[str]:
+        return ["s", "t"]
+
+    def infer_shape(self, in_shape: Any) -> Any:
+        return in_shape, [in_shape[0]] * 2, [(1,), (1,)]
+
+    def infer_type(self, in_type: Any) -> Any:
+        return in_type, [in_type[0]] * 2, [in_type[0]] * 2
+
+    def create_operator(self, ctx: Any, in_shapes: Any, in_dtypes: Any) -> Twice:
+        return Twice()
+
+
+def test_a_loss_of_several_outputs_and_states() -> None:
+    x, s, t = nd.array([[1.0, 2]]), nd.zeros((1,)), nd.zeros((1,))
+    x.attach_grad()
+    with autograd.record():
+        outputs = nd.Custom(x, s, t, op_type="test_twice")
+    autograd.backward(list(outputs))
+    assert [y.asnumpy().tolist() for y in outputs] == [[[2, 4]], [[3, 6]]]
+    assert (s.asscalar(), t.asscalar()) == (1, 2)
+    assert x.grad.asnumpy().tolist() == [[7, 12]]

@@ -369,3 +369,11 @@ def test_what_rules_say_of_ranks() -> None:
         run("ConvTranspose", np.ones((1, 1, 3, 3)), np.ones((1, 1, 2, 2)), strides=(2, 2), output_padding=(1,))
     with pytest.raises(MXNetError, match="wanted whole numbers"):
         ints(np.array([1.5]))
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_resized_to_nothing_without_aliases(mode: str) -> None:
+    """A scale of 0 stretches no filter."""
+    sizes = np.array([1, 1, 0, 2])
+    (y,) = run("Resize", np.ones((1, 1, 3, 4), np.float32), sizes, given=("sizes",), mode=mode, antialias=True)
+    assert y.shape == (1, 1, 0, 2)

@@ -471,3 +471,10 @@ def test_all_categories_are_known() -> None:
 def test_labels_without_words_are_numbers() -> None:
     labels, _ = run("LinearClassifier", ROWS, **THREE, classlabels_ints=whole(4, 8, 6), classlabels_strings=words())
     np.testing.assert_array_equal(labels, whole(8, 6, 6, 8))
+
+
+def test_base_values_that_are_empty_are_none() -> None:
+    attrs = stump("class", [0.5, 0.75], (1, 1), classlabels_int64s=whole(3, 8))
+    wanted = run("TreeEnsembleClassifier", POINTS, **attrs)
+    for got, want in zip(run("TreeEnsembleClassifier", POINTS, **attrs, base_values=X([])), wanted, strict=True):
+        np.testing.assert_array_equal(got, want)

@@ -229,3 +229,18 @@ def test_pooling_to_a_size_by_an_attribute_is_said_to_be_another_operator():
     with pytest.raises(OpError, match="AdaptiveAvgPooling2D"):
         op("Pooling", kernel=(2, 2), output_size="(2, 2)")
     assert op("Pooling", kernel=(2, 2), output_size="None") == op("Pooling", kernel=(2, 2))
+
+
+def test_what_is_no_word_is_no_number():
+    data = np.empty(2, object)
+    data[:] = ["1", None]
+    with pytest.raises(ValueError, match="got the text None"):
+        op("_onnx_Cast", to="float32").compute(data)
+    assert op("Cast", dtype="object").infer_type(data.dtype) == data.dtype
+    with pytest.raises(OpError, match="wanted numbers"):
+        op("Cast", dtype="float32").infer_type(data.dtype)
+
+
+def test_one_number_without_dimensions_stays_so():
+    assert tuple(op("squeeze").infer_shape(())) == ()
+    assert tuple(op("squeeze").infer_shape((1, 1))) == (1,)
