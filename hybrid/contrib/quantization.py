@@ -161,14 +161,13 @@ def _parameters(graph: Graph, params: Mapping[str, NDArray]) -> dict[str, NDArra
             found[node.name] = params[node.name]
         elif stem in params:
             values = params[stem].asnumpy()
-            low, high = (
-                (values.min(), values.max()) if values.any() else (-1, 1)
-            )  # of zeros any range is right but none
+            # of zeros any range is right but none
+            low, high = (values.min(), values.max()) if values.any() else (-1, 1)
             results = quantize.compute(values, np.array([low], np.float32), np.array([high], np.float32))
             for end, result in zip(("", "_min", "_max"), results):
                 found[f"{node.name}{end}"] = array(result, dtype=result.dtype)
     for node in graph.nodes:
-        if isinstance(node.op, QuantizedBatchNorm) and node.op.fix_gamma:
+        if node.means(QuantizedBatchNorm) and node.op.fix_gamma:  # type: ignore[union-attr]
             name = node.inputs[1].node.name  # which BatchNorm takes for 1, and its counterpart for what it is
             if name in found:
                 found[name] = ones(found[name].shape)
@@ -181,8 +180,8 @@ def _warn_of_mistakes(graph: Graph, quantized_dtype: str) -> None:
     wrong = [
         n.name.removeprefix("quantized_")
         for n in graph.nodes
-        if (isinstance(n.op, QuantizedConvolution) and (unsigned or not n.op.no_bias))
-        or (isinstance(n.op, QuantizedActivation) and unsigned)
+        if (n.means(QuantizedConvolution) and (unsigned or not n.op.no_bias))  # type: ignore[union-attr]
+        or (n.means(QuantizedActivation) and unsigned)
     ]
     if wrong:
         warnings.warn(

@@ -174,7 +174,7 @@ class Op:
     keeps: ClassVar[bool] = False
     """True for a class that computes in a way of its own and still means what the classes above it mean: see ``means``. It holds
     for the class that says so, and is not inherited."""
-    parts: ClassVar[tuple[str, ...]] = ()
+    left_open: ClassVar[tuple[str, ...]] = ()
     """What the classes below may define in their own way without meaning something else: the parts that this class leaves open."""
     epsilon: ClassVar[float] = 0.0
     """The least epsilon that tolerance counts in: that of float32 where MXNet computes in float32 whatever the dtype."""
@@ -297,7 +297,7 @@ class Op:
 
         Inheriting is not enough: the parts of gradient rules inherit from their operators for the attributes, and operators from
         others for the shapes, and compute something else. A class means what another means if nothing that computes is
-        overridden between them but ``parts``, or if whoever does so says that it ``keeps`` the meaning."""
+        overridden between them but what is ``left_open``, or if whoever does so says that it ``keeps`` the meaning."""
         return any(issubclass(cls, other) and cls._follows(other) for other in others)
 
     @classmethod
@@ -306,7 +306,7 @@ class Op:
             if own is other or (own.__dict__.get("keeps") and issubclass(own, other)):
                 return True
             above = [c for c in cls.__mro__[place + 1 :] if issubclass(c, Op)]
-            free = _RULES.union(cls.fields, *(c.parts for c in above))
+            free = _RULES.union(cls.fields, *(c.left_open for c in above))
             if any(name in c.__dict__ for name in own.__dict__.keys() - free for c in above if name[:2] != "__"):
                 return False
         raise AssertionError(f"{cls.__name__} is no {other.__name__}")

@@ -333,7 +333,7 @@ def _of_storage(op: OfStorage, inputs: Sequence[Any]) -> Any:
             given.append(x.asnumpy())
         else:
             given.append(x._parts if isinstance(x, CSRNDArray) else csr_of(x.asnumpy()))
-    found = op.stored(*given, rng=rng.fork() if "rng" in op.needs else None)
+    found = op.stored(*given, **({"rng": rng.fork()} if "rng" in op.needs else {}))
     made = [
         CSRNDArray(r, inputs[0]._ctx) if isinstance(r, CSR) else NDArray(r, inputs[0]._ctx, dtype=r.dtype)
         for r in found

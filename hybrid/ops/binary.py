@@ -192,7 +192,7 @@ def want_fitting(op: Any, dtype: np.dtype) -> np.dtype:
 class Pair(Op):
     """Two arrays of one dtype."""
 
-    parts = ("fitted",)
+    left_open = ("fitted",)
 
     arithmetic: ClassVar[Arithmetic]
     sparse: ClassVar[bool]
@@ -322,7 +322,7 @@ class Scalar(Elementwise):
     scalar: float = 1.0
     is_int: bool = True
 
-    parts = ("common", "reflected")
+    left_open = ("common", "reflected")
 
     arithmetic: ClassVar[Arithmetic]
     reflected: ClassVar[bool] = False

@@ -82,7 +82,7 @@ class Full(Filled):
 class Like(Elementwise):
     """One value everywhere, in the shape of data."""
 
-    parts = ("fill",)
+    left_open = ("fill",)
 
     fill = 0
 

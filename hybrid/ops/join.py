@@ -21,7 +21,7 @@ class Joining(Op):
     num_args: Arity
 
     inputs = ("*data",)
-    parts = ("joined_axis", "extended")
+    left_open = ("joined_axis", "extended")
     supports_out = True
 
     def joined_axis(self, rank: int) -> int:
@@ -114,7 +114,7 @@ class NumpyConcatenate(Joining):
 class Extending(Joining):
     """Base of joins whose inputs first get axes of size 1 until they have enough."""
 
-    parts = ("new_axes",)
+    left_open = ("new_axes",)
     keeps = True
 
     def new_axes(self, rank: int) -> Sequence[int]:

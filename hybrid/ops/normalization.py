@@ -39,7 +39,7 @@ class _BatchNorm(Op):
     mutates = ("moving_mean", "moving_var")
     initializers = {"moving_mean": '["zero", {}]', "moving_var": '["one", {}]'}
     needs = ("training",)
-    parts = ("axis", "plain_variance")
+    left_open = ("axis", "plain_variance")
     axis = 1
     plain_variance: ClassVar[bool] = False
     """Whether the third output is the variance; else it is 1 / sqrt(var + eps), in spite of its name."""

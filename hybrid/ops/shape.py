@@ -66,7 +66,7 @@ def product(sizes: Sequence[Size]) -> Size:
 class Reshaping(Op):
     """Base of operators that keep the numbers in order and change the shape."""
 
-    parts = ("sizes",)
+    left_open = ("sizes",)
     view = True
     only_moves_data = True
 
@@ -354,7 +354,7 @@ class Squeeze(Reshaping):
 
     axis: Shape | None = None
 
-    parts = ("keeps_one",)
+    left_open = ("keeps_one",)
 
     keeps_one = True
 
@@ -429,7 +429,7 @@ class ReshapeLike(Reshaping):
 class Permutation(Op):
     """Base of operators that reorder axes."""
 
-    parts = ("order",)
+    left_open = ("order",)
     view = True
     only_moves_data = True
 

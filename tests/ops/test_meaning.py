@@ -80,7 +80,7 @@ def test_an_own_way_to_compute_has_to_keep_the_meaning() -> None:
 
 def test_a_part_of_how_it_computes_counts_unless_the_class_leaves_it_open() -> None:
     class Filling(Op):
-        parts = ("fill",)
+        left_open = ("fill",)
 
         fill = 0
         least = 0
@@ -120,7 +120,7 @@ def operators_in(call: ast.Call, module: ModuleType) -> set[str]:
     return found - {"Op", *GROUPS}
 
 
-GROUPS = ("UnknownOp", "ControlFlow", "OfStorage")
+GROUPS = ("UnknownOp", "ControlFlow", "OfStorage", "Counterpart")
 """Groups of operators by where they come from, which say nothing of what they compute."""
 
 

@@ -25,7 +25,7 @@ class Standard(Op):
     given: tuple[str, ...] = ()
     """Names of the optional inputs that are there."""
 
-    parts = ("shape", "dtype", "gives", "optional", "partial", "numbers", "named_axes", "spreads", "types")
+    left_open = ("shape", "dtype", "gives", "optional", "partial", "numbers", "named_axes", "spreads", "types")
 
     optional: ClassVar[tuple[str, ...]] = ()
     """Names of inputs that may be left out."""
