@@ -377,3 +377,10 @@ def test_resized_to_nothing_without_aliases(mode: str) -> None:
     sizes = np.array([1, 1, 0, 2])
     (y,) = run("Resize", np.ones((1, 1, 3, 4), np.float32), sizes, given=("sizes",), mode=mode, antialias=True)
     assert y.shape == (1, 1, 0, 2)
+    x = nd.ones((1, 1, 3, 4))
+    x.attach_grad()
+    with autograd.record():
+        made = OPS["_onnx_Resize"].bind(given=("sizes",), mode=mode, antialias=True)
+        y = invoke(made, [x, nd.array(sizes, dtype="int64")])
+    y.backward()
+    np.testing.assert_array_equal(x.grad.asnumpy(), np.zeros((1, 1, 3, 4)))
