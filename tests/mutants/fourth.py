@@ -416,7 +416,7 @@ ROWS: list[tuple[str, ...]] = [
         "grouped columns first group only",
         "hybrid/ops/windows.py",
         "    if len(weight) > 1:",
-        "    if False:",
+        "    if columns.ndim > 3:",
         "tests/graph/test_passes.py -k test_random_convolutional_graphs_keep_their_outputs",
     ),
     (
