@@ -9,7 +9,7 @@ import pytest
 import hybrid as mx
 from hybrid import profiler
 from hybrid.core.op import REGISTRY
-from hybrid.execution.program import instrumented
+from hybrid.execution.program import is_instrumented
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def settings(tmp_path: Path):
     yield
     profiler.set_state("stop")
     profiler._PROFILER.settings.update(before)
-    assert not instrumented(), "kernels are in use again"
+    assert not is_instrumented(), "kernels are in use again"
 
 
 def counts() -> dict[str, dict[str, int]]:

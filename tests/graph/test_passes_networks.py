@@ -9,7 +9,7 @@ import pytest
 
 import bridge
 import hybrid as mx
-from bridge.onnx_backend import _carried
+from bridge.onnx_backend import _to_executor
 from converters.importer import import_model
 from hybrid.ir.differentiate import gradients
 from hybrid.ir.graph import Entry, Graph
@@ -108,7 +108,7 @@ def test_imported_networks_keep_their_outputs(network: OnnxNetwork) -> None:
     half = any(p.dtype.name in ("float16", "bfloat16") for p in found.params.values())  # passes keep float32 inside
     for inputs, _ in network.runs():
         names = {n.name for n in found.graph.variables()}
-        feeds = {k: np.asarray(_carried(v)) for k, v in inputs.items() if k in names}
+        feeds = {k: np.asarray(_to_executor(v)) for k, v in inputs.items() if k in names}
         params = {k: v for k, v in found.params.items() if k not in feeds and k in names}
         want = plainly(found.graph, feeds, params)
         got = run(optimized(found.graph, feeds, params), feeds, params)
