@@ -922,3 +922,21 @@ def test_what_is_not_written_says_why() -> None:
     converters.to_onnx(
         graph_of("_random_randint", {"low": 0, "high": 2**52, "shape": (3,), "dtype": "int64"}), {}, {}, 17
     )
+
+
+def test_slices_without_elements_are_not_given_to_onnxruntime() -> None:
+    """It ends the process on them; of no slices, and along no axis, it finds what there is."""
+    for axis, shape, told in (
+        (0, (4, 0), True),
+        (-2, (4, 0, 3), False),
+        (-1, (0, 2), True),
+        (0, (0, 3), False),
+        (None, (4, 0), False),
+    ):
+        net = mx.sym.onnx.Unique(mx.sym.var("x"), **({} if axis is None else {"axis": axis}))
+        if told:
+            with pytest.raises(converters.UnsupportedModel, match="slices without elements along an axis"):
+                converters.to_onnx(net, {}, {"x": shape})
+        else:
+            model = converters.to_onnx(net, {}, {"x": shape})
+            assert [n.op_type for n in model.graph.node] == ["Unique"]
