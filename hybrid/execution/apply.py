@@ -104,13 +104,14 @@ def apply_tracked(
 def _afford(op: Op, arrays: Sequence[np.ndarray], specs: Sequence[Spec], name: str) -> None:
     """Raise OutOfMemory where the results would take more than the budget, as far as that follows from inference or from the values
     of the inputs."""
-    if "values" in op.needs and not all(is_known(s.shape) for s in specs):
+    if "subgraphs" not in op.needs and not all(is_known(s.shape) for s in specs):
+        options = {"values": arrays} if "values" in op.needs else {}
         try:
-            found = op.infer_shape(*(a.shape for a in arrays), values=arrays)  # type: ignore[call-arg]  # as those take that want them
+            found = op.infer_shape(*(a.shape for a in arrays), **options)
         except Undecided:
             return
         except Exception as error:
-            # a ValueError as inference would have said, had it known the values
+            # a ValueError as inference would have said, had it known what the run knows
             plain = isinstance(error, ValueError) and not isinstance(error, MXNetError)
             raise failure(op, arrays, name, op.error(str(error)) if plain else error) from error
         shapes = found if isinstance(found, list) else [found]

@@ -662,3 +662,11 @@ def test_paddings_of_any_width(groups: int) -> None:
         wants = Program(graph, params, native=False).run(feeds)
         for got, want in zip(Program(graph, params).run(feeds), wants, strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5 * np.abs(want).max(), err_msg=str(pad))
+
+
+def test_sizes_that_only_the_run_knows_are_held_to_the_budget() -> None:
+    """NumPy's own tile reckons in 64 bits, and wrote where it may not."""
+    x = sym.onnx.TopK(sym.var("x"), sym.var("k"), axis=-1)[0]
+    program = Program(sym.tile(x, reps=(100_000, 1 << 40)).graph)
+    with pytest.raises(MXNetError, match="memory budget"):
+        program.run({"x": np.ones((3, 4), np.float32), "k": np.array([2])})

@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from hybrid.core.boxed import hold
 from hybrid.core.error import MXNetError, OpError
 from hybrid.core.op import REGISTRY, lookup
 from hybrid.core.shapes import UNKNOWN
@@ -535,3 +536,11 @@ def test_parts_of_joined_quantised_arrays_are_single_numbers():
     for other in ((1, 3), (1, 2, 1), (2,)):
         with pytest.raises(ValueError, match=r"differ|dimensions"):
             op.infer_shape(*shapes[:5], other, *shapes[6:])
+
+
+def test_sequences_and_maps_where_tensors_are_wanted() -> None:
+    """They have the dtype of words; it shows when it runs."""
+    pad = lookup("_onnx_Pad").bind()
+    for value in ([np.ones(2, np.float32)], {"a": 1.0}):
+        with pytest.raises(OpError, match="got data that is a sequence or a map, wanted a tensor"):
+            pad.compute(hold(value), np.zeros(0, np.int64))

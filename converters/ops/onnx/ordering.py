@@ -1,5 +1,7 @@
 """TopK and Unique."""
 
+from hybrid.core.shapes import UNKNOWN
+
 from ...error import Unsupported
 from ...registry import exports, passthrough
 
@@ -11,7 +13,7 @@ passthrough("Unique", since=11, write=False)
 def export_unique(b, op, x):
     """As it stands, but for slices without elements: on these onnxruntime 1.32 ends the process that it runs in."""
     if op.axis is not None and x.shape is not None:
-        axis = op.axis % len(x.shape)
-        if x.shape[axis] != 0 and 0 in (*x.shape[:axis], *x.shape[axis + 1 :]):
+        empty = {a for a, size in enumerate(x.shape) if size is not UNKNOWN and size == 0}
+        if empty and op.axis % len(x.shape) not in empty:
             raise Unsupported("slices without elements along an axis: onnxruntime ends the process on them")
     return b.passthrough("", "Unique", op, [x])

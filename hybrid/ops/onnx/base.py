@@ -5,6 +5,7 @@ from typing import Any, ClassVar, overload
 
 import numpy as np
 
+from ...core.boxed import held
 from ...core.error import OpError
 from ...core.op import Op
 from ...core.shapes import Shape, broadcast
@@ -59,6 +60,9 @@ class Standard(Op):
     types: ClassVar[Mapping[str, Collection[str]]] = {}
     """Which dtypes inputs and outputs may have, by their names; those named together have one. From ONNX's schemas: types.py."""
 
+    collects: ClassVar[bool] = False
+    """True where inputs may be sequences and maps."""
+
     # -- what an operator writes ---------------------------------------------------------------------------------------
 
     def meaning(self, *arrays: Any, **options: Any) -> Any:
@@ -81,6 +85,9 @@ class Standard(Op):
     # -- Op ------------------------------------------------------------------------------------------------------------
 
     def compute(self, *arrays, **options):
+        for name, array in zip(self.input_names(), arrays):
+            if array.dtype == OBJECT and not array.ndim and isinstance(held(array), list | dict) and not self.collects:
+                raise self.error(f"got {name} that is a sequence or a map, wanted a tensor")
         return self.meaning(*self.placed(arrays), **options)
 
     def infer_shape(self, *shapes, **options):
@@ -126,6 +133,8 @@ class Standard(Op):
 class Collected(Standard):
     """Base of operators that take or give what is no array: sequences, optionals, maps. They have no examples, which are of
     arrays."""
+
+    collects = True
 
 
 class Pointwise(Standard):
