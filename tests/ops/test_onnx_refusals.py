@@ -541,6 +541,6 @@ def test_parts_of_joined_quantised_arrays_are_single_numbers():
 def test_sequences_and_maps_where_tensors_are_wanted() -> None:
     """They have the dtype of words; it shows when it runs."""
     pad = lookup("_onnx_Pad").bind()
-    for value in ([np.ones(2, np.float32)], {"a": 1.0}):
-        with pytest.raises(OpError, match="got data that is a sequence or a map, wanted a tensor"):
+    for value in ([np.ones(2, np.float32)], {"a": 1.0}, None):
+        with pytest.raises(OpError, match="got data that is a sequence, a map or nothing, wanted a tensor"):
             pad.compute(hold(value), np.zeros(0, np.int64))

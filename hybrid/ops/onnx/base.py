@@ -86,8 +86,13 @@ class Standard(Op):
 
     def compute(self, *arrays, **options):
         for name, array in zip(self.input_names(), arrays):
-            if array.dtype == OBJECT and not array.ndim and isinstance(held(array), list | dict) and not self.collects:
-                raise self.error(f"got {name} that is a sequence or a map, wanted a tensor")
+            if (
+                array.dtype == OBJECT
+                and not array.ndim
+                and not isinstance(held(array), str | bytes)
+                and not self.collects
+            ):
+                raise self.error(f"got {name} that is a sequence, a map or nothing, wanted a tensor")
         return self.meaning(*self.placed(arrays), **options)
 
     def infer_shape(self, *shapes, **options):
