@@ -544,3 +544,16 @@ def test_sequences_and_maps_where_tensors_are_wanted() -> None:
     for value in ([np.ones(2, np.float32)], {"a": 1.0}, None):
         with pytest.raises(OpError, match="got data that is a sequence, a map or nothing, wanted a tensor"):
             pad.compute(hold(value), np.zeros(0, np.int64))
+
+
+def test_one_number_of_any_rank_lends_it_to_nothing() -> None:
+    """A scale of shape (1, 1, 1) is a scale."""
+    gemm = lookup("_onnx_ms_QGemm").bind()
+    a, b = np.array([[1, 2, 3], [4, 5, 6]], np.uint8), np.array([[1, -2], [3, 4], [-5, 6]], np.int8)
+    zeros = np.array(1, np.uint8), np.array(0, np.int8)
+    want = (a.astype(np.float32) - 1) @ b.astype(np.float32) * 0.5
+    for shape in ((), (1,), (1, 1, 1)):
+        scale = np.full(shape, 0.5, np.float32)
+        found = gemm.compute(a, scale, zeros[0], b, np.float32(1).reshape(()), zeros[1])
+        assert gemm.infer_shape(*(x.shape for x in (a, scale, zeros[0], b, np.float32(1), zeros[1]))) == found.shape
+        np.testing.assert_array_equal(found, want)

@@ -93,7 +93,9 @@ class Standard(Op):
                 and not self.collects
             ):
                 raise self.error(f"got {name} that is a sequence, a map or nothing, wanted a tensor")
-        return self.meaning(*self.placed(arrays), **options)
+        # one number of any rank, which must not lend it to the result
+        plain = [a.reshape(()) if a.ndim > 1 and n in self.numbers else a for n, a in zip(self.input_names(), arrays)]
+        return self.meaning(*self.placed(plain), **options)
 
     def infer_shape(self, *shapes, **options):
         if "values" in self.needs:
