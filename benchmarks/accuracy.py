@@ -84,7 +84,7 @@ class Engines:
 
 
 def worse(row: Row) -> bool:
-    """Whether ours is less exact than onnxruntime's by more than it may be."""
+    """True when ours is less exact than onnxruntime's by more than it may be."""
     engines = row["engines"]
     if THEIRS not in engines:
         return False

@@ -51,7 +51,7 @@ Row = dict[str, Any]
 
 
 class Bench:
-    """What the command line asked for, and where the networks lie."""
+    """One run of the benchmark: options of the command line, and where the networks lie."""
 
     def __init__(self, options: argparse.Namespace):
         self.options = options
@@ -70,7 +70,7 @@ class Bench:
             print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
     def request(self, network: Network, batch: int) -> dict[str, str]:
-        """What every side is told to load."""
+        """Describe to every side what to load."""
         self.tell(f"{network.name}: exporting")
         prefix, onnx = prepare(network, batch, self.cache)
         inputs = self.scratch / f"{network.name}-{batch}.npz"

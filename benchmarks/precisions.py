@@ -552,12 +552,12 @@ LOOSER = {"gelu from -4 to 4": 9.0}
 
 
 def bound_of(case: Case) -> float:
-    """What the largest error may be."""
+    """Greatest error that is allowed."""
     return LOOSER.get(case.title, BOUNDS[case.family])
 
 
 def computed(mx: Any, case: Case) -> list[np.ndarray]:
-    """What the kernels in use give: weights constant, as in a network; of a gradient, those of all operands."""
+    """Results of the kernels in use: weights constant, as in a network; of a gradient, those of all operands."""
     arrays, symbol = case.arrays(), case.symbol(mx)
     if case.gradient:
         return bound(mx, symbol, arrays, True)[1]

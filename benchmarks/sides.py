@@ -20,7 +20,7 @@ BYTECODE = Path(tempfile.gettempdir()) / "gluonnx-bytecode"
 
 
 class WorkerFailed(RuntimeError):
-    """What an engine said when it failed."""
+    """An engine failed; the message is its own."""
 
 
 class Side:

@@ -101,7 +101,7 @@ class Gluon:
         return [float(call().mean().asscalar()) for _ in range(3)]
 
     def arrays(self, out: Any) -> list[np.ndarray]:
-        """What a call gave."""
+        """Results of a call as NumPy arrays."""
         outputs = out if isinstance(out, list | tuple) else (out,)
         return [o if isinstance(o, np.ndarray) else o.asnumpy() for o in outputs]
 
@@ -127,7 +127,7 @@ class Runtime:
         self.call = lambda: session.run(None, feeds)
 
     def arrays(self, out: Any) -> list[np.ndarray]:
-        """What a call gave."""
+        """Results of a call as NumPy arrays."""
         return out
 
 

@@ -49,7 +49,7 @@ class OnnxBackend(Backend):
 
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
-        """Whether every node of the model can be read."""
+        """True when every node of the model can be read."""
         from converters import ConversionError
 
         try:

@@ -1,1 +1,2 @@
-"""What everything stands on: operators and their attributes, shapes, errors, budgets, scopes; no graphs, no arrays of users."""
+"""The foundation of everything else: operators and their attributes, shapes, errors, budgets, scopes; no graphs, no arrays
+of users."""

@@ -198,7 +198,7 @@ def _split(text: str) -> list[str]:
 
 
 def _json(text: str) -> Any:
-    """What a text of JSON says. Raises ValueError where it says nothing, or nests deeper than Python goes."""
+    """Parse a text of JSON. Raises ValueError where it is none, or nests deeper than Python goes."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -333,8 +333,8 @@ def dtype(value: Any) -> Any:
 
 
 def is_float(dtype: np.dtype, *, small: bool = False) -> bool:
-    """Whether numbers of this dtype are rounded: floats, bfloat16 included, which is not among NumPy's own; with small those of 8
-    bits and fewer too."""
+    """True for dtypes whose numbers are rounded: floats, bfloat16 included, which is not among NumPy's own; with small those
+    of 8 bits and fewer too."""
     return dtype.kind == "f" or dtype.name == "bfloat16" or (small and "float" in dtype.name)
 
 

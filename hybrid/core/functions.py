@@ -269,14 +269,14 @@ def _remembering(
 
 
 def _varies(value: Any) -> bool:
-    """Whether equal values may mean something else: 0.0 and -0.0, or anything but plain constants."""
+    """True where equal values may mean something else: 0.0 and -0.0, or anything but plain constants."""
     if type(value) is tuple:
         return any(map(_varies, value))
     return not (value is None or type(value) in (str, int, bool, type) or (type(value) is float and value != 0.0))
 
 
 def _is_zero(value: Any) -> bool:
-    """Whether a plain constant is 0 or False, or a tuple that holds one."""
+    """True for a plain constant that is 0 or False, and for a tuple that holds one."""
     return any(map(_is_zero, value)) if type(value) is tuple else type(value) in (int, bool) and not value
 
 
@@ -329,7 +329,8 @@ NUMBER = (int, float, np.number, np.bool_)
 
 
 def application(row: Binary, lhs: Any, rhs: Any, kind: type) -> tuple[type[Op], str, dict[str, Any], dict[str, Any]]:
-    """What ``row`` is of two arguments of a kind, or of one and a number: operator, the name it goes by, inputs, attributes.
+    """Operator, the name it goes by, inputs and attributes that ``row`` stands for with two arguments of a kind, or with one
+    and a number.
 
     Raises TypeError for anything else."""
     left, right = isinstance(lhs, kind), isinstance(rhs, kind)

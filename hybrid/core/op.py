@@ -1,4 +1,4 @@
-"""What an operator is. The page to read first.
+"""The definition of an operator. The page to read first.
 
 An operator is one class: its annotated fields are its attributes, its methods are its rules. An instance is "the
 operator with its attributes": immutable, hashable, and memoised by ``bind``, so equal nodes share one instance.
@@ -58,7 +58,7 @@ FUSED = "_fused_"
 
 
 class Spec(NamedTuple):
-    """What inference knows of an array: its shape (see shapes.py) and its dtype, either of which may be None."""
+    """Shape (see shapes.py) and dtype of an array as inference knows them; either may be None."""
 
     shape: MaybeShape = None
     dtype: np.dtype | None = None
@@ -99,7 +99,8 @@ class Domain(NamedTuple):
 
 
 class Memo(dict[Any, Any]):
-    """What can be found out again at any time: when there is much of it (a new shape with every batch) it is forgotten.
+    """A cache of results that can be computed again at any time: when it is full (a new shape with every batch) it is
+    emptied.
 
     Ask with ``get``, not twice: another thread may have it forgotten in between."""
 
@@ -273,8 +274,8 @@ class Op:
         return False
 
     def kernel_matches(self, dtype: np.dtype) -> bool:
-        """Whether a compiled kernel of this operator gives what compute gives, for a first input of this dtype. Kernels know no
-        float16: they get float32, and their results are rounded."""
+        """True where a compiled kernel of this operator gives what compute gives, for a first input of this dtype. Kernels
+        know no float16: they get float32, and their results are rounded."""
         return True
 
     @classmethod
@@ -287,13 +288,13 @@ class Op:
         return OpError(f"{self.name}: {message}")
 
     def draws(self, training: bool) -> bool:
-        """Whether it takes numbers from the generator when it runs."""
+        """True when running the operator takes numbers from the generator."""
         return "rng" in self.needs and (training or "training" not in self.needs)
 
     @classmethod
     @functools.cache
     def means(cls, *others: type[Op]) -> bool:
-        """Whether this operator computes what one of these classes says, so that what holds of that class holds of it.
+        """True when this operator computes what one of these classes says, so that what holds of that class holds of it.
 
         Inheriting is not enough: the parts of gradient rules inherit from their operators for the attributes, and operators from
         others for the shapes, and compute something else. A class means what another means if nothing that computes is
@@ -346,7 +347,7 @@ class Op:
         self.__dict__.update(calls={}, memo=Memo(), _key=key, _hash=hash(key))
 
     def check(self) -> str | None:
-        """What is wrong with the attributes taken together, if anything."""
+        """Describe what is wrong with the attributes taken together; None when nothing is."""
         return None
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -382,7 +383,7 @@ class Op:
 
 
 def _has_negative_zero(value: Any) -> bool:
-    """Whether it is -0.0, or a tuple that holds one."""
+    """True for -0.0, and for a tuple that holds one."""
     if type(value) is float:
         return value == 0.0 and math.copysign(1, value) < 0
     return type(value) is tuple and any(map(_has_negative_zero, value))  # pyright: ignore[reportUnknownArgumentType]

@@ -1,4 +1,4 @@
-"""What name managers, attribute scopes and contexts share: a ``with`` block makes an object the current one."""
+"""The base of name managers, attribute scopes and contexts: a ``with`` block makes an object the current one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Scope:
 
     @classmethod
     def _default(cls) -> Any:
-        """What is current outside of any block: one object a thread."""
+        """Return the object that is current outside of any block: one a thread."""
         store = cls._threads.__dict__
         if "default" not in store:
             store["default"] = cls._base()

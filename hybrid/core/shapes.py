@@ -82,7 +82,7 @@ def is_known(shape: MaybeShape) -> TypeGuard[tuple[int, ...]]:
 
 
 def fits(shape: MaybeShape, array: tuple[int, ...]) -> bool:
-    """Whether the shape of an array is what is known of it."""
+    """True when the shape of an array agrees with what is known of it."""
     return shape is None or (len(shape) == len(array) and all(d is UNKNOWN or d == n for d, n in zip(shape, array)))
 
 
@@ -100,7 +100,7 @@ def merge(a: MaybeShape, b: Shape) -> Shape: ...
 @overload
 def merge(a: MaybeShape, b: MaybeShape) -> MaybeShape: ...
 def merge(a: MaybeShape, b: MaybeShape) -> MaybeShape:
-    """What is known from either shape. Raises ValueError when they contradict each other."""
+    """Join what is known from either shape. Raises ValueError when they contradict each other."""
     if a is None or b is None or a is b:
         return b if a is None else a
     if len(a) != len(b):
@@ -117,7 +117,7 @@ def merge(a: MaybeShape, b: MaybeShape) -> MaybeShape:
 
 
 def compatible(a: Shape, b: Shape) -> bool:
-    """Whether two shapes may turn out to be one."""
+    """True when two shapes may turn out to be one."""
     return len(a) == len(b) and all(x is UNKNOWN or y is UNKNOWN or x == y for x, y in zip(a, b))
 
 

@@ -115,7 +115,7 @@ _ARRAY, _NEW, _ALL = np.ndarray, object.__new__, slice(None)
 
 
 def _takes(out: Any, spec: Spec) -> bool:
-    """Whether the result can be written to ``out`` at once, and that is all there is to do."""
+    """True when the result can be written to ``out`` at once, and that is all there is to do."""
     if type(out) is not NDArray or STATE.recording:
         return False
     memory, var = out._memory, out._var
@@ -226,7 +226,7 @@ def _adopt(results: Sequence[np.ndarray], targets: list[NDArray] | None, visible
 
 
 def _has_pending_work(x: NDArray) -> bool:
-    """Whether something is still to be written to, or read from, its memory."""
+    """True when something is still to be written to, or read from, its memory."""
     return x._var is not None and (x._var.writer is not None or bool(x._var.readers))
 
 
@@ -346,11 +346,11 @@ class NDArray:
 
     @staticmethod
     def _is_all_of(memory: np.ndarray) -> bool:
-        """Whether the memory is no part of a larger one, of which a Var would tell as well."""
+        """True unless the memory is part of a larger array, whose Var would have to be told as well."""
         return not isinstance(memory.base, np.ndarray) or memory.base.size == memory.size
 
     def _shared_var(self) -> Var:
-        """What the engine is to know the memory by."""
+        """The scheduler's variable of this memory, made when it is first asked for."""
         if self._var is None:
             self._var = Var()
         return self._var
@@ -479,7 +479,7 @@ class NDArray:
 
     @property
     def _fresh_grad(self) -> bool:
-        """Whether the gradient has come since this was last set to False."""
+        """True when the gradient has come since this was last set to False."""
         return isinstance(self._origin, Leaf) and self._origin.fresh
 
     @_fresh_grad.setter
@@ -606,7 +606,7 @@ class NDArray:
             SCHEDULER.wait(self._var, write=True)
 
     def _stored(self) -> Any:
-        """What params.save writes."""
+        """Return what params.save writes."""
         return self._read()
 
     def __reduce__(self) -> Any:

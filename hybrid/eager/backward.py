@@ -131,7 +131,7 @@ def _backward(record: TapeRecord, dys: Sequence[NDArray | None]) -> Sequence[NDA
 
 
 def _place(node: Origin) -> tuple[int, int]:
-    """What the gradient of a Leaf, or of a record's output, is found by."""
+    """Key under which the gradient of a Leaf, or of a record's output, is kept."""
     return (id(node), 0) if isinstance(node, Leaf) else (id(node[0]), node[1])
 
 

@@ -86,7 +86,7 @@ class CachedOp:
         return CachedOp, (self.symbol, tuple(self.flags.items()))
 
     def program(self, training: bool) -> Program:
-        """What runs without gradients."""
+        """The program that runs without gradients."""
         if training not in self._programs:
             self._programs[training] = self._program(self.graph, training)
         return self._programs[training]
@@ -185,7 +185,7 @@ class CachedOp:
         return made[0] if len(made) == 1 else made
 
     def express(self, args: Sequence[NDArray], position: int, holders: Sequence[Any]) -> FastCall | None:
-        """What does such calls faster from now on, if anything can.
+        """Return a FastCall for calls like one that has been made; None where nothing is faster.
 
         args: those of a call that has been made, of which the one at ``position`` is the next call's to give; holders: of the
         others, objects that have them as ``_data``, for as long as they are the same. Such calls run in the caller,
@@ -257,7 +257,8 @@ class FastCall:
         self._time = -1
 
     def _is_current(self) -> bool:
-        """Whether the parameters are the same arrays with the same values; asked when anything at all has been written to."""
+        """True while the parameters are the same arrays with the same values; asked when anything at all has been written
+        to."""
         time = CLOCK.time
         if [v.version for v in self._vars] != self._versions:
             return False

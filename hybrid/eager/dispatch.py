@@ -27,7 +27,7 @@ SMALL = 1 << 18
 
 
 class SpecializedCall:
-    """What is known of calls of an operator with inputs of certain shapes and dtypes."""
+    """Facts about calls of an operator with inputs of certain shapes and dtypes."""
 
     __slots__ = ("changed", "compiled", "fast_path", "size", "small", "specs", "static_shapes", "validated", "work")
 
@@ -90,7 +90,7 @@ HEAVY = 1 << 13
 
 
 def _heavy(op: Op, work: int) -> bool:
-    """Whether the operator has a kernel that NumPy is no match for, other than in passing over memory once."""
+    """True when the operator has a kernel that NumPy is no match for, other than in passing over memory once."""
     return work >= HEAVY and op.name in native.names()
 
 
@@ -134,7 +134,8 @@ def _compile(op: Op, inputs: Sequence[Any], training: bool) -> CompiledProgram |
 
 
 def specs_of(op: Op, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype]) -> tuple[Spec, ...]:
-    """What the operator gives for such inputs; by the same inference that graphs get. Raises OpError when they do not fit."""
+    """Specs of the operator's outputs for such inputs, by the same inference that graphs get. Raises OpError when they do
+    not fit."""
     inputs = [Node(None, f"{i}") for i in range(len(shapes))]
     node = Node(op, op.name, map(Entry, inputs))
     graph = Graph([Entry(node, i) for i in range(len(node.outputs))])

@@ -13,7 +13,7 @@ from .array import NDArray, invoke
 
 
 def call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: dict[str, Any]) -> Any:
-    """What an nd function does; see functions.FrontendCall."""
+    """Apply an operator to NDArrays: the body of every nd function; see functions.FrontendCall."""
     out = given.pop("out", None)
     given.pop("name", None)
     ctx = given.pop("ctx", None)  # a Context, or the text that an attribute of that name holds

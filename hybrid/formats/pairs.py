@@ -68,7 +68,8 @@ def check(description: str | os.PathLike[str], parameters: str | os.PathLike[str
 
 
 def _key(description: str | os.PathLike[str], parameters: str | os.PathLike[str]) -> str:
-    """What a description calls a file of parameters: its name after the prefix that both have, so that both can be renamed."""
+    """Name by which a description calls a file of parameters: without the prefix that both have, so that both can be
+    renamed."""
     prefix = re.sub(r"(-symbol|-model)?\.json$", "", os.path.basename(description))
     return os.path.basename(parameters).removeprefix(prefix).lstrip("-.")
 
@@ -90,7 +91,7 @@ def _known(description: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def _others(path: str, text: Text) -> dict[str, str]:
-    """What the description at path knows of other parameters that still are beside it, if it is the very one to be written."""
+    """Entries of the description at path for other parameters that still are beside it, if it is the very one to be written."""
     known = _known(path)
     if not known or Path(path).read_bytes() != text(_mark(known)).encode():
         return {}

@@ -414,7 +414,7 @@ FOREIGN = [  # how a file starts, what it is, what to do
 
 
 def describe(head: bytes) -> tuple[str, str]:
-    """What the first bytes of a foreign file say it is, and what to do about it."""
+    """Recognise a foreign file by its first bytes: what it is, and what to do about it."""
     return next((what, do) for start, what, do in FOREIGN if re.match(start, head))
 
 

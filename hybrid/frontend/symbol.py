@@ -1,4 +1,4 @@
-"""What a Symbol is, and how operators are applied to symbols. The functions of ``mx.sym`` are in symbol.py.
+"""The class Symbol, and how operators are applied to symbols. The functions of ``mx.sym`` are in symbol.py.
 
 A Symbol is a list of entries (outputs of nodes); all else follows from the graph behind them. Nodes are shared freely
 between symbols and never changed but by ``_set_attr``.
@@ -84,7 +84,7 @@ def create(
 
 
 def _call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: dict[str, Any]) -> Symbol:
-    """What a sym function does; see functions.FrontendCall."""
+    """Apply an operator to symbols: the body of every sym function; see functions.FrontendCall."""
     node_name, attr = given.pop("name", None), given.pop("attr", None)
     given.pop("out", None)
     symbols = {k: given.pop(k) for k in list(given) if isinstance(given[k], Symbol)}

@@ -55,7 +55,7 @@ def kernels() -> frozenset[tuple[str, str]]:
 
 
 def takes(op: str, dtype: Any) -> bool:
-    """Whether there is a kernel of this operator for inputs of this dtype; float16 and bfloat16 are computed in float32."""
+    """True when there is a kernel of this operator for inputs of this dtype; float16 and bfloat16 are computed in float32."""
     name = str(dtype)
     return (op, name) in _kernels or (name in ("float16", "bfloat16") and (op, "float32") in _kernels)
 

@@ -81,7 +81,7 @@ Derivative = Callable[[Term, Term, Term, Term], Term]
 
 
 class Arithmetic(NamedTuple):
-    """What is done to two elements. function takes arrays of one dtype and gives that dtype (predicates: bool)."""
+    """A function of two elements. function takes arrays of one dtype and gives that dtype (predicates: bool)."""
 
     name: str
     text: str

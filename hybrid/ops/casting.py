@@ -45,7 +45,7 @@ class Cast(Elementwise):
 
 
 def is_short(dtype: np.dtype) -> bool:
-    """Whether mixed precision casts the dtype: the floats of up to four bytes."""
+    """True for dtypes that mixed precision casts: the floats of up to four bytes."""
     return dtype.kind not in "iub" and dtype.itemsize <= 4
 
 

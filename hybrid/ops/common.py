@@ -1,4 +1,4 @@
-"""What operator families share: bases for regular shape rules, axis arithmetic, and compute in a wider dtype."""
+"""Parts shared by operator families: bases for regular shape rules, axis arithmetic, and compute in a wider dtype."""
 
 import functools
 import math
@@ -90,12 +90,12 @@ def narrow(array: np.ndarray, dtype: np.dtype, out: np.ndarray | None = None) ->
 
 
 def lowest(dtype: np.dtype) -> Any:
-    """What no number of the dtype is less than: where a maximum begins."""
+    """A number that no number of the dtype is less than: where a maximum begins."""
     return False if dtype.kind == "b" else np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
 
 
 def highest(dtype: np.dtype) -> Any:
-    """What no number of the dtype is greater than: where a minimum begins."""
+    """A number that no number of the dtype is greater than: where a minimum begins."""
     return True if dtype.kind == "b" else np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
 
 
@@ -277,7 +277,8 @@ def part_of(forward: str, **heads: int | str) -> Callable[[T], T]:
 def _as_parts(
     self: Op, forward: str, heads: Mapping[str, int | str], given: Sequence[Any], join: Any, wants: Any
 ) -> list[Any]:
-    """What is known of the inputs of a part of a gradient rule (shapes or dtypes), held to what the forward operator ``wants``."""
+    """Shapes or dtypes of the inputs of a part of a gradient rule, as far as they are known, held to what the forward
+    operator ``wants``."""
     names, first = self.input_names(), forward_of(self, forward)
     named = dict(zip(names, given))
     ends: dict[str, Any] = dict.fromkeys(first.output_names())

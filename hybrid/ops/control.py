@@ -39,11 +39,11 @@ class ControlFlow(Op):
         return self.misplaced(self.num_args - self.num_subgraphs)
 
     def misplaced(self, given: int) -> str | None:
-        """What is wrong with the locations of so many inputs, if anything."""
+        """Describe what is wrong with the locations of so many inputs; None when nothing is."""
         raise NotImplementedError
 
     def within(self, limit: int, *names: str) -> str | None:
-        """What is wrong when the locations of these names have to be less than limit."""
+        """Describe which locations of these names are not less than limit; None when all are."""
         wrong = [f"{n}={getattr(self, n)}" for n in names if not all(0 <= i < limit for i in getattr(self, n))]
         return f"got {' and '.join(wrong)} with {limit} to choose from" if wrong else None
 
@@ -117,7 +117,7 @@ class ForEach(ControlFlow):
         return list(inputs[:data]), list(inputs[data : data + states]), list(inputs[data + states :])
 
     def placed(self, slices, states, rest):
-        """What the body's variables hold, in their order."""
+        """Values of the body's variables, in their order."""
         places = (*self.in_data_locs, *self.in_state_locs, *self.remain_locs)
         return [value for _, value in sorted(zip(places, (*slices, *states, *rest)), key=lambda pair: pair[0])]
 
@@ -210,7 +210,7 @@ class WhileLoop(ControlFlow):
         return [inputs[self.func_input_locs[i]] for i in self.func_var_locs]
 
     def placed(self, inputs, variables):
-        """What the variables of the condition and of the body hold, with these loop variables."""
+        """Values of the variables of the condition and of the body, with these loop variables."""
         now = list(inputs)
         for place, value in zip(self.func_var_locs, variables):
             now[self.func_input_locs[place]] = value
@@ -276,7 +276,7 @@ class Cond(ControlFlow):
         return self.within(given, "cond_input_locs", "then_input_locs", "else_input_locs")
 
     def placed(self, inputs):
-        """What the variables of the condition and of the two bodies hold."""
+        """Values of the variables of the condition and of the two bodies."""
         return [[inputs[i] for i in one] for one in (self.cond_input_locs, self.then_input_locs, self.else_input_locs)]
 
     def _both(self, values, subgraphs):
@@ -412,7 +412,7 @@ class CondBackward(ControlFlowBackward, Cond):
 
 
 def truth(op: Op, condition: np.ndarray) -> bool:
-    """Whether a condition holds. Raises OpError unless it is of one element."""
+    """A condition as a bool. Raises OpError unless it is of one element."""
     if condition.size != 1:
         raise OpError(f"{op.name}: got a condition of shape {condition.shape}, wanted one element")
     return bool(condition.item())

@@ -201,7 +201,7 @@ class _Product(Op):
 @op("_backward_Convolution_data")
 @part_of("Convolution")
 class BackwardConvolutionData(_Product, Convolution):
-    """What a convolution's data gets: dy and weight to the shape of data, whose values are not read."""
+    """Gradient of a convolution by data: dy and weight to the shape of data, whose values are not read."""
 
     inputs = ("dy", "weight", "data")
 
@@ -219,7 +219,7 @@ class BackwardConvolutionData(_Product, Convolution):
 @op("_backward_Convolution_weight")
 @part_of("Convolution")
 class BackwardConvolutionWeight(_Product, Convolution):
-    """What a convolution's weight gets: dy and data to the shape of weight, whose values are not read."""
+    """Gradient of a convolution by weight: dy and data to the shape of weight, whose values are not read."""
 
     inputs = ("dy", "data", "weight")
 
@@ -353,7 +353,7 @@ class Deconvolution(Windowed):
 @op("_backward_Deconvolution_data")
 @part_of("Deconvolution")
 class BackwardDeconvolutionData(_Product, Deconvolution):
-    """What a deconvolution's data gets: dy and weight to the shape of data, whose values are not read."""
+    """Gradient of a deconvolution by data: dy and weight to the shape of data, whose values are not read."""
 
     inputs = ("dy", "weight", "data")
 
@@ -370,7 +370,7 @@ class BackwardDeconvolutionData(_Product, Deconvolution):
 @op("_backward_Deconvolution_weight")
 @part_of("Deconvolution")
 class BackwardDeconvolutionWeight(_Product, Deconvolution):
-    """What a deconvolution's weight gets: dy and data to the shape of weight, whose values are not read."""
+    """Gradient of a deconvolution by weight: dy and data to the shape of weight, whose values are not read."""
 
     inputs = ("dy", "data", "weight")
 

@@ -1,4 +1,4 @@
-"""What compact bilinear pooling is made of: count sketches and Fourier transforms. MXNet has them for GPUs only."""
+"""Count sketches and Fourier transforms, of which compact bilinear pooling is made. MXNet has them for GPUs only."""
 
 import numpy as np
 

@@ -107,7 +107,7 @@ class Custom(Op):
         return list(values[:count]), list(values[count:])
 
     def _asked(self, what, given):
-        """What the user's infer_shape or infer_type says: lists for arguments, outputs and states."""
+        """Call the user's infer_shape or infer_type: lists for arguments, outputs and states."""
         try:
             found = getattr(self.adapter, what)(given)
         except Exception as error:

@@ -121,7 +121,7 @@ class Deformed(Windowed):
         ), inside
 
     def _slope(self, there):
-        """Whether the weight of the lower neighbour changes with the place: not at the last pixel, whose value is kept."""
+        """1 where the weight of the lower neighbour changes with the place: not at the last pixel, whose value is kept."""
         return 1 if self.modulated else there[1]
 
     def sampled(self, data, corners) -> np.ndarray:
@@ -134,7 +134,7 @@ class Deformed(Windowed):
         return np.take_along_axis(flat, places, -1).reshape(*flat.shape[:3], *index.shape[2:])
 
     def factor(self, mask):
-        """What samples are multiplied by: the mask (N, D, 1, taps, H' W') of a list that holds it, if it does."""
+        """Factor of the samples: the mask (N, D, 1, taps, H' W') of a list that holds it, else 1."""
         return mask[0].reshape(len(mask[0]), self.num_deformable_group, 1, math.prod(self.kernel), -1) if mask else 1
 
     def columns(self, sampled):

@@ -182,7 +182,7 @@ class DeformablePSROIPooling(Regions):
 @op("_backward_DeformablePSROIPooling")
 @part_of("_contrib_DeformablePSROIPooling", dy=0)
 class BackwardDeformablePSROIPooling(Once, DeformablePSROIPooling):
-    """What data and trans get: (dy, data, rois, trans) -> as data, as trans."""
+    """Gradient by data and trans: (dy, data, rois, trans) -> as data, as trans."""
 
     inputs = ("dy", "data", "rois", "trans")
 

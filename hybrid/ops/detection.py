@@ -313,7 +313,7 @@ class BoxNms(Op):
 
 @op("_backward_box_nms")
 class BackwardBoxNms(Op):
-    """What the data of box_nms gets: (dy, place) -> as dy. Rows go back to where they came from, whatever became of their
+    """Gradient of box_nms by data: (dy, place) -> as dy. Rows go back to where they came from, whatever became of their
     coordinates; place is the second output, -1 for rows that come from nowhere."""
 
     inputs = ("dy", "place")

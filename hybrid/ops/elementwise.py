@@ -474,7 +474,7 @@ class NanToNum(Elementwise):
     neginf: float | None = None
 
     def replacements(self, dtype: np.dtype) -> tuple:
-        """What stands for NaN, inf and -inf."""
+        """Numbers that stand for NaN, inf and -inf."""
         most = largest(dtype)
         return self.nan, most if self.posinf is None else self.posinf, -most if self.neginf is None else self.neginf
 

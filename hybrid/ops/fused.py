@@ -87,7 +87,7 @@ class FromBlocked(Op):
 
 
 class _Finished(Op):
-    """What is done to a product before it is stored: bias and residual added, then leaky slope, then limits."""
+    """Epilogue of a product, before it is stored: bias and residual added, then leaky slope, then limits."""
 
     bias: bool = False
     residual: bool = False
@@ -385,7 +385,7 @@ EXACT = frozenset(
 
 
 def _is_within(word: str, limits: np.iinfo) -> bool:
-    """Whether it is an integer that there is."""
+    """True for the text of an integer within limits."""
     return word not in CODE and float(word).is_integer() and limits.min <= float(word) <= limits.max
 
 

@@ -122,7 +122,7 @@ class HawkesLL(Op):
 @op("_backward_hawkesll")
 @part_of("_contrib_hawkesll", dy=0)
 class BackwardHawkesLL(Once):
-    """What lda, alpha and beta get: (dy, inputs) -> as these."""
+    """Gradient by lda, alpha and beta: (dy, inputs) -> as these."""
 
     inputs = ("dy", *HawkesLL.inputs)
 

@@ -92,7 +92,7 @@ class CvCopyMakeBorder(_Framed):
         return pad(src, self.top, self.bot, self.left, self.right, self.type, filling)
 
     def filling(self, channels: int) -> np.ndarray:
-        """What a border of type 0 holds, for each channel; channels without a value hold 0."""
+        """Values of a border of type 0, one a channel; channels without a value have 0."""
         if not self.values:
             return np.full(channels, self.value)
         return np.array([*self.values, *[0.0] * channels][:channels])

@@ -60,7 +60,7 @@ class IdentityAttachKLSparseReg(Op):
 @op("_backward_IdentityAttachKLSparseReg")
 @part_of("IdentityAttachKLSparseReg")
 class BackwardKLSparseReg(Once, IdentityAttachKLSparseReg):
-    """What data gets: (dy, data, moving_avg) -> as data. Moves moving_avg."""
+    """Gradient by data: (dy, data, moving_avg) -> as data. Updates moving_avg."""
 
     inputs = ("dy", "data", "moving_avg")
     always_mutates = True
@@ -87,8 +87,8 @@ class BackwardKLSparseReg(Once, IdentityAttachKLSparseReg):
 
 @op("_contrib_allclose")
 class AllClose(Op):
-    """Whether all numbers of a are near those of b: |a - b| <= atol + rtol * |b|; equal infinities are, of any sign, and NaN is to
-    NaN with equal_nan. Shapes: any, the same -> () uint8. Source: MXNet allclose."""
+    """Test that all numbers of a are near those of b: |a - b| <= atol + rtol * |b|; equal infinities are, of any sign, and
+    NaN is to NaN with equal_nan. Shapes: any, the same -> () uint8. Source: MXNet allclose."""
 
     rtol: float = 9.99999975e-06
     atol: float = 9.99999994e-09

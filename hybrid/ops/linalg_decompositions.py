@@ -165,7 +165,7 @@ class Triangular(Op):
         return (self.alpha * product).astype(b.dtype, copy=False)
 
     def product(self, t: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """What is multiplied by alpha."""
+        """The product that alpha multiplies."""
         raise NotImplementedError
 
     def backwards(self, F, dy, a, alpha):

@@ -303,7 +303,7 @@ class CTCLoss(Op):
 
     @staticmethod
     def possible(lattice) -> np.ndarray:
-        """Whether the steps can hold the label: (N,)."""
+        """True where there are steps enough for the label: (N,)."""
         _, _, skips, sizes, spans = lattice
         equal = ~skips[:, 3::2] & (np.arange(1, skips.shape[1] // 2) < sizes[:, None])
         return sizes + equal.sum(1) <= spans

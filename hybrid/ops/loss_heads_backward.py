@@ -1,4 +1,4 @@
-"""What the data of loss heads gets. Most heads start the backward pass and do not read what arrives at their output."""
+"""Gradients of loss heads by their data. Most heads start the backward pass and do not read what arrives at their output."""
 
 import math
 
@@ -26,7 +26,7 @@ class _OfHead(Once):
         return y
 
     def misfit(self, y: tuple[int, ...], label: tuple[int, ...]) -> str | None:
-        """What the label of data of that shape has to have, if it has not."""
+        """Describe what the label of data of that shape must have and has not; None when it fits."""
         return None if math.prod(label) == math.prod(y) else "as many elements"
 
     def infer_input_shapes(self, shapes, outputs):
@@ -111,13 +111,13 @@ class _OfRegression(_OfHead, LinearRegressionOutput):
 @op("_backward_LinearRegressionOutput")
 @part_of("LinearRegressionOutput")
 class BackwardLinearRegressionOutput(_OfRegression):
-    """What the data of LinearRegressionOutput and LogisticRegressionOutput gets."""
+    """Gradient of LinearRegressionOutput and LogisticRegressionOutput by data."""
 
 
 @op("_backward_MAERegressionOutput")
 @part_of("MAERegressionOutput")
 class BackwardMAERegressionOutput(_OfRegression):
-    """What the data of MAERegressionOutput gets."""
+    """Gradient of MAERegressionOutput by data."""
 
     def _error(self, y, label):
         return np.where(y > label, 1, -1).astype(y.dtype)  # where they are equal MXNet takes the left one

@@ -25,7 +25,7 @@ def _wide_dtype(dtype: np.dtype | None) -> np.dtype | None:
 
 
 class _BatchNorm(Op):
-    """What all batch normalizations share. Subclasses give ``eps`` its default; those with an axis attribute override ``axis``."""
+    """Base of all batch normalizations. Subclasses give ``eps`` its default; those with an axis attribute override ``axis``."""
 
     refuses = WHOLE
 
@@ -79,7 +79,7 @@ class _BatchNorm(Op):
         return [data, *(_wide_dtype(data) if d is None else d for d in dtypes[1:])]
 
     def finish(self, y: np.ndarray) -> np.ndarray:
-        """What follows the normalization."""
+        """Apply what follows the normalization: nothing here."""
         return y
 
     def compute(self, data, gamma, beta, moving_mean, moving_var, *, training=False):
@@ -349,7 +349,7 @@ class L2Normalization(Op):
         return 1
 
     def axes(self, rank: int) -> tuple[int, ...]:
-        """What the sum of squares is over."""
+        """Axes that the sum of squares is over."""
         return (1,) if self.mode == "channel" else tuple(range(2 if self.mode == "spatial" else 1, rank))
 
     def infer_input_shapes(self, shapes, outputs):

@@ -1,4 +1,4 @@
-"""What the inputs of normalizations get, and what the inputs of that get.
+"""Gradients of normalizations, and the gradients of these.
 
 All normalizations that have gamma and beta are one thing over data seen as (A, B, C): gamma and beta belong to the middle
 axis, mean and variance are taken over the batch (A and C), the layer (B) or the instance (C). With h the normalized data,
@@ -27,7 +27,7 @@ AXES = {"batch": (0, 2), "layer": (1,), "instance": (2,)}
 
 
 class _NormalizationBackward(Op):
-    """What both share: the attributes of the normalization, and how its arrays are seen."""
+    """Base of both: the attributes of the normalization, and how its arrays are seen."""
 
     over: Literal["batch", "instance", "layer"]
     axis: int = 1
@@ -81,7 +81,7 @@ class _NormalizationBackward(Op):
         return dtypes
 
     def constant(self, training: bool) -> bool:
-        """Whether mean and variance do not depend on the data."""
+        """True when mean and variance do not depend on the data."""
         return self.over == "batch" and (self.fixed or not training)
 
     def shape3(self, shape: tuple[int, ...]) -> tuple[int, int, int]:
@@ -212,7 +212,7 @@ class BackwardBatchNormalization(BackwardNormalization):
 
 @op("_backward_normalization_twice")
 class BackwardNormalizationTwice(_NormalizationBackward):
-    """What dy, data and gamma of _backward_normalization get; gx, ggamma and gbeta are the gradients of its outputs."""
+    """Gradient of _backward_normalization by dy, data and gamma; gx, ggamma and gbeta are the gradients of its outputs."""
 
     inputs = ("gx", "ggamma", "gbeta", "dy", "data", "gamma", "mean", "spread")
 
@@ -259,7 +259,7 @@ class BackwardNormalizationTwice(_NormalizationBackward):
 @op("_backward_L2Normalization")
 @part_of("L2Normalization", dy=0, y=0, norm=1)
 class BackwardL2Normalization(Op):
-    """What the data of L2Normalization gets: (dy, y, norm) -> as dy."""
+    """Gradient of L2Normalization by data: (dy, y, norm) -> as dy."""
 
     mode: Literal["channel", "instance", "spatial"] = "instance"
 
@@ -279,7 +279,7 @@ class BackwardL2Normalization(Op):
 @op("_backward_LRN")
 @part_of("LRN", dy=0, norm=1)
 class BackwardLRN(Elementwise):
-    """What the data of LRN gets: (dy, data, norm) -> as data."""
+    """Gradient of LRN by data: (dy, data, norm) -> as data."""
 
     alpha: float = 9.99999975e-05
     beta: float = 0.75

@@ -242,7 +242,7 @@ class EDiff1D(Op):
         return self.inputs[: 1 + self.to_begin_arr_given + self.to_end_arr_given]
 
     def ends(self, arrays: tuple) -> tuple:
-        """What comes before and after: an array, a number, or None."""
+        """The parts before and after the differences: an array, a number, or None each."""
         given = list(arrays)
         return (
             given.pop(0) if self.to_begin_arr_given else self.to_begin_scalar,
@@ -265,7 +265,7 @@ class EDiff1D(Op):
         return np.concatenate([*begin, np.diff(data.ravel()), *end])
 
     def flat(self, part: Any, dtype: np.dtype) -> list[np.ndarray]:
-        """What comes before or after, as arrays to join."""
+        """The part before or after the differences, as arrays to join."""
         return [] if part is None else [convert(np.ravel(part), dtype)]
 
     def adjoint(self, of, dy, data, *arrays):
@@ -363,7 +363,8 @@ class Average(Op):
         return 1 + self.returned
 
     def whole(self, a: tuple, weights: tuple) -> bool:
-        """Whether weights have the shape of a; else they are a vector along the axis. Raises OpError where neither is so."""
+        """True when weights have the shape of a; False when they are a vector along the axis. Raises OpError where neither
+        is so."""
         if len(a) == len(weights):
             merge(a, weights)
             return True
@@ -481,7 +482,7 @@ class ConstraintCheck(Op):
 
 @op("_npi_share_memory")
 class ShareMemory(Op):
-    """Whether two arrays may lie in the same memory. Shapes: any, any -> (), bool."""
+    """Test that two arrays may lie in the same memory. Shapes: any, any -> (), bool."""
 
     inputs = ("a", "b")
 

@@ -45,7 +45,7 @@ class Norm(Op):
         return found
 
     def root(self, rank: int) -> bool:
-        """Whether it is the root of a sum of squares."""
+        """True when the norm is the root of a sum of squares."""
         vectors = len(self.axes(rank)) != 2
         return self.flag in (-2, 1) or (vectors and self.ord == 2 and self.flag != 2)
 

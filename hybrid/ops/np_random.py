@@ -20,7 +20,7 @@ INT64 = np.dtype("int64")
 
 
 class Bound(NamedTuple):
-    """What a parameter has to be."""
+    """Limits of a parameter."""
 
     least: float = -np.inf
     above: bool = False
@@ -28,7 +28,7 @@ class Bound(NamedTuple):
     most: float = np.inf
 
     def wrong(self, name: str, value: Any) -> str | None:
-        """What is wrong with a value or an array of them, if anything."""
+        """Describe what is wrong with a value or an array of them; None when nothing is."""
         array = np.asarray(value)
         fine = (array > self.least if self.above else array >= self.least) & (array <= self.most)
         if np.all(fine):

@@ -151,7 +151,7 @@ class Delete(Placed):
 
     @property
     def sliced(self) -> bool:
-        """Whether the places are those of a slice."""
+        """True when the places are those of a slice."""
         return any(v is not None for v in (self.start, self.stop, self.step))
 
     def check(self):
@@ -210,7 +210,7 @@ class Insert(Placed):
         return values, rest.pop(0) if rest else None
 
     def single(self, obj: Any) -> bool:
-        """Whether the place is no array, so that values lie along their first axis."""
+        """True when the place is no array, so that values lie along their first axis."""
         return False
 
     def places(self, size: Any, obj: Any) -> Any:

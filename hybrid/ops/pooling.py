@@ -90,12 +90,12 @@ class Pooling(Op):
 
     @property
     def power(self) -> int:
-        """What elements are raised to before they are added, and the root that is taken of the sum."""
+        """Power that elements are raised to before they are added, and of the root that is taken of the sum."""
         return self.p_value if self.pool_type == "lp" and self.p_value else 1
 
     @property
     def include(self) -> bool:
-        """Whether a mean counts padding."""
+        """True when a mean counts padding."""
         return self.count_include_pad is not False
 
     def spatial(self, rank: int) -> slice:

@@ -1,4 +1,4 @@
-"""What pooling's data gets: gradients spread over windows, or given to the maxima."""
+"""Gradients of pooling by its data: spread over windows, or given to the maxima."""
 
 import math
 from itertools import product
@@ -180,7 +180,7 @@ class _Pick(_OfWindows):
 @op("_backward_Pooling")
 @part_of("Pooling")
 class BackwardPooling(_OfWindows):
-    """What the data of Pooling gets: (dy, data, y) -> as data. The first of equal maxima gets all."""
+    """Gradient of Pooling by data: (dy, data, y) -> as data. The first of equal maxima gets all."""
 
     def gradient(self, F, g, dy, data, y, dx):
         attrs = self.dump()
@@ -191,7 +191,7 @@ class BackwardPooling(_OfWindows):
 @op("_backward_Pooling_pick")
 @part_of("Pooling", y=0)
 class BackwardPoolingPick(_Pick):
-    """What the dy of _backward_Pooling gets when that chooses maxima."""
+    """Gradient of _backward_Pooling by dy when that chooses maxima."""
 
     def gradient(self, F, dy, g, data, y, out):
         return F._backward_Pooling(dy, data, y, **self.dump()), None, None
@@ -207,7 +207,7 @@ class _OfV1(PoolingV1):
 @op("_backward_Pooling_v1")
 @part_of("Pooling_v1")
 class BackwardPoolingV1(_OfV1, _OfWindows):
-    """What the data of Pooling_v1 gets: (dy, data, y) -> as data."""
+    """Gradient of Pooling_v1 by data: (dy, data, y) -> as data."""
 
     def gradient(self, F, g, dy, data, y, dx):
         attrs = self.dump()
@@ -218,7 +218,7 @@ class BackwardPoolingV1(_OfV1, _OfWindows):
 @op("_backward_Pooling_v1_pick")
 @part_of("Pooling_v1", y=0)
 class BackwardPoolingV1Pick(_OfV1, _Pick):
-    """What the dy of _backward_Pooling_v1 gets when that chooses maxima."""
+    """Gradient of _backward_Pooling_v1 by dy when that chooses maxima."""
 
     def gradient(self, F, dy, g, data, y, out):
         return F._backward_Pooling_v1(dy, data, y, **self.dump()), None, None
@@ -227,7 +227,7 @@ class BackwardPoolingV1Pick(_OfV1, _Pick):
 @op("_backward_contrib_AdaptiveAvgPooling2D")
 @part_of("_contrib_AdaptiveAvgPooling2D")
 class BackwardAdaptiveAvgPooling2D(AdaptiveAvgPooling2D):
-    """What the data of _contrib_AdaptiveAvgPooling2D gets: (dy, data) -> as data, whose values are not read."""
+    """Gradient of _contrib_AdaptiveAvgPooling2D by data: (dy, data) -> as data, whose values are not read."""
 
     inputs = ("dy", "data")
 

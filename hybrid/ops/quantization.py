@@ -29,7 +29,7 @@ PLAIN_LEVELS = {INT8: np.float32(127), UINT8: np.float32(255), INT32: np.float32
 
 
 def is_range(name: str) -> bool:
-    """Whether an input or output of that name is an end of a range."""
+    """True for the name of an input or output that is an end of a range."""
     return name.startswith(("min_", "max_")) or name.endswith(("_min", "_max"))
 
 
@@ -88,7 +88,8 @@ class Counterpart(Op):
 
     @classmethod
     def stays_float(cls, name: str, each: bool) -> bool:
-        """Whether an input of that name is not quantised; each: dense layers quantise their weights, with scales by channel."""
+        """True when an input of that name is not quantised; each: dense layers quantise their weights, with scales by
+        channel."""
         return False
 
     @classmethod

@@ -132,7 +132,7 @@ class QuantizedFullyConnected(_Weighted, FullyConnected):
 
     @staticmethod
     def bias_scale(dtype: np.dtype, data: Any, weight: Any, bias: Any) -> np.float32:
-        """What an int8 bias is multiplied by beside data of dtype, from the reach of each range."""
+        """Factor of an int8 bias beside data of dtype, from the reach of each range."""
         return (LEVELS[dtype] / data) * (LEVELS[INT8] / weight) * bias / LEVELS[INT8]
 
     def compute(self, data, weight, *others):
@@ -362,7 +362,7 @@ class QuantizedAdd(_Pair):
         return UINT8 if lhs == rhs == UINT8 else INT8
 
     def scales(self, kinds: tuple[np.dtype, np.dtype], reaches: Any) -> tuple[Any, Any]:
-        """What each tensor is multiplied by."""
+        """Factors of the two tensors."""
         levels = LEVELS[self.result(*kinds)]
         if self.calibrated is not None:
             scale = levels / reach(*self.calibrated)
@@ -483,7 +483,7 @@ class QuantizedBatchNorm(_Layer, BatchNorm):
         return [data, (1,), (1,)]
 
     def factors(self, gamma, beta, mean, var, data_reach: np.float32) -> tuple[np.ndarray, np.ndarray]:
-        """What int8 data is multiplied by, channel by channel, and what is added then."""
+        """Factor and summand of int8 data, channel by channel."""
         rstd = (1 / np.sqrt(var.astype(np.float64) + self.eps)).astype(np.float32)
         out = reach(self.min_calib_range, self.max_calib_range)
         factor = gamma * rstd * data_reach / out

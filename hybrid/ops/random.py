@@ -20,7 +20,7 @@ FLOAT32 = np.dtype("float32")
 
 
 def wrong_float(dtype: np.dtype | None) -> str | None:
-    """What is wrong with the dtype of samples, if anything."""
+    """Describe what is wrong with the dtype of samples; None when nothing is."""
     return None if dtype is None or dtype in FLOATS else f"got dtype {dtype}, wanted float16, float32 or float64"
 
 
@@ -35,7 +35,7 @@ class Parameter(NamedTuple):
     kind: type = float
 
     def wrong(self, value: Any, strict: bool) -> str | None:
-        """What is wrong with a value or an array of them, if anything."""
+        """Describe what is wrong with a value or an array of them; None when nothing is."""
         fine = np.greater(value, self.least) if strict and self.above else np.greater_equal(value, self.least)
         if np.all(fine):
             return None
@@ -192,7 +192,7 @@ class Free(Scalars):
 
 
 def wanted(shape: Shape | None) -> tuple[Any, ...] | None:
-    """What inference knows of a shape attribute: a dim of 0, or no shape at all, is what readers decide."""
+    """A shape attribute as inference takes it: a dim of 0, or no shape at all, is what readers decide."""
     return tuple(d or UNKNOWN for d in shape) if shape else None
 
 

@@ -624,7 +624,7 @@ class NpTruth(NpReduction):
 
 @op("_np_any", "_np_sometrue")
 class NpAny(NpTruth):
-    """Whether any element along axes is other than 0."""
+    """Test that any element along axes is other than 0."""
 
     kind = "any"
     pick = np.logical_or
@@ -632,7 +632,7 @@ class NpAny(NpTruth):
 
 @op("_np_all")
 class NpAll(NpTruth):
-    """Whether every element along axes is other than 0."""
+    """Test that every element along axes is other than 0."""
 
     kind = "all"
     pick = np.logical_and

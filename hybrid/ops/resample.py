@@ -53,7 +53,7 @@ def chosen(old: tuple[int, int], new: tuple[int, int], method: int) -> int:
 
 
 def shrinks(old: tuple[int, int], new: tuple[int, int]) -> bool:
-    """Whether resizing by area makes means of old pixels."""
+    """True when resizing by area makes means of old pixels."""
     return all(o >= n for n, o in zip(new, old))
 
 
@@ -70,7 +70,7 @@ def taps_of(old: tuple[int, int], new: tuple[int, int], method: int) -> list[Tap
 
 
 def matrices(old: tuple[int, int], new: tuple[int, int], method: int) -> list[np.ndarray]:
-    """What floats are multiplied with: R and C of R @ image @ C.T, float32, (new, old) each."""
+    """Matrices R and C that resize floats as R @ image @ C.T, float32, (new, old) each."""
     if method == AREA and shrinks(old, new):
         return [_cover(n, o) for n, o in zip(new, old)]
     out = []

@@ -83,7 +83,7 @@ class RNN(Op):
 
     @property
     def drops(self) -> bool:
-        """Whether there is dropout, between layers. Its masks come from a seed, the last output, hidden too."""
+        """True when there is dropout, between layers. Its masks come from a seed, the last output, hidden too."""
         return self.p > 0 and self.num_layers > 1
 
     def output_names(self):
@@ -198,7 +198,7 @@ class RNN(Op):
         return (*results, memory, seed) if self.drops else (*results, memory)
 
     def _dropped(self, x, layer, seed):
-        """What goes into a layer, after dropout. The seed, which is 0 out of training, gives the same mask every time."""
+        """Input of a layer, after dropout. The seed, which is 0 out of training, gives the same mask every time."""
         if not layer or not self.drops or not seed[0]:
             return x
         keeps = np.random.default_rng((int(seed[0]), layer)).random(x.shape) >= self.p

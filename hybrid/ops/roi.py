@@ -16,7 +16,8 @@ MOST_SAMPLES = 1 << 16
 
 
 class Regions(Op):
-    """What they share: data (N, C, H, W) and rois (R, 5) of [index into N, x1, y1, x2, y2] in units of the image."""
+    """Base of operators on regions: data (N, C, H, W) and rois (R, 5) of [index into N, x1, y1, x2, y2] in units of the
+    image."""
 
     refuses = WHOLE
 
@@ -53,7 +54,7 @@ class Regions(Op):
 
 
 class _OfRegions(Once, Regions):
-    """What data gets: (dy, data, rois) -> as data."""
+    """Base of gradients by data: (dy, data, rois) -> as data."""
 
     inputs = ("dy", "data", "rois")
 

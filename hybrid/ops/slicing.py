@@ -161,7 +161,7 @@ class SliceAxis(Op):
         return data[self.part(data.ndim)]
 
     def part(self, rank: int) -> tuple[slice, ...]:
-        """What is taken of data of this rank."""
+        """Index that takes the slice from data of this rank."""
         return (*(slice(None),) * axis_of(self, self.axis, rank), slice(self.begin, self.end))
 
     def adjoint(self, of, dy, data):
@@ -265,7 +265,7 @@ class Crop(Op):
         return data[self.window(data.shape, self.infer_shape(data.shape, *(x.shape for x in like)))]
 
     def window(self, data: Shape, out: Shape) -> tuple[slice, ...]:
-        """What is taken of data, given its shape and the result's."""
+        """Index that takes the result from data, given both shapes."""
         begins = [self.begins(data[2 + axis], out[2 + axis], axis) for axis in (0, 1)]
         return (slice(None), slice(None), *(slice(b, b + size) for b, size in zip(begins, out[2:])))
 

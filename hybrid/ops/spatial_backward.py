@@ -1,4 +1,4 @@
-"""What the inputs of sampling by a grid, and of correlation, get."""
+"""Gradients of sampling by a grid, and of correlation."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from .spatial import Correlation, GridGenerator, SpatialTransformer, affine_base
 
 
 def to_affine(dy: np.ndarray) -> np.ndarray:
-    """What the matrices (N, 6) of an affine grid get from what the grid (N, 2, H, W) gets."""
+    """Gradient of the matrices (N, 6) of an affine grid, from that of the grid (N, 2, H, W)."""
     height, width = dy.shape[2:]
     points = dy.reshape(len(dy), 2, height * width)
     return (points @ affine_base(height, width).astype(dy.dtype).T).reshape(len(dy), 6)
@@ -40,7 +40,7 @@ class BackwardGridGenerator(Once, GridGenerator):
 
 
 def sample_backward(dy: np.ndarray, data: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What data (N, C, H, W) and grid (N, 2, Ho, Wo) get when ``sample(data, grid)`` gets dy (N, C, Ho, Wo)."""
+    """Gradients of data (N, C, H, W) and grid (N, 2, Ho, Wo), from dy (N, C, Ho, Wo) of ``sample(data, grid)``."""
     batch, channels, height, width = data.shape
     if not data.size:
         return np.zeros_like(data), np.zeros_like(grid)

@@ -107,7 +107,7 @@ AROUND_ONE = (  # (zeta(k) - 1) / k for k = 2, 3, ...
 
 
 def _stirling(x: np.ndarray) -> np.ndarray:
-    """What Stirling's formula leaves out of gammaln(x), for x of ASYMPTOTIC and more."""
+    """Remainder of Stirling's formula for gammaln(x), for x of ASYMPTOTIC and more."""
     return np.polyval(STIRLING, 1 / (x * x)) / x
 
 

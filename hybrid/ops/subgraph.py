@@ -1,5 +1,5 @@
-"""What MXNet's oneDNN backend fuses: a convolution or a dense layer with what follows it, in float or quantised to 8 bits, and
-the two products of self-attention.
+"""Operators that MXNet's oneDNN backend fuses: a convolution or a dense layer with what follows it, in float or quantised to
+8 bits, and the two products of self-attention.
 
 Such a node carries the fused operators as its subgraph. In float it is that subgraph. Quantised it is a rule of its own, which no
 sequence of ``_contrib_quantized_*`` operators has: weights are scaled channel by channel, the batch norm is folded into them before
@@ -74,12 +74,12 @@ class Weights(NamedTuple):
 
 
 def homogeneous(act: Op) -> bool:
-    """Whether act(c x) = c act(x) for c > 0, so that it does not matter in which units it is applied."""
+    """True when act(c x) = c act(x) for c > 0, so that it does not matter in which units it is applied."""
     return act.means(Abs) or getattr(act, "act_type", None) in ("relu", "leaky")
 
 
 def is_activation(op: Any, *, bounded: bool) -> bool:
-    """Whether it is an activation that is fused; bounded: a clip between 0 and 6 too."""
+    """True for activations that are fused; bounded: for a clip between 0 and 6 too."""
     if op.means(Clip):
         return bounded and (op.a_min, op.a_max) == (0.0, 6.0)
     return (op.means(Activation) and op.act_type == "relu") or (
@@ -152,17 +152,17 @@ class Fused(Counterpart):
 
     @classmethod
     def starts(cls, op: Any) -> bool:
-        """Whether such a node may start with this operator."""
+        """True when such a node may start with this operator."""
         return type(op) is cls.fuses
 
     @classmethod
     def extends(cls, ops: Sequence[Op], op: Any) -> bool:
-        """Whether an operator that reads what these give, one after another, is fused with them."""
+        """True when an operator that reads what these give, one after another, is fused with them."""
         raise NotImplementedError
 
     @classmethod
     def described(cls, ops: Sequence[Op]) -> tuple[str, dict[str, str]]:
-        """What MXNet appends to the name of a node that fuses these, and the node's attributes as it writes them."""
+        """The text that MXNet appends to the name of a node that fuses these, and the node's attributes as it writes them."""
         raise NotImplementedError
 
     def ranges(self) -> tuple[str, ...]:
@@ -191,7 +191,7 @@ class Fused(Counterpart):
 
     @property
     def sums(self) -> bool:
-        """Whether another tensor is added."""
+        """True when another tensor is added."""
         return getattr(self, "with_sum", False)
 
     def greatest(self, given) -> float:
@@ -200,7 +200,7 @@ class Fused(Counterpart):
 
     @property
     def in_float(self) -> bool:
-        """Whether results are float although the product is quantised."""
+        """True when results are float although the product is quantised."""
         return getattr(self, "enable_float_output", False)
 
     def output_names(self):
@@ -213,7 +213,7 @@ class Fused(Counterpart):
         return subgraphs[0]
 
     def parts(self, subgraphs) -> Parts:
-        """What the subgraph consists of. Raises OpError when that is not what such a node fuses."""
+        """The parts of the subgraph. Raises OpError when they are not those that such a node fuses."""
         nodes = [n for n in self.body(subgraphs).graph.nodes if n.op is not None]
         chained = all(any(e.node is a for e in b.inputs) for a, b in pairwise(nodes))
         rest = [n.op for n in nodes]
@@ -273,11 +273,11 @@ class Fused(Counterpart):
             return self.quantised(given, parts)
 
     def weights(self, given, parts: Parts, data_scale) -> Weights:
-        """What the parameters of a quantised node come to, for data of so many steps per unit."""
+        """Quantised parameters of a node, for data of so many steps per unit."""
         raise NotImplementedError
 
     def in_whole(self, parts: Parts) -> bool:
-        """Whether int32 sums are the result as they are, not by way of float32, which holds 24 bits of them."""
+        """True when int32 sums are the result as they are, not by way of float32, which holds 24 bits of them."""
         return False
 
     def along_channels(self, scale, rank: int):
@@ -390,7 +390,7 @@ class FusedConvolution(Fused):
         return quantised_here(*self.folded(given, parts), data_scale, each=self.calibrated is not None)
 
     def negative(self, dtype: np.dtype, low) -> str | None:
-        """What is wrong with data whose range begins there, if anything is; MXNet refuses it too."""
+        """Describe what is wrong with data whose range begins there; None when nothing is. MXNet refuses it too."""
         least = np.float32(low).item()
         if dtype != UINT8 or not least < 0:
             return None
@@ -477,7 +477,7 @@ class FusedFullyConnected(Fused):
 
     @property
     def each(self) -> bool:
-        """Whether rows may have scales of their own: results in int32, which MXNet refuses here, have one range for all."""
+        """True when rows may have scales of their own: results in int32, which MXNet refuses here, have one range for all."""
         return self.in_float or self.calibrated is not None
 
     def weights(self, given, parts, data_scale):
@@ -581,7 +581,7 @@ class FusedAttention(Counterpart, Attention):
         return self.product(*arrays)
 
     def factor(self, shape) -> np.float32:
-        """What the product of inputs of that shape is multiplied by."""
+        """Factor of the product of inputs of that shape."""
         return np.float32(1)
 
 

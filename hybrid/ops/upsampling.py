@@ -43,7 +43,7 @@ class UpSampling(Op):
 
     @property
     def deconvolution(self) -> Op:
-        """What bilinear upsampling is."""
+        """The deconvolution that bilinear upsampling is."""
         kernel, pad = 2 * self.scale - self.scale % 2, self.scale // 2
         return Deconvolution.bind(
             kernel=(kernel, kernel),
@@ -190,7 +190,7 @@ class BilinearResize2D(Op):
         return rows.T.astype(dy.dtype) @ dy @ columns.astype(dy.dtype)
 
     def _weights(self, old, size):
-        """What each of the old pixels contributes to each new one, (size, old)."""
+        """Contribution of each of the old pixels to each new one, (size, old)."""
         out = np.zeros((size, old))
         if old == size:
             np.fill_diagonal(out, 1)

@@ -1,6 +1,6 @@
-"""What quantising does to a graph, in the steps that MXNet takes, each a new graph: nodes are fused as its oneDNN backend fuses
-them (partitioned), put on integers (quantised), given the ranges that calibration found (calibrated), and fused once more, now that
-ranges are known (merged).
+"""Quantise a graph, in the steps that MXNet takes, each a new graph: nodes are fused as its oneDNN backend fuses them
+(partitioned), put on integers (quantised), given the ranges that calibration found (calibrated), and fused once more, now
+that ranges are known (merged).
 
 Names follow from those of the original nodes: ``quantized_X`` and ``requantize_X`` stand for X, ``E_quantize`` quantises the output
 (or variable) E. So calibration knows whose range each of them needs.
@@ -61,8 +61,8 @@ def read_alone(graph: Graph) -> dict[int, Node]:
 
 
 def chains(graph: Graph) -> Iterator[tuple[type[Fused], list[Node]]]:
-    """What is fused: a convolution or dense layer, and the nodes behind it, each the only reader of the one before; and what
-    operator that is then."""
+    """Find the chains to fuse: a convolution or dense layer, and the nodes behind it, each the only reader of the one
+    before. Yields each with the operator that it becomes."""
     readers = read_alone(graph)
     taken: set[int] = set()
 
@@ -85,7 +85,7 @@ def chains(graph: Graph) -> Iterator[tuple[type[Fused], list[Node]]]:
 
 
 def operators(chain: Sequence[Node]) -> list[Op]:
-    """What the nodes of a chain apply."""
+    """The operators that the nodes of a chain apply."""
     return [n.op for n in chain if n.op is not None]
 
 
@@ -145,7 +145,7 @@ def partitioned(graph: Graph) -> Graph:
 
 
 def accepts(by: type[Counterpart], op: Op) -> bool:
-    """Whether it can stand for an operator with these attributes."""
+    """True when it can stand for an operator with these attributes."""
     try:
         by.bind(**{k: v for k, v in op.dump().items() if k in by.fields})
     except OpError:
@@ -237,7 +237,7 @@ def quantised(
 
 
 def outputs(node: Node) -> Triple:
-    """What a quantised node gives: integers and the ends of their range."""
+    """The outputs of a quantised node: integers and the ends of their range."""
     return Entry(node, 0), Entry(node, 1), Entry(node, 2)
 
 
@@ -273,7 +273,7 @@ def with_range(node: Node, inputs: Sequence[Entry], ends: tuple[float, float]) -
 
 
 def gives_either(op: Op | None) -> bool:
-    """Whether it gives int32, or 8 bits by itself when it has a calibrated range."""
+    """True for operators that give int32, or 8 bits by themselves when they have a calibrated range."""
     return isinstance(op, Counterpart) and op.accumulates and "min_calib_range" in op.fields
 
 

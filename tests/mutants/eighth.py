@@ -607,7 +607,7 @@ ROWS: list[tuple[str, ...]] = [
     (
         "b23-delete-by-step-alone",
         "hybrid/ops/np_select.py",
-        '        """Whether the places are those of a slice."""\n'
+        '        """True when the places are those of a slice."""\n'
         "        return any(v is not None for v in (self.start, self.stop, self.step))\n"
         "\n"
         "    def check(self):\n"
@@ -617,7 +617,7 @@ ROWS: list[tuple[str, ...]] = [
         "        axis, shape = self.along(arr)\n"
         "        size = shape[axis]\n"
         "        left: Any",
-        '        """Whether the places are those of a slice."""\n'
+        '        """True when the places are those of a slice."""\n'
         "        return any(v is not None for v in (self.start, self.stop))\n"
         "\n"
         "    def check(self):\n"

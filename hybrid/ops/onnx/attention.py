@@ -41,7 +41,7 @@ def summed_to(x: Array, shape: tuple[int, ...]) -> Array:
 
 
 class Attended(NamedTuple):
-    """What attention computes on its way; all (B, H, S, .) or (B, K, T, .)."""
+    """Intermediate results of attention; all (B, H, S, .) or (B, K, T, .)."""
 
     q: Array
     k: Array
@@ -142,7 +142,7 @@ class Attention(Standard):
         return [y, *present, (batch, heads, count, total)][: self.num_outputs]
 
     def _bias(self, named: dict[str, Any], q: Array, k: Array) -> Array:
-        """What is added to the scores, of any shape that broadcasts to (B, H, S, T)."""
+        """Summand of the scores, of any shape that broadcasts to (B, H, S, T)."""
         count, total = q.shape[2], k.shape[2]
         past, lengths, mask = named.get("past_key"), named.get("nonpad_kv_seqlen"), named.get("attn_mask")
         bias = np.zeros((1, 1, count, total), q.dtype)

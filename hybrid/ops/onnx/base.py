@@ -1,4 +1,4 @@
-"""What the operators of the family ``_onnx_`` share: optional inputs, and inputs whose values decide about shapes."""
+"""The base of the operators of the family ``_onnx_``: optional inputs, and inputs whose values decide about shapes."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, overload
@@ -79,7 +79,7 @@ class Standard(Op):
         return dtypes[0] if len(self.output_names()) == 1 else [dtypes[0]] * len(self.output_names())
 
     def gives(self, *dtypes: Any) -> Any:
-        """What ``dtype`` says, for operators that have an attribute of that name."""
+        """Dtypes of the outputs: the method ``dtype``, by a name that operators with an attribute dtype leave free."""
         return self.dtype(*dtypes)
 
     # -- Op ------------------------------------------------------------------------------------------------------------

@@ -118,7 +118,7 @@ class BitShift(Pair):
 
 @op("_onnx_Equal")
 class Equal(Pair):
-    """Whether A and B are equal, words too. Source: ONNX Equal (opset 19; other dtypes are MXNet's _npi_equal)."""
+    """Test that A and B are equal, strings too. Source: ONNX Equal (opset 19; other dtypes are MXNet's _npi_equal)."""
 
     types = {"A B": PLAIN | WORDS}
 

@@ -12,7 +12,7 @@ from .types import COMPLEX, FLOAT6, STORED, WORDS
 
 
 class Converting(Standard):
-    """What Cast and CastLike have in common: how they round and what becomes of numbers out of range."""
+    """Base of Cast and CastLike: how they round and what becomes of numbers out of range."""
 
     saturate: bool = True
     round_mode: Literal["up", "down", "nearest"] = "up"

@@ -49,7 +49,7 @@ class If(ControlFlow):
         return self.within(given - 1, "then_reads", "else_reads")
 
     def placed(self, inputs):
-        """What the variables of the two bodies hold."""
+        """Values of the variables of the two bodies."""
         return [[inputs[1 + i] for i in reads] for reads in (self.then_reads, self.else_reads)]
 
     def _both(self, values, subgraphs):
@@ -89,12 +89,12 @@ class Repeated(ControlFlow):
     needs = ("subgraphs", "specs")
 
     def placed(self, given, captured):
-        """What the body's variables hold."""
+        """Values of the body's variables."""
         held = (*given, *captured)
         return [held[i] for i in self.body_reads]
 
     def fitting(self, given):
-        """What is wrong with so many inputs, if anything."""
+        """Describe what is wrong with so many inputs; None when nothing is."""
         stacked = self.num_outputs - self.num_states
         if stacked < 0:
             return f"got {self.num_outputs} outputs with {self.num_states} states"
@@ -184,7 +184,7 @@ class Loop(Repeated):
             states = after
 
     def steps(self, inputs, body):
-        """What the body's own inputs were in each step, what it gave to be stacked, and the last states."""
+        """Run the loop: the body's own inputs in each step, what it gave to be stacked, and the last states."""
         most, condition, states, captured = self.split(inputs)
         limit = None if most is None else int(most.item())
         going = condition is None or truth(self, condition)
@@ -274,7 +274,7 @@ class Scan(Repeated):
         return [axis_of(self, a, r) for a, r in zip(axes, ranks)]
 
     def ahead(self, name, index):
-        """Whether the direction of a tensor is forward."""
+        """True when the direction of a tensor is forward."""
         directions = getattr(self, f"scan_{name}_directions")
         return not directions or not directions[index]
 
@@ -306,7 +306,7 @@ class Scan(Repeated):
         return self.kept(states, found[: self.num_states], "state") + found[self.num_states :]
 
     def steps(self, states, data, captured, body, length=None):
-        """What the body's own inputs were in each step, what it gave to be stacked, and the last states."""
+        """Run the scan: the body's own inputs in each step, what it gave to be stacked, and the last states."""
         axes = self.axes("input", [d.ndim for d in data])
         lengths = {d.shape[a] for d, a in zip(data, axes)}
         if len(lengths) > 1:

@@ -22,7 +22,7 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity|n
 
 
 def is_integer(dtype: np.dtype) -> bool:
-    """Whether the dtype is of integers, those of ml_dtypes included."""
+    """True for dtypes of integers, those of ml_dtypes included."""
     return dtype.kind in "iu" or dtype.name in BITS
 
 

@@ -90,7 +90,7 @@ class Slid(Standard):
         return (size + before + after - reach) // stride + 1
 
     def borders(self, spatial: tuple[int, ...], kernel: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """What is added at the beginning and at the end of each spatial axis."""
+        """Padding at the beginning and at the end of each spatial axis."""
         if not self.auto_pad.startswith("SAME"):
             return self.explicit(len(kernel))
         strides = self.along(len(kernel), self.strides)

@@ -50,7 +50,7 @@ class Sign(Pointwise):
 
 @op("_onnx_IsInf")
 class IsInf(Pointwise):
-    """Whether the element is infinite, of the signs asked for. Source: ONNX IsInf (opset 10 to newest)."""
+    """Test that the element is infinite, of the signs asked for. Source: ONNX IsInf (opset 10 to newest)."""
 
     detect_negative: bool = True
     detect_positive: bool = True

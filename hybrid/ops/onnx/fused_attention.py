@@ -82,7 +82,7 @@ class GroupQueryAttention(Standard):
         return [(*query[:2], self.num_heads * size), present, present]
 
     def _axes(self, size: Any) -> dict[str, str]:
-        """What the axes of inputs are, for heads of a size: see common.fit."""
+        """Names of the axes of the inputs, for heads of a size: see common.fit."""
         groups = self.kv_num_heads
         wide, each = ("_", "D") if size is UNKNOWN else (str(groups * size), str(size))
         return {

@@ -50,7 +50,7 @@ class ClassLoss(Standard):
         return classes, share if weights is None else share * weights[classes]
 
     def total(self, share: np.ndarray) -> np.ndarray:
-        """What all is divided by."""
+        """Divisor of the result."""
         return share.sum() if self.reduction == "mean" else share.dtype.type(1)
 
     def loss(self, log_prob: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> np.ndarray:

@@ -231,7 +231,7 @@ Kernel = Literal["LINEAR", "POLY", "RBF", "SIGMOID"]
 
 
 class Machine(Standard):
-    """What support vector machines share. kernel_params are gamma, coef0 and degree."""
+    """Base of support vector machines. kernel_params are gamma, coef0 and degree."""
 
     kernel_params: np.ndarray | None = None
     kernel_type: Kernel = "LINEAR"

@@ -84,7 +84,7 @@ class Forest(NamedTuple):
         return passed | (self.missing[node] & np.isnan(x))
 
     def scores(self, x: Array, count: int, aggregate: Aggregate) -> tuple[Array, Array]:
-        """What the leaves of all trees give for each row and result, (N, count), and whether any gave something."""
+        """Sums over the leaves of all trees for each row and result, (N, count), and True where any leaf gave something."""
         found = np.zeros((len(x), count), self.weights.dtype)
         some = np.zeros(found.shape, bool)
         step = max(ROOM // max(len(self.roots), 1), 1)
@@ -111,7 +111,7 @@ class Forest(NamedTuple):
 
 
 def _payload(nodes: Array, targets: Array, weights: Array, count: int) -> tuple[Array, Array]:
-    """What leaves add, as Forest has it, of entries (node, target, weight)."""
+    """Summands of the leaves, as Forest has them, of entries (node, target, weight)."""
     order = np.argsort(nodes, kind="stable")
     nodes, targets, weights = nodes[order], targets[order], weights[order]
     place = np.arange(len(nodes)) - np.searchsorted(nodes, nodes)
@@ -136,14 +136,14 @@ def _want_features(op: Op, x: Shape, features: Array) -> None:
 
 
 def _wrong_numbers(name: str, numbers: Array, count: int) -> str | None:
-    """What is wrong with numbers that are places among so many, if anything."""
+    """Describe what is wrong with numbers that are places among so many; None when nothing is."""
     if not numbers.size or 0 <= numbers.min() <= numbers.max() < count:
         return None
     return f"got {name} {numbers.min()} to {numbers.max()}, wanted 0 to {count - 1}"
 
 
 class Trees(Standard):
-    """What the older operators share. A node is number nodes_nodeids of tree nodes_treeids; leaves say so too what they add.
+    """Base of the older operators. A node is number nodes_nodeids of tree nodes_treeids; leaves say so too what they add.
     nodes_modes are codes (MODES). Numbers that a file has as tensors are of their dtype, others float32."""
 
     base_values: np.ndarray | None = None

@@ -15,7 +15,7 @@ from .types import FLOATS
 
 
 def _projected(F, v, h, mean: Callable[[Any], Any]):
-    """What normalizing does to a gradient: v without its mean and without its part along h."""
+    """Project a gradient as normalizing does: v without its mean and without its part along h."""
     return F.broadcast_sub(v, mean(v)) - F.broadcast_mul(h, mean(v * h))
 
 
@@ -193,7 +193,7 @@ class _FromAxis(Standard):
     stash_type: np.dtype = np.dtype(np.float32)
 
     def axes(self, rank: int) -> tuple[int, ...]:
-        """What the mean is over."""
+        """Axes that the mean is over."""
         if not -rank <= self.axis < max(rank, 1):
             raise self.error(f"got axis={self.axis} for {rank} axes")
         return tuple(range(self.axis % rank, rank)) if rank else ()

@@ -199,7 +199,7 @@ class MaxPool(_MaxPool):
 @op("_backward__onnx_MaxPool")
 @part_of("_onnx_MaxPool")
 class MaxPoolBackward(_MaxPool):
-    """What X of MaxPool gets: (dy, X) -> as X; the first of equal maxima gets all."""
+    """Gradient of MaxPool by X: (dy, X) -> as X; the first of equal maxima gets all."""
 
     inputs = ("dy", "X")
 
@@ -259,7 +259,7 @@ class AveragePool(_Pool):
 
 
 class _Power(Standard):
-    """What p-norms share: the gradient of the root and of the powers."""
+    """Base of p-norms: the gradient of the root and of the powers."""
 
     p: int = 2
 
@@ -273,7 +273,7 @@ class _Power(Standard):
         return np.square(x) if self.p == 2 else np.abs(x) ** self.p
 
     def root(self, total):
-        """What undoes them."""
+        """Take the root that undoes the powers."""
         return np.sqrt(total) if self.p == 2 else total ** total.dtype.type(1 / self.p)
 
     def of_root(self, F, dy, y):
@@ -380,7 +380,7 @@ class GlobalLpPool(_Power, _Global):
 @linear(0)
 @op("_onnx_MaxUnpool")
 class MaxUnpool(Standard):
-    """What MaxPool chose put back to where it was, zeros around it.
+    """Put the maxima that MaxPool chose back to where they were, zeros around them.
 
     Shapes: X and I (N, C, *steps), output_shape (axes of X,) -> (N, C, *spatial) with stride (steps - 1) + kernel - pads,
     in which I counts (onnxruntime: in output_shape); what output_shape is larger by is added at the end.

@@ -1,4 +1,4 @@
-"""What onnxruntime's quantiser writes between quantised products: functions of quantised numbers, quantised again.
+"""Functions of quantised numbers, quantised again, which onnxruntime's quantiser writes between quantised products.
 
 Each is the function of (q - zero_point) * scale in float32, quantised to the scale and zero point of the output. Zero points that
 are left out are 0. Source: onnxruntime's com.microsoft operators, version 1.

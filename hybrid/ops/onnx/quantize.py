@@ -87,7 +87,7 @@ def dequantized(x: np.ndarray, scale: np.ndarray, zero: np.ndarray | None, dtype
 
 
 class Scaled(Standard):
-    """What QuantizeLinear and DequantizeLinear have in common."""
+    """Base of QuantizeLinear and DequantizeLinear."""
 
     axis: int = 1
     block_size: Size = 0

@@ -19,7 +19,7 @@ from .types import FLOAT8, FLOATS, INDICES, PLAIN, TENSORS
 
 
 def source(seed: float | None, rng: Any) -> Any:
-    """What to draw from: a generator of its own for a seed, else rng."""
+    """The generator to draw from: one of its own for a seed, else rng."""
     if seed is None or not math.isfinite(seed):
         return rng
     return np.random.RandomState(int(seed) % 2**32)

@@ -15,7 +15,7 @@ from .types import FLOATS, TENSORS
 
 
 class Line(NamedTuple):
-    """What happens along one axis."""
+    """Resizing along one axis."""
 
     axis: int
     places: np.ndarray
@@ -77,7 +77,7 @@ class Resize(Standard):
 
     @property
     def cropped(self) -> bool:
-        """Whether roi counts."""
+        """True when roi counts."""
         return self.coordinate_transformation_mode == "tf_crop_and_resize"
 
     def goals(self, shape, scales, sizes) -> dict[int, tuple]:
@@ -164,7 +164,7 @@ class Resize(Standard):
         return found
 
     def lines(self, shape, roi, scales, sizes, *, single: bool = False) -> Iterator[Line]:
-        """What happens along every axis where something does; single: with positions in float32 whatever the mode."""
+        """Yield a Line for every axis that changes; single: with positions in float32 whatever the mode."""
         goals = self.goals(shape, scales, sizes)
         exact = self.mode != "nearest" and not self.cropped and not single
         for i, (axis, (new, scale)) in enumerate(goals.items()):
@@ -256,7 +256,7 @@ class Resize(Standard):
 
     @staticmethod
     def matrix(line: Line, old: int) -> np.ndarray:
-        """What each old element contributes to each new one, (new, old)."""
+        """Contributions of each old element to each new one, (new, old)."""
         out = np.zeros((len(line.places), old))
         weights = np.ones(line.places.shape) if line.weights is None else line.weights
         np.add.at(out, (np.arange(len(out))[:, None], line.places), weights)

@@ -66,7 +66,7 @@ class Bound(NamedTuple):
     clip: float | None
 
     def __call__(self, x: Array) -> tuple[Array, Array]:
-        """What it makes of x, and the slope there."""
+        """The function at x, and its slope there."""
         shut = x if self.clip is None else np.clip(x, -self.clip, self.clip)
         y = self.kind.value(shut, self.alpha, self.beta).astype(x.dtype, copy=False)
         slope = np.asarray(self.kind.slope(shut, y, self.alpha, self.beta), x.dtype)
@@ -83,7 +83,7 @@ class Weights(NamedTuple):
 
 
 class Tape(NamedTuple):
-    """What a step leaves for its gradient."""
+    """Record of a step for its gradient."""
 
     states: Sequence[Array]
     """Before it."""

@@ -127,7 +127,7 @@ class RoiAlign(_Aligned):
 @op("_backward__onnx_RoiAlign")
 @part_of("_onnx_RoiAlign")
 class RoiAlignBackward(Once, _Aligned):
-    """What X of RoiAlign gets: (dy, X, rois, batch_indices) -> as X. (Regions get none, as in MXNet.)"""
+    """Gradient of RoiAlign by X: (dy, X, rois, batch_indices) -> as X. (Regions get none, as in MXNet.)"""
 
     inputs = ("dy", "X", "rois", "batch_indices")
 

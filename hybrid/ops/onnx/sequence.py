@@ -219,7 +219,7 @@ class Optional(Collected):
 
 @op("_onnx_OptionalHasElement")
 class OptionalHasElement(Collected):
-    """Whether an optional contains something, bool (). Source: ONNX OptionalHasElement (opset 15 to newest)."""
+    """Test that an optional contains something, bool (). Source: ONNX OptionalHasElement (opset 15 to newest)."""
 
     inputs = ("input",)
     optional = ("input",)
@@ -242,7 +242,8 @@ class OptionalHasElement(Collected):
 
 @op("_onnx_OptionalGetElement")
 class OptionalGetElement(Element):
-    """What an optional contains; a tensor or sequence stands for itself. Source: ONNX OptionalGetElement (opset 15 to newest)."""
+    """Take what an optional contains; a tensor or sequence stands for itself. Source: ONNX OptionalGetElement (opset 15 to
+    newest)."""
 
     inputs = ("input",)
 

@@ -143,7 +143,7 @@ class GridSample(_Sampled):
 @op("_backward__onnx_GridSample")
 @part_of("_onnx_GridSample")
 class GridSampleBackward(Once, _Sampled):
-    """What X and grid of GridSample get: (dy, X, grid) -> as X, as grid."""
+    """Gradient of GridSample by X and grid: (dy, X, grid) -> as X, as grid."""
 
     inputs = ("dy", "X", "grid")
 

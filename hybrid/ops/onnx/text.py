@@ -120,7 +120,7 @@ class StringSplit(Standard):
 
 @op("_onnx_RegexFullMatch")
 class RegexFullMatch(Pointwise):
-    """Whether a regular expression in the syntax of RE2 matches the whole of each string.
+    """Test that a regular expression in the syntax of RE2 matches the whole of each string.
 
     Source: ONNX RegexFullMatch (opset 20 to newest); https://github.com/google/re2/wiki/Syntax."""
 

@@ -38,7 +38,7 @@ class OptimizerStep(Standard):
         return tuple(f"output{i}" for i in range(self.tensors * (1 + self.states)))
 
     def _results(self, given: Any) -> list[Any]:
-        """What the outputs are like: the tensors and the states."""
+        """Shapes or dtypes of the outputs: those of the tensors and the states."""
         rest, count = given[2:], self.tensors
         return [*rest[:count], *rest[2 * count :]]
 
