@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _is_module(name: str) -> bool:
-    """Whether there is a module of that name; packages that it is in are imported, and what they raise goes on."""
+    """True when there is a module of that name; packages that it is in are imported, and what they raise goes on."""
     package = ""
     for part in name.split("."):
         package = f"{package}.{part}" if package else part

@@ -31,12 +31,12 @@ def set_training(train_mode: bool) -> bool:
 
 
 def is_recording() -> bool:
-    """Whether operations are recorded in this thread."""
+    """True when operations are recorded in this thread."""
     return STATE.recording
 
 
 def is_training() -> bool:
-    """Whether operators behave as in training in this thread."""
+    """True when operators behave as in training in this thread."""
     return STATE.training
 
 
@@ -145,7 +145,7 @@ class Function:
         return made[0] if single else type(outputs)(made)
 
     def forward(self, *inputs: NDArray) -> Any:
-        """What it computes."""
+        """Compute the outputs; for subclasses to define."""
         raise NotImplementedError
 
     def backward(self, *output_grads: NDArray) -> Any:

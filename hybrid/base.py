@@ -44,7 +44,7 @@ def data_dir() -> str:
 
 
 class _ClassProperty:
-    """What classproperty gives: a property of the class itself."""
+    """A property of the class itself, which classproperty makes."""
 
     def __init__(self, get: Any):
         self._get = get

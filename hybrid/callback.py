@@ -1,4 +1,4 @@
-"""What training loops call now and then: logs, progress, checkpoints. ``mx.callback``."""
+"""Functions for training loops to call now and then: logs, progress, checkpoints. ``mx.callback``."""
 
 from __future__ import annotations
 

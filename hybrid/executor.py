@@ -343,7 +343,7 @@ class Executor:
 
 
 def _needs_head(entry: Entry) -> bool:
-    """Whether the gradient of an output depends on one that is given to it: not so for losses."""
+    """True when the gradient of an output depends on one that is given to it: not so for losses."""
     if entry.node.op is None:
         return True
     found = traced(entry.node.op)

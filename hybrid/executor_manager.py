@@ -1,4 +1,4 @@
-"""What trained networks before Module did; ``mx.model.DataParallelExecutorManager``, for programs of that time."""
+"""Training of networks before Module; ``mx.model.DataParallelExecutorManager``, for programs of that time."""
 
 from __future__ import annotations
 

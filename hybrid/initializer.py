@@ -41,7 +41,7 @@ def root_mean_square(array: NDArray) -> NDArray:
 
 
 def _size_of(array: NDArray) -> str:
-    """What verbose initializers print."""
+    """Text that verbose initializers print of an array: its root mean square."""
     return str(root_mean_square(array).asscalar())
 
 
@@ -116,7 +116,7 @@ class Initializer:
         self._init_default(desc, arr)
 
     def _legacy_init(self, name: Any, arr: Any) -> None:
-        """What a plain text for a name means."""
+        """Initialize by a plain text for a name."""
         warnings.warn(
             "Calling initializer with init(str, NDArray) has been deprecated."
             "please use init(mx.init.InitDesc(...), NDArray) instead.",

@@ -1,4 +1,4 @@
-"""What programs ask about the library that is in use: its version and where it lies. ``mx.libinfo``."""
+"""Facts about the library that is in use: its version and where it lies. ``mx.libinfo``."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class EvalMetric:
         return f"EvalMetric: {dict(self.get_name_value())}"
 
     def get_config(self) -> dict[str, Any]:
-        """What ``create`` makes an equal metric of."""
+        """Settings that ``create`` makes an equal metric of."""
         own = {"metric": type(self).__name__, "name": self.name}
         return {**self._kwargs, **own, "output_names": self.output_names, "label_names": self.label_names}
 

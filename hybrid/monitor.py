@@ -55,7 +55,7 @@ class Monitor:
         self.step += 1
 
     def toc(self) -> list[tuple[int, str, str]]:
-        """What was seen of the batch, and stop watching; nothing when its turn had not come.
+        """Return what was seen of the batch, and stop watching; nothing when its turn had not come.
 
         Raises AssertionError when stat_func gives anything but an NDArray or a list of them."""
         if not self.activated:

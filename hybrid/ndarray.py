@@ -352,7 +352,7 @@ def waitall() -> None:
 
 
 def wrap(loaded: Any) -> Any:
-    """What params.load gives, as NDArrays: a dict or a list."""
+    """Make NDArrays of what params.load gives: a dict or a list."""
     from .formats import params
 
     copied = 0

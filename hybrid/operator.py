@@ -24,7 +24,7 @@ from .symbol import Symbol
 
 
 class CustomOp:
-    """What a custom operator computes. ``forward`` and ``backward`` read and fill the arrays they are given.
+    """The computation of a custom operator. ``forward`` and ``backward`` read and fill the arrays they are given.
 
     One is made for every forward call, and that call's backward gets the same: what it stores in itself in forward is there
     in backward. (A bound executor of MXNet keeps one for all calls.)"""
@@ -54,7 +54,8 @@ class CustomOp:
 
 
 class CustomOpProp:
-    """What a custom operator takes and gives. Its attributes are the arguments of ``__init__``, all of them texts.
+    """The interface of a custom operator: its inputs and outputs. Its attributes are the arguments of ``__init__``, all of
+    them texts.
 
     need_top_grad: whether the gradients depend on those of the outputs; False for losses."""
 
@@ -154,7 +155,7 @@ class _Adapter:
 
 
 class _CustomCall:
-    """What a forward call leaves for its backward call."""
+    """A forward call as its backward call needs it."""
 
     def __init__(self, op: Any):
         self.op = op
@@ -222,7 +223,7 @@ def _three(found: Any) -> tuple[list[Any], list[Any], list[Any]]:
 
 
 class PythonOp:
-    """What NumpyOp and NDArrayOp have in common: one object that says what it takes and computes it.
+    """Base of NumpyOp and NDArrayOp: one object that says what it takes and computes it.
 
     Calling it with symbols gives the symbol of its output. Kept for programs of MXNet 0.x; CustomOp is its successor."""
 
@@ -267,7 +268,7 @@ class PythonOp:
         return ["data"]
 
     def need_top_grad(self) -> bool:
-        """Whether the gradients depend on those of the outputs."""
+        """True when the gradients depend on those of the outputs."""
         return self.need_top_grad_
 
 

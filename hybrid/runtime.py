@@ -1,5 +1,5 @@
-"""What this engine was built with, in the terms that MXNet reports its own build in, and the threads and the memory that it
-uses. ``mx.runtime``."""
+"""Features that this engine was built with, in the terms that MXNet reports its own build in, and the threads and the memory
+that it uses. ``mx.runtime``."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Features(OrderedDict[str, Feature]):
         return str(list(self.values()))
 
     def is_enabled(self, feature_name: str) -> bool:
-        """Whether there is this feature, in whatever case it is written. Raises RuntimeError for an unknown name."""
+        """True when there is this feature, in whatever case it is written. Raises RuntimeError for an unknown name."""
         name = feature_name.upper()
         if name not in self:
             raise RuntimeError(f"Feature '{name}' is unknown, known features are: {list(self)}")

@@ -30,7 +30,7 @@ UNSET: Any = _Unset()
 
 
 class Side(NamedTuple):
-    """What differs between arrays and symbols."""
+    """The differences between arrays and symbols."""
 
     kind: type
     functions: Any

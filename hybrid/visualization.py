@@ -41,7 +41,7 @@ def _shapes(symbol: Symbol, shape: Mapping[str, tuple[int, ...]] | None) -> dict
 
 
 def _key(node: Mapping[str, Any]) -> str:
-    """What the first output of a node is called."""
+    """Name of the first output of a node."""
     return node["name"] if node["op"] == "null" else f"{node['name']}_output"
 
 
@@ -124,7 +124,7 @@ _WEIGHTS = (
 
 
 def _label(node: Mapping[str, Any]) -> str:
-    """What a box says: for some operators what they are, for others their name."""
+    """Text in the box of a node: for some operators what they are, for others their name."""
     kind, attrs = node["op"], node.get("attrs", {})
 
     def sizes(key: str, default: str) -> str:

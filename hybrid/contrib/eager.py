@@ -95,7 +95,7 @@ def while_loop(
 
 
 def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) -> Any:
-    """What ``then_func()`` gives if pred, of one element, is not zero, else what ``else_func()`` does.
+    """Call ``then_func()`` if pred, of one element, is not zero, else ``else_func()``.
 
     Source: MXNet contrib.cond."""
     return then_func() if _plain(pred, bool, "pred") else else_func()

@@ -45,7 +45,7 @@ Histogram = tuple[np.ndarray, np.ndarray, float, float, float]
 
 
 class Collector(Protocol):
-    """What calibration shows outputs to: with ``min_max_dict``, or with ``hist_dict`` when it collects histograms."""
+    """An object that calibration shows outputs to: with ``min_max_dict``, or with ``hist_dict`` when it collects histograms."""
 
     def collect(self, name: str, array: Any) -> None: ...
 
@@ -382,7 +382,7 @@ class _Batches(DataIter):
 
 
 def _arrays(batch: Any) -> list[NDArray]:
-    """What a DataIter or a DataLoader gives, labels included."""
+    """Arrays of a batch from a DataIter or a DataLoader, labels included."""
     if isinstance(batch, DataBatch):
         return [*batch.data, *(batch.label or ())]
     return list(batch) if isinstance(batch, list | tuple) else [batch]

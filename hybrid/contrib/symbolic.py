@@ -46,7 +46,7 @@ class _TracedSubgraph:
             raise AssertionError(f"The inputs of the subgraph don't have unique names: {names}")
 
     def sources(self) -> list[Entry]:
-        """What the graph's variables stand for, in their order."""
+        """Entries that the graph's variables stand for, in their order."""
         return [
             self.held.get(id(n))
             or self.cut.get(id(n))
@@ -208,7 +208,7 @@ def while_loop(
 
 
 def cond(pred: Symbol, then_func: Callable[[], Any], else_func: Callable[[], Any], name: str = "cond") -> Any:
-    """What ``then_func()`` gives where pred, of one element, is not zero, else what ``else_func()`` does.
+    """Choose the outputs of ``then_func()`` where pred, of one element, is not zero, else those of ``else_func()``.
 
     Raises ValueError when the two give different numbers of outputs. Source: MXNet contrib.cond."""
     bodies, forms, counts = [], [], []

@@ -63,14 +63,14 @@ class Block:
         super().__setattr__(name, value)
 
     def _alias(self) -> str:
-        """What automatic names start with."""
+        """Beginning of automatic names."""
         return type(self).__name__.lower()
 
     # -- names, children and parameters -------------------------------------------------------------------------------
 
     @property
     def prefix(self) -> str:
-        """What names of parameters and of blocks made in its name_scope start with."""
+        """Beginning of the names of parameters and of blocks made in its name_scope."""
         return self._prefix
 
     @property
@@ -163,7 +163,7 @@ class Block:
         return out
 
     def forward(self, *args: Any) -> Any:
-        """What the block computes; for subclasses to define."""
+        """Compute the block's outputs; for subclasses to define."""
         raise NotImplementedError(f"{type(self).__name__} must define forward")
 
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
@@ -196,7 +196,7 @@ class Block:
         ndarray.save(filename, self._reduced(deduplicate))
 
     def _reduced(self, deduplicate: bool = False) -> dict[str, ndarray.NDArray]:
-        """What save_parameters writes."""
+        """Parameters by name, as save_parameters writes them."""
         parameters = self._collect_params_with_prefix()
         if deduplicate:
             places = {parameter: place for place, parameter in parameters.items()}  # the last place of each
@@ -249,7 +249,7 @@ class Block:
         model_files.load(self, prefix)
 
     def _trace_description(self) -> dict[str, Any]:
-        """What ``save`` writes of a traced block."""
+        """Description of a traced block that ``save`` writes; empty for others."""
         return {}
 
 

@@ -45,7 +45,7 @@ def _contexts(ctx: Any) -> list[Context]:
 
 
 def _place(ctx: Context) -> tuple[int, int]:
-    """What an array's context is looked up by: all kinds of CPU memory are one."""
+    """Key that an array's context is looked up by: all kinds of CPU memory are one."""
     return ctx.device_typeid & 1, ctx.device_id
 
 
@@ -151,7 +151,7 @@ class Parameter:
         return self._grad_stype
 
     def _accepts(self, shape: Sequence[int]) -> bool:
-        """Whether an array of that shape fits what is known of this parameter's."""
+        """True when an array of that shape fits what is known of this parameter's."""
         if self._shape is None:
             return True
         return len(self._shape) == len(shape) and all(own in (0, -1, given) for own, given in zip(self._shape, shape))

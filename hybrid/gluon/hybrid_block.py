@@ -299,7 +299,7 @@ class HybridBlock(Block):
             return self.hybrid_forward(ndarray, x, *args, **parameters)
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N803  MXNet's name
-        """What the block computes, with F the module of functions for what x is; for subclasses to define.
+        """Compute the block's outputs, with F the module of functions for what x is; for subclasses to define.
 
         kwargs: the block's own parameters, as arrays or variables."""
         raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward")
@@ -419,7 +419,7 @@ def _arrays(args: Any) -> list[Any]:
 
 
 def _same_but_for_none(a: Format, b: Format) -> bool:
-    """Whether one list of formats is the other with Nones at the end, which defaults stand for."""
+    """True when one list of formats is the other with Nones at the end, which defaults stand for."""
     short, long = sorted((a, b), key=len)
     return long[: len(short)] == short and all(form == -1 for form in long[len(short) :])
 

@@ -19,7 +19,7 @@ from ..formats.files import read
 
 
 class Stored(Protocol):
-    """What the files are made of: a block's name, children, parameters and trace."""
+    """A block as the files hold it: name, children, parameters and trace."""
 
     _children: OrderedDict[str, Any]
 

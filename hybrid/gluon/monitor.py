@@ -13,7 +13,7 @@ from ..symbol import Symbol
 def run_watched(
     graph: Symbol, inputs: Sequence[NDArray], callback: Callable[[str, str, NDArray], Any], monitor_all: bool
 ) -> Any:
-    """What the graph computes of inputs in the order of list_inputs, recorded by autograd as any operators.
+    """Apply the graph to inputs in the order of list_inputs, recorded by autograd as any operators.
 
     callback gets the name of each output as ``Symbol.list_outputs`` has it, the operator's name and the array; with
     monitor_all it gets the operator's inputs before that, named after the node too."""

@@ -10,7 +10,7 @@ from .parameter_dict import ParameterDict
 
 
 class Named(Protocol):
-    """What names are made of: a block's prefix, whether it was given as "", and the block's own parameters."""
+    """A block as far as names are made of it: its prefix, whether that was given as "", and its own parameters."""
 
     _empty_prefix: bool
 

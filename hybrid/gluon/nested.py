@@ -38,7 +38,7 @@ def _flatten(args: Any, inout_str: str) -> tuple[list[Any], Format]:
 
 
 def _regroup(args: Any, fmt: Format) -> Any:
-    """What _flatten took apart, tuples as lists. Raises ValueError when something stands where there was None."""
+    """Put together what _flatten took apart, tuples as lists. Raises ValueError when something stands where there was None."""
     grouped, _ = _take(list(args), 0, fmt)
     return grouped
 

@@ -57,7 +57,7 @@ class ParameterDict:
 
     @property
     def prefix(self) -> str:
-        """What the names of parameters made by ``get`` start with."""
+        """Beginning of the names of parameters made by ``get``."""
         return self._prefix
 
     # -- getting and putting ------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class ParameterDict:
 
 
 def _merge(wanted: Any, stored: tuple[int, ...]) -> tuple[int, ...] | None:
-    """What two shapes know together; None when they contradict each other."""
+    """Join two shapes that may be known in part; None when they contradict each other."""
     if wanted is None or isinstance(wanted, int) or len(wanted) != len(stored):
         return None
     if any(a != b and a > 0 and b > 0 for a, b in zip(wanted, stored)):

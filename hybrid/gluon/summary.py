@@ -11,7 +11,7 @@ from .utils import HookHandle
 
 
 class Layer(Protocol):
-    """What the table is made of: the part of a block that it asks and hooks into."""
+    """A block as far as the table asks it and hooks into it."""
 
     _active: bool
     _is_container: bool

@@ -218,13 +218,13 @@ def _shown(array: NDArray) -> Any:
 
 
 def _is_fixed(node: Node) -> bool:
-    """Whether the graph keeps a variable from training: a number of the structure of an imported ONNX model, which even a rate of 0
-    would spoil where it is infinite."""
+    """True for a variable that the graph keeps from training: a number of the structure of an imported ONNX model, which
+    even a rate of 0 would spoil where it is infinite."""
     return node.attrs.get("__grad_req__") == "null"
 
 
 def _trains(dtype: np.dtype | None) -> bool:
-    """Whether numbers of that dtype can change a little: no whole numbers (axes and sizes of imported networks), no words."""
+    """True for dtypes whose numbers can change a little: no integers (axes and sizes of imported networks), no strings."""
     return dtype is None or dtype.kind == "f" or dtype.name == "bfloat16"
 
 
@@ -237,7 +237,7 @@ def _flat(inputs: Any) -> bool:
 
 
 def _common_prefix(names: Sequence[str]) -> str:
-    """What all names start with."""
+    """Longest text that all names start with."""
     low, high = min(names, default=""), max(names, default="")
     for i, (a, b) in enumerate(zip(low, high)):
         if a != b:

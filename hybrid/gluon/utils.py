@@ -76,7 +76,7 @@ def _square_norm(array: Any) -> NDArray:
 
 
 def check_sha1(filename: Any, sha1_hash: str) -> bool:
-    """Whether a file's SHA-1 digest is the one given in hexadecimal digits."""
+    """True when a file's SHA-1 digest is the one given in hexadecimal digits."""
     digest = hashlib.sha1()
     with open(filename, "rb") as file:
         while block := file.read(1 << 20):
@@ -130,7 +130,7 @@ def _get_repo_file_url(namespace: str, filename: str) -> str:
 
 
 class HookHandle:
-    """What registering a hook gives: ``detach()`` removes it again, and so does leaving a ``with`` block."""
+    """A registered hook: ``detach()`` removes it again, and so does leaving a ``with`` block."""
 
     def __init__(self) -> None:
         self._hooks_dict_ref: weakref.ref[Any] | None = None
@@ -165,7 +165,7 @@ class HookHandle:
 
 
 def shape_is_known(shape: Sequence[int] | None) -> bool:
-    """Whether no dimension is 0, which stands for unknown; neither None nor () is known. Raises AssertionError below 0."""
+    """True when no dimension is 0, which stands for unknown; neither None nor () is known. Raises AssertionError below 0."""
     if not shape:
         return False
     if min(shape) < 0 and 0 not in shape:

@@ -115,7 +115,7 @@ class _RandomBox(DetAugmenter):
             warnings.warn(f"Skip {type(self).__name__} due to invalid {' and '.join(problems)}", stacklevel=3)
 
     def _possible(self) -> bool:
-        """Whether boxes of such areas can be there."""
+        """True when boxes of such areas can be there."""
         raise NotImplementedError
 
 
@@ -180,7 +180,7 @@ class DetRandomCropAug(_RandomBox):
         return (w, h) if fits else None
 
     def _covers(self, label: np.ndarray, part: np.ndarray, height: int, width: int) -> bool:
-        """Whether enough of every object that the part touches is in it, and it touches one."""
+        """True when enough of every object that the part touches is in it, and it touches one."""
         boxes = label[:, 1:5]
         areas = _areas(boxes)
         seen = areas * width * height > 2

@@ -1,4 +1,4 @@
-"""What an iterator is and gives, and iterators made of others."""
+"""The base of data iterators, and iterators made of others."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ class PrefetchingIter(_Holding):
 
 
 def _next_or_none(step: Callable[[], Any]) -> Any:
-    """What it gives, None for StopIteration (which a Future would not pass on)."""
+    """Call step; None for StopIteration, which a Future would not pass on."""
     try:
         return step()
     except StopIteration:

@@ -1,4 +1,4 @@
-"""What every store of arrays can do, and how stores are made by name."""
+"""The base of every store of arrays, and how stores are made by name."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class KVStoreBase:
         raise NotImplementedError
 
     def is_capable(self, capability: str) -> bool:
-        """Whether the store can do something; ``KVStoreBase.OPTIMIZER`` is all that can be asked."""
+        """True when the store has a capability; ``KVStoreBase.OPTIMIZER`` is all that can be asked."""
         raise NotImplementedError
 
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""What all modules can do: train, predict and score over iterators, by the few steps that each kind defines."""
+"""The base of all modules: train, predict and score over iterators, by the few steps that each kind defines."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class BaseModule:
             raise AssertionError(f"{type(self).__name__}: call {', '.join(missing)} first")
 
     def _ignored(self, call: str, force_init: bool) -> bool:
-        """Whether parameters have been initialized, so that a call must not change them; then warns."""
+        """True, with a warning, when parameters have been initialized, so that a call must not change them."""
         if force_init or not self.params_initialized:
             return False
         warnings.warn(f"Parameters already initialized and force_init=False. {call} call ignored.", stacklevel=3)

@@ -62,7 +62,7 @@ class BucketingModule(BaseModule):
         """Parameters of a checkpoint, until there is a module for them."""
 
     def _generate(self, key: Any) -> tuple[Symbol, Any, Any]:
-        """What sym_gen gives. Automatic names count from 0 in every bucket, so that layers without a name share parameters."""
+        """Call sym_gen. Automatic names count from 0 in every bucket, so that layers without a name share parameters."""
         with NameManager():
             return self._sym_gen(key)
 

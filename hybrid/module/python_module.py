@@ -158,7 +158,7 @@ class PythonLossModule(PythonModule):
         self._backward_impl()
 
     def _backward_impl(self) -> None:
-        """What to define instead of giving a grad_func."""
+        """Compute the gradient with grad_func; to be defined where none is given."""
         if self._grad_func is None:
             raise NotImplementedError
         gradient = self._grad_func(self._scores, self._labels)

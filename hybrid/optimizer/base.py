@@ -1,4 +1,4 @@
-"""What optimizers share: rates and their multipliers, counts of updates, float32 masters of float16 weights."""
+"""The base of optimizers: rates and their multipliers, counts of updates, float32 masters of float16 weights."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Optimizer:
     # -- what a subclass defines --------------------------------------------------------------------------------------
 
     def create_state(self, index: Any, weight: Array) -> Any:
-        """What is remembered of a weight from update to update: an array, a tuple of them, or None."""
+        """Make what is kept of a weight from update to update: an array, a tuple of them, or None."""
 
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         """Change the weight (and its state) by one gradient."""
@@ -103,7 +103,7 @@ class Optimizer:
     # -- float32 masters ----------------------------------------------------------------------------------------------
 
     def _masters(self, weight: Array) -> bool:
-        """Whether the weight is kept in float32 beside. Warns when a float16 weight is not."""
+        """True when a float32 copy of the weight is updated in its place. Warns when a float16 weight has none."""
         half = weight.dtype == np.float16
         if half and not self.multi_precision:
             warnings.warn(

@@ -287,7 +287,7 @@ class LBSGD(_Momentum):
     create_state_multi_precision = Optimizer.create_state_multi_precision
 
     def _get_lbmult(self, nup: int) -> float:
-        """What the rate is multiplied with after so many updates."""
+        """Factor of the rate after so many updates."""
         warm, most = self.warmup_epochs * self.updates_per_epoch, float(self.batch_scale)
         if nup >= warm:
             return most
@@ -297,7 +297,7 @@ class LBSGD(_Momentum):
         return 1.0 + (most - 1) * (nup / warm) ** exponent
 
     def _get_lars(self, weight: Array, grad: Array, wd: float) -> float:
-        """What the norms say the rate should be multiplied with, from 0.01 to 100."""
+        """Factor of the rate that follows from the norms, from 0.01 to 100."""
         w, g = (float(np.square(a.asnumpy()).sum()) for a in (weight, grad))
         return min(max(math.sqrt(w / (g + wd * w + 1e-18)), 0.01), 100)
 

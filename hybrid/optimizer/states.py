@@ -134,7 +134,7 @@ def _record(array: NDArray) -> bytes:
 
 
 def load(data: bytes, source: Any = None) -> tuple[dict[Any, Any], Optimizer | None]:
-    """What dump (or MXNet) wrote: the states, and the optimizer if there is one. Nothing in it is executed.
+    """Read what dump (or MXNet) wrote: the states, and the optimizer if there is one. Nothing in it is executed.
 
     source: the file they come from, for errors. Nothing is allocated on the word of the bytes, and what they build is no larger
     than they are. Raises FormatError for other bytes, for more than the limits above, and for references to classes that are
@@ -234,7 +234,7 @@ class _Reader:
             value.places.append(place)
 
     def marked(self) -> list[Any]:
-        """What was put on the stack since the last mark, taken off it."""
+        """Take what was put on the stack since the last mark off it."""
         at = self.marks.pop()
         values = self.stack[at:]
         del self.stack[at:]
@@ -349,8 +349,8 @@ def _paired(values: list[Any]) -> dict[Any, Any]:
 
 
 def _content(target: Any, state: dict[Any, Any], usual: dict[str, Any]) -> dict[str, Any]:
-    """What an object is to hold. Raises FormatError for names that stand for something else, and for other kinds of values
-    than those that every such object has."""
+    """Check the content that an object is to get. Raises FormatError for names that stand for something else, and for other
+    kinds of values than those that every such object has."""
     for name, value in state.items():
         if type(name) is not str or callable(getattr(type(target), name, None)):
             raise FormatError(f"got {name!r} among the settings of {type(target).__name__}; {DAMAGED}")
@@ -376,7 +376,7 @@ def _array(handle: Any) -> NDArray:
 
 
 def _applied(function: Any, arguments: Any) -> Any:
-    """What one of the few functions that states are made with gives. Raises FormatError for any other."""
+    """Apply one of the few functions that states are made with. Raises FormatError for any other."""
     module, name = function
     if name in ("NDArray", "RowSparseNDArray", "CSRNDArray") and module.split(".")[:2] == ["mxnet", "ndarray"]:
         return _Pending()

@@ -20,7 +20,7 @@ class Updater:
 
     @property
     def aggregate_updates(self) -> bool:
-        """Whether the optimizer takes several weights at once."""
+        """True when the optimizer takes several weights at once."""
         return self.optimizer.aggregate_num > 0
 
     def __call__(self, index: Any, grad: Any, weight: Any) -> None:

@@ -1,4 +1,4 @@
-"""What all cells share: parameters, states, unrolling, and weights gate by gate."""
+"""The base of all cells: parameters, states, unrolling, and weights gate by gate."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class BaseRNNCell:
         raise NotImplementedError
 
     def _step(self) -> str:
-        """What the names of the operators of a new step begin with."""
+        """Count a step, and return the beginning of the names of its operators."""
         self._counter += 1
         return f"{self._prefix}t{self._counter}_"
 

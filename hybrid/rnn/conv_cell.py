@@ -61,7 +61,7 @@ class BaseConvRNNCell(BaseRNNCell):
         return [{"shape": self._state_shape, "__layout__": self._conv_layout}]
 
     def _project(self, inputs: Symbol, hidden: Symbol, name: str) -> tuple[Any, Any]:
-        """What goes into the gates from the input and from the last step."""
+        """Convolve the input and the state of the last step for the gates."""
         rows, layout = self._num_hidden * len(self._gate_names), self._conv_layout
         return (
             symbol.Convolution(
@@ -74,7 +74,7 @@ class BaseConvRNNCell(BaseRNNCell):
 
 
 class _ConvCell(BaseConvRNNCell):
-    """What the three cells take, with their defaults."""
+    """Base of the three cells: their arguments, with defaults."""
 
     _PREFIX = ""
 

@@ -27,7 +27,7 @@ __all__ = [
 
 
 class _GatedCell(BaseRNNCell):
-    """What the cells with weights share. Parameters, with G gates: i2h_weight (G*H, C), h2h_weight (G*H, H), i2h_bias and
+    """Base of the cells with weights. Parameters, with G gates: i2h_weight (G*H, C), h2h_weight (G*H, H), i2h_bias and
     h2h_bias (G*H,)."""
 
     def __init__(self, num_hidden: int, prefix: str, params: RNNParams | None, bias_init: Any = None):
@@ -42,7 +42,7 @@ class _GatedCell(BaseRNNCell):
         return [{"shape": (0, self._num_hidden), "__layout__": "NC"}]
 
     def _project(self, inputs: Symbol, hidden: Symbol, name: str) -> tuple[Any, Any]:
-        """What goes into the gates from the input and from the last step."""
+        """Apply the weights of the gates to the input and to the state of the last step."""
         rows = self._num_hidden * len(self._gate_names)
         return (
             symbol.FullyConnected(data=inputs, weight=self._iW, bias=self._iB, num_hidden=rows, name=f"{name}i2h"),

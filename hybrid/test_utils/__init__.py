@@ -1,4 +1,4 @@
-"""What tests of MXNet programs are written with. ``mx.test_utils``."""
+"""Tools that tests of MXNet programs are written with. ``mx.test_utils``."""
 
 from ..context import Context, current_context
 from ..ndarray import array

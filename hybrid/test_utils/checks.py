@@ -177,7 +177,7 @@ def _check_gradient(
     atol: Tolerance,
     equal_nan: bool = False,
 ) -> None:
-    """What grad_req says must have become of a gradient array that held ``before``."""
+    """Check a gradient array, which held ``before``, against what grad_req says must have become of it."""
     if request == "add":
         pair: tuple[Any, Any] = (wanted, got.asnumpy() - before)
     elif request == "null":
@@ -494,6 +494,6 @@ def compare_optimizer(
 
 
 def same_symbol_structure(sym1: Symbol, sym2: Symbol) -> bool:
-    """Whether two symbols have the same operators in the same order."""
+    """True when two symbols have the same operators in the same order."""
     operators = [[n.op for n in s.graph.nodes] for s in (sym1, sym2)]
     return [o and o.name for o in operators[0]] == [o and o.name for o in operators[1]]

@@ -1,4 +1,4 @@
-"""Whether random numbers have the distribution they should have."""
+"""Tests that random numbers have the distribution they should have."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def gen_buckets_probs_with_ppf(ppf: Callable[[float], float], nbuckets: int) -> 
 
 
 def mean_check(generator: Generator, mu: float, sigma: float, nsamples: int = 1000000) -> bool:
-    """Whether the mean of samples is within three of its standard deviations of mu."""
+    """True when the mean of samples is within three of its standard deviations of mu."""
     mean = np.asarray(generator(nsamples)).mean()
     return bool(abs(mean - mu) < 3 * sigma / math.sqrt(nsamples))
 
 
 def var_check(generator: Generator, sigma: float, nsamples: int = 1000000) -> bool:
-    """Whether the variance of samples is within three of its standard deviations of sigma^2."""
+    """True when the variance of samples is within three of its standard deviations of sigma^2."""
     variance = np.asarray(generator(nsamples)).var(ddof=1)
     return bool(abs(variance - sigma**2) < 3 * math.sqrt(2 * sigma**4 / (nsamples - 1)))
 

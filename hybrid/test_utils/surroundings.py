@@ -1,4 +1,4 @@
-"""What tests run in: contexts, environment variables, stderr, features, files that have to be there."""
+"""Surroundings of tests: contexts, environment variables, stderr, features, files that have to be there."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def list_gpus() -> range:
 
 
 def is_cd_run() -> bool:
-    """Whether the environment variable CD_JOB is 1."""
+    """True when the environment variable CD_JOB is 1."""
     return getenv("CD_JOB") == "1"
 
 
 def is_aarch64_run() -> bool:
-    """Whether this is a 64-bit ARM."""
+    """True on a 64-bit ARM."""
     return platform.machine() == "aarch64"
 
 

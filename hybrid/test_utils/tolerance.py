@@ -87,7 +87,7 @@ def _values(a: Any) -> np.ndarray:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two arrays have the same shape and elements."""
+    """True when two arrays have the same shape and elements."""
     return np.array_equal(_values(a), _values(b))
 
 
@@ -99,7 +99,7 @@ def almost_equal(
     equal_nan: bool = False,
     use_broadcast: bool = True,
 ) -> bool:
-    """Whether |a - b| <= atol + rtol |b| everywhere; tolerances that are not given are those of float64."""
+    """True when |a - b| <= atol + rtol |b| everywhere; tolerances that are not given are those of float64."""
     if not use_broadcast:
         checkShapes(a, b)
     return np.allclose(_values(a), _values(b), rtol=get_rtol(rtol), atol=get_atol(atol), equal_nan=equal_nan)
@@ -119,7 +119,7 @@ def checkShapes(a: Any, b: Any) -> None:  # noqa: N802  MXNet's name
 
 
 def locationError(a: Any, b: Any, index: Any, names: tuple[str, ...], maxError: bool = False) -> str:  # noqa: N802, N803
-    """What the arrays hold at an index, in words."""
+    """Describe what the arrays hold at an index."""
     what = "maximum error" if maxError else "error"
     return f"Location of {what}: {index}, {names[0]}={a[index]:.8f}, {names[1]}={b[index]:.8f}"
 
@@ -240,7 +240,7 @@ def compare_ndarray_tuple(t1: Any, t2: Any, rtol: Tolerance = None, atol: Tolera
 
 
 def same_array(array1: NDArray, array2: NDArray) -> bool:
-    """Whether two NDArrays share their memory: writing to one shows in the other."""
+    """True when two NDArrays share their memory: writing to one shows in the other."""
     array1[:] += 1
     shared = same(array1, array2)
     array1[:] -= 1

@@ -118,7 +118,7 @@ def _sendable(error: BaseException) -> BaseException:
 
 
 def _run(pipe: Any, others: list[Any], dataset: Any, batchify: Callable[[list[Any]], Any], seed: int) -> None:
-    """What a process does: makes the batches it is sent the indices of, until it is sent None or its parent is gone."""
+    """Run a worker process: make the batches whose indices are sent to it, until None is sent or its parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
     for other in others:
         other.close()

@@ -157,7 +157,7 @@ class Dropout(HybridBlock):
 
 
 class _BatchNorm(HybridBlock):
-    """What the batch normalizations share: parameters, and how the operator is called."""
+    """Base of the batch normalizations: parameters, and how the operator is called."""
 
     def __init__(
         self,
@@ -415,7 +415,7 @@ class Lambda(Block):
         self._func_name = function if isinstance(function, str) else function.__name__
 
     def forward(self, *args: Any) -> Any:
-        """What the function gives for the arguments."""
+        """Call the function with the arguments."""
         return self._func_impl(*args)
 
     def __repr__(self) -> str:
@@ -440,7 +440,7 @@ class HybridLambda(HybridBlock):
         self._func_name = function if isinstance(function, str) else function.__name__
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any) -> Any:  # noqa: N803
-        """What the function gives for the arguments."""
+        """Call the function with the arguments."""
         return self._func(F, x, *args)
 
     def __repr__(self) -> str:

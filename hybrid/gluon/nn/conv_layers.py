@@ -48,7 +48,7 @@ def _show_padding(padding: tuple[int, ...]) -> str:
 
 
 class _Conv(HybridBlock):
-    """What the six convolutions share.
+    """Base of the six convolutions.
 
     kernel_size says how many spatial axes there are; strides, padding and dilation are numbers or one for each axis.
     in_channels 0 is taken from the first input. Parameters, for a layout with channels second: weight
@@ -308,7 +308,7 @@ class Conv3DTranspose(_Conv):
 
 
 class _Pooling(HybridBlock):
-    """What all poolings share. strides None stands for pool_size; ceil_mode rounds the output's size up."""
+    """Base of all poolings. strides None stands for pool_size; ceil_mode rounds the output's size up."""
 
     def __init__(
         self,

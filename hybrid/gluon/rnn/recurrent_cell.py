@@ -1,4 +1,4 @@
-"""What all recurrent cells are: one step of a recurrent network, and unrolling it over a sequence."""
+"""The base of recurrent cells: one step of a recurrent network, and unrolling it over a sequence."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ __all__ = [
 
 
 class _GatedCell(HybridRecurrentCell):
-    """What the cells with weights share. Parameters, with G gates: i2h_weight (G*H, C), h2h_weight (G*H, H), i2h_bias and
+    """Base of the cells with weights. Parameters, with G gates: i2h_weight (G*H, C), h2h_weight (G*H, H), i2h_bias and
     h2h_bias (G*H,). input_size 0 is taken from the first input."""
 
     _gates = 1

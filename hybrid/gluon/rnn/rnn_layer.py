@@ -20,7 +20,7 @@ _OWN = re.compile(r"(l|r)(\d+)_(i2h|h2h|h2r)_(weight|bias)")
 
 
 class _RNNLayer(HybridBlock):
-    """What the layers share. Called with (T, N, C), or (N, T, C) with layout NTC, and optionally the states before it:
+    """Base of the layers. Called with (T, N, C), or (N, T, C) with layout NTC, and optionally the states before it:
     ``outputs`` alone without states, else ``outputs, last_states``; outputs are (T, N, D*R), with D directions.
 
     Parameters of layer i, forwards l and backwards r, with G gates: l0_i2h_weight (G*H, C), l0_h2h_weight (G*H, R),

@@ -101,7 +101,7 @@ def last_valid(F: Any, states: list[list[Any]], valid_length: Any) -> list[Any]:
 
 
 def make_state(func: Any, name: str, info: dict[str, Any]) -> Any:
-    """What func (a maker of arrays or of symbols) makes of a state's description."""
+    """Make a state from its description with func, a maker of arrays or of symbols."""
     info = dict(info)
     if getattr(func, "__module__", None) == symbol.__name__ and "__layout__" in info:
         info["attr"] = {"__layout__": info.pop("__layout__")}

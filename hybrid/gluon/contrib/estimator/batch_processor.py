@@ -1,4 +1,4 @@
-"""What the Estimator does with a batch."""
+"""The Estimator's work on one batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an Estimator calls at the beginning and end of training, epochs and batches.
+"""Handlers that an Estimator calls at the beginning and end of training, epochs and batches.
 
 Handlers of smaller ``priority`` are called first: -2000 updates the parameters, -1000 metrics, infinity logs."""
 

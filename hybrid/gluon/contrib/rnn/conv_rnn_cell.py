@@ -21,7 +21,7 @@ __all__ = [
 
 
 class _BaseConvRNNCell(HybridRecurrentCell):
-    """What the nine cells share.
+    """Base of the nine cells.
 
     input_shape: that of one sample without the batch, (C, W...) or (W..., C) by conv_layout. The state has hidden_channels
     and the size that convolving the input gives; h2h_kernel must be odd, so that convolving the state keeps it. Parameters,
@@ -104,7 +104,7 @@ class _BaseConvRNNCell(HybridRecurrentCell):
         h2h_bias: Any,
         prefix: str,
     ) -> tuple[Any, Any]:
-        """What goes into the gates from the input and from the last step."""
+        """Convolve the input and the state of the last step for the gates."""
         shared = {
             "num_filter": self._gate_count * self._hidden_channels,
             "stride": self._stride,

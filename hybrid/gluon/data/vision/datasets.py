@@ -124,7 +124,7 @@ class CIFAR10(_InMemory):
         return np.ascontiguousarray(images), table[:, self._label].astype(np.int32)
 
     def _contents(self, names: tuple[str, ...]) -> list[bytes]:
-        """What the files hold, those beside the archive first."""
+        """Contents of the files, those beside the archive first."""
         paths = [os.path.join(self._root, name) for name in names]
         if all(map(os.path.exists, paths)):
             return [read(path) for path in paths]
