@@ -36,7 +36,7 @@ class Network:
     below: dict[str, int] = field(default_factory=dict)
     """Inputs that hold whole numbers, and the number that they stay below."""
     positive: bool = False
-    """Whether other inputs hold positive numbers only."""
+    """True when other inputs hold positive numbers only."""
 
     def inputs(self, batch: int, seed: int = 0) -> Arrays:
         """Seeded arrays."""

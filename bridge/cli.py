@@ -42,7 +42,7 @@ from .result import VerifyResult
 
 NOT_EQUIVALENT, BAD_INPUT, RUNTIME, SAYS_LITTLE = 1, 2, 3, 4
 INTERNAL = 70
-"""What sysexits.h calls an internal software error."""
+"""Exit status of an internal software error, as in sysexits.h."""
 
 app = typer.Typer(
     help="Run and convert Apache MXNet models with no MXNet installed.",

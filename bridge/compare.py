@@ -74,7 +74,7 @@ class Difference:
     misplaced: int = 0
     """How many elements are NaN or infinite on one side only."""
     settled_by: str = ""
-    """What said that they are equal where the plain tolerance does not: "float64", for instance."""
+    """The judge that found them equal where the plain tolerance does not: "float64", for instance."""
 
     @property
     def little(self) -> str:

@@ -12,7 +12,7 @@ from converters.onnx_types import code_of
 from converters.proto_nodes import reads
 
 MADE = "/made"
-"""What stands after the name of a tensor that a piece of a model makes."""
+"""Suffix of the name of a tensor that a piece of a model makes."""
 
 
 def cut_out(

@@ -40,7 +40,7 @@ from .models import BadInput, Model, specs_of_onnx, split_inputs, too_large
 Arrays = dict[str, np.ndarray]
 
 GIVEN = "given/"
-"""What stands before the name of a tensor whose value is given to a part of a graph."""
+"""Prefix of the name of a tensor whose value is given to a part of a graph."""
 
 
 class EngineError(RuntimeError):

@@ -56,12 +56,12 @@ class ImportResult(Verified):
     parameters: int
     bytes: int
     repairs: tuple[str, ...]
-    """What was wrong with the model and has been put right."""
+    """Faults of the model that have been put right."""
     mxnet: tuple[str, ...]
-    """What keeps MXNet 1.9.1 from loading the files; empty when it does load them."""
+    """Reasons why MXNet 1.9.1 cannot load the files; empty when it does load them."""
     verified: bool
     witness: str
-    """What the numbers were compared with; empty when they were not."""
+    """Runtime that the numbers were compared with; empty when they were not."""
     verification: VerifyResult | None
     warnings: tuple[str, ...]
     seconds: dict[str, float]

@@ -50,9 +50,9 @@ class InspectResult:
     checked: str
     """How far convertibility was looked at: "whole" (every node, with shapes) or "operators" (no shapes)."""
     mxnet: tuple[str, ...] = ()
-    """What keeps MXNet 1.9.1 from loading the symbol (of an ONNX model: the one that it imports to)."""
+    """Reasons why MXNet 1.9.1 cannot load the symbol (of an ONNX model: the one that it imports to)."""
     repairs: tuple[str, ...] = ()
-    """What is wrong with an ONNX model and put right when it is imported."""
+    """Faults of an ONNX model that are put right when it is imported."""
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "problems": [p._asdict() for p in self.problems]}

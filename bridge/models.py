@@ -49,7 +49,7 @@ class Model:
     path: Path | None = None
     params_path: Path | None = None
     names: Mapping[str, str] = field(default_factory=dict)
-    """What tensors of the graph are called in the ONNX model that it was read from, where that is another name."""
+    """Names of tensors of the graph in the ONNX model that it was read from, where they differ."""
     cast: tuple[str, ...] = ()
     """Parameters that were stored in another dtype than the graph computes them in (see with_dtypes_of_graph)."""
 

@@ -100,7 +100,7 @@ def _reads(body: onnx.GraphProto) -> Iterator[str]:
 
 
 class Schema(NamedTuple):
-    """What the builder needs of an onnx.defs.OpSchema."""
+    """The part of an onnx.defs.OpSchema that the builder needs."""
 
     version: int
     inputs: tuple[tuple[str, bool], ...]  # type variable or concrete type, variadic
@@ -151,7 +151,7 @@ _FOREIGN = Schema(1, (), (), True)
 
 
 def _attribute(value: Any, kind: Kind) -> Any:
-    """What helper.make_node makes an attribute of the field's type from."""
+    """Make the value that helper.make_node makes an attribute of the field's type from."""
     if isinstance(kind, Optional):
         kind = kind.kind
     if isinstance(kind, DTypeKind):
@@ -167,8 +167,8 @@ def _counted(op: Any) -> tuple[str, ...]:
 
 
 def beyond_schema(domain: str, op_type: str, op: Any, opset: int) -> list[str]:
-    """What an operator of the family has that ONNX does not know at an opset: attributes that are not at their default, inputs,
-    or the operator itself."""
+    """List what an operator of the family has that ONNX does not know at an opset: attributes that are not at their default,
+    inputs, or the operator itself."""
     schema = _defined(op_type, opset, domain)
     if schema is None:
         return [op_type] if not domain else []
@@ -389,7 +389,7 @@ class Builder:
         return self._casts[key]
 
     def wide(self, x: Value) -> Value:
-        """What has 16 bits as float32, so that what is computed from it is rounded once, at the end; others as they are."""
+        """Cast 16-bit values to float32, so that what is computed from them is rounded once, at the end; others as they are."""
         return self.cast(x, np.float32) if x.dtype is not None and x.dtype.itemsize == 2 else x
 
     def renamed(self, x: Value) -> Value:

@@ -38,14 +38,14 @@ class Row(NamedTuple):
     aliases: tuple[str, ...]
     gradient: str
     kernel: str
-    """What computes it in the compiled part: dtypes, "all" for all that there are, "chain" for chains of element-wise
+    """Kernel of the compiled part: dtypes, "all" for all that there are, "chain" for chains of element-wise
     operators in float32, "nothing to do" where memory is only renamed; empty where NumPy is called back."""
     opsets: tuple[int, ...]
     """Opsets from which a translation holds, oldest first; empty when there is none."""
     reason: str
     """Why there is none."""
     refused: tuple[str, ...]
-    """What the translation refuses, HOLE for values."""
+    """Refusals of the translation, HOLE for values."""
     read: tuple[str, ...]
     """ONNX operators that become it, or end in it."""
 
@@ -72,7 +72,7 @@ def rows() -> list[Row]:
 
 
 def gradient_of(cls: Any) -> str:
-    """What the class says of its gradient; with some attributes an operator may have less."""
+    """Classify the gradient of a class; with some attributes an operator may have less."""
     rule = cls.gradient
     if not cls.inputs:
         return NONE

@@ -64,7 +64,7 @@ class ImportedValue:
 
     @property
     def fixed(self) -> bool:
-        """Whether it is a constant that training does not change."""
+        """True for a constant that training does not change."""
         return self.const is not None and not self.weight
 
     def ints(self) -> list[int]:
@@ -82,9 +82,9 @@ class ImportedSubgraph(NamedTuple):
 
     graph: Graph
     reads: tuple[int, ...]
-    """What the graph's variables are, in their order: places in the subgraph's inputs followed by ``captured``."""
+    """Values of the graph's variables, in their order: places in the subgraph's inputs followed by ``captured``."""
     captured: tuple[ImportedValue, ...]
-    """What it reads of the graph around it."""
+    """Values of the graph around it that it reads."""
     inputs: int
     """How many inputs the subgraph has."""
     results: tuple[ImportedValue, ...]
@@ -102,18 +102,18 @@ class Imported(NamedTuple):
     tensors: dict[str, Entry]
     """Where the model's tensors are in the graph."""
     repairs: tuple[str, ...]
-    """What was wrong with the file and has been put right."""
+    """Faults of the file that have been put right."""
     opset: int
     kinds: dict[str, onnx.TypeProto]
     """The declared types of inputs and outputs."""
     doubts: tuple[str, ...] = ()
-    """What the file leaves open although the numbers depend on it, and how it was read."""
+    """Questions that the file leaves open although the numbers depend on them, and how it was read."""
     changes_numerics: bool = False
-    """Whether repairs change numbers that a runtime computes from the file as it stands."""
+    """True when repairs change numbers that a runtime computes from the file as it stands."""
 
 
 class Shared:
-    """What the walks through a model, its subgraphs and its functions have in common."""
+    """State that the walks through a model, its subgraphs and its functions share."""
 
     def __init__(self, file: OnnxFile):
         proto = file.proto
@@ -142,7 +142,7 @@ class Shared:
         self.parameters: dict[int, Entry] = {}
         """The variables that hold them, by the id of the array."""
         self.results = {o.name for o in proto.graph.output}
-        """What the model gives."""
+        """Outputs of the model."""
         self.expanded = 0
         """Nodes of functions that have been read."""
         self._expansions: dict[tuple[str, str, str], int] = {}

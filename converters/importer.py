@@ -116,7 +116,7 @@ class _Import(Importer):
         return spec
 
     def _declared(self, info: onnx.ValueInfoProto, what: str) -> tuple[Spec, str]:
-        """What the model declares of an input or output, and as text; a type that there is not is one of its problems."""
+        """Declared spec of an input or output, and as text; a type that there is not is one of the model's problems."""
         try:
             return declared_spec(info.type), text_of(info.type)
         except Unsupported as error:

@@ -14,16 +14,16 @@ from .error import Unsupported
 from .onnx_types import code_of, declared_spec
 
 MXNET_GRAPH = "mxnet_converted_model"
-"""What MXNet's own exporter calls every graph; it says nothing else of itself."""
+"""Name that MXNet's own exporter gives every graph; it says nothing else of itself."""
 
 
 def from_mxnet(g: Any) -> bool:
-    """Whether the file was written by MXNet's own exporter (1.3 to 1.9)."""
+    """True when the file was written by MXNet's own exporter (1.3 to 1.9)."""
     return g.shared.file.proto.graph.name == MXNET_GRAPH
 
 
 def batch_norm_spatial(g: Any, spatial: int, x: Any, mean: Any) -> bool:
-    """Whether BatchNormalization has statistics for every element of an image and not for every channel.
+    """True when BatchNormalization has statistics for every element of an image and not for every channel.
 
     MXNet's exporter (1.3 to 1.6) wrote spatial=0 and meant channels, which the length of the statistics shows."""
     if spatial:
@@ -35,7 +35,7 @@ def batch_norm_spatial(g: Any, spatial: int, x: Any, mean: Any) -> bool:
 
 
 def channel_slope(g: Any, x: Any, slope: Any) -> bool:
-    """Whether the slopes (C,) of PRelu belong to axis 1 of x, although ONNX would align them with the last axis.
+    """True when the slopes (C,) of PRelu belong to axis 1 of x, although ONNX would align them with the last axis.
 
     That is so where ONNX's reading does not fit, and in files of MXNet's exporter (1.5 to 1.9), which never meant it."""
     if slope.shape is None or len(slope.shape) != 1 or x.shape is None or len(x.shape) < 3:
@@ -67,7 +67,8 @@ def amended(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -
 
 
 def finished(g: Any, found: Any) -> Any:
-    """What a node gives, as MXNet gave it: the places of extremes are floats, and its exporter (1.3 to 1.6) declares them so."""
+    """Give a node's output as MXNet gave it: the places of extremes are floats, and its exporter (1.3 to 1.6) declares them
+    so."""
     if g.node.op_type not in ("ArgMax", "ArgMin") or not from_mxnet(g) or found.dtype is None:
         return found
     name = g.node.output[0]
@@ -80,7 +81,8 @@ def finished(g: Any, found: Any) -> Any:
 
 
 def contradiction(g: Any, declared: Any, value: Any) -> str:
-    """What is wrong with an output, of which MXNet's exporter declares the shape that MXNet computed; empty when nothing is."""
+    """Describe what is wrong with an output, of which MXNet's exporter declares the shape that MXNet computed; empty when
+    nothing is."""
     shape = value.shape
     if not from_mxnet(g) or shape is None or declared is None:
         return ""
@@ -138,7 +140,7 @@ def _dense(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) ->
 
 
 def _before_rows(g: Any) -> Any:
-    """What the data of a dense layer were before they were made rows along the last axis; None when they were not."""
+    """Data of a dense layer before they were made rows along the last axis; None when they were not."""
     made = {o: n for n in g.shared.file.proto.graph.node for o in n.output}.get(g.node.input[0])
     if made is None or made.op_type != "Flatten" or [a.i for a in made.attribute] != [-1]:
         return None
@@ -155,7 +157,8 @@ def _columns(image: Any) -> int | None:
 def _unrowed(
     g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int
 ) -> tuple[list[Any], dict[str, Any], int]:
-    """What 1.9.1 wrote after such a layer to restore the axes before the last: there are none."""
+    """Inputs, attributes and opset of a node that 1.9.1 wrote after such a layer to restore the axes before the last: there
+    are none."""
     if g.node.input[0] not in g.shared.dense:
         return inputs, attributes, opset
     return [inputs[0], g.const([0, -1])], {}, opset

@@ -37,7 +37,7 @@ EXPANDED = 200_000
 """Nodes of functions that are read, at most: functions that call each other twice each double them at every level."""
 
 _CARELESS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError)
-"""What Python raises in a reading that gets attributes or shapes which the standard does not allow."""
+"""Exceptions that Python raises in a reading that gets attributes or shapes which the standard does not allow."""
 _IGNORED = frozenset(("consumed_inputs",))  # attributes of opset 1 that helped to plan memory
 
 
@@ -50,7 +50,8 @@ class _Reported(Unsupported):
 
 
 class Importer:
-    """What readings write with, for one graph: ``g.relu(x)`` applies MXNet's operator and gives its output as a Value.
+    """The context that readings write with, for one graph: ``g.relu(x)`` applies MXNet's operator and gives its output as an
+    ImportedValue.
 
     Its scope holds the tensors by name; what it does not hold is looked for in the graph around it."""
 
@@ -65,9 +66,9 @@ class Importer:
     ):
         self.shared, self.opsets, self.outer = shared, opsets, outer
         self.inline = inline or function is not None
-        """Whether its nodes belong to the graph around it: the body of a function, or a branch that is always taken."""
+        """True when its nodes belong to the graph around it: the body of a function, or a branch that is always taken."""
         self.closed = function is not None
-        """Whether it sees nothing of the graph around it: the body of a function."""
+        """True when it sees nothing of the graph around it: the body of a function."""
         self.function = function
         self.scope: dict[str, ImportedValue] = {}
         self.captured: dict[tuple[int, int], tuple[ImportedValue, Node]] = {}
@@ -92,7 +93,7 @@ class Importer:
         return len(self.node.output)
 
     def wants(self, index: int) -> bool:
-        """Whether an output of the node is named."""
+        """True when an output of the node is named."""
         return index < len(self.node.output) and bool(self.node.output[index])
 
     def sized(self, size: Any, dtype: np.dtype | None) -> tuple[ImportedValue, int] | None:
@@ -155,7 +156,7 @@ class Importer:
         return self._brought(ImportedValue(name, value.shape, value.dtype, None, known))
 
     def _brought(self, value: ImportedValue) -> Entry:
-        """What stands for a value of the outermost graph here: every graph in between captures it."""
+        """Entry that stands here for a value of the outermost graph: every graph in between captures it."""
         if self.outer is None:
             assert value.entry is not None
             return value.entry
@@ -179,7 +180,7 @@ class Importer:
         return inside
 
     def left_out(self, name: str) -> bool:
-        """Whether that is an input of a function which its call leaves out."""
+        """True for an input of a function which its call leaves out."""
         if not name or name in self.absent:
             return True
         return self.outer is not None and not self.closed and name not in self.scope and self.outer.left_out(name)
@@ -194,7 +195,8 @@ class Importer:
         return Entry(self.captured[key][1])
 
     def alone(self, *values: ImportedValue) -> bool:
-        """Whether the node being read is the only one in the whole model that reads these stored tensors, each of them once."""
+        """True when the node being read is the only one in the whole model that reads these stored tensors, each of them
+        once."""
         return self.outer is None and all(v.const is not None and self.shared.reads.get(v.name) == 1 for v in values)
 
     # -- nodes -----------------------------------------------------------------------------------------------------------
@@ -253,14 +255,14 @@ class Importer:
         return [ImportedValue("", a.shape, a.dtype, a) for a in arrays]
 
     def _from_shapes(self, op: Op, inputs: Sequence[ImportedValue]) -> list[ImportedValue] | None:
-        """What follows from the shapes of the inputs alone, or from them and constants (Shape, Size)."""
+        """Outputs that follow from the shapes of the inputs alone, or from them and constants (Shape, Size)."""
         if type(op).infer_value is Op.infer_value or any(v.weight for v in inputs[1:]):
             return None
         found = op.infer_value([v.const for v in inputs], [v.shape for v in inputs])
         return None if found is None else [ImportedValue("", found.shape, found.dtype, found)]
 
     def _infer(self, node: Node, inputs: Sequence[ImportedValue]) -> list[Spec]:
-        """What is known of a node's outputs. Raises Unsupported when the inputs do not fit it."""
+        """Infer the specs of a node's outputs. Raises Unsupported when the inputs do not fit it."""
         count = len(node.outputs)
         try:
             dtypes = node_dtypes(node, [v.dtype for v in inputs], [None] * count)[len(inputs) :]
@@ -346,7 +348,7 @@ class Importer:
         )
 
     def branch(self, proto: onnx.GraphProto) -> tuple[ImportedValue, ...]:
-        """What a subgraph without inputs gives, its nodes read as part of this graph."""
+        """Outputs of a subgraph without inputs, its nodes read as part of this graph."""
         inner = Importer(self.shared, self.opsets, self, inline=True)
         inner.initializers(proto)
         return inner._made_by(proto)
@@ -444,7 +446,7 @@ class Importer:
         return found
 
     def _is_stand_in(self, name: str) -> bool:
-        """Whether a tensor stands for the output of a node that could not be read, or follows from one."""
+        """True when a tensor stands for the output of a node that could not be read, or follows from one."""
         found = self.find(name) if name else None
         return found is not None and found.entry is not None and id(found.entry.node) in self.shared.unread
 

@@ -1,4 +1,4 @@
-"""What onnxruntime's CPU kernels can run, from ort_kernels.json (made by fixtures/make/kernels.py from onnxruntime itself)."""
+"""Coverage of onnxruntime's CPU kernels, from ort_kernels.json (made by fixtures/make/kernels.py from onnxruntime itself)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _table() -> dict:
 
 
 def is_lost(onnx_op: str, opset: int) -> bool:
-    """Whether onnxruntime has no way to run the operator at this opset although ONNX defines it."""
+    """True when onnxruntime has no way to run the operator at this opset although ONNX defines it."""
     return opset in _table()["lost"].get(onnx_op, ())
 
 

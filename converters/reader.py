@@ -115,7 +115,7 @@ class OnnxFile:
 
     proto: onnx.ModelProto
     name: str
-    """What to call it in errors."""
+    """Name in errors."""
     folder: Path | None = None
     data: memoryview = dataclasses.field(default=memoryview(b""), repr=False)
     """The bytes that the references to ``here`` point into."""

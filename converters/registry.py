@@ -99,7 +99,7 @@ class ImportHandler(NamedTuple):
     """Attributes it takes."""
     required: frozenset[str]
     everything: bool
-    """Whether it takes attributes of any name."""
+    """True when it takes attributes of any name."""
     least: int
     """How many inputs it takes at least,"""
     most: int | None
@@ -137,7 +137,7 @@ def imports(*names: str, since: int = 1, domain: str = "") -> Callable[[Handler]
 
 
 def family_name(name: str, domain: str = "") -> str:
-    """What the operator of the family is called that stands for an ONNX operator."""
+    """Name of the operator of the family that stands for an ONNX operator."""
     return _FAMILIES.get(domain, f"{FAMILY}{domain.replace('.', '_')}_") + name
 
 
@@ -169,13 +169,14 @@ def not_imported(reason: str, *names: str, domain: str = "") -> None:
 
 
 def import_handler(domain: str, name: str, opset: int) -> ImportHandler | None:
-    """What reads an ONNX operator at an opset; None when there is nothing (never an older meaning by accident)."""
+    """Find the function that reads an ONNX operator at an opset; None when there is none (never an older meaning by
+    accident)."""
     versions = [v for v in IMPORT.get((domain, name), {}) if v <= opset]
     return IMPORT[domain, name][max(versions)] if versions else None
 
 
 def earlier_import_handler(domain: str, name: str, opset: int, attributes: Iterable[str]) -> ImportHandler | None:
-    """What read an ONNX operator with these attributes at an older opset, the newest of such; None when nothing did."""
+    """Find the newest function that reads an ONNX operator with these attributes at an older opset; None when none does."""
     readings = IMPORT.get((domain, name), {})
     fitting = [v for v, reading in readings.items() if v < opset and reading.attributes.issuperset(attributes)]
     return readings[max(fitting)] if fitting else None

@@ -1,4 +1,4 @@
-"""What ONNX's schemas say of a node's inputs and attributes: importers get no others, as in onnxruntime."""
+"""Checks of a node's inputs and attributes against ONNX's schemas: importers get no others, as in onnxruntime."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _FORMS = {
     "FLOAT": "a number", "INT": "a number", "FLOATS": "numbers", "INTS": "numbers", "STRING": "a text", "STRINGS": "texts",
     "TENSOR": "a tensor", "GRAPH": "a graph",
 }  # fmt: skip
-"""What types of attributes say, but for whether numbers are whole, which files of older exporters do not always tell."""
+"""Forms of attributes by type, but for whether numbers are integers, which files of older exporters do not always tell."""
 
 
 def _form(value: Any) -> str:
@@ -88,7 +88,7 @@ def _form(value: Any) -> str:
 
 
 def ill_formed(op_type: str, opset: int, domain: str, attributes: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the forms of a node's attributes."""
+    """Describe what is wrong with the forms of a node's attributes."""
     forms = _forms(op_type, opset, domain)
     pairs = ((name, _form(value), forms.get(name, "")) for name, value in attributes.items())
     return [
@@ -110,7 +110,7 @@ def left_out(op_type: str, opset: int, domain: str, inputs: Sequence[Any]) -> li
 
 
 def misfit(op_type: str, opset: int, domain: str, dtypes: Sequence[np.dtype | None]) -> str | None:
-    """What is wrong with the dtypes of a node's inputs (None: not there, or not known), if anything."""
+    """Describe what is wrong with the dtypes of a node's inputs (None: not there, or not known); None when nothing is."""
     formals, variadic = _formals(op_type, opset, domain)
     bound: dict[str, tuple[str, str]] = {}
     for index, dtype in enumerate(dtypes):

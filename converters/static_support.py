@@ -1,4 +1,5 @@
-"""What translations and readings say in their own sources: the refusals that they can raise, the operators that they end in.
+"""The support table as the sources of translations and readings show it: the refusals that they can raise, the operators
+that they end in.
 
 Nothing is run for it, so it holds for every attribute and input; tests/converters/test_coverage.py holds it to what conversions
 of the recorded cases and of the suite of ONNX show.
@@ -20,7 +21,7 @@ from .error import Unsupported
 from .registry import family_name
 
 HOLE = "…"
-"""What stands for a value that a refusal names."""
+"""Text in place of a value that a refusal names."""
 
 
 def refusals(handler: Callable[..., Any], name: str) -> tuple[str, ...]:
@@ -64,7 +65,7 @@ def _plain(function: Any) -> Any:
 
 
 def _scope(function: Any) -> dict[str, Any]:
-    """What the names in a function stand for, as far as that is known before it is called; functions among its defaults too."""
+    """Values of the names in a function, as far as they are known before it is called; functions among its defaults too."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or ())
     parameters = inspect.signature(function).parameters.values()
     defaults = {p.name: p.default for p in parameters if callable(p.default) and p.default is not p.empty}
@@ -90,7 +91,7 @@ def _reached(handler: Any, name: str) -> Iterator[Any]:
 
 
 def _nodes(function: Any, name: str) -> Iterator[ast.AST]:
-    """What is in a function, but for what a question for ``op.name`` keeps from the operator of that name."""
+    """Walk the syntax of a function, but for what a question for ``op.name`` keeps from the operator of that name."""
     frame = _Frame({**_scope(function), "op": _Named(name)}, {})
     waiting = list(_source(function))
     while waiting:
@@ -198,14 +199,14 @@ class _Reading:
 
 
 class _Frame(NamedTuple):
-    """What is known inside a function."""
+    """Names and values inside a function."""
 
     scope: dict[str, Any]
     made: dict[str, list[ast.AST]]
     """The expressions that names are set to."""
 
     def ends(self, body: list[ast.stmt]) -> list[ast.AST]:
-        """What statements return, those of functions inside left out; notes what they set."""
+        """Expressions that statements return, those of functions inside left out; notes what they set."""
         found: list[ast.AST] = []
         for node in body:
             if isinstance(node, ast.Return) and node.value is not None:
@@ -226,7 +227,7 @@ class _Frame(NamedTuple):
         return [yes, no] if sure is None else [yes if sure else no]
 
     def sure(self, test: ast.AST) -> bool | None:
-        """What a condition is whatever the inputs; None when that depends on them."""
+        """Value of a condition whatever the inputs; None when that depends on them."""
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             return False if any(self.sure(v) is False for v in test.values) else None
         if not isinstance(test, ast.Compare) or len(test.ops) != 1:

@@ -129,7 +129,7 @@ class Count:
 
     @property
     def is_size(self) -> bool:
-        """Whether it cannot be negative, whatever the sizes."""
+        """True when it cannot be negative, whatever the sizes."""
         return all(factor > 0 and all(isinstance(a, str) for a in key) for key, factor in self.terms.items())
 
     def __repr__(self) -> str:

@@ -32,12 +32,12 @@ from .error import Problem, Unsupported, UnsupportedModel
 
 
 class _Trained(NamedTuple):
-    """What stands for a node that trains, as symbols."""
+    """Symbols that stand for a node that trains."""
 
     outputs: Sequence[Any]
     """The visible ones."""
     moved: Sequence[Any] = ()
-    """What becomes of the states, in the order of ``mutates``."""
+    """New values of the states, in the order of ``mutates``."""
     momentum: float = 0.0
     """How much of a state stays."""
 
@@ -47,7 +47,7 @@ class _Move(NamedTuple):
 
     before: Entry
     made: Entry
-    """What it becomes; the statistic of the batch where the node shares a state with others."""
+    """Its new value; the statistic of the batch where the node shares a state with others."""
     momentum: float | None
     """How much of the state stays, where that has yet to be reckoned."""
 
@@ -124,7 +124,7 @@ def _moved(node: Node) -> list[str]:
 
 
 def _after(state: str, moves: Sequence[_Move]) -> Entry:
-    """What becomes of a state. MXNet moves one that several nodes share as it goes backward, the last of them first."""
+    """New value of a state. MXNet moves one that several nodes share as it goes backward, the last of them first."""
     value = moves[0].before
     for _, made, momentum in reversed(moves):
         if momentum is None:
@@ -135,7 +135,7 @@ def _after(state: str, moves: Sequence[_Move]) -> Entry:
 
 
 def _traced(name: str, inputs: Sequence[Entry], make: Callable[..., Sequence[Any]]) -> list[Entry]:
-    """What make gives of symbols, applied to entries; nodes are named after ``name``."""
+    """Call make with symbols, and apply what it gives to entries; nodes are named after ``name``."""
     with Prefix(f"{name}_train_"), AttrScope.clean():
         variables = [Entry(Node(None, f"x{i}")) for i in range(len(inputs))]
         made = make(*(sym.Symbol([v]) for v in variables))
@@ -144,7 +144,7 @@ def _traced(name: str, inputs: Sequence[Entry], make: Callable[..., Sequence[Any
 
 
 def _dtype(specs: Sequence[Spec]) -> np.dtype:
-    """What a loss is computed in."""
+    """Dtype that a loss is computed in."""
     first = specs[0].dtype or np.dtype(np.float32)
     return np.dtype(np.float32) if first.itemsize == 2 else first
 
@@ -278,7 +278,7 @@ def _rrelu(op: Any, specs: Sequence[Spec], data: Any) -> _Trained:
 
 
 def _may_exceed(labels: MaybeShape, shape: Sequence[Any]) -> bool:
-    """Whether there may be more labels than rows, of which MXNet reads the first."""
+    """True when there may be more labels than rows, of which MXNet reads the first."""
     if labels is None or len(labels) != 1:
         return True
     return is_known(labels) and is_known(tuple(shape[:1])) and labels[0] != shape[0]

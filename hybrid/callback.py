@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 BatchEndParam = namedtuple("BatchEndParams", ["epoch", "nbatch", "eval_metric", "locals"])
-"""What callbacks of training get after each batch."""
+"""Argument of the callbacks of training after each batch."""
 
 
 def module_checkpoint(

@@ -286,7 +286,7 @@ class MXIndexedRecordIO(MXRecordIO):
 
 
 IRHeader = namedtuple("HEADER", ["flag", "label", "id", "id2"])  # its printed form is MXNet's
-"""What stands before an image in a record: flag (how many labels follow; 0: the one in the header), label (a number or an
+"""Header of an image in a record: flag (how many labels follow; 0: the one in the header), label (a number or an
 array), id and id2 (any numbers that identify it)."""
 _IMAGE_HEADER = struct.Struct("<IfQQ")
 

@@ -179,4 +179,4 @@ _fill(ARRAYS, False)
 _fill(SYMBOLS, True)
 
 FUNCTIONS = (*DISTRIBUTIONS, "randn", "multinomial", "shuffle")
-"""What ``mx.random`` shows of ``mx.nd.random``."""
+"""Functions that ``mx.random`` shows of ``mx.nd.random``."""

@@ -18,8 +18,8 @@ class _Layers(NamedTuple):
 
     nodes: list[dict[str, Any]]
     heads: set[int]
-    """What MXNet takes for the nodes that matter though they are variables: all numbers of the first head, of which the last
-    is 0, so that the first node, which mostly is the data, is among them."""
+    """Nodes that MXNet shows though they are variables. It takes all numbers of the first head for such, of which the last is 0, so
+    that the first node, which mostly is the data, is among them."""
 
 
 def _layers(symbol: Any) -> _Layers:

@@ -71,7 +71,7 @@ def _hypot(b, lhs, rhs):
 
 
 def _negative(b, x):
-    """Whether the sign bit of a float is set, -0.0 included (NaN counts as positive)."""
+    """True where the sign bit of a float is set, -0.0 included (NaN counts as positive)."""
     return b.Or(b.Less(x, 0), b.And(b.Equal(x, 0), b.Less(b.Div(1, x), 0)))
 
 

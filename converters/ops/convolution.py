@@ -145,12 +145,12 @@ def padded(g, x, before, after, fill=0.0):
 
 
 def in_networks(x, *others):
-    """Whether MXNet has neural networks in the dtype of x, and all others that are there have the same."""
+    """True when MXNet has neural networks in the dtype of x, and all others that are there have the same."""
     return x.dtype is not None and x.dtype.name in FLOATS and all(v is None or v.dtype == x.dtype for v in others)
 
 
 def _of_mxnet(x, w, b):
-    """Whether MXNet's own operators take these."""
+    """True when MXNet's own operators take these."""
     return w.shape is not None and is_known(w.shape) and 3 <= len(w.shape) <= 5 and in_networks(x, w, b)
 
 

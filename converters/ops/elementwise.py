@@ -15,7 +15,7 @@ from . import special
 
 
 def is_whole(x):
-    """Whether it holds whole numbers or truth values."""
+    """True for integers and bools."""
     return x.dtype.kind in "iub"
 
 
@@ -312,12 +312,12 @@ def export_all_finite(b, op, *arrays):
 
 
 def holds_floats(x):
-    """Whether it holds floating-point numbers; not when the dtype is not known."""
+    """True for floating-point numbers; False when the dtype is not known."""
     return x.dtype is not None and is_float(x.dtype)
 
 
 def is_short(x):
-    """Whether its floats have 16 bits: chains of MXNet's operators would round them at every step."""
+    """True for floats of 16 bits: chains of MXNet's operators would round them at every step."""
     return holds_floats(x) and x.dtype.itemsize == 2
 
 

@@ -26,7 +26,7 @@ def export_contrib_hawkesll(b, op, *inputs):
         return inner.Exp(inner.Neg(inner.Mul(since, beta)))
 
     def lost(inner, since, left, state):
-        """What points were expected in that time: (N, K)."""
+        """Number of points expected in that time: (N, K)."""
         past = inner.Mul(alpha, state)
         return inner.Add(inner.Mul(lda, since), inner.Mul(past, inner.Sub(inner.like(1, lda), left)))
 

@@ -219,7 +219,7 @@ def import_layer_normalization(g, x, scale, b=None, *, axis=-1, epsilon=EPSILON,
 
 
 def _same(count, size, value):
-    """Whether a vector is as long as the axis; a stored one of more than one element is, or the model would not be one."""
+    """True when a vector is as long as the axis; a stored one of more than one element is, or the model would not be one."""
     return count is not UNKNOWN and (count == size if size is not UNKNOWN else value.const is not None and count > 1)
 
 

@@ -74,7 +74,7 @@ def whole(b, x, dtype, *, nan=False):
 
 
 def finite(*scales):
-    """Whether all are known, and finite: integers times these are no NaN."""
+    """True when all are known, and finite: integers times these are no NaN."""
     return not any(isinstance(s, Value) for s in scales) and all(np.isfinite(s).all() for s in scales)
 
 

@@ -46,7 +46,7 @@ _sum, _prod = _added("Sum"), _added("Prod")
 
 
 def _has_some(b, x, axes):
-    """Whether there is something along each of the axes: True, False, or None where that shows when it runs."""
+    """True when there is something along each of the axes, False when there is not, None where that shows when it runs."""
     sizes = [UNKNOWN if x.shape is None else x.shape[a] for a in axes]
     if any(s is not UNKNOWN and s == 0 for s in sizes):
         return False
@@ -248,7 +248,7 @@ def _over(g, legacy, general, x, axes, keepdims):
 
 
 def _has_elements(x, axes):
-    """Whether there is surely something to reduce along axes; MXNet refuses arrays without elements."""
+    """True when there is surely something to reduce along axes; MXNet refuses arrays without elements."""
     if any(d is not UNKNOWN and d == 0 for d in x.shape):
         return False
     return all(d is not UNKNOWN for i, d in enumerate(x.shape) if axes is None or i in axes or i - len(x.shape) in axes)

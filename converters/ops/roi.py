@@ -25,7 +25,7 @@ def one_more(b, rois):
 
 
 def asked_for(b, y):
-    """What was pooled, without the last region; see ``one_more``."""
+    """Cut off the last region of what was pooled; see ``one_more``."""
     return b.slice(y, [0], [-1], [0])
 
 

@@ -29,7 +29,7 @@ def _sample(b, data, grid):
 
 
 def _gather(b, data, grid):
-    """What GridSample gives: of the four pixels around each point those inside, weighted by how near they are."""
+    """Sample as GridSample does: of the four pixels around each point those inside, weighted by how near they are."""
     pixels = b.transpose(data, [0, 2, 3, 1])
     ends = b.Sub(b.cast(b.slice(b.Shape(data), [2], [4], [0]), data.dtype), 1)  # H - 1, W - 1
     points = b.Mul(b.Add(b.Gather(grid, [1, 0], axis=3), 1), b.Div(ends, 2))  # rows and columns

@@ -1,5 +1,5 @@
-"""What oneDNN fuses, as ONNX. In float a node is its subgraph. Quantised it is exactly what oneDNN computes: ConvInteger or
-MatMulInteger, then a bias of whole numbers, a multiplication and a rounding, in float32.
+"""Operators that oneDNN fuses, as ONNX. In float a node is its subgraph. Quantised it is exactly what oneDNN computes:
+ConvInteger or MatMulInteger, then a bias of integers, a multiplication and a rounding, in float32.
 
 QLinearConv and pairs of QuantizeLinear and DequantizeLinear would not do: QLinearConv has no sum and no activation, and where
 onnxruntime rounds in them depends on what it fuses. What follows from parameters and known ranges is computed here, so that the
@@ -111,7 +111,7 @@ def follow(b, act, y, scale):
 
 
 def finish(b, op, parts, given, product, weights, data_scale):
-    """What comes after the product in int32, and the range of the result."""
+    """Write what comes after the product in int32; gives the result and its range."""
     rank = len(b.results[0].shape)
     dtype, most = op.result_type(parts), weights.reach
     ranges = [b.const(np.reshape(v, 1)) for v in op.calibrated] if op.calibrated else []

@@ -23,7 +23,7 @@ class AttrScope(Scope):
         self._own = kwargs
         self._attr = dict(kwargs)
         self._before: list[dict[str, str]] = []
-        """What was in force in the blocks around, of those that this scope is in once more."""
+        """Attributes to restore on leaving, one entry for each block that this scope is in."""
 
     @staticmethod
     def subgraph_name(name: str) -> str:

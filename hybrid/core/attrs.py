@@ -304,7 +304,7 @@ _NAMED = {
     **{text: d for d in _OWN.values() if d.kind != "O" for text in (d.str, d.str[1:])},
     **{name: np.dtype(name) for name in ("float", "int", "double", "half", "single", "bool_", "intp")},
 }
-"""What texts are read as dtypes."""
+"""Texts that are read as dtypes."""
 
 
 def dtype(value: Any) -> Any:

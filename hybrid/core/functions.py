@@ -110,15 +110,15 @@ BINARY = {
 }  # fmt: skip
 
 FrontendCall = Callable[[type[Op], str, dict[str, Any] | list[Any], dict[str, Any]], Any]
-"""What a frontend does with an operator, the name it was called by, its inputs (a list when there can be any number of
-them, else those given by name) and everything else given by keyword."""
+"""The function of a frontend that applies an operator. It is given the operator, the name it was called by, its inputs (a list when
+there can be any number of them, else those given by name) and everything else given by keyword."""
 
 
 class Fast(NamedTuple):
     """A way round ``FrontendCall`` for calls like earlier ones: same attributes, and all inputs by position."""
 
     array: type
-    """What inputs are instances of (exactly; others go the long way)."""
+    """Type of the inputs (exactly; others go the long way)."""
     invoke: Callable[..., Any]
     """Takes the operator, the inputs, and ``out`` if there is one."""
 
@@ -325,7 +325,7 @@ def attributes(cls: type[Op], given: dict[str, Any], inputs: int) -> dict[str, A
 
 
 NUMBER = (int, float, np.number, np.bool_)
-"""What counts as a number beside arrays and symbols."""
+"""Types that count as numbers beside arrays and symbols."""
 
 
 def application(row: Binary, lhs: Any, rhs: Any, kind: type) -> tuple[type[Op], str, dict[str, Any], dict[str, Any]]:

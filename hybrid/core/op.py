@@ -52,7 +52,7 @@ REGISTRY: dict[str, type[Op]] = {}
 BACKWARD = "_backward_"
 """Operators whose name starts so are parts of gradient rules: registered, but no operators of their own in OPS."""
 WHOLE, BOOLS = "biu", "b"
-"""What an operator ``refuses``: integers and bools, or bools alone."""
+"""Kinds of dtypes for ``refuses``: integers and bools, or bools alone."""
 FUSED = "_fused_"
 """Operators whose name starts so stand for several others in compiled graphs: registered, but in no file and not in OPS."""
 
@@ -121,7 +121,7 @@ class Op:
     _key: tuple[Any, ...]
     _hash: int
     calls: dict[tuple[Any, ...], Any]
-    """What eager calls have found out about this instance, by the shapes and dtypes of the inputs."""
+    """Facts that eager calls have found out about this instance, by the shapes and dtypes of the inputs."""
     memo: Memo
     """For compute to keep what follows from attributes, shapes and dtypes alone."""
 
@@ -176,7 +176,7 @@ class Op:
     """True for a class that computes in a way of its own and still means what the classes above it mean: see ``means``. It holds
     for the class that says so, and is not inherited."""
     left_open: ClassVar[tuple[str, ...]] = ()
-    """What the classes below may define in their own way without meaning something else: the parts that this class leaves open."""
+    """Members that subclasses may define in their own way without meaning something else: the parts that this class leaves open."""
     epsilon: ClassVar[float] = 0.0
     """The least epsilon that tolerance counts in: that of float32 where MXNet computes in float32 whatever the dtype."""
 
@@ -396,7 +396,7 @@ def _shown(value: Any) -> str:
 
 
 _RULES = frozenset({"name", *Op.__dict__}) - {"compute"}
-"""What a class may say of inference, gradients, files or tests in its own way, and compute the same."""
+"""Members by which a class may speak of inference, gradients, files or tests in its own way, and compute the same."""
 
 
 INSTANCES = 1024
@@ -456,7 +456,7 @@ stays quick."""
 
 
 later: list[Callable[[], None]] = []
-"""What fills the tables with the operators of the family too; hybrid/ops says."""
+"""Functions that fill the tables with the operators of the family too; hybrid/ops sets them."""
 
 
 def load_family() -> None:

@@ -304,7 +304,7 @@ class NDArray:
     _memory: np.ndarray | None
     """The values; None while they are to come and nobody needs a place for them yet."""
     _var: Var | None
-    """What the engine knows this memory by, once it had to do with it."""
+    """The scheduler's variable of this memory, once it had to do with it."""
     _origin: Any
     """Where it comes from, for autograd: see tape.py."""
 

@@ -38,7 +38,7 @@ class BackwardProgram(NamedTuple):
 
     op: CachedOp
     reads: tuple[tuple[str, int], ...]
-    """What it takes, in order: an "input", a "residual", or the gradient of an output ("head"), and which."""
+    """Inputs, in order: an "input", a "residual", or the gradient of an output ("head"), and which."""
     results: tuple[int | None, ...]
     """For each wanted input, which of its outputs is the gradient."""
 
@@ -76,7 +76,7 @@ class CachedOp:
         states = {n.name for n in self.graph.auxiliary_states()}
         self.states = tuple(i for i, n in enumerate(self.names) if n in states)
         self.derived = False
-        """Whether this is the backward part of another."""
+        """True for the backward part of another."""
         self.random = any(n.op is not None and ("rng" in n.op.needs or n.subgraphs) for n in self.graph.nodes)
         self._programs: dict[bool, Program] = {}
         self._splits: dict[Any, Split] = {}

@@ -42,7 +42,7 @@ class SpecializedCall:
     ):
         self.specs = specs
         self.static_shapes = static_shapes
-        """Whether all shapes are; else the data decides."""
+        """True when all shapes are known; else the data decides."""
         self.small = small
         self.fast_path = fast_path
         """One output, small, and compute wants nothing but arrays."""
@@ -51,7 +51,7 @@ class SpecializedCall:
         self.changed = changed
         """Which inputs are written to."""
         self.validated = False
-        """Whether compute has been seen to give what specs say."""
+        """True once compute has been seen to give what specs say."""
         self.work = 0
         """Elements that are read and written."""
         self.compiled: dict[tuple[int, bool], CompiledProgram | None] = {}

@@ -108,12 +108,12 @@ class _Tensor:
         self.blocked = blocked
         self.storage: _Storage | None = None
         self.whole: _Tensor | None = None
-        """What this is a part of, by renaming or concatenation,"""
+        """The tensor that this is a part of, by renaming or concatenation,"""
         self.offset = 0
         """and how many blocks of channels come before it there."""
         self.halo: tuple[int, int] = (0, 0)
         self.plain = not blocked
-        """Whether somebody reads it as memory without gaps, so that it can have no halo."""
+        """True when somebody reads it as memory without gaps, so that it can have no halo."""
 
     def root(self) -> tuple[_Tensor, int]:
         """The tensor that has the storage, and this one's offset in it."""
@@ -211,10 +211,10 @@ class CompiledProgram:
         self._all = all(there)
         flops = sum(row["flops"] for row in self.core.describe())
         self.quick = self._all and flops <= QUICK and 8 * build.moved <= QUICK
-        """Whether handing it to another thread costs more than running it."""
+        """True when handing it to another thread costs more than running it."""
         odd = self._copies or self._odd_inputs or self._odd_outputs
         self.direct = self._all and self._inputs == (0,) and len(self.outputs) == 1 and not odd
-        """Whether the compiled program takes the first of the arrays and gives one output, and that is all there is to a run."""
+        """True when the compiled program takes the first of the arrays and gives one output, and that is all there is to a run."""
 
     # -- running --------------------------------------------------------------------------------------------------------
 

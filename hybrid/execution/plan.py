@@ -35,7 +35,7 @@ class Step(NamedTuple):
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     specs: tuple[Spec, ...]
-    """What inference said of the outputs; checked against what compute gives."""
+    """Inferred specs of the outputs; checked against what compute gives."""
     dying: tuple[int, ...]
     """Slots nobody reads after this step."""
     buffer: int | None
@@ -58,7 +58,7 @@ class Plan(NamedTuple):
     arena: int
     """Size of the arena in bytes."""
     outputs: tuple[Spec, ...]
-    """What inference said of the results."""
+    """Inferred specs of the results."""
 
 
 def make_plan(graph: Graph, inference: Inference, names: Sequence[str]) -> Plan:

@@ -51,7 +51,7 @@ def _too_large(error: Exception) -> OutOfMemory:
 
 
 _REFUSED = (ValueError, RuntimeError, MemoryError, OverflowError)
-"""What the compiled part raises."""
+"""Exceptions that the compiled part raises."""
 
 
 def _refusal(error: Exception) -> MXNetError:
@@ -89,7 +89,7 @@ class _Instruction(NamedTuple):
     output: int
     dying: tuple[int, ...]
     copies: bool
-    """Whether the result is memory of an input that it must not be."""
+    """True when the result is memory of an input that it must not be."""
     step: Step
 
 
@@ -105,7 +105,7 @@ class Specialization:
         """Those that no run of the plan is using at the moment."""
         self.outputs = tuple(map(inference.spec, graph.outputs))
         self.known = all(is_known(s.shape) and s.dtype is not None for s in self.outputs)
-        """Whether the shapes of the outputs are known before it runs."""
+        """True when the shapes of the outputs are known before it runs."""
         self.work = work_of(graph, inference)
 
     @functools.cached_property

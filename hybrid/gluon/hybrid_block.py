@@ -43,7 +43,7 @@ class HybridBlock(Block):
         self._cached_op: CachedOp | None = None
         self._cached_op_args: list[tuple[bool, Any]] = []
         self._express: dict[tuple[int, ...], FastCall | None] = {}
-        """What runs calls like those that have been made, by the shape of the input; None where nothing can."""
+        """Fast calls like those that have been made, by the shape of the input; None where there is none."""
         self._traced: list[Any] = []
         self._seen_changes = -1
         self._in_format: Format = None

@@ -93,7 +93,7 @@ class ImageIter(DataIter):
         self.num_image = None if self.seq is None else len(self.seq)
         self.cur = 0
         self._last: Any = None
-        """What the current sample is called."""
+        """Name of the current sample."""
         self._ended = False
         self._kept: list[tuple[Any, NDArray]] = []
         self.reset()

@@ -27,9 +27,10 @@ from .graph import Entry, Graph, Node, SubgraphFunction
 
 Key = tuple[int, int]  # id of node, output index
 RAISED = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError)
-"""What a rule raises: ValueErrors (OpErrors are such) for what does not fit the operator, and the others where it has a bug."""
+"""Exceptions that a rule raises: ValueErrors (OpErrors are such) for what does not fit the operator, the others where it has a
+bug."""
 Memo = dict[tuple[int, str], tuple[list[Any], list[Any]]]
-"""What inference through a subgraph said, by its id and what was known of its variables: control flow asks for the same again
+"""Results of inference through a subgraph, by its id and what was known of its variables: control flow asks for the same again
 at every step, and each level of it would multiply the work."""
 MOST_ELEMENTS = 2**59
 """Elements that an array can have, sizes of 0 left out: 16 bytes each are what an address can say."""

@@ -13,7 +13,7 @@ from ..ndarray import NDArray
 T = TypeVar("T", bound=type)
 
 LOCAL: dict[str, Callable[[str], Any]] = {}
-"""What makes the stores within one process, by name, called with the name; the module that defines a store enters it."""
+"""Functions that make the stores within one process, by name, called with the name; the module that defines a store enters it."""
 
 
 class KVStoreBase:

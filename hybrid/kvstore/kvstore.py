@@ -159,5 +159,5 @@ class KVStore(KVStoreBase):
 
 
 NAMES = ("local", "device", "local_update_cpu", "local_allreduce_cpu", "local_allreduce_device")
-"""What MXNet calls stores that differ in where they add up. On a CPU they are all the same."""
+"""MXNet's names for stores that differ in where they add up. On a CPU they are all the same."""
 LOCAL.update(dict.fromkeys(NAMES, KVStore))

@@ -56,7 +56,7 @@ class BucketingModule(BaseModule):
         self._curr_module: Any = None
         self._curr_bucket_key: Any = None
         self._params_dirty = False
-        """Whether the contexts have newer parameters than the modules' dicts."""
+        """True when the contexts have newer parameters than the modules' dicts."""
         self._monitor: Any = None
         self._loaded: tuple[Params | None, Params | None] | None = None
         """Parameters of a checkpoint, until there is a module for them."""

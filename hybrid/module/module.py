@@ -67,7 +67,7 @@ class Module(BaseModule):
         self._arg_params: Params | None = None
         self._aux_params: Params | None = None
         self._params_dirty = False
-        """Whether the contexts have newer parameters than _arg_params and _aux_params."""
+        """True when the contexts have newer parameters than _arg_params and _aux_params."""
         self._compression_params = compression_params
         self._optimizer: Any = None
         self._kvstore: Any = None

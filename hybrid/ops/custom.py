@@ -21,7 +21,7 @@ class Adapter(Protocol):
     outputs: tuple[str, ...]
     states: tuple[str, ...]
     top: bool
-    """Whether the gradients depend on those of the outputs; not so for losses."""
+    """True when the gradients depend on those of the outputs; not so for losses."""
 
     def infer_shape(self, shapes: list[list[int]]) -> tuple[list[Any], list[Any], list[Any]]:
         """Shapes of (arguments, outputs, states) from those of the arguments."""

@@ -23,7 +23,7 @@ class Density(NamedTuple):
     """The derivatives of log by the sample and by each parameter."""
     doc: str
     counts: bool = False
-    """Whether samples are whole numbers; then there is no derivative by them, and it is given as 0."""
+    """True when samples are integers; then there is no derivative by them, and it is given as 0."""
 
 
 def _uniform(x, low, high):

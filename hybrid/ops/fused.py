@@ -373,7 +373,7 @@ CODE: dict[str, tuple[int, OpcodeFunction]] = {
     "leaky": (2, lambda x, slope: np.where(x < 0, x * slope, x)),
     "where": (3, lambda c, x, y: np.where(c != 0, x, y)),
 }
-"""What a chain can do: how many operands it takes from the stack, and its meaning, which is that of the operators in
+"""Opcodes of a chain: how many operands each takes from the stack, and its meaning, which is that of the operators in
 unary_functions.py and binary.py. Comparisons and logic give 1 or 0 in the same dtype."""
 EXACT = frozenset(
     (

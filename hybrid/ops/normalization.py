@@ -42,7 +42,7 @@ class _BatchNorm(Op):
     left_open = ("axis", "plain_variance")
     axis = 1
     plain_variance: ClassVar[bool] = False
-    """Whether the third output is the variance; else it is 1 / sqrt(var + eps), in spite of its name."""
+    """True when the third output is the variance; else it is 1 / sqrt(var + eps), in spite of its name."""
 
     def output_names(self):
         return ("output", "mean", "var")

@@ -34,13 +34,13 @@ class _NormalizationBackward(Op):
     groups: int = 0
     """How many gammas there are along axis; 0 for as many as the axis is long."""
     third: Literal["rstd", "std", "var"]
-    """What the third output of the normalization is."""
+    """Kind of the third output of the normalization."""
     eps: float = 0.0
     """Added to the variance where that is the third output."""
     fixed: bool = False
-    """Whether mean and variance are given even when training."""
+    """True when mean and variance are given even when training."""
     fix_gamma: bool = False
-    """Whether gamma counts as 1."""
+    """True when gamma counts as 1."""
 
     needs = ("training",)
 

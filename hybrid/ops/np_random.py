@@ -24,7 +24,7 @@ class Bound(NamedTuple):
 
     least: float = -np.inf
     above: bool = False
-    """Whether ``least`` itself is out."""
+    """True when ``least`` itself is out."""
     most: float = np.inf
 
     def wrong(self, name: str, value: Any) -> str | None:
@@ -54,7 +54,7 @@ class Distribution(NamedTuple):
 
     Parameters that are arrays are symbols in the shape of the samples, others are numbers."""
     typed: bool
-    """Whether there is an attribute dtype."""
+    """True when there is an attribute dtype."""
     doc: str
 
 
@@ -151,7 +151,7 @@ class Sampler(Op):
     names: ClassVar[tuple[str, ...]]
     """Attributes that may be inputs instead, in order."""
     in_front: ClassVar[bool] = False
-    """Whether size comes in front of what the parameters make."""
+    """True when size comes in front of the shape that the parameters make."""
 
     size: ClassVar[Shape | None]
 

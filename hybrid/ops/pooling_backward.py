@@ -18,9 +18,9 @@ class _OfWindows(Pooling):
 
     inputs = ("dy", "data", "y")
     shared: ClassVar[bool] = False
-    """Whether all equal maxima of a window get its gradient; else the first does."""
+    """True when all equal maxima of a window get its gradient; else the first does."""
     border: ClassVar[float | None] = None
-    """What counts for padding in a maximum; None for nothing."""
+    """Value of padding in a maximum; None for nothing."""
 
     def infer_input_shapes(self, shapes, outputs):
         same = merge(shapes[0], shapes[2])

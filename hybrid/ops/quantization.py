@@ -50,7 +50,7 @@ def around_zero(reach: np.float32) -> tuple[np.ndarray, np.ndarray]:
 
 
 GREATEST = {INT8: 127, UINT8: 255, INT32: 2147483520}
-"""What numbers beyond become: of int32 the greatest that float32 has too."""
+"""Greatest numbers, which those beyond become: of int32 the greatest that float32 has too."""
 
 
 def saturated(values: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -31,7 +31,7 @@ class Parameter(NamedTuple):
     default: float
     least: float = -math.inf
     above: bool = False
-    """Whether ``least`` itself is out, for scalars (arrays of scales may hold 0)."""
+    """True when ``least`` itself is out, for scalars (arrays of scales may hold 0)."""
     kind: type = float
 
     def wrong(self, value: Any, strict: bool) -> str | None:

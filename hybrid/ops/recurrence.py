@@ -16,7 +16,7 @@ Mode = Literal["rnn_relu", "rnn_tanh", "lstm", "gru"]
 GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 """Rows of a weight, in units of H."""
 KEPT = {"rnn_relu": 0, "rnn_tanh": 0, "lstm": 5, "gru": 4}
-"""What a step leaves for its gradient, in units of H: the gates of an LSTM (i f g o) and its cell; r, z and n of a GRU and
+"""Size of what a step leaves for its gradient, in units of H: the gates of an LSTM (i f g o) and its cell; r, z and n of a GRU and
 what n gets from the state."""
 
 Place = tuple[int, tuple[int, ...]]
@@ -43,7 +43,7 @@ class Pass(NamedTuple):
 
     mode: Mode
     clipped: Callable[[np.ndarray], np.ndarray]
-    """What is done to the cell state of an LSTM after every step."""
+    """Function of the cell state of an LSTM after every step."""
     packed: np.ndarray
     cell: Cell
     begin: Sequence[np.ndarray]
@@ -51,7 +51,7 @@ class Pass(NamedTuple):
     lengths: np.ndarray | None
     """How many steps each sequence has, if not T."""
     backward: bool
-    """Whether it goes from the last step to the first."""
+    """True when it goes from the last step to the first."""
     kept: np.ndarray
     """(T * N * H * KEPT,): filled by forward, read by back."""
 

@@ -134,7 +134,7 @@ class Reduction(Op):
     exclude: bool = False
 
     kind: ClassVar[str]
-    """What the converters know it by."""
+    """Name by which the converters know it."""
     function: ClassVar[Callable[[np.ndarray, tuple[int, ...]], np.ndarray]]
     """Keeps the reduced axes, with size 1."""
     sized: ClassVar[bool] = False

@@ -146,7 +146,7 @@ class Fused(Counterpart):
     accumulates = True
     ignored_attributes = ("num_args",)  # counted when a file is read, and no attribute of MXNet's
     positive: ClassVar[tuple[str, ...]] = ()
-    """What an activation is called whose results are uint8."""
+    """Names of the activations whose results are uint8."""
     fuses: ClassVar[type[Op]]
     """The operator that such a node starts with."""
 

@@ -15,7 +15,7 @@ from ..core.op import Op, op
 from ..core.shapes import merge, merge_all
 
 NUMBERS = ("lr", "wd", "rescale_grad", "clip_gradient", "first", "second", "epsilon")
-"""What a rule may read, in the kernel's order; first and second: of momentum or of the two averages."""
+"""Numbers that a rule may read, in the kernel's order; first and second: of momentum or of the two averages."""
 
 
 class FusedUpdateRule(NamedTuple):

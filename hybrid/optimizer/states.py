@@ -23,7 +23,7 @@ from ..ndarray import NDArray, load_frombuffer
 from .base import Optimizer
 
 HEAD, TAIL = struct.pack("<QQQ", params.LIST_MAGIC, 0, 1), struct.pack("<Q", 0)
-"""What a .params file of one unnamed array has before and after it."""
+"""Bytes that a .params file of one unnamed array has before and after it."""
 MOST_DEPTH = 32  # containers inside one another; what optimizers keep has 4
 MOST_THINGS = 1 << 22  # numbers, texts, arrays and containers, those that are shared counted again at each place
 MOST_OBJECTS = 64  # optimizers and schedulers; a file has one of each
@@ -159,7 +159,7 @@ _FAILURES = (
     *(IndexError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, MemoryError),
     struct.error,
 )
-"""What damaged operations do to a reader that takes each at its word."""
+"""Exceptions that damaged operations raise in a reader that takes each at its word."""
 
 
 def _measured(value: Any, depth: int, known: dict[int, tuple[int, int]]) -> tuple[int, int]:

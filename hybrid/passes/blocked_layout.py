@@ -20,7 +20,7 @@ MOST_EMPTY = 1.5
 
 
 _CARRIERS = (Chain, Pooling, Concat, Reshaping)
-"""What may stand between convolutions."""
+"""Operators that may stand between convolutions."""
 
 
 def spread_blocks(graph: Graph, rewriter: Rewriter) -> Graph:

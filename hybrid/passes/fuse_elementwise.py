@@ -19,11 +19,11 @@ from .elementwise_code import meaning, number
 from .rewriter import GONE, Rewriter
 
 MOST_OPERANDS = 6
-"""What a kernel keeps at hand: pointers to inputs,"""
+"""Limits of a kernel: operands,"""
 DEEPEST = 8
 """intermediate results,"""
 LONGEST = 48
-"""and how many words."""
+"""and opcodes."""
 
 
 class _Expression(NamedTuple):

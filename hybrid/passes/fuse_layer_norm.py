@@ -41,7 +41,7 @@ def find_layer_norm(graph: Graph, rewriter: Rewriter) -> Graph:
 
 
 _Found = tuple[Entry, Entry, Entry, float]
-"""What is normalized, gamma, beta and eps."""
+"""The entry that is normalized, gamma, beta and eps."""
 
 
 def _match_normalization(node: Node, rewriter: Rewriter) -> _Found | None:

@@ -13,16 +13,16 @@ class Optimized(NamedTuple):
     """A graph as the passes have left it."""
 
     main: Graph
-    """What runs every time."""
+    """The part that runs every time."""
     constant: Graph | None
-    """What is computed once for all runs with the same constants; None when there is nothing. Its outputs are what ``main``
-    reads as ``feeds``."""
+    """The part that is computed once for all runs with the same constants; None when there is nothing. Its outputs are
+    what ``main`` reads as ``feeds``."""
     feeds: tuple[str, ...]
     """The variables of ``main`` that hold the outputs of ``constant``."""
     fixed: frozenset[str]
     """The variables of ``main`` that are constants as they are."""
     inference: Inference
-    """What is known of ``main``."""
+    """Inference of ``main``."""
 
 
 def whole(graph: Graph, rewriter: Rewriter) -> Optimized:

@@ -18,7 +18,7 @@ Key = tuple[int, int]
 Change = Callable[[Node, Callable[[Entry], Entry]], "Entry | Sequence[Entry] | None"]
 """(node, what stands for an entry by now) -> what stands for the node's outputs; None to keep it."""
 GONE: tuple[Entry, ...] = ()
-"""What a Change gives for a node that nobody will read any more."""
+"""Result of a Change for a node that nobody will read any more."""
 
 _IMPURE = frozenset(("rng", "subgraphs"))
 

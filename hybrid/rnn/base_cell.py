@@ -55,7 +55,7 @@ class BaseRNNCell:
     prefix: of the names of parameters and operators; params: an RNNParams to take the parameters from."""
 
     _gate_names: Sequence[str] = ()
-    """What tells the rows of the gates apart, in their order; nothing for cells without weights."""
+    """Suffixes of the names of the gates' rows, in their order; none for cells without weights."""
 
     def __init__(self, prefix: str = "", params: RNNParams | None = None):
         self._own_params = params is None

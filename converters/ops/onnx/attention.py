@@ -64,7 +64,7 @@ def _taken_apart(b, op, *inputs):
 
 
 def _bias(b, op, given, count, keys):
-    """What is added to the scores; None when nothing is. count: of the queries."""
+    """Summand of the scores; None when there is none. count: of the queries."""
     q, mask, past, lengths = (given[n] for n in ("Q", "attn_mask", "past_key", "nonpad_kv_seqlen"))
     zero, never = b.like(0, q), b.like(-np.inf, q)
     total = b.shape_of(keys, 2) if past is not None else b.size(given["K"], 1 if q.rank == 3 else 2)

@@ -13,8 +13,8 @@ passthrough("CastLike", since=15)
 
 
 def _by_mxnet(source, target):
-    """Whether MXNet's Cast means the same: not for dtypes it has not, nor where it rounds twice (wide numbers to bfloat16), nor
-    for floats that only a uint64 can hold."""
+    """True when MXNet's Cast means the same: not for dtypes it has not, nor where it rounds twice (wide numbers to
+    bfloat16), nor for floats that only a uint64 can hold."""
     if source is None or source.name not in MXNET_DTYPES or target.name not in MXNET_DTYPES:
         return False
     if target.name == "bfloat16":

@@ -68,7 +68,7 @@ def import_if(g, condition, *, then_branch, else_branch):
 
 
 def _is_cond(condition, subgraphs):
-    """Whether MXNet's choice means the same: it has no arrays without dimension, and branches give the same shapes."""
+    """True when MXNet's choice means the same: it has no arrays without dimension, and branches give the same shapes."""
     pairs = list(zip(*(body.results for body in subgraphs)))
     plain = all(
         v.shape and is_known(v.shape) and v.dtype is not None and v.dtype != OBJECT for pair in pairs for v in pair
@@ -217,8 +217,8 @@ def _without(shape, axis):
 
 
 def _is_foreach(found, specs, data, count):
-    """Whether MXNet's loop over slices means the same: of known length, over slices that have an axis, with states that keep
-    their shape, each of which the body reads."""
+    """True when MXNet's loop over slices means the same: of known length, over slices that have an axis, with states that
+    keep their shape, each of which the body reads."""
     if any(v.rank < 2 or v.shape[0] is UNKNOWN or v.shape[0] < 1 for v in data if v.shape is not None):
         return False
     known = all(v.shape is not None for v in data) and all(v.shape and v.dtype != OBJECT for v in found.results)

@@ -1,4 +1,5 @@
-"""What onnxruntime's optimiser writes for several operators at once, read as the operators of the standard that it stands for."""
+"""Operators that onnxruntime's optimiser writes for several at once, read as the operators of the standard that they stand
+for."""
 
 from onnx import helper
 
@@ -14,7 +15,7 @@ ACTIVATIONS = {
     "LeakyRelu": ("alpha",),
     "HardSigmoid": ("alpha", "beta"),
 }
-"""What FusedConv and FusedGemm may end with, and what their parameters are."""
+"""Activations that FusedConv and FusedGemm may end with, and the names of their parameters."""
 
 
 def spelt(g, inputs, outputs, *nodes):

@@ -1,5 +1,5 @@
-"""What onnxruntime's optimiser makes of transformers' attention, read as the standard's Attention and what is around it; but for
-the one with a cache, which stays as it is."""
+"""Operators that onnxruntime's optimiser makes of transformers' attention, read as the standard's Attention and what is
+around it; but for the one with a cache, which stays as it is."""
 
 import numpy as np
 
@@ -47,8 +47,8 @@ class _Spelling:
         return self.number(list(values), np.int64)
 
     def filtered(self, mask, axes, worst, queries):
-        """What is added to scores for a mask of whole numbers: nothing where it is above 0, else a very low number. The second axis
-        of queries is as long as there are queries: onnxruntime's Attention wants as many rows in a mask."""
+        """Summand of scores for a mask of integers: nothing where it is above 0, else a very low number. The second axis of
+        queries is as long as there are queries: onnxruntime's Attention wants as many rows in a mask."""
         kept = self.node("Cast", self.node("Greater", mask, self.number(0, np.int32)), to=code_of(self.dtype))
         added = self.node("Mul", self.node("Sub", self.number(1), kept), self.number(worst))
         added = self.node("Unsqueeze", added, self.whole(*axes))

@@ -1,4 +1,4 @@
-"""What onnxruntime's quantiser writes in its format of operators."""
+"""Operators that onnxruntime's quantiser writes in its format of operators."""
 
 from ...registry import MS, not_imported, passthrough
 

@@ -54,7 +54,7 @@ class Standard(Op):
     numbers: ClassVar[tuple[str, ...]] = ()
     """Names of inputs that are single numbers: arrays of one element, of any rank."""
     named_axes: ClassVar[Mapping[str, str]] = {}
-    """What the axes of inputs are called, where those of one name have one size: see common.fit."""
+    """Names of the axes of inputs, where those of one name have one size: see common.fit."""
     spreads: ClassVar[tuple[str, ...]] = ()
     """Names of inputs that broadcast to the (first) output."""
     types: ClassVar[Mapping[str, Collection[str]]] = {}

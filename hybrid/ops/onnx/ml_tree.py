@@ -37,7 +37,7 @@ class Forest(NamedTuple):
     mode: Array
     value: Array
     missing: Array
-    """Whether NaN takes the branch of what is true."""
+    """True where NaN takes the branch of what is true."""
     yes: Array
     no: Array
     roots: Array

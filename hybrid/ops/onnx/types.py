@@ -8,16 +8,16 @@ PRECISE = FLOATS | {"int32", "int64", "uint32", "uint64"}
 INDICES = frozenset({"int32", "int64"})
 BYTES = frozenset({"int8", "uint8"})
 FEATURES = frozenset({"float32", "float64", "int32", "int64"})
-"""What the models of ai.onnx.ml compute with."""
+"""Dtypes that the models of ai.onnx.ml compute with."""
 WORDS = frozenset({"object"})
 """Strings, and values that are no tensors: sequences, optionals, maps."""
 PLAIN = NUMBERS | {"bool"}
 COMPLEX = frozenset({"complex64", "complex128"})
 TENSORS = PLAIN | WORDS | COMPLEX
-"""What can be moved: all dtypes of ONNX's first versions, and bfloat16."""
+"""Dtypes that can be moved: all of ONNX's first versions, and bfloat16."""
 FLOAT8 = frozenset({"float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"})
 FLOAT6 = frozenset({"float6_e2m3fn", "float6_e3m2fn"})
 TINY = FLOAT8 | FLOAT6 | {"float4_e2m1fn", "int2", "uint2", "int4", "uint4"}
 """Dtypes of quantised numbers that nothing computes with."""
 STORED = (TENSORS | TINY | {"float8_e8m0fnu"}) - FLOAT6
-"""What can be stored, and so moved here, even where ONNX does not say so yet."""
+"""Dtypes that can be stored, and so moved here, even where ONNX does not say so yet."""
