@@ -109,7 +109,7 @@ def _kernel(cls: type[Op], kernels: dict[str, list[str]]) -> str:
         return ", ".join(sorted(kernels[cls.name]))
     if cls.means(Reshaping, Identity, IdentityLike):
         return "nothing to do"
-    return "chain" if f"{FUSED}chain" in kernels and elementwise_code.possible(cls) else ""
+    return "chain" if f"{FUSED}chain" in kernels and elementwise_code.has_opcodes(cls) else ""
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------

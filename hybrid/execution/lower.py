@@ -25,7 +25,7 @@ from ..core.op import Op, Spec
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import Inference
-from ..ops.fused import BLOCK, BlockedConcat, Chain, Conv, DepthwisePointwise, FromBlocked, Pool, ToBlocked
+from ..ops.fused import BLOCK, BlockedConcat, Conv, DepthwisePointwise, FromBlocked, FusedElementwise, Pool, ToBlocked
 from ..ops.shape import Reshaping
 from ..passes import Optimized, Rewriter, optimize
 from .apply import evaluate
@@ -410,7 +410,7 @@ class _Build:
             self.of[id(node), i].storage = _Storage(ARENA)
 
     def _is_blocked(self, node: Node) -> bool:
-        if node.means(Chain):
+        if node.means(FusedElementwise):
             return any(self.tensor(e).blocked for e in node.inputs)
         return node.means(Conv, DepthwisePointwise, ToBlocked, Pool, BlockedConcat)
 
@@ -478,7 +478,7 @@ class _Build:
     def _overwrite(self) -> None:
         """Chains that write over an input."""
         for index, node in enumerate(self.nodes):
-            if not node.means(Chain):
+            if not node.means(FusedElementwise):
                 continue
             own = self.of[id(node), 0]
             storage = own.storage

@@ -341,7 +341,7 @@ class BlockedConcat(Op):
 OpcodeFunction = Callable[..., Any]
 
 
-CODE: dict[str, tuple[int, OpcodeFunction]] = {
+OPCODES: dict[str, tuple[int, OpcodeFunction]] = {
     **{
         name: (1, CURVES[name].function)
         for name in (
@@ -357,8 +357,8 @@ CODE: dict[str, tuple[int, OpcodeFunction]] = {
     "not": (1, np.logical_not),
     **{name: (2, ARITHMETIC[name].function) for name in ("add", "mod", "hypot", "arctan2", "copysign")},
     **{
-        word: (2, ARITHMETIC[name].function)
-        for word, name in (
+        opcode: (2, ARITHMETIC[name].function)
+        for opcode, name in (
             *(("sub", "subtract"), ("mul", "multiply"), ("div", "divide"), ("pow", "power"), ("max", "maximum")),
             *(("min", "minimum"), ("eq", "equal"), ("ne", "not_equal"), ("gt", "greater"), ("ge", "greater_equal")),
             *(
@@ -381,19 +381,19 @@ EXACT = frozenset(
         *("eq", "ne", "gt", "ge", "lt", "le", "and", "or", "xor", "where"),
     )
 )
-"""The words that make integers of integers."""
+"""The opcodes that make integers of integers."""
 
 
-def _is_within(word: str, limits: np.iinfo) -> bool:
+def _is_within(opcode: str, limits: np.iinfo) -> bool:
     """True for the text of an integer within limits."""
-    return word not in CODE and float(word).is_integer() and limits.min <= float(word) <= limits.max
+    return opcode not in OPCODES and float(opcode).is_integer() and limits.min <= float(opcode) <= limits.max
 
 
 @op("_fused_chain")
-class Chain(Op):
+class FusedElementwise(Op):
     """Element-wise operators one after the other, in one pass over memory, with NumPy's broadcasting.
 
-    code: words in postfix order: ``$2`` pushes the third input, a number pushes itself, and the words of CODE take their
+    code: opcodes in postfix order: ``$2`` pushes the third input, a number pushes itself, and those of OPCODES take their
     operands from the stack and push what they give. All inputs and the output have one dtype. ``$0 $1 add relu`` is
     relu(a + b). The compiled kernel computes an expression that is written twice once, and may be given the memory of an
     input that has the output's shape and layout to write into.
@@ -405,24 +405,22 @@ class Chain(Op):
     inputs = ("*data",)
     refuses = BOOLS
 
-    _words: ClassVar[dict[str, tuple[int, OpcodeFunction]]] = CODE
-
     def check(self):
         depth, seen = 0, False
-        for word in self.code.split():
-            if word in CODE:
-                depth -= CODE[word][0]
+        for opcode in self.code.split():
+            if opcode in OPCODES:
+                depth -= OPCODES[opcode][0]
                 if depth < 0:
-                    return f"got code {self.code!r}, where {word} finds too few operands"
-            elif word[0] == "$":
+                    return f"got code {self.code!r}, where {opcode} finds too few operands"
+            elif opcode[0] == "$":
                 seen = True
-                if not (word[1:].isdecimal() and len(word) < 8 and int(word[1:]) < self.num_args):
-                    return f"got code {self.code!r}, where {word} is none of {self.num_args} inputs"
+                if not (opcode[1:].isdecimal() and len(opcode) < 8 and int(opcode[1:]) < self.num_args):
+                    return f"got code {self.code!r}, where {opcode} is none of {self.num_args} inputs"
             else:
                 try:
-                    float(word)
+                    float(opcode)
                 except ValueError:
-                    return f"got code {self.code!r}, where {word} is no word and no number"
+                    return f"got code {self.code!r}, where {opcode} is no opcode and no number"
             depth += 1
         if depth != 1 or not seen:
             return f"got code {self.code!r}, wanted one result, of inputs"
@@ -442,15 +440,15 @@ class Chain(Op):
     def compute(self, *arrays):
         dtype = arrays[0].dtype
         stack: list[Any] = []
-        for word in self.code.split():
-            if word[0] == "$":
-                stack.append(arrays[int(word[1:])])
-            elif word in CODE:
-                count, rule = CODE[word]
+        for opcode in self.code.split():
+            if opcode[0] == "$":
+                stack.append(arrays[int(opcode[1:])])
+            elif opcode in OPCODES:
+                count, rule = OPCODES[opcode]
                 operands = [stack.pop() for _ in range(count)][::-1]
                 stack.append(np.asarray(rule(*map(np.asarray, operands))).astype(dtype, copy=False))
             else:
-                stack.append(dtype.type(float(word)))
+                stack.append(dtype.type(float(opcode)))
         (result,) = stack
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
         return np.array(np.broadcast_to(result, shape))
@@ -465,8 +463,8 @@ class Chain(Op):
             num_args=3,
             code="$0 $1 mul $2 add sigmoid 2.5 mul",
         )
-        for word, (count, _) in CODE.items():
-            code = " ".join(f"${i}" for i in range(count)) + f" {word}"
-            low = 1.1 if word == "arccosh" else 0.2
-            high = 0.9 if word in ("arcsin", "arccos", "arctanh") else 1.7
+        for opcode, (count, _) in OPCODES.items():
+            code = " ".join(f"${i}" for i in range(count)) + f" {opcode}"
+            low = 1.1 if opcode == "arccosh" else 0.2
+            high = 0.9 if opcode in ("arcsin", "arccos", "arctanh") else 1.7
             yield make(*(make.uniform(3, 37, low=low, high=high) for _ in range(count)), num_args=count, code=code)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..ir.graph import Entry, Graph, Node
 from ..ops.common import axes_of
-from ..ops.fused import BLOCK, BlockedConcat, Chain, Conv, Pool, ToBlocked, blocks
+from ..ops.fused import BLOCK, BlockedConcat, Conv, FusedElementwise, Pool, ToBlocked, blocks
 from ..ops.join import Concat
 from ..ops.pooling import AdaptiveAvgPooling2D, Pooling
 from ..ops.reduce import Mean, NpMean
@@ -19,7 +19,7 @@ MOST_EMPTY = 1.5
 """How much more memory blocks may take than channels where nothing but a chain asks for them."""
 
 
-_CARRIERS = (Chain, Pooling, Concat, Reshaping)
+_CARRIERS = (FusedElementwise, Pooling, Concat, Reshaping)
 """Operators that may stand between convolutions."""
 
 
@@ -46,7 +46,7 @@ def spread_blocks(graph: Graph, rewriter: Rewriter) -> Graph:
             return _as_it_was(found, own, rewriter)
         if not _is_image(own, rewriter):
             return None
-        if node.means(Chain):
+        if node.means(FusedElementwise):
             found = _chain(node, list(map(now, node.inputs)), own in wanted, rewriter)
         elif node.means(Pooling):
             found = _pool(node, now(node.inputs[0]), rewriter)

@@ -1,6 +1,6 @@
-"""Element-wise operators as words of a chain (ops/fused.py): the one table, a line or two for each kind of operator.
+"""Element-wise operators as opcodes of a chain (ops/fused.py): the one table, a line or two for each kind of operator.
 
-A meaning is words in postfix order; ``$0`` is the first input. Only for float32: integers have rules of their own."""
+The opcodes are in postfix order; ``$0`` is the first input. Only for float32: integers have rules of their own."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from ..ops.activation import (
 )
 from ..ops.binary import Pair, Scalar
 from ..ops.elementwise import AddN, Clip, DivSqrtDim, HardSigmoid, Quadratic, Unary
-from ..ops.fused import CODE, Chain
+from ..ops.fused import OPCODES, FusedElementwise
 from ..ops.unary_functions import DEGREES, RADIANS
 from ..ops.where import NpWhere, Where
 
-CURVES = {
+UNARY = {
     "logical_not": "$0 not",
     "softsign": "$0 $0 abs 1 add div",
     "log_sigmoid": "$0 negative softplus negative",
@@ -36,9 +36,9 @@ CURVES = {
     "radians": f"$0 {RADIANS!s} mul",
     "softrelu": "$0 softplus",
 }
-"""Functions of one element, by the names of ops/unary_functions.py and Activation, where the word is not the name."""
+"""Functions of one element, by the names of ops/unary_functions.py and Activation, where the opcode is not the name."""
 
-ARITHMETIC = {
+BINARY = {
     "add": "add",
     "subtract": "sub",
     "multiply": "mul",
@@ -73,20 +73,20 @@ FAMILY = {
 """Operators that are loaded when a graph has one, by name."""
 
 
-def meaning(op: Any, shape: tuple[int, ...]) -> list[str] | None:
-    """The program of the operator on each element of float32 arrays, to give one of that shape; None when no chain can do that."""
-    text = f"$0 {number(shape[-1] ** 0.5)} div" if op.means(DivSqrtDim) else _words(op)
+def opcodes_of(op: Any, shape: tuple[int, ...]) -> list[str] | None:
+    """The operator's opcodes on float32 arrays, to give one of that shape; None when no chain can do that."""
+    text = f"$0 {number(shape[-1] ** 0.5)} div" if op.means(DivSqrtDim) else _opcodes(op)
     if text is None:
         return None
-    words = text.split()
-    return words if all(w in CODE or w[0] in "$-.0123456789" or w in ("inf", "nan") for w in words) else None
+    opcodes = text.split()
+    return opcodes if all(w in OPCODES or w[0] in "$-.0123456789" or w in ("inf", "nan") for w in opcodes) else None
 
 
-def possible(cls: Any) -> bool:
+def has_opcodes(cls: Any) -> bool:
     """True where a chain can do what the operators of a class do, at least with some attributes."""
-    known = CURVES.keys() | CODE.keys()
+    known = UNARY.keys() | OPCODES.keys()
     if cls.means(Pair, Scalar):
-        return cls.arithmetic.name in ARITHMETIC
+        return cls.arithmetic.name in BINARY
     if cls.means(Unary):
         return cls.curve.name in known
     return cls.name in FAMILY or cls.means(DivSqrtDim) or _rule_of(cls) is not None
@@ -101,45 +101,48 @@ def _sum(count: int) -> str:
     return " ".join(["$0", *(f"${i} add" for i in range(1, count))])
 
 
-_RULES: dict[type[Op], Callable[[Any], str | None]] = {}
+_Rule = Callable[[Any], str | None]
+"""The opcodes of an operator, separated by spaces; None where it has none."""
+_RULES: dict[type[Op], _Rule] = {}
 
 
-def _of(*classes: type[Op]) -> Callable[[Callable[[Any], str | None]], Any]:
-    """Note what operators do to each element that mean what one of the classes means."""
+def _opcodes_rule(*classes: type[Op]) -> Callable[[_Rule], _Rule]:
+    """Register the rule of operators that mean what one of the classes means."""
 
-    def note(words: Callable[[Any], str | None]) -> None:
-        _RULES.update(dict.fromkeys(classes, words))
+    def register(rule: _Rule) -> _Rule:
+        _RULES.update(dict.fromkeys(classes, rule))
+        return rule
 
-    return note
+    return register
 
 
 @functools.cache
-def _rule_of(cls: type[Op]) -> Callable[[Any], str | None] | None:
-    return FAMILY.get(cls.name) or next((words for known, words in _RULES.items() if cls.means(known)), None)
+def _rule_of(cls: type[Op]) -> _Rule | None:
+    return FAMILY.get(cls.name) or next((rule for known, rule in _RULES.items() if cls.means(known)), None)
 
 
-def _words(op: Op) -> str | None:
-    words = _rule_of(type(op))
-    return None if words is None else words(op)
+def _opcodes(op: Op) -> str | None:
+    rule = _rule_of(type(op))
+    return None if rule is None else rule(op)
 
 
-@_of(Chain)
-def _(op: Chain) -> str | None:
+@_opcodes_rule(FusedElementwise)
+def _fused_opcodes(op: FusedElementwise) -> str | None:
     return op.code
 
 
-@_of(Unary)
-def _(op: Unary) -> str | None:
-    return CURVES.get(op.curve.name, f"$0 {op.curve.name}")
+@_opcodes_rule(Unary)
+def _unary_opcodes(op: Unary) -> str | None:
+    return UNARY.get(op.curve.name, f"$0 {op.curve.name}")
 
 
-@_of(Activation)
-def _(op: Activation) -> str | None:
-    return CURVES.get(op.act_type, f"$0 {op.act_type}")
+@_opcodes_rule(Activation)
+def _activation_opcodes(op: Activation) -> str | None:
+    return UNARY.get(op.act_type, f"$0 {op.act_type}")
 
 
-@_of(LeakyReLU)
-def _(op: LeakyReLU) -> str | None:
+@_opcodes_rule(LeakyReLU)
+def _leaky_relu_opcodes(op: LeakyReLU) -> str | None:
     if op.act_type == "leaky":
         return f"$0 {number(op.slope)} leaky"
     if op.act_type == "prelu":
@@ -154,61 +157,61 @@ def _(op: LeakyReLU) -> str | None:
     return None
 
 
-@_of(Clip)
-def _(op: Clip) -> str | None:
+@_opcodes_rule(Clip)
+def _clip_opcodes(op: Clip) -> str | None:
     low, high = map(float, op.bounds(np.dtype(np.float32)))
     return f"$0 {number(low)} max {number(high)} min" if low <= high else None
 
 
-@_of(HardSigmoid)
-def _(op: HardSigmoid) -> str | None:
+@_opcodes_rule(HardSigmoid)
+def _hard_sigmoid_opcodes(op: HardSigmoid) -> str | None:
     return f"$0 {number(op.alpha)} mul {number(op.beta)} add 0 max 1 min"
 
 
-@_of(Quadratic)
-def _(op: Quadratic) -> str | None:
+@_opcodes_rule(Quadratic)
+def _quadratic_opcodes(op: Quadratic) -> str | None:
     a, b, c = map(number, (op.a, op.b, op.c))
     return f"$0 {a} mul {b} add $0 mul {c} add"
 
 
-@_of(Pair)
-def _(op: Pair) -> str | None:
-    return f"$0 $1 {ARITHMETIC[op.arithmetic.name]}" if op.arithmetic.name in ARITHMETIC else None
+@_opcodes_rule(Pair)
+def _binary_opcodes(op: Pair) -> str | None:
+    return f"$0 $1 {BINARY[op.arithmetic.name]}" if op.arithmetic.name in BINARY else None
 
 
-@_of(Scalar)
-def _(op: Scalar) -> str | None:
-    if op.arithmetic.name not in ARITHMETIC:
+@_opcodes_rule(Scalar)
+def _binary_scalar_opcodes(op: Scalar) -> str | None:
+    if op.arithmetic.name not in BINARY:
         return None
     pair = f"{number(op.scalar)} $0" if op.reflected else f"$0 {number(op.scalar)}"
-    return f"{pair} {ARITHMETIC[op.arithmetic.name]}"
+    return f"{pair} {BINARY[op.arithmetic.name]}"
 
 
-@_of(AddN)
-def _(op: AddN) -> str | None:
+@_opcodes_rule(AddN)
+def _add_n_opcodes(op: AddN) -> str | None:
     return _sum(op.num_args)
 
 
-@_of(Where, NpWhere)
-def _(op: Where) -> str | None:
+@_opcodes_rule(Where, NpWhere)
+def _where_opcodes(op: Where) -> str | None:
     return "$0 $1 $2 where"
 
 
-@_of(ReluBackward)
-def _(op: ReluBackward) -> str | None:
+@_opcodes_rule(ReluBackward)
+def _relu_backward_opcodes(op: ReluBackward) -> str | None:
     return "$1 signum $0 mul"
 
 
-@_of(LeakyBackward)
-def _(op: LeakyBackward) -> str | None:
+@_opcodes_rule(LeakyBackward)
+def _leaky_backward_opcodes(op: LeakyBackward) -> str | None:
     return f"$1 0 le $0 {number(op.slope)} mul $0 where"
 
 
-@_of(SigmoidBackward)
-def _(op: SigmoidBackward) -> str | None:
+@_opcodes_rule(SigmoidBackward)
+def _sigmoid_backward_opcodes(op: SigmoidBackward) -> str | None:
     return "1 $1 sub $1 mul $0 mul"
 
 
-@_of(TanhBackward)
-def _(op: TanhBackward) -> str | None:
+@_opcodes_rule(TanhBackward)
+def _tanh_backward_opcodes(op: TanhBackward) -> str | None:
     return "1 $1 $1 mul sub $0 mul"

@@ -14,7 +14,7 @@ from ..ops.common import axis_of
 from ..ops.convolution import Convolution, ConvolutionV1, Deconvolution
 from ..ops.elementwise import Negative, Relu
 from ..ops.folding import Affine, Folded, Scaled
-from ..ops.fused import Chain
+from ..ops.fused import FusedElementwise
 from ..ops.linear import FullyConnected
 from ..ops.normalization import BatchNormWithReLU, _BatchNorm
 from .rewriter import Rewriter
@@ -88,9 +88,9 @@ def fold_normalization(graph: Graph, rewriter: Rewriter) -> Graph:
             affine = Affine.bind(**attrs, rank=rank, axis=axis)
             scale = rewriter.make(affine, f"{node.name}_affine", *node.inputs[1:])
             shift = Entry(scale.node, 1)
-            if dtype == np.float32 and Chain.name in rewriter.native:
+            if dtype == np.float32 and FusedElementwise.name in rewriter.native:
                 code = "$0 $1 mul $2 add" + " relu" * node.means(BatchNormWithReLU)
-                return rewriter.make(Chain.bind(num_args=3, code=code), node.name, source, scale, shift)
+                return rewriter.make(FusedElementwise.bind(num_args=3, code=code), node.name, source, scale, shift)
             y = rewriter.make(_MULTIPLY, f"{node.name}_scaled", source, scale)
             y = rewriter.make(_ADD, node.name, y, shift)
         return rewriter.make(_RELU, f"{node.name}_relu", y) if node.means(BatchNormWithReLU) else y

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ir.graph import Entry, Graph, Node
-from ..ops.fused import Chain, Conv, DepthwisePointwise
+from ..ops.fused import Conv, DepthwisePointwise, FusedElementwise
 from .rewriter import GONE, Key, Rewriter
 
 SCALED = {"$0 $1 mul $2 add": None, "$0 $1 mul $2 add relu": 0.0}
@@ -40,7 +40,7 @@ def stage_convolutions(graph: Graph, rewriter: Rewriter) -> Graph:
         op: Any = node.op
         first = node.inputs[0].node
         data, *rest = map(now, first.inputs)
-        if first.means(Chain):
+        if first.means(FusedElementwise):
             data, rest, attrs = _split_scale(first, op.channels, list(map(now, first.inputs)), rewriter)
         else:
             earlier: Any = first.op
@@ -71,7 +71,7 @@ def _is_first(node: Node, channels: int, rewriter: Rewriter) -> bool:
     if node.means(Conv):
         alone = op.blocked and op.num_group == op.num_filter == op.channels == channels
         return alone and op.bias and not op.residual
-    if not node.means(Chain) or op.code not in SCALED:
+    if not node.means(FusedElementwise) or op.code not in SCALED:
         return False
     data, *scales = node.inputs
     shape = rewriter.shape(Entry(node))

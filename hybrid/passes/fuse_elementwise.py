@@ -13,9 +13,9 @@ from ..ir.graph import Entry, Graph, Node
 from ..ops.activation import LeakyReLU
 from ..ops.creation import Filled, Like
 from ..ops.expand import Broadcasting
-from ..ops.fused import CODE, Chain
+from ..ops.fused import OPCODES, FusedElementwise
 from ..ops.where import Where
-from .elementwise_code import meaning, number
+from .elementwise_code import number, opcodes_of
 from .rewriter import GONE, Rewriter
 
 MOST_OPERANDS = 6
@@ -29,7 +29,7 @@ LONGEST = 48
 class _Expression(NamedTuple):
     """A chain's program: opcodes, in which ``$2`` is the third operand."""
 
-    words: tuple[str, ...]
+    opcodes: tuple[str, ...]
     operands: tuple[Entry, ...]
     nodes: frozenset[Node]
     """Those that it stands for."""
@@ -38,16 +38,16 @@ class _Expression(NamedTuple):
     def fits(self) -> bool:
         """True where one chain can do it."""
         deepest = depth = 0
-        for word in self.words:
-            depth += 1 - (CODE[word][0] if word in CODE else 0)
+        for opcode in self.opcodes:
+            depth += 1 - (OPCODES[opcode][0] if opcode in OPCODES else 0)
             deepest = max(deepest, depth)
-        return deepest <= DEEPEST and len(self.operands) <= MOST_OPERANDS and len(self.words) <= LONGEST
+        return deepest <= DEEPEST and len(self.operands) <= MOST_OPERANDS and len(self.opcodes) <= LONGEST
 
 
-class _Meaning(NamedTuple):
+class _NodeProgram(NamedTuple):
     """A node's program on each element: opcodes, and what they are applied to."""
 
-    words: list[str]
+    opcodes: list[str]
     inputs: Sequence[_Expression | Entry]
 
 
@@ -58,19 +58,19 @@ def chain(graph: Graph, rewriter: Rewriter) -> Graph:
     the kernel computes it once. Arrays of one number, and what only repeats numbers along axes, are not made for chains. float32
     only, and not what is constant.
     """
-    if Chain.name not in rewriter.native:
+    if FusedElementwise.name not in rewriter.native:
         return graph
     readers = rewriter.readers(graph)
-    meanings: dict[Node, _Meaning] = {}
+    programs: dict[Node, _NodeProgram] = {}
     for node in graph.nodes:
-        found = _meaning(node, rewriter)
+        found = _program_of(node, rewriter)
         if found is not None:
-            meanings[node] = found
+            programs[node] = found
     waiting: dict[Node, _Expression] = {}
     made: dict[Entry, tuple[Node, _Expression]] = {}
 
     def make(node: Node, expression: _Expression) -> Entry:
-        op = Chain.bind(num_args=len(expression.operands), code=" ".join(expression.words))
+        op = FusedElementwise.bind(num_args=len(expression.operands), code=" ".join(expression.opcodes))
         entry = rewriter.make(op, node.name, *expression.operands)
         made[entry] = node, expression
         return entry
@@ -83,45 +83,45 @@ def chain(graph: Graph, rewriter: Rewriter) -> Graph:
                 continue
             if all(reader in expression.nodes for reader in readers[id(node), 0]):
                 inputs = [part if e == entry else e for e in expression.operands]
-                whole = _combine(expression.words, inputs, expression.nodes)
+                whole = _combine(expression.opcodes, inputs, expression.nodes)
                 if whole.fits:
                     return inline_chains(whole, shape)
         return expression
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | tuple[Entry, ...] | None:
-        known = meanings.get(node)
+        known = programs.get(node)
         if known is None:
             return None
-        words, sources = known
+        opcodes, sources = known
         inputs = [e if isinstance(e, _Expression) else waiting.get(e.node) or now(e) for e in sources]
-        found = _combine(words, inputs, {node})
+        found = _combine(opcodes, inputs, {node})
         for i, part in enumerate(inputs):
             if found.fits:
                 break
             if isinstance(part, _Expression) and part.operands:
                 # too much for one: what came before becomes one of its own
                 inputs[i] = make(node.inputs[i].node, part)
-                found = _combine(words, inputs, {node})
+                found = _combine(opcodes, inputs, {node})
         shape = rewriter.shape(Entry(node))
         found = inline_chains(found, shape)
         reader, *more = readers[id(node), 0]
-        if reader in meanings and not more and rewriter.shape(Entry(reader)) == shape:  # type: ignore[arg-type]
+        if reader in programs and not more and rewriter.shape(Entry(reader)) == shape:  # type: ignore[arg-type]
             waiting[node] = found
             return GONE
         return make(node, found)
 
-    return rewriter.rewrite(graph, change) if meanings else graph
+    return rewriter.rewrite(graph, change) if programs else graph
 
 
-def _meaning(node: Node, rewriter: Rewriter) -> _Meaning | None:
+def _program_of(node: Node, rewriter: Rewriter) -> _NodeProgram | None:
     """The node's program on each element, if a chain can do that to its inputs."""
     if node.op is None or not node.inputs or len(node.op.output_names()) != 1:
         return None
     own = Entry(node)
     if rewriter.dtype(own) != np.float32 or not rewriter.is_known(own) or rewriter.is_constant(own):
         return None
-    words = meaning(node.op, rewriter.shape(own))
-    if words is None or not rewriter.is_float32(*node.inputs):
+    opcodes = opcodes_of(node.op, rewriter.shape(own))
+    if opcodes is None or not rewriter.is_float32(*node.inputs):
         return None
     inputs = _broadcast_inputs(node, rewriter)
     chosen: list[_Expression | Entry] = [*inputs]
@@ -130,7 +130,7 @@ def _meaning(node: Node, rewriter: Rewriter) -> _Meaning | None:
         chosen[i] = _strip_broadcast(entry, rewriter)
         if _spread(chosen, rewriter) != rewriter.shape(own):
             chosen[i] = entry
-    return _Meaning(words, chosen) if _spread(chosen, rewriter) == rewriter.shape(own) else None
+    return _NodeProgram(opcodes, chosen) if _spread(chosen, rewriter) == rewriter.shape(own) else None
 
 
 def _spread(inputs: Sequence[_Expression | Entry], rewriter: Rewriter) -> tuple[int, ...] | None:
@@ -162,22 +162,22 @@ def _strip_broadcast(entry: Entry, rewriter: Rewriter) -> _Expression | Entry:
     return entry
 
 
-def _combine(words: Sequence[str], inputs: Sequence[_Expression | Entry], nodes: Collection[Node]) -> _Expression:
-    """The words applied to inputs, expressions put in where they are used."""
+def _combine(opcodes: Sequence[str], inputs: Sequence[_Expression | Entry], nodes: Collection[Node]) -> _Expression:
+    """The opcodes applied to inputs, expressions put in where they are used."""
     operands: dict[Entry, int] = {}
     out: list[str] = []
 
     def place(entry: Entry) -> str:
         return f"${operands.setdefault(entry, len(operands))}"
 
-    for word in words:
-        if word[0] != "$":
-            out.append(word)
+    for opcode in opcodes:
+        if opcode[0] != "$":
+            out.append(opcode)
             continue
-        part = inputs[int(word[1:])]
+        part = inputs[int(opcode[1:])]
         if isinstance(part, _Expression):
             places = [place(e) for e in part.operands]
-            out += [places[int(w[1:])] if w[0] == "$" else w for w in part.words]
+            out += [places[int(w[1:])] if w[0] == "$" else w for w in part.opcodes]
         else:
             out.append(place(part))
     parts = (p.nodes for p in inputs if isinstance(p, _Expression))

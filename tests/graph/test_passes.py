@@ -14,9 +14,9 @@ from hybrid.core.fp_warnings import quietly
 from hybrid.core.op import lookup
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
-from hybrid.ops.fused import Chain
+from hybrid.ops.fused import FusedElementwise
 from hybrid.passes import PASSES, optimize
-from hybrid.passes.elementwise_code import meaning
+from hybrid.passes.elementwise_code import opcodes_of
 from tests.graph.optimizing import ALL, apply, counted, optimized, plainly, rewriter_of, run, var
 from tests.graph.random_graphs import feeds as random_feeds
 from tests.graph.random_graphs import graphs
@@ -667,21 +667,21 @@ def float32_examples() -> list[Any]:
         for i, e in enumerate(examples())
         if all(a.dtype == np.float32 for a in e.arrays)
         and e.arrays
-        and meaning(e.op, e.arrays[0].shape) is not None
+        and opcodes_of(e.op, e.arrays[0].shape) is not None
         and len({a.shape for a in e.arrays}) == 1
         and e.op.infer_type(*(a.dtype for a in e.arrays)) == np.float32
     ]
 
 
 @pytest.mark.parametrize(("op", "arrays"), float32_examples())
-def test_words_mean_what_the_operator_does(op: Any, arrays: tuple[np.ndarray, ...]) -> None:
+def test_opcodes_mean_what_the_operator_does(op: Any, arrays: tuple[np.ndarray, ...]) -> None:
     special = f32([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 0.5, -0.5, 1e-8, 88, -88, 1e30, -1e30])
     wild = list(np.array(list(itertools.product(special, repeat=len(arrays)))).T) if len(arrays) <= 3 else arrays
     both: list[Any] = [arrays, wild]
     for inputs in both:
-        words = meaning(op, inputs[0].shape)
-        assert words is not None
-        chain: Any = Chain.bind(num_args=len(arrays), code=" ".join(words))
+        opcodes = opcodes_of(op, inputs[0].shape)
+        assert opcodes is not None
+        chain: Any = FusedElementwise.bind(num_args=len(arrays), code=" ".join(opcodes))
         got, want = quietly(
             lambda chain=chain, inputs=inputs: (chain.compute(*inputs), np.asarray(op.compute(*inputs)))
         )
@@ -832,7 +832,9 @@ def test_one_channel_is_not_treated_as_sixteen() -> None:
     found = kept(
         Graph([apply("sigmoid", conv(var("x"), "w", 1))]), {"x": uniform(1, 3, 6, 6)}, {"w": uniform(1, 3, 3, 3)}
     )
-    assert [len(found.inference.spec(Entry(n)).shape) for n in found.main.nodes if isinstance(n.op, Chain)] == [4]
+    assert [
+        len(found.inference.spec(Entry(n)).shape) for n in found.main.nodes if isinstance(n.op, FusedElementwise)
+    ] == [4]
 
 
 def test_a_dense_layer_reads_pooled_blocks_as_they_are() -> None:

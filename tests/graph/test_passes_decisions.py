@@ -11,7 +11,7 @@ from hybrid.core.op import lookup
 from hybrid.execution.program import Program
 from hybrid.ir.differentiate import gradients
 from hybrid.ir.graph import Entry, Graph
-from hybrid.ops.fused import Chain
+from hybrid.ops.fused import FusedElementwise
 from hybrid.passes import PASSES, optimize
 from tests.graph.optimizing import NATIVE, apply, counted, optimized, rewriter_of, var
 from tests.graph.test_passes import NORMS, conv, f32, kept, norm_parameters, product, uniform
@@ -377,7 +377,7 @@ def test_chains_are_as_deep_as_the_kernel_goes() -> None:
         codes = [
             n.op.code
             for n in kept(Graph([y]), {"x": uniform(2, 3), "z": uniform(2, 3)}, {}).main.nodes
-            if n.means(Chain)
+            if n.means(FusedElementwise)
         ]
         deepest = [max(itertools.accumulate(1 if w[0] == "$" else -1 for w in c.split())) for c in codes]
         assert max(deepest) <= 8 and len(codes) == 1 + (steps - 1) // 7, (steps, codes)

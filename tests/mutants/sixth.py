@@ -158,10 +158,10 @@ ROWS: list[tuple[str, ...]] = [
         "tests/table/test_gradients.py -k test_gradients_are_those_of_mxnet",
     ),
     (
-        "chain words not renumbered",
+        "chain opcodes not renumbered",
         "hybrid/passes/fuse_elementwise.py",
-        'out += [places[int(w[1:])] if w[0] == "$" else w for w in part.words]',
-        "out += part.words",
+        'out += [places[int(w[1:])] if w[0] == "$" else w for w in part.opcodes]',
+        "out += part.opcodes",
         "tests/table/test_inside.py -k test_trains_among_others_as_numpy_does",
     ),
     (

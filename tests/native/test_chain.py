@@ -8,7 +8,7 @@ import pytest
 from hybrid import native
 from hybrid.core.error import OpError
 from hybrid.core.op import lookup
-from hybrid.ops.fused import CODE
+from hybrid.ops.fused import OPCODES
 from tests.native.single import ARENA, CONSTANT, INPUT, OUTPUT, Single, reference
 
 pytestmark = pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
@@ -56,7 +56,7 @@ ULPS = {"gelu": 64, "tan": 4, "pow": 1}
 """gelu: far below 0, where NumPy's own float64 formula cancels."""
 
 
-@pytest.mark.parametrize("word", [w for w, (n, _) in CODE.items() if n == 1])
+@pytest.mark.parametrize("word", [w for w, (n, _) in OPCODES.items() if n == 1])
 def test_unary_words(level, word):
     rng = np.random.default_rng(1)
     spread = rng.uniform(-1, 1, 997) * 10.0 ** rng.uniform(-30, 30, 997)
@@ -65,10 +65,10 @@ def test_unary_words(level, word):
         compare(f"$0 {word}", x if word != "gelu" else x[np.abs(x) < 4], ulps=ULPS.get(word, 4))
 
 
-@pytest.mark.parametrize("word", [w for w, (n, _) in CODE.items() if n > 1])
+@pytest.mark.parametrize("word", [w for w, (n, _) in OPCODES.items() if n > 1])
 def test_words_of_more_operands(level, word):
     rng = np.random.default_rng(2)
-    count = CODE[word][0]
+    count = OPCODES[word][0]
     edges = np.array(list(itertools.product(SPECIAL, repeat=2)), np.float32)
     for low, high in ((-3, 3), (0.1, 2)):
         more = rng.uniform(low, high, (1021, 2)).astype(np.float32)

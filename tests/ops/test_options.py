@@ -19,7 +19,7 @@ from hybrid.core.op import Op, lookup
 from hybrid.core.shapes import is_known
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
-from hybrid.ops.fused import CODE, EXACT
+from hybrid.ops.fused import EXACT, OPCODES
 from tests.grouped import run
 from tests.table.examples import examples
 from tests.table.options import others
@@ -463,7 +463,7 @@ Y = np.array([1.5, -1.5, 0.75, 0.25, -0.5, 0.5, -2, 1.25, 2.5, 3, 1])
 
 def test_every_word_of_a_chain_means_what_it_says() -> None:
     """By NumPy and compiled; the first of two is what was pushed first; of integers where they are exact."""
-    assert {*ONE, *TWO, "where"} == set(CODE) and set(CODE) >= EXACT
+    assert {*ONE, *TWO, "where"} == set(OPCODES) and set(OPCODES) >= EXACT
     for dtype in (np.float32, np.float64, np.int32):
         x, y = (np.nan_to_num(v).astype(dtype) if dtype == np.int32 else v.astype(dtype) for v in (X, Y))
         given = [(word, [x], rule) for word, rule in ONE.items()]
