@@ -12,7 +12,7 @@ import onnx
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from converters.importer import Imported, import_model
-from hybrid.core.boxed import held, hold
+from hybrid.core.boxed import box, unbox
 from hybrid.execution.program import Program
 
 
@@ -100,16 +100,16 @@ class OnnxBackend(Backend):
 def _to_executor(value: Any) -> np.ndarray:
     """An input as the executor carries it."""
     if value is None or isinstance(value, Mapping):
-        return hold(value)
+        return box(value)
     if isinstance(value, list):
-        return hold([_to_executor(v) for v in value])
+        return box([_to_executor(v) for v in value])
     return np.asarray(value)
 
 
 def _from_executor(array: np.ndarray) -> Any:
     """An output as users see it."""
-    if array.dtype == object and not array.ndim and not isinstance(held(array), str):
-        value = held(array)
+    if array.dtype == object and not array.ndim and not isinstance(unbox(array), str):
+        value = unbox(array)
         return [_from_executor(v) for v in value] if isinstance(value, list) else value
     return array
 

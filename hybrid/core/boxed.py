@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 
-def hold(value: Any) -> np.ndarray:
-    """What is no tensor (a sequence as a list of arrays, an optional without value as None, a map as a dict), as the array of no
-    dimension and dtype object in which the executor carries it."""
+def box(value: Any) -> np.ndarray:
+    """Put a value that is no tensor (a sequence as a list of arrays, an optional without value as None, a map as a dict) into
+    an array of no dimension and dtype object, as the executor carries it."""
     array = np.empty((), object)
     array[()] = value
     return array
 
 
-def held(array: np.ndarray) -> Any:
-    """What such an array holds."""
+def unbox(array: np.ndarray) -> Any:
+    """The value in such an array."""
     return array[()]

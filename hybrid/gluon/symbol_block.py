@@ -11,7 +11,7 @@ import numpy as np
 from .. import symbol
 from ..context import Context, current_context
 from ..core.attrs import dtype as read_dtype
-from ..core.boxed import held, hold
+from ..core.boxed import box, unbox
 from ..core.error import MXNetError, OperandError, OpError
 from ..core.shapes import is_known
 from ..eager.cached_op import CachedOp
@@ -202,7 +202,7 @@ def _symbols(given: Any, what: str) -> Iterator[Symbol]:
 def _held(values: Sequence[Any]) -> NDArray:
     """A list of arrays as the graph's sequences carry it."""
     return NDArray._own(
-        hold([v.asnumpy() if isinstance(v, NDArray) else np.array(v) for v in values]), current_context()
+        box([v.asnumpy() if isinstance(v, NDArray) else np.array(v) for v in values]), current_context()
     )
 
 
@@ -213,7 +213,7 @@ def _shown(array: NDArray) -> Any:
     """An output; a sequence as a list."""
     if array._dtype != _OBJECT or array.ndim:
         return array
-    value = held(array.asnumpy())
+    value = unbox(array.asnumpy())
     return [NDArray._own(np.array(v, order="C"), array.context) for v in value] if isinstance(value, list) else array
 
 

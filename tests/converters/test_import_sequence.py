@@ -12,7 +12,7 @@ from converters import to_onnx
 from converters.error import UnsupportedModel
 from converters.importer import from_onnx, import_model
 from hybrid import nd, symbol
-from hybrid.core.boxed import held, hold
+from hybrid.core.boxed import box, unbox
 from hybrid.core.error import MXNetError, OpError
 from hybrid.core.op import lookup
 from hybrid.execution.program import Program
@@ -64,7 +64,7 @@ def test_elements_are_of_the_kind_that_the_sequence_holds() -> None:
 
 def test_positions_outside_are_refused() -> None:
     insert, erase, at = (lookup(f"_onnx_Sequence{n}") for n in ("Insert", "Erase", "At"))
-    one = hold([X])
+    one = box([X])
     for position in (2, -2):
         with pytest.raises(OpError, match=f"position {position} in a sequence of 1"):
             insert.bind(given=("position",)).compute(one, X, np.array(position))
@@ -72,10 +72,10 @@ def test_positions_outside_are_refused() -> None:
         with pytest.raises(OpError, match="position"):
             at.bind().compute(one, np.array(position))
     with pytest.raises(OpError, match="sequence of 0"):
-        erase.bind().compute(hold([]))
+        erase.bind().compute(box([]))
     with pytest.raises(OpError, match="wanted a sequence"):
         erase.bind().compute(X)
-    assert len(held(insert.bind(given=("position",)).compute(one, X, np.array(1)))) == 2
+    assert len(unbox(insert.bind(given=("position",)).compute(one, X, np.array(1)))) == 2
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
@@ -162,7 +162,7 @@ def test_a_sequence_holds_what_was_put_in() -> None:
     for _ in range(3):
         y, s = program.run({"x": x})
         x[:] += 1
-        one, other = held(s)
+        one, other = unbox(s)
         np.testing.assert_array_equal(other, x - 1)
         np.testing.assert_array_equal(one, np.maximum(x - 1, 0))
         np.testing.assert_array_equal(y, np.maximum(1 - x, 0) + (1 - x))
@@ -360,7 +360,7 @@ def test_optional_inputs() -> None:
 
 def test_an_empty_optional_has_no_element() -> None:
     with pytest.raises(MXNetError, match="ask OptionalHasElement first"):
-        lookup("_onnx_OptionalGetElement").bind().compute(hold(None))
+        lookup("_onnx_OptionalGetElement").bind().compute(box(None))
 
 
 # -- words ------------------------------------------------------------------------------------------------------------

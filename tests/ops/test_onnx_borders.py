@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hybrid import autograd, nd
-from hybrid.core.boxed import held, hold
+from hybrid.core.boxed import box, unbox
 from hybrid.core.error import MXNetError, OpError
 from hybrid.core.op import lookup
 from hybrid.core.shapes import UNKNOWN
@@ -387,7 +387,7 @@ BEYOND = [
     ("Resize", {}, [single(2, 3)], "got neither scales nor sizes"),
     ("Attention", {}, [single(1, 3, 2, 4), single(1, 2, 5, 4), single(1, 2, 5, 4)], "got 3 heads of Q and 2 of K"),
     ("Attention", {}, [single(1, 3, 2, 4), single(1, 0, 5, 4), single(1, 0, 5, 4)], "got 3 heads of Q and 0 of K"),
-    ("ml_DictVectorizer", {"string_vocabulary": np.array(["a", "b"], object)}, [hold({"b": 1.0, "c": 2.0})], "got key 'c'"),
+    ("ml_DictVectorizer", {"string_vocabulary": np.array(["a", "b"], object)}, [box({"b": 1.0, "c": 2.0})], "got key 'c'"),
 ]  # fmt: skip
 
 
@@ -502,7 +502,7 @@ def test_words_without_anything_left_are_one_empty_word() -> None:
 def test_maps_keep_the_precision_that_they_declare() -> None:
     for dtype, values in (("float64", [0.1, 0.0]), ("int64", [2**53 + 1, 0]), ("float32", [0.5, 0])):
         op = lookup("_onnx_ml_DictVectorizer").bind(string_vocabulary=np.array(["a", "b"], object), values=dtype)
-        found = op.compute(hold({"a": values[0]}))
+        found = op.compute(box({"a": values[0]}))
         assert (found.dtype.name, found.tolist()) == (dtype, [values])
 
 
@@ -656,16 +656,16 @@ def test_pieces_of_a_given_size_keep_their_axis() -> None:
             (np.array(9), [5]),
         ):
             op = lookup("_onnx_SplitToSequence").bind(given=("split",), keepdims=keep)
-            found = held(op.compute(data, split))
+            found = unbox(op.compute(data, split))
             assert [len(part) for part in found] == sizes
             same(np.concatenate(found), data)
-        found = held(lookup("_onnx_SplitToSequence").bind(keepdims=keep, axis=1).compute(data))
+        found = unbox(lookup("_onnx_SplitToSequence").bind(keepdims=keep, axis=1).compute(data))
         assert [part.shape for part in found] == [(5, 1) if keep else (5,)] * 2
     for split in (np.array(0), np.array(-1), whole(2, 2), whole(6, -1)):
         with pytest.raises(OpError, match="got split="):
             lookup("_onnx_SplitToSequence").bind(given=("split",)).compute(data, split)
     with pytest.raises(OpError, match="got a sequence of 0 elements"):
-        lookup("_onnx_ConcatFromSequence").bind(axis=0).compute(hold([]))
+        lookup("_onnx_ConcatFromSequence").bind(axis=0).compute(box([]))
 
 
 def test_means_are_stashed_in_the_wider_dtype() -> None:
@@ -732,10 +732,10 @@ def test_gradients_of_other_shapes_than_the_outputs_are_refused() -> None:
 
 
 def test_optionals_know_whether_they_hold_anything() -> None:
-    empty, word = hold(None), np.array("word", object)
+    empty, word = box(None), np.array("word", object)
     for given, value, wanted in (((), None, False), (("input",), empty, False), (("input",), word, True),
     (("input",), X([1]), True),
-                                 (("input",), np.array([None], object), True), (("input",), hold([]), True)):  # fmt: skip
+                                 (("input",), np.array([None], object), True), (("input",), box([]), True)):  # fmt: skip
         op = lookup("_onnx_OptionalHasElement").bind(given=given)
         assert op.compute(*([value] if given else [])).item() is wanted
     getting = lookup("_onnx_OptionalGetElement").bind()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybrid.core.boxed import held, hold
+from hybrid.core.boxed import box, unbox
 from hybrid.core.error import OpError
 from hybrid.core.op import Op, lookup
 from hybrid.core.shapes import UNKNOWN
@@ -286,27 +286,27 @@ def test_sequences_are_gone_through_side_by_side() -> None:
         assert five == 5 and text.tolist() == ["a", "b"]
         return [row * number, number * times]
 
-    found = op("SequenceMap", **MAP).compute(hold(one), hold(other), factor, words, extra, subgraphs=(body,))
-    same(held(found[0]), [a * b for a, b in zip(one, other)])
-    same(held(found[1]), [b * factor for b in other])
+    found = op("SequenceMap", **MAP).compute(box(one), box(other), factor, words, extra, subgraphs=(body,))
+    same(unbox(found[0]), [a * b for a, b in zip(one, other)])
+    same(unbox(found[1]), [b * factor for b in other])
     # what is around the node is not gone through, be it a sequence
     outside = op("SequenceMap", num_args=4, num_outputs=1, elems=("float64", "float64"), body_reads=(2, 0, 1))
     (found,) = outside.compute(
-        hold(one), factor, hold([factor] * 5), subgraphs=(lambda v: [v[1] * len(held(v[0])) + v[2]],)
+        box(one), factor, box([factor] * 5), subgraphs=(lambda v: [v[1] * len(unbox(v[0])) + v[2]],)
     )
-    same(held(found), [5 * a + factor for a in one])
+    same(unbox(found), [5 * a + factor for a in one])
     alone = np.empty((), object)
     alone[()] = "word"
     mapped = op("SequenceMap", num_args=3, num_outputs=1, elems=("float64", "object"), body_reads=(1, 0))
-    (found,) = mapped.compute(hold(one), alone, subgraphs=(lambda v: [v[1] * len(v[0][()])],))
-    same(held(found), [a * 4 for a in one])
-    for given in ((factor, hold(other)), (hold(one), hold(other[:2])), (words, hold(other)), (alone, hold(other))):
+    (found,) = mapped.compute(box(one), alone, subgraphs=(lambda v: [v[1] * len(v[0][()])],))
+    same(unbox(found), [a * 4 for a in one])
+    for given in ((factor, box(other)), (box(one), box(other[:2])), (words, box(other)), (alone, box(other))):
         with pytest.raises(OpError, match="wanted a sequence first, and all sequences of one length"):
             op("SequenceMap", **MAP).compute(*given, factor, words, extra, subgraphs=(body,))
     for count in (1, 2, 3):
         several = op("SequenceMap", num_args=2, num_outputs=count, elems=("float64",), body_reads=(0,))
         assert several.infer_type(OBJECT) == [OBJECT] * count and several.infer_shape(()) == [()] * count
-    same(held(op("SequenceMap", **MAP).compute(hold([]), hold([]), factor, words, extra, subgraphs=(body,))[1]), [])
+    same(unbox(op("SequenceMap", **MAP).compute(box([]), box([]), factor, words, extra, subgraphs=(body,))[1]), [])
 
 
 def test_numbers_of_inputs_and_outputs_that_do_not_fit_are_refused() -> None:

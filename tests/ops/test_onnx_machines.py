@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybrid.core.boxed import held, hold
+from hybrid.core.boxed import box, unbox
 from hybrid.core.error import OpError
 from hybrid.core.op import lookup
 from hybrid.ops.onnx import ml_tree
@@ -432,7 +432,7 @@ MAPS = [
 def test_maps_become_tensors(row: Any) -> None:
     attrs, given, wanted = row
     op = lookup("_onnx_ml_CastMap").bind(**attrs)
-    found = op.compute(hold(given))
+    found = op.compute(box(given))
     assert found.tolist() == wanted
     assert found.dtype == {"TO_STRING": object, "TO_INT64": np.int64, "TO_FLOAT": X}[attrs["cast_to"]]
 
@@ -440,8 +440,8 @@ def test_maps_become_tensors(row: Any) -> None:
 def test_features_that_do_not_fit_are_refused() -> None:
     x = X([[1, 2, 3], [0, 5, 0]])
     for name, attrs, given, said in (
-        ("CastMap", {"map_form": "SPARSE", "max_map": 3}, hold({1: 1.0, 3: 2.0}), "got keys .1, 3., wanted 0 to 2"),
-        ("CastMap", {"map_form": "SPARSE", "max_map": 3}, hold({-1: 1.0, 2: 2.0}), "wanted 0 to 2"),
+        ("CastMap", {"map_form": "SPARSE", "max_map": 3}, box({1: 1.0, 3: 2.0}), "got keys .1, 3., wanted 0 to 2"),
+        ("CastMap", {"map_form": "SPARSE", "max_map": 3}, box({-1: 1.0, 2: 2.0}), "wanted 0 to 2"),
         ("ZipMap", {"classlabels_int64s": whole(4, 5)}, x, "got 3 numbers for 2 labels"),
         ("Imputer", {"imputed_value_floats": X([])}, x, "wanted imputed_value_floats with it"),
         ("Imputer", {"imputed_value_int64s": whole(1)}, x, "wanted imputed_value_floats with it"),
@@ -460,7 +460,7 @@ def test_features_that_do_not_fit_are_refused() -> None:
         [4, 5, 4],
     ]
     zipped = lookup("_onnx_ml_ZipMap").bind().compute(x)
-    assert [held(row) for row in held(zipped)] == [{0: 1, 1: 2, 2: 3}, {0: 0, 1: 5, 2: 0}]
+    assert [unbox(row) for row in unbox(zipped)] == [{0: 1, 1: 2, 2: 3}, {0: 0, 1: 5, 2: 0}]
 
 
 def test_all_categories_are_known() -> None:

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from hybrid.core.boxed import hold
+from hybrid.core.boxed import box
 from hybrid.core.error import MXNetError, OpError
 from hybrid.core.op import REGISTRY, lookup
 from hybrid.core.shapes import UNKNOWN
@@ -543,7 +543,7 @@ def test_sequences_and_maps_where_tensors_are_wanted() -> None:
     pad = lookup("_onnx_Pad").bind()
     for value in ([np.ones(2, np.float32)], {"a": 1.0}, None):
         with pytest.raises(OpError, match="got data that is a sequence, a map or nothing, wanted a tensor"):
-            pad.compute(hold(value), np.zeros(0, np.int64))
+            pad.compute(box(value), np.zeros(0, np.int64))
 
 
 def test_one_number_of_any_rank_lends_it_to_nothing() -> None:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, overload
 
 import numpy as np
 
-from ...core.boxed import held
+from ...core.boxed import unbox
 from ...core.error import OpError
 from ...core.op import Op
 from ...core.shapes import Shape, broadcast
@@ -89,7 +89,7 @@ class Standard(Op):
             if (
                 array.dtype == OBJECT
                 and not array.ndim
-                and not isinstance(held(array), str | bytes)
+                and not isinstance(unbox(array), str | bytes)
                 and not self.collects
             ):
                 raise self.error(f"got {name} that is a sequence, a map or nothing, wanted a tensor")

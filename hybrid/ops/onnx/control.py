@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.attrs import Several
-from ...core.boxed import hold
+from ...core.boxed import box
 from ...core.memory_budget import afford_step
 from ...core.op import op
 from ...core.shapes import UNKNOWN, identical, merge
@@ -420,4 +420,4 @@ class SequenceMap(ControlFlow):
             held = (*(a if m is None else m[t] for a, m in zip(given, many)), *captured)
             for column, result in zip(made, self.results(body([held[i] for i in self.body_reads]))):
                 column.append(result)
-        return [hold(column) for column in made]
+        return [box(column) for column in made]

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...core.attrs import Arity, DType, kind_of
-from ...core.boxed import held, hold
+from ...core.boxed import box, unbox
 from ...core.op import op
 from ...core.shapes import UNKNOWN, show
 from ..common import same, spread, want_rank, want_rank_from
@@ -367,7 +367,7 @@ class ZipMap(Collected):
         labels = labels_of(self.classlabels_int64s, self.classlabels_strings, rows.shape[1]).tolist()
         if len(labels) != rows.shape[1]:
             raise self.error(f"got {rows.shape[1]} numbers for {len(labels)} labels")
-        return hold([hold(dict(zip(labels, row))) for row in rows.tolist()])
+        return box([box(dict(zip(labels, row))) for row in rows.tolist()])
 
     def gradient(self, F, dy, x, y):
         raise self.error("has no gradient")
@@ -395,7 +395,7 @@ class DictVectorizer(Collected):
         return self.values
 
     def meaning(self, x):
-        words, given = self._words(), held(x)
+        words, given = self._words(), unbox(x)
         unknown = [k for k in given if k not in words]
         if unknown:
             raise self.error(f"got key {unknown[0]!r}, which is not in the vocabulary")
@@ -433,7 +433,7 @@ class CastMap(Collected):
         return float(value) if self.cast_to == "TO_FLOAT" else int(value)
 
     def meaning(self, x):
-        given = dict(sorted(held(x).items()))
+        given = dict(sorted(unbox(x).items()))
         if self.map_form == "DENSE":
             values = [self._cast(v) for v in given.values()]
         else:

@@ -1,11 +1,11 @@
 """Sequences and optionals. A sequence is a list of arrays that nobody writes to, held by an array of dtype object; an
-optional is what it contains, or holds None (see base.hold). What an element is, shape and dtype, only the data says; the
+optional is what it contains, or holds None (see core/boxed.py). What an element is, shape and dtype, only the data says; the
 attribute ``elem`` says its dtype where the model does."""
 
 import numpy as np
 
 from ...core.attrs import Several
-from ...core.boxed import held, hold
+from ...core.boxed import box, unbox
 from ...core.op import op
 from ...core.shapes import is_known
 from ..common import axis_of
@@ -41,7 +41,7 @@ class Element(Collected):
 
 def elements(op, array):
     """The list in a sequence. Raises OpError for what is none."""
-    found = held(array)
+    found = unbox(array)
     if not isinstance(found, list):
         raise op.error(f"got {array.dtype}{array.shape}, wanted a sequence")
     return found
@@ -65,7 +65,7 @@ class SequenceConstruct(Collection):
     types = {"*data": STORED}
 
     def meaning(self, *arrays):
-        return hold([np.array(a) for a in arrays])
+        return box([np.array(a) for a in arrays])
 
 
 @op("_onnx_SequenceEmpty")
@@ -77,7 +77,7 @@ class SequenceEmpty(Collection):
     inputs = ()
 
     def meaning(self):
-        return hold([])
+        return box([])
 
 
 @op("_onnx_SequenceAt")
@@ -106,7 +106,7 @@ class SequenceInsert(Collection):
         found = list(elements(self, sequence))
         index = len(found) if position is None else place(self, position, len(found), end=True)
         found.insert(index, np.array(tensor))
-        return hold(found)
+        return box(found)
 
 
 @op("_onnx_SequenceErase")
@@ -122,7 +122,7 @@ class SequenceErase(Collection):
     def meaning(self, sequence, position):
         found = list(elements(self, sequence))
         del found[place(self, -1 if position is None else position, len(found))]
-        return hold(found)
+        return box(found)
 
 
 @op("_onnx_SequenceLength")
@@ -172,7 +172,7 @@ class SplitToSequence(Collection):
         parts = [np.take(data, range(end - size, end), axis) for size, end in zip(sizes, ends)]
         if split is None and not self.keepdims:
             parts = [p.squeeze(axis) for p in parts]
-        return hold(parts)
+        return box(parts)
 
 
 @op("_onnx_ConcatFromSequence")
@@ -211,7 +211,7 @@ class Optional(Collected):
         return value if self.given else OBJECT
 
     def meaning(self, value):
-        return value if self.given else hold(None)
+        return value if self.given else box(None)
 
     def gradient(self, F, dy, *arrays):
         return F.identity(dy)
@@ -263,4 +263,4 @@ class OptionalGetElement(Element):
 
 
 def _nothing(value):
-    return held(value) is None
+    return unbox(value) is None
