@@ -317,7 +317,7 @@ def attributes(cls: type[Op], given: dict[str, Any], inputs: int) -> dict[str, A
     if unknown and not cls.accepts_any_attribute:
         raise OpError(
             f"{cls.name}: Cannot find argument {', '.join(map(repr, unknown))}; "
-            f"its inputs are {', '.join(cls.inputs) or 'none'}, its attributes {', '.join(cls.fields) or 'none'}"
+            f"its inputs are {', '.join(cls.inputs) or 'none'}, its attributes {', '.join(cls.fields)}"
         )
     if cls.inputs[:1] and cls.inputs[0].startswith("*") and cls.count in cls.fields:
         given.setdefault(cls.count, inputs)

@@ -332,7 +332,7 @@ class Op:
                 problems.append(f"attribute {field.name}={_shown(value)} is not {field.kind.label}{detail}")
         for unknown in attrs if self.fields else ():  # MXNet reads no attribute of an operator that has none
             if unknown not in self.ignored_attributes:
-                problems.append(f"unknown attribute {unknown[:100]}; it takes {', '.join(self.fields) or 'none'}")
+                problems.append(f"unknown attribute {unknown[:100]}; it takes {', '.join(self.fields)}")
         if problems:
             raise OpError(f"{self.name}: {'; '.join(problems)}")
         self.__dict__.update(values)

@@ -187,14 +187,13 @@ class CachedOp:
     def express(self, args: Sequence[NDArray], position: int, holders: Sequence[Any]) -> FastCall | None:
         """Return a FastCall for calls like one that has been made; None where nothing is faster.
 
-        args: those of a call that has been made, of which the one at ``position`` is the next call's to give; holders: of the
-        others, objects that have them as ``_data``, for as long as they are the same. Such calls run in the caller,
-        however long."""
-        program = self._programs.get(False)
-        if program is None or STATE.recording or STATE.training or self.random or len(self.graph.outputs) != 1:
+        args: those of a call for inference that has been made and has one output, of which the one at ``position`` is the next
+        call's to give; holders: of the others, objects that have them as ``_data``, for as long as they are the same. Such calls
+        run in the caller, however long."""
+        if self.random:
             return None
         others = [a for i, a in enumerate(args) if i != position]
-        lowered = program.prepare(_signature(args)[1]).lowered
+        lowered = self.program(False).prepare(_signature(args)[1]).lowered
         if lowered is None or not lowered.direct or any(a._shared_var().external for a in others):
             return None
         number = lowered.packed([a._shared_var().version for a in args])

@@ -27,7 +27,6 @@ def apply(
     *,
     name: str,
     training: bool = False,
-    out: np.ndarray | None = None,
     subgraphs: Sequence[SubgraphFunction] = (),
     rng: np.random.Generator | None = None,
 ) -> tuple[np.ndarray, ...]:
@@ -35,7 +34,7 @@ def apply(
 
     They share memory with no input unless the operator is a view. ``name`` is the node's, for errors; rng is this thread's
     generator when none is given. Raises MXNetError (or what the operator raised, when that derives from it)."""
-    return apply_tracked(op, arrays, specs, name, training, out, subgraphs, rng)[0]
+    return apply_tracked(op, arrays, specs, name, training, None, subgraphs, rng)[0]
 
 
 def apply_tracked(

@@ -62,16 +62,15 @@ def lower(
     training: bool = False,
     precise: bool = False,
     keep: bool = False,
-    without: Collection[str] = (),
 ) -> CompiledProgram | None:
     """The graph as a program of the compiled part; None when it has to stay with NumPy.
 
     names: the variables in the order in which arrays will come; fixed: those that rarely have other values; keep: whether the
-    memory of a run stays for the next one, instead of going back to the allocator; without: names of passes to leave out."""
+    memory of a run stays for the next one, instead of going back to the allocator."""
     try:
         for entry in {(id(n), i): Entry(n, i) for n in graph.nodes for i in range(len(n.outputs))}.values():
             _check(entry, inference.spec(entry))
-        for skipped in (tuple(without), (*without, "layout")):
+        for skipped in ((), ("layout",)):
             rewriter = Rewriter(inference, constants=fixed, training=training, native=native.names())
             options = {"training": training, "precise": precise, "keep": keep}
             lowered = CompiledProgram(optimize(graph, rewriter, skipped), names, perform, **options)
@@ -198,7 +197,7 @@ class CompiledProgram:
         self.outputs: tuple[tuple[Any, Any], ...] = tuple((s.shape, s.dtype) for s in specs)
         self.makers = [(native.empty if _is_large(*s) else np.empty, *s) for s in self.outputs]
         self._odd_inputs = tuple(i for i, n in enumerate(given) if build.dtype_of[n].kind == "V")
-        self._odd_outputs = any(s.dtype is not None and s.dtype.kind == "V" for s in specs)
+        self._odd_outputs = any(dtype.kind == "V" for _, dtype in self.outputs)
         counts = len(given), len(main.outputs) - len(build.copies), len(self._fixed)
         self.core = native.program(
             build.tensors, build.steps, build.arena, *counts, native.threads(), precise or training, keep
@@ -224,9 +223,9 @@ class CompiledProgram:
         """The outputs. versions: of the arrays; what is fixed is looked at anew when they differ from those of last time."""
         return self._go(self.core.run, arrays, versions, rng)[0]
 
-    def profile(self, arrays: Sequence[np.ndarray], versions: Any = None) -> list[dict[str, Any]]:
+    def profile(self, arrays: Sequence[np.ndarray]) -> list[dict[str, Any]]:
         """One run, a row for each step: node, op, how, shape (of the first output), seconds, flops, bytes, native."""
-        _, seconds = self._go(self.core.profile, arrays, versions, None)
+        _, seconds = self._go(self.core.profile, arrays, None, None)
         rows = []
         for row, (node, shape), time in zip(self.core.describe(), self._rows, seconds):
             rows.append({"node": node, "shape": shape, "seconds": time, **row})
@@ -423,7 +422,7 @@ class _Build:
             for entry in node.inputs:
                 tensor = self.tensor(entry)
                 root, _ = tensor.root()
-                if root is tensor and tensor.blocked and not tensor.plain and tensor.storage.kind == ARENA:  # type: ignore[union-attr]
+                if root is tensor and not tensor.plain:
                     tensor.whole, tensor.offset, tensor.storage = self.tensor(Entry(node)), offset, None
                 offset += tensor.shape[1]
 
@@ -489,7 +488,7 @@ class _Build:
                 root, _ = tensor.root()
                 other = root.storage
                 assert other is not None
-                alike = tensor.shape == own.shape and tensor.dtype == own.dtype and root.halo == own.halo
+                alike = tensor.shape == own.shape and root.halo == own.halo
                 if alike and other.kind == ARENA and other.last == index and not (tensor.blocked and tensor.whole):
                     other.last = max(other.last, storage.last)
                     own.storage = other
@@ -570,8 +569,6 @@ def attributes(op: Op, training: bool) -> dict[str, Any] | None:
         value = getattr(op, name)
         if isinstance(value, np.dtype):
             value = str(value)
-        elif isinstance(value, list):
-            value = tuple(value)
         if isinstance(value, tuple) and value and all(type(v) in (str, float) for v in value):
             value = " ".join(map(str, value))
         if isinstance(value, tuple) and not all(v is None or type(v) is int for v in value):

@@ -84,7 +84,7 @@ def make_plan(graph: Graph, inference: Inference, names: Sequence[str]) -> Plan:
         for i in range(len(node.outputs)):
             own = slot[id(node), i]
             last.setdefault(own, index)
-            if node.op.view and node.inputs:
+            if node.op.view:
                 source = slot_of(node.inputs[0])
                 root[own] = root.get(source, source)
     results = [slot_of(e) for e in graph.outputs]

@@ -45,8 +45,6 @@ def invalidate_compute_cache(exchanged: bool) -> None:
 
 
 def _too_large(error: Exception) -> OutOfMemory:
-    if isinstance(error, OutOfMemory):
-        return error
     return OutOfMemory(f"the graph's tensors do not fit into memory: {error}; give smaller inputs")
 
 
@@ -330,8 +328,9 @@ class Program:
                 for slot in dying:
                     values[slot] = None
         except MXNetError as error:
-            if step is None or str(error).startswith("Error in operator"):
+            if str(error).startswith("Error in operator"):
                 raise
+            assert step is not None
             raise failure(step.op, [values[i] for i in step.inputs], step.node.name, error) from error
         except Exception as error:
             assert step is not None
@@ -373,4 +372,4 @@ def _single(result: Any) -> np.ndarray:
 
 def _in(arena: _Arena, array: np.ndarray) -> bool:
     """True where the array is memory of the arena; a view's base is always the array that owns the memory."""
-    return array is arena.memory or array.base is arena.memory
+    return array.base is arena.memory

@@ -159,7 +159,7 @@ class Graph:
                 entries = list(node.inputs)
             for entry in entries:
                 source = entry.node
-                while source.op is not None and source.op.view and source.inputs:
+                while source.op is not None and source.op.view:
                     source = source.inputs[0].node
                 if source.op is None:
                     found.add(source.name)

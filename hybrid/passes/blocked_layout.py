@@ -83,7 +83,7 @@ def _conv_inputs(graph: Graph, rewriter: Rewriter) -> set[Entry]:
 def _chain(node: Node, inputs: list[Entry], wanted: bool, rewriter: Rewriter) -> Entry | None:
     """The chain on blocks; None where it had better stay as it is."""
     shape = rewriter.shape(Entry(node))
-    n, c, *_ = shape
+    _, c, *_ = shape
     whole = [e for e in inputs if rewriter.shape(e) == shape and not rewriter.is_constant(e)]
     there = list(map(rewriter.in_blocks, whole))
     if not any(there) or not (wanted or (all(there) and blocks(c) * BLOCK <= MOST_EMPTY * c)):
@@ -96,7 +96,7 @@ def _chain(node: Node, inputs: list[Entry], wanted: bool, rewriter: Rewriter) ->
             packed.append(entry)
         elif own == shape:
             packed.append(rewriter.pack(entry))
-        elif image[1:] == (c, 1, 1) and image[0] in (1, n):
+        elif image[1:] == (c, 1, 1):
             packed.append(rewriter.pack(rewriter.reshape(entry, image)))
         else:
             return None

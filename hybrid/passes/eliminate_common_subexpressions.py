@@ -25,7 +25,7 @@ def merge_duplicates(graph: Graph, rewriter: Rewriter) -> Graph:
         key = (node.op, rewriter.shape(Entry(node)) if not inputs else (), *((id(e.node), e.index) for e in inputs))
         found = known.get(key)
         if found is None:
-            same = all(a.node is b.node and a.index == b.index for a, b in zip(inputs, node.inputs))
+            same = all(a.node is b.node for a, b in zip(inputs, node.inputs))
             outputs = range(len(node.op.output_names()))
             kept = [Entry(node, i) for i in outputs] if same else rewriter.with_inputs(node, inputs)
             known[key] = tuple(kept)

@@ -36,9 +36,7 @@ class Epilogue(NamedTuple):
         return self.slope is None and self.low is None and self.high is None
 
 
-def finish_of(
-    product: Entry, readers: dict[Key, list[Node | None]], rewriter: Rewriter, taken: set[int] | None = None
-) -> Epilogue:
+def finish_of(product: Entry, readers: dict[Key, list[Node | None]], rewriter: Rewriter, taken: set[int]) -> Epilogue:
     """All that follows the product in one line, each read by nobody but the next, and that can be done in the product.
 
     The residual never depends on the product: nobody else reads that. taken: nodes that are part of another product already."""
@@ -46,7 +44,7 @@ def finish_of(
     while True:
         read = readers.get((id(found.last.node), found.last.index), ())
         node = read[0] if len(read) == 1 else None
-        if node is None or (taken is not None and id(node) in taken):
+        if node is None or id(node) in taken:
             return found
         after = _with(found, node, rewriter)
         if after is None:

@@ -41,7 +41,7 @@ def fold_values(graph: Graph, rewriter: Rewriter) -> Graph:
         own_rule = type(op).infer_value is not Op.infer_value
         if not node.inputs or (value is None and not own_rule) or rewriter.is_constant(entry):
             return None
-        if value is None and len(op.output_names()) == 1 and not op.needs:
+        if value is None:
             value = op.infer_value([None] * len(node.inputs), [rewriter.shape(e) for e in node.inputs])
         if value is None or value.dtype != rewriter.dtype(entry):
             return None

@@ -73,14 +73,8 @@ def _is_first(node: Node, channels: int, rewriter: Rewriter) -> bool:
         return alone and op.bias and not op.residual
     if not node.means(FusedElementwise) or op.code not in SCALED:
         return False
-    data, *scales = node.inputs
-    shape = rewriter.shape(Entry(node))
-    return (
-        len(shape) == 5
-        and rewriter.shape(data) == shape
-        and rewriter.is_float32(data)
-        and all(rewriter.is_constant(e) and rewriter.shape(e) == (1, shape[1], 1, 1, shape[4]) for e in scales)
-    )
+    _, blocks, *_, width = rewriter.shape(Entry(node))
+    return all(rewriter.is_constant(e) and rewriter.shape(e) == (1, blocks, 1, 1, width) for e in node.inputs[1:])
 
 
 def _split_scale(

@@ -70,7 +70,7 @@ def state_forms(graph: Graph, rewriter: Rewriter) -> Graph:
             count = math.prod(sizes[a] for a in op.axes(len(sizes))) - op.ddof
             inexact = rewriter.dtype(own).kind not in "iub" and count  # type: ignore[union-attr]
             return rewriter.make(DivScalar.bind(scalar=float(count)), node.name, now(source)) if inexact else None
-        if node.means(*_FROM_SHAPES) and math.prod(wanted) <= MOST:
+        if math.prod(wanted) <= MOST:  # _FROM_SHAPES
             zeros = creation.Zeros.bind(shape=rewriter.shape(source), dtype=rewriter.dtype(source))
             return rewriter.make(op, node.name, rewriter.make(zeros, f"{node.name}_like"))
         return None

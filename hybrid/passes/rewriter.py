@@ -92,7 +92,7 @@ class Rewriter:
         """True where the node gives the same from the same inputs, and does nothing else."""
         op = node.op
         assert op is not None
-        if op.mutates or op.accepts_any_attribute or node.subgraphs or not _IMPURE.isdisjoint(op.needs):
+        if op.mutates or node.subgraphs or not _IMPURE.isdisjoint(op.needs):
             return False
         return not (self.training and "training" in op.needs)
 
@@ -100,7 +100,7 @@ class Rewriter:
         """True where the shapes are known, of the node alone too, without its readers."""
         assert node.op is not None
         entries = [Entry(node, i) for i in range(len(node.op.output_names()))]
-        if not all(map(self.is_known, entries)) or any(self.dtype(e).hasobject for e in entries):  # type: ignore[union-attr]
+        if not all(map(self.is_known, entries)):
             return False
         return bool(node.inputs) or is_known(node.op.infer_shape())
 

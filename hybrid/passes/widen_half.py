@@ -142,5 +142,5 @@ def _as_rounded(op: Any, dtype: np.dtype) -> Op:
     if not names:
         return op
     with np.errstate(over="ignore"):
-        rounded = {n: float(np.asarray(v).astype(dtype)) for n in names if (v := getattr(op, n)) is not None}
+        rounded = {n: float(np.asarray(getattr(op, n)).astype(dtype)) for n in names}
     return type(op).bind(**{**{n: getattr(op, n) for n in op.fields}, **rounded})

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import hybrid as mx
-from hybrid import autograd, nd, sym
+from hybrid import autograd, native, nd, sym
 from hybrid.core.error import OpError
+from hybrid.core.op import lookup
 from hybrid.eager.cached_op import CachedOp
+from hybrid.ir.graph import Entry, Node
 
 
 def arrays(*shapes: tuple[int, ...]) -> list[nd.NDArray]:
@@ -289,3 +291,50 @@ def test_states_that_have_a_gradient_are_no_inputs_of_it() -> None:
         np.testing.assert_array_equal(one, other)
     np.testing.assert_allclose(found[0][2], [24, 35], rtol=1e-6)
     assert not m.grad.asnumpy().any() and not v.grad.asnumpy().any()
+
+
+@pytest.mark.skipif(native.level() is None, reason="the compiled part is not there")
+def test_fast_calls_answer_for_the_parameters_that_the_compiled_part_holds() -> None:
+    x, v, w = (Entry(Node(None, n)) for n in "xvw")
+    first = Entry(Node(lookup("FullyConnected").bind(num_hidden=4, no_bias=True), "first", (x, v)))
+    last = Entry(Node(lookup("FullyConnected").bind(num_hidden=2, no_bias=True), "last", (first, w)))
+    run = CachedOp(sym.Symbol((last,)), {"param_indices": (1, 2)}.items())
+    data, one, other, three = (nd.array(np.arange(12).reshape(s) % 5) for s in ((3, 4), (4, 3), (4, 3), (2, 6)))
+    data, one, other = data.reshape((4, 3)), one, other + 1
+    three = three[:, :4]
+
+    class Holder:
+        def __init__(self, *arrays: nd.NDArray):
+            self._data: list[nd.NDArray] | None = list(arrays)
+
+    def want(a: nd.NDArray, b: nd.NDArray) -> np.ndarray:
+        return a.asnumpy() @ b.asnumpy().T @ three.asnumpy().T
+
+    holder, rest, written = Holder(other, one), Holder(three), nd.zeros((1,))
+    written._shared_var()
+    for weights in (one, other):
+        np.testing.assert_allclose(run(data, weights, three).asnumpy(), want(data, weights))
+    assert run.express([data, one, three], 0, [holder, rest]) is None  # what is held is of the other
+    fast = run.express([data, other, three], 0, [holder, rest])
+    assert fast is not None
+    np.testing.assert_allclose(fast(data).asnumpy(), want(data, other))  # type: ignore[union-attr]
+    np.testing.assert_allclose(fast(data * 2).asnumpy(), want(data * 2, other))  # type: ignore[union-attr]
+    assert fast(data[:2]) is None and fast(data.astype("float64")) is None
+    run(data, one, three)
+    assert fast(data) is None  # the compiled part holds what follows from one
+    run(data, other, three)
+    fast = run.express([data, other, three], 0, [holder, rest])
+    assert fast is not None and fast(data) is not None
+    for changed in ([one], [], None, [one, other + 0]):
+        written[:] = 1  # nobody asks who the parameters are before something has been written to
+        holder._data = changed
+        assert fast(data) is None, changed
+    holder._data = [one, other]
+    assert fast(data) is not None
+    written[:] = 1
+    rest._data = [other]
+    assert fast(data) is None
+    rest._data = [three]
+    other[0] = 9
+    assert fast(data) is None
+    np.testing.assert_allclose(run(data, other, three).asnumpy(), want(data, other))

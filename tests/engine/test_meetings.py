@@ -232,6 +232,48 @@ def test_a_call_that_is_like_one_before_looks_at_everything_again(flags: dict[st
     np.testing.assert_allclose(got.asnumpy(), want(X), rtol=1e-6)
 
 
+def test_a_fast_call_asks_whose_parameters_these_are_and_what_they_hold() -> None:
+    """Parameters on two devices, others in their place with the old ones still about, an array that is being written to."""
+    net = gluon.nn.Dense(2, in_units=3, use_bias=False)
+    net.initialize(mx.init.Uniform(1), ctx=[mx.cpu(0), mx.cpu(1)])
+    net.hybridize()
+    weight = net.weight
+    weight.data(mx.cpu(1))[:] = nd.array([[3, 0, 0], [0, 0, 2]], ctx=mx.cpu(1))
+    inputs, written = [nd.array(X, ctx=mx.cpu(i)) for i in (0, 1)], nd.zeros((1,))
+    written._shared_var()
+
+    def check(i: int, x: nd.NDArray | None = None, values: np.ndarray = X) -> None:
+        got = net(inputs[i] if x is None else x)
+        np.testing.assert_allclose(got.asnumpy(), values @ weight.data(mx.cpu(i)).asnumpy().T, rtol=1e-5, atol=1e-5)
+        assert got.context == mx.cpu(i)
+
+    for turn in (0, 0, 1, 1, 0, 1, 1):
+        check(turn)
+        written[:] = 3
+        check(turn)
+    before = [weight.data(mx.cpu(i)) for i in (0, 1)]
+    net.initialize(mx.init.Constant(0.25), ctx=[mx.cpu(1), mx.cpu(0)], force_reinit=True)
+    assert all(x is not before[i] for i in (0, 1) for x in weight.list_data())
+    for turn in (1, 0):
+        check(turn)
+    weight.set_data(nd.array([[1, 2, 3], [4, 5, 6]]))
+    for turn in (1, 0, 0):
+        check(turn)
+    x, gate = nd.array(X), threading.Event()
+    var = x._shared_var()
+
+    def write() -> None:
+        gate.wait()
+        x._memory[...] = 7  # type: ignore[index]
+
+    SCHEDULER.push(write, (), [var])
+    assert x._memory is not None and var.writer is not None
+    timer = threading.Timer(0.01, gate.set)
+    timer.start()
+    check(0, x, np.full((2, 3), 7))
+    timer.join()
+
+
 def test_devices_of_what_has_no_inputs_and_of_what_has() -> None:
     with mx.cpu(2):
         made = nd._internal._arange(start=0, stop=3)

@@ -14,7 +14,7 @@ import hybrid as mx
 from hybrid import gluon, native, nd, sym
 from hybrid.core.error import InternalError, MXNetError, OpError, OutOfMemory
 from hybrid.core.op import REGISTRY, lookup
-from hybrid.core.shapes import UNKNOWN
+from hybrid.core.shapes import UNKNOWN, is_known
 from hybrid.eager.cached_op import CachedOp
 from hybrid.execution.lower import attributes
 from hybrid.execution.memory_planner import Lifetime, place
@@ -508,6 +508,51 @@ def test_what_is_said_of_an_operator_that_fails(again: bool, monkeypatch: pytest
     np.testing.assert_array_equal(program.run({"x": data})[0], -2 * data)
 
 
+def test_what_is_said_of_the_inputs_and_outputs_of_one_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each input, by a first run and by later ones; a second output that is wrong is the operator's fault as a first one is."""
+    x, i = (Entry(Node(None, n)) for n in "xi")
+    program = Program(Graph([applied("take", x, i, name="chosen", mode="raise")]), native=False)
+    feeds = {"x": np.ones((3, 2), np.float32), "i": np.array([0.0, 2.0], np.float32)}
+    for _ in range(2):
+        with pytest.raises(
+            OpError, match=r"operator chosen: \[take\] .*\(inputs: float32\(3, 2\), float32\(2,\)\)$"
+        ) as caught:
+            program.run({**feeds, "i": np.array([0.0, 7.0], np.float32)})
+        assert str(caught.value).count("Error in operator") == 1
+        np.testing.assert_array_equal(program.run(feeds)[0], np.ones((2, 2)))
+    split = Node(lookup("SliceChannel").bind(num_outputs=2), "halves", [x])
+    monkeypatch.setattr(lookup("SliceChannel"), "compute", lambda self, a, **_: [a[:, :1], a[:, :2]])
+    with pytest.raises(InternalError, match=r"operator halves: .*this is a bug in the operator"):
+        Program(Graph([Entry(split), Entry(split, 1)]), native=False).run({"x": feeds["x"]})
+
+
+def test_what_inference_says_at_the_run_is_told_as_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ValueError is about the values; anything else is a fault of the operator."""
+    chosen = node("_onnx_Compress", Node(None, "x"), Node(None, "c"), axis=0)
+    program = Program(Graph([Entry(node("erfinv", chosen))]), native=False)
+    feeds = {"x": np.full((2, 3), 0.5, np.float32), "c": np.array([True, False])}
+    assert program.run(feeds)[0].shape == (1, 3)
+    for error, wanted, said in (
+        (ValueError("too few"), OpError, r"^Error in operator erfinv: \[erfinv\] .*too few"),
+        (OpError("erfinv: too odd"), OpError, "too odd"),
+        (
+            ZeroDivisionError("by zero"),
+            InternalError,
+            r"^Error in operator erfinv: \[erfinv\] ZeroDivisionError: by zero",
+        ),
+    ):
+
+        def refuse(self: Any, *shapes: Any, error: Exception = error, **_: Any) -> Any:
+            if not is_known(shapes[0]):
+                return shapes[0]
+            raise error
+
+        monkeypatch.setattr(lookup("erfinv"), "infer_shape", refuse)
+        with pytest.raises(wanted, match=said) as caught:
+            program.run(feeds)
+        assert type(caught.value) is wanted and str(caught.value).count("Error in operator") == 1
+
+
 def test_plans_that_do_not_fit_into_memory_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     x = Entry(Node(None, "x"))
     graph = Graph([applied("negative", applied("exp", x))])
@@ -596,6 +641,83 @@ def test_what_trades_accuracy_for_speed_is_left_out_where_that_is_asked_for(prec
 
 
 @compiled
+def test_fixed_arrays_that_others_exchange_meanwhile() -> None:
+    """Between a look at the versions and the run, or the wait for who refreshes, other threads may do anything: here they do it
+    while versions are compared."""
+    x, w = (Entry(Node(None, n)) for n in "xw")
+    program = Program(Graph([applied("FullyConnected", x, w, num_hidden=3, no_bias=True)]))
+    assert program.names == ("x", "w")
+    data, one, other = (
+        np.arange(8.0, dtype=np.float32).reshape(2, 4),
+        np.eye(3, 4, dtype=np.float32),
+        np.ones((3, 4), np.float32),
+    )
+    lowered = program.prepare((data.shape, data.dtype, one.shape, one.dtype)).lowered
+    assert lowered is not None
+
+    class Version:
+        """Of whom it says whether it is the one held, in turn; at the first question something happens."""
+
+        def __init__(self, happens: Any, *answers: bool):
+            self.happens, self.answers = [happens], list(answers)
+
+        def __eq__(self, held: object) -> bool:
+            if self.happens:
+                self.happens.pop()()
+            return self.answers.pop(0) if self.answers else held is self
+
+        __hash__ = None  # type: ignore[assignment]
+
+    def run(weight: np.ndarray, version: Any) -> None:
+        np.testing.assert_array_equal(lowered.run([data, weight], [None, version])[0], data @ weight.T)
+
+    run(one, 1)
+    run(one, Version(lambda: run(other, 2), True, False))
+    number = lowered._packed.number
+    run(one, Version(lambda: run(one, 3), False, True))
+    assert lowered._packed.number == number + 1 and lowered._packed.versions == [3]
+    run(other, 4)
+    run(one, Version(lambda: run(one, 5), False, False))
+    run(other, 6)
+
+
+@compiled
+def test_without_kernels_for_blocks_nothing_is_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, w = (Entry(Node(None, n)) for n in "xw")
+    y = applied("Convolution", x, w, kernel=(3, 3), num_filter=32, no_bias=True)
+    y = applied("Pooling", applied("elemwise_mul", applied("tanh", y), y), kernel=(2, 2))
+    graph = Graph([applied("exp", applied("sum", y, axis=(1,)))])
+    rng = np.random.default_rng(0)
+    feeds = {"x": rng.uniform(-1, 1, (2, 3, 8, 7)).astype(np.float32)}
+    params = {"w": rng.uniform(-1, 1, (32, 3, 3, 3)).astype(np.float32)}
+    want = Program(graph, params, native=False).run(feeds)[0]
+    program_of, asked = native.program, []
+
+    class Without:
+        """A program that has no kernel for a step of that name."""
+
+        def __init__(self, name: str, tensors: Any, steps: Any, *rest: Any):
+            self.core, self.steps, self.name = program_of(tensors, steps, *rest), steps, name
+            asked.append({s[0] for s in steps})
+
+        def native(self) -> list[bool]:
+            return [there and step[0] != self.name for step, there in zip(self.steps, self.core.native())]
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.core, name)
+
+    for name, more in (("_fused_pool", True), ("_fused_chain", False)):  # chains are of plain data, too
+        asked.clear()
+        with monkeypatch.context() as patched:
+            patched.setattr(native, "program", lambda *given, name=name: Without(name, *given))
+            program = Program(graph, params)
+            np.testing.assert_allclose(program.run(feeds)[0], want, rtol=1e-4)
+        assert [name in steps for steps in asked] == [True, not more]
+        (prepared,) = program._plans.values()
+        assert (prepared.lowered is not None) == more
+
+
+@compiled
 def test_parts_of_several_concatenations() -> None:
     """What is joined twice, or read otherwise too, or fed, or constant, or an output, is whole in each."""
     rng = np.random.default_rng(3)
@@ -630,6 +752,7 @@ def test_parts_of_several_concatenations() -> None:
                              applied("FullyConnected", applied("Flatten", first), v, num_hidden=3, no_bias=True)],
         "padded and not": [conv(join(one, two), 8, 3, 48), conv(one, 8, 1, 32), conv(two, 8, 5, 16)],
         "squashed": [conv(applied("tanh", join(one, two)), 8, 3, 48), applied("exp", one)],
+        "of chains": [conv(join(one, applied("elemwise_mul", applied("tanh", two), applied("exp", two))), 8, 3, 48)],
     }  # fmt: skip
     for name, outputs in graphs_.items():
         graph = Graph(outputs)

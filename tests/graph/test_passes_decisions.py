@@ -13,7 +13,7 @@ from hybrid.ir.differentiate import gradients
 from hybrid.ir.graph import Entry, Graph
 from hybrid.ops.fused import FusedElementwise
 from hybrid.passes import PASSES, optimize
-from tests.graph.optimizing import NATIVE, apply, counted, optimized, rewriter_of, var
+from tests.graph.optimizing import NATIVE, apply, counted, optimized, plainly, rewriter_of, var
 from tests.graph.test_passes import NORMS, conv, f32, kept, norm_parameters, product, uniform
 
 # -- layer normalization -----------------------------------------------------------------------------------------------------
@@ -146,6 +146,17 @@ def test_layer_norm_of_other_dtypes_stays(dtype: str) -> None:
     assert counted(optimized(graph, feeds, params, ["widening"]).main)["LayerNorm"] == 0
     if dtype != "float16":
         kept(graph, feeds, params)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_layer_norm_has_gamma_and_beta_of_its_own_dtype(dtype: str) -> None:
+    """Beside float32, NumPy's functions take halves, which they widen, and doubles, which widen them."""
+    _, centered, spread = layer_norm(var("x"), mean="_npi_mean")
+    graph = Graph([torch_form(centered, spread, var("g"), var("b"), "_npi_multiply", "_npi_add")])
+    for other in itertools.product((dtype, "float32"), repeat=2):
+        params = {n: uniform(3).astype(kind) for n, kind in zip("gb", other)}
+        found = kept(graph, {"x": uniform(2, 3)}, params, without=["widening"])
+        assert counted(found.main)["LayerNorm"] == (other == ("float32",) * 2), other
 
 
 # -- constants in products ---------------------------------------------------------------------------------------------------
@@ -362,6 +373,18 @@ def test_values_are_made_once_if_they_are_not_too_many() -> None:
         kept(Graph([y]), {"x": uniform(1, 3, 1), "y": uniform(3, 3, 2)}, {})
 
 
+def test_values_that_follow_from_a_shape_that_readers_have_given() -> None:
+    """Zeros of any height take that of what is added to them, and whatever is asked of their shape is known before it runs."""
+    total = apply("elemwise_add", apply("_zeros", shape=(0, 4)), var("x"))
+    ends = (apply("_onnx_Constant", value=np.array([n])) for n in (0, 1))
+    graph = Graph([total, apply("_onnx_Expand", var("y"), apply("_onnx_Slice", apply("shape_array", total), *ends))])
+    found = kept(graph, {"x": uniform(3, 4), "y": uniform(1)}, {}, without=["hoisting"])
+    assert not {"shape_array", "_onnx_Slice"} & counted(found.main).keys()
+    open_ = apply("_zeros", shape=(0, 4))  # nobody says how high they are
+    left = optimized(Graph([apply("sum", open_, axis=0)]), {}, {}, without=["hoisting"])
+    assert [n.op.shape for n in left.main.nodes if n.op is not None and n.op.name == "_zeros"] == [(0, 4)]  # type: ignore[attr-defined]
+
+
 def test_axes_without_elements_are_turned_and_not_reshaped() -> None:
     for shape, order in (((0, 1), (1, 0)), ((1, 0, 3), (1, 0, 2)), ((2, 1, 0), (0, 2, 1))):
         found = kept(Graph([apply("transpose", var("x"), axes=order)]), {"x": uniform(*shape)}, {})
@@ -381,6 +404,26 @@ def test_chains_are_as_deep_as_the_kernel_goes() -> None:
         ]
         deepest = [max(itertools.accumulate(1 if w[0] == "$" else -1 for w in c.split())) for c in codes]
         assert max(deepest) <= 8 and len(codes) == 1 + (steps - 1) // 7, (steps, codes)
+
+
+def test_a_chain_that_is_too_long_ends_before_a_number() -> None:
+    """Which has no operands to make a chain of, first or last."""
+    for steps in range(20, 26):
+        y = var("x")
+        for i in range(steps):
+            y = apply("_mul_scalar", y, scalar=1.0 + i / 64)
+        number = apply("_full", shape=(2, 3), value=0.5)
+        for inputs in ((number, y), (y, number), (apply("ones_like", y), y)):
+            found = kept(Graph([apply("elemwise_sub", *inputs)]), {"x": uniform(2, 3)}, {})
+            assert counted(found.main).keys() == {"_fused_chain"}, steps
+
+
+def test_slopes_that_are_drawn_in_training_are_no_chain() -> None:
+    graph = Graph([apply("LeakyReLU", var("x"), act_type="rrelu", lower_bound=0.2, upper_bound=0.4)])
+    x = uniform(2, 3)
+    found = kept(graph, {"x": x}, {})
+    assert counted(found.main) == {"LeakyReLU": 1}
+    np.testing.assert_allclose(plainly(found.main, {"x": x}, {})[0], np.where(x > 0, x, x * np.float32(0.3)), rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["Convolution", "FullyConnected"])

@@ -14,7 +14,7 @@ from hybrid.gluon import nn
 from hybrid.gluon.model_zoo import vision
 from hybrid.ir.graph import Graph
 
-from .optimizing import apply, counted, optimized, var
+from .optimizing import apply, counted, optimized, plainly, var
 
 compiled = pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
 SLOW = ("mobilenet0.25", "resnet18_v1")
@@ -74,6 +74,16 @@ def test_weights_are_widened_once_for_all_runs() -> None:
     graph = sym.FullyConnected(named("x"), num_hidden=3, name="fc").graph
     found = optimized(graph, {"x": half(2, 4)}, {"fc_weight": half(3, 4), "fc_bias": half(3)})
     assert counted(found.main)["Cast"] == 2 and counted(found.constant)["Cast"] >= 2
+
+
+def test_what_follows_from_weights_alone_is_rounded_once() -> None:
+    """As eager calls round it, and as who looks at it sees it."""
+    w, x = half(3, 4), half(3, 4, seed=1)
+    found = optimized((sym.exp(named("w")) * named("x")).graph, {"x": x}, {"w": w})
+    assert counted(found.constant)["exp"] == 1
+    (held,) = plainly(Graph(found.constant.outputs[:1]), {}, {"w": w})  # type: ignore[union-attr]
+    rounded = np.exp(w.astype(np.float32)).astype(np.float16)
+    np.testing.assert_array_equal(held.astype(np.float64), rounded.astype(np.float64))
 
 
 @compiled
