@@ -445,7 +445,7 @@ class NDArray:
             if self.size == 0:
                 return False
             raise ValueError("The truth value of an NDArray with multiple elements is ambiguous.")
-        return bool(self._read().reshape(())[()])
+        return bool(self._read().item())
 
     def __hash__(self) -> int:
         return id(self) // 16

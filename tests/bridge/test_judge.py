@@ -498,16 +498,20 @@ class Runtime(Played):
 def settled(
     monkeypatch: pytest.MonkeyPatch,
     proto: str,
-    plain: float,
+    plain: float | dict[str, float],
     precision: dict[str, str] | None = None,
-    fused: float = 0.01,
+    fused: float | dict[str, float] = 0.01,
 ) -> VerifyResult:
+    """plain, fused: by which share the runtime's y is off, or its outputs by their names."""
     monkeypatch.setattr(judge, "OnnxEngine", Runtime)
     monkeypatch.setattr(judge, "rounds", lambda p: p == "rounds")
     monkeypatch.setattr(judge, "coarse", lambda p: p in ("coarse", "rounds"))
     monkeypatch.setattr(judge, "refuse_random", lambda *_: None)
     one = Played("ours", outputs({}), precision)
-    made = {"fused": outputs({"y": fused})[0], "plain": outputs({"y": plain})[0], "proto": proto}
+    runs: dict[str, Any] = {
+        n: outputs(v if isinstance(v, dict) else {"y": v})[0] for n, v in (("fused", fused), ("plain", plain))
+    }
+    made = {**runs, "proto": proto}
     return tried(monkeypatch, one, Runtime(made))[0]
 
 
@@ -537,6 +541,15 @@ def test_what_a_runtime_fuses_counts_only_where_numbers_are_coarse(monkeypatch: 
         assert by_name["z"].equal and by_name["z"].settled_by == ""
         assert by_name["y"].settled_by == ("node by node" if proto == "rounds" else "")
         assert (found.little == ("y depends on how sums are rounded",)) == (proto == "rounds")
+
+
+def test_each_output_counts_without_fused_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that differ with them, and those that differ without them alone."""
+    for fused in ({"y": 0.01}, {"z": 0.01}, {"y": 0.01, "z": 0.01}):
+        for plain in ({}, {"y": 0.01}, {"z": 0.01}):
+            found = settled(monkeypatch, "coarse", plain, fused=fused)
+            assert found.verdict == ("not equivalent" if plain else "equivalent"), (fused, plain)
+            assert {d.name for d in found.differences if not d.equal} == (set(fused) if plain else set())
 
 
 def test_float64_is_asked_only_where_every_node_was_compared_and_agrees(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -240,6 +240,16 @@ def test_without_float64_the_plain_tolerance_decides() -> None:
         assert (found.equal, found.settled_by) == (equal, "tolerance" if equal else "")
     other_shape = Known(TRUTH[:2], part=part())
     assert local(other_shape, Known(None), off(900, dtype=F32), off(0, dtype=F32))[0].settled_by == "tolerance"
+    # that of the dtype which the node computes in: whole numbers come of float32, what is only held in half precision too
+    for want, rounded, step, near_enough in (
+        (np.array([10**6, -3, 5]), "", (10, 0, 0), True),
+        (np.array([10**6, -3, 5]), "", (200, 0, 0), False),
+        (np.float16([1000, 2, 3]), "float16", (1, 0, 0), True),
+        (np.float16([1000, 2, 3]), "float16", (8, 0, 0), False),
+        (np.float16([1000, 2, 3]), "", (1, 0, 0), False),
+    ):
+        found, _ = local(Known(None, part=part()), Known(None), want + np.array(step, want.dtype), want, rounded)
+        assert found.equal == near_enough, (want, rounded, step, found)
 
 
 def test_shapes_and_dtypes_of_one_node() -> None:

@@ -82,6 +82,7 @@ def agree(
     again: the opset at which it is written again; None not to."""
     proto = parsed(model) if isinstance(model, str) else model
     found = import_model(proto)
+    names_differ(found)
     program = OnnxBackendRep(found)
     text = symbol_json.dumps(found.graph)
     loaded = OnnxBackendRep(found._replace(graph=symbol_json.loads(text)))
@@ -105,6 +106,12 @@ def agree(
                     for one, other in zip(by_onnxruntime(written, left), expected, strict=True):
                         same(np.asarray(one) if isinstance(other, np.ndarray) else one, other, rtol)
     return found
+
+
+def names_differ(found: Imported) -> None:
+    """Fail if two nodes of the outermost graph go by one name."""
+    names = [n.name for n in found.graph.nodes]
+    assert len(set(names)) == len(names), sorted(n for n in names if names.count(n) > 1)
 
 
 def _written(found: Imported, opset: int) -> onnx.ModelProto:

@@ -4,16 +4,20 @@ import numpy as np
 import onnx
 import pytest
 
-from bridge.onnx_backend import prepare
+from bridge.onnx_backend import OnnxBackendRep
 from converters.error import UnsupportedModel
+from converters.importer import import_model
+
+from .agreement import names_differ
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview.training" : 1]>'
 A, B = np.float32([2, -3]), np.float32([5, 7])
 
 
 def run(text: str, **feeds: np.ndarray) -> list[np.ndarray]:
-    model = onnx.parser.parse_model(HEAD + text)
-    return list(prepare(model).run(feeds))
+    found = import_model(onnx.parser.parse_model(HEAD + text))
+    names_differ(found)
+    return list(OnnxBackendRep(found).run(feeds))
 
 
 def test_derivatives() -> None:

@@ -298,6 +298,51 @@ def test_inputs_that_nothing_reads_stay_inputs() -> None:
     assert list(found.inputs) == ["unread", "x"]
 
 
+NOTHING = (
+    (8, "ImageScaler <scale = 1.0> (image)"),
+    (8, "Crop <border = [0, 0, 0, 0]> (image)"),
+    (6, "Sum (x)"),
+    (13, "Mean (x)"),
+    (13, "Max (x)"),
+    (13, "Min (x)"),
+    (13, "Identity (x)"),
+    (13, "Dropout (x)"),
+    (6, "Dropout <is_test = 1> (x)"),
+    (13, "Concat <axis = 1> (x)"),
+    (13, "Flatten <axis = 1> (x)"),
+    (13, "Transpose <perm = [0, 1]> (x)"),
+    (13, "Cast <to = 1> (x)"),
+    (15, "CastLike (x, x)"),
+    (13, 'Einsum <equation = "ij->ij"> (x)'),
+    (11, "Clip (x)"),
+    (6, "Slice <axes = [0], starts = [0], ends = [99]> (x)"),
+    (2, "Pad <pads = [0, 0, 0, 0]> (x)"),
+    (11, "Squeeze <axes : ints = []> (x)"),
+    (11, "Unsqueeze <axes : ints = []> (x)"),
+    (5, "Reshape (x, kept)"),
+    (8, "Expand (x, ones)"),
+    (6, "Tile (x, ones)"),
+    (18, "ReduceSum <noop_with_empty_axes = 1> (x)"),
+    (9, 'Upsample <mode = "nearest"> (x, scales)'),
+    (10, 'Resize <mode = "linear"> (x, scales)'),
+)
+"""Nodes that give what they get."""
+
+
+def test_what_does_nothing_has_a_name_of_its_own() -> None:
+    stored = "<int64[2] kept = {0, -1}, int64[2] ones = {1, 1}, float[2] scales = {1.0, 1.0}>"
+    failed = []
+    for opset, node in NOTHING:
+        name, given = ("image", X.reshape(1, 2, 1, 3)) if "image" in node else ("x", X)
+        of = f"float[{', '.join(map(str, given.shape))}]"
+        text = f'<ir_version: 8, opset_import: ["" : {opset}]> net ({of} {name}) => ({of} y, {of} z) {stored}'
+        symbol, params, _ = converters.from_onnx(onnx.parser.parse_model(f"{text} {{ y = {node} z = Neg (y) }}"))
+        y, z = Program(symbol.graph, {k: v.asnumpy() for k, v in params.items()}).run({name: given})
+        if symbol.list_outputs() != ["y_output", "z_output"] or not np.array_equal([y, z], [given, -given]):
+            failed.append(f"{node}: {symbol.list_outputs()}")
+    assert not failed
+
+
 def test_initializers_that_are_inputs_too() -> None:
     """Before IR 4 all were."""
     found = agree(plain([("Add", ["x", "w"], ["y"])], ("x", "w"), initializers=[W], opset=8, ir_version=3), {"x": X})

@@ -14,6 +14,7 @@ import pytest
 import hybrid as mx
 from hybrid import native
 from hybrid.core.op import lookup
+from hybrid.execution.program import Program
 
 from .single import Single
 
@@ -91,6 +92,35 @@ def test_callers_at_once_get_what_one_alone_gets(threads: int) -> None:
     for caller in callers:
         caller.join(60)
     assert not wrong and not any(c.is_alive() for c in callers)
+
+
+def test_other_weights_between_two_looks_at_them() -> None:
+    """Another thread has its own packed after this one has found its own there, and before it runs."""
+    x, w = mx.sym.var("x"), mx.sym.var("w")
+    turned = mx.sym.transpose(w, name="turned")  # computed where the weights are packed
+    made = mx.sym.Group([mx.sym.FullyConnected(x, turned, num_hidden=3, no_bias=True, name="y"), turned, w, x])
+    rng = np.random.default_rng(3)
+    data, *weights = (rng.uniform(-1, 1, shape).astype("f") for shape in ((5, 4), (4, 3), (4, 3)))
+    program = Program(made.graph, fixed=["w"])
+    feeds = {"x": data, "w": weights[0]}
+    lowered = program._specialize([feeds[n] for n in program.names], feeds).lowered
+    assert lowered is not None
+
+    def arrays(weight: np.ndarray) -> list[np.ndarray]:
+        return [{"x": data, "w": weight}[n] for n in program.names]
+
+    def meanwhile(*given: object) -> object:
+        other = next(others, None)
+        if other is not None:
+            lowered.run(arrays(other))
+        return lowered.core.run(*given)
+
+    for versions in (None, [("first", n) for n in program.names]):
+        others = iter(weights[1:])
+        results, done = lowered._go(meanwhile, arrays(weights[0]), versions, None)
+        assert done
+        for got, want in zip(results, (data @ weights[0], weights[0].T, weights[0], data), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
