@@ -16,7 +16,11 @@ from typing import Any, NamedTuple
 import onnx
 
 import hybrid.native
-from hybrid.core.op import BACKWARD, FUSED, OPS, Op
+from hybrid.core.error import MXNetError
+from hybrid.core.examples import Maker
+from hybrid.core.op import BACKWARD, FUSED, OPS, Op, Spec
+from hybrid.ir.compose import COMPOSITION, kind_of, parts
+from hybrid.ir.differentiate import rule as gradient_rule
 from hybrid.ops import absent
 from hybrid.ops.binary import Pair
 from hybrid.ops.elementwise import Identity, IdentityLike, Unary
@@ -24,6 +28,7 @@ from hybrid.ops.shape import Reshaping
 from hybrid.passes import elementwise_code
 
 from . import ops  # noqa: F401  fills EXPORT
+from .compositions import export_composition
 from .registry import EXPORT, IMPORT, NOT_EXPORTED, NOT_IMPORTED
 from .static_support import HOLE, refusals, results
 
@@ -64,11 +69,19 @@ def rows() -> list[Row]:
             _kernel(cls, kernels),
             tuple(sorted(EXPORT.get(name, ()))),
             NOT_EXPORTED.get(name, ""),
-            tuple(dict.fromkeys(text for handler in EXPORT.get(name, {}).values() for text in refusals(handler, name))),
+            _refused(name, cls),
             tuple(readers.get(name, ())),
         )
         for name, cls in sorted(OPS.items(), key=lambda item: item[0].lower())
     ]
+
+
+def _refused(name: str, cls: type[Op]) -> tuple[str, ...]:
+    """What the translations of an operator refuse; where it is written as its composition, those of what that is made of too."""
+    handlers = list(EXPORT.get(name, {}).values())
+    inner = made_of(cls) if export_composition in handlers else ()
+    own = [text for handler in handlers for text in refusals(handler, name)]
+    return tuple(dict.fromkeys((*own, *(text for part in inner for text in _refused(part, OPS[part])))))
 
 
 def gradient_of(cls: Any) -> str:
@@ -76,6 +89,8 @@ def gradient_of(cls: Any) -> str:
     rule = cls.gradient
     if not cls.inputs:
         return NONE
+    if rule is Op.gradient and kind_of(cls) is COMPOSITION:
+        return _derived_gradient(cls)
     if rule is Op.gradient or (rule is Unary.gradient and cls.curve.derivative is None):  # type: ignore[attr-defined]
         return NO
     if cls.means(Pair) and not (cls.arithmetic.left or cls.arithmetic.right):
@@ -84,6 +99,27 @@ def gradient_of(cls: Any) -> str:
     if not any(name.startswith("RETURN") for name in done):  # it only raises
         return NO
     return ZERO if done <= {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"} else YES
+
+
+def _derived_gradient(cls: type[Op]) -> str:
+    """What follows from a composition, of the examples that have one whatever the inputs."""
+    found = set()
+    for example in cls.examples(Maker(cls)):
+        try:
+            found.add(YES if gradient_rule(example.op).inputs else ZERO)
+        except MXNetError:
+            found.add(NO)
+    return next((kind for kind in (YES, ZERO) if kind in found), NO)
+
+
+def made_of(cls: type[Op]) -> tuple[str, ...]:
+    """The operators that a composition is made of, in its examples, one step down."""
+    found = [
+        part.name
+        for op, arrays in cls.examples(Maker(cls))
+        for part in parts(op, [Spec(a.shape, a.dtype) for a in arrays])
+    ]
+    return tuple(dict.fromkeys(found))
 
 
 # -- kernels ----------------------------------------------------------------------------------------------------------

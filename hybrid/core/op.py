@@ -177,6 +177,11 @@ class Op:
     for the class that says so, and is not inherited."""
     left_open: ClassVar[tuple[str, ...]] = ()
     """Members that subclasses may define in their own way without meaning something else: the parts that this class leaves open."""
+    primitive: ClassVar[bool] = False
+    """True for one of those that all others can be said in (docs/core.md). It holds for the class that says so, and is not
+    inherited."""
+    exception: ClassVar[str] = "nobody has said it in others yet"
+    """Why an operator is neither a primitive nor has a composition."""
     epsilon: ClassVar[float] = 0.0
     """The least epsilon that tolerance counts in: that of float32 where MXNet computes in float32 whatever the dtype."""
 
@@ -264,6 +269,16 @@ class Op:
         alone says that all gradients are zero. Traced once per operator and then run, as graph or step by step, and
         differentiated in turn. Raises OpError when the operator has no derivative."""
         raise OpError(f"{self.name} is non-differentiable: it has no gradient rule")
+
+    def composition(self, F: Any, *inputs: Any) -> Any:  # noqa: N803
+        """The outputs said in other operators, as symbols (a tuple of all of ``output_names()`` when there are several); None
+        where that cannot be, or not for these attributes, dtypes and shapes.
+
+        F is as in ``gradient``. Inputs have ``shape`` and ``dtype``, which are None as long as nothing is known of them; dims may
+        be UNKNOWN. What the operator refuses is refused before: a composition may take more. ``compute`` stays the meaning, and
+        the two are held to each other. Where there is no ``gradient``, it is that of the composition with nothing known; an
+        operator without a translation is written as what its composition is."""
+        return None
 
     def compute(self, *arrays: Any) -> Any:
         """The meaning, in NumPy: one array, or a tuple for several outputs. Never writes to an input but ``mutates``."""

@@ -1,4 +1,4 @@
-"""Graphs written as programs: what gradient rules (``Op.gradient``) are given as ``F``.
+"""Graphs written as programs: what gradient rules and compositions (``Op.gradient``, ``Op.composition``) are given as ``F``.
 
 ``F.broadcast_mul(a, b)`` applies an operator to expressions, with the arguments that ``mx.sym.broadcast_mul`` takes; expressions
 know Python's arithmetic. Nothing here has names, attributes of scopes, or variables made for inputs that are missing: that is what
@@ -12,8 +12,10 @@ from typing import Any
 
 from ..core import functions
 from ..core.error import OpError
-from ..core.op import Op
+from ..core.op import Op, Spec
 from .graph import Entry, Node
+
+UNKNOWN_SPEC = Spec()
 
 
 class Expression:
@@ -45,9 +47,19 @@ class Expression:
         return _arithmetic(functions.BINARY["multiply"], self, -1.0)
 
 
-def variable(name: str) -> Expression:
-    """A variable of a graph."""
-    return Expression((Entry(Node(None, name)),))
+class Variable(Expression):
+    """A variable of a graph, and what is known of it."""
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, name: str, spec: Spec):
+        super().__init__((Entry(Node(None, name)),))
+        self.shape, self.dtype = spec
+
+
+def variable(name: str, spec: Spec = UNKNOWN_SPEC) -> Variable:
+    """A variable of a graph, of which so much is known."""
+    return Variable(name, spec)
 
 
 def _apply(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: dict[str, Any]) -> Expression:

@@ -1,8 +1,9 @@
 """Derivatives: what operators' gradient rules say, and the graph that computes the gradients of a graph.
 
-A rule (``Op.gradient``) is a program on expressions (build.py). It is traced once per operator with its attributes, into a small
-graph whose variables are the gradients of the outputs, the inputs and the outputs. Autograd runs that graph node by node; here
-such graphs are joined into the backward graph of a whole network. Either can be differentiated again.
+A rule (``Op.gradient``, or what follows from ``Op.composition``) is a program on expressions (build.py). It is traced once per
+operator with its attributes, into a small graph whose variables are the gradients of the outputs, the inputs and the outputs.
+Autograd runs that graph node by node; here such graphs are joined into the backward graph of a whole network. Either can be
+differentiated again.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ..core.op import BACKWARD, INSTANCES, Op, lookup
 from ..ops.creation import OnesLike, ZerosLike
 from ..ops.elementwise import AddN
 from . import build
+from .compose import composition
 from .graph import Entry, Graph, Node
 from .infer import infer
 
@@ -39,7 +41,10 @@ class GradientRule(NamedTuple):
 
 @functools.lru_cache(maxsize=INSTANCES)
 def rule(op: Op) -> GradientRule:
-    """The operator's gradient rule. Raises OpError when it has none."""
+    """The operator's gradient rule, which is the derivative of its composition where it says no other. Raises OpError when it has
+    none."""
+    if type(op).gradient is Op.gradient and (body := composition(op)) is not None:
+        return _derived(body)
     inputs = [build.variable(f"x{i}") for i in range(len(op.input_names()))]
     outputs = [build.variable(f"y{i}") for i in range(len(op.output_names()))]
     heads = [build.variable(f"dy{i}") for i in range(len(op.output_names()))]
@@ -63,6 +68,23 @@ def rule(op: Op) -> GradientRule:
         among("dy", len(heads)),
         among("x", len(inputs)),
         among("y", len(outputs)),
+    )
+
+
+def _derived(body: Graph) -> GradientRule:
+    """The gradient rule that follows from a composition."""
+    variables = {int(n.name[1:]): n for n in body.variables()}
+    heads = [Entry(Node(None, f"dy{i}")) for i in range(len(body.outputs))]
+    found = dict(zip(variables, gradients(list(zip(body.outputs, heads)), list(variables.values()))))
+    wanted = sorted((i, entry) for i, entry in found.items() if entry is not None)
+    graph = Graph(entry for _, entry in wanted)
+    used = {n.name for n in graph.variables()}
+    return GradientRule(
+        graph,
+        tuple(i for i, _ in wanted),
+        tuple((f"dy{i}", i) for i in range(len(heads)) if f"dy{i}" in used),
+        tuple((f"x{i}", i) for i in sorted(variables) if f"x{i}" in used),
+        (),
     )
 
 

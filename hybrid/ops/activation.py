@@ -9,6 +9,7 @@ import numpy as np
 from ..core.op import WHOLE, Op, op
 from ..core.shapes import UNKNOWN, merge_all, show
 from .common import Elementwise, narrow, widen
+from .composing import narrowly, of_floats, placed_at, widely
 from .special import erf
 
 SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772  # Klambauer et al. 2017, as MXNet and ONNX have them
@@ -52,6 +53,11 @@ def mish(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
 def relu(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """The larger of x and 0."""
     return np.maximum(x, 0, out=out)
+
+
+def composed_softplus(F: Any, x: Any) -> Any:
+    """softplus, of symbols."""
+    return F.log1p(F.exp(-F.abs(x))) + F._maximum_scalar(x, scalar=0)
 
 
 # -- derivatives: (F, dy, x, y) -> the gradient of x, all symbols ----------------------------------------------------------
@@ -172,6 +178,13 @@ class Activation(Elementwise):
         if data.kind in "iub" and self.act_type != "relu":
             raise self.error(f"got data of dtype {data}, wanted floats; cast it")
         return data
+
+    def composition(self, F, data):
+        if not of_floats(data):  # relu alone
+            return F._maximum_scalar(data, scalar=0) if data.dtype.kind != "b" else None
+        (x,) = widely(F, data.dtype, data)
+        y = composed_softplus(F, x) if self.act_type == "softrelu" else getattr(F, self.act_type)(x)
+        return narrowly(F, data.dtype, y)
 
     def compute(self, data, out=None):
         x = widen(data)
@@ -295,6 +308,24 @@ class LeakyReLU(Op):
     def _per_channel(data, size):
         channels = (data[1:2] or data)[0]
         return channels is UNKNOWN or channels == size
+
+    def composition(self, F, data, gamma=None):
+        if self.act_type == "rrelu" or data.shape is None:
+            return None
+        x, *slope = widely(F, data.dtype, data, *(() if gamma is None else (gamma,)))
+        below = F._minimum_scalar(x, scalar=0)
+        if self.act_type == "leaky":
+            y = F._maximum_scalar(x, scalar=0) + below * self.slope
+        elif self.act_type == "prelu":
+            y = F.broadcast_mul(below, placed_at(F, slope[0], min(1, len(data.shape) - 1), len(data.shape)))
+            y = F._maximum_scalar(x, scalar=0) + y
+        elif self.act_type == "gelu":
+            y = x * ((F.erf(x * 0.5**0.5) + 1) * 0.5)
+        else:
+            scale = SELU_SCALE if self.act_type == "selu" else 1.0
+            slope = self.slope if self.act_type == "elu" else SELU_SCALE * SELU_ALPHA
+            y = F._npi_where(F._greater_scalar(x, scalar=0), x * scale, F.expm1(below) * slope)
+        return narrowly(F, data.dtype, y)
 
     def compute(self, data, gamma: Any = None, *, training=False, rng: Any = None):
         x = widen(data)

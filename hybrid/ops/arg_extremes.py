@@ -7,6 +7,7 @@ import numpy as np
 from ..core.op import Op, op
 from ..core.shapes import UNKNOWN, show
 from .common import axis_of
+from .composing import known, reshaped
 from .reduce import reduced
 
 
@@ -28,6 +29,13 @@ class ArgExtreme(Op):
         if any(data[a] is not UNKNOWN and data[a] == 0 for a in axes):
             raise self.error(f"got {show(data)}, wanted an element along each axis that goes")
         return reduced(data, axes, self.keepdims, legacy=self.legacy_shape)
+
+    def composition(self, F, data):
+        if not known(data):
+            return None
+        find = F._npi_argmax if self.largest else F._npi_argmin
+        found = F.Cast(find(data, axis=self.axis, keepdims=self.keepdims), dtype=self.infer_type(data.dtype))
+        return reshaped(F, found, self.infer_shape(data.shape))
 
     def compute(self, data):
         find = np.argmax if self.largest else np.argmin
@@ -67,6 +75,9 @@ class ArgMaxChannel(Op):
             raise self.error(f"got {show(data)}, wanted an element along axis 1")
         return reduced(data, (axis,), False)
 
+    def composition(self, F, data):
+        return None if data.dtype is None else F.Cast(F._npi_argmax(data, axis=1), dtype=data.dtype)
+
     def compute(self, data):
         return np.argmax(data, 1).astype(data.dtype)
 
@@ -93,10 +104,14 @@ class NpArgExtreme(ArgExtreme):
 @op("_npi_argmax")
 class NpArgMax(NpArgExtreme):
     __doc__ = f"Where the largest is. {NpArgExtreme.__doc__}"
+
+    primitive = True
     largest = True
 
 
 @op("_npi_argmin")
 class NpArgMin(NpArgExtreme):
     __doc__ = f"Where the smallest is. {NpArgExtreme.__doc__}"
+
+    primitive = True
     largest = False

@@ -15,6 +15,7 @@ import numpy as np
 from ..core.op import DENSE, Op, Storage, op
 from ..core.shapes import broadcast
 from .common import Elementwise, divide, truncate, widen
+from .composing import cast
 
 
 class Term:
@@ -97,6 +98,8 @@ class Arithmetic(NamedTuple):
     """It means nothing to floats."""
     bools: bool = True
     """It means something to bools."""
+    composed: Callable[[Any, Any, Any], Any] | None = None
+    """(F, lhs, rhs) -> the same in other operators that broadcast; None for a primitive."""
 
 
 def _mod(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -131,6 +134,19 @@ def _on_floats(function: Callable[..., np.ndarray]) -> Callable[[np.ndarray, np.
     return apply
 
 
+def _truth(F: Any, x: Any) -> Any:
+    """1 where x is other than 0, in its dtype."""
+    return F.logical_not(F.logical_not(x))
+
+
+def _composed_copysign(F: Any, lhs: Any, rhs: Any) -> Any:
+    positive, negative = (
+        [sign(x, scalar=0) for x in (lhs, rhs)] for sign in (F._greater_equal_scalar, F._lesser_scalar)
+    )
+    alike = F.broadcast_add(F.broadcast_mul(*positive), F.broadcast_mul(*negative))
+    return F._npi_where(alike, lhs, F.negative(lhs))
+
+
 # fmt: off
 ARITHMETIC = {
     row.name: row
@@ -154,14 +170,21 @@ ARITHMETIC = {
         Arithmetic("minimum", "the smaller of lhs and rhs; NaN if either is", np.minimum,
                    lambda dy, a, b, y: dy * (a <= b), lambda dy, a, b, y: dy * (a > b), supports_out=True),
         Arithmetic("equal", "lhs == rhs", np.equal, predicate=True),
-        Arithmetic("not_equal", "lhs != rhs", np.not_equal, predicate=True),
+        Arithmetic("not_equal", "lhs != rhs", np.not_equal, predicate=True,
+                   composed=lambda F, a, b: F.logical_not(F.broadcast_equal(a, b))),
         Arithmetic("greater", "lhs > rhs", np.greater, predicate=True),
-        Arithmetic("greater_equal", "lhs >= rhs", np.greater_equal, predicate=True),
-        Arithmetic("less", "lhs < rhs", np.less, predicate=True),
-        Arithmetic("less_equal", "lhs <= rhs", np.less_equal, predicate=True),
-        Arithmetic("logical_and", "whether lhs and rhs are both other than 0", np.logical_and, predicate=True),
-        Arithmetic("logical_or", "whether lhs or rhs is other than 0", np.logical_or, predicate=True),
-        Arithmetic("logical_xor", "whether exactly one of lhs and rhs is other than 0", np.logical_xor, predicate=True),
+        Arithmetic("greater_equal", "lhs >= rhs", np.greater_equal, predicate=True,
+                   composed=lambda F, a, b: F.broadcast_maximum(F.broadcast_greater(a, b), F.broadcast_equal(a, b))),
+        Arithmetic("less", "lhs < rhs", np.less, predicate=True,
+                   composed=lambda F, a, b: F.broadcast_greater(b, a)),
+        Arithmetic("less_equal", "lhs <= rhs", np.less_equal, predicate=True,
+                   composed=lambda F, a, b: F.broadcast_greater_equal(b, a)),
+        Arithmetic("logical_and", "whether lhs and rhs are both other than 0", np.logical_and, predicate=True,
+                   composed=lambda F, a, b: F.broadcast_mul(_truth(F, a), _truth(F, b))),
+        Arithmetic("logical_or", "whether lhs or rhs is other than 0", np.logical_or, predicate=True,
+                   composed=lambda F, a, b: F.broadcast_maximum(_truth(F, a), _truth(F, b))),
+        Arithmetic("logical_xor", "whether exactly one of lhs and rhs is other than 0", np.logical_xor, predicate=True,
+                   composed=lambda F, a, b: F.broadcast_not_equal(F.logical_not(a), F.logical_not(b))),
         Arithmetic("bitwise_and", "the bits set in both lhs and rhs", np.bitwise_and, supports_out=True, integers=True),
         Arithmetic("bitwise_or", "the bits set in lhs or rhs", np.bitwise_or, supports_out=True, integers=True),
         Arithmetic("bitwise_xor", "the bits set in one of lhs and rhs", np.bitwise_xor, supports_out=True, integers=True),
@@ -171,7 +194,8 @@ ARITHMETIC = {
         Arithmetic("arctan2", "the angle of the point (rhs, lhs)", _on_floats(np.arctan2),
                    lambda dy, a, b, y: dy * (b / (a * a + b * b)), lambda dy, a, b, y: -dy * (a / (a * a + b * b))),
         Arithmetic("copysign", "lhs with the sign of rhs", _copysign,
-                   lambda dy, a, b, y: dy * (((a >= 0) * (b >= 0) + (a < 0) * (b < 0)) * 2 - 1), bools=False),
+                   lambda dy, a, b, y: dy * (((a >= 0) * (b >= 0) + (a < 0) * (b < 0)) * 2 - 1), bools=False,
+                   composed=_composed_copysign),
     )
 }
 # fmt: on
@@ -223,6 +247,9 @@ class Pair(Op):
 class Same(Elementwise, Pair):
     """Shapes: both and the result are equal."""
 
+    def composition(self, F, lhs, rhs):
+        return broadcast_form(F, self.arithmetic, lhs, rhs)
+
     def infer_storage(self, stypes=(), shapes=(), result=()):
         sparse = [i for i, s in enumerate(stypes) if s != "default"]
         word = self.arithmetic.name
@@ -237,6 +264,10 @@ class Same(Elementwise, Pair):
 
 class Broadcast(Pair):
     """Shapes broadcast, aligned at the right."""
+
+    def composition(self, F, lhs, rhs):
+        own = BROADCAST[self.arithmetic.name] == self.name
+        return self.arithmetic.composed(F, lhs, rhs) if own else broadcast_form(F, self.arithmetic, lhs, rhs)  # type: ignore[misc]
 
     def infer_storage(self, stypes=(), shapes=(), result=()):
         if not self.sparse or stypes != ("csr", "default") or result != shapes[0]:
@@ -263,6 +294,13 @@ class Mixed(Broadcast):
     """Shapes broadcast; dtypes may differ: a float wins over an integer, then the wider one."""
 
     keeps = True
+
+    def composition(self, F, lhs, rhs):
+        if lhs.dtype is None or rhs.dtype is None:
+            return None
+        dtype = common_dtype(lhs.dtype, rhs.dtype)
+        y = broadcast_form(F, self.arithmetic, *(cast(F, x, x.dtype, dtype) for x in (lhs, rhs)))
+        return cast(F, y, dtype, np.dtype(bool)) if self.arithmetic.predicate else y
 
     def gradient(self, F, dy, lhs, rhs, y):
         # derivatives are computed in the dtype of the result
@@ -296,6 +334,12 @@ class TrueDivide(Mixed):
 
     def infer_type(self, lhs, rhs):
         return quotient_dtype(common_dtype(lhs, rhs))
+
+    def composition(self, F, lhs, rhs):
+        if lhs.dtype is None or rhs.dtype is None:
+            return None
+        dtype = self.infer_type(lhs.dtype, rhs.dtype)
+        return F.broadcast_div(*(cast(F, x, x.dtype, dtype) for x in (lhs, rhs)))
 
     def compute(self, lhs, rhs):
         dtype = quotient_dtype(common_dtype(lhs.dtype, rhs.dtype))
@@ -356,6 +400,14 @@ class Scalar(Elementwise):
     def infer_type(self, data):
         return want_fitting(self, self.common(data))
 
+    def composition(self, F, data):
+        if data.dtype is None or (self.arithmetic.name == "quotient" and data.dtype.kind in "iub"):
+            return None
+        dtype, result = self.common(data.dtype), self.infer_type(data.dtype)
+        array = cast(F, data, data.dtype, dtype)
+        pair = array, F._npi_full_like(array, fill_value=float(self.number(dtype)))
+        return cast(F, broadcast_form(F, self.arithmetic, *(pair[::-1] if self.reflected else pair)), dtype, result)
+
     def compute(self, data, out=None):
         if data.dtype not in self.memo:
             dtype = self.common(data.dtype)
@@ -412,6 +464,14 @@ class DividedBy(Scalar):
 
 # -- the tables ---------------------------------------------------------------------------------------------------------
 
+BROADCAST = {"quotient": "broadcast_div"}
+"""The operators that broadcast, by their arithmetic. Of floats, quotients and divisions are one."""
+
+
+def broadcast_form(F: Any, arithmetic: Arithmetic, lhs: Any, rhs: Any) -> Any:
+    """The arithmetic of two symbols that broadcast."""
+    return getattr(F, BROADCAST[arithmetic.name])(lhs, rhs)
+
 
 def _register(base: type[Any], arithmetic: str, *names: str, reflected: bool = False, sparse: bool = False) -> type[Op]:
     """The operator names[0], also called names[1:], that applies the arithmetic in the form of base."""
@@ -428,6 +488,9 @@ def _register(base: type[Any], arithmetic: str, *names: str, reflected: bool = F
     }
     if reflected:
         members["reflected"] = True
+    if base is Broadcast and arithmetic not in BROADCAST:
+        BROADCAST[arithmetic] = names[0]
+        members["primitive"] = row.composed is None
     return op(*names)(type(names[0].strip("_"), (base,), members))  # type: ignore[type-var]
 
 

@@ -21,6 +21,7 @@ class Cast(Elementwise):
 
     dtype: DType
 
+    primitive = True
     view = True
     only_moves_data = True
 
@@ -57,6 +58,9 @@ class AmpCast(Cast):
 
     def infer_type(self, data):
         return self.dtype if is_short(data) else data
+
+    def composition(self, F, data):
+        return None if data.dtype is None else F.Cast(data, dtype=self.infer_type(data.dtype))
 
     def compute(self, data):
         return convert(data, self.infer_type(data.dtype))
@@ -98,6 +102,10 @@ class AmpMulticast(Op):
     def compute(self, *arrays):
         wanted = self.infer_type(*(a.dtype for a in arrays))
         return tuple(a.copy() if a.dtype == d else convert(a, d) for a, d in zip(arrays, wanted))  # type: ignore[arg-type]
+
+    def composition(self, F, *arrays):
+        dtypes = [x.dtype for x in arrays]
+        return None if None in dtypes else tuple(F.Cast(x, dtype=d) for x, d in zip(arrays, self.infer_type(*dtypes)))
 
     def gradient(self, F, dy, *arrays):
         heads = dy if isinstance(dy, tuple) else (dy,)

@@ -10,6 +10,7 @@ from ..core.op import DENSE, Op, Storage, op
 from ..core.shapes import UNKNOWN, is_known, show
 from .casting import convert
 from .common import Elementwise, axis_of
+from .composing import definite, placed_at
 
 FLOAT32 = np.dtype("float32")
 
@@ -25,6 +26,14 @@ class Filled(Op):
     needs = ("shape",)
 
     fill: ClassVar[Any]
+
+    def composition(self, F):
+        shape = self.infer_shape()
+        return (
+            F._full(shape=shape, value=self.fill, dtype=self.infer_type())
+            if shape and 0 not in definite(shape)
+            else None
+        )
 
     def infer_shape(self):
         return tuple(d or UNKNOWN for d in self.shape)
@@ -74,6 +83,8 @@ class Full(Filled):
 
     value: float
 
+    primitive = True
+
     @property
     def fill(self):
         return self.value
@@ -85,6 +96,9 @@ class Like(Elementwise):
     left_open = ("fill",)
 
     fill = 0
+
+    def composition(self, F, data):
+        return F._npi_full_like(data, fill_value=self.fill)
 
     def compute(self, data):
         return np.full(data.shape, self.fill, data.dtype)
@@ -116,6 +130,7 @@ class FullLike(Elementwise):
     ctx: str = ""
     dtype: DType | None = None
 
+    primitive = True
     inputs = ("a",)
 
     def infer_type(self, a):
@@ -182,6 +197,8 @@ def steps(start: float, step: float, repeat: int, count: int, dtype: np.dtype) -
 @op("_arange")
 class Arange(Range):
     """Evenly spaced values (MXNet arange). Shapes: -> (ceil((stop - start) / step) * repeat,)."""
+
+    primitive = True
 
     def check(self):
         if self.stop is not None and (self.stop - self.start) * self.step < 0:
@@ -301,6 +318,13 @@ class Indices(FromAttributes):
     def infer_shape(self):
         return (len(self.dimensions), *self.dimensions)
 
+    def composition(self, F):
+        sizes, rank = self.dimensions, len(self.dimensions)
+        if not rank or 0 in sizes:
+            return None
+        lines = [placed_at(F, F._arange(start=0, stop=n, dtype=self.dtype), a, rank) for a, n in enumerate(sizes)]
+        return F.stack(*(F._npi_broadcast_to(line, shape=sizes) for line in lines), axis=0)
+
     def compute(self):
         return np.indices(self.dimensions).astype(self.dtype)
 
@@ -342,6 +366,7 @@ class Eye(Op):
     N: int
 
     inputs = ()
+    left_open = ("columns",)
 
     @property
     def columns(self) -> int:
@@ -352,6 +377,14 @@ class Eye(Op):
 
     def infer_type(self):
         return self.dtype  # type: ignore[attr-defined]  # it and k are declared below, after M
+
+    def composition(self, F):
+        if not self.N or not self.columns:
+            return None
+        rows, columns = (F._arange(start=0, stop=n, dtype="int64") for n in self.infer_shape())
+        k = self.k  # type: ignore[attr-defined]
+        hit = F.broadcast_equal(placed_at(F, rows, 0, 2) + k, placed_at(F, columns, 1, 2))
+        return F.Cast(hit, dtype=self.dtype)  # type: ignore[attr-defined]
 
     def compute(self):
         return np.eye(self.N, self.columns, self.k, self.dtype)  # type: ignore[attr-defined]
@@ -394,6 +427,9 @@ class Identity(FilledNumpy):
     def check(self):
         fine = len(self.shape) == 2 and min(self.shape) >= 0
         return None if fine else f"got shape={self.shape}, wanted two sizes"
+
+    def composition(self, F):
+        return F._npi_eye(N=self.shape[0], M=self.shape[1], dtype=self.dtype)
 
     def compute(self, shape):
         return np.eye(*shape, dtype=self.dtype)

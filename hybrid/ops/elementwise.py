@@ -12,6 +12,7 @@ from ..core.attrs import Arity
 from ..core.op import BOOLS, DENSE, WHOLE, Op, Storage, lookup, op
 from .casting import convert
 from .common import Elementwise, divide, largest, narrow, want_rank_from, widen
+from .composing import definite, folded, of_floats
 from .unary_functions import CURVES, UnaryFunction
 
 # where the examples (and random tests) draw from, for functions that are not defined everywhere
@@ -49,6 +50,11 @@ class Unary(Elementwise):
             return super().gradient(F, dy, x, y)
         return self.curve.derivative(F, dy, x, y)
 
+    def composition(self, F, data):
+        if self.name != self.curve.name:
+            return getattr(F, self.curve.name)(data)
+        return self.curve.composed(F, data) if of_floats(data) else None  # type: ignore[misc]
+
     def compute(self, data, out=None):
         if out is not None:
             return self.curve.function(data, out=out)
@@ -84,6 +90,15 @@ class UnaryPredicate(Elementwise):
     def gradient(self, F, dy, x, y):
         return None
 
+    def composition(self, F, data):
+        if data.dtype is None:
+            return None
+        if self.curve.composed is None:
+            return F.Cast(getattr(F, self.curve.name)(data), dtype="bool")
+        if not of_floats(data):  # whole numbers are all finite
+            return F._npi_full_like(data, fill_value=float(self.curve.name == "isfinite"), dtype="bool")
+        return self.curve.composed(F, data)
+
     def compute(self, data):
         return self.curve(data)
 
@@ -96,8 +111,9 @@ SPARSE = "_sparse_"
 """Aliases of operators that MXNet implements for sparse arrays begin so."""
 
 
-def _unary(curve: str, *names: str, base: type = Unary, argument: str = "data") -> None:
-    """The operator names[0], also called names[1:], that applies the curve."""
+def _unary(curve: str, *names: str, base: type = Unary, argument: str = "data", primitive: bool | None = None) -> None:
+    """The operator names[0], also called names[1:], that applies the curve. primitive: by default, whether it has the curve's name
+    and the curve is said in no others."""
     row = CURVES[curve]
     members = {
         "__module__": __name__,
@@ -106,6 +122,7 @@ def _unary(curve: str, *names: str, base: type = Unary, argument: str = "data") 
         "inputs": (argument,),
         "supports_out": row.supports_out and base is Unary,
         "sparse": any(n.startswith(SPARSE) for n in names),
+        "primitive": names[0] == curve and row.composed is None if primitive is None else primitive,
     }
     op(*names)(type(names[0].strip("_"), (base,), members))  # type: ignore[type-var]
 
@@ -145,7 +162,7 @@ for _name in (
 for _name in ("logical_not", "isnan", "isinf", "isposinf", "isneginf", "isfinite"):
     _unary(_name, f"_npi_{_name}", base=UnaryPredicate, argument="x")
 _unary("abs", "_npi_absolute", "_npi_abs", argument="x")
-_unary("bitwise_not", "_npi_bitwise_not", argument="x")
+_unary("bitwise_not", "_npi_bitwise_not", argument="x", primitive=True)
 _unary("trunc", "fix", "_sparse_fix")
 _unary("trunc", "_npi_fix", argument="x")
 _unary("relu", "_npx_relu")
@@ -170,6 +187,9 @@ class Identity(Elementwise):
     def infer_storage(self, stypes=(), shapes=(), result=()):
         return Storage(stypes[0], (0,)) if stypes else DENSE
 
+    def composition(self, F, data):
+        return F._copy(data)
+
     def compute(self, data):
         return data
 
@@ -184,6 +204,8 @@ class Identity(Elementwise):
 @op("_copy", "identity")
 class Copy(Identity):
     """The input as it is; operators that matter to gradients only."""
+
+    primitive = True
 
 
 @op("_copyto", "_npi_copyto")
@@ -250,6 +272,9 @@ class IdentityLike(Elementwise):
     view = True
     only_moves_data = True
 
+    def composition(self, F, lhs, rhs):
+        return F._copy(lhs)
+
     def compute(self, lhs, rhs):
         return lhs
 
@@ -293,6 +318,12 @@ class Clip(Elementwise):
             return y
         out[...] = y
         return out
+
+    def composition(self, F, data):
+        low, high = map(float, self.bounds(np.dtype(np.float32)))
+        if not of_floats(data) or not low <= high:
+            return None
+        return F._minimum_scalar(F._maximum_scalar(data, scalar=low), scalar=high)
 
     def gradient(self, F, dy, x, y):
         return F._backward_clip(dy, x, a_min=self.a_min, a_max=self.a_max)
@@ -338,6 +369,13 @@ class SmoothL1(Elementwise):
         y = np.where(size > 1 / self.squared, size - 0.5 / self.squared, 0.5 * self.squared * x * x)
         return convert(y, data.dtype)
 
+    def composition(self, F, data):
+        if not of_floats(data):
+            return None
+        x, size = data, F.abs(data)
+        near = F.square(x) * (0.5 * float(self.squared))
+        return F.where(F._greater_scalar(size, scalar=1 / float(self.squared)), size - 0.5 / float(self.squared), near)
+
     def gradient(self, F, dy, x, y):
         return dy * F.clip(x * self.squared, a_min=-1, a_max=1)
 
@@ -357,6 +395,10 @@ class HardSigmoid(Elementwise):
         x = widen(data)
         y = np.clip(x * x.dtype.type(np.float32(self.alpha)) + x.dtype.type(np.float32(self.beta)), 0, 1)
         return y.astype(data.dtype, copy=False)
+
+    def composition(self, F, data):
+        y = data * float(np.float32(self.alpha)) + float(np.float32(self.beta))
+        return F.clip(y, a_min=0, a_max=1) if of_floats(data) else None
 
     def gradient(self, F, dy, x, y):
         return dy * (y > 0) * (y < 1) * float(np.float32(self.alpha))
@@ -379,8 +421,9 @@ class Quadratic(Elementwise):
         a, b, c = (x.dtype.type(np.float32(v)) for v in (self.a, self.b, self.c))
         return convert((a * x + b) * x + c, data.dtype)
 
-    def gradient(self, F, dy, x, y):
-        return dy * (x * float(2 * np.float32(self.a)) + float(np.float32(self.b)))
+    def composition(self, F, data):
+        a, b, c = (float(np.float32(v)) for v in (self.a, self.b, self.c))
+        return (data * a + b) * data + c if of_floats(data) else None
 
     @classmethod
     def examples(cls, make):
@@ -400,6 +443,12 @@ class DivSqrtDim(Elementwise):
             return divide(data, data.dtype.type(math.isqrt(data.shape[-1]) or 1))
         x = widen(data)
         return (x / np.sqrt(x.dtype.type(data.shape[-1]))).astype(data.dtype, copy=False)
+
+    def composition(self, F, data):
+        if data.shape is None or not of_floats(data):
+            return None
+        (size,) = definite(data.shape[-1:])
+        return data / math.sqrt(size) if size else data
 
     def gradient(self, F, dy, x, y):
         return F.contrib.div_sqrt_dim(dy)
@@ -455,6 +504,9 @@ class AddN(Elementwise):
         for x in arrays[1:]:
             y += x
         return y
+
+    def composition(self, F, *arrays):
+        return folded(F.broadcast_add, arrays)
 
     def gradient(self, F, dy, *arrays):
         return (dy,) * self.num_args

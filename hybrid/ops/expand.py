@@ -11,6 +11,7 @@ from ..core.op import Op, op
 from ..core.shapes import UNKNOWN, show
 from .adjoint import added_up, linear
 from .common import axis_of, tiled, want_rank, want_some
+from .composing import definite, repeated, reshaped
 
 
 class Broadcasting(Op):
@@ -35,6 +36,10 @@ class Broadcasting(Op):
             else:
                 out.append(have if want is UNKNOWN and have is not UNKNOWN and have != 1 else want)
         return tuple(out)
+
+    def composition(self, F, data, *like):
+        shapes = [x.shape for x in (data, *like)]
+        return None if None in shapes else repeated(F, data, self.infer_shape(*shapes))
 
     def compute(self, data, *like):
         return np.broadcast_to(data, self.infer_shape(data.shape, *(x.shape for x in like))).copy()
@@ -72,6 +77,7 @@ class NumpyBroadcastTo(Broadcasting):
 
     shape: Shape = ()
 
+    primitive = True
     inputs = ("array",)
 
     def wanted(self, rank: int) -> list[int | None]:
@@ -174,6 +180,15 @@ class Tile(Op):
         reps = self.aligned(len(data))
         return tuple(d * r for d, r in zip((1,) * (len(reps) - len(data)) + data, reps))
 
+    def composition(self, F, data):
+        if data.shape is None:
+            return None
+        reps = self.aligned(len(data.shape))
+        shape = definite((1,) * (len(reps) - len(data.shape)) + data.shape)
+        split = reshaped(F, data, tuple(n for d in shape for n in (1, d)))
+        many = repeated(F, split, tuple(n for pair in zip(reps, shape) for n in pair))
+        return reshaped(F, many, tuple(map(math.prod, zip(reps, shape))))
+
     def compute(self, data):
         return tiled(data, self.reps)
 
@@ -206,6 +221,14 @@ class Repeat(Op):
             return (math.prod(data) * self.repeats,)
         axis = axis_of(self, self.axis, len(data))
         return (*data[:axis], data[axis] * self.repeats, *data[axis + 1 :])
+
+    def composition(self, F, data):
+        if data.shape is None or self.repeats == 0:
+            return None
+        shape = definite(data.shape)
+        at = len(shape) if self.axis is None else axis_of(self, self.axis, len(shape)) + 1
+        many = repeated(F, reshaped(F, data, (*shape[:at], 1, *shape[at:])), (*shape[:at], self.repeats, *shape[at:]))
+        return reshaped(F, many, self.infer_shape(shape))
 
     def compute(self, data):
         if self.repeats == 0:
@@ -272,6 +295,9 @@ class Pad(Op):
                     )
         return tuple(d + before + after for d, (before, after) in zip(data, self.pairs()))
 
+    def composition(self, F, data):
+        return F._npi_pad(data, pad_width=self.pairs(), mode=self.mode, constant_value=self.constant_value)
+
     def compute(self, data):
         if self.mode == "constant":
             return np.pad(data, self.pairs(), constant_values=self.constant_value)
@@ -300,6 +326,8 @@ class NumpyPad(Op):
     mode: Literal["constant", "edge", "reflect", "symmetric", "maximum", "minimum"] = "constant"
     constant_value: float = 0.0
     reflect_type: Literal["even"] = "even"
+
+    primitive = True
 
     def check(self):
         if any(len(pair) != 2 or min(pair) < 0 for pair in self.pad_width):

@@ -1,5 +1,8 @@
 """Operators that mirror, turn or roll arrays, and those about diagonals."""
 
+import math
+from typing import Any
+
 import numpy as np
 
 from ..core.attrs import Shape
@@ -7,6 +10,7 @@ from ..core.op import Op, op
 from ..core.shapes import UNKNOWN, show
 from .adjoint import linear
 from .common import axis_of, want_rank
+from .composing import definite, known, placed_at, reshaped
 
 
 class Mirroring(Op):
@@ -27,6 +31,13 @@ class Mirroring(Op):
 
     def infer_input_shapes(self, shapes, outputs):
         return [outputs[0]]
+
+    def composition(self, F, data):
+        if data.shape is None:
+            return None
+        step = tuple(-1 if a in self.along(len(data.shape)) else None for a in range(len(data.shape)))
+        none = (None,) * len(step)
+        return F.slice(data, begin=none, end=none, step=tuple(s or 1 for s in step)) if step else F._copy(data)
 
     def compute(self, data):
         return np.flip(data, tuple(self.along(data.ndim)))
@@ -85,6 +96,29 @@ class Diagonals(Op):
         if data[one] is UNKNOWN or data[two] is UNKNOWN:
             return (*rest, UNKNOWN)
         return (*rest, self.length(data[one], data[two]))
+
+    def composition(self, F, data):
+        if not known(data):
+            return None
+        shape, k = definite(data.shape), self.place()[0]
+        if len(shape) == 1:
+            size = shape[0] + abs(k)
+            rows = F._npi_pad(data, pad_width=((max(-k, 0), max(k, 0)),))
+            lines, columns = (F._arange(start=0, stop=size, dtype="int64") for _ in range(2))
+            hit = F.broadcast_equal(placed_at(F, lines, 0, 2) + k, placed_at(F, columns, 1, 2))
+            spread = F._npi_broadcast_to(placed_at(F, rows, 0, 2), shape=(size, size))
+            return F._npi_where(hit, spread, F.zeros_like(spread))
+        one, two = self.axes(len(shape))
+        count = self.infer_shape(shape)[-1]
+        if not count:
+            return None
+        rest = [a for a in range(len(shape)) if a not in (one, two)]
+        flat = F._np_reshape(
+            F.transpose(data, axes=(one, two, *rest)), newshape=(shape[one] * shape[two], *(shape[a] for a in rest))
+        )
+        first, step = max(-k, 0) * shape[two] + max(k, 0), shape[two] + 1
+        picked = F.slice(flat, begin=(first,), end=(first + (count - 1) * step + 1,), step=(step,))
+        return F.transpose(picked, axes=(*range(1, len(rest) + 1), 0))
 
     def compute(self, data):
         k = self.place()[0]
@@ -190,6 +224,15 @@ class Tril(Op):
             raise self.error("got data without dimensions, wanted at least one")
         return data * 2 if len(data) == 1 else data
 
+    def composition(self, F, data):
+        if data.shape is None:
+            return None
+        shape = definite(self.infer_shape(data.shape))
+        rows, columns = (F._arange(start=0, stop=n, dtype="int64") for n in shape[-2:])
+        kept = F.broadcast_greater_equal(placed_at(F, rows, 0, 2) + self.k, placed_at(F, columns, 1, 2))
+        whole = data if len(data.shape) > 1 else F._npi_broadcast_to(data, shape=shape)
+        return F._npi_where(kept, whole, F.zeros_like(whole))
+
     def compute(self, data):
         return np.tril(data, self.k)
 
@@ -201,6 +244,15 @@ class Tril(Op):
     def examples(cls, make):
         yield make(make.uniform(2, 3, 4), k=1)
         yield make(make.uniform(3))
+
+
+def _rolled(F: Any, data: Any, axis: int, shift: int, size: int) -> Any:
+    """A symbol moved on by shift along an axis of that size."""
+    if not size or not shift % size:
+        return F._copy(data)
+    at = size - shift % size
+    parts = [F.slice_axis(data, axis=axis, begin=a, end=b) for a, b in ((at, size), (0, at))]
+    return F.Concat(*parts, dim=axis)
 
 
 @linear(0)
@@ -234,6 +286,18 @@ class Roll(Op):
 
     def infer_input_shapes(self, shapes, outputs):
         return [outputs[0]]
+
+    def composition(self, F, data):
+        if data.shape is None:
+            return None
+        assert self.shift is not None
+        shape = definite(data.shape)
+        if self.axis is None:
+            flat = F._np_reshape(data, newshape=(-1,)) if math.prod(shape) else data
+            return reshaped(F, _rolled(F, flat, 0, self.shift[0], math.prod(shape)), shape)
+        for axis, shift in self.shifts():
+            data = _rolled(F, data, axis_of(self, axis, len(shape)), shift, shape[axis])
+        return data
 
     def compute(self, data):
         assert self.shift is not None
@@ -278,6 +342,19 @@ class Rot90(Op):
     def infer_shape(self, data):
         self.plane(len(data))
         return tuple(data[a] for a in self.order(len(data)))
+
+    def composition(self, F, data):
+        if data.shape is None:
+            return None
+        one, two = self.plane(len(data.shape))
+        turns = self.k % 4
+        if turns == 0:
+            return F._copy(data)
+        if turns == 2:
+            return F.reverse(data, axis=(one, two))
+        if turns == 1:
+            return F.transpose(F.reverse(data, axis=(two,)), axes=self.order(len(data.shape)))
+        return F.reverse(F.transpose(data, axes=self.order(len(data.shape))), axis=(two,))
 
     def compute(self, data):
         return np.rot90(data, self.k, self.plane(data.ndim))

@@ -14,6 +14,7 @@ from ..core.op import DENSE, Domain, Op, Storage, op
 from ..core.shapes import UNKNOWN, is_known, merge, show
 from .adjoint import added_up, linear
 from .common import axis_of, truncate, want_some
+from .composing import clipped, definite, folded, known, placed_at, reshaped
 
 
 def positions(array: np.ndarray) -> np.ndarray:
@@ -65,6 +66,8 @@ class Take(Indexing):
 
     axis: int = 0
     mode: Literal["clip", "wrap", "raise"] = "clip"
+
+    primitive = True
 
     inputs = ("a", "indices")
 
@@ -132,6 +135,9 @@ class EmbeddingBase(Indexing):
     def domain(self, name, shapes):
         return below(self.input_dim) if name == "data" else None
 
+    def composition(self, F, data, weight):
+        return F.take(weight, data, axis=0, mode="clip")
+
     def compute(self, data, weight):
         return weight.take(positions(data), 0, mode="clip")
 
@@ -188,6 +194,9 @@ class BatchTake(Indexing):
     def domain(self, name, shapes):
         return below(shapes[0][1]) if name == "indices" and shapes[0] is not None else None
 
+    def composition(self, F, a, indices):
+        return F.pick(a, indices, axis=1)
+
     def compute(self, a, indices):
         return a[np.arange(len(a)), inside(indices, a.shape[1])]
 
@@ -239,6 +248,20 @@ class Pick(Indexing):
         data = shapes[0]
         return below(data[self.along(len(data))]) if name == "index" and data is not None else None
 
+    def composition(self, F, data, index):
+        if data.shape is None or index.shape is None:
+            return None
+        shape, axis = definite(data.shape), self.along(len(data.shape))
+        kept, rank = (*shape[:axis], 1, *shape[axis + 1 :]), len(shape)
+        if 0 in kept:
+            return None
+        where = F._np_reshape(F.Cast(index, dtype="int64"), newshape=kept)
+        size = shape[axis]
+        where = F._mod_scalar(where, scalar=size) if self.mode == "wrap" else clipped(F, where, size)
+        lines = [placed_at(F, F._arange(start=0, stop=n, dtype="int64"), a, rank) for a, n in enumerate(kept)]
+        where = [where if a == axis else F._npi_broadcast_to(line, shape=kept) for a, line in enumerate(lines)]
+        return reshaped(F, F.gather_nd(data, F.stack(*where, axis=0)), self.infer_shape(data.shape, index.shape))
+
     def compute(self, data, index):
         axis = self.along(data.ndim)
         where = self.where(data, index)
@@ -273,6 +296,8 @@ class GatherND(Indexing):
 
     Shapes: data (d0, d1, ...), indices (m, ...), m <= rank of data -> (..., dm, ...). Negative ones count from behind.
     """
+
+    primitive = True
 
     inputs = ("data", "indices")
 
@@ -339,6 +364,8 @@ class ScatterND(Scattering):
     Shapes: data (..., rest), indices (m, ...). Where a position occurs twice the last number counts.
     """
 
+    primitive = True
+
     inputs = ("data", "indices")
 
     def infer_shape(self, data, indices):
@@ -367,6 +394,8 @@ class ScatterND(Scattering):
 @op("_scatter_set_nd", "_npi_scatter_set_nd")
 class ScatterSetND(Scattering):
     """lhs, which has the given shape, with rhs at positions given by columns: lhs[indices[0, j], ...] = rhs[j]."""
+
+    primitive = True
 
     inputs = ("lhs", "rhs", "indices")
 
@@ -410,6 +439,13 @@ class FillElement(Op):
     def domain(self, name, shapes):
         return below(shapes[0][1]) if name == "rhs" and shapes[0] is not None else None
 
+    def composition(self, F, lhs, mhs, rhs):
+        if lhs.shape is None:
+            return None
+        rows, columns = definite(lhs.shape)
+        where = F.stack(F._arange(start=0, stop=rows, dtype="int64"), F.Cast(rhs, dtype="int64"), axis=0)
+        return F._scatter_set_nd(lhs, mhs, where, shape=(rows, columns))
+
     def compute(self, lhs, mhs, rhs):
         out, where = lhs.copy(), positions(rhs)
         if where.size and not -lhs.shape[1] <= where.min() <= where.max() < lhs.shape[1]:
@@ -448,6 +484,15 @@ class OneHot(Op):
     def domain(self, name, shapes):
         return below(self.depth)
 
+    def composition(self, F, indices):
+        if not known(indices) or self.depth < 1:
+            return None
+        rank = len(indices.shape) + 1
+        places = placed_at(F, F._arange(start=0, stop=self.depth, dtype="int64"), rank - 1, rank)
+        hit = F.broadcast_equal(F.expand_dims(F.Cast(indices, dtype="int64"), axis=rank - 1), places)
+        on, off = (F._npi_full_like(hit, fill_value=v, dtype=self.dtype) for v in (self.on_value, self.off_value))
+        return F._npi_where(hit, on, off)
+
     def compute(self, indices):
         hit = positions(indices)[..., None] == np.arange(self.depth)
         on, off = np.array([self.on_value, self.off_value]).astype(self.dtype)
@@ -480,6 +525,15 @@ class RavelMultiIndex(Op):
     def strides(self) -> list[int]:
         """By how many places a step along each axis moves in the flattened array."""
         return [math.prod(self.shape[a + 1 :]) for a in range(len(self.shape))]
+
+    def composition(self, F, data):
+        if not known(data):
+            return None
+        rows = F.Cast(data, dtype="int64")
+        parts = [F.slice_axis(rows, axis=0, begin=i, end=i + 1) * n for i, n in enumerate(self.strides())]
+        return (
+            F.Cast(F._np_reshape(folded(F.broadcast_add, parts), newshape=(-1,)), dtype=data.dtype) if parts else None
+        )
 
     def compute(self, data):
         return (positions(data) * np.array(self.strides())[:, None]).sum(0).astype(data.dtype)
@@ -548,6 +602,11 @@ class IndexCopy(Indexing):
     def domain(self, name, shapes):
         return below(shapes[0][0]) if name == "index_vector" and shapes[0] is not None else None
 
+    def composition(self, F, old, index, new):
+        if old.shape is None:
+            return None
+        return F._scatter_set_nd(old, new, F.expand_dims(index, axis=0), shape=definite(old.shape))
+
     def compute(self, old, index, new):
         out = old.copy()
         out[places(self, index[None], old.shape)] = new
@@ -585,6 +644,14 @@ class IndexArray(Op):
     def infer_input_types(self, dtypes, outputs):
         return dtypes
 
+    def composition(self, F, data):
+        if data.shape is None or 0 in definite(data.shape):
+            return None
+        sizes, rank = data.shape, len(data.shape)
+        lines = [placed_at(F, F._arange(start=0, stop=n, dtype="int64"), a, rank) for a, n in enumerate(sizes)]
+        chosen = [F._npi_broadcast_to(lines[a], shape=sizes) for a in self.chosen(rank)]
+        return F.stack(*chosen, axis=-1) if chosen else None
+
     def compute(self, data):
         grid = np.indices(data.shape)[self.chosen(data.ndim)]
         return np.moveaxis(grid, 0, -1).astype(np.int64)
@@ -604,6 +671,8 @@ class BooleanMask(Indexing):
     """The rows of data for which index is not 0. Shapes: data (n, ...), index (n,) -> (how many, ...)."""
 
     axis: int = 0
+
+    primitive = True
 
     inputs = ("data", "index")
     data_dependent_shape = True
@@ -642,6 +711,8 @@ class CumSum(Op):
 
     axis: int | None = None
     dtype: DType | None = None
+
+    primitive = True
 
     inputs = ("a",)
 

@@ -1,5 +1,6 @@
 """Operators that join arrays along an axis, or cut one apart."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from ..core.op import DENSE, Op, Storage, op
 from ..core.shapes import UNKNOWN, merge, merge_all, show
 from .adjoint import linear
 from .common import axis_of
+from .composing import definite, reshaped
 
 
 class Joining(Op):
@@ -48,6 +50,12 @@ class Joining(Op):
         """An input's shape as it is joined."""
         return shape
 
+    def composition(self, F, *data):
+        if any(x.shape is None for x in data):
+            return None
+        wide = [reshaped(F, x, self.extended(x.shape)) for x in data]
+        return F.Concat(*wide, dim=self.joined_axis(len(self.extended(data[0].shape))))
+
     def compute(self, *data, out=None):
         return np.concatenate(data, self.joined_axis(data[0].ndim), out=out)
 
@@ -65,6 +73,8 @@ class Concat(Joining):
     """The inputs one after another along the axis dim."""
 
     dim: int = 1
+
+    primitive = True
 
     def infer_storage(self, stypes=(), shapes=(), result=()):
         return Storage("csr") if {*stypes} == {"csr"} and self.dim == 0 else DENSE
@@ -234,6 +244,12 @@ class Stacking(Op):
     def infer_input_shapes(self, shapes, outputs):
         return [merge_all(shapes)] * len(shapes)
 
+    def composition(self, F, *data):
+        if any(x.shape is None for x in data):
+            return None
+        axis = axis_of(self, self.axis, len(data[0].shape) + 1)
+        return F.Concat(*(F.expand_dims(x, axis=axis) for x in data), dim=axis)
+
     def compute(self, *data, out=None):
         return np.stack(data, self.axis, out=out)
 
@@ -281,6 +297,15 @@ class Splitting(Op):
         if self.squeeze_axis and any(s is not UNKNOWN and s != 1 for s in sizes):
             raise self.error(f"squeeze_axis wants pieces of size 1, got {show(tuple(sizes))} of data {show(data)}")
         return [(*data[:axis], *(() if self.squeeze_axis else (s,)), *data[axis + 1 :]) for s in sizes]
+
+    def composition(self, F, data):
+        if data.shape is None:
+            return None
+        axis, shapes = self.along(len(data.shape)), self.infer_shape(data.shape)
+        bounds = np.cumsum([0, *definite(tuple(self.pieces(data.shape[axis])))]).tolist()
+        front = (None,) * axis
+        parts = [F.slice(data, begin=(*front, a), end=(*front, b)) for a, b in itertools.pairwise(bounds)]
+        return tuple(reshaped(F, p, s) for p, s in zip(parts, shapes)) if self.squeeze_axis else tuple(parts)
 
     def compute(self, data):
         axis = self.along(data.ndim)

@@ -13,6 +13,7 @@ from ..core.shapes import UNKNOWN, Shape, broadcast, merge, merge_all, show
 from .adjoint import linear
 from .backward import SumLike
 from .common import axis_of, part_of, same, want_rank, widen
+from .composing import definite, known, narrowly, of_floats, placed_at, reshaped, widely
 
 
 @linear(0, 1, no_bias=True)
@@ -43,6 +44,20 @@ class FullyConnected(Op):
     def infer_shape(self, data, weight, *bias):
         return (*(data[:1] if self.flatten else data[:-1]), self.num_hidden)
 
+    def composition(self, F, data, weight, *bias):
+        if not known(data):
+            return None
+        shape = self.infer_shape(data.shape, weight.shape)
+        if self.flatten and 0 in definite(data.shape[1:]):
+            return None
+        wide, weight, *bias = widely(F, data.dtype, data, weight, *bias)
+        rows = F._np_reshape(
+            wide, newshape=(-1 if 0 not in data.shape else 0, definite(weight_columns(self, data.shape))[0])
+        )
+        y = F.dot(rows, weight, transpose_b=True)
+        y = F.broadcast_add(y, placed_at(F, bias[0], 1, 2)) if bias else y
+        return reshaped(F, narrowly(F, data.dtype, y), shape)
+
     def compute(self, data, weight, *bias):
         x = data.reshape(len(data), math.prod(data.shape[1:])) if self.flatten and data.ndim != 2 else data
         y = widen(x) @ widen(weight).T
@@ -66,6 +81,11 @@ class FullyConnected(Op):
         yield make(make.uniform(2, 2, 4), make.uniform(3, 8), make.uniform(3), num_hidden=3)
         yield make(make.uniform(2, 2, 4), make.uniform(3, 4), make.uniform(3), num_hidden=3, flatten=False)
         yield make(make.uniform(2, 4), make.uniform(3, 4), num_hidden=3, no_bias=True)
+
+
+def weight_columns(op: FullyConnected, data: Shape) -> Shape:
+    """K, as a shape of one dim."""
+    return (math.prod(data[1:]),) if op.flatten else data[-1:]
 
 
 class Products(Op):
@@ -106,6 +126,8 @@ class Dot(Products):
     transpose_a: bool = False
     transpose_b: bool = False
     forward_stype: Literal["csr", "default", "row_sparse"] | None = None
+
+    primitive = True
 
     def infer_storage(self, stypes=(), shapes=(), result=()):
         wanted = self.forward_stype
@@ -162,6 +184,15 @@ class MatrixProducts(Products):
         merge(a[-1:], b[-2:-1])
         return (*merge(a[:-2], b[:-2]), a[-2], b[-1])
 
+    def composed_product(self, F: Any, a: Any, b: Any, shapes: Sequence[Shape]) -> Any:
+        """matrix_product of symbols of these shapes."""
+        (*front, rows, inner), (columns, depth) = shapes[0], shapes[1][-2:]
+        a, b = (F._np_reshape(x, newshape=(math.prod(front), *s[-2:])) for x, s in zip((a, b), shapes))
+        y = F.batch_dot(a, b, transpose_a=self.transpose_a, transpose_b=self.transpose_b)
+        return F._np_reshape(
+            y, newshape=(*front, inner if self.transpose_a else rows, columns if self.transpose_b else depth)
+        )
+
     def matrix_product(self, a, b):
         return (np.swapaxes(a, -1, -2) if self.transpose_a else a) @ (np.swapaxes(b, -1, -2) if self.transpose_b else b)
 
@@ -179,6 +210,8 @@ class BatchDot(MatrixProducts):
     """Matrix products of the last two dims, for every index of the others. Shapes: (..., M, K), (..., K, N) -> (..., M, N)."""
 
     forward_stype: Literal["csr", "default", "row_sparse"] | None = None
+
+    primitive = True
 
     def infer_shape(self, lhs, rhs):
         want_at_least(self, lhs, 3)
@@ -222,6 +255,19 @@ class Gemm(MatrixProducts):
         for place, dim in zip((*front, *back), shape):
             out[place] = dim
         return tuple(out)
+
+    def composition(self, F, a, b, *c):
+        if not known(a, b) or not of_floats(a):
+            return None
+        rank, row = len(a.shape), axis_of(self, self.axis, len(a.shape))
+        order = [i for i in range(rank - 1) if i != row] + [row, rank - 1]
+        shapes = [tuple(definite(x.shape)[i] for i in order) for x in (a, b)]
+        wide = widely(F, a.dtype, a, b, *c)
+        left, right = (F.transpose(x, axes=order) for x in wide[:2])
+        y = self.composed_product(F, left, right, shapes) * self.alpha
+        y = F.transpose(y, axes=[order.index(i) for i in range(rank)])
+        y = y if not c else F.broadcast_add(y, wide[2] * self.beta)  # type: ignore[attr-defined]
+        return narrowly(F, a.dtype, y)
 
     def product(self, a, b, *c):
         a, b = (np.moveaxis(x, self.axis, -2) for x in (a, b))
@@ -287,6 +333,22 @@ class Matmul(Products):
         merge(left[-1:], right[-2:-1])
         return (*broadcast(left[:-2], right[:-2]), *left[-2:-1][: len(a) > 1], *right[-1:][: len(b) > 1])
 
+    def composition(self, F, a, b):
+        if not known(a, b) or not of_floats(a):
+            return None
+        left, right = definite(a.shape), definite(b.shape)
+        shape, wide = self.infer_shape(left, right), widely(F, a.dtype, a, b)
+        left, right = (left if len(left) > 1 else (1, *left)), (right if len(right) > 1 else (*right, 1))
+        front = broadcast(left[:-2], right[:-2])
+        x, y = (
+            F._np_reshape(
+                F._npi_broadcast_to(F._np_reshape(v, newshape=s), shape=(*front, *s[-2:])),
+                newshape=(math.prod(front), *s[-2:]),
+            )
+            for v, s in zip(wide, (left, right))
+        )
+        return narrowly(F, a.dtype, F._np_reshape(F.batch_dot(x, y), newshape=shape))
+
     def product(self, a, b):
         return np.matmul(a, b)
 
@@ -318,6 +380,16 @@ class NumpyDot(Products):
         merge(a[-1:], b[j : j + 1])
         return (*a[:-1], *b[:j], *b[j + 1 :])
 
+    def composition(self, F, a, b):
+        if not known(a, b):
+            return None
+        left, right = definite(a.shape), definite(b.shape)
+        if not left or not right:
+            return F.broadcast_mul(a, b)
+        if len(right) > 2:
+            b = F.transpose(b, axes=(len(right) - 2, *range(len(right) - 2), len(right) - 1))
+        return F._np_reshape(F.dot(a, b), newshape=self.infer_shape(left, right))
+
     def product(self, a, b):
         return np.dot(a, b)
 
@@ -344,6 +416,16 @@ class KhatriRao(Op):
             want_rank(self, shape, 2, what="a factor")
         columns = merge_all(s[1:] for s in shapes)
         return (math.prod(s[0] for s in shapes), *(columns or ()))
+
+    def composition(self, F, *arrays):
+        if any(x.shape is None for x in arrays):
+            return None
+        out, rows, columns = arrays[0], definite(arrays[0].shape)[0], definite(arrays[0].shape)[1]
+        for x in arrays[1:]:
+            pair = F.expand_dims(out, axis=1), F.expand_dims(x, axis=0)
+            rows *= definite(x.shape)[0]
+            out = F._np_reshape(F.broadcast_mul(*pair), newshape=(rows, columns))
+        return out if len(arrays) > 1 else F._copy(out)
 
     def compute(self, *arrays):
         out = arrays[0]
@@ -375,6 +457,22 @@ class Attention(Products):
         t, n, width = array.shape
         split = array.reshape(t, n * self.heads, count, width // (self.heads * count))
         return tuple(split[:, :, i].transpose(1, 0, 2) for i in range(count))
+
+    def composed_parts(self, F: Any, x: Any, shape: Shape, count: int) -> list[Any]:
+        """apart, of a symbol."""
+        t, n, width = definite(shape)
+        depth = width // (self.heads * count)
+        split = F._np_reshape(x, newshape=(t, n * self.heads, count, depth))
+        parts = [F.slice_axis(split, axis=2, begin=i, end=i + 1) for i in range(count)]
+        return [F.transpose(F._np_reshape(p, newshape=(t, n * self.heads, depth)), axes=(1, 0, 2)) for p in parts]
+
+    def composed_scores(self, F: Any, queries: Any, keys: Any, depth: int) -> Any:
+        """scores, of symbols."""
+        return F.batch_dot(queries / math.sqrt(depth), keys, transpose_b=True)
+
+    def composed_mixed(self, F: Any, attention: Any, values: Any, shape: Shape) -> Any:
+        """mixed, of symbols, in that shape."""
+        return F._np_reshape(F.transpose(F.batch_dot(attention, values), axes=(1, 0, 2)), newshape=definite(shape))
 
     def scores(self, queries, keys):
         return (queries / math.sqrt(queries.shape[-1])) @ keys.transpose(0, 2, 1)
@@ -409,6 +507,13 @@ class SelfAttentionScores(Attention):
     def infer_shape(self, qkv):
         self.width(qkv, 3, what="queries_keys_values")
         return (qkv[1] * self.heads, qkv[0], qkv[0])
+
+    def composition(self, F, qkv):
+        if not known(qkv) or not of_floats(qkv):
+            return None
+        (wide,) = widely(F, qkv.dtype, qkv)
+        queries, keys, _ = self.composed_parts(F, wide, qkv.shape, 3)
+        return narrowly(F, qkv.dtype, self.composed_scores(F, queries, keys, qkv.shape[2] // (3 * self.heads)))
 
     def product(self, qkv):
         queries, keys, _ = self.apart(qkv, 3)
@@ -457,6 +562,15 @@ class SelfAttentionValues(Attention):
         merge(attention, (qkv[1] * self.heads, qkv[0], qkv[0]))
         return (qkv[0], qkv[1], self.heads * width)
 
+    def composition(self, F, qkv, attention):
+        if not known(qkv, attention) or not of_floats(qkv):
+            return None
+        wide, weights = widely(F, qkv.dtype, qkv, attention)
+        values = self.composed_parts(F, wide, qkv.shape, 3)[2]
+        return narrowly(
+            F, qkv.dtype, self.composed_mixed(F, weights, values, self.infer_shape(qkv.shape, attention.shape))
+        )
+
     def product(self, qkv, attention):
         return self.mixed(attention, self.apart(qkv, 3)[2])
 
@@ -485,6 +599,14 @@ class CrossAttentionScores(Attention):
         batch = merge(queries[1:2], keys_values[1:2])[0]  # type: ignore[index]
         return (batch * self.heads, queries[0], keys_values[0])
 
+    def composition(self, F, queries, keys_values):
+        if not known(queries, keys_values) or not of_floats(queries):
+            return None
+        wide = widely(F, queries.dtype, queries, keys_values)
+        (rows,) = self.composed_parts(F, wide[0], queries.shape, 1)
+        keys = self.composed_parts(F, wide[1], keys_values.shape, 2)[0]
+        return narrowly(F, queries.dtype, self.composed_scores(F, rows, keys, queries.shape[2] // self.heads))
+
     def product(self, queries, keys_values):
         return self.scores(self.apart(queries, 1)[0], self.apart(keys_values, 2)[0])
 
@@ -509,6 +631,14 @@ class CrossAttentionValues(Attention):
         width = self.width(keys_values, 2, what="keys_values")
         merge(attention, (keys_values[1] * self.heads, UNKNOWN, keys_values[0]))
         return (attention[1], keys_values[1], self.heads * width)
+
+    def composition(self, F, keys_values, attention):
+        if not known(keys_values, attention) or not of_floats(keys_values):
+            return None
+        wide, weights = widely(F, keys_values.dtype, keys_values, attention)
+        values = self.composed_parts(F, wide, keys_values.shape, 2)[1]
+        shape = self.infer_shape(keys_values.shape, attention.shape)
+        return narrowly(F, keys_values.dtype, self.composed_mixed(F, weights, values, shape))
 
     def product(self, keys_values, attention):
         return self.mixed(attention, self.apart(keys_values, 2)[1])

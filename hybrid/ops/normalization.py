@@ -9,6 +9,7 @@ from ..core.attrs import Count
 from ..core.op import WHOLE, Op, op
 from ..core.shapes import UNKNOWN, merge, merge_all, show
 from .common import Elementwise, axis_of, narrow, want_rank, widen
+from .composing import definite, folded, known, narrowly, placed_at, reshaped, total, widely
 
 
 def _moments(x: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -17,6 +18,13 @@ def _moments(x: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarr
     mean = x.mean(axes, keepdims=True)
     centered = x - mean
     return centered, mean, np.square(centered).mean(axes, keepdims=True)
+
+
+def _composed_moments(F: Any, x: Any, axes: tuple[int, ...], count: int) -> tuple[Any, Any, Any]:
+    """_moments, of symbols, count being how many elements each of them is over."""
+    mean = total(F, x, axes) / count
+    centered = F.broadcast_sub(x, mean)
+    return centered, mean, total(F, F.square(centered), axes) / count
 
 
 def _wide_dtype(dtype: np.dtype | None) -> np.dtype | None:
@@ -221,6 +229,17 @@ class LayerNorm(_Affine):
         reduced = (*data[:axis], 1, *data[axis + 1 :])
         return [data, reduced, reduced]
 
+    def composition(self, F, data, gamma, beta):
+        if not known(data) or 0 in definite(data.shape):
+            return None
+        axis, rank = axis_of(self, self.axis, len(data.shape)), len(data.shape)
+        x, gamma, beta = widely(F, data.dtype, data, gamma, beta)
+        y, mean, var = _composed_moments(F, x, (axis,), data.shape[axis])
+        std = F.sqrt(var + float(np.float32(self.eps)))
+        y = F.broadcast_mul(F.broadcast_div(y, std), placed_at(F, gamma, axis, rank))
+        y = F.broadcast_add(y, placed_at(F, beta, axis, rank))
+        return tuple(narrowly(F, data.dtype, a) for a in (y, mean, std))
+
     def compute(self, data, gamma, beta):
         x = widen(data)
         axis = axis_of(self, self.axis, x.ndim)
@@ -264,6 +283,17 @@ class InstanceNorm(_Affine):
         if len(data) < 3:
             raise self.error(f"got data of shape {show(data)}, wanted at least 3 dimensions")
         return [data, data[:2], data[:2]]
+
+    def composition(self, F, data, gamma, beta):
+        if not known(data) or 0 in definite(data.shape):
+            return None
+        rank = len(data.shape)
+        x, gamma, beta = widely(F, data.dtype, data, gamma, beta)
+        y, mean, var = _composed_moments(F, x, tuple(range(2, rank)), math.prod(data.shape[2:]))
+        y = F.broadcast_mul(y, F.broadcast_div(placed_at(F, gamma, 1, rank), F.sqrt(var + self.eps)))
+        y = F.broadcast_add(y, placed_at(F, beta, 1, rank))
+        mean, var = (reshaped(F, a, data.shape[:2]) for a in (mean, var))
+        return tuple(narrowly(F, data.dtype, a) for a in (y, mean, var))
 
     def compute(self, data, gamma, beta):
         x = widen(data)
@@ -309,6 +339,19 @@ class GroupNorm(_Affine):
         if data[1] is not UNKNOWN and data[1] % self.num_groups:
             raise self.error(f"got {data[1]} channels, wanted a multiple of num_groups={self.num_groups}")
         return [data, (data[0], self.num_groups), (data[0], self.num_groups)]
+
+    def composition(self, F, data, gamma, beta):
+        if not known(data) or 0 in definite(data.shape):
+            return None
+        x, gamma, beta = widely(F, data.dtype, data, gamma, beta)
+        count = math.prod(data.shape[1:]) // self.num_groups
+        groups = reshaped(F, x, (data.shape[0], self.num_groups, count))
+        y, mean, var = _composed_moments(F, groups, (2,), count)
+        std = F.sqrt(var + float(np.float32(self.eps)))
+        y = F.broadcast_mul(y, F.broadcast_div(placed_at(F, gamma, 1, 3), std))
+        y = reshaped(F, F.broadcast_add(y, placed_at(F, beta, 1, 3)), data.shape)
+        mean, std = (reshaped(F, a, (data.shape[0], self.num_groups)) for a in (mean, std))
+        return tuple(narrowly(F, data.dtype, a) for a in (y, mean, std))
 
     def compute(self, data, gamma, beta):
         x = widen(data)
@@ -361,6 +404,14 @@ class L2Normalization(Op):
         axes = self.axes(len(data))
         return [data, tuple(d for a, d in enumerate(data) if a not in axes)]
 
+    def composition(self, F, data):
+        if not known(data):
+            return None
+        (x,), axes = widely(F, data.dtype, data), self.axes(len(data.shape))
+        norm = F.sqrt(total(F, F.square(x), axes) + float(np.float32(self.eps)))
+        outputs = F.broadcast_div(x, norm), reshaped(F, norm, self.infer_shape(data.shape)[1])
+        return tuple(narrowly(F, data.dtype, y) for y in outputs)
+
     def compute(self, data):
         x = widen(data)
         axes = self.axes(x.ndim)
@@ -412,6 +463,21 @@ class LRN(Elementwise):
 
     def infer_input_shapes(self, shapes, outputs):
         return [merge_all((*shapes, *outputs))]
+
+    def composition(self, F, data):
+        if not known(data):
+            return None
+        (x,) = widely(F, data.dtype, data)
+        channels = definite(data.shape[1:2])[0]
+        before = min(self.reach, channels)
+        squares = F._npi_pad(F.square(x), pad_width=((0, 0), (before, before), (0, 0), (0, 0)))
+        parts = (
+            [F.slice_axis(squares, axis=1, begin=i, end=i + channels) for i in range(2 * before + 1)]
+            if channels
+            else [x]
+        )
+        norm = folded(F.broadcast_add, parts) * (self.alpha / self.nsize) + self.knorm
+        return tuple(narrowly(F, data.dtype, y) for y in (x * norm**-self.beta, norm))
 
     def compute(self, data):
         x = widen(data)

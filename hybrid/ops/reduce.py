@@ -13,6 +13,7 @@ from ..core.attrs import Arity, DType
 from ..core.op import BOOLS, DENSE, Op, Storage, op
 from ..core.shapes import UNKNOWN, show
 from .common import as_many, axes_of, np_axes_of, truncate, widen
+from .composing import cast, definite, extreme, known, narrowly, of_floats, reshaped, total, widely
 
 Axes = tuple[int, ...] | None
 
@@ -172,6 +173,8 @@ class Reduction(Op):
 class Sum(Reduction):
     """The sum along axes; integers wrap round, float16 is added up in float32."""
 
+    primitive = True
+
     kind = "sum"
     function = staticmethod(_sum)
 
@@ -186,6 +189,16 @@ class Mean(Reduction):
     kind = "mean"
     function = staticmethod(_mean)
 
+    def composition(self, F, data):
+        if not known(data) or not of_floats(data):
+            return None
+        axes = self.axes(len(data.shape))
+        count = math.prod(definite(tuple(data.shape[a] for a in axes)))
+        if not count:
+            return None
+        (x,) = widely(F, data.dtype, data)
+        return reshaped(F, narrowly(F, data.dtype, total(F, x, axes) / count), self.infer_shape(data.shape))
+
     def gradient(self, F, dy, data, y):
         each = F._backward_over_count(self.restored(F, dy, data), data, axis=self.axis or None, exclude=self.exclude)
         return F._backward_broadcast_like(each, data)
@@ -194,6 +207,8 @@ class Mean(Reduction):
 @op("prod")
 class Prod(Reduction):
     """The product along axes; integers wrap round."""
+
+    primitive = True
 
     kind = "prod"
     function = staticmethod(_prod)
@@ -215,6 +230,8 @@ class Extreme(Reduction):
 class Max(Extreme):
     """The largest along axes; NaN if any is."""
 
+    primitive = True
+
     kind = "max"
     function = staticmethod(_max)
 
@@ -222,6 +239,8 @@ class Max(Extreme):
 @op("min", "min_axis")
 class Min(Extreme):
     """The smallest along axes; NaN if any is."""
+
+    primitive = True
 
     kind = "min"
     function = staticmethod(_min)
@@ -262,6 +281,10 @@ class NanProd(Reduction):
 
     function = staticmethod(lambda x, axes: _prod(_without_nan(x, 1), axes))
 
+    def composition(self, F, data):
+        kept = F.where(data == data, data, F.ones_like(data)) if of_floats(data) else data
+        return F.prod(kept, **self.dump())
+
     def gradient(self, F, dy, data, y):
         each = F.broadcast_div(self.restored(F, dy * y, data), data)
         return F.where(data == data, each, F.zeros_like(each))
@@ -278,6 +301,9 @@ class SquareSum(Reduction):
         return Storage("row_sparse") if kept else DENSE
 
     function = staticmethod(lambda x, axes: _sum(x * x, axes))
+
+    def composition(self, F, data):
+        return F.sum(F.broadcast_mul(data, data), **self.dump())
 
     def gradient(self, F, dy, data, y):
         return F.broadcast_mul(data * 2, self.restored(F, dy, data))
@@ -305,6 +331,25 @@ class Norm(Op):
 
     def infer_shape(self, data):
         return reduced(data, axes_of(self, self.axis, len(data)), self.keepdims)
+
+    def composition(self, F, data):
+        if not known(data) or not of_floats(data) or (self.out_dtype and self.out_dtype.kind in "iu"):
+            return None
+        axes, dtype = axes_of(self, self.axis, len(data.shape)), self.infer_type(data.dtype)
+        size = F.abs(F.Cast(data, dtype="float64"))
+        if self.ord == 1:
+            y = total(F, size, axes)
+        else:
+            infinite = F._equal_scalar(size, scalar=np.inf)
+            largest = F._maximum_scalar(extreme(F, "max", size, axes), scalar=0)
+            usable = F.logical_not(
+                F.broadcast_add(F._equal_scalar(largest, scalar=0), F._equal_scalar(largest, scalar=np.inf))
+            )
+            scale = F._npi_where(usable, largest, F.ones_like(largest))
+            y = scale * F.sqrt(total(F, F.square(F.broadcast_div(size, scale)), axes))
+            several = F._greater_scalar(total(F, infinite, axes), scalar=1)
+            y = F._npi_where(several, F._npi_full_like(y, fill_value=np.nan), y)
+        return reshaped(F, F.Cast(y, dtype=dtype), reduced(data.shape, axes, self.keepdims))
 
     def compute(self, data):
         axes, dtype = axes_of(self, self.axis, data.ndim), self.infer_type(data.dtype)
@@ -351,6 +396,19 @@ class Moments(Op):
     def infer_shape(self, data):
         return [reduced(data, axes_of(self, self.axes, len(data)), self.keepdims)] * 2
 
+    def composition(self, F, data):
+        if not known(data) or not of_floats(data):
+            return None
+        axes = axes_of(self, self.axes, len(data.shape))
+        count = math.prod(definite(tuple(data.shape[a] for a in axes)))
+        if not count:
+            return None
+        (x,) = widely(F, data.dtype, data)
+        mean = total(F, x, axes) / count
+        variance = total(F, F.square(F.broadcast_sub(x, mean)), axes) / count
+        shape = reduced(data.shape, axes, self.keepdims)
+        return tuple(reshaped(F, narrowly(F, data.dtype, y), shape) for y in (mean, variance))
+
     def compute(self, data):
         axes, x = axes_of(self, self.axes, data.ndim), widen(data)
         shape = reduced(data.shape, axes, self.keepdims)
@@ -384,6 +442,10 @@ class MultiSumSq(Op):
 
     def infer_shape(self, *shapes):
         return (self.num_arrays,)
+
+    def composition(self, F, *arrays):
+        squares = [F._np_reshape(F.sum(F.square(F.Cast(x, dtype="float32"))), newshape=(1,)) for x in arrays]
+        return F.Concat(*squares, dim=0)
 
     def compute(self, *arrays):
         return np.array([np.square(a.astype(np.float32)).sum() for a in arrays], np.float32)
@@ -439,6 +501,18 @@ class NpTotal(NpReduction):
     def infer_type(self, a):
         return self.dtype or (np.dtype(np.int64) if a.kind == "b" else a)
 
+    def composition(self, F, a):
+        if not known(a) or (a.dtype.kind not in "iub" and self.infer_type(a.dtype).kind in "iub"):
+            return None
+        return self.composed(F, cast(F, a, a.dtype, self.working(a.dtype)), a.shape, self.infer_type(a.dtype))
+
+    def composed(self, F, a, shape, dtype):
+        """The composition, of an array of this shape in the dtype to reckon in."""
+        y = getattr(F, self.kind)(a, axis=axes, keepdims=True) if (axes := self.axes(len(shape))) else a
+        if self.initial is not None:
+            y = (F._plus_scalar if self.kind == "sum" else F._mul_scalar)(y, scalar=self.initial)
+        return reshaped(F, F.Cast(y, dtype=dtype), self.infer_shape(shape))
+
     def working(self, a: np.dtype) -> np.dtype:
         """The dtype to add up in."""
         dtype = self.infer_type(a)
@@ -470,6 +544,9 @@ class NpProd(NpTotal):
 
     kind = "prod"
 
+    def composition(self, F, a):
+        return None if a.shape is None or 0 in definite(a.shape) else super().composition(F, a)
+
     def compute(self, a):
         axes = self.axes(a.ndim)
         y = _prod(a.astype(self.working(a.dtype)), axes) * np.asarray(a.size > 0, self.working(a.dtype))
@@ -498,6 +575,13 @@ class NpMean(NpTotal):
 
     def working(self, a):
         return np.dtype(np.float32) if self.dtype == np.bool_ and a.kind in "iub" else super().working(a)
+
+    def composition(self, F, a):
+        if not known(a) or 0 in definite(a.shape) or self.infer_type(a.dtype).kind in "iub":
+            return None
+        axes = self.axes(len(a.shape))
+        y = total(F, cast(F, a, a.dtype, self.working(a.dtype)), axes) / math.prod(a.shape[i] for i in axes)
+        return reshaped(F, F.Cast(y, dtype=self.infer_type(a.dtype)), self.infer_shape(a.shape))
 
     def compute(self, a):
         dtype, axes = self.infer_type(a.dtype), self.axes(a.ndim)
@@ -532,6 +616,16 @@ class NpExtreme(NpReduction):
 
     def infer_input_types(self, dtypes, outputs):
         return Op.infer_input_types(self, dtypes, outputs)
+
+    def composition(self, F, a):
+        if not known(a):
+            return None
+        y = extreme(F, self.kind, a, self.axes(len(a.shape)))
+        if self.initial is not None:
+            if a.dtype.kind == "b":
+                return None
+            y = (F._maximum_scalar if self.kind == "max" else F._minimum_scalar)(y, scalar=self.initial)
+        return reshaped(F, y, self.infer_shape(a.shape))
 
     def compute(self, a):
         y = self.pick.reduce(a, self.axes(a.ndim), keepdims=True)
@@ -573,6 +667,22 @@ class NpVar(NpReduction):
     def infer_type(self, a):
         return self.dtype or a
 
+    def composition(self, F, a):
+        if not known(a) or not of_floats(a) or self.infer_type(a.dtype).kind in "iub":
+            return None
+        y = self.composed_variance(F, a)
+        return None if y is None else reshaped(F, F.Cast(y, dtype=self.infer_type(a.dtype)), self.infer_shape(a.shape))
+
+    def composed_variance(self, F, a):
+        """variance, of a symbol; None where there are too few elements."""
+        axes, dtype = self.axes(len(a.shape)), np.result_type(self.infer_type(a.dtype), np.float32)
+        count = math.prod(definite(tuple(a.shape[i] for i in axes)))
+        if count <= max(self.ddof, 0):
+            return None
+        (x,) = widely(F, a.dtype, a)
+        away = F.Cast(F.square(F.broadcast_sub(x, total(F, x, axes) / count)), dtype=np.result_type(dtype, a.dtype))
+        return total(F, away, axes) / (count - self.ddof)
+
     def variance(self, a: np.ndarray) -> np.ndarray:
         """The variance, reduced axes kept."""
         axes, x, dtype = self.axes(a.ndim), widen(a), self.infer_type(a.dtype)
@@ -596,6 +706,10 @@ class NpStd(NpVar):
 
     kind = "std"
 
+    def composed_variance(self, F, a):
+        y = super().composed_variance(F, a)
+        return None if y is None else F.sqrt(y)
+
     def compute(self, a):
         variance = self.variance(a)
         y = np.sqrt(variance.astype(np.float64) if variance.dtype.kind in "iub" else variance)
@@ -613,6 +727,17 @@ class NpTruth(NpReduction):
 
     def infer_type(self, data):
         return np.dtype(bool)
+
+    def composition(self, F, data):
+        if not known(data):
+            return None
+        wrong = self.kind == "all"
+        hit = F.Cast(
+            F._npi_equal_scalar(data, scalar=0) if wrong else F._npi_not_equal_scalar(data, scalar=0), dtype="int32"
+        )
+        test = F._npi_equal_scalar if wrong else F._npi_not_equal_scalar
+        y = test(total(F, hit, self.axes(len(data.shape))), scalar=0)
+        return reshaped(F, y, self.infer_shape(data.shape))
 
     def compute(self, data):
         y = self.pick.reduce(data != 0, self.axes(data.ndim), keepdims=True)

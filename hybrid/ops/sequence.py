@@ -6,6 +6,7 @@ from ..core.op import Domain, Op, op
 from ..core.shapes import UNKNOWN, merge, show
 from .adjoint import linear
 from .common import want_rank_from
+from .composing import clipped, definite, known, placed_at, reshaped
 from .indexing import positions
 
 
@@ -64,6 +65,16 @@ class SequenceMask(Sequences):
     value: float = 0.0
     axis: int = 0
 
+    def composition(self, F, data, *lengths):
+        if not lengths:
+            return F._copy(data)
+        if not known(data):
+            return None
+        rank, steps = len(data.shape), definite(data.shape)[self.axis]
+        places = placed_at(F, F._arange(start=0, stop=steps, dtype="int64"), self.axis, rank)
+        ends = placed_at(F, F.Cast(lengths[0], dtype="int64"), 1 - self.axis, rank)
+        return F._npi_where(F.broadcast_lesser(places, ends), data, F._npi_full_like(data, fill_value=self.value))
+
     def compute(self, data, *lengths):
         if not lengths:
             return data.copy()
@@ -102,6 +113,17 @@ class SequenceLast(Sequences):
             raise self.error(f"got data of shape {show(data)}, wanted one step at least")
         return (data[1 - self.axis], *data[2:])
 
+    def composition(self, F, data, *lengths):
+        if data.shape is None:
+            return None
+        batch, steps = definite((data.shape[1 - self.axis], data.shape[self.axis]))
+        if not lengths:
+            last = F.slice_axis(data, axis=self.axis, begin=steps - 1, end=None)
+            return reshaped(F, last, self.infer_shape(data.shape))
+        last = clipped(F, F.Cast(lengths[0], dtype="int64") - 1, steps)
+        pair = [last, F._arange(start=0, stop=batch, dtype="int64")]
+        return F.gather_nd(data, F.stack(*(pair if self.axis == 0 else pair[::-1]), axis=0))
+
     def compute(self, data, *lengths):
         by_step = data if self.axis == 0 else data.swapaxes(0, 1)
         if not lengths:
@@ -139,6 +161,22 @@ class SequenceReverse(Sequences):
 
     axes = (0,)
     objects = True
+
+    def composition(self, F, data, *lengths):
+        if not lengths:
+            return F.reverse(data, axis=(0,))
+        if data.shape is None:
+            return None
+        steps, batch = definite(data.shape[:2])
+        if not steps:
+            return None
+        ends = clipped(F, F.Cast(lengths[0], dtype="int64"), steps + 1)
+        places = placed_at(F, F._arange(start=0, stop=steps, dtype="int64"), 0, 2)
+        ends = F.expand_dims(ends, axis=0)
+        mirrored = F.broadcast_sub(ends, places) - 1
+        where = F._npi_where(F.broadcast_lesser(places, ends), mirrored, places)
+        rows = F._npi_broadcast_to(F._arange(start=0, stop=batch, dtype="int64"), shape=(steps, batch))
+        return F.gather_nd(data, F.stack(where, rows, axis=0))
 
     def compute(self, data, *lengths):
         if not lengths:

@@ -12,6 +12,7 @@ from ..core.op import Op, op
 from ..core.shapes import UNKNOWN, is_known, show
 from .adjoint import linear
 from .common import axis_of
+from .composing import reshaped
 
 
 class Size(NamedTuple):
@@ -76,6 +77,10 @@ class Reshaping(Op):
 
     def infer_shape(self, *shapes):
         return tuple(UNKNOWN if s is INFERRED else s.dim for s in self.sizes(*shapes))
+
+    def composition(self, F, data, *others):
+        shapes = [x.shape for x in (data, *others)]
+        return None if None in shapes else reshaped(F, data, self.infer_shape(*shapes))
 
     def compute(self, data, *others):
         key = (data.shape, *(o.shape for o in others)) if others else data.shape
@@ -229,6 +234,7 @@ class NumpyReshape(Reshaping):
     newshape: Shape
     order: Literal["C"] = "C"
 
+    primitive = True
     inputs = ("a",)
 
     def check(self):
@@ -446,6 +452,9 @@ class Permutation(Op):
         order = self.order(len(outputs[0]))
         return [tuple(outputs[0][order.index(a)] for a in range(len(order)))]
 
+    def composition(self, F, data):
+        return None if data.shape is None else F.transpose(data, axes=tuple(self.order(len(data.shape))))
+
     def compute(self, data):
         return data.transpose(self.order(data.ndim))
 
@@ -459,6 +468,8 @@ class Transpose(Permutation):
     """Axes reordered: axis i of the result is axis axes[i] of data; by default all axes reversed."""
 
     axes: Shape = ()
+
+    primitive = True
 
     def order(self, rank):
         if not self.axes:

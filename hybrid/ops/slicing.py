@@ -10,6 +10,7 @@ from ..core.shapes import UNKNOWN, merge, show
 from .adjoint import linear
 from .casting import convert
 from .common import axis_of, want_rank
+from .composing import definite
 
 
 class Sliced(Op):
@@ -55,6 +56,7 @@ def _length(dim: Any, part: slice) -> Any:
 class Slice(Sliced):
     """The part data[begin:end:step], with Python's meaning; axes after those given are kept whole."""
 
+    primitive = True
     view = True
     only_moves_data = True
 
@@ -157,6 +159,12 @@ class SliceAxis(Op):
             )
         return end - begin
 
+    def composition(self, F, data):
+        if data.shape is None:
+            return None
+        front = (None,) * axis_of(self, self.axis, len(data.shape))
+        return F.slice(data, begin=(*front, self.begin), end=(*front, self.end))
+
     def compute(self, data):
         return data[self.part(data.ndim)]
 
@@ -206,6 +214,14 @@ class SliceLike(Op):
 
     def infer_input_types(self, dtypes, outputs):
         return [dtypes[0] or outputs[0], dtypes[1]]
+
+    def composition(self, F, data, like):
+        if data.shape is None or like.shape is None:
+            return None
+        ends: list[int | None] = [None] * len(data.shape)
+        for axis in self.along(len(data.shape), len(like.shape)):
+            ends[axis] = definite((like.shape[axis],))[0]
+        return F.slice(data, begin=(None,) * len(ends), end=tuple(ends)) if ends else F._copy(data)
 
     def compute(self, data, like):
         return data[tuple(slice(d) for d in self.infer_shape(data.shape, like.shape))]
@@ -260,6 +276,13 @@ class Crop(Op):
                     f"a window {show(window)} at offset {show(self.offset)} is not inside data {show(data)}"
                 )
         return (*data[:2], *window)
+
+    def composition(self, F, data, *like):
+        if None in (data.shape, *(x.shape for x in like)):
+            return None
+        out = self.infer_shape(data.shape, *(x.shape for x in like))
+        parts = self.window(definite(data.shape), definite(out))
+        return F.slice(data, begin=tuple(p.start for p in parts), end=tuple(p.stop for p in parts))
 
     def compute(self, data, *like):
         return data[self.window(data.shape, self.infer_shape(data.shape, *(x.shape for x in like)))]

@@ -1,6 +1,6 @@
 """Softmax in its forms."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from ..core.attrs import DType, is_float
 from ..core.op import WHOLE, Domain, Op, op
 from ..core.shapes import UNKNOWN, merge, show
 from .common import Elementwise, axis_of, narrow, part_of, want_rank, widen
+from .composing import cast, definite, known, narrowly, of_floats, placed_at, widely
 
 
 def softmax(x: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
@@ -25,6 +26,12 @@ def log_softmax(x: np.ndarray, axis: int) -> np.ndarray:
     y = x - np.maximum.reduce(x, axis, keepdims=True)
     y -= np.log(np.add.reduce(np.exp(y), axis, keepdims=True))
     return y
+
+
+def composed_softmax(F: Any, x: Any, axis: int) -> Any:
+    """softmax of symbols along axis."""
+    y = F.exp(F.broadcast_sub(x, F.max(x, axis=axis, keepdims=True)))
+    return F.broadcast_div(y, F.sum(y, axis=axis, keepdims=True))
 
 
 @op("_backward_softmax")
@@ -111,6 +118,16 @@ class SoftmaxLike(Op):
             x = x.astype(self.dtype)
         return x if self.temperature in (None, 1.0) else x / x.dtype.type(self.temperature)
 
+    def composed(self, F, data):
+        """data as it is scaled, and what to do to the result; None where that is not known, or there is nothing to add up."""
+        if not known(data) or 0 in definite(data.shape) or data.dtype.kind in "iub":
+            return None
+        dtype = self.infer_type(data.dtype)
+        wide = np.result_type(np.float32, data.dtype, dtype) if data.dtype.isbuiltin == 1 else np.dtype(np.float32)
+        x = cast(F, data, data.dtype, wide)
+        x = x if self.temperature in (None, 1.0) else x / self.temperature
+        return x, lambda y: cast(F, y, wide, dtype)
+
     def through(self, F, function, dy, data, y):
         """The gradient of data by the gradient function of what scaled makes of it."""
         if self.dtype is not None:
@@ -158,6 +175,21 @@ class Softmax(SoftmaxLike):
             return None
         return Domain(1, shapes[0][self.axis], integer=True)
 
+    def composition(self, F, data, length=None):
+        scaled = self.composed(F, data)
+        if scaled is None:
+            return None
+        if length is None:
+            return scaled[1](composed_softmax(F, scaled[0], self.axis))
+        axis, rank = axis_of(self, self.axis, len(data.shape)), len(data.shape)
+        places = placed_at(F, F._arange(start=0, stop=data.shape[axis], dtype="int64"), axis, rank)
+        ends = F.expand_dims(F.Cast(length, dtype="int64"), axis=axis)
+        inside = F.broadcast_lesser(places, ends)
+        y = composed_softmax(
+            F, F._npi_where(inside, scaled[0], F._npi_full_like(scaled[0], fill_value=-np.inf)), self.axis
+        )
+        return scaled[1](F._npi_where(inside, y, F.zeros_like(y)))
+
     def compute(self, data, length=None):
         dtype = self.infer_type(data.dtype)
         x = self.scaled(data)
@@ -182,6 +214,13 @@ class Softmax(SoftmaxLike):
 class LogSoftmax(SoftmaxLike):
     """The logarithm of softmax."""
 
+    def composition(self, F, data):
+        scaled = self.composed(F, data)
+        if scaled is None:
+            return None
+        y = F.broadcast_sub(scaled[0], F.max(scaled[0], axis=self.axis, keepdims=True))
+        return scaled[1](F.broadcast_sub(y, F.log(F.sum(F.exp(y), axis=self.axis, keepdims=True))))
+
     def compute(self, data):
         return log_softmax(self.scaled(data), self.axis).astype(self.infer_type(data.dtype), copy=False)
 
@@ -192,6 +231,10 @@ class LogSoftmax(SoftmaxLike):
 @op("softmin")
 class Softmin(SoftmaxLike):
     """The softmax of -data."""
+
+    def composition(self, F, data):
+        scaled = self.composed(F, data)
+        return None if scaled is None else scaled[1](composed_softmax(F, -scaled[0], self.axis))
 
     def compute(self, data):
         return softmax(-self.scaled(data), self.axis).astype(self.infer_type(data.dtype), copy=False)
@@ -219,6 +262,9 @@ class SoftmaxActivation(Elementwise):
         if not data:
             raise self.error("got data of no dimension, wanted rows")
         return data
+
+    def composition(self, F, data):
+        return F.softmax(data, axis=self.axis)
 
     def compute(self, data):
         return softmax(widen(data), self.axis).astype(data.dtype, copy=False)
@@ -283,6 +329,13 @@ class SoftmaxCrossEntropy(Op):
 
     def domain(self, name, shapes):
         return Domain(0, shapes[0][1] - 1, integer=True) if name == "label" and shapes[0] is not None else None
+
+    def composition(self, F, data, label):
+        if not known(data, label) or not of_floats(data):
+            return None
+        (x,) = widely(F, data.dtype, data)
+        likely = F.pick(F.softmax(x, axis=1), F.Cast(label, dtype="int64"), axis=1)
+        return narrowly(F, data.dtype, -F.sum(F.log(F._maximum_scalar(likely, scalar=1e-8))))
 
     def compute(self, data, label):
         likely = np.take_along_axis(softmax(widen(data), 1), _chosen(label, data.shape[1])[:, None], 1)

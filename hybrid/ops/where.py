@@ -5,6 +5,7 @@ import numpy as np
 from ..core.op import Op, op
 from ..core.shapes import broadcast, merge, merge_all
 from .casting import convert
+from .composing import placed_at
 
 
 @op("where", "_sparse_where")
@@ -29,6 +30,13 @@ class Where(Op):
     def infer_type(self, condition, x, y):
         return x
 
+    def composition(self, F, condition, x, y):
+        if condition.shape is None or x.shape is None:
+            return None
+        if len(condition.shape) == 1 and len(x.shape) > 1:
+            return F._npi_where(placed_at(F, condition, 0, len(x.shape)), x, y)
+        return F._npi_where(condition, x, y)
+
     def compute(self, condition, x, y):
         rows = condition.ndim == 1 and x.ndim > 1
         return np.where(condition.reshape(-1, *(1,) * (x.ndim - 1)) if rows else condition, x, y)
@@ -46,6 +54,8 @@ class Where(Op):
 @op("_npi_where")
 class NpWhere(Where):
     """x where condition is other than 0, else y. Shapes broadcast: a condition (N,) chooses columns here."""
+
+    primitive = True
 
     def infer_shape(self, condition, x, y):
         return broadcast(condition, x, y)

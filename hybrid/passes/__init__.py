@@ -12,6 +12,7 @@ from ..core.shapes import identical, show
 from ..ir.graph import Graph
 from .blocked_layout import spread_blocks
 from .canonicalize_dense import find_dense
+from .decompose import decompose
 from .eliminate_common_subexpressions import merge_duplicates
 from .fold_batch_norm import fold_normalization
 from .fold_shapes import fold_values, state_shapes
@@ -32,6 +33,7 @@ Pass = Callable[[Graph, Rewriter], Graph]
 
 PASSES: dict[str, Pass] = {
     "values": fold_values,
+    "decomposition": decompose,
     "forms": state_forms,
     "identities": remove_identities,
     "duplicates": merge_duplicates,

@@ -121,6 +121,17 @@ class Rewriter:
         self._note(node, shapes if several else [shapes], dtypes if isinstance(dtypes, list) else [dtypes])
         return Entry(node)
 
+    def place(self, body: Graph, inputs: Sequence[Entry], name: str) -> list[Entry]:
+        """The outputs of a composition (ir/compose.py) for these inputs, its nodes made anew."""
+        new: dict[tuple[Node, int], Entry] = {}
+        for node in body.nodes:
+            if node.op is None:
+                new[node, 0] = inputs[int(node.name[1:])]
+                continue
+            made = self.make(node.op, f"{name}_{node.name}", *(new[e.node, e.index] for e in node.inputs)).node
+            new.update(((node, i), Entry(made, i)) for i in range(len(node.outputs)))
+        return [new[e.node, e.index] for e in body.outputs]
+
     def variable(self, name: str, spec: Spec) -> Entry:
         """A new variable."""
         node = Node(None, name)

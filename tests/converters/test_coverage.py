@@ -25,10 +25,10 @@ from converters.registry import IMPORT, NOT_IMPORTED, ImportHandler, family_name
 from converters.static_support import HOLE, results
 from hybrid import native
 from hybrid.core.error import MXNetError
+from hybrid.core.examples import Maker
 from hybrid.core.op import MISSING, OPS, REGISTRY, Op
 from hybrid.ir.differentiate import rule as gradient_rule
 from hybrid.ops.control import ControlFlow
-from tests.table.examples import Maker
 from tests.table.goldens import cases
 from tests.versions import needs_opset
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from hybrid.core.attrs import Bool, Choice, DTypeKind, Float, Int, Kind, Optional, Tuple
 from hybrid.core.error import InternalError, MXNetError, OpError
+from hybrid.core.examples import Maker
 from hybrid.core.op import REGISTRY, Example, Op
 from hybrid.core.shapes import is_known
 from hybrid.execution.program import Program
@@ -32,7 +33,7 @@ from hybrid.ir.infer import infer
 from hybrid.random import seed as draw_from
 from tests.fuzz import REFUSED, RIGHT
 from tests.fuzz.__main__ import main
-from tests.table.examples import Maker, graph_of, walk
+from tests.table.examples import graph_of, walk
 from tests.table.goldens import cases
 from tests.table.rules import gradient_graph
 

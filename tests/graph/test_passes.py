@@ -121,7 +121,7 @@ def test_what_is_joined_to_itself_is_there_twice() -> None:
 def test_a_pass_that_does_not_exist_is_refused() -> None:
     graph = Graph([apply("relu", var("x"))])
     context = rewriter_of(graph, {"x": uniform(2)}, {})
-    with pytest.raises(MXNetError, match="no passes colour; there are values, forms"):
+    with pytest.raises(MXNetError, match="no passes colour; there are values, decomposition, forms"):
         optimize(graph, context, ["colour"])
 
 

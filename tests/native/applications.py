@@ -12,12 +12,13 @@ import numpy as np
 
 from hybrid import native
 from hybrid.core.error import MXNetError
+from hybrid.core.examples import Maker
 from hybrid.core.op import BACKWARD, FUSED, REGISTRY, Op, lookup
 from hybrid.execution.program import Program
 from hybrid.ir.differentiate import rule
 from hybrid.ir.graph import Node
 from tests.native.single import reference, specs_of
-from tests.table.examples import Maker, examples
+from tests.table.examples import examples
 from tests.table.goldens import cases
 
 ENOUGH = 12

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hybrid import native
+from hybrid.core.examples import Maker
 from hybrid.core.op import lookup
-from tests.table.examples import Maker
 
 from .single import Single, reference
 

@@ -12,6 +12,7 @@ from converters import convert
 from converters.error import ConversionError
 from converters.registry import EXPORT
 from hybrid.core.error import InternalError, MXNetError, OpError
+from hybrid.core.examples import Maker
 from hybrid.core.op import REGISTRY, WHOLE, Op, Spec
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
@@ -19,7 +20,7 @@ from hybrid.ir.infer import infer
 from hybrid.ops.elementwise import Unary
 from tests.fuzz import operators
 from tests.fuzz.operators import Trial, verdict
-from tests.table.examples import Maker, graph_of
+from tests.table.examples import graph_of
 
 FLOATS_ALONE = (
     "BatchNorm", "BatchNorm_v1", "BilinearSampler", "CTCLoss", "Correlation", "Dropout", "GroupNorm", "InstanceNorm",

@@ -14,10 +14,11 @@ import numpy as np
 import onnx
 
 import converters
+from hybrid.core.examples import Maker
 from hybrid.core.op import OPS, Example
 from hybrid.execution.program import Program
 from tests.grouped import each
-from tests.table.examples import Maker, examples, graph_of
+from tests.table.examples import examples, graph_of
 from tests.table.goldens import close
 from tests.table.rules import has_rule
 from tests.table.test_examples import computes_what_it_infers, run_witness, same_as_onnxruntime

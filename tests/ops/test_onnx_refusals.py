@@ -6,12 +6,12 @@ import pytest
 
 from hybrid.core.boxed import box
 from hybrid.core.error import MXNetError, OpError
+from hybrid.core.examples import Maker
 from hybrid.core.op import REGISTRY, lookup
 from hybrid.core.shapes import UNKNOWN
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
 from tests.grouped import each
-from tests.table.examples import Maker
 
 POOL = np.array([1, 2, 3, 4])
 GRAMS = {

@@ -74,7 +74,7 @@ def test_inputs_have_the_dtypes_of_the_schema(name):
     "name", sorted(n for n, c in OPS.items() if n.startswith(FAMILY) and getattr(c, "types", None))
 )
 def test_other_dtypes_are_refused_by_name(name):
-    from tests.table.examples import Maker
+    from hybrid.core.examples import Maker
 
     cls = family(name)
     tried, examples = 0, list(cls.examples(Maker(cls)))[:2]

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hybrid.core.examples import Maker
 from hybrid.core.op import REGISTRY
 from hybrid.ops import pooling
 from tests.grouped import run
-from tests.table.examples import Maker
 from tests.table.test_gradients import check_second_derivatives
 
 

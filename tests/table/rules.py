@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from hybrid.core.error import OpError
 from hybrid.core.op import Op
+from hybrid.ir.compose import composition
 from hybrid.ir.differentiate import gradients, rule
 from hybrid.ir.graph import Entry, Graph, Node
 
@@ -24,7 +25,7 @@ def gradient_graph(op: Op, names: tuple[str, ...], heads: Iterable[int]) -> tupl
 
 def has_rule(op: Op) -> bool:
     """Whether the operator has a gradient rule. One that has and fails is a fault: then this raises."""
-    if type(op).gradient is Op.gradient:
+    if type(op).gradient is Op.gradient and composition(op) is None:
         return False
     try:
         rule(op)

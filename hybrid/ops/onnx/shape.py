@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ...core.op import op
+from ...core.op import Op, op
 from ...core.shapes import UNKNOWN, broadcast, is_known, of_rank, show
 from ..common import axis_of, narrow, tiled, want_rank, widen
 from ..shape import INFERRED, Reshaping, number, product, sizes_of
@@ -76,6 +76,8 @@ class Moving(Standard, Reshaping):
     keeps = True
 
     needs = ("values",)
+    composition = Op.composition
+    exception = "a tensor says the shape or the axes, maybe not before it runs"
     data_dependent_shape = True
     partial = True
     types = {"data": STORED, "axes": {"int64"}}

@@ -1,0 +1,140 @@
+"""The closed core: what operators are said in is what they compute, and every chain of compositions ends at primitives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from converters import core_table
+from hybrid.core.error import MXNetError
+from hybrid.core.examples import Maker
+from hybrid.core.op import OPS, REGISTRY, Example, Op, Spec
+from hybrid.execution.apply import evaluate
+from hybrid.ir.compose import COMPOSITION, EXCEPTION, PRIMITIVE, composition, infer_body, kind_of
+from hybrid.ir.graph import Entry
+from hybrid.ir.infer import infer
+from tests.grouped import each, run
+from tests.table.examples import graph_of
+from tests.table.goldens import Case, cases, close
+
+DTYPES = ("float32", "float64", "float16", "int32", "int64", "uint8", "bool")
+"""Those that take the place of an example's float32."""
+EXCEPTIONS = 446
+"""Operators that are neither primitives nor compositions: their number may only fall."""
+PRIMITIVES = 110
+"""Primitives may become more, as far as that."""
+COMPOSED = [n for n, cls in OPS.items() if kind_of(cls) is COMPOSITION]
+
+
+def of_all_dtypes(name: str) -> Iterator[tuple[str, Example]]:
+    """The examples of an operator, those of other dtypes that it takes too."""
+    for number, (op, arrays) in enumerate(OPS[name].examples(Maker(OPS[name]))):
+        single = [a.dtype == np.float32 for a in arrays]
+        for dtype in DTYPES if any(single) else ("as it is",):
+            changed = tuple(a.astype(dtype) if s else a for a, s in zip(arrays, single))
+            if dtype in ("float32", "as it is") or is_taken(op, changed):
+                yield f"{number} {dtype}", Example(op, changed)
+
+
+def is_taken(op: Op, arrays: tuple[np.ndarray, ...]) -> bool:
+    """True where inference lets such inputs pass."""
+    graph, feeds = graph_of(Example(op, arrays))
+    try:
+        infer(graph, {k: v.shape for k, v in feeds.items()}, {k: v.dtype for k, v in feeds.items()})
+    except MXNetError:
+        return False
+    return True
+
+
+def same_as_composition(example: Example) -> bool:
+    """Fail unless the composition computes what the operator does, and infers so; False where there is none for such inputs."""
+    op, arrays = example
+    specs = [Spec(a.shape, a.dtype) for a in arrays]
+    body = composition(op, specs)
+    if body is None:
+        return False
+    graph, feeds = graph_of(example)
+    node = graph.outputs[0].node
+    known = infer(graph, {k: v.shape for k, v in feeds.items()}, {k: v.dtype for k, v in feeds.items()})
+    try:
+        wants = evaluate(graph, known, feeds)
+    except MXNetError:
+        return False
+    inside = infer_body(body, specs)
+    for i, (got, want) in enumerate(zip(evaluate(body, inside, {f"x{i}": a for i, a in enumerate(arrays)}), wants)):
+        close(got, want, op)
+        found, wanted = inside.spec(body.outputs[i]), known.spec(Entry(node, i))
+        assert found.dtype == want.dtype, f"infers {found.dtype}, wanted {want.dtype}"
+        assert found.shape is None or str(found.shape) == str(wanted.shape), (
+            f"infers {found.shape}, wanted {wanted.shape}"
+        )
+    return True
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_compositions_are_what_operators_compute(name: str) -> None:
+    """Of the examples, in every dtype that they can have."""
+    run(of_all_dtypes(name), same_as_composition)
+
+
+@pytest.mark.slow
+@each([c for c in cases() if REGISTRY[c.operator].name in COMPOSED], Case.label)
+def test_compositions_are_what_operators_compute_of_recorded_cases(case: Case) -> None:
+    same_as_composition(Example(case.op(), tuple(case.arrays())))
+
+
+def leaves(op: Op, specs: list[Spec], above: tuple[Op, ...] = ()) -> Iterator[Op]:
+    """The operators at the ends of the chains of compositions. Fails where a chain comes back to where it was."""
+    assert op not in above, f"{' -> '.join(o.name for o in (*above, op))} is a circle"
+    body = composition(op, specs)
+    if body is None:
+        yield op
+        return
+    known = infer_body(body, specs)
+    for node in body.nodes:
+        if node.op is not None:
+            yield from leaves(node.op, [known.spec(e) for e in node.inputs], (*above, op))
+
+
+def applications(name: str) -> Iterator[Example]:
+    """The examples of an operator; the first recorded cases of one that has none."""
+    found = [*OPS[name].examples(Maker(OPS[name]))]
+    recorded = (c for c in cases() if REGISTRY[c.operator].name == name)
+    yield from found or (Example(c.op(), tuple(c.arrays())) for c, _ in zip(recorded, range(3)))
+
+
+def test_every_chain_ends_at_primitives() -> None:
+    """And every composition is there for one of its operator's applications at least."""
+    wrong, unused = {}, set(COMPOSED)
+    for name in COMPOSED:
+        for op, arrays in applications(name):
+            specs = [Spec(a.shape, a.dtype) for a in arrays]
+            if composition(op, specs) is None:
+                continue
+            unused.discard(name)
+            ends = {leaf.name for leaf in leaves(op, specs) if kind_of(type(leaf)) is not PRIMITIVE}
+            if ends:
+                wrong[name] = ends
+    assert not wrong
+    assert not unused
+
+
+def test_there_is_a_circle_to_be_found() -> None:
+    op = OPS["smooth_l1"].bind()
+    with pytest.raises(AssertionError, match="smooth_l1 -> abs -> abs is a circle"):
+        next(leaves(OPS["abs"].bind(), [Spec()], (op, OPS["abs"].bind())))
+
+
+def test_exceptions_become_no_more() -> None:
+    counts = {kind: sum(kind_of(cls) is kind for cls in OPS.values()) for kind in (PRIMITIVE, COMPOSITION, EXCEPTION)}
+    assert counts[EXCEPTION] == EXCEPTIONS, "write the number that is left here"
+    assert counts[PRIMITIVE] <= PRIMITIVES
+    assert not [n for n, cls in OPS.items() if kind_of(cls) is EXCEPTION and len(cls.exception.split()) < 3]
+
+
+def test_the_page_is_up_to_date() -> None:
+    said = (Path(__file__).parents[2] / "docs" / "core.md").read_text()
+    assert said == core_table.markdown(), "run: python -m converters.core_table > docs/core.md"
