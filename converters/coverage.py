@@ -77,7 +77,7 @@ def rows() -> list[Row]:
 
 
 def _refused(name: str, cls: type[Op]) -> tuple[str, ...]:
-    """What the translations of an operator refuse; where it is written as its composition, those of what that is made of too."""
+    """Refusals of the translations of an operator; where it is written as its composition, those of what that is made of too."""
     handlers = list(EXPORT.get(name, {}).values())
     inner = made_of(cls) if export_composition in handlers else ()
     own = [text for handler in handlers for text in refusals(handler, name)]
@@ -102,7 +102,7 @@ def gradient_of(cls: Any) -> str:
 
 
 def _derived_gradient(cls: type[Op]) -> str:
-    """What follows from a composition, of the examples that have one whatever the inputs."""
+    """Gradient that follows from a composition, of the examples that have one whatever the inputs."""
     found = set()
     for example in cls.examples(Maker(cls)):
         try:

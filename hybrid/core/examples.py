@@ -1,4 +1,4 @@
-"""What operators make their examples with (``Op.examples``): tests and the table of the core are made of them."""
+"""Maker of operators' examples (``Op.examples``), of which tests and the table of the core are made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .op import Example, Op
 
 
 class Maker:
-    """What ``examples`` is given: makes arrays, and called with arrays and attributes makes an Example."""
+    """Argument of ``examples``: makes arrays, and called with arrays and attributes makes an Example."""
 
     def __init__(self, cls: type[Op]):
         self._cls = cls

@@ -19,7 +19,7 @@ PRIMITIVE, COMPOSITION, EXCEPTION = "primitive", "composition", "exception"
 
 
 def kind_of(cls: type[Op]) -> str:
-    """What an operator is in the closed core."""
+    """Kind of an operator in the closed core."""
     if cls.__dict__.get("primitive"):
         return PRIMITIVE
     return EXCEPTION if _author(cls) is None else COMPOSITION
@@ -84,7 +84,7 @@ def _expand_body(body: Graph, specs: Sequence[Spec], where: Callable[[Op], bool]
 
 
 def infer_body(body: Graph, specs: Sequence[Spec]) -> Inference:
-    """What is known inside a composition whose inputs are known so far."""
+    """Inference inside a composition whose inputs are known so far."""
     names = {n.name for n in body.variables()}
     known = {f"x{i}": s for i, s in enumerate(specs) if f"x{i}" in names}
     return infer(

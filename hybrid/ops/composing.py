@@ -1,4 +1,4 @@
-"""What compositions (``Op.composition``) share: expressions widened, reshaped, repeated, filled."""
+"""Parts that compositions (``Op.composition``) share: expressions widened, reshaped, repeated, filled."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
