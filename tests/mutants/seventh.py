@@ -137,7 +137,7 @@ ROWS: list[tuple[str, ...]] = [
         "a18-castmap-order",
         "hybrid/ops/onnx/ml_feature.py",
         "        given = dict(sorted(unbox(x).items()))\n        if self.map_f",
-        "        given = dict(held(x).items())\n        if self.map_f",
+        "        given = dict(unbox(x).items())\n        if self.map_f",
         "tests/ops/test_onnx_machines.py -k test_maps_become_tensors",
     ),
     (
