@@ -29,7 +29,7 @@ from onnx import AttributeProto, NodeProto, SparseTensorProto, TensorProto
 from hybrid.core.attrs import dtype as read_dtype
 from hybrid.core.error import FormatError, MissingFile
 from hybrid.core.memory_budget import afford
-from hybrid.formats.files import finished, open_file
+from hybrid.formats.files import find_finished, open_file
 from hybrid.formats.npz import view
 from hybrid.formats.params import describe, open_bytes
 
@@ -162,7 +162,7 @@ class OnnxFile:
             with open_file(path) as file:
                 head = file.read(len(DATA_HEAD) + 32)
             if head.startswith(DATA_HEAD) and head[len(DATA_HEAD) :] != known.encode():
-                part = finished(self.folder, lambda path: _starts(path, DATA_HEAD + known.encode()))
+                part = find_finished(self.folder, lambda path: _starts(path, DATA_HEAD + known.encode()))
                 rescue = f"; those that belong to it are whole, in {part}: rename that file" if part else ""
                 raise FormatError(
                     f"{self.name}: its weights in {place} were not written together with it: got the digest "

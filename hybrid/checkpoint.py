@@ -7,7 +7,7 @@ from typing import Any
 
 from . import symbol
 from .formats import pairs, params
-from .ndarray import NDArray, stored, wrap
+from .ndarray import NDArray, to_stored, wrap
 
 
 def save_checkpoint(
@@ -22,7 +22,7 @@ def save_checkpoint(
     named = {f"arg:{k}": v for k, v in arg_params.items()} | {f"aux:{k}": v for k, v in aux_params.items()}
     symbols = {} if symbol is None else {f"{prefix}-symbol.json": symbol._text(remove_amp_cast)}
     name = f"{prefix}-{epoch:04d}.params"
-    pairs.save(symbols, name, stored(named))
+    pairs.save(symbols, name, to_stored(named))
     logging.info('Saved checkpoint to "%s"', name)
 
 

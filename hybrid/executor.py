@@ -9,7 +9,7 @@ import numpy as np
 
 from .core.error import MXNetError, OpError
 from .core.shapes import from_legacy, is_known, show
-from .eager.array import NDArray, traced, zeros
+from .eager.array import NDArray, find_gradient_rule, zeros
 from .eager.backward import backward
 from .eager.cached_op import CachedOp
 from .eager.tape import STATE, Leaf
@@ -346,5 +346,5 @@ def _needs_head(entry: Entry) -> bool:
     """True when the gradient of an output depends on one that is given to it: not so for losses."""
     if entry.node.op is None:
         return True
-    found = traced(entry.node.op)
+    found = find_gradient_rule(entry.node.op)
     return isinstance(found, OpError) or any(i == entry.index for _, i in found.heads)

@@ -81,7 +81,7 @@ class FeedForward:
         rest = "roll_over" if is_train else "pad"
         return NDArrayIter(data, label, size, shuffle=is_train, last_batch_handle=rest)
 
-    def _bound(self, data: Any, is_train: bool, workload: Any = None, fresh: bool = False) -> Module:
+    def _bind_module(self, data: Any, is_train: bool, workload: Any = None, fresh: bool = False) -> Module:
         """A Module for the data, with the parameters that there are; others are initialized when fresh."""
         names = [d[0] for d in data.provide_data]
         arguments = self.symbol.list_arguments()
@@ -127,7 +127,7 @@ class FeedForward:
         data = self._iterator(X, None, is_train=False)
         if reset:
             data.reset()
-        module = self._bound(data, is_train=False)
+        module = self._bind_module(data, is_train=False)
         parts: list[list[list[np.ndarray]]] = [[], [], []]
         for number, batch in enumerate(data):
             if number == num_batch:
@@ -150,7 +150,7 @@ class FeedForward:
         """The metric over an iterator."""
         data = self._iterator(X, None, is_train=False)
         self._want_labels(data)
-        module = self._bound(data, is_train=False)
+        module = self._bind_module(data, is_train=False)
         pairs = module.score(data, eval_metric, num_batch, batch_end_callback, reset=reset)
         return pairs[0][1] if len(pairs) == 1 else [value for _, value in pairs]
 
@@ -177,7 +177,7 @@ class FeedForward:
         self._want_labels(train_data)
         if isinstance(eval_data, tuple | list) and len(eval_data) == 2:
             eval_data = self._iterator(eval_data[0], eval_data[1], is_train=False)
-        module = self._bound(train_data, True, work_load_list, fresh=True)
+        module = self._bind_module(train_data, True, work_load_list, fresh=True)
         if monitor is not None:
             module.install_monitor(monitor)
         module.init_optimizer(kvstore, self.optimizer, self.kwargs)

@@ -149,7 +149,7 @@ class _Decay(LRScheduler):
         self.final_lr = final_lr
         self.max_steps = max_update - warmup_steps
 
-    def _left(self, done: float) -> float:
+    def _remaining(self, done: float) -> float:
         """How much of the way is left (1 to 0) when so much of it (0 to 1) is done."""
         raise NotImplementedError
 
@@ -157,7 +157,7 @@ class _Decay(LRScheduler):
         if num_update < self.warmup_steps:
             return self.get_warmup_lr(num_update)
         if num_update <= self.max_update:
-            left = self._left((num_update - self.warmup_steps) / self.max_steps)
+            left = self._remaining((num_update - self.warmup_steps) / self.max_steps)
             self.base_lr = self.final_lr + (self.base_lr_orig - self.final_lr) * left
         return self.base_lr
 
@@ -178,7 +178,7 @@ class PolyScheduler(_Decay):
         super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         self.power = pwr
 
-    def _left(self, done: float) -> float:
+    def _remaining(self, done: float) -> float:
         return (1 - done) ** self.power
 
 
@@ -196,5 +196,5 @@ class CosineScheduler(_Decay):
     ) -> None:
         super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)
 
-    def _left(self, done: float) -> float:
+    def _remaining(self, done: float) -> float:
         return (1 + cos(pi * done)) / 2

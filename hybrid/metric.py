@@ -101,14 +101,14 @@ class EvalMetric:
 
     def get_name_value(self) -> list[tuple[str, Any]]:
         """get as a list of pairs."""
-        return _listed(*self.get())
+        return _as_pairs(*self.get())
 
     def get_global_name_value(self) -> list[tuple[str, Any]]:
         """get_global as a list of pairs."""
-        return _listed(*self.get_global())
+        return _as_pairs(*self.get_global())
 
 
-def _listed(name: Any, value: Any) -> list[tuple[str, Any]]:
+def _as_pairs(name: Any, value: Any) -> list[tuple[str, Any]]:
     names, values = (x if isinstance(x, list) else [x] for x in (name, value))
     return list(zip(names, values))
 
@@ -171,17 +171,17 @@ class CompositeEvalMetric(EvalMetric):
             metric.reset_local()
 
     def get(self) -> tuple[list[str], list[Any]]:
-        return _joined([m.get() for m in self.metrics])
+        return _join([m.get() for m in self.metrics])
 
     def get_global(self) -> tuple[list[str], list[Any]]:
-        return _joined([m.get_global() for m in self.metrics])
+        return _join([m.get_global() for m in self.metrics])
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "metrics": [m.get_config() for m in self.metrics]}
 
 
-def _joined(results: Sequence[tuple[Any, Any]]) -> tuple[list[str], list[Any]]:
-    pairs = [pair for name, value in results for pair in _listed(name, value)]
+def _join(results: Sequence[tuple[Any, Any]]) -> tuple[list[str], list[Any]]:
+    pairs = [pair for name, value in results for pair in _as_pairs(name, value)]
     return [n for n, _ in pairs], [v for _, v in pairs]
 
 

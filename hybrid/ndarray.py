@@ -133,7 +133,7 @@ class _Capsule:
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0
 
-    def shared(self) -> np.ndarray:
+    def as_array(self) -> np.ndarray:
         """The memory as a writable array."""
         self._array = np.from_dlpack(self)
         described = dict(self._array.__array_interface__)
@@ -143,7 +143,7 @@ class _Capsule:
 
 def from_dlpack(dlpack: Any) -> NDArray:
     """An NDArray of a DLPack capsule, or of anything with ``__dlpack__``, sharing its memory where that can be written to."""
-    found = np.from_dlpack(dlpack) if hasattr(dlpack, "__dlpack__") else _Capsule(dlpack).shared()
+    found = np.from_dlpack(dlpack) if hasattr(dlpack, "__dlpack__") else _Capsule(dlpack).as_array()
     return from_numpy(found, zero_copy=bool(found.flags.c_contiguous and found.flags.writeable))
 
 
@@ -169,7 +169,7 @@ def _shape(shape: Any) -> tuple[int, ...]:
     return found
 
 
-def _made(values: np.ndarray, ctx: Context | None, given: dict[str, Any]) -> NDArray:
+def _make_array(values: np.ndarray, ctx: Context | None, given: dict[str, Any]) -> NDArray:
     """An NDArray of these values, or the array ``out`` with them written to it. Raises OpError for unknown keywords."""
     out = given.pop("out", None)
     given.pop("name", None)
@@ -195,12 +195,12 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
         from .eager.sparse import zeros as sparse_zeros
 
         return sparse_zeros(stype, shape, ctx, dtype, **kwargs)
-    return _made(np.zeros(*_room(shape, dtype)), ctx, kwargs)
+    return _make_array(np.zeros(*_room(shape, dtype)), ctx, kwargs)
 
 
 def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
     """An array of ones, float32 when dtype is None."""
-    return _made(np.ones(*_room(shape, dtype)), ctx, kwargs)
+    return _make_array(np.ones(*_room(shape, dtype)), ctx, kwargs)
 
 
 def full(
@@ -246,7 +246,7 @@ def linspace(
 
 def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:  # noqa: N803
     """(N, M) zeros, or (N, N), with ones on the k-th diagonal."""
-    return _made(np.eye(N, M or None, k, array_dtype(dtype)), ctx, kwargs)
+    return _make_array(np.eye(N, M or None, k, array_dtype(dtype)), ctx, kwargs)
 
 
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
@@ -395,10 +395,10 @@ def save(fname: Any, data: Any) -> None:
     """Write an NDArray, a list or a dict of them as MXNet 1.9.1 does."""
     from .formats import params
 
-    params.save(fname, stored(data))
+    params.save(fname, to_stored(data))
 
 
-def stored(data: Any) -> Any:
+def to_stored(data: Any) -> Any:
     """An NDArray, a list or a dict of them as params.save takes them."""
     if isinstance(data, NDArray):
         data = [data]
@@ -409,7 +409,7 @@ def stored(data: Any) -> Any:
         isinstance(k, str) for k in data if isinstance(data, dict)
     ):
         raise TypeError("save only accept dict str->NDArray or list of NDArray")
-    parts = [v._stored() for v in values]
+    parts = [v._saved_form() for v in values]
     return dict(zip(data, parts)) if isinstance(data, dict) else parts
 
 

@@ -245,7 +245,7 @@ class PythonOp:
         name = f"{type(self).__name__}-{PythonOp._count}"
         adapter = _OldAdapter(self)
         KNOWN[name] = lambda texts: adapter
-        return _applied(self._kind, args, kwargs, {"op_type": name})
+        return _apply(self._kind, args, kwargs, {"op_type": name})
 
     def forward(self, in_data: list[Any], out_data: list[Any]) -> None:
         """Fill out_data."""
@@ -309,7 +309,7 @@ class _OldAdapter:
     ) -> _OldAdapter:
         wanted: list[Any] = _writing(outputs) if self.arrays else outputs
         with _Unrecorded(training):
-            self.op.forward(in_data=[self._given(x.copy()) for x in inputs], out_data=wanted)
+            self.op.forward(in_data=[self._as_input(x.copy()) for x in inputs], out_data=wanted)
         _finish(wanted if self.arrays else [])
         return self
 
@@ -323,12 +323,12 @@ class _OldAdapter:
         training: bool,
     ) -> None:
         wanted: list[Any] = _writing(gradients) if self.arrays else gradients
-        given = ([self._given(a) for a in part] for part in (heads, inputs, outputs))
+        given = ([self._as_input(a) for a in part] for part in (heads, inputs, outputs))
         with _Unrecorded(training):
             self.op.backward(**dict(zip(("out_grad", "in_data", "out_data"), given)), in_grad=wanted)
         _finish(wanted if self.arrays else [])
 
-    def _given(self, memory: np.ndarray) -> Any:
+    def _as_input(self, memory: np.ndarray) -> Any:
         """An input as the operator wants it, not to be written to."""
         if self.arrays:
             return _reading(memory)
@@ -337,7 +337,7 @@ class _OldAdapter:
         return view
 
 
-def _applied(hint: str, args: Any, kwargs: dict[str, Any], given: dict[str, Any]) -> Symbol:
+def _apply(hint: str, args: Any, kwargs: dict[str, Any], given: dict[str, Any]) -> Symbol:
     return symbol.custom(hint, args, {**kwargs, **given})
 
 

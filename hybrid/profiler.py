@@ -153,7 +153,7 @@ _ORIGINALS: dict[type[Op], Any] = {}
 """compute of the classes that have one of their own; the others inherit it."""
 
 
-def _timed(raw: Any) -> Callable[..., Any]:
+def _time_compute(raw: Any) -> Callable[..., Any]:
     """compute, timed where no other operator's is running in this thread."""
     bind = getattr(raw, "__get__", None)
 
@@ -179,7 +179,7 @@ def _watch() -> None:
     _ORIGINALS.update({cls: inspect.getattr_static(cls, "compute") for cls in classes})
     own = {cls for cls in classes if "compute" in cls.__dict__}
     for cls, raw in _ORIGINALS.items():
-        cls.compute = _timed(raw)  # type: ignore[method-assign]
+        cls.compute = _time_compute(raw)  # type: ignore[method-assign]
     for cls in _ORIGINALS.keys() - own:
         _ORIGINALS[cls] = None
     program.invalidate_compute_cache(True)

@@ -134,12 +134,12 @@ def distribution(side: Side, name: str) -> Callable[..., Any]:
             values = {"lam": 1.0 / values["scale"]}
         return draw(side, name, values, given)
 
-    _named(function, side, name, doc)
+    _publish(function, side, name, doc)
     function.__signature__ = signature  # type: ignore[attr-defined]
     return function
 
 
-def _named(function: Callable[..., Any], side: Side, name: str, doc: str) -> None:
+def _publish(function: Callable[..., Any], side: Side, name: str, doc: str) -> None:
     function.__name__ = function.__qualname__ = name
     function.__module__ = side.random.__name__
     function.__doc__ = doc
@@ -165,14 +165,14 @@ def _fill(side: Side, get_prob: bool) -> None:
     def shuffle(data: Any, **kwargs: Any) -> Any:
         return side.functions._shuffle(data, **kwargs)
 
-    _named(randn, side, "randn", "Normally distributed numbers in the shape of the arguments; keywords as in normal.")
-    _named(
+    _publish(randn, side, "randn", "Normally distributed numbers in the shape of the arguments; keywords as in normal.")
+    _publish(
         multinomial,
         side,
         "multinomial",
         "Indices drawn with the probabilities along the last axis of data; with get_prob their log-probabilities too.",
     )
-    _named(shuffle, side, "shuffle", "A copy of data with its first axis in random order.")
+    _publish(shuffle, side, "shuffle", "A copy of data with its first axis in random order.")
 
 
 _fill(ARRAYS, False)

@@ -30,7 +30,7 @@ from ..module import Module
 from ..ndarray import NDArray, array, ones, zeros
 from ..ops.quantization import CalibrateEntropy, Quantize
 from ..ops.quantization_layers import QuantizedActivation, QuantizedBatchNorm, QuantizedConvolution
-from ..passes.quantize import calibrated, calibration_key, quantised
+from ..passes.quantize import calibrate, calibration_key, quantise
 
 __all__ = [
     "calib_graph", "combine_histogram", "quantize_graph", "quantize_model", "quantize_model_mkldnn", "quantize_net",
@@ -217,7 +217,7 @@ def quantize_graph(
     _check(calib_mode, quantized_dtype, quantize_mode, quantize_granularity)
     excluded = _texts("excluded_sym_names", excluded_sym_names)
     excluded_ops = _texts("excluded_op_names", excluded_op_names)
-    graph = quantised(
+    graph = quantise(
         sym.graph, arg_params.keys(), excluded, excluded_ops, quantized_dtype,
         everything=quantize_mode == "full", each=quantize_granularity == "channel-wise",
     )  # fmt: skip
@@ -258,7 +258,7 @@ def calib_graph(
         if name is not None and name in ranges and not np.isfinite(ranges[name]).all():
             low, high = ranges[name]
             raise ValueError(f"calibration: {name} goes from {low} to {high}; wanted finite numbers")
-    graph = calibrated(qsym.graph, ranges)
+    graph = calibrate(qsym.graph, ranges)
     return Symbol(graph.outputs), _parameters(graph, arg_params), aux_params
 
 

@@ -344,7 +344,7 @@ class Op:
                 values[field.name] = field.kind.read(value)
             except (ValueError, TypeError, OverflowError) as error:
                 detail = f" ({error})" if str(error).startswith(("dtype", "wanted")) else ""
-                problems.append(f"attribute {field.name}={_shown(value)} is not {field.kind.label}{detail}")
+                problems.append(f"attribute {field.name}={_abbreviate(value)} is not {field.kind.label}{detail}")
         for unknown in attrs if self.fields else ():  # MXNet reads no attribute of an operator that has none
             if unknown not in self.ignored_attributes:
                 problems.append(f"unknown attribute {unknown[:100]}; it takes {', '.join(self.fields)}")
@@ -404,7 +404,7 @@ def _has_negative_zero(value: Any) -> bool:
     return type(value) is tuple and any(map(_has_negative_zero, value))  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _shown(value: Any) -> str:
+def _abbreviate(value: Any) -> str:
     """A value in an error: as Python writes it, what is long cut off."""
     text = repr(value) if not isinstance(value, str) or len(value) < 100 else f"{value[:100]!r}..."
     return text if len(text) < 120 else f"{text[:110]}..."

@@ -29,11 +29,11 @@ class Unknown:
     def _absorb(self, _other: object) -> Unknown:
         return self
 
-    def _undecided(self, *_others: object) -> Any:
+    def _raise_undecided(self, *_others: object) -> Any:
         raise Undecided
 
     __add__ = __radd__ = __sub__ = __rsub__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _absorb
-    __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __index__ = __int__ = __float__ = _undecided
+    __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __index__ = __int__ = __float__ = _raise_undecided
 
     def __neg__(self) -> Unknown:
         return self

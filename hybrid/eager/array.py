@@ -41,7 +41,7 @@ from .dispatch import (
     array_dtype,
     check_first_result,
     check_targets,
-    compiled,
+    compile_call,
     specialize,
     without_aliasing,
 )
@@ -91,7 +91,7 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = ""
         if out is not None:
             out._memory[...] = result
             if out._var is not None:
-                out._var.written()
+                out._var.mark_written()
             return out
         if type(result) is not _ARRAY or result.base is not None or not result.flags.c_contiguous:
             result = np.array(result, order="C")
@@ -171,12 +171,12 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: SpecializedCall, 
         if targets and op.always_mutates and op.compute_into(arrays, [t._overwrite() for t in targets]):
             made = targets
         else:
-            results = _computed(op, call, inputs, arrays, name, options)
+            results = _compute(op, call, inputs, arrays, name, options)
             if targets and not call.static_shapes:  # only now is it known
                 check_targets(op, targets, [Spec(r.shape, r.dtype) for r in results[:visible]])
             made = _adopt(results, targets, visible, ctx)
         for x in (*changed, *(targets or ())):
-            x._written()
+            x._mark_written()
     else:
         made = [_pending(s, ctx) for s in call.specs]
         if targets is not None:
@@ -186,7 +186,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: SpecializedCall, 
             arrays = [x._storage() for x in inputs]
             if targets and op.always_mutates and op.compute_into(arrays, [t._storage() for t in targets]):
                 return
-            for y, result in zip(made, _computed(op, call, inputs, arrays, name, options)):
+            for y, result in zip(made, _compute(op, call, inputs, arrays, name, options)):
                 y._fulfil(result)
 
         writes = [y._shared_var() for y in (*made, *changed)]
@@ -198,7 +198,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: SpecializedCall, 
     return made[0] if visible == 1 else made[:visible]
 
 
-def _computed(
+def _compute(
     op: Op,
     call: SpecializedCall,
     inputs: Sequence[NDArray],
@@ -207,7 +207,7 @@ def _computed(
     options: dict[str, Any],
 ) -> list[np.ndarray]:
     """The results, each in memory of its own: by a kernel where that is worth it, else by NumPy."""
-    lowered = None if is_instrumented() else compiled(op, call, inputs, options["training"])
+    lowered = None if is_instrumented() else compile_call(op, call, inputs, options["training"])
     if lowered is not None:
         return lowered.run(arrays)
     return without_aliasing(apply(op, arrays, call.specs, name=name, **options), arrays)
@@ -238,7 +238,7 @@ def _pending(spec: Spec, ctx: Context) -> NDArray:
     return made
 
 
-def traced(op: Op) -> GradientRule | OpError:
+def find_gradient_rule(op: Op) -> GradientRule | OpError:
     """The operator's gradient rule, or why it has none."""
     found = op.memo.get("rule")
     if found is None:
@@ -255,7 +255,7 @@ def record(op: Op, inputs: Sequence[NDArray], outputs: Sequence[NDArray], specs:
     parents = [x._origin for x in inputs]
     if not any(p is not None for p in parents):
         return
-    found = traced(op)
+    found = find_gradient_rule(op)
     if isinstance(found, OpError):
         made_by = OpRecord(op, parents, {}, {}, specs)
     else:
@@ -355,16 +355,16 @@ class NDArray:
             self._var = Var()
         return self._var
 
-    def _written(self) -> None:
+    def _mark_written(self) -> None:
         """To be called when the memory has been written to by the caller, who waited for its turn: what others have seen of it
         meanwhile, in other threads, is neither the old values nor the new ones."""
         if self._var is not None:
-            self._var.written()
+            self._var.mark_written()
 
     def _mark_external(self) -> NDArray:
         """The array itself, known from now on as one that others may write to unseen."""
         self._shared_var().external = True
-        self._written()
+        self._mark_written()
         return self
 
     def _storage(self) -> np.ndarray:
@@ -605,7 +605,7 @@ class NDArray:
         if self._var is not None:
             SCHEDULER.wait(self._var, write=True)
 
-    def _stored(self) -> Any:
+    def _saved_form(self) -> Any:
         """Return what params.save writes."""
         return self._read()
 
@@ -631,7 +631,7 @@ class NDArray:
             return self
         index, basic = ((key, ...), True) if type(key) is int else read_key(key, self.ndim, NDArray)
         if STATE.recording and self._origin is not None:
-            return self._recorded(index, basic)
+            return self._index_recording(index, basic)
         memory = self._storage() if basic else self._read()
         part = memory[index] if basic else gather(memory, index)
         if part.ndim == 0 and self.ndim:
@@ -641,7 +641,7 @@ class NDArray:
         self.wait_to_read()
         return NDArray._own(np.array(part, order="C"), self._ctx)
 
-    def _recorded(self, index: Index, basic: bool) -> NDArray:
+    def _index_recording(self, index: Index, basic: bool) -> NDArray:
         """self[index] by operators, so that the tape knows of it."""
         if not basic:
             places = NDArray._own(gather_numbers(index, self.shape), self._ctx)
@@ -680,7 +680,7 @@ class NDArray:
                 index,
                 value._read() if isinstance(value, NDArray) else value,
             )
-            self._written()
+            self._mark_written()
             return
         source = value if isinstance(value, NDArray) else np.array(value)
         reads = [value._shared_var()] if isinstance(value, NDArray) else []

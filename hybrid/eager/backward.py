@@ -15,7 +15,7 @@ from ..core.op import Op
 from ..ir.graph import Entry, Graph
 from ..ops.binary import ElemwiseAdd
 from ..ops.creation import OnesLike
-from .array import NDArray, invoke, traced, with_origin, zeros
+from .array import NDArray, find_gradient_rule, invoke, with_origin, zeros
 from .tape import STATE, Leaf, OpRecord, Origin, StateScope, TapeRecord
 
 _NOT_RECORDED = (
@@ -43,7 +43,7 @@ class _Compiled(NamedTuple):
     """(slot, which input it is the gradient of)"""
 
 
-def _compiled(op: Op, asked: tuple[bool, ...]) -> _Compiled:
+def _compile_rule(op: Op, asked: tuple[bool, ...]) -> _Compiled:
     """The operator's rule, as far as it is about the inputs whose gradients are asked for. Raises OpError when it has none."""
     known = op.memo.get(("backward", asked))
     if known is None:
@@ -52,7 +52,7 @@ def _compiled(op: Op, asked: tuple[bool, ...]) -> _Compiled:
 
 
 def _compile(op: Op, asked: tuple[bool, ...]) -> _Compiled:
-    found = traced(op)
+    found = find_gradient_rule(op)
     if isinstance(found, OpError):
         raise found
     wanted = [(e, i) for e, i in zip(found.graph.outputs, found.inputs) if asked[i]]
@@ -90,9 +90,9 @@ def _op_backward(record: OpRecord, dys: Sequence[NDArray | None]) -> list[NDArra
     if record.inputs is None or record.results is None:
         raise MXNetError(f"Check failed: {_NOT_RECORDED}")
     zero = all(dy is None for dy in dys)
-    if zero and isinstance(traced(record.op), OpError):
+    if zero and isinstance(find_gradient_rule(record.op), OpError):
         return [None] * len(record.parents)
-    plan = _compiled(record.op, tuple([p is not None for p in record.parents]))
+    plan = _compile_rule(record.op, tuple([p is not None for p in record.parents]))
     if zero and plan.heads:  # a loss head reads no dy, and has a gradient whatever comes
         return [None] * len(record.parents)
     values: list[Any] = [None] * plan.slots

@@ -104,7 +104,7 @@ class CachedOp:
         key = wanted, training
         if key not in self._splits:
             try:
-                _, found = self._differentiated(tuple(range(len(self.graph.outputs))), (), wanted)
+                _, found = self._differentiate(tuple(range(len(self.graph.outputs))), (), wanted)
             except OpError as error:
                 self._splits[key] = self._split(self.program(training), (), error)
                 return self._splits[key]
@@ -122,7 +122,7 @@ class CachedOp:
     def _split(self, program: Program, residuals: tuple[Entry, ...], error: OpError | None = None) -> Split:
         return Split(program, residuals, tuple(map(self.names.index, program.names)), error)
 
-    def _differentiated(
+    def _differentiate(
         self, heads: tuple[int, ...], residuals: tuple[Entry, ...], wanted: tuple[int, ...]
     ) -> tuple[list[Node], list[Entry | None]]:
         """Variables for the gradients of heads, and the gradients of wanted inputs as entries."""
@@ -139,7 +139,7 @@ class CachedOp:
         key = heads, wanted, split.program.training
         if key in self._backwards:
             return self._backwards[key]
-        nodes, found = self._differentiated(heads, split.residuals, wanted)
+        nodes, found = self._differentiate(heads, split.residuals, wanted)
         given = {(id(e.node), e.index): (f"{self._mark}residual{i}", i) for i, e in enumerate(split.residuals)}
         stand: dict[str, Entry] = {}
 
@@ -196,7 +196,7 @@ class CachedOp:
         lowered = self.program(False).prepare(_signature(args)[1]).lowered
         if lowered is None or not lowered.direct or any(a._shared_var().external for a in others):
             return None
-        number = lowered.packed([a._shared_var().version for a in args])
+        number = lowered.pack_constants([a._shared_var().version for a in args])
         return None if number is None else FastCall(lowered, number, args[position], others, holders)
 
     def _run(self, args: Sequence[NDArray], observe: Observer | None = None) -> list[NDArray]:
@@ -340,7 +340,7 @@ def _writing(written: Sequence[NDArray]) -> Iterator[None]:
         yield
     finally:
         for x in written:
-            x._written()
+            x._mark_written()
 
 
 def _run_once(
@@ -349,7 +349,7 @@ def _run_once(
     """The results for the arrays of args, each in memory of its own."""
     if prepared.lowered is None:
         return without_aliasing(program.execute(prepared, arrays, None, rng))
-    results = program.execute(prepared, arrays, None, rng, [x._shared_var().seen() for x in args])
+    results = program.execute(prepared, arrays, None, rng, [x._shared_var().value_version() for x in args])
     return without_aliasing(results) if executor.is_instrumented() else results
 
 
@@ -387,9 +387,9 @@ class _CachedOpRecord(TapeRecord):
             if source == "head":
                 given.append(dys[i])
             elif source == "residual":
-                given.append(_known(self.residuals[i], (self, count + i)))
+                given.append(_with_history(self.residuals[i], (self, count + i)))
             else:  # what is computed again for gradients of gradients must not move running statistics again
-                array = _known(self.args[i], self.parents[i])
+                array = _with_history(self.args[i], self.parents[i])
                 given.append(array.copy() if self.op.derived and place in found.op.states else array)
         results = found.op._run(given) if found.op.graph.outputs else []
         out: list[NDArray | None] = [None] * len(self.parents)
@@ -398,6 +398,6 @@ class _CachedOpRecord(TapeRecord):
         return out
 
 
-def _known(array: NDArray, node: Any) -> NDArray:
+def _with_history(array: NDArray, node: Any) -> NDArray:
     """The array with its history, when that may be asked for."""
     return with_origin(array, node) if STATE.recording else array

@@ -94,7 +94,7 @@ def _heavy(op: Op, work: int) -> bool:
     return work >= HEAVY and op.name in native.names()
 
 
-def compiled(op: Op, call: SpecializedCall, inputs: Sequence[Any], training: bool) -> CompiledProgram | None:
+def compile_call(op: Op, call: SpecializedCall, inputs: Sequence[Any], training: bool) -> CompiledProgram | None:
     """The operator as a program of the compiled part for such calls; None where NumPy is as good, or all there is.
 
     inputs: what has the shapes and dtypes (``shape``, ``_dtype``)."""

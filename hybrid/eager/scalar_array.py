@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 
-def _refused() -> bool:
+def _numpy_refuses() -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # NumPy's, before it refused
         try:
@@ -52,7 +52,7 @@ class Single(np.ndarray):
         return np.asarray(self).__reduce__()
 
 
-REFUSED = _refused()
+REFUSED = _numpy_refuses()
 
 
 def as_number(array: np.ndarray) -> np.ndarray:

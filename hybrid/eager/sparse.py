@@ -80,7 +80,7 @@ class BaseSparseNDArray(NDArray):
     def __repr__(self) -> str:
         return f"\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
 
-    def _stored(self) -> Any:
+    def _saved_form(self) -> Any:
         return self._parts
 
     def __reduce__(self) -> Any:
@@ -315,7 +315,7 @@ def apply(op: Any, inputs: Sequence[NDArray], out: Any = None) -> Any:
             x._become(NDArray(x._read()))
     if out is not None or not isinstance(dense, NDArray):
         return dense
-    parts = _kept(op, inputs, dense)
+    parts = _parts_to_store(op, inputs, dense)
     if parts is None:
         return dense
     made = from_parts(parts, dense._ctx)
@@ -341,7 +341,7 @@ def _of_storage(op: OfStorage, inputs: Sequence[Any]) -> Any:
     return made if len(made) > 1 else made[0]
 
 
-def _kept(op: Any, inputs: Sequence[Any], result: NDArray) -> Arity | None:
+def _parts_to_store(op: Any, inputs: Sequence[Any], result: NDArray) -> Arity | None:
     """The parts to store of an operator's result; None for all of it, as a dense array."""
     storage = op.infer_storage(tuple(x.stype for x in inputs), [x.shape for x in inputs], result.shape)
     if storage.stype == "default":
@@ -376,7 +376,7 @@ def broadcast(row: functions.Binary, lhs: Any, rhs: Any) -> Any:
     """The functions of mx.nd that broadcast, when one side at least is sparse."""
     if isinstance(lhs, NDArray) and isinstance(rhs, NDArray):
         if lhs.ndim != rhs.ndim:
-            lhs, rhs = (x if x.ndim >= y.ndim else _widened(x, y.ndim) for x, y in ((lhs, rhs), (rhs, lhs)))
+            lhs, rhs = (x if x.ndim >= y.ndim else _prepend_axes(x, y.ndim) for x, y in ((lhs, rhs), (rhs, lhs)))
         return apply(lookup(row.array).bind(), [lhs, rhs])
     if isinstance(lhs, NDArray) and isinstance(rhs, int | float | np.number):
         return apply(lookup(row.scalar).bind(scalar=float(rhs)), [lhs])
@@ -385,7 +385,7 @@ def broadcast(row: functions.Binary, lhs: Any, rhs: Any) -> Any:
     return binary(row, lhs, rhs)
 
 
-def _widened(array: NDArray, ndim: int) -> NDArray:
+def _prepend_axes(array: NDArray, ndim: int) -> NDArray:
     return array.tostype("default").reshape((1,) * (ndim - array.ndim) + array.shape)
 
 

@@ -240,7 +240,7 @@ class CompiledProgram:
         """Bytes of the arena of one run, scratch included."""
         return self.core.arena_bytes()
 
-    def packed(self, versions: Sequence[Any]) -> int | None:
+    def pack_constants(self, versions: Sequence[Any]) -> int | None:
         """The number under which the compiled part holds what follows from fixed arrays of these versions; None where it holds
         that of others."""
         return packed.number if (packed := self._packed).versions == [versions[i] for i in self._watched] else None

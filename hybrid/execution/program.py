@@ -145,7 +145,7 @@ class Program:
         self.inputs = tuple(dict.fromkeys(n.name for n in graph.variables() if n.name not in self.constants))
         self.names = tuple(dict.fromkeys(n.name for n in graph.variables()))
         """All variables, in the order that prepare and execute take them."""
-        written = graph.written(training)
+        written = graph.written_variables(training)
         self.written = tuple(i for i, n in enumerate(self.names) if n in written)
         """Which of the variables a run writes to, by their place in ``names``."""
         self.fixed = frozenset(self.constants)

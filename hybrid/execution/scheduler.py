@@ -64,11 +64,11 @@ class Var:
         self.version = next(_versions)
         self.external = False
 
-    def written(self) -> None:
+    def mark_written(self) -> None:
         """To be called when the memory is about to be written to, or has been, otherwise than by a task."""
         self.version = CLOCK.time = next(_versions)
 
-    def seen(self) -> int:
+    def value_version(self) -> int:
         """A number that is the same as long as the memory holds the same values."""
         return next(_versions) if self.external else self.version
 
@@ -124,7 +124,7 @@ class Scheduler:
                     if other is not None:
                         before[id(other)] = other
                 var.writer, var.readers = task, []
-                var.written()
+                var.mark_written()
             task.waits = len(before)
             for other in before.values():
                 other.users.append(task)
@@ -149,7 +149,7 @@ class Scheduler:
         if var.writer is not None or (write and var.readers):
             self._wait(lambda: var.writer is None and not (write and var.readers))
         if write:
-            var.written()
+            var.mark_written()
         if whole:
             var.error = None
         if var.error is not None:
@@ -244,7 +244,7 @@ class Scheduler:
                 if var.writer is task:
                     var.writer = None
                 var.error = error
-                var.written()
+                var.mark_written()
             for var in task.reads:
                 if task in var.readers:
                     var.readers.remove(task)

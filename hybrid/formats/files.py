@@ -230,7 +230,7 @@ def _remove(path: str) -> None:
         os.remove(path)
 
 
-def finished(folder: str | os.PathLike[str], fits: Callable[[str], bool]) -> str | None:
+def find_finished(folder: str | os.PathLike[str], fits: Callable[[str], bool]) -> str | None:
     """The file in a folder for which ``fits``: the second one of a pair, which a process was killed before renaming."""
     return next((path for path, _ in _found(os.fspath(folder), WAITING) if fits(path)), None)
 
@@ -297,7 +297,7 @@ def read(path: Any) -> bytes:
 
 
 @contextmanager
-def named(place: str) -> Iterator[None]:
+def locate_errors(place: str) -> Iterator[None]:
     """Say in which file, and where in it, what a FormatError speaks of stands."""
     try:
         yield

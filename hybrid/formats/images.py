@@ -55,7 +55,7 @@ def decode(data: Any, color: int = 1) -> np.ndarray:
     if not data:
         raise FormatError("an image of 0 bytes")
     try:
-        pixels, kind = _decoded(images, data, color)
+        pixels, kind = _decode(images, data, color)
     except FormatError:
         raise
     except Exception as error:  # a damaged picture brings Pillow's readers to raise nearly anything
@@ -63,7 +63,7 @@ def decode(data: Any, color: int = 1) -> np.ndarray:
     return pixels if color or pixels.ndim == 2 else _gray(pixels, kind)
 
 
-def _decoded(images: Any, data: bytes, color: int) -> tuple[np.ndarray, str | None]:
+def _decode(images: Any, data: bytes, color: int) -> tuple[np.ndarray, str | None]:
     """The pixels as decode gives them, but in color where gray is to be made of it, and the kind of file."""
     image = images.open(io.BytesIO(data), formats=_readable(images))
     most = min(LARGEST, max(ALWAYS, DENSEST * len(data)))

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from ..core.error import MixedFiles, MXNetError
-from .files import finished, open_file, replacing_all
-from .params import encoded
+from .files import find_finished, open_file, replacing_all
+from .params import encode_list
 
 MARK = "gluonnx_params"
 _MARKED = re.compile(rb'"%s":\s*\[\s*"str",\s*("(?:[^"\\]|\\.)*")' % MARK.encode())
@@ -33,7 +33,7 @@ def save(descriptions: Mapping[str, Text], target: str | os.PathLike[str], array
 
     descriptions: by path. A description that is there already and stays as it is keeps what it knows of other parameters beside
     it, as checkpoints of several epochs are, and of those that are replaced: they fit it too, should that be cut short."""
-    content = encoded(arrays)
+    content = encode_list(arrays)
     digest = _digest(content)
     texts = []
     for path, text in descriptions.items():
@@ -49,12 +49,12 @@ def save(descriptions: Mapping[str, Text], target: str | os.PathLike[str], array
 
 def check(description: str | os.PathLike[str], parameters: str | os.PathLike[str]) -> None:
     """Warn (MixedFiles) of parameters that are others than those that the description was written with."""
-    known = _known(description).get(_key(description, parameters))
+    known = _read_digests(description).get(_key(description, parameters))
     if known is None:
         return
     got = _digest_of(parameters)
     if got not in known.split():
-        part = finished(
+        part = find_finished(
             os.path.dirname(os.path.abspath(parameters)), lambda path: _digest_of(path) in known.split()[:1]
         )
         rescue = f" (those that belong to it are whole, in {part}: rename that file)" if part else ""
@@ -78,7 +78,7 @@ def _mark(known: Mapping[str, str]) -> dict[str, Any]:
     return {MARK: ["str", json.dumps(known)]} if known else {}
 
 
-def _known(description: str | os.PathLike[str]) -> dict[str, str]:
+def _read_digests(description: str | os.PathLike[str]) -> dict[str, str]:
     """The digests in a description; none for one that has no mark, or a damaged one."""
     try:
         with open_file(description) as file:
@@ -92,7 +92,7 @@ def _known(description: str | os.PathLike[str]) -> dict[str, str]:
 
 def _others(path: str, text: Text) -> dict[str, str]:
     """Entries of the description at path for other parameters that still are beside it, if it is the very one to be written."""
-    known = _known(path)
+    known = _read_digests(path)
     if not known or Path(path).read_bytes() != text(_mark(known)).encode():
         return {}
     folder, name = os.path.split(path)

@@ -225,14 +225,14 @@ class _Reader:
         self.at = 0
         self.part = "list header"
 
-    def fail(self, problem: str, at: int | None = None) -> FormatError:
+    def error(self, problem: str, at: int | None = None) -> FormatError:
         return FormatError(f"{self.name}: {self.part}, offset {self.at if at is None else at}: {problem}")
 
     def skip(self, size: int, what: str) -> int:
         """Advance by size and give the offset before it."""
         start, left = self.at, len(self.data) - self.at
         if size > left:
-            raise self.fail(f"{what} wants {size} bytes, got {left}; the file is cut short or damaged, fetch it again")
+            raise self.error(f"{what} wants {size} bytes, got {left}; the file is cut short or damaged, fetch it again")
         self.at += size
         return start
 
@@ -244,7 +244,7 @@ class _Reader:
         """A u64 count of things of at least `smallest` bytes each."""
         count, left = self.number("Q", f"number of {what}"), len(self.data) - self.at
         if count * smallest > left:
-            raise self.fail(
+            raise self.error(
                 f"got {count} {what} promised, but {left} bytes hold at most {left // smallest}; "
                 "the file is cut short or damaged, fetch it again",
                 self.at - 8,
@@ -253,7 +253,7 @@ class _Reader:
 
     def load(self) -> dict[str, Array] | list[Array]:
         if len(self.data) < 8 or struct.unpack_from("<Q", self.data)[0] != LIST_MAGIC:
-            raise self.fail(_recognise(bytes(self.data[:4096])))
+            raise self.error(_recognise(bytes(self.data[:4096])))
         self.skip(16, "list header")
         total = self.count("arrays", 4)
         arrays = []
@@ -263,7 +263,7 @@ class _Reader:
         self.part = "names"
         names = self.names(total)
         if self.at != len(self.data):
-            raise self.fail(f"got {len(self.data) - self.at} bytes after the last name, wanted the end of the file; "
+            raise self.error(f"got {len(self.data) - self.at} bytes after the last name, wanted the end of the file; "
                             "two files were joined, or it is damaged")  # fmt: skip
         return dict(zip(names, arrays, strict=True)) if names else arrays
 
@@ -271,7 +271,7 @@ class _Reader:
         at = self.at
         count = self.count("names", 8)
         if count not in (0, total):
-            raise self.fail(f"got {count} names for {total} arrays, wanted {total} or none", at)
+            raise self.error(f"got {count} names for {total} arrays, wanted {total} or none", at)
         seen: dict[str, int] = {}
         for index in range(count):
             self.part = f"name {index} of {count}"
@@ -280,9 +280,9 @@ class _Reader:
             try:
                 name = str(self.data[start : self.at], "utf-8")
             except UnicodeDecodeError as problem:
-                raise self.fail(f"got a name that is not UTF-8: {problem.reason}", start) from None
+                raise self.error(f"got a name that is not UTF-8: {problem.reason}", start) from None
             if name in seen:
-                raise self.fail(f"got {name!r} twice (also name {seen[name]}), wanted each name once", start)
+                raise self.error(f"got {name!r} twice (also name {seen[name]}), wanted each name once", start)
             seen[name] = index
         return list(seen)
 
@@ -293,9 +293,9 @@ class _Reader:
         if magic in (V2, V3):
             storage = self.number("i", "storage type")
             if storage not in ((DENSE, ROW_SPARSE, CSR_STORAGE) if magic == V2 else (DENSE,)):
-                raise self.fail(f"got storage type {storage}, wanted 0 (dense), in V2 also 1 (rows), 2 (csr)", at + 4)
+                raise self.error(f"got storage type {storage}, wanted 0 (dense), in V2 also 1 (rows), 2 (csr)", at + 4)
         elif magic != V1 and magic > MAX_NDIM:
-            raise self.fail(
+            raise self.error(
                 f"got record magic {magic:#x}, wanted {V1:#x}, {V2:#x}, {V3:#x} or (V0) up to {MAX_NDIM} dimensions; "
                 "the file is damaged, or from a newer MXNet",
                 at,
@@ -313,27 +313,27 @@ class _Reader:
         if not storage:
             return self.array(dtype, shape, "data")
         if stored is None:
-            raise self.fail("got no storage shape, wanted one for a sparse array", at)
+            raise self.error("got no storage shape, wanted one for a sparse array", at)
         return self.sparse(storage, shape, stored, dtype)
 
     def sparse(self, storage: int, shape: tuple[int, ...], stored: tuple[int, ...], dtype: np.dtype) -> Array:
         names = ("indices",) if storage == ROW_SPARSE else ("indptr", "indices")
         heads = [(self.dtype(), self.shape(f"shape of {name}") or (), name) for name in names]
         if any(kind.hasobject for kind in (dtype, *(head[0] for head in heads))):
-            raise self.fail("got strings in a sparse array, wanted numbers; the file is damaged")
+            raise self.error("got strings in a sparse array, wanted numbers; the file is damaged")
         data = self.array(dtype, stored, "data")
         parts = [self.array(*head) for head in heads]
         try:
             return RowSparse(data, parts[0], shape) if storage == ROW_SPARSE else CSR(data, parts[0], parts[1], shape)
         except ValueError as problem:
-            raise self.fail(f"sparse {problem}") from None
+            raise self.error(f"sparse {problem}") from None
 
     def shape(self, what: str, *, code: str = "q", numpy: bool = False) -> tuple[int, ...] | None:
         """A shape, or None for an array that was never given one."""
         at = self.at
         ndim = self.number("i" if numpy else "I", f"{what}: number of dimensions")
         if ndim > MAX_NDIM or ndim < -1:
-            raise self.fail(f"{what}: got {ndim} dimensions, wanted at most {MAX_NDIM}; the file is damaged", at)
+            raise self.error(f"{what}: got {ndim} dimensions, wanted at most {MAX_NDIM}; the file is damaged", at)
         if ndim == (-1 if numpy else 0):
             return None
         form = f"<{ndim}{code}"
@@ -342,19 +342,19 @@ class _Reader:
         if numpy and -1 in shape and min(shape) == -1:
             return None
         if any(size < 0 for size in shape):
-            raise self.fail(f"{what}: got {shape}, wanted no negative size; the file is damaged", start)
+            raise self.error(f"{what}: got {shape}, wanted no negative size; the file is damaged", start)
         return shape
 
     def dtype(self) -> np.dtype:
         at = self.at
         flag = self.number("i", "dtype")
         if flag not in NAMES:
-            raise self.fail(f"got dtype flag {flag}, wanted one of {min(NAMES)} to {max(NAMES)} that is known; "
+            raise self.error(f"got dtype flag {flag}, wanted one of {min(NAMES)} to {max(NAMES)} that is known; "
                             "the file is damaged or too new", at)  # fmt: skip
         try:
             return read_dtype(NAMES[flag]).newbyteorder("<")
         except ValueError as problem:  # one that NumPy cannot hold alone
-            raise self.fail(str(problem), at) from None
+            raise self.error(str(problem), at) from None
 
     def array(self, dtype: np.dtype, shape: tuple[int, ...], what: str) -> np.ndarray:
         if dtype.hasobject:
@@ -363,13 +363,13 @@ class _Reader:
         start = self.skip(size, f"{what} {dtype.name}{list(shape)}")
         highest = HIGHEST.get(dtype.name, 255)
         if highest < 255 and size and np.frombuffer(self.data, np.uint8, size, start).max() > highest:
-            raise self.fail(
+            raise self.error(
                 f"{what}: got a byte above {highest} in an array of {dtype.name}; the file is damaged", start
             )
         try:
             return view(self.data, dtype, shape, start)
         except ValueError as problem:  # zero-size with other dims past what NumPy can address
-            raise self.fail(f"{what}: got shape {shape}: {problem}", start) from None
+            raise self.error(f"{what}: got shape {shape}: {problem}", start) from None
 
     def strings(self, shape: tuple[int, ...], what: str) -> np.ndarray:
         """An array of str: the u64 lengths of all, then their UTF-8."""
@@ -382,12 +382,12 @@ class _Reader:
             try:
                 array[index] = str(self.data[at : at + length], "utf-8")
             except UnicodeDecodeError as problem:
-                raise self.fail(f"{what}: got a string that is not UTF-8: {problem.reason}", at) from None
+                raise self.error(f"{what}: got a string that is not UTF-8: {problem.reason}", at) from None
             at += length
         try:
             array = array.reshape(shape)
         except ValueError as problem:  # as in array()
-            raise self.fail(f"{what}: got shape {shape}: {problem}", start) from None
+            raise self.error(f"{what}: got shape {shape}: {problem}", start) from None
         array.flags.writeable = False
         return array
 
@@ -433,7 +433,7 @@ def save(target: Any, data: Any) -> None:
     flags of our own (attrs.OWN_DTYPES; object arrays hold str) are for hybrid alone.
     Raises TypeError for other data, FormatError for what the format cannot say.
     """
-    chunks = encoded(data)
+    chunks = encode_list(data)
     if not isinstance(target, (str, os.PathLike)):
         for chunk in chunks:
             target.write(chunk)
@@ -441,7 +441,7 @@ def save(target: Any, data: Any) -> None:
     write(target, chunks)
 
 
-def encoded(data: Any) -> list[Any]:
+def encode_list(data: Any) -> list[Any]:
     """All bytes of a list file as buffers; contiguous arrays are not copied. Whole before anything is written."""
     names: list[str] = []
     if isinstance(data, Mapping):

@@ -77,7 +77,7 @@ def create(
     full_name: str = NameManager.current.get(name, hint.lower())
     attrs = {**kept, **{k: str(v) for k, v in texts.items()}}
 
-    filled = [entries.get(n) or Entry(symbol_json.made_variable(op, full_name, n, attrs)) for n in wanted]
+    filled = [entries.get(n) or Entry(symbol_json.make_variable(op, full_name, n, attrs)) for n in wanted]
     symbol_json.set_initial(op, filled)
     node = Node(op, full_name, filled, attrs, subgraphs)
     return Symbol(Entry(node, i) for i in range(node.num_visible_outputs))
@@ -306,9 +306,9 @@ class Symbol:
             raise MXNetError(
                 f"get_backend_symbol: there is no backend {backend!r}; this engine runs every symbol as it is, leave the call out"
             )
-        from ..passes.quantize import merged, partitioned
+        from ..passes.quantize import merge, partition
 
-        return Symbol(merged(partitioned(self.graph)).outputs)
+        return Symbol(merge(partition(self.graph)).outputs)
 
     def optimize_for(
         self,
@@ -372,7 +372,7 @@ class Symbol:
         return _legacy(self._infer_shapes(args, kwargs))
 
     def _infer_shapes(self, args: Any, kwargs: Any) -> list[list[Any]]:
-        given = self._given(args, kwargs, "shape")
+        given = self._values_by_name(args, kwargs, "shape")
         for name, shape in given.items():
             if not isinstance(shape, tuple):
                 raise TypeError(f"Arguments need to be shapes (tuple), but '{name}' is {type(shape)}.")
@@ -393,7 +393,7 @@ class Symbol:
 
     def infer_type_partial(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
         """As infer_type, with None for a dtype that is unknown."""
-        named = self._given(args, kwargs, "type")
+        named = self._values_by_name(args, kwargs, "type")
         try:
             given = {n: read_dtype(d) for n, d in named.items()}
         except ValueError as error:
@@ -402,7 +402,7 @@ class Symbol:
         arguments, outputs, states = self._parts(result, lambda spec: None if spec.dtype is None else spec.dtype.type)
         return arguments, outputs, states
 
-    def _given(self, args: Any, kwargs: Mapping[str, Any], what: str) -> dict[str, Any]:
+    def _values_by_name(self, args: Any, kwargs: Mapping[str, Any], what: str) -> dict[str, Any]:
         """Values by name of variable. Raises MXNetError for names and positions that there are not."""
         if args and kwargs:
             raise ValueError(f"Can only specify known argument {what}s either by positional or kwargs way.")

@@ -193,9 +193,9 @@ class Block:
 
     def save_parameters(self, filename: Any, deduplicate: bool = False) -> None:
         """Write all parameters to a file, named by where they are; with deduplicate shared ones once."""
-        ndarray.save(filename, self._reduced(deduplicate))
+        ndarray.save(filename, self._parameters_to_save(deduplicate))
 
-    def _reduced(self, deduplicate: bool = False) -> dict[str, ndarray.NDArray]:
+    def _parameters_to_save(self, deduplicate: bool = False) -> dict[str, ndarray.NDArray]:
         """Parameters by name, as save_parameters writes them."""
         parameters = self._collect_params_with_prefix()
         if deduplicate:

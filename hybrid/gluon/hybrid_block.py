@@ -405,7 +405,7 @@ class HybridBlock(Block):
             if name not in inputs
         }
         symbols = {f"{path}-symbol.json": out._text(remove_amp_cast)}
-        pairs.save(symbols, f"{path}-{epoch:04d}.params", ndarray.stored(stored))
+        pairs.save(symbols, f"{path}-{epoch:04d}.params", ndarray.to_stored(stored))
 
 
 def _below(block: Block) -> list[Block]:

@@ -42,7 +42,7 @@ class Loss(HybridBlock):
         """The loss of each sample. Raises NotImplementedError: a loss must define it."""
         raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward")
 
-    def _weighted(self, F: Any, loss: Any, sample_weight: Any) -> Any:  # noqa: N803
+    def _apply_weight(self, F: Any, loss: Any, sample_weight: Any) -> Any:  # noqa: N803
         return _apply_weighting(F, loss, self._weight, sample_weight)
 
     def _mean(self, F: Any, loss: Any) -> Any:  # noqa: N803
@@ -94,7 +94,7 @@ class L1Loss(Loss):
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:  # noqa: N803
         """The loss of each sample."""
         loss = F.abs(_reshape_like(F, label, pred) - pred)
-        return self._mean(F, self._weighted(F, loss, sample_weight))
+        return self._mean(F, self._apply_weight(F, loss, sample_weight))
 
 
 class SigmoidBinaryCrossEntropyLoss(Loss):
@@ -127,7 +127,7 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
         else:
             scale = 1 + F.broadcast_mul(pos_weight - 1, label)
             loss = pred - pred * label + scale * (_softrelu(F, -F.abs(pred)) + F.relu(-pred))
-        return self._mean(F, self._weighted(F, loss, sample_weight))
+        return self._mean(F, self._apply_weight(F, loss, sample_weight))
 
 
 SigmoidBCELoss = SigmoidBinaryCrossEntropyLoss
@@ -159,7 +159,7 @@ class SoftmaxCrossEntropyLoss(Loss):
             loss = -F.pick(pred, label, axis=self._axis, keepdims=True)
         else:
             loss = -F.sum(pred * _reshape_like(F, label, pred), axis=self._axis, keepdims=True)
-        return self._mean(F, self._weighted(F, loss, sample_weight))
+        return self._mean(F, self._apply_weight(F, loss, sample_weight))
 
 
 SoftmaxCELoss = SoftmaxCrossEntropyLoss
@@ -186,7 +186,7 @@ class KLDivLoss(Loss):
         if not self._from_logits:
             pred = F.log_softmax(pred, self._axis)
         loss = label * (F.log(label + 1e-12) - pred)
-        return F.sum(self._weighted(F, loss, sample_weight), axis=self._batch_axis, exclude=True)
+        return F.sum(self._apply_weight(F, loss, sample_weight), axis=self._batch_axis, exclude=True)
 
 
 class CTCLoss(Loss):
@@ -227,7 +227,7 @@ class CTCLoss(Loss):
             use_label_lengths=label_lengths is not None,
             blank_label="last",
         )
-        return self._weighted(F, loss, sample_weight)
+        return self._apply_weight(F, loss, sample_weight)
 
 
 class HuberLoss(Loss):
@@ -243,7 +243,7 @@ class HuberLoss(Loss):
         """The loss of each sample."""
         distance = F.abs(_reshape_like(F, label, pred) - pred)
         loss = F.where(distance > self._rho, distance - 0.5 * self._rho, (0.5 / self._rho) * F.square(distance))
-        return self._mean(F, self._weighted(F, loss, sample_weight))
+        return self._mean(F, self._apply_weight(F, loss, sample_weight))
 
 
 class HingeLoss(Loss):
@@ -256,7 +256,7 @@ class HingeLoss(Loss):
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:  # noqa: N803
         """The loss of each sample."""
         loss = F.relu(self._margin - pred * _reshape_like(F, label, pred))
-        return self._mean(F, self._weighted(F, loss, sample_weight))
+        return self._mean(F, self._apply_weight(F, loss, sample_weight))
 
 
 class SquaredHingeLoss(Loss):
@@ -269,7 +269,7 @@ class SquaredHingeLoss(Loss):
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:  # noqa: N803
         """The loss of each sample."""
         loss = F.square(F.relu(self._margin - pred * _reshape_like(F, label, pred)))
-        return self._mean(F, self._weighted(F, loss, sample_weight))
+        return self._mean(F, self._apply_weight(F, loss, sample_weight))
 
 
 class LogisticLoss(Loss):
@@ -289,7 +289,7 @@ class LogisticLoss(Loss):
         if self._label_format == "signed":
             label = (label + 1.0) / 2.0
         loss = F.relu(pred) - pred * label + _softrelu(F, -F.abs(pred))
-        return self._mean(F, self._weighted(F, loss, sample_weight))
+        return self._mean(F, self._apply_weight(F, loss, sample_weight))
 
 
 class TripletLoss(Loss):
@@ -303,7 +303,7 @@ class TripletLoss(Loss):
         """The loss of each sample."""
         near, far = _reshape_like(F, positive, pred), _reshape_like(F, negative, pred)
         loss = F.sum(F.square(near - pred) - F.square(far - pred), axis=self._batch_axis, exclude=True)
-        return self._weighted(F, F.relu(loss + self._margin), None)
+        return self._apply_weight(F, F.relu(loss + self._margin), None)
 
 
 class PoissonNLLLoss(Loss):
@@ -337,7 +337,7 @@ class PoissonNLLLoss(Loss):
         if self._compute_full:
             stirling = target * F.log(target) - target + 0.5 * F.log(2 * target * math.pi)
             loss = loss + F.where(target > 1, stirling, F.zeros_like(stirling))  # of 0 it is no number
-        return F.mean(self._weighted(F, loss, sample_weight))
+        return F.mean(self._apply_weight(F, loss, sample_weight))
 
 
 class CosineEmbeddingLoss(Loss):
@@ -355,7 +355,7 @@ class CosineEmbeddingLoss(Loss):
         alike = (1 - cosine) * (label == 1)
         other = F.broadcast_maximum(F.zeros((1, 1)), (label == -1) * (cosine - self._margin))
         loss = alike + other
-        return self._weighted(F, loss, sample_weight)
+        return self._apply_weight(F, loss, sample_weight)
 
     def _cosine_similarity(self, F: Any, x: Any, y: Any, axis: int = -1) -> Any:  # noqa: N803
         """(N, 1); 0 where either is 0."""

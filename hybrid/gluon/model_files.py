@@ -28,7 +28,7 @@ class Stored(Protocol):
 
     def _trace_description(self) -> dict[str, Any]: ...
 
-    def _reduced(self) -> dict[str, ndarray.NDArray]: ...
+    def _parameters_to_save(self) -> dict[str, ndarray.NDArray]: ...
 
     def load_parameters(self, filename: Any) -> None: ...
 
@@ -38,7 +38,7 @@ def save(block: Stored, prefix: str) -> None:
     structure: dict[str, Any] = {}
     _describe(block, itertools.count(), structure)
     descriptions = {f"{prefix}-model.json": lambda more: json.dumps({**structure, "attrs": more})}
-    pairs.save(descriptions, f"{prefix}-model.params", ndarray.stored(block._reduced()))
+    pairs.save(descriptions, f"{prefix}-model.params", ndarray.to_stored(block._parameters_to_save()))
 
 
 def _key(block: Stored, numbers: Iterator[int]) -> str:

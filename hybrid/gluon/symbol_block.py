@@ -149,9 +149,10 @@ class SymbolBlock(HybridBlock):
         given = () if x is None and not args else (x, *args)
         if self._sequences:
             given = [
-                _held(a) if i in self._sequences and isinstance(a, list | tuple) else a for i, a in enumerate(given)
+                _box_sequence(a) if i in self._sequences and isinstance(a, list | tuple) else a
+                for i, a in enumerate(given)
             ]
-        flat: list[Any] = _flatten(list(given), "input")[0] if _nested(given) else list(given)
+        flat: list[Any] = _flatten(list(given), "input")[0] if _is_nested(given) else list(given)
         variables, out = self._get_graph()
         names = [str(v.name) for v in variables]
         if len(flat) != len(names):
@@ -168,8 +169,8 @@ class SymbolBlock(HybridBlock):
         with flat[0].context:
             found = self._call_cached_op(*given)
         if isinstance(found, list):
-            return [_shown(f) if isinstance(f, NDArray) else f for f in found]
-        return _shown(found)
+            return [_unbox_output(f) if isinstance(f, NDArray) else f for f in found]
+        return _unbox_output(found)
 
     def cast(self, dtype: Any) -> None:
         """Convert all parameters to a dtype; those of BatchNorm stay in float32 when it is float16."""
@@ -199,7 +200,7 @@ def _symbols(given: Any, what: str) -> Iterator[Symbol]:
         raise TypeError(f"SymbolBlock: {what} must be a Symbol or a (nested) list of them, got {type(given).__name__}")
 
 
-def _held(values: Sequence[Any]) -> NDArray:
+def _box_sequence(values: Sequence[Any]) -> NDArray:
     """A list of arrays as the graph's sequences carry it."""
     return NDArray._own(
         box([v.asnumpy() if isinstance(v, NDArray) else np.array(v) for v in values]), current_context()
@@ -209,7 +210,7 @@ def _held(values: Sequence[Any]) -> NDArray:
 FORWARDS.add(SymbolBlock.forward)
 
 
-def _shown(array: NDArray) -> Any:
+def _unbox_output(array: NDArray) -> Any:
     """An output; a sequence as a list."""
     if array._dtype != _OBJECT or array.ndim:
         return array
@@ -228,12 +229,12 @@ def _trains(dtype: np.dtype | None) -> bool:
     return dtype is None or dtype.kind == "f" or dtype.name == "bfloat16"
 
 
-def _nested(given: Sequence[Any]) -> bool:
+def _is_nested(given: Sequence[Any]) -> bool:
     return any(isinstance(g, list | tuple) for g in given)
 
 
 def _flat(inputs: Any) -> bool:
-    return isinstance(inputs, Symbol) or not _nested(inputs)
+    return isinstance(inputs, Symbol) or not _is_nested(inputs)
 
 
 def _common_prefix(names: Sequence[str]) -> str:

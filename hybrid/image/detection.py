@@ -155,7 +155,7 @@ class DetRandomCropAug(_RandomBox):
             y, x = random.randint(0, height - h), random.randint(0, width - w)
             box = x / width, y / height, (x + w) / width, (y + h) / height
             if w * h >= 2 and self._covers(label, np.array(box, label.dtype), height, width):
-                kept = self._kept(label, x / width, y / height, w / width, h / height)
+                kept = self._objects_inside(label, x / width, y / height, w / width, h / height)
                 if len(kept):
                     return fixed_crop(src, x, y, w, h), kept
         return src, label
@@ -190,7 +190,7 @@ class DetRandomCropAug(_RandomBox):
         covered = covered[covered > 0]
         return covered.size > 0 and bool(covered.min() > self.min_object_covered)
 
-    def _kept(self, label: np.ndarray, left: float, top: float, width: float, height: float) -> np.ndarray:
+    def _objects_inside(self, label: np.ndarray, left: float, top: float, width: float, height: float) -> np.ndarray:
         """The objects that stay, as shares of the part."""
         out = label.copy()
         out[:, [1, 3]] = (out[:, [1, 3]] - left) / width

@@ -38,7 +38,7 @@ def imdecode(buf: Any, flag: int = 1, to_rgb: int = 1, out: NDArray | None = Non
     pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels
     if not to_rgb and pixels.shape[2] == 3:
         pixels = np.ascontiguousarray(pixels[:, :, ::-1])
-    return _given(pixels, out)
+    return _wrap_pixels(pixels, out)
 
 
 def imread(filename: Any, flag: int = 1, to_rgb: int = 1, out: NDArray | None = None) -> NDArray:
@@ -60,7 +60,7 @@ def imresize(src: NDArray, w: int, h: int, interp: int = 1, out: NDArray | None 
     Raises MXNetError for another method, a size of 0, or a dtype that images do not have."""
     method = interp_method(interp, (*src.shape[:2], h, w)) if interp in (9, 10) else interp
     try:
-        return _given(resample.resize(src.asnumpy(), w, h, method), out)
+        return _wrap_pixels(resample.resize(src.asnumpy(), w, h, method), out)
     except ValueError as error:
         raise MXNetError(f"imresize: {error}") from error
 
@@ -82,10 +82,10 @@ def copyMakeBorder(  # noqa: N802  OpenCV's name
         bordered = resample.pad(src.asnumpy(), top, bot, left, right, type, values if len(values) else value)
     except ValueError as error:
         raise MXNetError(f"copyMakeBorder: {error}") from error
-    return _given(bordered, out)
+    return _wrap_pixels(bordered, out)
 
 
-def _given(pixels: np.ndarray, out: NDArray | None) -> NDArray:
+def _wrap_pixels(pixels: np.ndarray, out: NDArray | None) -> NDArray:
     """The pixels as an NDArray, in ``out`` when that is given."""
     if out is None:
         return nd.array(pixels, dtype=pixels.dtype)

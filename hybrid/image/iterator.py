@@ -13,7 +13,7 @@ import numpy as np
 from .. import ndarray as nd
 from .. import recordio
 from ..core.error import FormatError, MXNetError
-from ..formats.files import lines, named, read
+from ..formats.files import lines, locate_errors, read
 from ..io.base import DataBatch, DataDesc, DataIter
 from ..ndarray import NDArray
 from .augment import CreateAugmenter
@@ -120,7 +120,7 @@ class ImageIter(DataIter):
             self.cur += 1
             if record is None:
                 raise StopIteration
-            header, data = self._unpacked(record)
+            header, data = self._unpack(record)
             return header.label, data
         if self.cur >= len(self.seq):
             raise StopIteration
@@ -132,12 +132,12 @@ class ImageIter(DataIter):
             self._last = f"filename: {name}"
             return label, self.read_image(name)
         self._last = f"index: {key}"
-        header, data = self._unpacked(self.imgrec.read_idx(key))
+        header, data = self._unpack(self.imgrec.read_idx(key))
         return header.label if self.imglist is None else self.imglist[key][0], data
 
-    def _unpacked(self, record: bytes | None) -> tuple[Any, bytes]:
+    def _unpack(self, record: bytes | None) -> tuple[Any, bytes]:
         """The header and the image of the record read last. Raises FormatError that names it."""
-        with named(f"{self.imgrec.uri}, {self._last}"):
+        with locate_errors(f"{self.imgrec.uri}, {self._last}"):
             return recordio.unpack(record or b"")
 
     def _examples(self, count: int) -> list[tuple[Any, NDArray]]:

@@ -39,8 +39,8 @@ class NDArrayIter(DataIter):
         if last_batch_handle not in LAST_BATCH:
             raise ValueError(f"last_batch_handle={last_batch_handle!r}, wanted one of {', '.join(LAST_BATCH)}")
         self.layout = layout
-        self.data = _named(data, data_name)
-        self.label = _named(label, label_name)
+        self.data = _name_arrays(data, data_name)
+        self.label = _name_arrays(label, label_name)
         if not self.data:
             raise AssertionError("NDArrayIter needs data")
         if last_batch_handle != "discard" and any(a.stype == "csr" for _, a in (*self.data, *self.label)):
@@ -168,15 +168,15 @@ class NDArrayIter(DataIter):
     def _shuffle_data(self) -> None:
         """Draw the next order, and put the arrays into it."""
         np.random.shuffle(self.idx)  # scripts seed this generator, and expect MXNet's order
-        self.data = [(name, self._reordered(array)) for name, array in self.data]
-        self.label = [(name, self._reordered(array)) for name, array in self.label]
+        self.data = [(name, self._reorder(array)) for name, array in self.data]
+        self.label = [(name, self._reorder(array)) for name, array in self.label]
 
-    def _reordered(self, array: NDArray) -> NDArray:
+    def _reorder(self, array: NDArray) -> NDArray:
         values = np.take(array.asnumpy(), self.idx, axis=self._axis(array))
         return nd.array(values, array.context, array.dtype).tostype(array.stype)
 
 
-def _named(data: Any, default: str) -> list[tuple[str, NDArray]]:
+def _name_arrays(data: Any, default: str) -> list[tuple[str, NDArray]]:
     """Names and arrays, in the order of the names; float32 for what is no NDArray yet, as ``nd.array`` makes it."""
     if data is None:
         return []

@@ -196,12 +196,12 @@ class PrefetchingIter(_Holding):
     @property
     def provide_data(self) -> list[DataDesc]:
         """Descriptions of the data of all iterators, renamed."""
-        return _renamed([i.provide_data for i in self.iters], self.rename_data)
+        return _rename([i.provide_data for i in self.iters], self.rename_data)
 
     @property
     def provide_label(self) -> list[DataDesc]:
         """Descriptions of the labels of all iterators, renamed."""
-        return _renamed([i.provide_label for i in self.iters], self.rename_label)
+        return _rename([i.provide_label for i in self.iters], self.rename_label)
 
     def reset(self) -> None:
         """Start all iterators again; batches read ahead are dropped."""
@@ -247,7 +247,7 @@ def _next_or_none(step: Callable[[], Any]) -> Any:
         return None
 
 
-def _renamed(provided: Sequence[Any], names: Any) -> list[DataDesc]:
+def _rename(provided: Sequence[Any], names: Any) -> list[DataDesc]:
     """Descriptions with new names: one dict for each iterator."""
     if names is None:
         return [d for descriptions in provided for d in descriptions]

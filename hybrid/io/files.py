@@ -13,7 +13,7 @@ import numpy as np
 from .. import ndarray as nd
 from ..core.error import FormatError, MXNetError
 from ..eager.sparse import csr_matrix
-from ..formats.files import lines, named
+from ..formats.files import lines, locate_errors
 from ..ndarray import NDArray
 from .base import DataBatch, DataDesc, DataIter
 from .idx import read_idx
@@ -174,7 +174,7 @@ def _read_csv(path: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         for number, line in lines(name):
             if not line.strip():
                 continue
-            with named(f"{name}, line {number}"):
+            with locate_errors(f"{name}, line {number}"):
                 row = _numbers(line.split(","), dtype)
                 if len(row) != width:
                     raise FormatError(f"got {len(row)} numbers, wanted {width} for shape {shape}")

@@ -10,7 +10,7 @@ import numpy as np
 from .. import image, recordio
 from .. import ndarray as nd
 from ..core.error import FormatError, MXNetError
-from ..formats.files import named
+from ..formats.files import locate_errors
 from ..image.image import sized_crop
 from ..ndarray import NDArray
 from .files import MXDataIter, _part, _shape
@@ -171,7 +171,7 @@ class ImageRecordIter(MXDataIter):
 
     def _example(self, start: int) -> tuple[np.ndarray, np.ndarray]:
         """The pixels and labels of the record at a position."""
-        with named(f"{self._file.uri}, record at byte {start}"):
+        with locate_errors(f"{self._file.uri}, record at byte {start}"):
             header, data = recordio.unpack(self._file.read_at(start) or b"")
             picture = image.imdecode(data, 1 if self._shape[0] == 3 else 0)
         label = np.asarray(header.label, np.float32).reshape(-1)
@@ -183,10 +183,10 @@ class ImageRecordIter(MXDataIter):
             raise FormatError(
                 f"{self._file.uri}: rec file provide {len(label)}-dimensional label but label_width is set to {self._width}"
             )
-        pixels = self._augmented(picture)
-        return self._finished(np.moveaxis(pixels, 2, 0)), label
+        pixels = self._augment(picture)
+        return self._finish(np.moveaxis(pixels, 2, 0)), label
 
-    def _augmented(self, picture: NDArray) -> np.ndarray:
+    def _augment(self, picture: NDArray) -> np.ndarray:
         """The image cut to size and varied, (height, width, channels)."""
         height, width = self._shape[1:]
         if self._resize > 0:
@@ -214,7 +214,7 @@ class ImageRecordIter(MXDataIter):
             pixels = pixels[:, ::-1]
         return pixels
 
-    def _finished(self, pixels: np.ndarray) -> np.ndarray:
+    def _finish(self, pixels: np.ndarray) -> np.ndarray:
         """Normalized, with channels first."""
         return (pixels.astype(np.float32) - self._mean[:, None, None]) * self._scale[:, None, None]
 
@@ -225,7 +225,7 @@ class ImageRecordUInt8Iter(ImageRecordIter):
     dtypes = ("uint8",)
     normal_dtype = "uint8"
 
-    def _finished(self, pixels: np.ndarray) -> np.ndarray:
+    def _finish(self, pixels: np.ndarray) -> np.ndarray:
         """As they are, with channels first."""
         return pixels.clip(0, 255)
 
@@ -236,10 +236,10 @@ class ImageRecordInt8Iter(ImageRecordUInt8Iter):
     dtypes = ("int8",)
     normal_dtype = "int8"
 
-    def _finished(self, pixels: np.ndarray) -> np.ndarray:
+    def _finish(self, pixels: np.ndarray) -> np.ndarray:
         """Less the whole numbers nearest to the mean, with channels first; what int8 cannot hold is its nearest."""
         mean = np.trunc(self._mean + np.copysign(np.float32(0.5), self._mean))  # halves away from 0, as in C
-        return (super()._finished(pixels) - mean[:, None, None]).clip(-128, 127)
+        return (super()._finish(pixels) - mean[:, None, None]).clip(-128, 127)
 
 
 ImageRecordIter_v1 = ImageRecordIter

@@ -145,7 +145,7 @@ class Graph:
     def auxiliary_states(self) -> list[Node]:
         return [n for n in self.nodes if n.is_variable and self.is_auxiliary(n)]
 
-    def written(self, training: bool) -> frozenset[str]:
+    def written_variables(self, training: bool) -> frozenset[str]:
         """Names of the variables whose memory a run writes to: those that operators update, directly or through a view of the
         same memory, and whatever a body that writes is given (which of it that is, only its operator knows)."""
         found = set()
@@ -155,7 +155,7 @@ class Graph:
             entries = []
             if node.op.mutates and (training or node.op.always_mutates):
                 entries = [e for n, e in zip(node.op.input_names(), node.inputs) if n in node.op.mutates]
-            if any(body.written(training) for body in node.subgraphs):
+            if any(body.written_variables(training) for body in node.subgraphs):
                 entries = list(node.inputs)
             for entry in entries:
                 source = entry.node

@@ -219,7 +219,7 @@ def _read_node(
     }  # 1.9.1 would refuse to read what other versions wrote
     given = len(inputs)
     for missing in wanted[given:]:  # auxiliary states before 0.9, and what a writer left to the loader
-        inputs.append(Entry(made_variable(op, name, missing, {**own, **hidden})))
+        inputs.append(Entry(make_variable(op, name, missing, {**own, **hidden})))
     if version < 900 or len(inputs) > given:
         set_initial(op, inputs)
     for key in list(hidden):
@@ -232,7 +232,7 @@ def _read_node(
     return Node(op, name, inputs, {**own, **hidden}, subgraphs)
 
 
-def made_variable(op: Op, name: str, argument: str, attrs: Mapping[str, str]) -> Node:
+def make_variable(op: Op, name: str, argument: str, attrs: Mapping[str, str]) -> Node:
     """The variable for an input that a node was not given: it carries the node's attributes, as in MXNet, except those
     that speak of one variable by name (``weight_lr_mult``)."""
     return Node(None, f"{name}_{argument}", (), {k: v for k, v in attrs.items() if k in op.fields or is_hidden(k)})

@@ -78,7 +78,7 @@ class KVStoreBase:
         return klass
 
 
-def added(values: list[NDArray]) -> NDArray:
+def sum_arrays(values: list[NDArray]) -> NDArray:
     """The sum of arrays of one shape, on the device of the first; sparse when they all are."""
     if len(values) == 1:
         return values[0]
@@ -100,7 +100,7 @@ class TestStore(KVStoreBase):
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
         values = _as_list(value)
-        total = added(values).copy()
+        total = sum_arrays(values).copy()
         for target in values if out is None else _as_list(out):
             target[:] = total
 

@@ -13,7 +13,7 @@ from ..core.error import MXNetError
 from ..formats.files import read, write
 from ..formats.params import RowSparse
 from ..ndarray import NDArray
-from .base import LOCAL, KVStoreBase, added
+from .base import LOCAL, KVStoreBase, sum_arrays
 
 Updater = Callable[[Any, NDArray, NDArray], None]
 
@@ -54,7 +54,7 @@ class KVStore(KVStoreBase):
     def push(self, key: Any, value: Any, priority: int = 0) -> None:
         """Add up values; the sum is kept, or given to the updater as a gradient."""
         for name, arrays in _pairs(key, value):
-            kept, total = self._of(name), added(arrays)
+            kept, total = self._of(name), sum_arrays(arrays)
             if self._updater is not None:
                 self._updater(name, total, kept)
             else:

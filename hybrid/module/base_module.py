@@ -77,7 +77,7 @@ class BaseModule:
         if missing:
             raise AssertionError(f"{type(self).__name__}: call {', '.join(missing)} first")
 
-    def _ignored(self, call: str, force_init: bool) -> bool:
+    def _warn_if_initialized(self, call: str, force_init: bool) -> bool:
         """True, with a warning, when parameters have been initialized, so that a call must not change them."""
         if force_init or not self.params_initialized:
             return False
@@ -134,7 +134,7 @@ class BaseModule:
         call(score_end_callback, BatchEndParam(epoch, actual_num_batch, eval_metric, locals()))
         return eval_metric.get_name_value()
 
-    def _unpadded(self, batch: Any) -> list[NDArray]:
+    def _strip_padding(self, batch: Any) -> list[NDArray]:
         return [out[0 : out.shape[0] - (batch.pad or 0)] for out in self.get_outputs()]
 
     def iter_predict(
@@ -142,7 +142,7 @@ class BaseModule:
     ) -> Iterator[tuple[list[NDArray], int, Any]]:
         """(outputs, number, batch) of every batch; outputs without those of padding."""
         for nbatch, eval_batch in self._run(eval_data, num_batch, reset, sparse_row_id_fn):
-            yield self._unpadded(eval_batch), nbatch, eval_batch
+            yield self._strip_padding(eval_batch), nbatch, eval_batch
 
     def predict(
         self,
@@ -165,7 +165,7 @@ class BaseModule:
         if not isinstance(eval_data, DataIter):
             raise ValueError("eval_data must be of type NDArray or DataIter")
         batches = [
-            [out.copy() for out in self._unpadded(batch)]
+            [out.copy() for out in self._strip_padding(batch)]
             for _, batch in self._run(eval_data, num_batch, reset, sparse_row_id_fn)
         ]
         if not batches or not merge_batches:

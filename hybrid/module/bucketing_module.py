@@ -66,7 +66,7 @@ class BucketingModule(BaseModule):
         with NameManager():
             return self._sym_gen(key)
 
-    def _made(self, symbol: Symbol, data_names: Any, label_names: Any) -> Module:
+    def _make_module(self, symbol: Symbol, data_names: Any, label_names: Any) -> Module:
         return Module(symbol, data_names, label_names, **self._settings)
 
     # -- files --------------------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ class BucketingModule(BaseModule):
         if not allow_missing:
             super().set_params(arg_params, aux_params, allow_missing, force_init, allow_extra)
             return
-        if self._ignored("set_params", force_init):
+        if self._warn_if_initialized("set_params", force_init):
             return
         self._curr_module.set_params(
             arg_params, aux_params, allow_missing=allow_missing, force_init=force_init, allow_extra=allow_extra
@@ -227,7 +227,7 @@ class BucketingModule(BaseModule):
             self.logger.warning("Already bound, ignoring bind()")
             return
         kept = self.get_params() if self.params_initialized and self.binded else self._loaded
-        module = self._made(*self._generate(self._default_bucket_key))
+        module = self._make_module(*self._generate(self._default_bucket_key))
         module.bind(data_shapes, label_shapes, for_training, inputs_need_grad, grad_req=grad_req)
         # only now: what it was bound to stays, with its parameters, where it cannot be bound to this
         self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
@@ -242,7 +242,7 @@ class BucketingModule(BaseModule):
         """Go on with another bucket, bound to such inputs if it is not yet."""
         self._want("bind")
         if bucket_key not in self._buckets:
-            module = self._made(*self._generate(bucket_key))
+            module = self._make_module(*self._generate(bucket_key))
             module.bind(
                 data_shapes,
                 label_shapes,

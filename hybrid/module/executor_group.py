@@ -31,7 +31,7 @@ def parts(batch_size: int, workload: Sequence[float]) -> list[slice]:
     return slices
 
 
-def _joined(arrays: Sequence[NDArray], axis: int) -> NDArray:
+def _join(arrays: Sequence[NDArray], axis: int) -> NDArray:
     """The parts of a batch as one array; where there is no batch axis, all contexts have the same."""
     return arrays[0] if len(arrays) == 1 or axis < 0 else ndarray.concat(*arrays, dim=axis)
 
@@ -224,7 +224,7 @@ class DataParallelExecutorGroup:
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
         """The arrays of state_names, of all contexts together or as lists over contexts."""
-        return [_joined(a, 0) for a in self.state_arrays] if merge_multi_context else self.state_arrays
+        return [_join(a, 0) for a in self.state_arrays] if merge_multi_context else self.state_arrays
 
     def set_states(self, states: Any = None, value: Any = None) -> None:
         """Copy to the arrays of state_names: a value to all, or an array, or a list over contexts, to each."""
@@ -286,7 +286,7 @@ class DataParallelExecutorGroup:
         columns = [list(c) for c in zip(*(e.outputs[begin:end] for e in self.execs))]
         if not merge_multi_context:
             return columns
-        return [_joined(c, axis) for c, axis in zip(columns, self.output_axes[begin:end])]
+        return [_join(c, axis) for c, axis in zip(columns, self.output_axes[begin:end])]
 
     def get_output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
         """(name, shape) of every output, for a whole batch."""
@@ -304,7 +304,7 @@ class DataParallelExecutorGroup:
             raise AssertionError("bind with inputs_need_grad=True to get the gradients of inputs")
         if not merge_multi_context:
             return self.input_grad_arrays
-        return [_joined(a, axis) for a, axis in zip(self.input_grad_arrays, self.data_axes)]
+        return [_join(a, axis) for a, axis in zip(self.input_grad_arrays, self.data_axes)]
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
         """Tell a metric the labels and outputs of each context. pre_sliced: labels are a list for each context."""

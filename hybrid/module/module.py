@@ -185,7 +185,7 @@ class Module(BaseModule):
         force_init: bool = False,
         allow_extra: bool = False,
     ) -> None:
-        if self._ignored("init_params", force_init):
+        if self._warn_if_initialized("init_params", force_init):
             return
         self._want("bind")
         attributes = self._symbol.attr_dict()
@@ -216,7 +216,7 @@ class Module(BaseModule):
         if not allow_missing:
             super().set_params(arg_params, aux_params, allow_missing, force_init, allow_extra)
             return
-        if self._ignored("set_params", force_init):
+        if self._warn_if_initialized("set_params", force_init):
             return
         self._exec_group.set_params(arg_params, aux_params, allow_extra=allow_extra)
         # the contexts have them now, and those that were not given as before
@@ -242,7 +242,7 @@ class Module(BaseModule):
             return
         if inputs_need_grad and not for_training:
             raise AssertionError("inputs_need_grad needs for_training=True")
-        data, labels = self._described(data_shapes, label_shapes)
+        data, labels = self._describe(data_shapes, label_shapes)
         shared = None
         if shared_module is not None:
             if not (isinstance(shared_module, Module) and shared_module.binded and shared_module.params_initialized):
@@ -268,7 +268,7 @@ class Module(BaseModule):
         elif self.params_initialized:  # loaded, or bound again
             self._exec_group.set_params(*self._allocate())
 
-    def _described(self, data_shapes: Any, label_shapes: Any) -> tuple[list[DataDesc], list[DataDesc] | None]:
+    def _describe(self, data_shapes: Any, label_shapes: Any) -> tuple[list[DataDesc], list[DataDesc] | None]:
         """DataDescs of inputs and labels. Raises ValueError (labels: warns) when their names are others than the Module's."""
         data, labels = descriptions(data_shapes) or [], descriptions(label_shapes)
         for kind, described, names in (("data", data, self._data_names), ("label", labels, self._label_names)):
@@ -285,7 +285,7 @@ class Module(BaseModule):
     def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
         """Go on with inputs of other shapes, and the same parameters."""
         self._want("bind")
-        self._data_shapes, self._label_shapes = self._described(data_shapes, label_shapes)
+        self._data_shapes, self._label_shapes = self._describe(data_shapes, label_shapes)
         self._exec_group.reshape(self._data_shapes, self._label_shapes)
 
     def init_optimizer(

@@ -139,7 +139,7 @@ class SequentialModule(BaseModule):
             if self._metas[i].get(self.META_AUTO_WIRING):
                 if len(module.data_names) != len(shapes):
                     raise AssertionError(f"layer {i} takes {len(module.data_names)} inputs, but gets {len(shapes)}")
-                shapes = [_renamed(new, d) for new, d in zip(module.data_names, shapes)]
+                shapes = [_rename(new, d) for new, d in zip(module.data_names, shapes)]
             module.bind(
                 data_shapes=shapes,
                 label_shapes=label_shapes if self._takes_labels(i) else None,
@@ -221,7 +221,7 @@ class SequentialModule(BaseModule):
             module.install_monitor(mon)
 
 
-def _renamed(name: str, described: Any) -> DataDesc:
+def _rename(name: str, described: Any) -> DataDesc:
     """The same shape (dtype, layout) under another name."""
     if isinstance(described, DataDesc):
         return DataDesc(name, described.shape, described.dtype, described.layout)

@@ -60,7 +60,7 @@ class AdaGrad(Optimizer):
             options = self._options(epsilon=self.float_stable_eps)
             by_rows(nd.sparse.adagrad_update, weight, grad, [state], lr=lr, wd=wd, **options)
             return
-        grad = self._scaled(grad)
+        grad = self._scale_gradient(grad)
         state += grad * grad
         weight += (grad / (state + self.float_stable_eps).sqrt() + weight * wd) * -lr
 
@@ -115,7 +115,7 @@ class AdaDelta(Optimizer):
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         _, wd = self._start(index, weight, grad)
         gradients, steps = state
-        grad = self._scaled(grad)
+        grad = self._scale_gradient(grad)
         gradients *= self.rho
         gradients += (1.0 - self.rho) * grad * grad
         step = (steps + self.epsilon).sqrt() / (gradients + self.epsilon).sqrt() * grad
@@ -180,7 +180,7 @@ class Adamax(Optimizer):
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
         lr /= 1.0 - self.beta1 ** self._index_update_count[index]
-        grad = self._clipped(grad * self.rescale_grad + wd * weight)
+        grad = self._clip(grad * self.rescale_grad + wd * weight)
         mean, greatest = state
         mean *= self.beta1
         mean += (1.0 - self.beta1) * grad
@@ -213,7 +213,7 @@ class Nadam(Optimizer):
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
         t = self._index_update_count[index]
-        grad = self._clipped(grad * self.rescale_grad + wd * weight)
+        grad = self._clip(grad * self.rescale_grad + wd * weight)
         now, then = (self.beta1 * (1.0 - 0.5 * 0.96 ** (s * self.schedule_decay)) for s in (t, t + 1))
         self.m_schedule *= now
         mean, var = state

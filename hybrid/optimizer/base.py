@@ -151,17 +151,17 @@ class Optimizer:
 
     def set_lr_mult(self, args_lr_mult: dict[Any, float]) -> None:
         """Multipliers of the learning rate by name or index, over those of the symbol's attributes."""
-        self.lr_mult = {**self._declared("__lr_mult__"), **args_lr_mult}
+        self.lr_mult = {**self._declared_factors("__lr_mult__"), **args_lr_mult}
 
     def set_wd_mult(self, args_wd_mult: dict[Any, float]) -> None:
         """Multipliers of the weight decay by name or index, over those of the symbol's attributes and of the names."""
         undecayed = {n: 0.0 for n in self.idx2name.values() if not self._decays(n)}
-        self.wd_mult = {**undecayed, **self._declared("__wd_mult__"), **args_wd_mult}
+        self.wd_mult = {**undecayed, **self._declared_factors("__wd_mult__"), **args_wd_mult}
 
     def _decays(self, name: str) -> bool:
         return name.endswith(("_weight", "_gamma"))
 
-    def _declared(self, key: str) -> dict[str, float]:
+    def _declared_factors(self, key: str) -> dict[str, float]:
         attrs, names = self.sym_info or ({}, ())
         return {n: float(attrs[n][key]) for n in names if key in attrs.get(n, {})}
 
@@ -213,11 +213,11 @@ class Optimizer:
         given = {"clip_gradient": self.clip_gradient, **more}
         return {"rescale_grad": self.rescale_grad, **{k: v for k, v in given.items() if v}}
 
-    def _scaled(self, grad: Array) -> NDArray:
+    def _scale_gradient(self, grad: Array) -> NDArray:
         """The gradient times rescale_grad, clipped to clip_gradient."""
-        return self._clipped(grad * self.rescale_grad)
+        return self._clip(grad * self.rescale_grad)
 
-    def _clipped(self, grad: Array) -> NDArray:
+    def _clip(self, grad: Array) -> NDArray:
         return grad if self.clip_gradient is None else grad.clip(-self.clip_gradient, self.clip_gradient)
 
     def __getstate__(self) -> dict[str, Any]:

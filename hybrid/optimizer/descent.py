@@ -58,13 +58,13 @@ class _Aggregated(_Momentum):
         raise NotImplementedError
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        self._listed(index, weight, grad, state, False)
+        self._update_listed(index, weight, grad, state, False)
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         first = weight[0] if isinstance(index, list | tuple) else weight
-        self._listed(index, weight, grad, state, self.multi_precision and first.dtype == np.float16)
+        self._update_listed(index, weight, grad, state, self.multi_precision and first.dtype == np.float16)
 
-    def _listed(self, index: Any, weight: Any, grad: Any, state: Any, multi: bool) -> None:
+    def _update_listed(self, index: Any, weight: Any, grad: Any, state: Any, multi: bool) -> None:
         if not isinstance(index, list | tuple):
             index, weight, grad, state = [index], [weight], [grad], [state]
         if not all(isinstance(a, NDArray) for a in (*weight, *grad)):
@@ -212,7 +212,7 @@ class SGLD(Optimizer):
 
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
-        weight += (self._scaled(grad) + wd * weight) * (-lr / 2)
+        weight += (self._scale_gradient(grad) + wd * weight) * (-lr / 2)
         weight += nd.random.normal(0, math.sqrt(lr), shape=weight.shape, dtype=weight.dtype, ctx=weight.context)
 
 
@@ -231,7 +231,7 @@ class DCASGD(Optimizer):
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
         mom, previous = state
-        grad = self._scaled(grad)
+        grad = self._scale_gradient(grad)
         step = (grad + wd * weight + self.lamda * grad * grad * (weight - previous)) * -lr
         if mom is not None:
             mom *= self.momentum

@@ -93,30 +93,30 @@ class _Writer:
                 yield from self.write(part, f"{where}[{i}]")
             yield b"t"
         elif isinstance(value, list):
-            yield self.remembered(value, b"]") + b"("
+            yield self.memoize(value, b"]") + b"("
             for i, part in enumerate(value):
                 yield from self.write(part, f"{where}[{i}]")
             yield b"e"
         elif isinstance(value, dict):
-            yield self.remembered(value, b"}") + b"("
+            yield self.memoize(value, b"}") + b"("
             for key, part in value.items():
                 yield from self.write(key, f"a key of {where}")
                 yield from self.write(part, f"{where}[{key!r}]")
             yield b"u"
         elif isinstance(value, NDArray):
             record = _record(value)
-            yield self.remembered(value, b"cmxnet.ndarray.ndarray\nNDArray\nN\x85R") + b"}"
+            yield self.memoize(value, b"cmxnet.ndarray.ndarray\nNDArray\nN\x85R") + b"}"
             yield from self.write("handle", where)
             yield b"cbuiltins\nbytearray\n\x8e" + struct.pack("<Q", len(record)) + record + b"\x85Rsb"
         elif isinstance(value, Optimizer | lr_scheduler.LRScheduler):
-            yield self.remembered(value, _class(type(value)) + b")\x81")
+            yield self.memoize(value, _class(type(value)) + b")\x81")
             held = value.__getstate__() if isinstance(value, Optimizer) else vars(value)
             yield from self.write(held, type(value).__name__)
             yield b"b"
         else:
             raise TypeError(f"{where}: got {type(value).__name__}, which a file of optimizer states cannot hold")
 
-    def remembered(self, value: Any, operations: bytes) -> bytes:
+    def memoize(self, value: Any, operations: bytes) -> bytes:
         """The operations that make a thing, and one by which the reader keeps it for references."""
         self.seen[id(value)] = len(self.seen)
         self.alive.append(value)
@@ -126,7 +126,7 @@ class _Writer:
 def _record(array: NDArray) -> bytes:
     """One array as a .params file has it."""
     buffer = io.BytesIO()
-    params.save(buffer, [array._stored()])
+    params.save(buffer, [array._saved_form()])
     return buffer.getvalue()[len(HEAD) : -len(TAIL)]
 
 
@@ -145,7 +145,7 @@ def load(data: bytes, source: Any = None) -> tuple[dict[Any, Any], Optimizer | N
         held, optimizer = result if isinstance(result, tuple) and len(result) == 2 else (result, None)
         if type(held) is not dict or not isinstance(optimizer, Optimizer | None):
             raise FormatError(f"got {type(result).__name__}, wanted a dict of states, or one with an optimizer")
-        if _measured(result, 0, {})[0] > MOST_THINGS:
+        if _measure(result, 0, {})[0] > MOST_THINGS:
             raise FormatError(f"got more than {MOST_THINGS} things in them, wanted fewer; {DAMAGED}")
     except MXNetError as error:
         raise FormatError(f"{where}: {error}") from error
@@ -162,7 +162,7 @@ _FAILURES = (
 """Exceptions that damaged operations raise in a reader that takes each at its word."""
 
 
-def _measured(value: Any, depth: int, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
+def _measure(value: Any, depth: int, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
     """How many things a value is made of, and how many containers it has inside one another.
 
     known: what was found so far, by id. Raises FormatError for what states do not hold, and past MOST_DEPTH, as a container
@@ -185,7 +185,7 @@ def _measured(value: Any, depth: int, known: dict[int, tuple[int, int]]) -> tupl
             raise FormatError(f"got a {type(value).__name__} among the states; {DAMAGED}")
         if depth > MOST_DEPTH:
             raise FormatError(f"got more than {MOST_DEPTH} containers inside one another; {DAMAGED}")
-        found = [_measured(part, depth + 1, known) for part in parts]
+        found = [_measure(part, depth + 1, known) for part in parts]
         size, height = 1 + sum(n for n, _ in found), max((h + 1 for _, h in found), default=0)
         known[id(value)] = size, height
     if depth + height > MOST_DEPTH:
@@ -233,7 +233,7 @@ class _Reader:
         if isinstance(value, _Pending):
             value.places.append(place)
 
-    def marked(self) -> list[Any]:
+    def pop_mark(self) -> list[Any]:
         """Take what was put on the stack since the last mark off it."""
         at = self.marks.pop()
         values = self.stack[at:]
@@ -249,21 +249,21 @@ class _Reader:
             count = int(name[-1])
             stack[-count:] = [tuple(stack[-count:])]
         elif name in ("TUPLE", "LIST", "DICT"):
-            values = self.marked()
-            made = {"TUPLE": tuple, "LIST": list, "DICT": _paired}[name](values)
+            values = self.pop_mark()
+            made = {"TUPLE": tuple, "LIST": list, "DICT": _pair_up}[name](values)
             stack.append(made)
         elif name == "APPEND":
             value = stack.pop()
             self.last(list).append(value)
         elif name == "APPENDS":
-            values = self.marked()
+            values = self.pop_mark()
             self.last(list).extend(values)
         elif name == "SETITEM":
             value, key = stack.pop(), stack.pop()
-            self.last(dict).update(_paired([key, value]))
+            self.last(dict).update(_pair_up([key, value]))
         elif name == "SETITEMS":
-            values = self.marked()
-            self.last(dict).update(_paired(values))
+            values = self.pop_mark()
+            self.last(dict).update(_pair_up(values))
         elif name == "STACK_GLOBAL":
             last, module = stack.pop(), stack.pop()
             if type(last) is not str or type(module) is not str:
@@ -273,7 +273,7 @@ class _Reader:
             arguments, function = stack.pop(), stack.pop()
             if type(function) is not _Name or type(arguments) is not tuple:
                 raise FormatError(f"got a call of {type(function).__name__}; {DAMAGED}")
-            made = _applied(function, arguments)
+            made = _apply(function, arguments)
             if isinstance(made, bytes):
                 self.spend(len(made))
             stack.append(made)
@@ -284,7 +284,7 @@ class _Reader:
                 raise FormatError(
                     f"got an object made of arguments, or more than {MOST_OBJECTS} objects, which no optimizer needs"
                 )
-            stack.append(object.__new__(_known(cls)))
+            stack.append(object.__new__(_find_class(cls)))
         elif name == "BUILD":
             state = stack.pop()
             self.fill(stack[-1], state)
@@ -341,7 +341,7 @@ _LITERALS: dict[str, Any] = {
 }
 
 
-def _paired(values: list[Any]) -> dict[Any, Any]:
+def _pair_up(values: list[Any]) -> dict[Any, Any]:
     for key in values[::2]:
         if not isinstance(key, int | str | np.integer):
             raise FormatError(f"got a {type(key).__name__} as the key of a dict, wanted a number or a name; {DAMAGED}")
@@ -375,7 +375,7 @@ def _array(handle: Any) -> NDArray:
     return loaded
 
 
-def _applied(function: Any, arguments: Any) -> Any:
+def _apply(function: Any, arguments: Any) -> Any:
     """Apply one of the few functions that states are made with. Raises FormatError for any other."""
     module, name = function
     if name in ("NDArray", "RowSparseNDArray", "CSRNDArray") and module.split(".")[:2] == ["mxnet", "ndarray"]:
@@ -394,7 +394,7 @@ def _applied(function: Any, arguments: Any) -> Any:
     raise FormatError(f"they call {module}.{name}, which is not done; only states can be loaded")
 
 
-def _known(cls: Any) -> type:
+def _find_class(cls: Any) -> type:
     """The class of an optimizer or scheduler, ours or the program's own. Raises FormatError when there is none."""
     module, name = cls
     ours = module.split(".")[0] == "mxnet"

@@ -1,6 +1,6 @@
 """Quantise a graph, in the steps that MXNet takes, each a new graph: nodes are fused as its oneDNN backend fuses them
-(partitioned), put on integers (quantised), given the ranges that calibration found (calibrated), and fused once more, now
-that ranges are known (merged).
+(partition), put on integers (quantise), given the ranges that calibration found (calibrate), and fused once more, now
+that ranges are known (merge).
 
 Names follow from those of the original nodes: ``quantized_X`` and ``requantize_X`` stand for X, ``E_quantize`` quantises the output
 (or variable) E. So calibration knows whose range each of them needs.
@@ -36,7 +36,7 @@ ATTENTION: dict[type, type[FusedAttention]] = {
 }
 
 
-def applied(
+def apply_operator(
     cls: type[Op], name: str, inputs: Sequence[Entry], attrs: Mapping[str, str], subgraphs: Sequence[Graph] = ()
 ) -> Node:
     """A node of an operator with attributes as texts; what it counts of its inputs is no attribute of the node."""
@@ -113,10 +113,10 @@ def fused_node(fused: type[Fused], chain: Sequence[Node], number: int) -> tuple[
     """The node that stands for a chain, without inputs, and the entries that it wants."""
     body, outside = body_of(chain)
     suffix, attrs = fused.described(operators(chain))
-    return applied(fused, f"{fused.name[1:]}{suffix}_{number}", outside, attrs, [body]), outside
+    return apply_operator(fused, f"{fused.name[1:]}{suffix}_{number}", outside, attrs, [body]), outside
 
 
-def partitioned(graph: Graph) -> Graph:
+def partition(graph: Graph) -> Graph:
     """Convolutions and dense layers fused with what follows them, and self-attention, as operators of ops/subgraph.py."""
     last: dict[int, tuple[type[Fused], Sequence[Node], int]] = {}
     numbers: dict[type[Fused], int] = {}
@@ -131,7 +131,7 @@ def partitioned(graph: Graph) -> Graph:
         elif type(node.op) in ATTENTION:
             body, outside = body_of([node])
             cls = ATTENTION[type(node.op)]
-            made = applied(cls, f"{cls.name[1:]}_{attention}", outside, node.attrs, [body])
+            made = apply_operator(cls, f"{cls.name[1:]}_{attention}", outside, node.attrs, [body])
             attention += 1
         else:
             made, outside = Node(node.op, node.name, node.inputs, node.attrs, node.subgraphs), list(node.inputs)
@@ -182,7 +182,7 @@ def chosen(
     return {i: by for i, by in found.items() if i in kept}
 
 
-def quantised(
+def quantise(
     graph: Graph, stored: Collection[str], excluded: Collection[str], excluded_ops: Collection[str],
     dtype: str, *, everything: bool, each: bool,
 ) -> Graph:  # fmt: skip
@@ -195,7 +195,7 @@ def quantised(
     def in_float(entry: Entry) -> Entry:
         key = id(entry.node), entry.index
         if key not in floats:
-            node = applied(Dequantize, f"{entry.node.name}_dequantize", triples[key], {})
+            node = apply_operator(Dequantize, f"{entry.node.name}_dequantize", triples[key], {})
             floats[key] = Entry(node)
         return floats[key]
 
@@ -207,7 +207,7 @@ def quantised(
                 variables = [Entry(Node(None, f"{name}{end}")) for end in ("", "_min", "_max")]
                 triples[key] = variables[0], variables[1], variables[2]
             else:
-                triples[key] = outputs(applied(QuantizeV2, name, [in_float(entry)], {"out_type": dtype}))
+                triples[key] = outputs(apply_operator(QuantizeV2, name, [in_float(entry)], {"out_type": dtype}))
         return triples[key]
 
     for node in graph.nodes:
@@ -229,9 +229,9 @@ def quantised(
                 plain.append(steps[0])
                 ranged += steps[1:]
         attrs = {k: v for k, v in node.attrs.items() if k in node.op.fields} | by.own_attributes(each)
-        triple = outputs(applied(by, f"quantized_{node.name}", [*plain, *ranged], attrs, node.subgraphs))
+        triple = outputs(apply_operator(by, f"quantized_{node.name}", [*plain, *ranged], attrs, node.subgraphs))
         if by.accumulates:
-            triple = outputs(applied(Requantize, f"requantize_{node.name}", triple, {"out_type": dtype}))
+            triple = outputs(apply_operator(Requantize, f"requantize_{node.name}", triple, {"out_type": dtype}))
         triples[id(node), 0] = triple
     return Graph(in_float(e) for e in graph.outputs)
 
@@ -253,7 +253,7 @@ def calibration_key(node: Node) -> str | None:
     return f"{node.name.removeprefix('quantized_')}_output" if node.means(QuantizedBatchNorm) else None
 
 
-def calibrated(graph: Graph, ranges: Mapping[str, tuple[float, float]]) -> Graph:
+def calibrate(graph: Graph, ranges: Mapping[str, tuple[float, float]]) -> Graph:
     """The graph with the ranges that calibration found, by what calibration_key says."""
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
@@ -269,7 +269,7 @@ def with_range(node: Node, inputs: Sequence[Entry], ends: tuple[float, float]) -
     """A node with a calibrated range, to all digits of float32."""
     assert node.op is not None
     texts = dict(zip(("min_calib_range", "max_calib_range"), (str(np.float32(v)) for v in ends)))
-    return applied(type(node.op), node.name, inputs, {**node.attrs, **texts}, node.subgraphs)
+    return apply_operator(type(node.op), node.name, inputs, {**node.attrs, **texts}, node.subgraphs)
 
 
 def gives_either(op: Op | None) -> bool:
@@ -277,7 +277,7 @@ def gives_either(op: Op | None) -> bool:
     return isinstance(op, Counterpart) and op.accumulates and "min_calib_range" in op.fields
 
 
-def merged(graph: Graph) -> Graph:
+def merge(graph: Graph) -> Graph:
     """Products and sums that give 8 bits themselves, where a calibrated requantize followed them, and dense layers and attention
     that give float32, where only a dequantize does."""
     readers = all_readers(graph)
@@ -297,7 +297,7 @@ def merged(graph: Graph) -> Graph:
         if taken and source.op is not None and "enable_float_output" in source.op.fields and alone(before, node):
             kept = {k: v for k, v in source.attrs.items() if not k.endswith("_calib_range")}
             attrs = {**kept, "enable_float_output": "True"}
-            return [Entry(applied(type(source.op), source.name, source.inputs, attrs, source.subgraphs))]
+            return [Entry(apply_operator(type(source.op), source.name, source.inputs, attrs, source.subgraphs))]
         return None
 
     return graph.rewrite(change)

@@ -90,7 +90,7 @@ class BucketSentenceIter(DataIter):
         self.data_name, self.label_name = data_name, label_name
         self.major_axis = layout.find("N")
         self.default_bucket_key = max(self.buckets)
-        shape = self._turned((batch_size, self.default_bucket_key))
+        shape = self._to_major_axis((batch_size, self.default_bucket_key))
         self.provide_data = [DataDesc(data_name, shape, layout=layout)]
         self.provide_label = [DataDesc(label_name, shape, layout=layout)]
         self.idx = [(i, j) for i, own in enumerate(self.data) for j in range(0, len(own) - batch_size + 1, batch_size)]
@@ -99,7 +99,7 @@ class BucketSentenceIter(DataIter):
         self.ndlabel: list[Any] = []
         self.reset()
 
-    def _turned(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def _to_major_axis(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return shape if self.major_axis == 0 else shape[::-1]
 
     def reset(self) -> None:

@@ -13,7 +13,7 @@ from .base_cell import Arrays, BaseRNNCell
 __all__ = ["do_rnn_checkpoint", "load_rnn_checkpoint", "rnn_unroll", "save_rnn_checkpoint"]
 
 
-def _listed(cells: Any) -> list[BaseRNNCell]:
+def _as_list(cells: Any) -> list[BaseRNNCell]:
     return [cells] if isinstance(cells, BaseRNNCell) else list(cells)
 
 
@@ -36,7 +36,7 @@ def save_rnn_checkpoint(
     cells: Any, prefix: str, epoch: int, symbol: Symbol, arg_params: Arrays, aux_params: Arrays
 ) -> None:
     """save_checkpoint with the weights of a cell, or of a list of them, unpacked."""
-    for cell in _listed(cells):
+    for cell in _as_list(cells):
         arg_params = cell.unpack_weights(arg_params)
     save_checkpoint(prefix, epoch, symbol, arg_params, aux_params)
 
@@ -44,7 +44,7 @@ def save_rnn_checkpoint(
 def load_rnn_checkpoint(cells: Any, prefix: str, epoch: int) -> tuple[Symbol, Arrays, Arrays]:
     """(symbol, arguments, auxiliary states) of save_rnn_checkpoint, with the weights packed as the cells take them."""
     symbol, arguments, states = load_checkpoint(prefix, epoch)
-    for cell in _listed(cells):
+    for cell in _as_list(cells):
         arguments = cell.pack_weights(arguments)
     return symbol, arguments, states
 

@@ -517,12 +517,12 @@ class ZoneoutCell(ModifierCell):
 class ResidualCell(ModifierCell):
     """Adds the inputs to the outputs. Wu et al. 2016."""
 
-    def _added(self, output: Symbol, inputs: Symbol) -> Symbol:
+    def _add_residual(self, output: Symbol, inputs: Symbol) -> Symbol:
         return symbol.elemwise_add(output, inputs, name=f"{output.name}_plus_residual")
 
     def __call__(self, inputs: Symbol, states: Any) -> tuple[Symbol, list[Symbol]]:
         output, states = self.base_cell(inputs, states)
-        return self._added(output, inputs), states
+        return self._add_residual(output, inputs), states
 
     def unroll(
         self,
@@ -543,5 +543,5 @@ class ResidualCell(ModifierCell):
         merge = isinstance(outputs, Symbol) if merge_outputs is None else merge_outputs
         inputs, _ = sequence(length, inputs, layout, merge)
         if merge:
-            return self._added(outputs, inputs), states
-        return [self._added(o, i) for o, i in zip(outputs, inputs)], states
+            return self._add_residual(outputs, inputs), states
+        return [self._add_residual(o, i) for o, i in zip(outputs, inputs)], states

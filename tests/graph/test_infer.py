@@ -344,16 +344,19 @@ def test_what_a_run_writes_to() -> None:
     step = node("sgd_mom_update", "u", w, g, seen, lr=0.5)
     copied = node("sgd_mom_update", "c", w, g, node("exp", "x", m), lr=0.5)
     for last, want in ((step, {"m"}), (copied, set())):
-        assert Graph([Entry(last)]).written(False) == Graph([Entry(last)]).written(True) == want
+        assert Graph([Entry(last)]).written_variables(False) == Graph([Entry(last)]).written_variables(True) == want
     norm = node("BatchNorm", "n", *(Node(None, n) for n in ("x", "gamma", "beta", "mean", "var")))
-    assert (Graph([Entry(norm)]).written(False), Graph([Entry(norm)]).written(True)) == (set(), {"mean", "var"})
+    assert (Graph([Entry(norm)]).written_variables(False), Graph([Entry(norm)]).written_variables(True)) == (
+        set(),
+        {"mean", "var"},
+    )
     data, state = variable("data-0"), variable("state-0")
     stats = [variable(n) for n in ("g", "b", "m", "v")]
     inner = Graph([Entry(Node(REGISTRY["BatchNorm"].bind(), "n", [data, *stats])), state])
     loop = foreach(inner, ["rows", "start", "g", "b", "m", "v"], (0,), (1,), (2, 3, 4, 5))
     outer = Graph([*loop.outputs, Entry(node("relu", "r", Node(None, "else")))])
-    assert outer.written(False) == set()
-    assert outer.written(True) >= {"m", "v"} and "else" not in outer.written(True)
+    assert outer.written_variables(False) == set()
+    assert outer.written_variables(True) >= {"m", "v"} and "else" not in outer.written_variables(True)
 
 
 def test_labels_are_held_to_what_is_known_of_their_data() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import hybrid as mx
 from hybrid.contrib import quantization
-from hybrid.passes.quantize import partitioned
+from hybrid.passes.quantize import partition
 from tests.models.networks import Network, networks
 
 AGAIN = [n for n in networks() if (n.folder / "calibration.npz").exists()]
@@ -109,7 +109,7 @@ def test_the_answers_are_near_those_that_mxnet_gave(network: Network, tmp_path: 
 def test_partitioning_changes_no_number() -> None:
     network = next(n for n in AGAIN if n.name == "quantized_residual")
     sym, arguments, states = mx.model.load_checkpoint(str(network.folder / "float"), 0)
-    fused = mx.sym.Symbol(partitioned(sym.graph).outputs)
+    fused = mx.sym.Symbol(partition(sym.graph).outputs)
     assert {n.op.name for n in fused.graph.nodes if n.op is not None} >= {
         "_sg_mkldnn_conv",
         "_sg_mkldnn_fully_connected",
@@ -152,7 +152,7 @@ def test_sums_are_fused_whichever_side_the_convolution_is() -> None:
                 (True, False, False),
             )
         )
-        fused = mx.sym.Symbol(partitioned(made.graph).outputs)
+        fused = mx.sym.Symbol(partition(made.graph).outputs)
         (last,) = (n for n in fused.graph.nodes if n.op is not None and "_add" in n.name)
         assert last.op.name == "_sg_mkldnn_conv"
         got, want = (s.bind(mx.cpu(), arguments, aux_states=states).forward()[0].asnumpy() for s in (fused, made))

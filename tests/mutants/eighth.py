@@ -169,8 +169,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "a22-residual-history",
         "hybrid/eager/cached_op.py",
-        "given.append(_known(self.residuals[i], (self, count + i)))",
-        "given.append(_known(self.residuals[i], (self, i)))",
+        "given.append(_with_history(self.residuals[i], (self, count + i)))",
+        "given.append(_with_history(self.residuals[i], (self, i)))",
         "tests/autograd/test_cached_op.py -k test_gradients_of_gradients",
     ),
     (
@@ -242,10 +242,10 @@ ROWS: list[tuple[str, ...]] = [
     (
         "a31-out-unchecked",
         "hybrid/eager/array.py",
-        "            results = _computed(op, call, inputs, arrays, name, options)\n"
+        "            results = _compute(op, call, inputs, arrays, name, options)\n"
         "            if targets and not call.static_shapes:  # only now is it known\n"
         "                check_targets(op, targets, [Spec(r.shape, r.dtype) for r in results[:visible]])\n",
-        "            results = _computed(op, call, inputs, arrays, name, options)\n",
+        "            results = _compute(op, call, inputs, arrays, name, options)\n",
         "tests/engine/test_meetings.py -k test_numbers_of_inputs_and_targets",
     ),
     (

@@ -832,8 +832,8 @@ TRAINING = _area(
         (
             "loss by batch axis",
             "gluon/loss.py",
-            "return F.sum(self._weighted(F, loss, sample_weight), axis=self._batch_axis, exclude=True)",
-            "return F.mean(self._weighted(F, loss, sample_weight), axis=self._batch_axis, exclude=True)",
+            "return F.sum(self._apply_weight(F, loss, sample_weight), axis=self._batch_axis, exclude=True)",
+            "return F.mean(self._apply_weight(F, loss, sample_weight), axis=self._batch_axis, exclude=True)",
             "tests/gluon/test_loss.py",
         ),
         (

@@ -569,7 +569,7 @@ ROWS: list[tuple[str, ...]] = [
     (
         "border image ignores out",
         "hybrid/image/image.py",
-        "return _given(bordered, out)",
+        "return _wrap_pixels(bordered, out)",
         "return nd.array(bordered, dtype=bordered.dtype)",
         "tests/io/test_images.py -k test_results_in_given_arrays",
     ),

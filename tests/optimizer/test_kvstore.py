@@ -122,10 +122,10 @@ def test_sums_of_sparse_arrays_and_stores_of_programs() -> None:
 
     table = mx.nd.array([[0, 1.5], [0, 0], [2, -1]])
     for kind in ("csr", "row_sparse", "default"):
-        total = base.added([table.tostype(kind), (table * 2).tostype(kind), table.tostype(kind)])
+        total = base.sum_arrays([table.tostype(kind), (table * 2).tostype(kind), table.tostype(kind)])
         assert total.stype == kind
         np.testing.assert_array_equal(total.asnumpy(), table.asnumpy() * 4)
-    mixed = base.added([table.tostype("row_sparse"), table])
+    mixed = base.sum_arrays([table.tostype("row_sparse"), table])
     assert mixed.stype == "default" and (mixed.asnumpy() == 2 * table.asnumpy()).all()
     mx.kvstore.KVStoreBase.register(Other)
     try:

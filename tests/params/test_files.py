@@ -113,7 +113,7 @@ def test_a_second_file_that_cannot_be_renamed_is_kept(tmp_path: Path, monkeypatc
             opened[1].write(b"second")
     assert names[0].exists()
     assert not names[1].exists()
-    found = files.finished(tmp_path, lambda path: Path(path).read_bytes() == b"second")
+    found = files.find_finished(tmp_path, lambda path: Path(path).read_bytes() == b"second")
     assert found is not None
 
 
@@ -131,11 +131,11 @@ def test_the_missing_file_of_a_pair_stays_until_the_pair_is_written_anew(tmp_pat
         pass
     with pytest.raises(KeyError), files.replacing_all(*names):
         raise KeyError
-    assert files.finished(tmp_path, lambda path: True) == str(waiting)
+    assert files.find_finished(tmp_path, lambda path: True) == str(waiting)
     for path in (tmp_path / "scratch-a", tmp_path / "scratch-b"):
         path.write_text("moved")
     files.move((tmp_path / "scratch-a", names[0]), (tmp_path / "scratch-b", names[1]))
-    assert files.finished(tmp_path, lambda path: True) is None
+    assert files.find_finished(tmp_path, lambda path: True) is None
     assert names[1].read_text() == "moved"
 
 
@@ -179,10 +179,10 @@ def test_three_files_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
                 for file in opened:
                     file.write(b"new")
         assert [path.read_text() for path in names] == [want] * 3, at
-    assert files.finished(tmp_path, lambda path: path.endswith(f"{files._place_id('c')}.whole")) is not None
-    assert files.finished(tmp_path, lambda path: False) is None
+    assert files.find_finished(tmp_path, lambda path: path.endswith(f"{files._place_id('c')}.whole")) is not None
+    assert files.find_finished(tmp_path, lambda path: False) is None
     monkeypatch.chdir(tmp_path)
-    assert files.finished("", lambda path: True) is not None
+    assert files.find_finished("", lambda path: True) is not None
     with files.replacing_all(*names) as opened:
         for file, text in zip(opened, "xyz"):
             file.write(text.encode())

@@ -713,7 +713,7 @@ def test_what_cannot_be_written_says_why():
         ({3: np.ones(2)}, TypeError, "got the name 3"),
     ):  # fmt: skip
         with pytest.raises(error, match=message):
-            params.encoded(data)
+            params.encode_list(data)
     for make, message in (
         (lambda: params.RowSparse(np.ones(()), np.zeros(0, np.int64), ()), "at least one dimension"),
         (lambda: params.CSR(np.ones((1, 1)), np.array([0, 1]), np.array([[0]]), (1, 2)), "CSR data"),

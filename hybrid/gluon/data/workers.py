@@ -60,7 +60,7 @@ class _Small(NamedTuple):
     array: np.ndarray
 
 
-def _detached(batch: Any, memory: list[np.ndarray]) -> Any:
+def _detach(batch: Any, memory: list[np.ndarray]) -> Any:
     """The batch with its arrays taken out, the large ones of which are put into the list."""
     if isinstance(batch, NDArray | np.ndarray):
         array = batch.asnumpy() if isinstance(batch, NDArray) else batch
@@ -69,13 +69,13 @@ def _detached(batch: Any, memory: list[np.ndarray]) -> Any:
             return _Shared(array.shape, array.dtype, isinstance(batch, NDArray))
         return _Small(array) if isinstance(batch, NDArray) else array
     if type(batch) in (list, tuple):
-        return type(batch)(_detached(part, memory) for part in batch)
+        return type(batch)(_detach(part, memory) for part in batch)
     if type(batch) is dict:
-        return {key: _detached(part, memory) for key, part in batch.items()}
+        return {key: _detach(part, memory) for key, part in batch.items()}
     return batch
 
 
-def _attached(batch: Any, take: Callable[[_Shared], np.ndarray]) -> Any:
+def _attach(batch: Any, take: Callable[[_Shared], np.ndarray]) -> Any:
     """The batch with its arrays put in again."""
     if isinstance(batch, _Shared):
         array = take(batch)
@@ -83,9 +83,9 @@ def _attached(batch: Any, take: Callable[[_Shared], np.ndarray]) -> Any:
     if isinstance(batch, _Small):
         return nd.array(batch.array, dtype=batch.array.dtype)
     if type(batch) in (list, tuple):
-        return type(batch)(_attached(part, take) for part in batch)
+        return type(batch)(_attach(part, take) for part in batch)
     if type(batch) is dict:
-        return {key: _attached(part, take) for key, part in batch.items()}
+        return {key: _attach(part, take) for key, part in batch.items()}
     return batch
 
 
@@ -130,7 +130,7 @@ def _run(pipe: Any, others: list[Any], dataset: Any, batchify: Callable[[list[An
     for key, indices in iter(tasks.get, None):
         memory: list[np.ndarray] = []
         try:
-            answer = True, _detached(batchify([dataset[i] for i in indices]), memory)
+            answer = True, _detach(batchify([dataset[i] for i in indices]), memory)
         except Exception as error:
             memory.clear()
             answer = False, (_sendable(error), traceback.format_exc())
@@ -217,7 +217,7 @@ class ProcessWorkers:
         try:
             self._pipes[key % len(self._pipes)].send((key, indices))
         except OSError:
-            self._died(key % len(self._pipes))
+            self._raise_died(key % len(self._pipes))
         return key
 
     def result(self, key: int, timeout: float) -> Any:
@@ -232,7 +232,7 @@ class ProcessWorkers:
             try:
                 self._receive(worker)
             except (EOFError, OSError):
-                self._died(worker)
+                self._raise_died(worker)
         ok, value = self._results.pop(key)
         if ok:
             return value
@@ -252,13 +252,13 @@ class ProcessWorkers:
         """Take the next batch that a process sent."""
         pipe = self._pipes[worker]
         key, ok, value = pipe.recv()
-        value = _attached(value, lambda form: _receive_array(pipe, form)) if ok else value
+        value = _attach(value, lambda form: _receive_array(pipe, form)) if ok else value
         if key in self._dropped:
             self._dropped.discard(key)
         else:
             self._results[key] = ok, value
 
-    def _died(self, worker: int) -> None:
+    def _raise_died(self, worker: int) -> None:
         process = self._processes[worker]
         process.join(PATIENCE)
         code = process.exitcode

@@ -357,12 +357,12 @@ def test_batches_are_taken_apart_and_put_together_as_they_were() -> None:
         "f": 3,
     }
     memory: list[np.ndarray] = []
-    apart = workers._detached(batch, memory)
+    apart = workers._detach(batch, memory)
     assert [m.nbytes for m in memory] == [large.nbytes, large.nbytes, turned.nbytes]
     assert all(m.flags.c_contiguous for m in memory)
     assert apart["a"][0] is small and apart["e"] is words and apart["f"] == 3
     sent = iter(memory)
-    back = workers._attached(apart, lambda form: next(sent).reshape(form.shape).astype(form.dtype))
+    back = workers._attach(apart, lambda form: next(sent).reshape(form.shape).astype(form.dtype))
     assert list(back) == list("abef") and [type(p) for p in (back["a"], back["a"][1], back["b"])] == [list, tuple, dict]
     kinds = [type(v) for v in (back["a"][0], *back["a"][1], back["b"]["c"], back["b"]["d"])]
     assert kinds == [np.ndarray, np.ndarray, nd.NDArray, np.ndarray, nd.NDArray]

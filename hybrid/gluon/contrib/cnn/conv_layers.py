@@ -109,10 +109,10 @@ class DeformableConvolution(HybridBlock):
         bias = () if offset_bias is None else (offset_bias,)
         moved = F.Convolution(x, offset_weight, *bias, cudnn_off=True, **self._kwargs_offset)
         last = () if deformable_conv_bias is None else (deformable_conv_bias,)
-        y = self._convolved(F, x, moved, deformable_conv_weight, last)
+        y = self._convolve(F, x, moved, deformable_conv_weight, last)
         return self.act(y) if self.act is not None else y
 
-    def _convolved(self, F: Any, x: Any, moved: Any, weight: Any, bias: tuple[Any, ...]) -> Any:  # noqa: N803
+    def _convolve(self, F: Any, x: Any, moved: Any, weight: Any, bias: tuple[Any, ...]) -> Any:  # noqa: N803
         return F.contrib.DeformableConvolution(x, moved, weight, *bias, name="fwd", **self._kwargs_deformable_conv)
 
     def _alias(self) -> str:
@@ -169,7 +169,7 @@ class ModulatedDeformableConvolution(DeformableConvolution):
         super().__init__(**given)
         self.offset_split_index = 2 * self._taps
 
-    def _convolved(self, F: Any, x: Any, moved: Any, weight: Any, bias: tuple[Any, ...]) -> Any:  # noqa: N803
+    def _convolve(self, F: Any, x: Any, moved: Any, weight: Any, bias: tuple[Any, ...]) -> Any:  # noqa: N803
         offset = F.slice_axis(moved, axis=1, begin=0, end=self.offset_split_index)
         mask = F.sigmoid(F.slice_axis(moved, axis=1, begin=self.offset_split_index, end=None)) * 2
         attrs = self._kwargs_deformable_conv

@@ -134,7 +134,7 @@ class Estimator:
             added.append(MetricHandler(metrics=self.val_metrics))
         if not any(isinstance(h, LoggingHandler) for h in handlers):
             added.append(LoggingHandler(metrics=self.val_metrics))
-        chosen = _ordered(handlers, added, self.val_metrics)
+        chosen = _sort_handlers(handlers, added, self.val_metrics)
         for handler in _of(chosen, EpochBegin):
             handler.epoch_begin(self)
         for batch in val_data:
@@ -196,10 +196,10 @@ class Estimator:
             added.append(ValidationHandler(val_data=val_data, eval_fn=self.evaluate))
         if not any(isinstance(h, LoggingHandler) for h in handlers):
             added.append(LoggingHandler(metrics=self.train_metrics))
-        return _ordered(handlers, added, self.train_metrics + self.val_metrics)
+        return _sort_handlers(handlers, added, self.train_metrics + self.val_metrics)
 
 
-def _ordered(handlers: list[EventHandler], added: list[EventHandler], known: list[EvalMetric]) -> list[Any]:
+def _sort_handlers(handlers: list[EventHandler], added: list[EventHandler], known: list[EvalMetric]) -> list[Any]:
     """All handlers by priority. Raises ValueError when a given one watches metrics that nobody updates."""
     everything = [*handlers, *added]
     if handlers and added:

@@ -14,7 +14,7 @@ import numpy as np
 from .... import ndarray as nd
 from .... import recordio
 from ....core.error import FormatError, MissingFile
-from ....formats.files import named, read
+from ....formats.files import locate_errors, read
 from ....image import imdecode, imread
 from ....io.idx import read_idx
 from ..dataset import Dataset, RecordFileDataset
@@ -173,7 +173,7 @@ class ImageRecordDataset(RecordFileDataset):
         self._transform = transform
 
     def __getitem__(self, idx: int) -> Any:
-        with named(f"{self.filename}, record {self._record.keys[idx]}"):
+        with locate_errors(f"{self.filename}, record {self._record.keys[idx]}"):
             header, data = recordio.unpack(super().__getitem__(idx) or b"")
             image = imdecode(data, self._flag)
         return (image, header.label) if self._transform is None else self._transform(image, header.label)
