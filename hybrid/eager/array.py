@@ -50,11 +50,11 @@ from .scalar_array import as_number
 from .tape import STATE, Leaf, OpRecord, Origin
 
 
-def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = "") -> Any:
+def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None) -> Any:
     """Apply an operator: an NDArray, or a list of them when it has several visible outputs.
 
-    inputs in the order of ``op.input_names()``. out: an NDArray or a list of them to write the results to. name: what errors call
-    the operation. Raises OpError when inputs (or out) do not fit the operator, MXNetError when it fails."""
+    inputs in the order of ``op.input_names()``. out: an NDArray or a list of them to write the results to. Raises OpError when
+    inputs (or out) do not fit the operator, MXNetError when it fails."""
     arrays: Sequence[Any]
     count = len(inputs)
     if count == 1:
@@ -83,9 +83,9 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = ""
         try:
             result = QUIET.run(op.compute, *arrays)
         except Exception as error:
-            raise failure(op, arrays, name or op.name, error) from error
+            raise failure(op, arrays, op.name, error) from error
         if not call.validated:
-            result = check_first_result(op, name, result, call)
+            result = check_first_result(op, result, call)
         elif type(result) is tuple:
             (result,) = result
         if out is not None:
@@ -107,7 +107,7 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = ""
         if STATE.recording:
             record(op, inputs, [made], call.specs)
         return made
-    return _invoke(op, inputs, out, call, ready, name or op.name)
+    return _invoke(op, inputs, out, call, ready)
 
 
 _INPLACE = "Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd."
@@ -146,7 +146,7 @@ def _signature(inputs: Sequence[NDArray]) -> tuple[list[Any], tuple[Any, ...], b
     return arrays, tuple(key), ready
 
 
-def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: SpecializedCall, ready: bool, name: str) -> Any:
+def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: SpecializedCall, ready: bool) -> Any:
     """invoke for all but the simplest case."""
     visible = op.num_visible_outputs()
     targets: list[NDArray] | None = None
@@ -154,7 +154,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: SpecializedCall, 
         targets = [out] if isinstance(out, NDArray) else list(out)
         check_targets(op, targets, call.specs[:visible])
         if STATE.recording and any(t._origin is not None for t in targets):
-            raise MXNetError(f"{name}: {_INPLACE}")
+            raise MXNetError(f"{op.name}: {_INPLACE}")
     changed = [inputs[i] for i in call.changed]
     options = {
         "training": STATE.training,
@@ -171,7 +171,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: SpecializedCall, 
         if targets and op.always_mutates and op.compute_into(arrays, [t._overwrite() for t in targets]):
             made = targets
         else:
-            results = _compute(op, call, inputs, arrays, name, options)
+            results = _compute(op, call, inputs, arrays, options)
             if targets and not call.static_shapes:  # only now is it known
                 check_targets(op, targets, [Spec(r.shape, r.dtype) for r in results[:visible]])
             made = _adopt(results, targets, visible, ctx)
@@ -186,7 +186,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: SpecializedCall, 
             arrays = [x._storage() for x in inputs]
             if targets and op.always_mutates and op.compute_into(arrays, [t._storage() for t in targets]):
                 return
-            for y, result in zip(made, _compute(op, call, inputs, arrays, name, options)):
+            for y, result in zip(made, _compute(op, call, inputs, arrays, options)):
                 y._fulfil(result)
 
         writes = [y._shared_var() for y in (*made, *changed)]
@@ -203,14 +203,13 @@ def _compute(
     call: SpecializedCall,
     inputs: Sequence[NDArray],
     arrays: Sequence[np.ndarray],
-    name: str,
     options: dict[str, Any],
 ) -> list[np.ndarray]:
     """The results, each in memory of its own: by a kernel where that is worth it, else by NumPy."""
     lowered = None if is_instrumented() else compile_call(op, call, inputs, options["training"])
     if lowered is not None:
         return lowered.run(arrays)
-    return without_aliasing(apply(op, arrays, call.specs, name=name, **options), arrays)
+    return without_aliasing(apply(op, arrays, call.specs, name=op.name, **options), arrays)
 
 
 def _adopt(results: Sequence[np.ndarray], targets: list[NDArray] | None, visible: int, ctx: Context) -> list[NDArray]:

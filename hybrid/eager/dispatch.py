@@ -143,13 +143,13 @@ def specs_of(op: Op, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtyp
     return tuple(map(result.spec, graph.outputs))
 
 
-def check_first_result(op: Op, name: str, result: Any, call: SpecializedCall) -> np.ndarray:
+def check_first_result(op: Op, result: Any, call: SpecializedCall) -> np.ndarray:
     """The single result of a first call, if it is as inference said. Raises MXNetError otherwise."""
     (result,) = result if isinstance(result, tuple | list) else (result,)
     result, (spec,) = np.asarray(result), call.specs
     if result.shape != spec.shape or result.dtype != spec.dtype:
         raise MXNetError(
-            f"Error in operator {name or op.name}: [{op.name}] computed {result.dtype}{show(result.shape)} where "
+            f"Error in operator {op.name}: [{op.name}] computed {result.dtype}{show(result.shape)} where "
             f"inference said {spec.dtype}{show(spec.shape)}; this is a bug in the operator, please report it"
         )
     call.validated = True

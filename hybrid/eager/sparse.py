@@ -17,13 +17,13 @@ import numpy as np
 
 from ..core import functions, rng
 from ..core.error import MXNetError, NotSupportedForSparseNDArray, OperandError, OpError
-from ..core.op import lookup
+from ..core.op import Spec, lookup
 from ..execution.context import Context, resolve
 from ..formats.params import CSR, RowSparse
 from ..ops.sparse_graph import OfStorage, csr_of
 from .array import NDArray, binary, invoke
 from .array import zeros as dense_zeros
-from .dispatch import array_dtype
+from .dispatch import array_dtype, check_targets
 
 __all__ = [
     "BaseSparseNDArray",
@@ -167,7 +167,11 @@ class BaseSparseNDArray(NDArray):
             raise ValueError(f"Undefined behaviour for {key}")
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if not isinstance(key, slice) or key != slice(None):
+        if isinstance(key, slice) and key != slice(None):
+            raise ValueError(
+                f"Assignment with slice for {type(self).__name__} is not implemented, got {key!r}, wanted [:]"
+            )
+        if not isinstance(key, slice):
             raise OperandError(f"{type(self).__name__} only supports [:] for assignment, got {key!r}")
         if isinstance(value, np.ndarray):
             value = NDArray(value, dtype=self._dtype)
@@ -307,8 +311,14 @@ def apply(op: Any, inputs: Sequence[NDArray], out: Any = None) -> Any:
         for target, result in zip(targets, [found] if isinstance(found, NDArray) else found):
             target._assign(..., result.tostype("default"))
         return out
-    if isinstance(op, OfStorage) and out is None:
-        return _of_storage(op, inputs)
+    if isinstance(op, OfStorage):
+        made = _of_storage(op, inputs)
+        if out is None:
+            return made if len(made) > 1 else made[0]
+        check_targets(op, targets, [Spec(x.shape, x._dtype) for x in made])
+        for target, result in zip(targets, made):
+            target._assign(..., result.tostype("default"))
+        return out
     dense = invoke(op, inputs, out)
     for x, name in zip(inputs, op.input_names()):
         if name in op.mutates and isinstance(x, BaseSparseNDArray):
@@ -323,8 +333,8 @@ def apply(op: Any, inputs: Sequence[NDArray], out: Any = None) -> Any:
     return made
 
 
-def _of_storage(op: OfStorage, inputs: Sequence[Any]) -> Any:
-    """An operator that asks what csr arrays store."""
+def _of_storage(op: OfStorage, inputs: Sequence[Any]) -> list[NDArray]:
+    """The results of an operator that asks what csr arrays store."""
     op.infer_shape(*(x.shape for x in inputs))
     op.infer_type(*(np.dtype(x.dtype) for x in inputs))
     given = []
@@ -334,11 +344,10 @@ def _of_storage(op: OfStorage, inputs: Sequence[Any]) -> Any:
         else:
             given.append(x._parts if isinstance(x, CSRNDArray) else csr_of(x.asnumpy()))
     found = op.stored(*given, **({"rng": rng.fork()} if "rng" in op.needs else {}))
-    made = [
+    return [
         CSRNDArray(r, inputs[0]._ctx) if isinstance(r, CSR) else NDArray(r, inputs[0]._ctx, dtype=r.dtype)
         for r in found
     ]
-    return made if len(made) > 1 else made[0]
 
 
 def _parts_to_store(op: Any, inputs: Sequence[Any], result: NDArray) -> Arity | None:

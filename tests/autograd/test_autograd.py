@@ -354,6 +354,34 @@ def test_grad_refuses_what_no_head_depends_on() -> None:
     for variable in (other, between):
         with pytest.raises(mx.MXNetError, match="1-th variable because it is unreachable from the outputs"):
             autograd.grad(y, variable, retain_graph=True)
+    with pytest.raises(mx.MXNetError, match="3-th variable because it is unreachable from the outputs"):
+        autograd.grad(y, [x, x, other], retain_graph=True)
+    with pytest.raises(mx.MXNetError, match="2-th variable because it does not require gradient"):
+        autograd.grad(y, [x, nd.ones((2,))], retain_graph=True)
+
+
+def test_gradients_are_those_of_the_mode_in_which_it_was_computed() -> None:
+    """Whatever train_mode says to the way back, which leaves the program's own mode as it was."""
+    x, dy = nd.array([[1.0, 2, 4], [3, -1, 0.5], [0, 2, 1]]), nd.array([[1, 0, 2], [0, 3, 1], [4, 1, 1]])
+    x.attach_grad()
+    for training in (False, True):
+        found = []
+        for mode in (False, True):
+            rest = [nd.array(v) for v in ([1, 2, 0.5], [0, 1, 2], [0.1, 0.2, 0.3], [1, 2, 3])]
+            with autograd.record(train_mode=training):
+                y = nd.BatchNorm(x, *rest, fix_gamma=False, eps=0.01) * dy
+            found.append(autograd.grad(y, x, retain_graph=True, train_mode=mode)[0].asnumpy())
+            y.backward(train_mode=mode)
+            found.append(x.grad.asnumpy())
+            assert not autograd.is_training() and not autograd.is_recording()
+        for one in found:
+            np.testing.assert_array_equal(one, found[0])
+        if not training:
+            np.testing.assert_allclose(
+                found[0], dy.asnumpy() * [1, 2, 0.5] / np.sqrt(np.array([1.01, 2.01, 3.01])), rtol=1e-6
+            )
+        else:
+            assert np.abs(found[0].sum(axis=0)).max() < 1e-5
 
 
 # -- every form of a step, against NumPy -----------------------------------------------------------------------------------------

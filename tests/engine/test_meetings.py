@@ -150,6 +150,31 @@ def test_who_writes_waits_for_those_that_read() -> None:
         timer.join()
 
 
+def test_who_writes_waits_for_those_that_have_yet_to_write() -> None:
+    g = nd.array(X)
+    for name, write in {
+        "out": lambda x: nd.square(g, out=x), "out of two": lambda x: nd.elemwise_mul(g, g, out=x),
+        "out of three": lambda x: nd.where(g, g * g, g, out=x), "assigned": lambda x: x.__setitem__(slice(None), g * g),
+    }.items():  # fmt: skip
+        x, gate = nd.zeros((2, 3)), threading.Event()
+
+        def late(x: nd.NDArray = x, gate: threading.Event = gate) -> None:
+            gate.wait()
+            x._memory[...] = 5  # type: ignore[index]
+
+        SCHEDULER.push(late, (), [x._shared_var()])
+        timer = threading.Timer(0.01, gate.set)
+        timer.start()
+        write(x)
+        np.testing.assert_array_equal(x.asnumpy(), (X**2).astype(np.float32), err_msg=name)
+        timer.join()
+        big = nd.ones((700, 700))
+        target = nd.broadcast_add(nd.dot(big, big)[0][:3] * 0, g)  # which has no memory yet
+        assert target._memory is None
+        write(target)
+        np.testing.assert_array_equal(target.asnumpy(), (X**2).astype(np.float32), err_msg=name)
+
+
 def test_running_statistics_wait_for_those_that_read_them() -> None:
     net = gluon.nn.BatchNorm(in_channels=1, momentum=0.5)
     net.initialize()

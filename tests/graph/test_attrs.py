@@ -28,7 +28,7 @@ from hybrid.core.attrs import (
     kind_of,
 )
 from hybrid.core.error import OpError
-from hybrid.core.functions import attribute_text
+from hybrid.core.functions import attribute_text, document, signature
 from hybrid.core.op import REGISTRY, Op, lookup, op
 from tests.grouped import each
 from tests.table.goldens import Case, cases
@@ -464,3 +464,25 @@ def test_values_that_follow_before_anything_runs() -> None:
     np.testing.assert_array_equal(floats, two)
     assert lookup("SliceChannel").bind(num_outputs=2, axis=0).infer_value(two[:1], [(2,)]) is None
     assert lookup("Dropout").bind(mode="always").infer_value(floats[:1], [(2,)]) is None
+
+
+def test_what_a_class_may_say_of_its_attributes() -> None:
+    """None before the kind, a bare ClassVar, an attribute called as a keyword of the frontend's, no docstring."""
+    name = "_backward_of_a_test"
+
+    @op(name)
+    class Thing(Op):
+        limit: None | int = None  # noqa: RUF036  as somebody may write it
+        table: typing.ClassVar = {"a": 1}
+        out: float = 2.0
+
+        inputs = ("data",)
+
+    try:
+        assert list(Thing.fields) == ["limit", "out"]
+        assert [Thing.bind(limit=v).limit for v in ("None", "3", None, 4)] == [None, 3, None, 4]  # type: ignore[attr-defined]
+        assert list(signature(Thing, ("out", "name")).parameters) == ["data", "limit", "out", "name"]
+        told = document(Thing).splitlines()
+        assert told[0] == name and told[2:5] == ["Parameters", "----------", "data : input"]
+    finally:
+        del REGISTRY[name]

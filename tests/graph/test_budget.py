@@ -1,6 +1,7 @@
 """The memory budget: whatever decides a size, it is refused before anything is allocated, by an error that says who wants it."""
 
 import json
+import os
 import tracemalloc
 from collections.abc import Iterator
 
@@ -204,6 +205,29 @@ def test_the_least_of_what_the_machine_and_the_process_may_have(monkeypatch) -> 
         assert memory_budget.memory_budget() == least
     monkeypatch.setattr(memory_budget, "resource", None)
     assert memory_budget.memory_budget() == 200
+
+
+def test_containers_without_a_limit_say_so_in_a_word(monkeypatch) -> None:
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for texts, least in (
+        (["max\n", ""], None),
+        (["1048576\n", "max"], 1 << 20),
+        (["max", "4096"], 4096),
+        ([None, None], None),
+    ):
+        left = list(texts)
+
+        class File:
+            def __init__(self, path: str, left: list[str | None] = left):
+                self.text = left.pop(0)
+
+            def read_text(self) -> str:
+                if self.text is None:
+                    raise FileNotFoundError
+                return self.text
+
+        monkeypatch.setattr(memory_budget, "Path", File)
+        assert memory_budget._machine.__wrapped__() == (whole if least is None else least)
 
 
 def test_bytes_as_people_say_them() -> None:

@@ -242,10 +242,10 @@ ROWS: list[tuple[str, ...]] = [
     (
         "a31-out-unchecked",
         "hybrid/eager/array.py",
-        "            results = _compute(op, call, inputs, arrays, name, options)\n"
+        "            results = _compute(op, call, inputs, arrays, options)\n"
         "            if targets and not call.static_shapes:  # only now is it known\n"
         "                check_targets(op, targets, [Spec(r.shape, r.dtype) for r in results[:visible]])\n",
-        "            results = _compute(op, call, inputs, arrays, name, options)\n",
+        "            results = _compute(op, call, inputs, arrays, options)\n",
         "tests/engine/test_meetings.py -k test_numbers_of_inputs_and_targets",
     ),
     (

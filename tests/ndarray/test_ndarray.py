@@ -742,6 +742,36 @@ def test_outputs_that_are_not_shown_need_no_target() -> None:
             nd.split(x, num_outputs=2, axis=1, out=out)
 
 
+def test_targets_of_results_whose_sizes_only_the_values_say() -> None:
+    x = nd.array([3, 1, 3, 2])
+    targets = nd.zeros((3,)), nd.zeros((3,), dtype="int64")
+    assert nd._internal._npi_unique(x, return_index=True, out=list(targets)) == list(targets)
+    assert [t.asnumpy().tolist() for t in targets] == [[1, 2, 3], [1, 3, 0]]
+    for wrong in (
+        [nd.zeros((2,)), targets[1]],
+        [targets[0], nd.zeros((2,), dtype="int64")],
+        [targets[0], nd.zeros((3,))],
+        [targets[0]],
+    ):
+        with pytest.raises(mx.MXNetError, match="wanted"):
+            nd._internal._npi_unique(x, return_index=True, out=wrong)
+
+
+def test_forms_that_numpy_and_broadcasting_ask_for() -> None:
+    x = nd.array([1.5, 2, 3])
+    for dtype in (np.int64, "float64", None):
+        got = np.asarray(x, dtype=dtype)
+        assert (
+            got.dtype == np.dtype(dtype or np.float32)
+            and got.tolist() == x.asnumpy().astype(dtype or np.float32).tolist()
+        )
+    for shape in ((2, 4, 3), (4, 3), (3,), (1, 1, 1, 3)):
+        np.testing.assert_array_equal(x.broadcast_to(shape).asnumpy(), np.broadcast_to(x.asnumpy(), shape))
+        np.testing.assert_array_equal(x.broadcast_like(nd.zeros(shape)).asnumpy(), np.broadcast_to(x.asnumpy(), shape))
+    alone = nd.NDArray._own(np.array(2.5, np.float32), x.context)  # of no axes, as ONNX has them
+    assert alone.shape == alone[...].shape == alone[()].shape == () and alone[...].asscalar() == 2.5
+
+
 def test_arrays_of_one_number_are_numbers_to_python() -> None:
     one = nd.array([[2.5]]).asnumpy()
     assert (complex(one), float(one), int(one), f"{float(one):.2f}") == (2.5 + 0j, 2.5, 2, "2.50")

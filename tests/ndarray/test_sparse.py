@@ -297,6 +297,12 @@ def test_sparse_arrays_that_are_written() -> None:
             x[:] = nd.array(D.T)
         with pytest.raises(TypeError):
             x[:] = "a"
+        for key, error in ((slice(0, 1), ValueError), (slice(None, None, 2), ValueError), (0, TypeError), ((0, 1), TypeError),
+                           ([0], AssertionError), (None, AssertionError)):  # fmt: skip
+            with pytest.raises(error, match=r"wanted|only supports"):
+                x[key] = nd.array(A)
+        same(x, (A + B) * 2, stype, "as it was")
+        x.check_format(full_check=False), x.check_format(False)
     rows = nd.sparse.zeros("row_sparse", (2, 2))
     rows[:] = 3
     same(rows, np.full((2, 2), 3), "row_sparse", "a number")
@@ -589,6 +595,20 @@ def test_arithmetic_of_all_kinds_of_arrays() -> None:
             np.testing.assert_allclose(
                 np.where(zeros, 0, found.asnumpy()), np.where(zeros, 0, wanted), 1e-6, err_msg=str(case)
             )
+
+
+def test_sides_of_other_ranks_are_spread_over_the_last_axes() -> None:
+    cube = np.zeros((3, 2, 4), np.float32)
+    cube[1] = np.arange(8).reshape(2, 4) - 3
+    sparse, row = nd.array(cube).tostype("row_sparse"), np.array([10, 0, -1, 2], np.float32)
+    for function, of in ((nd.sparse.add, np.add), (nd.sparse.multiply, np.multiply), (nd.sparse.subtract, np.subtract)):
+        for other in (row, row[None]):
+            np.testing.assert_array_equal(function(sparse, nd.array(other)).asnumpy(), of(cube, other))
+            np.testing.assert_array_equal(function(nd.array(other), sparse).asnumpy(), of(other, cube))
+    kept = nd.sparse.retain(sparse, nd.array([1, 2]))
+    assert kept.asnumpy().tolist() == cube.tolist() and kept.indices.asnumpy().tolist() == [1, 2]
+    with pytest.raises(mx.MXNetError):
+        nd.array(cube).sum().reshape(()).tostype("row_sparse")
 
 
 def test_results_of_dense_arrays_are_written_to_sparse_ones() -> None:

@@ -34,8 +34,17 @@ def test_stored_zeros_count():
     assert nd.contrib.getnnz(csr).asnumpy().tolist() == [4]
     assert nd.contrib.getnnz(csr, axis=1).asnumpy().tolist() == [2, 1, 1, 0]
     assert nd.contrib.getnnz(csr, axis=0).asnumpy().tolist() == [1, 1, 2, 0]
+    out = nd.zeros((4,), dtype="int64")
+    assert nd.contrib.getnnz(csr, axis=1, out=out) is out and out.asnumpy().tolist() == [2, 1, 1, 0]
+    for wrong in (nd.zeros((4,)), nd.zeros((1,), dtype="int64"), [out, out]):
+        with pytest.raises(MXNetError, match="wanted"):
+            nd.contrib.getnnz(csr, axis=1, out=wrong)
     found = nd.contrib.edge_id(csr, nd.array([0, 0, 1, 3]), nd.array([0, 1, 1, 3]))
     assert found.asnumpy().tolist() == [1, -1, 0, -1]
+    dense = csr.tostype("default")  # which stores what is not zero
+    assert nd.contrib.getnnz(dense, axis=1).asnumpy().tolist() == [2, 0, 1, 0]
+    found = nd.contrib.edge_id(dense, nd.array([0, 0, 1, 3]), nd.array([0, 1, 1, 3]))
+    assert found.asnumpy().tolist() == [1, -1, -1, -1]
     with pytest.raises(MXNetError, match="vertex 4 of a graph of 4"):
         nd.contrib.edge_id(csr, nd.array([4]), nd.array([0]))
 
