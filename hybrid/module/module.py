@@ -156,12 +156,11 @@ class Module(BaseModule):
 
     def get_params(self) -> tuple[Params, Params]:
         self._want("bind", "init_params")
-        assert self._arg_params is not None
-        assert self._aux_params is not None
+        held = self._allocate()  # set_params with allow_missing gives them to the contexts alone
         if self._params_dirty:
-            self._exec_group.get_params(self._arg_params, self._aux_params)
+            self._exec_group.get_params(*held)
             self._params_dirty = False
-        return self._arg_params, self._aux_params
+        return held
 
     def _allocate(self) -> tuple[Params, Params]:
         """Arrays for parameters on the CPU, made when there are none."""

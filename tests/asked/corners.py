@@ -1,0 +1,335 @@
+"""States and flags that few programs meet: modules that are not ready, files with too much or too little, readers half read."""
+
+# ruff: noqa: B023  calls are made at once
+from __future__ import annotations
+
+import numpy as np
+
+from .modules import params, weights
+from .questions import ask, attempt, numbers, plain
+
+SHAPES, LABELS = [("data", (4, 5))], [("softmax_label", (4,))]
+QUESTIONS = ("symbol", "data_shapes", "label_shapes", "output_shapes", "data_names", "output_names", "get_params")
+"""Calls that leave a module as it is."""
+STATES = ("made", "bound", "filled", "optimizing")
+
+
+def small(mx):
+    """One layer."""
+    return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="fc"), name="softmax")
+
+
+def kinds(mx):
+    """Functions that make a module of each kind."""
+
+    def chain():
+        made = mx.mod.SequentialModule()
+        return made.add(mx.mod.Module(small(mx)), take_labels=True)
+
+    return {
+        "module": lambda: mx.mod.Module(small(mx)),
+        "buckets": lambda: mx.mod.BucketingModule(
+            lambda key: (small(mx), ("data",), ("softmax_label",)), default_bucket_key=5
+        ),
+        "chain": chain,
+        "python": lambda: mx.mod.PythonLossModule(grad_func=lambda scores, labels: mx.nd.ones((4, 5)) * 2),
+    }
+
+
+def reader(mx, count=10):
+    """A reader whose batches name their bucket."""
+
+    class Named(mx.io.NDArrayIter):
+        def next(self):
+            batch = super().next()
+            batch.bucket_key = 5
+            return batch
+
+    return Named(numbers(count, 5), (np.arange(count) * 7 % 3).astype(np.float32), 4)
+
+
+def brought(mx, made, state):
+    """A module in a state."""
+    order = STATES.index(state)
+    if order > 0:
+        labels = [("softmax_label", (4, 5))] if isinstance(made, mx.mod.PythonLossModule) else LABELS
+        made.bind(SHAPES, labels)
+    if order > 1:
+        own, aux = weights(mx, small(mx), data=(4, 5), softmax_label=(4,))
+        if isinstance(made, mx.mod.PythonLossModule):
+            own, aux = {}, {}
+        made.init_params(arg_params=own, aux_params=aux)
+    if order > 2:
+        made.init_optimizer(kvstore=None)
+    return made
+
+
+@ask
+def modules_that_are_not_ready(mx, folder):
+    """Which calls each kind of module refuses when it is made, bound, has parameters, has an optimizer."""
+    found = {}
+    batch = reader(mx).next()
+    own, aux = weights(mx, small(mx), data=(4, 5), softmax_label=(4,))
+    calls = {
+        "symbol": lambda m: m.symbol, "data_shapes": lambda m: m.data_shapes, "label_shapes": lambda m: m.label_shapes,
+        "output_shapes": lambda m: m.output_shapes, "data_names": lambda m: m.data_names,
+        "output_names": lambda m: m.output_names, "get_params": lambda m: m.get_params(),
+        "init_params": lambda m: m.init_params(mx.init.One()),
+        "set_params": lambda m: m.set_params(own, aux), "some": lambda m: m.set_params(own, aux, allow_missing=True),
+        "save_params": lambda m: m.save_params(str(folder / "p")),
+        "forward": lambda m: m.forward(batch, is_train=True), "backward": lambda m: m.backward(),
+        "both": lambda m: m.forward_backward(batch), "update": lambda m: m.update(),
+        "outputs": lambda m: m.get_outputs(), "input_grads": lambda m: m.get_input_grads(),
+        "states": lambda m: m.get_states(False), "set_states": lambda m: m.set_states(value=0),
+        "metric": lambda m: m.update_metric(mx.metric.Loss(), batch.label),
+        "monitor": lambda m: m.install_monitor(mx.mon.Monitor(1)), "prepare": lambda m: m.prepare(batch),
+        "init_optimizer": lambda m: m.init_optimizer(kvstore=None),
+        "predict": lambda m: m.predict(reader(mx)), 
+        "score": lambda m: m.score(reader(mx), "acc"), "iter": lambda m: len(list(m.iter_predict(reader(mx)))),
+        "reshape": lambda m: m.reshape(SHAPES, LABELS),
+        "switch": lambda m: m.switch_bucket(5, SHAPES, LABELS), "borrow": lambda m: m.borrow_optimizer(m),
+        "checkpoint": lambda m: m.save_checkpoint(str(folder / "c"), 1),
+        "keep": lambda m: m.save_optimizer_states(str(folder / "s")),
+        "take up": lambda m: m.load_optimizer_states(str(folder / "s")),
+    }  # fmt: skip
+    for kind, make in kinds(mx).items():
+        for state in STATES:
+            made = brought(mx, make(), state)
+            for name, call in calls.items():
+                if kind == "python" and name in ("states", "set_states", "predict", "score", "iter"):
+                    continue  # MXNet's never count as filled
+                answer = attempt(lambda: call(made) is not calls and "done")
+                found[f"{kind} {state} {name}"] = answer
+                if answer == "done" and name not in QUESTIONS:  # it may be in another state now
+                    made = brought(mx, make(), state)
+    found["load without"] = [
+        attempt(lambda: mx.mod.BucketingModule.load(str(folder / "none"), 1, default_bucket_key=5)),
+        attempt(lambda: mx.mod.BucketingModule.load_dict(default_bucket_key=5)),
+    ]
+    taken = mx.mod.BucketingModule.load_dict(
+        {5: small(mx)},
+        sym_gen=lambda key: (small(mx), ("data",), ("softmax_label",)),
+        default_bucket_key=5,
+        arg_params=own,
+        aux_params=aux,
+    )
+    few = {n: a * 0 for n, a in own.items() if n == "fc_bias"}
+    found["not bound"] = attempt(lambda: taken.set_params(few, aux, allow_missing=True, force_init=False))
+    taken.bind(SHAPES, LABELS)
+    taken.set_params(few, aux, allow_missing=True, force_init=False)
+    found["kept"] = params(taken)
+    taken.set_params(few, aux, allow_missing=True)
+    found["set"] = params(taken)
+    first, second = (brought(mx, mx.mod.Module(small(mx)), state) for state in ("optimizing", "filled"))
+    second.borrow_optimizer(first)
+    for _ in range(2):
+        second.forward_backward(batch)
+        second.update()
+    kept = (second._optimizer, second._kvstore, second._update_on_kvstore, second._updater)
+    found["borrowed"] = [
+        second._optimizer is first._optimizer, [k is None for k in kept], params(second), second.optimizer_initialized,
+    ]  # fmt: skip
+    return found
+
+
+@ask
+def parameters_with_flags(mx, folder):
+    """init_params and set_params of every kind of module with too few and too many arrays, before and after it has some."""
+    found = {}
+    own, aux = weights(mx, small(mx), data=(4, 5), softmax_label=(4,))
+    own = {n: a + 3 for n, a in own.items()}
+    few, many = {n: own[n] for n in ("fc_bias",)}, {**own, "other": mx.nd.ones((2,))}
+    for kind, make in kinds(mx).items():
+        if kind == "python":
+            continue
+        for state in ("bound", "filled"):
+            for given, arrays in (("all", own), ("few", few), ("many", many), ("none", None)):
+                for number in range(8):
+                    flags = {
+                        k: bool(number >> i & 1) for i, k in enumerate(("allow_missing", "force_init", "allow_extra"))
+                    }
+
+                    def asked(way, make=make, state=state, arrays=arrays, flags=flags):
+                        made = brought(mx, make(), state)
+                        if way == "init":
+                            made.init_params(mx.init.One(), arg_params=arrays, aux_params=arrays and aux, **flags)
+                        else:
+                            made.set_params(arrays, aux, **flags)
+                        return {n: float(a.sum().asscalar()) for n, a in sorted(made.get_params()[0].items())}
+
+                    found[f"{kind} {state} {given} {number}"] = [
+                        attempt(lambda: asked("init")),
+                        attempt(lambda: asked("set")) if arrays else None,
+                    ]
+    return found
+
+
+@ask
+def files_with_flags(mx, folder):
+    """load_parameters of files with places and with full names, of too much and too little, in every combination of flags."""
+    found = {}
+
+    def block(units=(2, 3)):
+        made = mx.gluon.nn.HybridSequential(prefix="n_")
+        with made.name_scope():
+            for count in units:
+                made.add(mx.gluon.nn.Dense(count, in_units=2))
+        made.initialize(mx.init.Zero())
+        return made
+
+    for name, units in (("same", (2, 3)), ("less", (2,)), ("more", (2, 3, 4))):
+        other = block(units)
+        for i, p in enumerate(other.collect_params().values()):
+            p.set_data(mx.nd.ones(p.shape) * (i + 1))
+        other.save_parameters(str(folder / "places"))
+        other.collect_params().save(str(folder / "names"), strip_prefix="n_")
+        other.collect_params().save(str(folder / "full"))
+        for form in ("places", "names", "full"):
+            for number in range(4):
+                flags = {k: bool(number >> i & 1) for i, k in enumerate(("allow_missing", "ignore_extra"))}
+
+                def loaded(form=form, flags=flags, own=False):
+                    made = block()
+                    if own:
+                        made.collect_params().load(str(folder / form), **flags)
+                    else:
+                        made.load_parameters(str(folder / form), **flags)
+                    return [float(p.data().sum().asscalar()) for p in made.collect_params().values()]
+
+                found[f"{name} {form} {number}"] = [attempt(loaded), attempt(lambda: loaded(own=True))]
+    return found
+
+
+@ask
+def readers_in_the_middle(mx, folder):
+    """What predict, score and fit of models and modules give of a reader that was begun, with and without a reset."""
+    found = {}
+    own, aux = weights(mx, small(mx), data=(4, 5), softmax_label=(4,))
+
+    def begun(left):
+        data = reader(mx, 12)
+        for _ in range(left):
+            data.next()
+        return data
+
+    for kind, make in kinds(mx).items():
+        if kind == "python":
+            continue
+        module = make()
+        module.bind(SHAPES, LABELS)
+        module.init_params(arg_params=own, aux_params=aux)
+        for left in (0, 1, 3):
+            for reset in (True, False):
+                found[f"{kind} {left} {reset}"] = [
+                    attempt(lambda: module.predict(begun(left), reset=reset)),
+                    attempt(lambda: len(list(module.iter_predict(begun(left), reset=reset)))),
+                    attempt(lambda: [[n, float(v)] for n, v in module.score(begun(left), "ce", reset=reset)]),
+                ]
+    model = mx.model.FeedForward(small(mx), num_epoch=1, arg_params=own, aux_params=aux, numpy_batch_size=4)
+    for left in (0, 1, 3):
+        for reset in (True, False):
+            found[f"model {left} {reset}"] = [
+                attempt(lambda: float(model.score(begun(left), "ce", reset=reset))),
+                *(
+                    attempt(lambda: list(model.predict(begun(left), reset=reset, return_data=data)))
+                    for data in ((False, True) if reset or left < 3 else ())
+                ),
+            ]
+
+    def fitted(left):
+        made = mx.model.FeedForward(small(mx), num_epoch=1, arg_params=own, aux_params=aux, learning_rate=0.5)
+        made.fit(begun(left), eval_data=begun(left), kvstore=None)
+        return plain(dict(sorted(made.arg_params.items())))
+
+    def trained(left):
+        made = mx.mod.Module(small(mx))
+        made.fit(begun(left), eval_data=begun(left), num_epoch=1, kvstore=None, arg_params=own, aux_params=aux)
+        return plain(params(made))
+
+    for left in (0, 1, 3):
+        found[f"fitted {left}"] = [attempt(lambda: fitted(left)), attempt(lambda: trained(left))]
+    return found
+
+
+@ask
+def own_parameters_of_cells(mx, folder):
+    """Cells put into groups: whose parameters are whose, of groups and cells with and without parameters of their own."""
+    r, found = mx.rnn, {}
+    for group in ("stack", "pair"):
+        for outer in (False, True):
+            for inner in ("given", "shared") if outer else ("own", "given", "shared"):
+
+                def made(group=group, outer=outer, inner=inner):
+                    shared = r.RNNParams("s_")
+                    shared.get("more")
+                    given = {"params": shared} if outer else {}
+                    kept = {"own": None, "given": r.RNNParams("g_"), "shared": shared}[inner]
+                    cells = [r.RNNCell(2, prefix=p, params=kept) for p in ("l_", "r_")]
+                    if group == "pair":
+                        around = r.BidirectionalCell(*cells, **given)
+                    else:
+                        around = r.SequentialRNNCell(**given)
+                        for cell in cells:
+                            around.add(cell)
+                    return [sorted(c.params._params) for c in (around, *cells)] + [sorted(shared._params)]
+
+                found[f"{group} {outer} {inner}"] = attempt(made)
+    for around in ("ResidualCell", "ZoneoutCell"):
+        inner = r.RNNCell(2, prefix="i_")
+        cell = getattr(r, around)(inner)
+        found[around] = [cell.params is inner.params, sorted(cell.params._params)]
+    for key, cell in {
+        "rnn": r.RNNCell(2, prefix="c_"), "lstm": r.LSTMCell(2, prefix="c_"), "gru": r.GRUCell(2, prefix="c_"),
+        "fused": r.FusedRNNCell(2, 2, mode="lstm", bidirectional=True, prefix="c_"),
+        "pair": r.BidirectionalCell(r.LSTMCell(2, prefix="l_"), r.GRUCell(2, prefix="r_")),
+        "residual": r.ResidualCell(r.LSTMCell(2, prefix="c_")),
+    }.items():  # fmt: skip
+        outs, _ = cell.unroll(2, mx.sym.var("x"), merge_outputs=True)
+        shapes = zip(outs.list_arguments(), outs.infer_shape(x=(1, 2, 2))[0])
+        given = {n: mx.nd.array(numbers(*s, seed=i)) for i, (n, s) in enumerate(shapes) if n != "x"}
+        apart = cell.unpack_weights(given)
+        kept = sorted(apart)
+        back = cell.pack_weights(apart)
+        # who passes a dict has it afterwards as it was
+        found[f"packed {key}"] = [
+            sorted(given),
+            kept,
+            sorted(apart),
+            sorted(back),
+            plain({n: back[n] - given[n] for n in given}),
+        ]
+    return found
+
+
+@ask
+def convolutions_in_cells(mx, folder):
+    """Cells of mx.rnn with convolutions: shapes in every layout, what initializes them, numbers, with everything given."""
+    sym, found = mx.sym, {}
+    more = {
+        "h2h_kernel": (3, 1), "h2h_dilate": (2, 1), "i2h_kernel": (2, 3), "i2h_stride": (1, 2), "i2h_pad": (1, 0),
+        "i2h_dilate": (1, 2), "prefix": "c_", "activation": "tanh", "i2h_weight_initializer": mx.init.One(),
+        "h2h_weight_initializer": mx.init.Zero(), "i2h_bias_initializer": mx.init.Constant(2.0),
+        "h2h_bias_initializer": mx.init.Constant(3.0),
+    }  # fmt: skip
+    for kind in ("ConvRNNCell", "ConvLSTMCell", "ConvGRUCell"):
+        for layout, shape in (("NCHW", (2, 3, 6, 7)), ("NHWC", (2, 6, 7, 3))):
+            for name, given in (("plain", {}), ("all", more)):
+
+                def made(kind=kind, layout=layout, shape=shape, given=given):
+                    cell = getattr(mx.rnn, kind)(shape, 4, conv_layout=layout, **given)
+                    outs, _ = cell.unroll(2, [sym.var("a"), sym.var("b")])
+                    group = sym.Group(outs)
+                    shapes = group.infer_shape(a=shape, b=shape)
+                    starts = {n: a.get("__init__") for n, a in sorted(group.attr_dict().items()) if "__init__" in a}
+                    answer = [cell.state_info, group.list_arguments(), plain(shapes[0]), plain(shapes[1]), starts]
+                    if layout == "NCHW":
+                        values = [
+                            mx.nd.array(numbers(*s, seed=i))
+                            for i, s in enumerate(shapes[0])
+                        ]  # fmt: skip
+                        executor = group.bind(mx.cpu(), values)
+                        answer.append([o.asnumpy() for o in executor.forward()])
+                    return answer
+
+                found[f"{kind} {layout} {name}"] = attempt(made)
+    return found
