@@ -17,7 +17,7 @@ import numpy as np
 
 from .attrs import dtype as read_dtype
 from .error import OpError
-from .op import DENSE, FAMILY, MISSING, REGISTRY, Op, find, load_family, lookup
+from .op import DENSE, FAMILY, FUSED, MISSING, REGISTRY, Op, find, load_family, lookup
 
 SUBMODULES = {
     "op": "",
@@ -169,7 +169,7 @@ class Namespace:
             load_family()
         skipped = len(self._prefix) if self._prefix != "_" else 0
         for name in REGISTRY:
-            if name.startswith(self._prefix) and (self._prefix or not name.startswith("_")):
+            if name.startswith(self._prefix) and not name.startswith(FUSED if self._prefix else "_"):
                 yield name[skipped:]
         if self._more is not None:
             yield from importlib.import_module(self._more).__all__

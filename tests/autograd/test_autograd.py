@@ -257,6 +257,10 @@ def test_get_symbol() -> None:
     first, second = symbol.list_arguments()
     (got,) = symbol.eval(**{first: x, second: w})
     np.testing.assert_array_equal(got.asnumpy(), y.asnumpy())
+    with autograd.record(), mx.name.NameManager():
+        names = autograd.get_symbol(nd.contrib.div_sqrt_dim(1 - x) * 2).get_internals().list_outputs()
+    made = ("rminus_scalar0", "contrib_div_sqrt_dim0", "mul_scalar0")  # as functions of symbols would name them
+    assert names == ["var0", *(f"{n}_output" for n in made)]
     with pytest.raises(mx.MXNetError, match="not recorded"):
         autograd.get_symbol(nd.ones(1))
 

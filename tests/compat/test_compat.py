@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hybrid.__main__ import _is_module
 from tests.house.docs import ROOT
 
 
@@ -66,6 +67,7 @@ def test_a_module_runs_too(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text("import sys, mxnet\nprint(mxnet.__version__, sys.argv[1:])\nsys.exit(5)\n")
     done = python("-m", "hybrid", "-m", "job", "a", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (5, "1.9.1 ['a']\n")
+    assert _is_module("xml.dom.minidom") and not _is_module("xml.dom.none") and not _is_module("xml.none.dom")
 
 
 COMMANDS: list[tuple[tuple[str, ...], int, str]] = [
@@ -80,8 +82,9 @@ import contextlib, io, json, sys
 from hybrid.__main__ import main
 rows = []
 for arguments in json.loads(sys.argv[1]):
-    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
-        rows.append((main(arguments), said.getvalue()))
+    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(io.StringIO()) as wrong:
+        status = main(arguments)
+    rows.append((status, said.getvalue(), wrong.getvalue()))
 print(json.dumps(rows))
 """
 
@@ -90,9 +93,10 @@ def test_the_command_line(tmp_path: Path) -> None:
     """All in one process: starting one takes longer than what it does."""
     done = python("-c", SEVERAL, json.dumps([c[0] for c in COMMANDS]), cwd=tmp_path)
     assert not done.stderr
-    for (arguments, status, text), (found, said) in zip(COMMANDS, json.loads(done.stdout), strict=True):
+    for (arguments, status, text), (found, said, wrong) in zip(COMMANDS, json.loads(done.stdout), strict=True):
         assert found == status, arguments
-        assert text in said, arguments
+        shown, other = (wrong, said) if arguments and status else (said, wrong)
+        assert text in shown and not other, arguments
 
 
 def test_the_status_is_the_process_own(tmp_path: Path) -> None:

@@ -437,6 +437,31 @@ def test_each_call_of_an_operator_in_python_is_made() -> None:
         assert block(nd.array([[1.0, 2]])).asnumpy().tolist() == [[24 + 20 * run, 45 + 20 * run]]
 
 
+@pytest.mark.parametrize("kind", [Square, SquareArrays])
+def test_the_code_of_old_operators_is_not_recorded(kind: Any) -> None:
+    seen = []
+
+    class Spy(kind):
+        def forward(self, **given: Any) -> None:
+            seen.append((autograd.is_recording(), autograd.is_training()))
+            super().forward(**given)
+
+        def backward(self, **given: Any) -> None:
+            seen.append((autograd.is_recording(), autograd.is_training()))
+            super().backward(**given)
+
+    with pytest.warns(UserWarning, match="deprecated"):
+        net = Spy()(sym.var("x"), sym.var("y"))
+    executor = net.bind(mx.cpu(), [nd.array(X), nd.array(X)], [nd.zeros((1, 3)), nd.zeros((1, 3))])
+    for training in (False, True, False):
+        with autograd.record(train_mode=not training):
+            executor.forward(is_train=training)
+    assert seen == [(False, False), (False, True), (False, False)]
+    executor.forward(is_train=True)
+    executor.backward(nd.ones((1, 3)))
+    assert seen[3:] == [(False, True), (False, True)]
+
+
 @pytest.mark.parametrize("needed", [False, True])
 def test_old_operators_are_asked_whether_they_need_gradients_of_outputs(needed: bool) -> None:
     """By a method that they may have of their own."""

@@ -1,6 +1,10 @@
 """The functions of nd and sym: made from the operators, with signatures, docstrings and submodules."""
 
 import inspect
+import pkgutil
+import sys
+import types
+from typing import Any
 
 import pytest
 
@@ -27,6 +31,7 @@ def test_submodules(module) -> None:
     assert "box_nms" in dir(module.contrib)
     assert "FullyConnected" in dir(module)
     assert "FullyConnected" in dir(module.op)
+    assert not [n for n in dir(module._internal) if n.startswith("_fused_")]  # compiled graphs hold these alone
     assert module.FullyConnected is module.op.FullyConnected
     assert module._internal._plus_scalar is module._plus_scalar
     assert module.concat.__name__ == "concat"
@@ -85,6 +90,50 @@ def test_every_name_of_the_tables_is_an_operator() -> None:
 def test_submodules_of_the_package() -> None:
     assert mx.nd is mx.ndarray is nd
     assert mx.sym is mx.symbol is sym
-    assert {"nd", "sym", "gluon", "model", "cpu", "MXNetError"} <= set(dir(mx))
+    modules = {m.name for m in pkgutil.iter_modules(mx.__path__) if not m.name.startswith("_")}
+    assert {"nd", "sym", "gluon", "model", "cpu", "MXNetError"} | modules <= set(dir(mx))
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         getattr(mx, "non" + "sense")
+
+
+def test_functions_have_the_names_that_they_are_found_by() -> None:
+    """In the namespaces, whose functions are mostly made; an alias has the name of what it stands for."""
+    modules = [
+        mx.init, mx.io, mx.image, mx.random, mx.contrib.ndarray, mx.contrib.symbol,
+        *(getattr(m, n) for m in (nd, sym) for n in ("random", "contrib", "linalg", "image", "sparse")),
+        nd, sym,
+    ]  # fmt: skip
+    found = {(m.__name__, n): getattr(m, n) for m in modules for n in dir(m)}
+    made = {k: f for k, f in found.items() if isinstance(f, types.FunctionType) and f.__module__.startswith("hybrid")}
+    assert len(made) > 900
+    lost = [
+        f"{module}.{n}: {f.__module__}.{f.__name__}"
+        for (module, n), f in made.items()
+        if found.get((module, f.__name__)) is not f and getattr(sys.modules[f.__module__], f.__name__, None) is not f
+    ]
+    assert not lost, "\n".join(lost)
+
+
+def test_functions_of_symbols_take_names_and_attributes() -> None:
+    """Those that are written by hand too."""
+    x, y = sym.var("x"), sym.var("y")
+    calls: dict[str, list[Any]] = {
+        "zeros": [(2,)], "ones": [(2,)], "full": [(2,), 3.0], "arange": [3], "linspace": [0, 1, 3], "eye": [3],
+        "histogram": [x, y], "Custom": [x], "random.uniform": [0, 1], "random.normal": [x, y], "random.randint": [0, 4],
+        "random.exponential": [1], "random.gamma": [x, y], "random.poisson": [1], "random.multinomial": [x],
+        "random.shuffle": [x], "random.negative_binomial": [1, 0.5], "random.generalized_negative_binomial": [1, 0.5],
+        "contrib.box_nms": [x], "linalg.gemm2": [x, y], "broadcast_add": [x, y], "_internal._plus_scalar": [x],
+    }  # fmt: skip
+    more = {"Custom": {"op_type": "named_here"}, "_internal._plus_scalar": {"scalar": 1}}
+    mx.operator.register("named_here")(mx.operator.CustomOpProp)
+    wrong = {}
+    for name, given in calls.items():
+        function = sym
+        for part in name.split("."):
+            function = getattr(function, part)
+        made = function(*given, name="own", attr={"__mine__": "1"}, **more.get(name, {}))
+        shown = made.list_outputs()[0].partition("_")[0], made.attr("__mine__")
+        if shown != ("own", "1"):
+            wrong[name] = shown
+    (bins,) = {sym.histogram(x, 3, (0, 1), name="own", attr={"__mine__": "1"}).attr("__mine__")}
+    assert not wrong and bins == "1"

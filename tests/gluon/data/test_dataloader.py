@@ -263,6 +263,13 @@ def test_auto_reload_prefetches() -> None:
     assert asked == [0, 1, 2, 3, 0, 1]
     loader.clean()
     check(loader, 4, 2, 4)
+    for count in (0, 1):  # what was made ahead is forgotten
+        samples = [1, 2]
+        loader = data.DataLoader(data.SimpleDataset(samples), 2, num_workers=count, thread_pool=True, auto_reload=True)
+        loader.clean()
+        samples[:] = [3, 4]
+        (batch,) = loader
+        assert batch.asnumpy().tolist() == [3, 4]
 
 
 def test_records_are_read_by_several_processes() -> None:
