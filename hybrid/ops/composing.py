@@ -33,6 +33,11 @@ def narrowly(F: Any, dtype: np.dtype | None, result: Any) -> Any:
     return F.Cast(result, dtype=dtype) if is_half(dtype) else result
 
 
+def computed_widely(F: Any, x: Any, function: Callable[[Any], Any]) -> Any:
+    """function of x, in float32 where x is a float of two bytes, and rounded once; None where little is known of x."""
+    return narrowly(F, x.dtype, function(*widely(F, x.dtype, x))) if known(x) else None
+
+
 def cast(F: Any, x: Any, have: np.dtype | None, dtype: np.dtype) -> Any:
     """x, which is of dtype have, in another."""
     return x if have == dtype else F.Cast(x, dtype=dtype)
@@ -94,3 +99,16 @@ def folded(function: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
     for part in rest:
         first = function(first, part)
     return first
+
+
+def composed_moments(F: Any, x: Any, axes: Sequence[int], count: int) -> tuple[Any, Any, Any]:
+    """x less its mean along axes, that mean, and the variance; count is how many elements each of these is over."""
+    mean = total(F, x, axes) / count
+    centered = F.broadcast_sub(x, mean)
+    return centered, mean, total(F, F.square(centered), axes) / count
+
+
+def wide_dtype(dtype: np.dtype, other: np.dtype) -> np.dtype:
+    """The dtype to compute in: float32 for a float of two bytes, and the other one where that is wider still."""
+    wide = np.dtype(np.float32) if is_half(dtype) else dtype
+    return other if other.itemsize > wide.itemsize else wide

@@ -9,7 +9,7 @@ from ..core.attrs import Count
 from ..core.op import WHOLE, Op, op
 from ..core.shapes import UNKNOWN, merge, merge_all, show
 from .common import Elementwise, axis_of, narrow, want_rank, widen
-from .composing import definite, folded, known, narrowly, placed_at, reshaped, total, widely
+from .composing import composed_moments, definite, folded, known, narrowly, placed_at, reshaped, total, widely
 
 
 def _moments(x: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -18,13 +18,6 @@ def _moments(x: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarr
     mean = x.mean(axes, keepdims=True)
     centered = x - mean
     return centered, mean, np.square(centered).mean(axes, keepdims=True)
-
-
-def _composed_moments(F: Any, x: Any, axes: tuple[int, ...], count: int) -> tuple[Any, Any, Any]:
-    """_moments, of symbols, count being how many elements each of them is over."""
-    mean = total(F, x, axes) / count
-    centered = F.broadcast_sub(x, mean)
-    return centered, mean, total(F, F.square(centered), axes) / count
 
 
 def _wide_dtype(dtype: np.dtype | None) -> np.dtype | None:
@@ -234,7 +227,7 @@ class LayerNorm(_Affine):
             return None
         axis, rank = axis_of(self, self.axis, len(data.shape)), len(data.shape)
         x, gamma, beta = widely(F, data.dtype, data, gamma, beta)
-        y, mean, var = _composed_moments(F, x, (axis,), data.shape[axis])
+        y, mean, var = composed_moments(F, x, (axis,), data.shape[axis])
         std = F.sqrt(var + float(np.float32(self.eps)))
         y = F.broadcast_mul(F.broadcast_div(y, std), placed_at(F, gamma, axis, rank))
         y = F.broadcast_add(y, placed_at(F, beta, axis, rank))
@@ -289,7 +282,7 @@ class InstanceNorm(_Affine):
             return None
         rank = len(data.shape)
         x, gamma, beta = widely(F, data.dtype, data, gamma, beta)
-        y, mean, var = _composed_moments(F, x, tuple(range(2, rank)), math.prod(data.shape[2:]))
+        y, mean, var = composed_moments(F, x, tuple(range(2, rank)), math.prod(data.shape[2:]))
         y = F.broadcast_mul(y, F.broadcast_div(placed_at(F, gamma, 1, rank), F.sqrt(var + self.eps)))
         y = F.broadcast_add(y, placed_at(F, beta, 1, rank))
         mean, var = (reshaped(F, a, data.shape[:2]) for a in (mean, var))
@@ -346,7 +339,7 @@ class GroupNorm(_Affine):
         x, gamma, beta = widely(F, data.dtype, data, gamma, beta)
         count = math.prod(data.shape[1:]) // self.num_groups
         groups = reshaped(F, x, (data.shape[0], self.num_groups, count))
-        y, mean, var = _composed_moments(F, groups, (2,), count)
+        y, mean, var = composed_moments(F, groups, (2,), count)
         std = F.sqrt(var + float(np.float32(self.eps)))
         y = F.broadcast_mul(y, F.broadcast_div(placed_at(F, gamma, 1, 3), std))
         y = reshaped(F, F.broadcast_add(y, placed_at(F, beta, 1, 3)), data.shape)

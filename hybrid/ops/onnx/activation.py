@@ -10,6 +10,7 @@ from ...core.shapes import broadcast, merge
 from ..activation import sigmoid
 from ..casting import convert
 from ..common import axis_of, narrow, widen
+from ..composing import computed_widely, definite, known, narrowly, of_floats, placed_at, widely
 from ..special import erf
 from .base import Pointwise, Standard
 from .types import FLOATS, NUMBERS, PRECISE
@@ -40,6 +41,14 @@ class Gelu(Unary):
 
     approximate: Literal["none", "tanh"] = "none"
 
+    def composition(self, F, data):
+        def function(x):
+            if self.approximate == "none":
+                return x * 0.5 * (F.erf(x * math.sqrt(0.5)) + 1)
+            return x * 0.5 * (F.tanh((x + F.square(x) * x * 0.044715) * math.sqrt(2 / math.pi)) + 1)
+
+        return computed_widely(F, data, function)
+
     def function(self, x):
         if self.approximate == "none":
             return (x * 0.5 * (1 + erf(np.asarray(x, np.float64) * math.sqrt(0.5)))).astype(x.dtype)
@@ -64,6 +73,9 @@ class Swish(Unary):
     """x * sigmoid(alpha * x). Source: ONNX Swish (opset 24); Ramachandran et al., "Searching for Activation Functions", 2017."""
 
     alpha: float = 1.0
+
+    def composition(self, F, data):
+        return computed_widely(F, data, lambda x: x * F.sigmoid(x * self.alpha))
 
     def function(self, x):
         return x * sigmoid(x * x.dtype.type(self.alpha))
@@ -91,6 +103,12 @@ class SwiGLU(Standard):
     def shape(self, a, b):
         return merge(a, b)
 
+    def composition(self, F, a, b):
+        if not known(a, b):
+            return None
+        x, factor = widely(F, a.dtype, a, b)
+        return narrowly(F, a.dtype, x * F.sigmoid(x * self.alpha) * factor)
+
     def meaning(self, a, b):
         wide = widen(a)
         return narrow(np.asarray(wide * sigmoid(wide * wide.dtype.type(self.alpha)) * widen(b)), a.dtype)
@@ -107,6 +125,9 @@ class SwiGLU(Standard):
 @op("_onnx_HardSwish")
 class HardSwish(Unary):
     """x * max(0, min(1, x / 6 + 1 / 2)). Source: ONNX HardSwish (opset 14); Howard et al., "Searching for MobileNetV3", 2019."""
+
+    def composition(self, F, data):
+        return computed_widely(F, data, lambda x: x * F.clip(x * (1 / 6) + 0.5, a_min=0, a_max=1))
 
     def function(self, x):
         return x * np.clip(x * x.dtype.type(1 / 6) + x.dtype.type(0.5), 0, 1)
@@ -126,6 +147,12 @@ class Celu(Unary):
 
     def check(self):
         return "got alpha=0, wanted another number" if self.alpha == 0 else super().check()
+
+    def composition(self, F, data):
+        def function(x):
+            return F._npi_where(x > 0, x, F.expm1(x / self.alpha) * self.alpha)
+
+        return computed_widely(F, data, function)
 
     def function(self, x):
         alpha = x.dtype.type(self.alpha)
@@ -149,6 +176,13 @@ class Selu(Unary):
     alpha: float = float(np.float32(1.6732632423543772))
     gamma: float = float(np.float32(1.0507009873554805))
 
+    def composition(self, F, data):
+        def function(x):
+            alpha, gamma = (float(np.float32(v)) for v in (self.alpha, self.gamma))
+            return F._npi_where(x > 0, x, F.expm1(x) * alpha) * gamma
+
+        return computed_widely(F, data, function)
+
     def function(self, x):
         alpha, gamma = (x.dtype.type(np.float32(v)) for v in (self.alpha, self.gamma))
         return gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
@@ -167,6 +201,9 @@ class ThresholdedRelu(Unary):
     """x above alpha, else 0. Source: ONNX ThresholdedRelu (opset 10)."""
 
     alpha: float = 1.0
+
+    def composition(self, F, data):
+        return computed_widely(F, data, lambda x: F._npi_where(x > self.alpha, x, F.zeros_like(x)))
 
     def function(self, x):
         return np.where(x > x.dtype.type(self.alpha), x, x.dtype.type(0))
@@ -189,6 +226,13 @@ class Shrink(Pointwise):
     lambd: float = 0.5
 
     types = {"data": NUMBERS - {"bfloat16"}}
+
+    def composition(self, F, data):
+        def function(x):
+            inner = F._npi_where(x > self.lambd, x - self.bias, F.zeros_like(x))
+            return F._npi_where(x < -self.lambd, x + self.bias, inner)
+
+        return computed_widely(F, data, function) if of_floats(data) else None
 
     def meaning(self, x):
         if x.dtype.kind not in "iu":
@@ -221,6 +265,12 @@ class PRelu(Standard):
     def shape(self, x, slope):
         return merge(x, broadcast(x, slope))
 
+    def composition(self, F, x, slope):
+        if not known(x, slope) or not of_floats(x):
+            return None
+        wide, factor = widely(F, x.dtype, x, slope)
+        return narrowly(F, x.dtype, F._npi_where(wide < 0, F.broadcast_mul(wide, factor), wide))
+
     def meaning(self, x, slope):
         wide = widen(x)
         return narrow(np.where(wide < 0, wide * widen(slope), wide), x.dtype)
@@ -248,6 +298,13 @@ class Hardmax(Standard):
     def infer_shape(self, input):
         axis_of(self, self.axis, len(input))
         return input
+
+    def composition(self, F, input):
+        if not known(input) or 0 in definite(input.shape):
+            return None
+        axis, rank = axis_of(self, self.axis, len(input.shape)), len(input.shape)
+        places = placed_at(F, F._arange(start=0, stop=input.shape[axis], dtype="int64"), axis, rank)
+        return F.Cast(F.broadcast_equal(places, F._npi_argmax(input, axis=axis, keepdims=True)), dtype=input.dtype)
 
     def compute(self, input: Any):
         axis = axis_of(self, self.axis, input.ndim)

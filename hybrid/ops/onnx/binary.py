@@ -8,7 +8,8 @@ import numpy as np
 from ...core.attrs import Arity
 from ...core.op import op
 from ..common import narrow, truncate, widen
-from .base import BOOL, Pointwise
+from ..composing import folded, known, narrowly, of_floats, widely
+from .base import BOOL, OBJECT, Pointwise
 from .types import FLOATS, INDICES, INTEGERS, NUMBERS, PLAIN, WORDS
 
 
@@ -25,6 +26,11 @@ class Pow(Pair):
 
     inputs = ("X", "Y")
     types = {"X": FLOATS | INDICES, "Y": NUMBERS}
+
+    def composition(self, F, x, y):
+        if not known(x, y) or not of_floats(x, y) or x.dtype != y.dtype:
+            return None
+        return narrowly(F, x.dtype, F.broadcast_power(*widely(F, x.dtype, x, y)))
 
     def meaning(self, x, y):
         if x.dtype.kind not in "iu":
@@ -125,6 +131,9 @@ class Equal(Pair):
     def dtype(self, a, b):
         return BOOL
 
+    def composition(self, F, a, b):
+        return F._npi_equal(a, b) if known(a, b) and OBJECT not in (a.dtype, b.dtype) else None
+
     def meaning(self, a, b):
         return np.asarray(a == b).astype(bool)
 
@@ -149,6 +158,12 @@ class Sum(Pointwise):
         """The sum, of 16-bit floats in float32."""
         return functools.reduce(np.add, map(widen, arrays))
 
+    def composition(self, F, *arrays):
+        if not known(*arrays):
+            return None
+        dtype = arrays[0].dtype
+        return narrowly(F, dtype, folded(F.broadcast_add, widely(F, dtype, *arrays)))
+
     def meaning(self, *arrays):
         return narrow(np.asarray(self.total(arrays)), arrays[0].dtype)
 
@@ -166,6 +181,12 @@ class Sum(Pointwise):
 @op("_onnx_Mean")
 class Mean(Sum):
     """The mean of arrays that broadcast, rounded once. Source: ONNX Mean (opset 8 to newest)."""
+
+    def composition(self, F, *arrays):
+        if not known(*arrays):
+            return None
+        dtype = arrays[0].dtype
+        return narrowly(F, dtype, folded(F.broadcast_add, widely(F, dtype, *arrays)) / len(arrays))
 
     def meaning(self, *arrays):
         total = self.total(arrays)

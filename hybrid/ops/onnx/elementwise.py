@@ -6,6 +6,7 @@ import numpy as np
 
 from ...core.op import op
 from ..common import narrow, widen
+from ..composing import computed_widely, filled, known, of_floats
 from .base import BOOL, Pointwise
 from .types import FLOAT8, FLOATS, NUMBERS
 
@@ -16,6 +17,9 @@ class Mish(Pointwise):
     Self Regularized Neural Activation Function", 2019."""
 
     types = {"data": FLOATS}
+
+    def composition(self, F, data):
+        return computed_widely(F, data, lambda x: x * F.tanh(F.Activation(x, act_type="softrelu")))
 
     def meaning(self, x):
         wide = widen(x)
@@ -35,6 +39,11 @@ class Sign(Pointwise):
     """1, 0 or -1 by sign; NaN stays (MXNet's gives 0). Source: ONNX Sign (opset 9 to newest)."""
 
     types = {"data": NUMBERS}
+
+    def composition(self, F, data):
+        if not known(data):
+            return None
+        return F._npi_where(F.broadcast_equal(data, data), F.sign(data), data) if of_floats(data) else F.sign(data)
 
     def meaning(self, x):
         return np.sign(x)
@@ -59,6 +68,14 @@ class IsInf(Pointwise):
 
     def dtype(self, x):
         return BOOL
+
+    def composition(self, F, data):
+        if not known(data) or not of_floats(data) or data.dtype.name not in FLOATS:
+            return None
+        found = [F._npi_isposinf(data)] * self.detect_positive + [F._npi_isneginf(data)] * self.detect_negative
+        return (
+            F._npi_isinf(data) if len(found) == 2 else found[0] if found else F.Cast(F.zeros_like(data), dtype="bool")
+        )
 
     def meaning(self, x):
         infinite = np.isinf(x)
@@ -90,6 +107,16 @@ class Clip(Pointwise):
 
     def shape(self, input, min=None, max=None):
         return input
+
+    def composition(self, F, input, *bounds):
+        if not known(input, *bounds):
+            return None
+        low, high = self.placed((input, *(F._np_reshape(b, newshape=()) for b in bounds)))[1:]
+        if input.dtype.kind not in "iu":
+            _, largest = self.bounds(input.dtype, None, None)
+            low, high = (filled(F, input, s * float(largest)) if b is None else b for b, s in ((low, -1), (high, 1)))
+        cut = input if low is None else F._npi_where(F.broadcast_lesser(input, low), low, input)
+        return cut if high is None else F._npi_where(F.broadcast_greater(cut, high), high, cut)
 
     def meaning(self, input, min=None, max=None):
         low, high = self.bounds(input.dtype, min, max)

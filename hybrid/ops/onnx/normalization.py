@@ -1,5 +1,6 @@
 """Normalizations in the forms that MXNet lacks. Their gradients are programs in MXNet's operators and so have gradients in turn."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,20 @@ from ...core.op import op
 from ...core.shapes import UNKNOWN, merge, show
 from ..adjoint import linear
 from ..common import fit, narrow, widen
+from ..composing import (
+    cast,
+    composed_moments,
+    computed_widely,
+    definite,
+    folded,
+    known,
+    narrowly,
+    placed_at,
+    reshaped,
+    total,
+    wide_dtype,
+    widely,
+)
 from .base import Standard
 from .types import FLOATS
 
@@ -81,6 +96,16 @@ class BatchNormalization(Standard):
 
     def dtype(self, x, *rest):
         return x if self.num_outputs == 1 else [x, *rest[2:]][: self.num_outputs]
+
+    def composition(self, F, x, scale, b, mean, var):
+        given = scale, b, mean, var
+        if self.training_mode or not known(x, *given) or any(v.dtype != x.dtype for v in given):
+            return None
+        rank = len(x.shape)
+        wide, factor, summand, center, spread = widely(F, x.dtype, x, *given)
+        factor = F._rdiv_scalar(F.sqrt(spread + self.epsilon), scalar=1) * factor
+        y = F.broadcast_mul(F.broadcast_sub(wide, placed_at(F, center, 1, rank)), placed_at(F, factor, 1, rank))
+        return narrowly(F, x.dtype, F.broadcast_add(y, placed_at(F, summand, 1, rank)))
 
     def meaning(self, x, scale, b, mean, var):
         wide = widen(x)
@@ -158,6 +183,15 @@ class InstanceNormalization(Standard):
         merge(b, x[1:2])
         return x
 
+    def composition(self, F, x, scale, b):
+        if not known(x, scale, b) or 0 in definite(x.shape):
+            return None
+        rank = len(x.shape)
+        wide, factor, summand = widely(F, x.dtype, x, scale, b)
+        y, _, var = composed_moments(F, wide, tuple(range(2, rank)), math.prod(x.shape[2:]))
+        y = F.broadcast_mul(y, F.broadcast_div(placed_at(F, factor, 1, rank), F.sqrt(var + self.epsilon)))
+        return narrowly(F, x.dtype, F.broadcast_add(y, placed_at(F, summand, 1, rank)))
+
     def meaning(self, x, scale, b):
         dims = (-1, *(1,) * (x.ndim - 2))
         wide, over = widen(x), tuple(range(2, x.ndim))
@@ -203,6 +237,11 @@ class _FromAxis(Standard):
         wide = widen(x)
         return wide.astype(self.stash_type) if self.stash_type.itemsize > wide.dtype.itemsize else wide
 
+    def said_widely(self, F: Any, x: Any) -> tuple[Any, np.dtype]:
+        """x in the dtype to compute in, of expressions; and that dtype."""
+        dtype = wide_dtype(x.dtype, self.stash_type)
+        return cast(F, x, x.dtype, dtype), dtype
+
     def average(self, F):
         """The mean over the axes as a function of symbols, whose rank is not known."""
         if self.axis < 0:
@@ -234,6 +273,19 @@ class LayerNormalization(_FromAxis):
 
     def dtype(self, x, scale, b):
         return x if self.num_outputs == 1 else [x, self.stash_type, self.stash_type][: self.num_outputs]
+
+    def composition(self, F, x, scale, *b):
+        if not known(x, scale, *b) or 0 in definite(x.shape):
+            return None
+        axes = self.axes(len(x.shape))
+        wide, have = self.said_widely(F, x)
+        y, mean, var = composed_moments(F, wide, axes, math.prod(x.shape[a] for a in axes))
+        spread = F.sqrt(var + self.epsilon)
+        y = F.broadcast_mul(F.broadcast_div(y, spread), cast(F, scale, scale.dtype, have))
+        y = F.broadcast_add(y, cast(F, b[0], b[0].dtype, have)) if b else y
+        others = (cast(F, v, have, self.stash_type) for v in (mean, 1 / spread))
+        outputs = (cast(F, y, have, x.dtype), *others)[: self.num_outputs]
+        return outputs if self.num_outputs > 1 else outputs[0]
 
     def meaning(self, x, scale, b):
         y, mean, spread = _normalized(self.wide(x), self.axes(x.ndim), self.epsilon)
@@ -295,6 +347,17 @@ class RMSNormalization(_FromAxis):
     def dtype(self, x, scale):
         return scale
 
+    def composition(self, F, x, scale):
+        if not known(x, scale) or 0 in definite(x.shape):
+            return None
+        axes = self.axes(len(x.shape))
+        wide, have = self.said_widely(F, x)
+        mean = total(F, F.square(wide), axes) / math.prod(x.shape[a] for a in axes)
+        y = F.broadcast_div(wide, F.sqrt(mean + self.epsilon))
+        if scale.dtype.itemsize > have.itemsize:
+            y, have = F.Cast(y, dtype=scale.dtype), scale.dtype
+        return cast(F, F.broadcast_mul(y, cast(F, scale, scale.dtype, have)), have, scale.dtype)
+
     def meaning(self, x, scale):
         wide = self.wide(x)
         y = wide / np.sqrt(np.square(wide).mean(self.axes(x.ndim), keepdims=True) + wide.dtype.type(self.epsilon))
@@ -335,6 +398,17 @@ class GroupNormalization(Standard):
         if x[1] is not UNKNOWN and x[1] % self.num_groups:
             raise self.error(f"got {x[1]} channels, wanted a multiple of num_groups={self.num_groups}")
         return x
+
+    def composition(self, F, x, scale, bias):
+        if not known(x, scale, bias) or 0 in definite(x.shape):
+            return None
+        rank, have = len(x.shape), wide_dtype(x.dtype, self.stash_type)
+        count = math.prod(x.shape[1:]) // self.num_groups
+        groups = reshaped(F, cast(F, x, x.dtype, have), (x.shape[0], self.num_groups, count))
+        y, _, var = composed_moments(F, groups, (2,), count)
+        y = reshaped(F, F.broadcast_div(y, F.sqrt(var + self.epsilon)), x.shape)
+        factor, summand = (placed_at(F, cast(F, v, v.dtype, have), 1, rank) for v in (scale, bias))
+        return cast(F, F.broadcast_add(F.broadcast_mul(y, factor), summand), have, x.dtype)
 
     def meaning(self, x, scale, bias):
         wide = widen(x)
@@ -412,6 +486,17 @@ class LRN(_Neighbours):
 
     def check(self):
         return super().check() or (None if self.size > 0 else f"got size={self.size}, wanted at least 1")
+
+    def composition(self, F, x):
+        def function(wide):
+            before = (self.size - 1) // 2
+            around = ((0, 0), (before, self.size - 1 - before), *((0, 0),) * (len(x.shape) - 2))
+            squares = F._npi_pad(F.square(wide), pad_width=around)
+            parts = [F.slice_axis(squares, axis=1, begin=i, end=i + x.shape[1]) for i in range(self.size)]
+            norm = folded(F.broadcast_add, parts) * (self.alpha / self.size) + self.bias
+            return wide * norm**-self.beta
+
+        return computed_widely(F, x, function) if known(x) and 0 not in definite(x.shape) else None
 
     def meaning(self, x):
         wide = widen(x)

@@ -11,6 +11,7 @@ from ...core.op import Domain, op
 from ...core.shapes import UNKNOWN, merge, show
 from ..adjoint import linear
 from ..common import lowest, narrow, part_of, want_rank, widen
+from ..composing import computed_widely, definite, extreme, known, total
 from ..pooling import pieces
 from ..windows import pad_spatial, windows
 from .base import INT64, Standard, ints
@@ -334,6 +335,11 @@ class _Global(Standard):
 class GlobalAveragePool(_Global):
     """The mean over all spatial axes. Source: ONNX GlobalAveragePool (opset 1 to newest)."""
 
+    def composition(self, F, x):
+        axes = range(2, len(x.shape)) if known(x) else ()
+        count = math.prod(definite(x.shape)[2:]) if known(x) else 0
+        return computed_widely(F, x, lambda wide: total(F, wide, axes) / count if axes else wide) if count else None
+
     def meaning(self, x):
         return narrow(widen(x).mean(tuple(range(2, x.ndim)), keepdims=True), x.dtype)
 
@@ -349,6 +355,9 @@ class GlobalAveragePool(_Global):
 class GlobalMaxPool(_Global):
     """The maximum over all spatial axes; all equal maxima get the gradient. Source: ONNX GlobalMaxPool (opset 1 to newest)."""
 
+    def composition(self, F, x):
+        return extreme(F, "max", x, range(2, len(x.shape))) if known(x) and 0 not in definite(x.shape) else None
+
     def meaning(self, x):
         return x.max(tuple(range(2, x.ndim)), keepdims=True, initial=lowest(x.dtype)) if x.ndim > 2 else x.copy()
 
@@ -363,6 +372,14 @@ class GlobalMaxPool(_Global):
 @op("_onnx_GlobalLpPool")
 class GlobalLpPool(_Power, _Global):
     """The p-norm over all spatial axes. Source: ONNX GlobalLpPool (opset 1 to newest)."""
+
+    def composition(self, F, x):
+        def function(wide):
+            powers = F.square(wide) if self.p == 2 else F.abs(wide) ** self.p
+            summed = total(F, powers, range(2, len(x.shape)))
+            return F.sqrt(summed) if self.p == 2 else summed ** (1 / self.p)
+
+        return computed_widely(F, x, function)
 
     def meaning(self, x):
         wide = self.powers(widen(x))

@@ -8,6 +8,7 @@ import numpy as np
 from ...core.op import op
 from ...core.shapes import UNKNOWN, merge, of_rank, show
 from ..common import axes_of, axis_of, highest, lowest, narrow, want_some, widen
+from ..composing import computed_widely, definite, extreme, known, narrowly, of_floats, reshaped, total, widely
 from .base import INT64, Pointwise, Standard, ints
 from .types import BYTES, FLOATS, INDICES, NUMBERS, PRECISE
 
@@ -35,7 +36,20 @@ class Reduction(AlongAxes):
     """Shapes: any, (n,) -> data's without the axes, or with keepdims with size 1 for each."""
 
     data_dependent_shape = True
+    left_open = ("reduce", "said", "share")
     types = {"data": PRECISE, "axes": {"int64"}}
+
+    def composition(self, F, data, axes=None):
+        if axes is not None or not known(data) or not of_floats(data) or 0 in definite(data.shape):
+            return None  # axes are known only when it runs
+        shape = data.shape
+        said = self.said(F, *widely(F, data.dtype, data), self.along(None, len(shape)))
+        kept = narrowly(F, data.dtype, said)
+        return kept if self.keepdims else reshaped(F, kept, self.shape(shape, values=(None, None)))
+
+    def said(self, F: Any, x: Any, axes: tuple[int, ...]) -> Any:
+        """``reduce`` of expressions; x holds floats, and has elements."""
+        raise NotImplementedError
 
     def reduce(self, x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
         """The result, the axes kept with size 1; x is float32 or wider, or whole numbers."""
@@ -127,6 +141,9 @@ def _added(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
 class ReduceSum(Reduction):
     """The sum; whole numbers wrap round. Source: ONNX ReduceSum (opset 13)."""
 
+    def said(self, F, x, axes):
+        return total(F, x, axes)
+
     def reduce(self, x, axes):
         return _added(x, axes)
 
@@ -137,6 +154,9 @@ class ReduceSum(Reduction):
 @op("_onnx_ReduceMean")
 class ReduceMean(Reduction):
     """The mean, NaN of nothing; of whole numbers cut off. Source: ONNX ReduceMean (opset 18)."""
+
+    def said(self, F, x, axes):
+        return F.mean(x, axis=axes, keepdims=True) if axes else x
 
     def reduce(self, x, axes):
         total, count = _added(x, axes), math.prod(x.shape[a] for a in axes)
@@ -163,6 +183,9 @@ class ReduceMax(Extreme):
 
     types = {"data": PRECISE | BYTES | {"bool"}, "axes": {"int64"}}
 
+    def said(self, F, x, axes):
+        return extreme(F, "max", x, axes)
+
     def reduce(self, x, axes):
         return np.maximum.reduce(x, axes, keepdims=True, initial=lowest(x.dtype))
 
@@ -171,6 +194,9 @@ class ReduceMax(Extreme):
 class ReduceMin(Extreme):
     """The smallest; NaN if any is; of nothing the largest there is. Source: ONNX ReduceMin (opset 20)."""
 
+    def said(self, F, x, axes):
+        return extreme(F, "min", x, axes)
+
     def reduce(self, x, axes):
         return np.minimum.reduce(x, axes, keepdims=True, initial=highest(x.dtype))
 
@@ -178,6 +204,9 @@ class ReduceMin(Extreme):
 @op("_onnx_ReduceProd")
 class ReduceProd(Reduction):
     """The product; whole numbers wrap round. Source: ONNX ReduceProd (opset 18)."""
+
+    def said(self, F, x, axes):
+        return extreme(F, "prod", x, axes)
 
     def reduce(self, x, axes):
         return np.multiply.reduce(x, axes, x.dtype, keepdims=True)
@@ -190,6 +219,9 @@ class ReduceProd(Reduction):
 class ReduceL1(Reduction):
     """The sum of absolute values. Source: ONNX ReduceL1 (opset 18)."""
 
+    def said(self, F, x, axes):
+        return total(F, F.abs(x), axes)
+
     def reduce(self, x, axes):
         return _added(np.abs(x), axes)
 
@@ -200,6 +232,9 @@ class ReduceL1(Reduction):
 @op("_onnx_ReduceL2")
 class ReduceL2(Reduction):
     """The root of the sum of squares; of whole numbers cut off. Source: ONNX ReduceL2 (opset 18)."""
+
+    def said(self, F, x, axes):
+        return F.sqrt(total(F, F.square(x), axes))
 
     def reduce(self, x, axes):
         if x.dtype.kind in "iub":
@@ -214,6 +249,9 @@ class ReduceL2(Reduction):
 class ReduceSumSquare(Reduction):
     """The sum of squares; whole numbers wrap round. Source: ONNX ReduceSumSquare (opset 18)."""
 
+    def said(self, F, x, axes):
+        return total(F, F.square(x), axes)
+
     def reduce(self, x, axes):
         return _added(np.square(x), axes)
 
@@ -227,6 +265,9 @@ class ReduceLogSum(Reduction):
 
     types = {"data": FLOATS, "axes": {"int64"}}
 
+    def said(self, F, x, axes):
+        return F.log(total(F, x, axes))
+
     def reduce(self, x, axes):
         return np.log(_added(x, axes))
 
@@ -239,6 +280,11 @@ class ReduceLogSumExp(Reduction):
     """The logarithm of the sum of exponentials, without overflow. Source: ONNX ReduceLogSumExp (opset 18)."""
 
     types = {"data": FLOATS, "axes": {"int64"}}
+
+    def said(self, F, x, axes):
+        most = extreme(F, "max", x, axes)
+        shift = F._npi_where(F._npi_isinf(most), F.zeros_like(most), most)
+        return F.log(total(F, F.exp(F.broadcast_sub(x, shift)), axes)) + shift
 
     def reduce(self, x, axes):
         most = np.maximum.reduce(x, axes, keepdims=True, initial=-np.inf)
@@ -386,6 +432,14 @@ class LpNormalization(Standard):
         axis_of(self, self.axis, len(input))
         return input
 
+    def composition(self, F, input):
+        def function(x):
+            axes = (axis_of(self, self.axis, len(input.shape)),)
+            size = total(F, F.abs(x), axes) if self.p == 1 else F.sqrt(total(F, F.square(x), axes))
+            return F.broadcast_div(x, size + (size == 0))
+
+        return computed_widely(F, input, function)
+
     def compute(self, input: Any):
         x = widen(input)
         size = (
@@ -422,6 +476,15 @@ class MeanVarianceNormalization(Standard):
     def infer_shape(self, x):
         axes_of(self, self.axes, len(x))
         return x
+
+    def composition(self, F, x):
+        def function(wide):
+            axes = axes_of(self, self.axes, len(x.shape))
+            count = math.prod(definite(x.shape)[a] for a in axes)
+            away = F.broadcast_sub(wide, total(F, wide, axes) / count)
+            return F.broadcast_div(away, F.sqrt(total(F, F.square(away), axes) / count) + 1e-9)
+
+        return computed_widely(F, x, function) if known(x) and 0 not in definite(x.shape) else None
 
     def compute(self, x: Any):
         wide, axes = widen(x), axes_of(self, self.axes, x.ndim)
