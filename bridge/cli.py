@@ -401,22 +401,25 @@ def _errors(as_json: bool, report_to: Path | None = None) -> Iterator[None]:
         if not as_json:
             _fail(f"{message(error)}; nothing was written", as_json)
         raise typer.Exit(_status(found, strict=True)) from None
-    except bridge.EngineError as error:
-        _fail(message(error), as_json)
-        raise typer.Exit(RUNTIME) from None
-    except InternalError as error:
-        _fail(_internal(error), as_json)
-        raise typer.Exit(INTERNAL) from None
-    except (BadInput, converters.ConversionError, MXNetError, OSError) as error:
+    except Exception as error:
+        text, status = _told(error)
         problems = getattr(error, "problems", ())
-        _fail(message(error), as_json, [p._asdict() if hasattr(p, "_asdict") else str(p) for p in problems])
-        raise typer.Exit(BAD_INPUT) from None
-    except MemoryError as error:
-        _fail(f"out of memory ({str(error) or 'no details'}); give smaller input shapes", as_json)
-        raise typer.Exit(BAD_INPUT) from None
-    except Exception as error:  # a fault of ours, whatever it is
-        _fail(_internal(error), as_json)
-        raise typer.Exit(INTERNAL) from None
+        _fail(text, as_json, [p._asdict() if hasattr(p, "_asdict") else str(p) for p in problems])
+        raise typer.Exit(status) from None
+
+
+def _told(error: Exception) -> tuple[str, int]:
+    """The message and the exit status for an error that ends a command."""
+    match error:
+        case bridge.EngineError():
+            return message(error), RUNTIME
+        case InternalError():
+            pass
+        case BadInput() | converters.ConversionError() | MXNetError() | OSError():
+            return message(error), BAD_INPUT
+        case MemoryError():
+            return f"out of memory ({str(error) or 'no details'}); give smaller input shapes", BAD_INPUT
+    return _internal(error), INTERNAL  # a fault of ours, whatever it is
 
 
 def _status(result: VerifyResult, strict: bool) -> int:

@@ -24,6 +24,7 @@ from .error import Unsupported
 from .names import Names
 from .onnx_types import code_of, dtype_of
 from .registry import ML, MS, TRAINING
+from .schemas import schema_of
 
 Number = bool | int | float
 
@@ -99,7 +100,7 @@ def _reads(body: onnx.GraphProto) -> Iterator[str]:
             yield from _reads(inner)
 
 
-class Schema(NamedTuple):
+class Signature(NamedTuple):
     """The part of an onnx.defs.OpSchema that the builder needs."""
 
     version: int
@@ -119,17 +120,10 @@ def domain_opset(domain: str, opset: int) -> int:
     return max((v for since, v in DOMAINS.get(domain, {}).items() if since <= opset), default=1)
 
 
-def _defined(op_type: str, opset: int, domain: str) -> onnx.defs.OpSchema | None:
-    try:
-        return onnx.defs.get_schema(op_type, domain_opset(domain, opset), domain)
-    except onnx.defs.SchemaError:
-        return None
-
-
 @functools.cache
-def schema_of(op_type: str, opset: int, domain: str = "") -> Schema:
+def signature_of(op_type: str, opset: int, domain: str = "") -> Signature:
     """The operator's schema at an opset of its domain. Raises Unsupported when ONNX does not define it there."""
-    found = _defined(op_type, opset, domain)
+    found = schema_of(op_type, domain_opset(domain, opset), domain)
     if found is None:
         raise Unsupported(f"ONNX defines no {op_type} at opset {opset}{f' of {domain}' if domain else ''}")
     variadic = onnx.defs.OpSchema.FormalParameterOption.Variadic
@@ -140,13 +134,13 @@ def schema_of(op_type: str, opset: int, domain: str = "") -> Schema:
         return tuple((str(single.get(p.type_str, p.type_str)), p.option == variadic) for p in parameters)
 
     mixed = any(p.option == variadic and not p.is_homogeneous for p in found.inputs)
-    return Schema(found.since_version, formal(found.inputs), formal(found.outputs), mixed)
+    return Signature(found.since_version, formal(found.inputs), formal(found.outputs), mixed)
 
 
 _AS_GIVEN = ("Cast", "SplitToSequence")
 """Operators whose operands are not cast to a dtype that there is a kernel for: what a sequence holds could not be cast back."""
 
-_FOREIGN = Schema(1, (), (), True)
+_FOREIGN = Signature(1, (), (), True)
 """Of an operator whose schema onnx does not have."""
 
 
@@ -169,7 +163,7 @@ def _counted(op: Any) -> tuple[str, ...]:
 def beyond_schema(domain: str, op_type: str, op: Any, opset: int) -> list[str]:
     """List what an operator of the family has that ONNX does not know at an opset: attributes that are not at their default,
     inputs, or the operator itself."""
-    schema = _defined(op_type, opset, domain)
+    schema = schema_of(op_type, domain_opset(domain, opset), domain)
     if schema is None:
         return [op_type] if not domain else []
     beyond = [f"attribute {n}" for n in op.dump() if n not in schema.attributes and n not in _counted(op)]
@@ -295,7 +289,7 @@ class Builder:
         Inputs are Values, None (an optional input left out), arrays, or Python numbers, whose dtype follows from the schema.
         dtype: that of the results where the schema leaves it to an attribute (other than Cast's ``to``); a number is ONNX's own
         code, and the attribute ``dtype`` itself."""
-        schema = _FOREIGN if domain == MS else schema_of(op_type, self.opset, domain)
+        schema = _FOREIGN if domain == MS else signature_of(op_type, self.opset, domain)
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
         variables = [_formal(schema.inputs, i) for i in range(len(inputs))]
@@ -355,8 +349,8 @@ class Builder:
         """An operator of the family ``_onnx_`` as the ONNX operator that it is: fields are attributes, optional inputs keep their
         places. Raises Unsupported when the opset does not know an attribute that is not at its default."""
         if domain != MS:
-            schema_of(op_type, self.opset, domain)
-        schema = _defined(op_type, self.opset, domain)
+            signature_of(op_type, self.opset, domain)
+        schema = schema_of(op_type, domain_opset(domain, self.opset), domain)
         beyond = beyond_schema(domain, op_type, op, self.opset)
         if beyond:
             raise Unsupported(f"{op_type} has no {', '.join(beyond)} at opset {self.opset}; choose a newer opset")
@@ -439,7 +433,7 @@ class Builder:
         op_type = f"Reduce{kind}"
         if axes is not None and not len(axes):
             axes = None
-        if len(schema_of(op_type, self.opset).inputs) > 1:
+        if len(signature_of(op_type, self.opset).inputs) > 1:
             return self.node(op_type, x, None if axes is None else list(axes), keepdims=int(keepdims))
         return self.node(op_type, x, axes=None if axes is None else list(axes), keepdims=int(keepdims))
 

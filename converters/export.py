@@ -157,9 +157,8 @@ class _Export:
             known = None if shape is None else tuple(UNKNOWN if isinstance(d, str) else d for d in shape)
             self.given[name] = Spec(known, dtype)
         self.builder = Builder(opset)
-        self.builder.names.taken |= (
-            names  # which variables keep, those too that come after a node whose output is called so
-        )
+        # variables keep their names, those too that come after a node whose output is called so
+        self.builder.names.taken |= names
         self.values: dict[tuple[int, int], Value] = {}
         self.read = _read(graph)
         self.problems: list[Problem] = []

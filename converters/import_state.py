@@ -17,7 +17,7 @@ from hybrid.ir.graph import Entry, Graph, Node
 from . import symbolic_shapes
 from .error import ConversionError, Problem, Unsupported
 from .names import Names
-from .proto_nodes import reads
+from .proto_nodes import function_key, reads
 from .reader import OnnxFile
 
 FOLDED = 4096
@@ -137,7 +137,7 @@ class Shared:
                 f"got a model of opset {self.opsets['']}, wanted 1 to {newest}, the newest that onnx {onnx.__version__} defines: "
                 "install a newer onnx, or export the model at an older opset"
             )
-        self.functions = {(f.domain, f.name, getattr(f, "overload", "")): f for f in proto.functions}
+        self.functions = {function_key(f): f for f in proto.functions}
         self.params: dict[str, np.ndarray] = {}
         self.parameters: dict[int, Entry] = {}
         """The variables that hold them, by the id of the array."""
@@ -156,10 +156,10 @@ class Shared:
     def expansion(self, function: onnx.FunctionProto, depth: int) -> int:
         """How many nodes a function becomes with what it calls to this depth, before any is read; those of
         subgraphs, which may never be read, do not count."""
-        key = function.domain, function.name, getattr(function, "overload", "")
+        key = function_key(function)
         if key not in self._expansions:
             self._expansions[key] = 0  # one that calls itself has an error of its own
-            called = (self.functions.get((n.domain, n.op_type, getattr(n, "overload", ""))) for n in function.node)
+            called = (self.functions.get(function_key(n)) for n in function.node)
             inside = (self.expansion(f, depth - 1) for f in called if f is not None and depth)
             self._expansions[key] = len(function.node) + sum(inside)
         return self._expansions[key]

@@ -27,7 +27,7 @@ from . import legacy_fixes, symbolic_shapes
 from .error import Problem, Unsupported
 from .import_state import FOLDED, INLINE, ImportedSubgraph, ImportedValue, Shared, hidden
 from .onnx_types import code_of, declared_spec, dtype_of, known_dims
-from .proto_nodes import attribute_of, ordered, standard_of
+from .proto_nodes import attribute_of, function_key, ordered, standard_of
 from .registry import FAMILY, NOT_IMPORTED, earlier_import_handler, family_name, import_handler
 from .schemas import ill_formed, left_out, misfit
 
@@ -472,7 +472,7 @@ class Importer:
 
     def _translate(self, inputs: list[ImportedValue | None], attributes: dict[str, Any]) -> Any:
         name = self.node.op_type
-        function = self.shared.functions.get((self.node.domain, name, getattr(self.node, "overload", "")))
+        function = self.shared.functions.get(function_key(self.node))
         if function is not None:
             return self.expand(function, inputs)
         opset = self.opsets.get(self.domain, 1)
@@ -520,7 +520,7 @@ class Importer:
     ) -> list[ImportedValue | None]:
         """The outputs of a function's nodes, read in a scope of their own that belongs to this graph."""
         opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in function.opset_import}
-        key = function.domain, function.name, getattr(function, "overload", "")
+        key = function_key(function)
         within: Importer | None = self
         while within is not None:
             if within.function == key:

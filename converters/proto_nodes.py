@@ -13,8 +13,15 @@ from hybrid.ir.graph import in_order
 
 from .error import ConversionError, Unsupported
 from .reader import OnnxFile
+from .schemas import schema_of
 
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
+
+
+def function_key(proto: onnx.FunctionProto | onnx.NodeProto) -> tuple[str, str, str]:
+    """The domain, name and overload of a function, or of the one that a node calls."""
+    name = proto.op_type if isinstance(proto, onnx.NodeProto) else proto.name
+    return proto.domain, name, getattr(proto, "overload", "")  # onnx before 1.16 has none
 
 
 def reads(node: onnx.NodeProto) -> Iterator[str]:
@@ -74,9 +81,8 @@ def standard_of(
 ) -> onnx.FunctionProto | None:
     """The body of an operator that onnx defines by others; None when it does not. types: gives those of the inputs, which some of
     the definitions depend on."""
-    try:
-        schema: Any = onnx.defs.get_schema(node.op_type, opset, domain)
-    except onnx.defs.SchemaError:
+    schema = schema_of(node.op_type, opset, domain)
+    if schema is None:
         return None
     found = onnx.FunctionProto()
     if schema.has_function:

@@ -26,14 +26,21 @@ class Formal(NamedTuple):
     required: bool
 
 
+def schema_of(op_type: str, opset: int, domain: str = "") -> Any:
+    """The onnx.defs.OpSchema of an operator at an opset of its domain; None where ONNX has no such operator."""
+    try:
+        return onnx.defs.get_schema(op_type, opset, domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
 @functools.cache
 def _formals(op_type: str, opset: int, domain: str) -> tuple[list[Formal], bool]:
     """The inputs at an opset, allowing what is allowed there and in the newest; and whether the last may be repeated.
 
     Empty where ONNX has no such operator."""
-    try:
-        own = onnx.defs.get_schema(op_type, opset, domain)
-    except onnx.defs.SchemaError:
+    own = schema_of(op_type, opset, domain)
+    if own is None:
         return [], False
     allowed: dict[str, set[str]] = {}
     for schema in (own, onnx.defs.get_schema(op_type, domain)):
@@ -56,9 +63,8 @@ def _formals(op_type: str, opset: int, domain: str) -> tuple[list[Formal], bool]
 @functools.cache
 def _forms(op_type: str, opset: int, domain: str) -> dict[str, str]:
     """The forms of an operator's attributes; empty where ONNX has no such operator."""
-    try:
-        schema: Any = onnx.defs.get_schema(op_type, opset, domain)
-    except onnx.defs.SchemaError:
+    schema = schema_of(op_type, opset, domain)
+    if schema is None:
         return {}
     return {n: _FORMS[a.type.name] for n, a in schema.attributes.items() if a.type.name in _FORMS}
 
