@@ -11,7 +11,7 @@ import onnx
 
 from hybrid.core.attrs import declare_dtype
 from hybrid.core.op import Spec
-from hybrid.core.shapes import MaybeShape
+from hybrid.core.shapes import MaybeShape, show
 from hybrid.ir.graph import Entry, Graph, Node
 
 from . import symbolic_shapes
@@ -72,6 +72,20 @@ class ImportedValue:
         if self.const is None:
             raise Unsupported(f"{self.name} is only known at run time")
         return [int(v) for v in self.const.reshape(-1)]
+
+    def item(self) -> Any:
+        """The one number that a constant holds. Raises Unsupported when it is none, or does not have one element."""
+        if self.const is None:
+            raise Unsupported(f"{self.name} is only known at run time")
+        if self.const.size != 1:
+            raise Unsupported(f"got {self.name} of shape {show(self.shape)}, wanted one number")
+        return self.const.item()
+
+    def place(self, axis: int) -> int:
+        """The axis counted from the first; negative ones count from behind. Raises Unsupported when there is no such axis."""
+        if not -self.rank <= axis < self.rank:
+            raise Unsupported(f"got axis {axis} for {self.rank} dimensions")
+        return axis % self.rank
 
     def __repr__(self) -> str:
         return f"ImportedValue({self.name}, {self.shape}, {self.dtype})"

@@ -12,6 +12,7 @@ from hybrid.core.shapes import UNKNOWN, is_known, show
 
 from .error import Unsupported
 from .onnx_types import code_of, declared_spec
+from .schemas import fewest
 
 MXNET_GRAPH = "mxnet_converted_model"
 """Name that MXNet's own exporter gives every graph; it says nothing else of itself."""
@@ -52,16 +53,21 @@ def channel_slope(g: Any, x: Any, slope: Any) -> bool:
     return True
 
 
+def with_dtypes(g: Any, attributes: dict[str, Any], opset: int) -> dict[str, Any]:
+    """The attributes of a node of the standard's own operators; the dtype of a Cast that is a name as the standard's number."""
+    if g.node.op_type != "Cast" or opset < 6 or not isinstance(attributes.get("to"), str):
+        return attributes
+    g.note_fix("to is a name: read as the dtype of that name")
+    return {**attributes, "to": _code(attributes["to"])}
+
+
 def amended(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
     """A node of the standard's own operators as it was meant: inputs, attributes and the opset at whose reading it is understood.
 
-    Only files of MXNet's exporter are read otherwise than they say, and Cast by a dtype's name. Raises Unsupported for what MXNet's
-    exporter left out so that nothing says what was meant."""
+    Only files of MXNet's exporter are read otherwise than they say. Raises Unsupported for what MXNet's exporter left out so that
+    nothing says what was meant."""
     name = g.node.op_type
-    if name == "Cast" and opset >= 6 and isinstance(attributes.get("to"), str):
-        attributes = {**attributes, "to": _code(attributes["to"])}
-        g.note_fix("to is a name: read as the dtype of that name")
-    if from_mxnet(g) and name in _MXNET:
+    if from_mxnet(g) and name in _MXNET and len(inputs) >= fewest(name, opset, ""):
         return _MXNET[name](g, inputs, attributes, opset)
     return inputs, attributes, opset
 
@@ -109,8 +115,10 @@ def _code(name: str) -> int:
 
 def _scalar(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
     """1.3 stored the numbers of x * 2.5 and the like as float64, whatever x is."""
-    numbers = [v for v in inputs if v.const is not None and v.const.size == 1 and v.dtype == np.float64]
-    others = [v for v in inputs if not any(v is n for n in numbers)]
+    numbers = [
+        v for v in inputs if v is not None and v.const is not None and v.const.size == 1 and v.dtype == np.float64
+    ]
+    others = [v for v in inputs if v is not None and not any(v is n for n in numbers)]
     if not numbers or not others or any(v.dtype == np.float64 for v in others):
         return inputs, attributes, opset
     wanted = others[0].dtype or np.dtype(np.float32)
@@ -169,7 +177,7 @@ def _softmax(
 ) -> tuple[list[Any], dict[str, Any], int]:
     """Before opset 13 ONNX normalizes over all axes from ``axis`` on, MXNet over that axis alone."""
     shape, axis = inputs[0].shape, attributes.get("axis", 1)
-    last = axis == -1 or (shape is not None and axis % len(shape) == len(shape) - 1)
+    last = axis == -1 or (bool(shape) and axis % len(shape) == len(shape) - 1)
     if opset >= 13 or last:
         return inputs, attributes, opset
     g.note_fix(

@@ -15,7 +15,7 @@ import onnx
 from onnx import AttributeProto
 
 from hybrid.core.attrs import DTypeKind, Optional
-from hybrid.core.error import MXNetError
+from hybrid.core.error import InternalError, MXNetError
 from hybrid.core.op import REGISTRY, Op, Spec
 from hybrid.core.shapes import UNKNOWN, identical, is_known
 from hybrid.execution.apply import apply
@@ -24,20 +24,18 @@ from hybrid.ir.infer import node_dtypes, node_shapes
 from hybrid.ir.json import UnknownOp
 
 from . import legacy_fixes, symbolic_shapes
-from .error import Problem, Unsupported
+from .error import ConversionError, Problem, Unsupported
 from .import_state import FOLDED, INLINE, ImportedSubgraph, ImportedValue, Shared, hidden
 from .onnx_types import code_of, declared_spec, dtype_of, known_dims
 from .proto_nodes import attribute_of, function_key, ordered, standard_of
 from .registry import FAMILY, NOT_IMPORTED, earlier_import_handler, family_name, import_handler
-from .schemas import ill_formed, left_out, misfit
+from .schemas import attribute_types, left_out, misfit, well_formed
 
 DEPTH = 32
 """Functions within functions, at most."""
 EXPANDED = 200_000
 """Nodes of functions that are read, at most: functions that call each other twice each double them at every level."""
 
-_CARELESS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError)
-"""Exceptions that Python raises in a reading that gets attributes or shapes which the standard does not allow."""
 _IGNORED = frozenset(("consumed_inputs",))  # attributes of opset 1 that helped to plan memory
 
 
@@ -120,8 +118,13 @@ class Importer:
     # -- values ----------------------------------------------------------------------------------------------------------
 
     def const(self, value: Any, dtype: Any = None, name: str = "") -> ImportedValue:
-        """A constant; part of the graph only when something reads it as a tensor."""
-        array = np.asarray(value, dtype)
+        """A constant; part of the graph only when something reads it as a tensor.
+
+        Raises Unsupported for what the dtype does not hold."""
+        try:
+            array = np.asarray(value, dtype)
+        except (ValueError, OverflowError):
+            raise Unsupported(f"got {value}, wanted what {dtype} holds") from None
         return ImportedValue(name, array.shape, array.dtype, array)
 
     def entry(self, value: ImportedValue, *, family: bool = False) -> Entry:
@@ -400,27 +403,52 @@ class Importer:
         self.node, self._made = proto, []
         self.domain = "" if proto.domain == "ai.onnx" else proto.domain
         try:
+            if not proto.output:
+                raise Unsupported("got no outputs, wanted one at least; export the model again")
             inputs = [self._input(name) for name in proto.input]
-            attributes = {a.name: attribute_of(a, self._references, self.shared.file) for a in proto.attribute}
-            attributes = {k: v for k, v in attributes.items() if v is not None and k not in _IGNORED}
-            found = self._translate(inputs, attributes)
+            attributes, problems = self._attributes(proto)
+            found = self._translate(inputs, attributes, problems)
             results = list(found) if isinstance(found, tuple | list) else [found]
             self._follow(inputs, attributes, results)
             further = [o for o in proto.output[len(results) :] if o]
             if further:
                 raise Unsupported(f"output {further[0]} is not computed")
-        except (Unsupported, MXNetError, *_CARELESS) as error:
+        except InternalError:
+            raise
+        except (Unsupported, ConversionError, MXNetError) as error:
             # what follows from a node that could not be read is no problem of its own
             follows = isinstance(error, _Reported) or any(map(self._is_stand_in, proto.input))
-            if isinstance(error, Unread) or not follows:
-                self.shared.problems.append(Problem(self.label, proto.op_type, _reason(error)))
-            foreign = UnknownOp(proto.op_type, 0, len(proto.output), str(error))
-            node = Node(foreign, self.label)
-            results = [ImportedValue(n, None, None, None, Entry(node, i)) for i, n in enumerate(proto.output)]
-            self.shared.unread[id(node)] = node
+            results = self._stand_in(str(error), reported=follows and not isinstance(error, Unread))
+        except MemoryError as error:
+            results = self._stand_in(f"memory does not suffice: {error}")
+        except Exception as error:
+            raise InternalError(
+                f"{self.label} ({proto.op_type}): its reading failed ({type(error).__name__}: {error}); "
+                "this is a bug, please report it"
+            ) from error
         if self.shared.unread and any(map(self._is_stand_in, proto.input)):
             self.shared.unread.update((id(node), node) for node in self._made)
         self._leave(proto, results)
+
+    def _attributes(self, proto: onnx.NodeProto) -> tuple[dict[str, Any], list[str]]:
+        """The attributes of a node by name, in the forms that its schema gives them; and what is wrong with others."""
+        values = {a.name: attribute_of(a, self._references, self.shared.file) for a in proto.attribute}
+        given = {k: v for k, v in values.items() if v is not None and k not in _IGNORED}
+        opset = self.opsets.get(self.domain, 1)
+        if not self.domain:
+            given = legacy_fixes.with_dtypes(self, given, opset)
+        types = attribute_types(proto.op_type, opset, self.domain)
+        reading = None if types else import_handler(self.domain, proto.op_type, opset)
+        return well_formed(types if reading is None else reading.types, given)
+
+    def _stand_in(self, reason: str, *, reported: bool = False) -> list[ImportedValue | None]:
+        """What stands for the outputs of the node being read, which cannot be. reported: whether a problem says so already."""
+        if not reported:
+            self.shared.problems.append(Problem(self.label, self.node.op_type, reason))
+        names = self.node.output
+        node = Node(UnknownOp(self.node.op_type, 0, len(names), reason), self.label)
+        self.shared.unread[id(node)] = node
+        return [ImportedValue(name, None, None, None, Entry(node, i)) for i, name in enumerate(names)]
 
     def _follow(
         self, inputs: Sequence[ImportedValue | None], attributes: Mapping[str, Any], results: list[ImportedValue | None]
@@ -470,16 +498,20 @@ class Importer:
                 known.partial, known.dims, known.parts = value.partial, value.dims, value.parts
                 self.scope[name] = known
 
-    def _translate(self, inputs: list[ImportedValue | None], attributes: dict[str, Any]) -> Any:
+    def _translate(self, inputs: list[ImportedValue | None], attributes: dict[str, Any], problems: list[str]) -> Any:
+        """What the node gives. problems: what is wrong with it so far."""
         name = self.node.op_type
         function = self.shared.functions.get(function_key(self.node))
         if function is not None:
             return self.expand(function, inputs)
         opset = self.opsets.get(self.domain, 1)
-        if not self.domain:
+        problems += [f"input {missing} is left out" for missing in left_out(name, opset, self.domain, inputs)]
+        if not self.domain and not problems:
             inputs, attributes, opset = legacy_fixes.amended(self, inputs, attributes, opset)
         reading = import_handler(self.domain, name, opset)
         if reading is None:
+            if problems:
+                raise Unsupported("; ".join(problems))
             standard = standard_of(
                 self.node, self.domain, opset, lambda: [_type_of(self._input(n)) for n in self.node.input]
             )
@@ -491,7 +523,6 @@ class Importer:
             raise Unread(reason or f"no reading for {name}{where} at opset {opset}; {hint}")
         while inputs and inputs[-1] is None:
             inputs.pop()
-        problems = []
         unknown = [a for a in attributes if a not in reading.attributes]
         if unknown and not reading.everything:
             earlier = earlier_import_handler(self.domain, name, opset, attributes)
@@ -504,10 +535,10 @@ class Importer:
         missing = sorted(reading.required - set(attributes))
         if missing:
             problems.append(f"attribute {', '.join(missing)} is required")
-        problems += [f"input {missing} is left out" for missing in left_out(name, opset, self.domain, inputs)]
-        problems += ill_formed(name, opset, self.domain, attributes)
-        if not reading.least <= len(inputs) <= (reading.most or len(inputs)):
-            problems.append(f"got {len(inputs)} inputs, wanted {reading.least} to {reading.most or 'any number'}")
+        most = len(inputs) if reading.most is None else reading.most
+        if not reading.least <= len(inputs) <= most:
+            wanted = "any number" if reading.most is None else most
+            problems.append(f"got {len(inputs)} inputs, wanted {reading.least} to {wanted}")
         wrong = misfit(name, opset, self.domain, [None if v is None else v.dtype for v in inputs])
         if wrong:
             problems.append(wrong)
@@ -554,15 +585,6 @@ class Importer:
             del self.shared.problems[problems:]
             raise Unsupported(f"in the function {function.name}: {'; '.join(map(str, inside))}")
         return [inner.find(name) for name in function.output]
-
-
-def _reason(error: Exception) -> str:
-    """Why a node cannot be read."""
-    if not isinstance(error, _CARELESS) or isinstance(error, MXNetError):
-        return str(error)
-    if isinstance(error, MemoryError):
-        return f"memory does not suffice: {error}"
-    return f"cannot be read: its attributes and inputs do not go together ({type(error).__name__}: {error})"
 
 
 def _type_of(value: ImportedValue | None) -> onnx.TypeProto:

@@ -91,6 +91,9 @@ PASSTHROUGH: dict[str, tuple[str, str]] = {}
 """Operators of the family by name: the (domain, operator) that they are."""
 
 
+_TYPES = {int: "INT", float: "FLOAT", str: "STRING", tuple: "FLOATS"}
+
+
 class ImportHandler(NamedTuple):
     """A function that reads an ONNX operator, and what its signature says."""
 
@@ -98,6 +101,8 @@ class ImportHandler(NamedTuple):
     attributes: frozenset[str]
     """Attributes it takes."""
     required: frozenset[str]
+    types: dict[str, str]
+    """The types of attributes as their defaults tell them, for operators that onnx has no schemas of."""
     everything: bool
     """True when it takes attributes of any name."""
     least: int
@@ -115,6 +120,7 @@ class ImportHandler(NamedTuple):
             handler,
             frozenset(p.name for p in named),
             frozenset(p.name for p in named if p.default is p.empty),
+            {p.name: _TYPES[type(p.default)] for p in named if type(p.default) in _TYPES},
             any(p.kind is p.VAR_KEYWORD for p in parameters),
             sum(p.default is p.empty for p in positional),
             None if variadic else len(positional),

@@ -61,19 +61,21 @@ def _formals(op_type: str, opset: int, domain: str) -> tuple[list[Formal], bool]
 
 
 @functools.cache
-def _forms(op_type: str, opset: int, domain: str) -> dict[str, str]:
-    """The forms of an operator's attributes; empty where ONNX has no such operator."""
+def attribute_types(op_type: str, opset: int, domain: str) -> dict[str, str]:
+    """The types of an operator's attributes, of those too that only an older version has; empty where ONNX has no such operator."""
     schema = schema_of(op_type, opset, domain)
     if schema is None:
         return {}
-    return {n: _FORMS[a.type.name] for n, a in schema.attributes.items() if a.type.name in _FORMS}
+    older = attribute_types(op_type, schema.since_version - 1, domain) if schema.since_version > 1 else {}
+    return {**older, **{name: a.type.name for name, a in schema.attributes.items()}}
 
 
+EMPTY = "an empty list"
 _FORMS = {
-    "FLOAT": "a number", "INT": "a number", "FLOATS": "numbers", "INTS": "numbers", "STRING": "a text", "STRINGS": "texts",
-    "TENSOR": "a tensor", "GRAPH": "a graph",
+    "INT": "a number", "FLOAT": "a number", "STRING": "a text", "TENSOR": "a tensor", "SPARSE_TENSOR": "a tensor",
+    "GRAPH": "a graph", "TYPE_PROTO": "a type", "INTS": "numbers", "FLOATS": "numbers", "STRINGS": "texts",
 }  # fmt: skip
-"""Forms of attributes by type, but for whether numbers are integers, which files of older exporters do not always tell."""
+"""The types of attributes in words."""
 
 
 def _form(value: Any) -> str:
@@ -86,22 +88,34 @@ def _form(value: Any) -> str:
             return "a tensor"
         case onnx.GraphProto():
             return "a graph"
+        case onnx.TypeProto():
+            return "a type"
+        case ():
+            return EMPTY
         case [str(), *_]:
             return "texts"
         case [int() | float(), *_]:
             return "numbers"
-    return ""  # none, or of a kind that is not judged
+    return f"a list of {type(value[0]).__name__}"
 
 
-def ill_formed(op_type: str, opset: int, domain: str, attributes: Mapping[str, Any]) -> list[str]:
-    """Describe what is wrong with the forms of a node's attributes."""
-    forms = _forms(op_type, opset, domain)
-    pairs = ((name, _form(value), forms.get(name, "")) for name, value in attributes.items())
-    return [
-        f"attribute {name} is {form}, wanted {wanted}"
-        for name, form, wanted in pairs
-        if form and wanted and form != wanted
-    ]
+def well_formed(types: Mapping[str, str], attributes: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Attributes in the forms that their types want, and what is wrong with those of other forms.
+
+    Files of older exporters have integers as floats."""
+    formed, problems = dict(attributes), []
+    for name, value in attributes.items():
+        kind, form = types.get(name, ""), _form(value)
+        wanted = _FORMS.get(kind, form)
+        listed = kind.endswith("S")
+        if form != wanted and not (form == EMPTY and listed):
+            problems.append(f"attribute {name} is {form}, wanted {wanted}")
+        elif kind in ("INT", "INTS"):
+            odd = [n for n in (value if listed else [value]) if not (float(n).is_integer() and abs(n) <= 2**63)]
+            problems += [f"attribute {name} is {n}, wanted a whole number" for n in odd[:1]]
+            if not odd:
+                formed[name] = tuple(map(int, value)) if listed else int(value)
+    return formed, problems
 
 
 def _dtype(text: str) -> str:
@@ -111,8 +125,19 @@ def _dtype(text: str) -> str:
 
 
 def left_out(op_type: str, opset: int, domain: str, inputs: Sequence[Any]) -> list[str]:
-    """Names of the inputs that are None, and that the operator needs."""
-    return [f.name for f, given in zip(_formals(op_type, opset, domain)[0], inputs) if f.required and given is None]
+    """Names of the inputs that are None, and that the operator needs; where the last is repeated, so are those before another,
+    unless each may be of another kind (a Loop's states), which the reading looks after."""
+    formals, variadic = _formals(op_type, opset, domain)
+    missing = [f.name for f, given in zip(formals, inputs) if f.required and given is None]
+    repeated = list(inputs[len(formals) - 1 :]) if variadic and formals[-1].variable else []
+    while repeated and repeated[-1] is None:
+        repeated.pop()
+    return missing + ([formals[-1].name] if None in repeated else [])
+
+
+def fewest(op_type: str, opset: int, domain: str) -> int:
+    """How many inputs the operator needs; 0 where ONNX has no such operator."""
+    return sum(f.required for f in _formals(op_type, opset, domain)[0])
 
 
 def misfit(op_type: str, opset: int, domain: str, dtypes: Sequence[np.dtype | None]) -> str | None:

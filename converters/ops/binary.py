@@ -197,7 +197,7 @@ def aligned(g, a, b, broadcast, axis):
     """b as it broadcasts with a by NumPy's rules; before opset 7 its first dim belongs to a's axis where one is given."""
     if not broadcast or axis is None or b.rank == 0:
         return b
-    trailing = a.rank - axis % a.rank - b.rank
+    trailing = a.rank - a.place(axis) - b.rank
     return g.Reshape(b, shape=(*[0] * b.rank, *[1] * trailing)) if trailing > 0 else b
 
 
@@ -264,12 +264,13 @@ def _compared(name):
 
 
 def _both_forms(name, read):
-    """Registers read(g, a, b) for opsets that broadcast by NumPy's rules, and the older form of the operator."""
+    """Registers read(g, a, b) for opsets that broadcast by NumPy's rules, and the older form of an operator that has one."""
 
     def old(g, a, b, *, broadcast=0, axis=None):
         return read(g, a, aligned(g, a, b, broadcast, axis))
 
-    imports(name)(old)
+    if not name.endswith("OrEqual"):
+        imports(name)(old)
     imports(name, since=7)(lambda g, a, b: read(g, a, b))
 
 

@@ -121,11 +121,16 @@ FLOATS = ("float32", "float64", "float16")
 
 def window(x, rank, auto_pad, strides, dilations, kernel, pads):
     """(what is added at the beginning, at the end) of each spatial axis, negative where the windows of SAME_* lie apart; None when
-    that is only known at run time."""
+    that is only known at run time, or as many numbers are not given as there are axes."""
+    lengths = [len(v) for v in (strides, dilations, kernel)]
+    if lengths != [rank] * 3 or (pads and len(pads) != 2 * rank):
+        return None
     if not auto_pad.startswith("SAME"):
         pads = tuple(pads or (0,) * (2 * rank)) if auto_pad in ("NOTSET", "") else (0,) * (2 * rank)
         return pads[:rank], pads[rank:]
     spatial = (UNKNOWN,) * rank if x.shape is None else x.shape[2:]
+    if len(spatial) != rank:
+        return None
     totals = []
     for size, stride, dilation, length in zip(spatial, strides, dilations, kernel):
         if stride == 1:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from hybrid.core.memory_budget import afford_array
-from hybrid.core.shapes import UNKNOWN, is_known
+from hybrid.core.shapes import UNKNOWN, is_known, show
 
 from ..error import Unsupported
 from ..import_state import FOLDED
@@ -91,9 +91,11 @@ def import_constant_of_shape(g, shape, *, value=None):
 def import_one_hot(g, indices, depth, values, *, axis=-1):
     """Before opset 11 a negative index is nowhere, as in MXNet."""
     last = axis in (-1, len(indices.shape)) if indices.shape is not None else axis == -1
+    if values.fixed and values.const.size != 2:
+        raise Unsupported(f"got values of shape {show(values.shape)}, wanted two: off and on")
     off, on = (number(g.const(v)) for v in values.const.reshape(-1)) if values.fixed else (None, None)
     if last and depth.fixed and off is not None and on is not None:
-        return g.one_hot(indices, depth=depth.ints()[0], on_value=on, off_value=off, dtype=values.dtype)
+        return g.one_hot(indices, depth=int(depth.item()), on_value=on, off_value=off, dtype=values.dtype)
     whole = g.Cast(indices, dtype=np.dtype(np.int64))
     nowhere = g.apply(
         "_npi_where", g.apply("_npi_less_scalar", whole, scalar=0), g.Cast(depth, dtype=np.dtype(np.int64)), whole
@@ -105,11 +107,12 @@ def import_one_hot(g, indices, depth, values, *, axis=-1):
 def import_range_since_11(g, start, limit, delta):
     """As many whole numbers as an input of the model is long are counted along it."""
     found = numbers(limit)
-    if found is not None and start.dtype is not None and start.fixed and delta.fixed and delta.const.item() == 1:
-        size = found.item() - start.const.item()
+    fixed = start.fixed and delta.fixed and start.dtype is not None
+    if fixed and found is not None and found.size == 1 and delta.item() == 1:
+        size = found.item() - start.item()
         owner = g.sized(size, start.dtype) if isinstance(size, Count) else None
         if owner is not None:
-            return g.apply("_contrib_arange_like", owner[0], start=float(start.const.item()), axis=owner[1])
+            return g.apply("_contrib_arange_like", owner[0], start=float(start.item()), axis=owner[1])
     return g.passthrough(start, limit, delta)
 
 

@@ -133,7 +133,7 @@ def import_tile_first(g, x, tiles, axis):
     if tiles.const is None or axis.const is None:  # in the dtype of the data
         raise Unsupported("tiles and axis are only known at run time, wanted constants; convert the model to opset 6")
     reps = [1] * x.rank
-    reps[axis.ints()[0]] = tiles.ints()[0]
+    reps[x.place(int(axis.item()))] = int(tiles.item())
     return g.tile(x, reps=tuple(reps))
 
 
@@ -165,16 +165,17 @@ def import_pad_since_18(g, data, pads, constant_value=None, axes=None, *, mode="
 def padded(g, data, pads, value, axes, mode):
     """Pad with inputs that may be constant."""
     numeric = data.dtype is not None and data.dtype.kind in "fiub"
-    fill = np.zeros(1) if value is None else value.const.reshape(-1) if value.fixed and numeric else None
-    number = None if fill is None else float(fill[0])
-    # a whole number may be too large for a float
-    exact = fill is not None and (fill.dtype.kind not in "iu" or int(fill[0]) == number)
+    fill = 0.0 if value is None else value.item() if value.fixed and numeric else None
+    number = None if fill is None else float(fill)
+    exact = fill is not None and (
+        not isinstance(fill, int) or fill == number
+    )  # a whole number may be too large for a float
     if pads.fixed and exact and data.shape is not None and (axes is None or axes.fixed):
-        before, after = np.array(pads.ints(), np.int64).reshape(2, -1)
-        places = range(data.rank) if axes is None else [a % data.rank for a in axes.ints()]
-        if len(places) == len(before):
+        each = pads.ints()
+        places = range(data.rank) if axes is None else [data.place(a) for a in axes.ints()]
+        if len(each) == 2 * len(places):
             whole = np.zeros((2, data.rank), np.int64)
-            whole[0, places], whole[1, places] = before, after
+            whole[0, places], whole[1, places] = each[: len(places)], each[len(places) :]
             return pad(g, data, whole.ravel().tolist(), mode, number, value)
     if axes is not None and value is None:
         if data.dtype is None:

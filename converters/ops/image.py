@@ -115,7 +115,9 @@ def import_image_scaler(g, x, *, bias=(), scale=1.0):
 
 
 @imports("Crop")
-def import_crop(g, x, *, border=(0, 0, 0, 0), scale=None):
+def import_crop(g, x, *, border=(0, 0, 0, 0), scale=()):
+    if len(border) != 4 or (scale and len(scale) != 2):
+        raise Unsupported(f"got border={border} and scale={scale}, wanted four numbers and two")
     left, top, right, bottom = border
     lower, outer = (top + scale[0], left + scale[1]) if scale else (-bottom or None, -right or None)
     return g.slice(x, begin=(None, None, top, left), end=(None, None, lower, outer))

@@ -152,6 +152,9 @@ def import_mat_mul(g, a, b):
 
 def _gemm(g, a, b, c, alpha, beta, left, right):
     """alpha * a @ b + beta * c; left and right say whether a and b are transposed first."""
+    for name, value in (("A", a), ("B", b)):
+        if value.shape is not None and value.rank != 2:
+            raise Unsupported(f"got {name} of {value.rank} dimensions, wanted 2; reshape it first")
     if not holds_floats(a) or is_short(a):  # whole numbers have to be cut off, and halves rounded, once
         given = () if c is None else ("C",)
         inputs = [x for x in (a, b, c) if x is not None]

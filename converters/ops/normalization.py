@@ -231,6 +231,8 @@ def import_group_normalization(g, x, scale, bias, *, epsilon=EPSILON, num_groups
         raise Unsupported(
             "the number of channels is not known, which version 18 (one scale for each group) needs; wanted it declared"
         )
+    if num_groups < 1:
+        raise Unsupported(f"got num_groups={num_groups}, wanted 1 or more")
     each = x.shape[1] // num_groups
     return g.passthrough(
         x, *(g.repeat(v, repeats=each, axis=0) for v in (scale, bias)), epsilon=epsilon, num_groups=num_groups

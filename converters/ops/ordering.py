@@ -55,7 +55,8 @@ def import_top_k_since_11(g, x, k, *, axis=-1, largest=1, sorted=1):
 
 def top(g, x, k, **attributes):
     """The largest or smallest numbers and where they are. MXNet takes a constant k, and 0 for all of them."""
-    if not k.fixed or k.ints()[0] < 1 or x.shape is None:
+    count = int(k.item()) if k.fixed else 0
+    if count < 1 or x.shape is None:
         return g.apply("_onnx_TopK", x, k, **attributes)
     ascending = not attributes.get("largest", True)
-    return g.topk(x, axis=attributes["axis"], k=k.ints()[0], ret_typ="both", is_ascend=ascending, dtype="int64")
+    return g.topk(x, axis=attributes["axis"], k=count, ret_typ="both", is_ascend=ascending, dtype="int64")

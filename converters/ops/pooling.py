@@ -193,7 +193,7 @@ def _pooling(g: Any, x: Any, kind: str, attrs: dict[str, Any], **own: Any) -> An
     rank = len(kernel)
     strides, dilations = attrs["strides"] or (1,) * rank, attrs.get("dilations") or (1,) * rank
     edges = window(x, rank, attrs["auto_pad"], strides, dilations, kernel, attrs["pads"])
-    if edges is None or not in_networks(x) or rank > 3 or set(dilations) != {1}:
+    if edges is None or not in_networks(x) or not 1 <= rank <= 3 or set(dilations) != {1}:
         return None
     plain, whole = True, {}
     if attrs.get("ceil_mode") and attrs["auto_pad"] == "NOTSET":
@@ -243,7 +243,7 @@ def import_lp_pool(g, x, *, auto_pad="NOTSET", ceil_mode=0, dilations=None, kern
 
 
 def _whole(p):
-    if p != int(p):
+    if not float(p).is_integer():
         raise Unsupported(f"got p={p}, wanted a whole number")
     return int(p)
 

@@ -311,7 +311,7 @@ def import_dropout_since_12(g, x, ratio=None, training_mode=None, *, seed=None):
     share = 0.5 if ratio is None else number(ratio)
     known = training_mode is None or training_mode.fixed
     if known and share is not None and 0 <= share <= 1 and not g.wants(1):
-        on = training_mode is not None and bool(training_mode.const.reshape(()))
+        on = training_mode is not None and bool(training_mode.item())
         if not on or seed is None:
             return g.Dropout(x, p=share, mode="always" if on else "training")
     return g.passthrough(x, ratio, training_mode, **_seeded(seed))

@@ -337,5 +337,5 @@ for _name in ("ArgMax", "ArgMin"):
 @imports("CumSum", since=11)
 def import_cum_sum(g, x, axis, *, exclusive=0, reverse=0):
     if axis.fixed and not exclusive and not reverse and x.dtype is not None and not is_short(x):
-        return g.apply("_np_cumsum", x, axis=axis.ints()[0])
+        return g.apply("_np_cumsum", x, axis=int(axis.item()))
     return g.passthrough(x, axis, exclusive=bool(exclusive), reverse=bool(reverse))

@@ -267,9 +267,10 @@ def _layer(g, mode, inputs, attrs: dict[str, Any], layout):
         x = g.transpose(x, axes=(1, 0, 2))
         states[:2] = [s if s is None else g.transpose(s, axes=(1, 0, 2)) for s in states[:2]]
     stored = all(v is None or v.const is not None for v in (w, r, b))
-    if stored:  # what does not fit goes to the family's operator, which says so
-        directions = {"forward": 1, "reverse": 1, "bidirectional": 2}.get(direction)
-        stored = r.const.shape[::2] == (directions, attrs.get("hidden_size", r.const.shape[-1]))
+    if mode and stored:  # what does not fit goes to the family's operator, which says so
+        stored = _fitting(
+            mode, direction, attrs.get("hidden_size"), *(None if v is None else v.const for v in (w, r, b))
+        )
     known = x.shape is not None and len(x.shape) == 3 and x.dtype is not None
     if mode and stored and known and lengths is None and attrs.get("clip") is None:  # MXNet refuses lengths on the CPU
         results = _of_mxnet(g, mode, x, w, r, b, states[: 1 + (mode == "lstm")], direction == "reverse")
@@ -279,6 +280,19 @@ def _layer(g, mode, inputs, attrs: dict[str, Any], layout):
         return results
     y, *last = results
     return g.transpose(y, axes=(2, 0, 1, 3)), *(g.transpose(s, axes=(1, 0, 2)) for s in last)
+
+
+def _fitting(mode, direction, hidden, w, r, b):
+    """Whether weights and biases have shapes that go together, and with the attributes."""
+    if w.ndim != 3 or r.ndim != 3:
+        return False
+    directions, size = (
+        {"forward": 1, "reverse": 1, "bidirectional": 2}.get(direction),
+        r.shape[2] if hidden is None else hidden,
+    )
+    rows = len(_ORDER[mode]) * size
+    whole = r.shape == (directions, rows, size) and w.shape[:2] == (directions, rows)
+    return whole and (b is None or b.shape == (directions, 2 * rows))
 
 
 def _of_mxnet(g, mode, x, w, r, b, states, reverse):

@@ -182,6 +182,15 @@ def import_max_roi_pool(g, x, rois, *, pooled_shape, spatial_scale=1.0):
 
 
 @imports("RoiAlign", since=10)
-def import_roi_align(g, x, rois, batch_indices, **attrs):
+def import_roi_align(
+    g, x, rois, batch_indices, *, mode="avg", output_height=1, output_width=1, sampling_ratio=0, spatial_scale=1.0
+):
     # before version 16 pixels count from their corners
+    attrs = {
+        "mode": mode,
+        "output_height": output_height,
+        "output_width": output_width,
+        "sampling_ratio": sampling_ratio,
+        "spatial_scale": spatial_scale,
+    }
     return g.passthrough(x, rois, batch_indices, **attrs, coordinate_transformation_mode="output_half_pixel")

@@ -141,7 +141,7 @@ def _grown(g, x, scales, sizes, mode, coordinates, nearest_mode):
             return None
         factors = [float(v) for v in scales.const[2:]]
         new = [d * f for d, f in zip(spatial, factors)] if known else []
-    whole = all(f >= 1 and f == int(f) for f in factors)
+    whole = all(f >= 1 and float(f).is_integer() for f in factors)
     if mode == "nearest":
         rounded = nearest_mode.startswith("round") and coordinates in (
             "half_pixel",
@@ -160,7 +160,7 @@ def _grown(g, x, scales, sizes, mode, coordinates, nearest_mode):
     )
     if mode != "linear" or not (edges or coordinates == "align_corners"):
         return None
-    if known and all(n == int(n) and n >= 1 for n in new):
+    if known and all(n >= 1 and float(n).is_integer() for n in new):
         sizes = {"height": int(new[0]), "width": int(new[1])}
     else:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,17 @@ from onnx import TensorProto, helper, numpy_helper
 import converters
 from bridge.onnx_backend import prepare
 from converters import node_importer, onnx_types, ort_kernels, proto_nodes, registry
-from converters.error import ConversionError, Unsupported
+from converters.error import ConversionError, Problem, Unsupported
 from converters.import_state import ImportedValue, Shared
 from converters.importer import KIND, import_model
 from converters.node_importer import Importer
 from converters.reader import OnnxFile
-from hybrid.core.error import MXNetError
+from converters.registry import IMPORT, ImportHandler
+from hybrid.core.error import InternalError, MXNetError
 from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN
 from hybrid.ir.graph import Entry, Node
+from tests.fuzz import onnx_nodes
 
 from .agreement import agree, parsed
 
@@ -310,11 +313,50 @@ def test_types_that_definitions_depend_on() -> None:
     assert node_importer._type_of(unfed(None, I8)) == helper.make_tensor_type_proto(TensorProto.INT64, None)
     with pytest.raises(Unsupported, match="the dtype of v is not known"):
         node_importer._type_of(unfed((2,), None))
-    assert node_importer._reason(MemoryError("4 GB")) == "memory does not suffice: 4 GB"
-    assert node_importer._reason(KeyError("axis")) == (
-        "cannot be read: its attributes and inputs do not go together (KeyError: 'axis')"
-    )
-    assert node_importer._reason(Unsupported("no")) == "no"
+
+
+def test_readings_that_go_wrong_are_bugs_of_ours_and_not_the_model_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    def raising(error: Exception) -> Any:
+        def reading(g: Any, x: Any) -> Any:
+            raise error
+
+        return {1: ImportHandler.of(reading)}
+
+    plain = parsed("m (float[2] x) => (float[2] y) { a = Neg (x) y = Abs (a) }")
+    nested = parsed("""m (bool c, float[2] x) => (float[2] y) {
+        y = If (c) <then_branch = t () => (float[2] a) { a = Neg (x) }, else_branch = e () => (float[2] b) { b = Abs (x) }> }""")
+    for model in (plain, nested):
+        for told in (MemoryError("4 GB"), Unsupported("4 GB"), ConversionError("4 GB"), MXNetError("4 GB")):
+            monkeypatch.setitem(IMPORT, ("", "Neg"), raising(told))
+            with pytest.raises(converters.UnsupportedModel) as caught:
+                import_model(model)
+            said = "memory does not suffice: 4 GB" if isinstance(told, MemoryError) else "4 GB"
+            assert caught.value.problems[0] == Problem("a", "Neg", said)
+        for bug in (
+            TypeError("odd"),
+            KeyError("odd"),
+            ValueError("odd"),
+            AttributeError("odd"),
+            ZeroDivisionError("odd"),
+        ):
+            monkeypatch.setitem(IMPORT, ("", "Neg"), raising(bug))
+            with pytest.raises(
+                InternalError, match=rf"^a \(Neg\): its reading failed \({type(bug).__name__}: .*; this is a bug"
+            ):
+                import_model(model)
+        monkeypatch.setitem(IMPORT, ("", "Neg"), raising(InternalError("ours already")))
+        with pytest.raises(InternalError, match=r"^ours already$"):
+            import_model(model)
+
+
+def test_nodes_drawn_at_random_are_read_or_refused_in_words() -> None:
+    """A few of each operator; ``python -m tests.fuzz --only onnx-nodes`` tries more."""
+    for number, seed in enumerate(onnx_nodes.seeds()):
+        case = onnx_nodes.mutate(random.Random(number), seed)
+        try:
+            import_model(case)
+        except (ConversionError, MXNetError) as error:
+            assert not isinstance(error, InternalError), f"{seed}: {error}"
 
 
 def test_files_without_an_opset() -> None:

@@ -1,13 +1,14 @@
 """Nodes whose inputs have dtypes that ONNX's schemas forbid are not read, nor written; loops that never end end by a budget."""
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from converters.builder import Builder
 from converters.error import ConversionError, Unsupported
 from converters.importer import import_model
-from converters.schemas import misfit
+from converters.schemas import attribute_types, misfit, schema_of, well_formed
 from hybrid.core.error import MXNetError
 from hybrid.core.memory_budget import set_step_budget
 from hybrid.execution.program import Program
@@ -51,6 +52,32 @@ def test_what_schemas_say():
     assert misfit("ReduceMax", 13, "", [np.dtype(bool)]) is None, "as the newest has it"
     assert misfit("NoSuchOperator", 13, "", [single]) is None
     assert misfit("Add", 13, "", [single, single, double]) is None, "how many there are is not its matter"
+
+
+def test_attributes_come_in_the_forms_that_types_say():
+    types = {"axis": "INT", "axes": "INTS", "words": "STRINGS", "alpha": "FLOAT"}
+    for given, want, said in (
+        ({"axis": 1.0, "axes": (2, 3.0), "alpha": 1}, {"axis": 1, "axes": (2, 3), "alpha": 1}, []),
+        ({"axes": (), "words": (), "other": ()}, {"axes": (), "words": (), "other": ()}, []),
+        ({"axis": ()}, None, ["attribute axis is an empty list, wanted a number"]),
+        ({"axis": 1e30}, None, ["attribute axis is 1e+30, wanted a whole number"]),
+        ({"axes": (1, 0.5)}, None, ["attribute axes is 0.5, wanted a whole number"]),
+        ({"axes": 2}, None, ["attribute axes is a number, wanted numbers"]),
+        ({"words": (2,)}, None, ["attribute words is numbers, wanted texts"]),
+        ({"alpha": onnx.TypeProto()}, None, ["attribute alpha is a type, wanted a number"]),
+        ({"words": (onnx.GraphProto(),)}, None, ["attribute words is a list of GraphProto, wanted texts"]),
+    ):  # fmt: skip
+        formed, problems = well_formed(types, given)
+        assert problems == said
+        assert want is None or (
+            formed == want and [type(v) for v in formed.values()] == [type(v) for v in want.values()]
+        )
+    assert attribute_types("Cast", 13, "") == {"to": "INT"}
+    assert attribute_types("Add", 13, "") == {"consumed_inputs": "INTS", "axis": "INT", "broadcast": "INT"}, (
+        "of older versions"
+    )
+    assert attribute_types("NoSuchOperator", 13, "") == {}
+    assert schema_of("Gelu", 19) is None and schema_of("Gelu", 20).name == "Gelu"
 
 
 def test_a_whole_number_that_a_dtype_does_not_hold_is_no_constant_of_it():

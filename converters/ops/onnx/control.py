@@ -29,6 +29,8 @@ def import_if(g, condition, *, then_branch, else_branch):
         if condition.const.size != 1:
             raise Unsupported(f"got a condition of shape {condition.shape}, wanted one element")
         return g.branch(then_branch if condition.const.item() else else_branch)
+    if len(then_branch.input) or len(else_branch.input):
+        raise Unsupported("got branches with inputs, wanted none: they read the graph around them")
     subgraphs = [g.body(then_branch), g.body(else_branch)]
     if len(subgraphs[0].results) != len(subgraphs[1].results):
         raise Unsupported(
@@ -90,12 +92,18 @@ def _repeated(g, proto, first, states, last, kinds=()):
             shape = common(old.shape, new.shape)
             if shape is None and new.shape is None and old.shape is not None:
                 shape = (UNKNOWN,) * len(old.shape)  # what is not known is as it was declared: of the same rank
-            widened.append(
-                Spec(shape, None if old.dtype is None or new.dtype is None else shared_dtype(old.dtype, new.dtype))
-            )
+            widened.append(Spec(shape, _shared(old.dtype, new.dtype)))
         if all(identical(a.shape, b.shape) and a.dtype is b.dtype for a, b in zip(specs, widened)):
             return body, specs
         specs = widened
+
+
+def _shared(first, later):
+    """The dtype of a state that begins as the first and goes on as the other; None where it is not known or varies."""
+    try:
+        return None if first is None or later is None else shared_dtype(first, later)
+    except ValueError as error:
+        raise Unsupported(str(error)) from None
 
 
 @imports("Loop")

@@ -14,7 +14,7 @@ passthrough("GroupQueryAttention", domain=MS)
 
 
 def _size(value, axis, what):
-    size = UNKNOWN if value.shape is None else value.shape[axis]
+    size = UNKNOWN if value.shape is None else value.shape[value.place(axis)]
     if size is UNKNOWN:
         raise Unsupported(f"the size of axis {axis} of {what} is not known")
     return size
@@ -198,7 +198,10 @@ def import_rotary_embedding(
         raise Unsupported("packed batches, a scale or one position for all: export the model without them")
     s = _Spelling(g, x.dtype)
     if x.rank == 3 and not num_heads:
-        num_heads = _size(x, 2, "input") // (2 * _size(cos_cache, 1, "cos_cache"))
+        half = _size(cos_cache, 1, "cos_cache")
+        if not half:
+            raise Unsupported("got cos_cache without columns, wanted half the width of a head")
+        num_heads = _size(x, 2, "input") // (2 * half)
     reads = s.of(x=x, cos_cache=cos_cache, sin_cache=sin_cache, position_ids=position_ids)
     attributes = {"interleaved": interleaved, "rotary_embedding_dim": rotary_embedding_dim}
     attributes |= {"num_heads": num_heads} if num_heads else {}  # heads that are an axis need not be counted

@@ -238,7 +238,7 @@ class Shrink(Pointwise):
         if x.dtype.kind not in "iu":
             wide = widen(x)
             bias, lambd = wide.dtype.type(self.bias), wide.dtype.type(self.lambd)
-        elif float(self.bias).is_integer():
+        elif float(self.bias).is_integer() and abs(self.bias) < 2**63:
             wide, bias, lambd = x, np.asarray(int(self.bias)).astype(x.dtype), self.lambd
         else:
             wide, bias, lambd = x.astype(np.float64), self.bias, self.lambd

@@ -68,7 +68,7 @@ class LabelEncoder(Mapping):
         return super().check()
 
     def infer_type(self, X):
-        if self.keys_tensor.dtype not in (X, object):
+        if self.keys_tensor.dtype != X:
             raise self.error(f"got X of dtype {X}, wanted that of the keys, {self.keys_tensor.dtype}")
         return super().infer_type(X)
 
@@ -91,6 +91,14 @@ class CategoryMapper(Mapping):
     default_string: str = "_Unused"
 
     types = {"X": WORDS | {"int64"}}
+
+    def check(self):
+        counts = len(self.cats_int64s), len(self.cats_strings)
+        return (
+            f"got {counts[0]} numbers and {counts[1]} words, wanted as many"
+            if counts[0] != counts[1]
+            else super().check()
+        )
 
     def table(self, dtype):
         if dtype == OBJECT:

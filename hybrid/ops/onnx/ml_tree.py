@@ -399,6 +399,10 @@ class TreeEnsemble(Standard):
         if self.aggregate_function not in range(4) or self.post_transform not in range(5):
             got = f"got aggregate_function={self.aggregate_function} and post_transform={self.post_transform}"
             return f"{got}, wanted 0 to 3 and 0 to 4"
+        for name in self.fields:
+            value = getattr(self, name)
+            if isinstance(value, np.ndarray) and value.ndim != 1:
+                return f"got {name} of {value.ndim} dimensions, wanted 1"
         for group in (
             [n for n in self.fields if n.startswith("nodes_") and (n not in UNUSED or self._filled(n))],
             [n for n in self.fields if n.startswith("leaf_")],

@@ -196,7 +196,7 @@ class Pad(Standard):
 
     def meaning(self, data, pads, value, axes):
         pairs = self.pairs(data.ndim, ints(pads), ints(axes))
-        cut = data[self.kept(data.shape, pairs)]
+        cut = data[(..., *self.kept(data.shape, pairs))]
         if self.mode == "constant":
             fill = value.reshape(()) if value is not None else "" if data.dtype == object else np.zeros((), data.dtype)
             out = np.full([d + b + a for d, (b, a) in zip(data.shape, pairs)], fill, data.dtype)
