@@ -431,7 +431,7 @@ class Importer:
         self._leave(proto, results)
 
     def _attributes(self, proto: onnx.NodeProto) -> tuple[dict[str, Any], list[str]]:
-        """The attributes of a node by name, in the forms that its schema gives them; and what is wrong with others."""
+        """The attributes of a node by name, in the forms that its schema gives them; and the faults of others."""
         values = {a.name: attribute_of(a, self._references, self.shared.file) for a in proto.attribute}
         given = {k: v for k, v in values.items() if v is not None and k not in _IGNORED}
         opset = self.opsets.get(self.domain, 1)
@@ -442,7 +442,7 @@ class Importer:
         return well_formed(types if reading is None else reading.types, given)
 
     def _stand_in(self, reason: str, *, reported: bool = False) -> list[ImportedValue | None]:
-        """What stands for the outputs of the node being read, which cannot be. reported: whether a problem says so already."""
+        """Stand-ins for the outputs of the node being read, which cannot be. reported: a problem says so already."""
         if not reported:
             self.shared.problems.append(Problem(self.label, self.node.op_type, reason))
         names = self.node.output
@@ -499,7 +499,7 @@ class Importer:
                 self.scope[name] = known
 
     def _translate(self, inputs: list[ImportedValue | None], attributes: dict[str, Any], problems: list[str]) -> Any:
-        """What the node gives. problems: what is wrong with it so far."""
+        """Results of the node. problems: faults that have been found in it so far."""
         name = self.node.op_type
         function = self.shared.functions.get(function_key(self.node))
         if function is not None:

@@ -283,7 +283,7 @@ def _layer(g, mode, inputs, attrs: dict[str, Any], layout):
 
 
 def _fitting(mode, direction, hidden, w, r, b):
-    """Whether weights and biases have shapes that go together, and with the attributes."""
+    """True where weights and biases have shapes that go together, and with the attributes."""
     if w.ndim != 3 or r.ndim != 3:
         return False
     directions, size = (
