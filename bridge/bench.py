@@ -139,6 +139,7 @@ def bench(
                 for a, b in pairs
             )
             tell(f"measuring, {count} thread(s)")
+            peer.move_here()
             sides = {OURS: lambda: _ran(block_, given), THEIRS: lambda: peer.run_on(case.feeds)}
             found = in_turns(
                 {name: lambda s, call=call: block(call, s) for name, call in sides.items()}, seconds, rounds
@@ -260,7 +261,7 @@ def measure_peak(threads: int) -> Peak:
     """The peak of so many threads here: onnxruntime's product of matrices, which is near the most, and copies of large arrays."""
     a = np.ones((SIDE, SIDE), np.float32)
     runtime = OnnxEngine(Model("product", proto=_product()), threads=threads)
-    runtime.open()
+    runtime.move_here()
     fastest = min(block(lambda: runtime.run_on({"a": a}), 0.4))
     source = np.ones(STREAM // 4 // threads * threads, np.float32)
     target = np.empty_like(source)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import math
 import os
@@ -13,7 +12,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import onnx
-import onnxruntime
 from google.protobuf.message import EncodeError
 from onnx.external_data_helper import load_external_data_for_model
 
@@ -32,8 +30,9 @@ from hybrid.formats.params import release
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.passes.strip_labels import label_names
 
+from . import runtime
 from .compare import Tolerance, coarsest, compare
-from .cut import MADE, cut_out, made_inside, nodes_inside, widened_model
+from .cut import MADE, cut_out, made_inside, widened_model
 from .exact import Exact, widen
 from .models import BadInput, Model, specs_of_onnx, split_inputs, too_large
 
@@ -377,44 +376,40 @@ class OnnxEngine:
         self.specs: dict[str, Spec] = specs_of_onnx(model.proto)
         self.inputs = tuple(self.specs)
         self.outputs = tuple(o.name for o in model.proto.graph.output)
-
-    @functools.cached_property
-    def _session(self) -> onnxruntime.InferenceSession:
-        """Opened when it is first run, so that two engines need not hold the weights at once."""
-        assert self.model.proto is not None
-        return self._open(str(self.model.path) if self.model.path else _serialize(self.model.proto))
+        # opened when it is first run, so that two engines need not hold the weights at once
+        self._session: Any = None
+        self._own = False
+        self._runner: runtime.Runner | None = None
+        """Kept as long as this is, for the sessions of parts."""
 
     def open(self) -> None:
         """Load the model now. Raises EngineError when that is not possible."""
-        _ = self._session
+        if self._session is None or (self._runner is not None and self._runner.ended):
+            assert self.model.proto is not None
+            self._session = self._open(
+                os.path.abspath(self.model.path) if self.model.path else _serialize(self.model.proto), own=self._own
+            )
 
-    def _open(self, source: str | bytes) -> onnxruntime.InferenceSession:
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4  # errors arrive as exceptions; printed too, they break up what is shown
-        if self.frugal:
-            # packed copies of the weights pay off over many runs, here there are few
-            options.add_session_config_entry("session.disable_prepacking", "1")
-        if self.plain:
-            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        if self.threads:
-            options.intra_op_num_threads = self.threads
+    def _open(self, source: str | bytes, own: bool = False) -> Any:
+        settings = runtime.Settings(self.frugal, self.plain, self.threads)
         try:
-            return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime's exceptions share no base class
-            raise EngineError(f"onnxruntime {onnxruntime.__version__} refused {self.model.name}: {error}") from error
+            session = runtime.OwnSession(source, settings) if own else runtime.open_session(source, settings)
+        except runtime.Failed as error:
+            raise EngineError(f"{runtime.LABEL} refused {self.model.name}: {error}") from error
+        except runtime.Ended as error:
+            raise EngineError(f"{runtime.LABEL} ended the process that opened {self.model.name} ({error})") from error
+        if isinstance(session, runtime.Session):
+            self._runner = session.runner
+        return session
 
     @staticmethod
-    def _run(session: onnxruntime.InferenceSession, feeds: Mapping[str, np.ndarray]) -> Arrays:
-        names = {i.name for i in (*session.get_inputs(), *session.get_overridable_initializers())}
+    def _run(session: Any, feeds: Mapping[str, np.ndarray]) -> Arrays:
         try:
-            given = {k: v for k, v in feeds.items() if k in names}
-            if any("bfloat16" in v.type for v in (*session.get_inputs(), *session.get_outputs())):
-                results = _run_on_values(session, given)
-            else:
-                results = session.run(None, given)
-        except Exception as error:
-            raise EngineError(f"onnxruntime {onnxruntime.__version__} failed: {error}") from error
-        return tensors((o.name, r) for o, r in zip(session.get_outputs(), results))
+            return tensors(session.run(feeds))
+        except runtime.Failed as error:
+            raise EngineError(f"{runtime.LABEL} failed: {error}") from error
+        except runtime.Ended as error:
+            raise EngineError(f"{runtime.LABEL} ended the process that ran it ({error})") from error
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
         missing = [n for n in self.inputs if n not in feeds]
@@ -436,19 +431,14 @@ class OnnxEngine:
 
     def run_on(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
         """As run, with feeds that are not checked and may be too many."""
-        empty = [n for n, a in feeds.items() if not a.size]
-        if empty and self._recurrent:
-            raise EngineError(
-                f"onnxruntime {onnxruntime.__version__} would end this process: its LSTM and GRU take no inputs without elements; "
-                f"got {', '.join(f'{n} {show(feeds[n].shape)}' for n in empty)}"
-            )
+        self.open()
         return self._run(self._session, feeds)
 
-    @functools.cached_property
-    def _recurrent(self) -> bool:
-        """True where there is an LSTM or GRU that onnxruntime would run, in bodies and functions too."""
-        nodes = [*self.proto.graph.node, *(n for f in self.proto.functions for n in f.node)]
-        return any(n.op_type in ("LSTM", "GRU") for node in nodes for n in (node, *nodes_inside(node)))
+    def move_here(self) -> None:
+        """Open the model in this process, whatever it may end: for who measures, and has run it before."""
+        self.rest()
+        self._own, self._runner = True, None
+        self.open()
 
     def walk(
         self, feeds: Mapping[str, np.ndarray], groups: Sequence[Sequence[str]], visit: Callable[[int, Arrays], None]
@@ -468,7 +458,9 @@ class OnnxEngine:
         return {i.name: i for i in self._bare.graph.initializer}
 
     def rest(self) -> None:
-        self.__dict__.pop("_session", None)
+        if isinstance(self._session, runtime.Session):
+            self._session.close()
+        self._session = None
 
     def sizes(self, feeds: Mapping[str, np.ndarray]) -> dict[str, int]:
         return {}
@@ -608,11 +600,7 @@ class ReferenceEngine(OnnxEngine):
 
     label = "onnx's reference evaluator"
 
-    @functools.cached_property
-    def _recurrent(self) -> bool:
-        return False  # it ends no process
-
-    def _open(self, source: str | bytes) -> Any:
+    def _open(self, source: str | bytes, own: bool = False) -> Any:
         from onnx.reference import ReferenceEvaluator
 
         try:
@@ -662,26 +650,6 @@ def _serialize(proto: onnx.ModelProto) -> bytes:
         return proto.SerializeToString()
     except (EncodeError, ValueError) as error:
         raise EngineError(f"the model with its weights is no one message ({error})") from error
-
-
-def _run_on_values(session: onnxruntime.InferenceSession, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    """Run a session where a tensor that goes in or comes out is bfloat16, which onnxruntime has no NumPy dtype for."""
-    given = {}
-    for name, array in feeds.items():
-        if array.dtype.name == "bfloat16":
-            bits = np.ascontiguousarray(array).view(np.uint16)
-            given[name] = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, onnx.TensorProto.BFLOAT16)
-        else:
-            given[name] = onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
-    results = []
-    for value in session.run_with_ort_values([o.name for o in session.get_outputs()], given):
-        if "bfloat16" not in value.data_type():
-            results.append(value.numpy())
-            continue
-        held = ctypes.string_at(value.data_ptr(), 2 * math.prod(value.shape()))  # a copy: the value goes
-        bits = np.frombuffer(held, np.uint16)
-        results.append(bits.view(dtype_of(onnx.TensorProto.BFLOAT16)).reshape(value.shape()))
-    return results
 
 
 def engine_for(model: Model, named: Mapping[str, Any] | None = None) -> Engine:

@@ -1,14 +1,27 @@
 """Norms of vectors and matrices as sums and singular values."""
 
+import numpy as np
+
 from ..registry import exports
 from .jacobi import singular
+from .reduce import counted, has_some
 from .solving import floating
 
 
 @exports("_npi_norm")
 def export_npi_norm(b, op, data):
     kind, axes = op.kind(data.rank), op.axes(data.rank)
-    x = floating(b, data)
+    x, some = floating(b, data), has_some(b, data, range(data.rank))
+    if some is False:
+        return b.reduce("Sum", b.Abs(x), axes, keepdims=op.keepdims)  # 0, or nothing
+    y = norm(b, op, data, x, kind, axes)
+    if some or not (kind == "column" or (kind == "vector" and op.ord < 0)):
+        return y
+    return b.Where(b.Equal(counted(b, data, range(data.rank), np.int64), 0), 0, y)  # which is endless over nothing
+
+
+def norm(b, op, data, x, kind, axes):
+    """The norm of a kind of x, which is data in a dtype of floats, where there is something."""
     if kind == "root":
         return b.Sqrt(b.reduce("Sum", b.Mul(x, x), axes, keepdims=op.keepdims))
     if kind == "vector":

@@ -1,5 +1,7 @@
 """Reductions. onnxruntime's ReduceMax, ReduceMin, ArgMax and ArgMin miss NaN, depending on where it stands; MXNet finds it."""
 
+import math
+
 import numpy as np
 
 from hybrid.core.op import OPS
@@ -17,17 +19,22 @@ def _reduce(b, kind, x, axes):
     return b.reduce(kind, x, axes, keepdims=True) if axes else b.Identity(x)
 
 
-def counted(b, x, axes):
-    """How many elements are reduced into one, as a Value of x's dtype."""
+def _product(b, x, axes):
+    """How many elements lie along axes: a number where it is known, else an int64 tensor of length 1."""
     sizes = [b.size(x, a) for a in axes]
     if all(isinstance(s, int) for s in sizes):
-        return b.like(int(np.prod(sizes, dtype=np.int64)), x)
-    return b.cast(
-        b.reduce(
-            "Prod", b.Concat(*(b.const([s]) if isinstance(s, int) else s for s in sizes), axis=0), [0], keepdims=False
-        ),
-        x.dtype,
-    )
+        return math.prod(sizes)
+    return b.reduce("Prod", b.dims(*sizes), [0], keepdims=True)
+
+
+def counted(b, x, axes, dtype=None, less=0):
+    """How many elements are reduced into one, less a number, as a Value of a dtype, x's if none is given. One of whole numbers
+    that does not hold it gets what is left of it, as in MXNet."""
+    count, dtype = _product(b, x, axes), x.dtype if dtype is None else dtype
+    if isinstance(count, int):
+        return b.const(np.asarray(count - less).astype(dtype))
+    count = b.squeeze(count, [0])
+    return b.cast(b.Sub(count, less) if less else count, dtype)
 
 
 def _added(kind):
@@ -45,7 +52,7 @@ def _added(kind):
 _sum, _prod = _added("Sum"), _added("Prod")
 
 
-def _has_some(b, x, axes):
+def has_some(b, x, axes):
     """True when there is something along each of the axes, False when there is not, None where that shows when it runs."""
     sizes = [UNKNOWN if x.shape is None else x.shape[a] for a in axes]
     if any(s is not UNKNOWN and s == 0 for s in sizes):
@@ -53,16 +60,18 @@ def _has_some(b, x, axes):
     return None if any(s is UNKNOWN for s in sizes) else True
 
 
-def _shared(b, total, count, some):
+def _shared(b, total, count):
     """A sum over how many were added; over nothing NaN, or 0 of integers, by which onnxruntime refuses to divide."""
-    return b.Div(total, count if some or not is_whole(total) else b.Max(count, 1))
+    if not is_whole(total) or (count.const is not None and count.const):
+        return b.Div(total, count)
+    none = b.Equal(count, 0)
+    return b.Where(none, 0, b.Div(total, b.Where(none, 1, count)))
 
 
 def _mean(b, x, axes):
-    some = _has_some(b, x, axes)
-    if some and not is_whole(x):
+    if has_some(b, x, axes) and not is_whole(x):
         return _reduce(b, "Mean", x, axes)  # which is 0 over nothing, where MXNet's is NaN
-    return _shared(b, _sum(b, x, axes), counted(b, x, axes), some)
+    return _shared(b, _sum(b, x, axes), counted(b, x, axes))
 
 
 def _extreme(kind):
@@ -85,11 +94,14 @@ def _without_nan(value, function):
 
 def _nansum(b, x, axes):
     y = _without_nan(0, _sum)(b, x, axes)
-    if is_whole(x) or not axes:
+    if is_whole(x) or not axes or has_some(b, x, range(x.rank)) is False:
         return y
     x = b.cast(x, np.float32) if x.dtype.itemsize < 4 else x  # IsInf takes no float16 at first
     kept = [a for a in range(x.rank) if a not in axes]
-    rows = x if len(axes) == 1 else b.reshape(b.transpose(x, [*kept, *axes]), [0] * len(kept) + [-1])
+    rows = x
+    if len(axes) > 1:
+        dims = b.dims(*(b.size(x, a) for a in kept), _product(b, x, axes))
+        rows = b.reshape(b.transpose(x, [*kept, *axes]), dims, allowzero=b.opset >= 14)
     axis = axes[0] if len(axes) == 1 else len(kept)
     numbers = b.cast(b.Not(b.IsNaN(rows)), np.int32)
     followed = b.Greater(b.CumSum(numbers, b.const(axis), exclusive=1, reverse=1), 0)
@@ -102,12 +114,11 @@ def _variance(b, x, axes, ddof=0, dtype=None):
     """dtype: that in which the squares are added up and divided, if not their own."""
     difference = b.Sub(x, _mean(b, x, axes))
     square = b.Mul(difference, difference)
-    some = _has_some(b, x, axes)
+    some = has_some(b, x, axes)
     if some and not ddof and not is_whole(x):
         return _mean(b, square, axes)
-    square, count = (y if dtype is None else b.cast(y, dtype) for y in (square, counted(b, x, axes)))
-    total = _sum(b, square, axes)
-    return _shared(b, total, b.Sub(count, ddof) if ddof else count, some)
+    square = square if dtype is None else b.cast(square, dtype)
+    return _shared(b, _sum(b, square, axes), counted(b, x, axes, dtype, ddof))
 
 
 KINDS = {
@@ -194,7 +205,7 @@ def export_argmax_channel(b, op, data):
 def _np_reduction(b, op, a):
     axes = op.axes(a.rank)
     wanted = op.infer_type(a.dtype)
-    some = _has_some(b, a, range(a.rank))
+    some = has_some(b, a, range(a.rank))
     initial = getattr(op, "initial", None)
     if op.kind in ("max", "min"):
         x = b.cast(a, np.int32) if a.dtype.kind == "b" else a
@@ -215,7 +226,7 @@ def _np_reduction(b, op, a):
         y = _sum(b, b.cast(a, op.working(a.dtype)), axes)  # these of MXNet's are 0 over nothing
     elif op.kind == "mean" and wanted.kind in "iu" and not is_whole(a):
         total = b.to_integer(_sum(b, b.cast(a, op.working(a.dtype)), axes), wanted)
-        y = _shared(b, total, b.cast(counted(b, a, axes), wanted), _has_some(b, a, axes))
+        y = _shared(b, total, counted(b, a, axes, wanted))
     elif op.kind == "mean" and op.working(a.dtype).kind == "f":
         y = _reduce(b, "Mean", b.cast(a, op.working(a.dtype)), axes)
     else:

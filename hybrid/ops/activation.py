@@ -94,9 +94,10 @@ def log_sigmoid_derivative(F: Any, dy: Any, x: Any, y: Any) -> Any:
 
 
 def mish_derivative(F: Any, dy: Any, x: Any, y: Any) -> Any:
-    """dy (t + x sigmoid(x) (1 - t**2)) with t = tanh(log(1 + exp(x)))."""
-    t = F.tanh(F.Activation(x, act_type="softrelu"))
-    return dy * (t + x * F.sigmoid(x) * (1 - F.square(t)))
+    """dy (t + x s (1 - t**2)) with s = sigmoid(x) and t = tanh(log(1 + exp(x))) = s (2 - s) / (1 + (1 - s)**2)."""
+    s = F.sigmoid(x)
+    t = s * (2 - s) / (1 + F.square(1 - s))
+    return dy * (t + x * s * (1 - F.square(t)))
 
 
 class OfOutput(Elementwise):

@@ -91,8 +91,9 @@ class Solve(Solved, Square):
         return np.linalg.solve(a, columns(b, a)).reshape(b.shape)
 
     def gradient(self, F, dy, a, b, x):
-        db = F._npi_solve(F.SwapAxis(a, dim1=-1, dim2=-2), dy)
-        return F._backward__npi_solve(db, x, a), db
+        matrix = F._backward_cast_like(a, x)
+        db = F._npi_solve(F.SwapAxis(matrix, dim1=-1, dim2=-2), dy)
+        return F._backward_cast_like(F._backward__npi_solve(db, x, matrix), a), F._backward_cast_like(db, b)
 
     @classmethod
     def examples(cls, make):
@@ -139,7 +140,7 @@ class TensorInverse(Solved):
         return np.linalg.inv(a.reshape(size, size)).reshape(self.infer_shape(a.shape))
 
     def gradient(self, F, dy, a, y):
-        return F._backward__npi_tensorinv(dy, a, y, ind=self.ind)
+        return F._backward_cast_like(F._backward__npi_tensorinv(dy, F._backward_cast_like(a, y), y, ind=self.ind), a)
 
     @classmethod
     def examples(cls, make):
@@ -191,7 +192,9 @@ class TensorSolve(Solved):
         return np.linalg.solve(matrix, b.reshape(-1)).reshape(self.infer_shape(a.shape, b.shape))
 
     def gradient(self, F, dy, a, b, x):
-        return tuple(F._backward__npi_tensorsolve(dy, a, b, x, a_axes=self.a_axes))
+        inputs = (a, b)
+        found = F._backward__npi_tensorsolve(dy, *(F._backward_cast_like(i, x) for i in inputs), x, a_axes=self.a_axes)
+        return tuple(F._backward_cast_like(g, i) for g, i in zip(found, inputs))
 
     @classmethod
     def examples(cls, make):
@@ -276,7 +279,8 @@ class EigenvaluesSymmetric(SolvedSquare):
         return np.linalg.eigvalsh(a, self.UPLO)
 
     def gradient(self, F, dy, a, values):
-        return F._backward__npi_eigvalsh(dy, a, UPLO=self.UPLO)
+        found = F._backward__npi_eigvalsh(dy, F._backward_cast_like(a, values), UPLO=self.UPLO)
+        return F._backward_cast_like(found, a)
 
 
 @op("_backward__npi_eigvalsh")
@@ -426,9 +430,10 @@ class PseudoInverse(Solved):
         want_at_least(self, a, 2)
         return (*a[:-2], a[-1], a[-2])
 
-    def gradient(self, F, dy, *arrays_and_y):
-        made = F._backward__npi_pinv(dy, arrays_and_y[0], arrays_and_y[-1])
-        return made if len(arrays_and_y) == 2 else (made, None)
+    def gradient(self, F, dy, a, *rcond_and_y):
+        y = rcond_and_y[-1]
+        made = F._backward_cast_like(F._backward__npi_pinv(dy, F._backward_cast_like(a, y), y), a)
+        return made if len(rcond_and_y) == 1 else (made, None)
 
 
 @op("_npi_pinv")
@@ -484,12 +489,24 @@ class PinvScalar(PseudoInverse):
 class PinvBackward(DecompositionBackward):
     """The gradient of A. Shapes: dy, y (..., N, M), A (..., M, N) -> as A.
 
-    Source: Golub and Pereyra 1973, SIAM J. Numer. Anal. 10, for matrices that keep their rank."""
+    Source: Noferini 2017, A formula for the Frechet derivative of a generalized matrix function; that of 1 / x for the singular
+    values that y was made of, and of 0 for those that rcond cuts."""
 
     inputs = ("dy", "A", "y")
 
     def back(self, dy, a, y):
-        turned, p = flip(dy), flip(y)
-        outside = (turned - a @ (y @ turned)) @ y @ p  # (I - A P) dP^T P P^T
-        within = p @ y @ (turned - (turned @ y) @ a)  # P^T P dP^T (I - P A)
-        return outside + within - p @ dy @ p
+        u, values, v = np.linalg.svd(a, full_matrices=False)
+        turned, rows = flip(dy), flip(v)
+        kept = np.abs(np.einsum("...kn,...nm,...mk->...k", v, y, u)) * values > 0.5  # y has 1 / x there, else 0
+        inverse = np.where(kept, 1 / np.where(kept, values, 1), 0)
+        across = flip(u) @ turned @ rows
+        one, other = values[..., :, None], values[..., None, :]
+        both = inverse[..., :, None] * inverse[..., None, :]
+        mixed = kept[..., :, None] != kept[..., None, :]
+        gap = np.where(mixed, np.abs(np.square(one) - np.square(other)), 1)
+        ratio = np.minimum(one, other) / np.where(mixed, np.maximum(one, other), 1)
+        middle = np.where(mixed, (across + flip(across) * ratio) / gap, -flip(across) * both)
+        squares = np.square(inverse)
+        beside = (turned - u @ (flip(u) @ turned)) @ (rows * squares[..., None, :]) @ v
+        below = (u * squares[..., None, :]) @ flip(u) @ (turned - (turned @ rows) @ v)
+        return u @ middle @ v + beside + below

@@ -12,7 +12,7 @@ import numpy as np
 from ..core.attrs import Arity, DType
 from ..core.op import BOOLS, DENSE, Op, Storage, op
 from ..core.shapes import UNKNOWN, show
-from .common import as_many, axes_of, np_axes_of, truncate, widen
+from .common import as_many, axes_of, divide, np_axes_of, truncate, widen
 from .composing import cast, definite, extreme, known, narrowly, of_floats, reshaped, total, widely
 
 Axes = tuple[int, ...] | None
@@ -28,12 +28,8 @@ def reduced(shape: tuple, axes: tuple[int, ...], keepdims: bool, *, legacy: bool
 
 
 def _divide(total: np.ndarray, count: int) -> np.ndarray:
-    """total / count; of integers towards zero, of bools whether there is one that is true."""
-    if total.dtype.kind not in "iub":
-        return total / total.dtype.type(count)
-    if total.dtype.kind == "b":
-        return total
-    return np.sign(total) * (np.abs(total) // np.asarray(count, total.dtype))
+    """total / count; of bools whether there is one that is true. A count that the dtype does not hold wraps round, as in MXNet."""
+    return total if total.dtype.kind == "b" else divide(total, np.asarray(count).astype(total.dtype))
 
 
 def _sum(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
@@ -118,10 +114,10 @@ def restored(F, y, x, axis: Axes, exclude: bool = False):
     return F._backward_restore(y, x, axis=axis, exclude=exclude)
 
 
-def deviation_gradient(F, dy, x, axis: Axes, ddof: int = 0):
-    """The gradient of x by way of its variance along axes; dy is restored, and halved for the sum of squares."""
-    away = F.broadcast_sub(x, F._npi_mean(x, axis=axis, keepdims=True))
-    return F.broadcast_mul(F._backward_over_count(dy, x, axis=axis, ddof=ddof) * 2, away)
+def deviation_gradient(F, dy, x, mean, axis: Axes, ddof: int = 0):
+    """The gradient of x by way of its variance along axes; dy and the mean are restored, dy halved for the sum of squares."""
+    away = F.broadcast_mul(dy * 2, F.broadcast_sub(x, mean))
+    return F._backward_over_count(away, x, axis=axis, ddof=ddof)
 
 
 # -- the legacy reductions -----------------------------------------------------------------------------------------------
@@ -417,8 +413,9 @@ class Moments(Op):
         return tuple(y.astype(data.dtype, copy=False).reshape(shape) for y in (mean, variance))
 
     def gradient(self, F, dy, data, mean, variance):
-        each = F._backward_over_count(restored(F, dy[0], data, self.axes), data, axis=self.axes)
-        return F.broadcast_add(deviation_gradient(F, restored(F, dy[1], data, self.axes), data, self.axes), each)
+        of_mean, of_variance, mean = (restored(F, y, data, self.axes) for y in (dy[0], dy[1], mean))
+        each = F._backward_over_count(of_mean, data, axis=self.axes)
+        return F.broadcast_add(deviation_gradient(F, of_variance, data, mean, self.axes), each)
 
     @classmethod
     def examples(cls, make):
@@ -697,7 +694,8 @@ class NpVar(NpReduction):
 
     def gradient(self, F, dy, a, y):
         x = F._backward_cast_like(a, y)
-        return F._backward_cast_like(deviation_gradient(F, self.restored(F, dy, a), x, self.axis, self.ddof), a)
+        mean = F._backward_cast_like(F._npi_mean(x, axis=self.axis, keepdims=True), x)
+        return F._backward_cast_like(deviation_gradient(F, self.restored(F, dy, a), x, mean, self.axis, self.ddof), a)
 
 
 @op("_npi_std")

@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 import bridge
 import converters
 import hybrid as mx
-from bridge import BadInput, EngineError, cases, engines, exact, locate, models
+from bridge import BadInput, EngineError, cases, engines, exact, locate, models, runtime
 from bridge.cases import make_case, pair_outputs
 from bridge.compare import compare
 from bridge.cut import cut_out, made_inside, widened_model
@@ -1124,8 +1124,8 @@ def test_what_is_read_from_files_and_what_is_cut_from_itself(two: Path, tmp_path
 
 @pytest.mark.parametrize("kind, rows", [("LSTM", 4), ("GRU", 3)])
 @pytest.mark.parametrize("place", ["graph", "body", "function"])
-def test_what_would_end_the_process_is_refused(kind: str, rows: int, place: str) -> None:
-    """onnxruntime 1.32 aborts at an LSTM or GRU of no examples."""
+def test_what_ends_its_process_is_an_error(kind: str, rows: int, place: str) -> None:
+    """onnxruntime 1.32 aborts at an LSTM or GRU of no examples; what comes after it runs."""
     call = f"y = {kind} <hidden_size = 2> (x, w, r)"
     if place == "body":
         call = f"y = If (c) <then_branch = a () => (float[A, B, C, D] z) {{ z = {kind} <hidden_size = 2> (x, w, r) }}, " \
@@ -1142,9 +1142,9 @@ def test_what_would_end_the_process_is_refused(kind: str, rows: int, place: str)
         "r": np.ones((1, 2 * rows, 2), np.float32),
     }
     assert engine.run({**feeds, "x": np.ones((4, 5, 3), np.float32)})["y"].shape == (4, 1, 5, 2)
-    for shape in ((4, 0, 3), (0, 5, 3)):
-        with pytest.raises(EngineError, match=f"no inputs without elements; got x .{shape[0]}, {shape[1]}, 3"):
-            engine.run({**feeds, "x": np.ones(shape, np.float32)})
+    with pytest.raises(EngineError, match=r"ended the process that ran it \(SIGABRT\)"):
+        engine.run({**feeds, "x": np.ones((4, 0, 3), np.float32)})
+    assert engine.run({**feeds, "x": np.ones((4, 5, 3), np.float32)})["y"].shape == (4, 1, 5, 2)
     if place == "graph" and kind == "LSTM":
         empty = ReferenceEngine(Model("cells", proto=onnx.parser.parse_model(text)))
         assert empty.run({**feeds, "x": np.ones((4, 0, 3), np.float32)})["y"].shape == (4, 1, 0, 2)
@@ -1232,7 +1232,7 @@ def test_labels_that_are_made_up_have_shape_and_dtype_of_their_own() -> None:
     assert many.complete({"x": np.ones((2, 3, 5, 7), np.float32)})["head_label"].shape == (2, 5, 7)
 
 
-def test_what_onnxruntime_is_asked_for() -> None:
+def test_what_onnxruntime_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads, no copies of the weights for few runs, no fused nodes: as they are asked for and not otherwise."""
     model = Model("m", proto=onnx.parser.parse_model(TWO))
     fused = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
@@ -1242,7 +1242,10 @@ def test_what_onnxruntime_is_asked_for() -> None:
         ({"plain": True}, 0, ort.GraphOptimizationLevel.ORT_DISABLE_ALL, False),
         ({"frugal": True}, 0, fused, True),
     ):
-        found = OnnxEngine(model, **options)._session.get_session_options()  # type: ignore[arg-type]
+        monkeypatch.setattr(runtime, "open_session", lambda _source, settings: runtime.options_for(settings))
+        engine = OnnxEngine(model, **options)  # type: ignore[arg-type]
+        engine.open()
+        found = engine._session
         assert (found.intra_op_num_threads, found.graph_optimization_level) == (threads, level)
         assert found.log_severity_level == 4
         if frugal:

@@ -143,3 +143,34 @@ def test_dividing_integers_by_zero_ends_nothing(operator: str) -> None:
     ours, theirs = both(operator, np.array([5, -5, 0, 7], np.int32), np.array([0, 0, 0, -2], np.int32))
     assert ours[:3].tolist() == theirs[:3].tolist() == [0, 0, 0]
     assert ours[3] == theirs[3]
+
+
+def test_counts_that_a_dtype_does_not_hold_wrap_round() -> None:
+    """As MXNet 1.9.1 gave them; of a count that wraps to 0, or of less than nothing, it ends its process."""
+    wrong = []
+    for dtype, count, want in (
+        ("int8", 255, 1),
+        ("int8", 300, 1),
+        ("uint8", 300, 1),
+        ("int8", 256, 0),
+        ("uint8", 256, 0),
+    ):
+        x = np.ones(count, dtype)
+        for operator, attrs in (("mean", {}), ("moments", {"axes": "(0,)"}), ("_npi_mean", {"dtype": dtype})):
+            ours, theirs = both(operator, x, **attrs)
+            if not (ours.dtype == theirs.dtype == dtype and ours.item() == theirs.item() == want):
+                wrong.append(f"{operator} of {count} {dtype}: {ours} and in onnxruntime {theirs}")
+    for operator in ("_npi_var", "_npi_std"):
+        for count in (0, 1, 255, 256, 300):
+            for dtype in ("int8", "uint8", "int32"):
+                (got,) = Program(graph_of(operator, axis="(0,)", ddof="1")).run({"x0": np.ones(count, dtype)})
+                if got.dtype != dtype or got != 0:
+                    wrong.append(f"{operator} of {count} {dtype}: {got}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_least_integer_is_divided_towards_zero() -> None:
+    for dtype in ("int8", "int32", "int64"):
+        least = int(np.iinfo(dtype).min)
+        ours, theirs = both("mean", np.array([[least, 0, 0], [least, 0, 1]], dtype), axis="1")
+        assert ours.tolist() == theirs.tolist() == [-(-least // 3), -((-least - 1) // 3)]

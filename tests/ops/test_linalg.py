@@ -7,6 +7,8 @@ from hybrid.core.attrs import dtype as named_dtype
 from hybrid.core.error import OpError
 from hybrid.core.op import REGISTRY
 from hybrid.core.shapes import UNKNOWN
+from hybrid.execution.program import Program
+from tests.table.rules import gradient_graph
 
 
 def einsum(subscripts, count=2):
@@ -68,3 +70,45 @@ def test_products_with_triangles_are_rounded_once(dtype):
     found = REGISTRY["_linalg_trmm"].bind(alpha=0.0009765625).compute(a, b)
     assert found.dtype == a.dtype
     assert float(found[0, 0]) == 4096
+
+
+def test_gradients_of_pseudo_inverses_where_singular_values_are_cut():
+    """Against differences, for every number of singular values that stay, and matrices of either form."""
+    rng = np.random.default_rng(5)
+    wrong = []
+    for shape in ((4, 3), (3, 4), (4, 4), (2, 5, 3), (2, 3, 5)):
+        a = rng.normal(size=shape)
+        along, dy = rng.normal(size=shape), rng.normal(size=(*shape[:-2], shape[-1], shape[-2]))
+        for rcond in (1e-15, 0.3, 0.6, 0.99):
+            op = REGISTRY["_npi_pinv_scalar_rcond"].bind(rcond=rcond)
+            got = REGISTRY["_backward__npi_pinv"].bind().compute(dy, a, op.compute(a))
+            step = 1e-6 * along
+            change = ((op.compute(a + step) - op.compute(a - step)) / 2e-6 * dy).sum()
+            if not np.isclose((got * along).sum(), change, rtol=1e-6):
+                wrong.append(f"{shape}, rcond={rcond}: {(got * along).sum()} instead of {change}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_whole_numbers_have_gradients_too():
+    """Those of the same numbers as float64, cut off: as they are computed."""
+    a, b = np.array([[40, 1], [1, 30]], np.int32), np.array([[4000], [900]], np.int32)
+    wrong = []
+    for name, attrs, arrays in (
+        ("_npi_solve", {}, [a, b]),
+        ("_npi_tensorsolve", {}, [a, b[:, 0]]),
+        ("_npi_tensorinv", {"ind": 1}, [a]),
+        ("_npi_eigvalsh", {}, [a]),
+        ("_npi_pinv_scalar_rcond", {"rcond": 1e-15}, [a]),
+    ):
+        op, found = REGISTRY[name].bind(**attrs), []
+        for dtype in ("int32", "float64"):
+            feeds = {n: x.astype(dtype) for n, x in zip(op.input_names(), arrays)}
+            have, graph = gradient_graph(op, op.input_names(), [0])
+            head = np.full_like(op.compute(*feeds.values()), 1e4)
+            used = {n.name for n in graph.variables()}
+            found.append(Program(graph).run({n: v for n, v in {**feeds, "head0": head}.items() if n in used}))
+            assert have == list(op.input_names())
+        for cut, whole in zip(*found):
+            if cut.dtype != np.int32 or not whole.any() or (cut != np.trunc(whole)).any():
+                wrong.append(f"{name}: {cut.tolist()} of {whole.tolist()}")
+    assert not wrong, "\n".join(wrong)

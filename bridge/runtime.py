@@ -1,0 +1,245 @@
+"""onnxruntime, in a process of its own: a file may hold what ends the process that runs it, and then it is not this one.
+
+onnxruntime 1.32 ends its process on LSTM and GRU of nothing, Unique of slices without elements, Einsum of nothing, caches of
+Attention that are no arrays, and on what nobody has met yet. So a model is opened and run in a copy of this process, which begins
+when it is first wanted, at the cost of a fork, lives as long as somebody has a session there, and is told by a pipe what to do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import itertools
+import math
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import warnings
+import weakref
+from collections.abc import Mapping
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import onnx
+import onnxruntime
+
+from converters.onnx_types import dtype_of
+
+LABEL = f"onnxruntime {onnxruntime.__version__}"
+
+
+class Failed(RuntimeError):
+    """onnxruntime refused a model or failed on it; the text is its own."""
+
+
+class Ended(RuntimeError):
+    """The process that onnxruntime ran in has ended."""
+
+
+class Settings(NamedTuple):
+    """How a model is opened; OnnxEngine says what each means."""
+
+    frugal: bool = False
+    plain: bool = False
+    threads: int = 0
+
+
+def options_for(settings: Settings) -> onnxruntime.SessionOptions:
+    """Settings as onnxruntime takes them."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # errors arrive as exceptions; printed too, they break up what is shown
+    if settings.frugal:
+        # packed copies of the weights pay off over many runs, here there are few
+        options.add_session_config_entry("session.disable_prepacking", "1")
+    if settings.plain:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if settings.threads:
+        options.intra_op_num_threads = settings.threads
+    return options
+
+
+class OwnSession:
+    """A model opened in this process: for measuring, once it has been run elsewhere, and where processes are not copied."""
+
+    def __init__(self, source: str | bytes, settings: Settings):
+        try:
+            self._session = onnxruntime.InferenceSession(
+                source, options_for(settings), providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # onnxruntime's exceptions share no base class
+            raise Failed(str(error)) from error
+        inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
+        self._reads = {i.name for i in (*inputs, *self._session.get_overridable_initializers())}
+        self._gives = [o.name for o in outputs]
+        self._has_bfloat16 = any("bfloat16" in v.type for v in (*inputs, *outputs))
+
+    def run(self, feeds: Mapping[str, np.ndarray]) -> list[tuple[str, Any]]:
+        """The outputs by name. Feeds that the model does not take are left out."""
+        given = {k: v for k, v in feeds.items() if k in self._reads}
+        try:
+            results = self._run_on_values(given) if self._has_bfloat16 else self._session.run(None, given)
+        except Exception as error:
+            raise Failed(str(error)) from error
+        return list(zip(self._gives, results))
+
+    def _run_on_values(self, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        """Where a tensor that goes in or comes out is bfloat16, which onnxruntime has no NumPy dtype for."""
+        given = {}
+        for name, array in feeds.items():
+            if array.dtype.name == "bfloat16":
+                bits = np.ascontiguousarray(array).view(np.uint16)
+                given[name] = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, onnx.TensorProto.BFLOAT16)
+            else:
+                given[name] = onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
+        results = []
+        for value in self._session.run_with_ort_values(self._gives, given):
+            if "bfloat16" not in value.data_type():
+                results.append(value.numpy())
+                continue
+            held = ctypes.string_at(value.data_ptr(), 2 * math.prod(value.shape()))  # a copy: the value goes
+            bits = np.frombuffer(held, np.uint16)
+            results.append(bits.view(dtype_of(onnx.TensorProto.BFLOAT16)).reshape(value.shape()))
+        return results
+
+
+class Session:
+    """A model opened in the other process. Raises Failed, or Ended when onnxruntime ended that process."""
+
+    def __init__(self, source: str | bytes, settings: Settings):
+        self.runner = current()
+        self._number = next(self.runner.numbers)
+        self.runner.ask("open", self._number, source, settings)
+
+    def run(self, feeds: Mapping[str, np.ndarray]) -> list[tuple[str, Any]]:
+        """As OwnSession.run."""
+        return self.runner.ask("run", self._number, dict(feeds))
+
+    def close(self) -> None:
+        """Give the memory back now."""
+        with contextlib.suppress(Ended):
+            self.runner.ask("close", self._number)
+
+    def __del__(self) -> None:
+        # not at once: the collection may come in the midst of a question
+        if hasattr(self, "_number"):
+            self.runner.closing.append(self._number)
+
+
+class Runner:
+    """A copy of this process that holds sessions. It ends when nobody refers to this object any more."""
+
+    def __init__(self) -> None:
+        self.numbers = itertools.count()
+        self.closing: list[int] = []
+        """Sessions to close before the next question."""
+        self._over = False
+        self._owner, self._lock = os.getpid(), threading.Lock()
+        self._pipe, theirs = multiprocessing.Pipe()
+        with warnings.catch_warnings():  # of threads: the copy has none of them, and waits for none
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._copy = os.fork()
+        if not self._copy:
+            _serve(theirs)
+        theirs.close()
+        self._end = weakref.finalize(self, _end, self._pipe, self._copy, self._owner)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is no more; a process that was forked from its owner has none."""
+        return self._over or os.getpid() != self._owner
+
+    def ask(self, *question: Any) -> Any:
+        """The answer. Raises Failed with onnxruntime's words, Ended when it ended the process."""
+        with self._lock:
+            if self.ended:
+                raise Ended("it has ended before")
+            try:
+                while self.closing:
+                    self._ask("close", self.closing.pop())
+                good, answer = self._ask(*question)
+            except (EOFError, ConnectionError):
+                self._over = True
+                status = os.waitstatus_to_exitcode(os.waitpid(self._copy, 0)[1])
+                self._end.detach()
+                self._pipe.close()
+                raise Ended(signal.Signals(-status).name if status < 0 else f"status {status}") from None
+            except BaseException:  # an answer that nobody has waited for would be taken for the next
+                self._over = True
+                self._end()
+                raise
+        if not good:
+            raise Failed(answer)
+        return answer
+
+    def _ask(self, *question: Any) -> tuple[bool, Any]:
+        self._pipe.send(question)
+        return self._pipe.recv()
+
+
+def _end(pipe: Connection, copy: int, owner: int) -> None:
+    """End a copy of the process ``owner``, if this is that."""
+    pipe.close()
+    if os.getpid() == owner:
+        os.kill(copy, signal.SIGKILL)
+        os.waitpid(copy, 0)
+
+
+def _serve(pipe: Connection) -> NoReturn:
+    """What the copy does: answer until the pipe ends. It has nothing of the process open but that."""
+    try:
+        import resource  # which Windows lacks
+
+        faulthandler.disable()
+        for number in (signal.SIGINT, signal.SIGTERM):  # the one who asks decides when it is over
+            signal.signal(number, signal.SIG_IGN if number == signal.SIGINT else signal.SIG_DFL)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for standard in (0, 1, 2):  # what it says when it ends is told as an error
+            os.dup2(nothing, standard)
+        os.closerange(3, pipe.fileno())
+        os.closerange(pipe.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        sessions: dict[int, OwnSession] = {}
+        with contextlib.suppress(EOFError):
+            while True:
+                pipe.send(_answer(sessions, *pipe.recv()))
+    finally:
+        os._exit(0)
+
+
+def _answer(sessions: dict[int, OwnSession], what: str, number: int, *given: Any) -> tuple[bool, Any]:
+    """Whether it went well, and the result or what onnxruntime says."""
+    try:
+        match what:
+            case "open":
+                sessions[number] = OwnSession(*given)
+            case "run":
+                return True, sessions[number].run(*given)
+            case _:
+                sessions.pop(number, None)
+    except Failed as error:
+        return False, str(error)
+    return True, None
+
+
+_running: weakref.ref[Runner] | None = None
+_starting = threading.Lock()
+
+
+def current() -> Runner:
+    """The copy of this process that there is, or a new one."""
+    global _running
+    with _starting:
+        found = _running() if _running is not None else None
+        if found is None or found.ended:
+            found = Runner()
+            _running = weakref.ref(found)
+        return found
+
+
+def open_session(source: str | bytes, settings: Settings) -> Session | OwnSession:
+    """A model, opened where its end is survived; in this process where there are no copies of processes."""
+    return (Session if sys.platform == "linux" else OwnSession)(source, settings)
