@@ -13,6 +13,7 @@ from ...core.op import Domain, op
 from ...core.shapes import UNKNOWN, merge, show
 from ..backward import Once
 from ..common import fit, narrow, part_of, spread, want_rank, want_rank_from, widen
+from ..composing import definite, known, narrowly, reshaped, widely
 from .base import LikeInputs, Standard
 from .types import FLOATS, PLAIN
 
@@ -368,6 +369,32 @@ class RotaryEmbedding(Standard):
         second_out[...] = sin * first + cos * second
         rest_out[...] = rest
         return join_heads(out) if len(shape) == 3 else out
+
+    def composition(self, F, x, cos, sin, positions=None):
+        if not known(x, cos, sin) or positions is not None or 0 in definite(x.shape):  # positions may lie outside
+            return None
+        flat, heads = len(x.shape) == 3, self.num_heads
+        wide, cos, sin = widely(F, x.dtype, x, cos, sin)
+        size = x.shape[-1] // heads if flat else x.shape[3]
+        turned = self.rotary_embedding_dim or size
+        if flat:
+            wide = F.transpose(reshaped(F, wide, (*x.shape[:2], heads, size)), axes=(0, 2, 1, 3))
+        shape = (x.shape[0], heads, x.shape[1], size) if flat else x.shape
+        pairs = F.slice_axis(wide, axis=3, begin=0, end=turned)
+        place = 4 if self.interleaved else 3
+        grouped = (turned // 2, 2) if self.interleaved else (2, turned // 2)
+        pairs = reshaped(F, pairs, (*shape[:3], *grouped))
+        first, second = (F.squeeze(F.slice_axis(pairs, axis=place, begin=i, end=i + 1), axis=place) for i in (0, 1))
+        cos, sin = (F.expand_dims(v, axis=1) for v in (cos, sin))
+        y = F.stack(
+            F.broadcast_sub(F.broadcast_mul(cos, first), F.broadcast_mul(sin, second)),
+            F.broadcast_add(F.broadcast_mul(sin, first), F.broadcast_mul(cos, second)),
+            axis=place,
+        )
+        y = reshaped(F, y, (*shape[:3], turned))
+        if turned < size:
+            y = F.Concat(y, F.slice_axis(wide, axis=3, begin=turned, end=size), dim=3)
+        return narrowly(F, x.dtype, reshaped(F, F.transpose(y, axes=(0, 2, 1, 3)), x.shape) if flat else y)
 
     def meaning(self, x, cos, sin, positions):
         cos, sin = self._angles(cos, positions), self._angles(sin, positions)

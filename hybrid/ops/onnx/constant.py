@@ -10,6 +10,7 @@ from .base import Standard
 class Constant(Standard):
     """A small tensor that is part of the graph: a shape, axes, a threshold, words. Source: ONNX Constant (opset 1 to newest)."""
 
+    primitive = True
     value: np.ndarray
 
     inputs = ()

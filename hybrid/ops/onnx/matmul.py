@@ -7,6 +7,7 @@ import numpy as np
 from ...core.op import op
 from ...core.shapes import merge
 from ..common import narrow, part_of, truncate, want_rank, widen
+from ..composing import known, narrowly, of_floats, widely
 from .base import Standard
 from .types import FLOATS, PRECISE
 
@@ -34,6 +35,16 @@ class Gemm(Standard):
         (m, k), (j, n) = (a[::-1] if self.transA else a), (b[::-1] if self.transB else b)
         merge((k,), (j,))
         return (m, n)
+
+    def composition(self, F, a, b, c=None):
+        if not known(a, b) or not of_floats(a):
+            return None
+        left, right, *summand = widely(F, a.dtype, a, b, *(() if c is None else (c,)))
+        y = F.dot(left, right, transpose_a=self.transA, transpose_b=self.transB)
+        y = y if self.alpha == 1 else y * self.alpha
+        if summand:
+            y = F.broadcast_add(y, summand[0] if self.beta == 1 else summand[0] * self.beta)
+        return narrowly(F, a.dtype, y)
 
     def meaning(self, a, b, c=None):
         y = (widen(a).T if self.transA else widen(a)) @ (widen(b).T if self.transB else widen(b))

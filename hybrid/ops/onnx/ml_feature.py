@@ -9,6 +9,7 @@ from ...core.boxed import box, unbox
 from ...core.op import op
 from ...core.shapes import UNKNOWN, show
 from ..common import same, spread, want_rank, want_rank_from
+from ..composing import cast, definite, known, of_floats
 from .base import FLOAT32, INT64, OBJECT, Collected, Pointwise, Standard
 from .ml_linear import labels_of
 from .types import FEATURES, WORDS
@@ -156,6 +157,9 @@ class Binarizer(Pointwise):
     inputs = ("X",)
     types = {"X": FEATURES}
 
+    def composition(self, F, x):
+        return F.Cast(x > float(np.float32(self.threshold)), dtype=x.dtype) if known(x) and of_floats(x) else None
+
     def meaning(self, x):
         return (x > np.float32(self.threshold)).astype(x.dtype)
 
@@ -180,6 +184,16 @@ class Scaler(Pointwise):
 
     def dtype(self, x):
         return FLOAT32
+
+    def composition(self, F, x):
+        if not known(x):
+            return None
+        y = x if x.dtype == np.float64 else cast(F, x, x.dtype, FLOAT32)
+        for function, value in ((F.broadcast_sub, self.offset), (F.broadcast_mul, self.scale)):
+            if value is not None:
+                number = F._onnx_Constant(value=kind_of(np.ndarray).write(value.astype(np.float32)))
+                y = function(y, F.Cast(number, dtype=x.dtype) if x.dtype == np.float64 else number)
+        return F.Cast(y, dtype=FLOAT32) if x.dtype == np.float64 else y
 
     def meaning(self, x):
         y = x if x.dtype == np.float64 else x.astype(np.float32)  # as onnxruntime: double is rounded at the end
@@ -216,6 +230,18 @@ class Normalizer(Pointwise):
 
     def dtype(self, x):
         return FLOAT32
+
+    def composition(self, F, x):
+        if not known(x) or 0 in definite(x.shape):
+            return None
+        x, last = cast(F, x, x.dtype, FLOAT32), len(x.shape) - 1
+        if self.norm == "MAX":
+            size = F.max(x, axis=last, keepdims=True)
+        elif self.norm == "L1":
+            size = F.sum(F.abs(x), axis=last, keepdims=True)
+        else:
+            size = F.sqrt(F.sum(F.square(x), axis=last, keepdims=True))
+        return F.broadcast_div(x, size + (size == 0))
 
     def meaning(self, x):
         x = x.astype(np.float32)

@@ -307,6 +307,7 @@ class ArgExtreme(Standard):
     select_last_index: bool = False
 
     find: ClassVar[Any]
+    left_open = ("find",)
     is_ordering = True
     types = {"data": NUMBERS}
 
@@ -319,6 +320,17 @@ class ArgExtreme(Standard):
 
     def dtype(self, data):
         return INT64
+
+    def composition(self, F, data):
+        if not known(data) or not data.shape or 0 in definite(data.shape):
+            return None
+        axis = axis_of(self, self.axis, len(data.shape))
+        find = F._npi_argmin if type(self).find is np.argmin else F._npi_argmax
+        if not self.select_last_index:
+            return find(data, axis=axis, keepdims=self.keepdims)
+        return F._rminus_scalar(
+            find(F.reverse(data, axis=axis), axis=axis, keepdims=self.keepdims), scalar=data.shape[axis] - 1
+        )
 
     def compute(self, data):
         x = np.atleast_1d(data)

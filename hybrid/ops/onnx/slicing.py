@@ -10,8 +10,9 @@ from ...core.op import op
 from ...core.shapes import UNKNOWN, is_known
 from ..adjoint import added_up, linear
 from ..common import axis_of
+from ..composing import definite, known
 from ..slicing import within
-from .base import Standard, ints
+from .base import OBJECT, Standard, ints
 from .types import INDICES, STORED
 
 
@@ -320,6 +321,15 @@ class Trilu(Standard):
         if len(data) < 2:
             raise self.error(f"got {len(data)} dimensions, wanted two at least")
         return data
+
+    def composition(self, F, data, k=None):
+        if k is not None or not known(data) or data.dtype == OBJECT:  # k is known only when it runs
+            return None
+        rows, columns = definite(data.shape[-2:])
+        down = F.expand_dims(F._arange(start=0, stop=rows, dtype="int64"), axis=1)
+        across = F._arange(start=0, stop=columns, dtype="int64")
+        kept = F.broadcast_lesser_equal(*((down, across) if self.upper else (across, down)))
+        return F._npi_where(kept, data, F.zeros_like(data))
 
     def meaning(self, data, k):
         rows, columns = data.shape[-2:]
