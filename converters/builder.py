@@ -42,10 +42,15 @@ class Value:
         self.name, self.shape, self.dtype, self.const = name, shape, dtype, const
 
     @property
-    def rank(self) -> int:
+    def sizes(self) -> tuple[Any, ...]:
+        """The shape, UNKNOWN where only the run tells a size. Raises Unsupported when not even the rank is known."""
         if self.shape is None:
             raise Unsupported(f"the rank of {self.name} is not known; give the shapes of all inputs")
-        return len(self.shape)
+        return self.shape
+
+    @property
+    def rank(self) -> int:
+        return len(self.sizes)
 
     def dim(self, axis: int) -> Any:
         """A size that has to be known when converting. Raises Unsupported when it is dynamic."""

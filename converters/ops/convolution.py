@@ -37,7 +37,7 @@ def deconvolution(b, op, data, weight, bias=None):
     """Deconvolution as ConvTranspose; bilinear UpSampling is one too."""
     needs_sizes = any(op.target_shape)
     pad, adj = op.borders([data.dim(a) for a in range(2, data.rank)] if needs_sizes else op.kernel)
-    size = op.infer_shape(data.shape, weight.shape)[2:]
+    size = op.infer_shape(data.sizes, weight.sizes)[2:]
     if any(n is not UNKNOWN and n == 0 for n in size):  # ONNX's ConvTranspose has no output without elements
         if not is_known(size):
             raise Unsupported(

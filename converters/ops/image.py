@@ -52,7 +52,7 @@ def _flipped(b, data, axis):
 
 @exports("_image_adjust_lighting")
 def export_image_adjust_lighting(b, op, data):
-    if data.shape[2] == 1:
+    if data.sizes[2] == 1:
         return b.Identity(data)
     x = _wide(b, data)
     y = b.Add(x, b.const((LIGHT @ np.array(op.alpha)).astype(np.float32).astype(x.dtype)))
@@ -63,7 +63,7 @@ def export_image_adjust_lighting(b, op, data):
 @exports("_image_resize")
 def export_image_resize(b, op, data):
     """Nearest and linear are ONNX's Resize; the others two matrices, which need known sizes."""
-    sizes = op.infer_shape(data.shape)[-3:-1]
+    sizes = op.infer_shape(data.sizes)[-3:-1]
     if not is_known(sizes):
         raise Unsupported("keep_ratio with images of unknown size; give the shape of the input, or both sizes")
     # channels to the front: onnxruntime resizes the last two axes

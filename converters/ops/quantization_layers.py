@@ -99,7 +99,7 @@ def export_contrib_quantized_pooling(b, op, data, low, high):
 
 
 def _pooled(b, op, data):
-    spatial = data.shape[2:]
+    spatial = data.sizes[2:]
     axes = list(range(2, data.rank))
     w = None if op.global_pool else Window.of(op, spatial)
     if op.pool_type == "max":

@@ -138,7 +138,11 @@ def shape_of(g, data, start=0, end=None):
 
 @imports("Identity")
 def import_identity(g, x):
-    return x if x.const is not None else g.apply("_copy", x)
+    if x.const is not None:
+        return x
+    made = g.apply("_copy", x)
+    made.kind, made.parts = x.kind, x.parts
+    return made
 
 
 @imports("Reshape")

@@ -13,7 +13,7 @@ from .convolution import deconvolution, in_networks
 def export_up_sampling(b, op, data, *others):
     if op.sample_type == "bilinear":
         return deconvolution(b, op.deconvolution, data, *others)
-    factors = op.factors([x.shape for x in (data, *others)])
+    factors = op.factors([x.sizes for x in (data, *others)])
     grown = [_repeated(b, x, each, data, op.scale) for x, each in zip((data, *others), factors)]
     if len(grown) == 1:
         return grown[0]
@@ -58,7 +58,7 @@ def export_contrib_bilinear_resize2_d(b, op, data, like=None):
     if like is not None:
         sizes = [b.size(like, 2), b.size(like, 3)]
     else:
-        known = op.sizes(*data.shape[2:])
+        known = op.sizes(*data.sizes[2:])
         scales = op.scale_height, op.scale_width
         sizes = [_size(b, op, data, a, scales[a - 2]) if n is UNKNOWN else n for a, n in zip((2, 3), known)]
     sizes = b.dims(b.size(data, 0), b.size(data, 1), *sizes)

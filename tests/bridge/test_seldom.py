@@ -382,10 +382,13 @@ def test_no_file_of_weights_takes_the_place_of_parameters_that_are_read(tmp_path
     stored = tmp_path / "m.onnx.data"
     mx.nd.save(str(stored), weights)
     before = stored.read_bytes()
+    told: list[str] = []
     with pytest.raises(bridge.BadInput, match=r"m\.onnx\.data: read as well"):
         bridge.convert(
-            tmp_path / "m-symbol.json", stored, inputs={"x": (2, 4)}, output=tmp_path / "m.onnx", external_data=True
-        )
+            tmp_path / "m-symbol.json", stored, inputs={"x": (2, 4)}, output=tmp_path / "m.onnx", external_data=True,
+            progress=told.append,
+        )  # fmt: skip
+    assert told == ["reading the model"]  # before the work is done
     arrays = tmp_path / "x.npz"
     np.savez(arrays, x=np.ones((2, 4), np.float32))
     found = CliRunner().invoke(

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import onnx
@@ -16,8 +17,9 @@ from converters.export import Spec
 from converters.registry import EXPORT, PASSTHROUGH
 from hybrid.core.attrs import DTypeKind
 from hybrid.core.error import MXNetError
-from hybrid.core.op import Example
+from hybrid.core.op import Example, lookup
 from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
 from tests.grouped import run
 from tests.table.examples import examples, graph_of
 from tests.table.goldens import PARAMETERS, close
@@ -42,6 +44,11 @@ FLOAT32_KERNELS = tuple(
 else is as exact as float64."""
 INSIDE = "_contrib_interleaved_matmul_", "_sg_mkldnn_selfatt_"
 """Scaled by the root of a size, which in whole numbers may be cut off before or after; MXNet multiplies floats alone."""
+
+NO_BOOLS = "_npi_arctan2", "_npi_svd"
+"""What MXNet refuses of them, or what is not unique."""
+STOPPING = ("prod",)
+"""What onnxruntime computes of whole numbers in float64, and stops at the largest."""
 
 
 def written(example: Example, opset: int | None = None, *, free: bool = False) -> onnx.ModelProto | None:
@@ -68,7 +75,8 @@ def kinds(model: onnx.ModelProto) -> list[str]:
     return [n.op_type for n in model.graph.node]
 
 
-def agrees(example: Example, model: onnx.ModelProto) -> None:
+def agrees(example: Example, model: onnx.ModelProto, given: Mapping[str, np.ndarray] | None = None) -> None:
+    """given: what the model takes, if something else than the example; it gives all results along one axis then."""
     graph, feeds = graph_of(example)
     try:
         with np.errstate(all="ignore"):
@@ -78,7 +86,8 @@ def agrees(example: Example, model: onnx.ModelProto) -> None:
     dtypes = {v.dtype.name for v in feeds.values()}
     wide = "float64" in dtypes and "float32" not in dtypes and example.op.name not in FLOAT32_KERNELS
     narrow = np.float16 if "float16" in dtypes else np.float64 if wide else np.float32
-    for got, want in zip(run_onnx(model, feeds), wants, strict=True):
+    for got, want in zip(run_onnx(model, feeds if given is None else given), wants, strict=True):
+        want = want if given is None else want.reshape(-1)
         if "rng" in example.op.needs:
             assert (got.shape, got.dtype) == (want.shape, want.dtype)
         else:
@@ -97,26 +106,29 @@ def _in(a: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Of about the same numbers: in float64 none of those between whole numbers is one of float32."""
     if dtype == np.float64:
         return np.where(a == np.round(a), a, a * np.float64(1 + 2**-40))
-    return np.asarray(a if dtype.kind == "f" else np.round(a * 5)).astype(dtype)
+    return np.asarray(a if dtype.kind == "f" else a > 0 if dtype.kind == "b" else np.round(a * 5)).astype(dtype)
 
 
 def in_other_dtypes() -> Iterator[tuple[str, Callable[[], None]]]:
     for number, example in enumerate(ALL):
-        if not any(a.dtype == np.float32 for a in example.arrays):
-            continue
+        floats = any(a.dtype == np.float32 for a in example.arrays)
+        changing = (np.float32,) if floats else (np.int32, np.int64)
         before = written(example)
-        for dtype in map(np.dtype, DTYPES if before is not None else ()):
+        again = number and ALL[number - 1].op.name == example.op.name
+        for dtype in map(np.dtype, () if before is None else (*DTYPES, "bool") if floats else ("bool",)):
             if dtype.kind == "i" and (example.op.name in FLOATS_ALONE or example.op.name.startswith(INSIDE)):
                 continue
+            if dtype.kind == "b" and (again or example.op.name in NO_BOOLS):
+                continue
             with np.errstate(all="ignore"):
-                arrays = tuple(_in(a, dtype) if a.dtype == np.float32 else a for a in example.arrays)
+                arrays = tuple(_in(a, dtype) if a.dtype in changing else a for a in example.arrays)
             changed = Example(example.op, arrays)
             try:
                 model = written(changed)
             except (MXNetError, converters.ConversionError):
                 continue  # not for that dtype
-            first = dtype == np.float64 and (not number or ALL[number - 1].op.name != example.op.name)
-            if model is not None and before is not None and (first or kinds(model) != kinds(before)):
+            all_of_them = dtype == np.float64 and not again
+            if model is not None and before is not None and (all_of_them or kinds(model) != kinds(before)):
                 yield f"{number} {example.op!r} {dtype}", lambda e=changed, m=model: agrees(e, m)
 
 
@@ -144,8 +156,73 @@ def with_dtypes_asked_for() -> Iterator[tuple[str, Callable[[], None]]]:
                     yield f"{number} {changed.op!r} of {dtype}", lambda e=changed, m=model: agrees(e, m)
 
 
+def of_whole_bytes() -> Iterator[tuple[str, Callable[[], None]]]:
+    """Bytes of the whole range for the data, a third of them its ends: sums and products that leave it come back alike."""
+    for number, example in enumerate(ALL):
+        op = example.op
+        again = number and ALL[number - 1].op.name == op.name and op.name[:7] != "_image_"
+        if again or "rng" in op.needs or op.name in (*FLOATS_ALONE, *STOPPING) or op.name.startswith(INSIDE):
+            continue
+        for info in map(np.iinfo, (np.uint8, np.int8)):
+            own = example.arrays[0].dtype if example.arrays else None
+            if own != info.dtype and (own != np.float32 or number % 2 == (info.min == 0)):
+                continue
+            rng = np.random.default_rng(number)
+            shape = example.arrays[0].shape
+            data = rng.integers(info.min, info.max + 1, shape)
+            data = np.asarray(np.where(rng.random(shape) < 1 / 3, rng.choice((info.min, info.max), shape), data))
+            others = (_in(a, info.dtype) if own == a.dtype == np.float32 else a for a in example.arrays[1:])
+            changed = Example(op, (data.astype(info.dtype), *others))
+            try:
+                model = written(changed)
+            except (MXNetError, converters.ConversionError):
+                continue  # not for that dtype
+            if model is not None:
+                yield f"{number} {op!r} {info.dtype}", lambda e=changed, m=model: agrees(e, m)
+
+
+def of_unknown_ranks() -> Iterator[tuple[str, Callable[[], None]]]:
+    """Every input by way of a Reshape to sizes that arrive when it runs, as many as they are, and every output back to one axis."""
+    reshape = lookup("_onnx_Reshape").bind()
+
+    def given(name: str) -> Entry:
+        return Entry(Node(None, name))
+
+    for number, example in enumerate(ALL):
+        plain, feeds = graph_of(example)
+        inputs = {k: v for k, v in feeds.items() if k not in PARAMETERS}
+        if not inputs or "label" in feeds or "rng" in example.op.needs:
+            continue
+
+        def sized(node: Node, _: Any, inputs: Any = inputs) -> list[Entry] | None:
+            if node.name not in inputs:
+                return None
+            return [
+                Entry(Node(reshape, f"{node.name}_sized", [given(f"flat_{node.name}"), given(f"sizes_{node.name}")]))
+            ]
+
+        made = [Node(reshape, f"y{i}", [e, given("one_axis")]) for i, e in enumerate(plain.rewrite(sized).outputs)]
+        arrays = {k: v for k, v in feeds.items() if k in PARAMETERS} | {"one_axis": np.array([-1])}
+        for name, array in inputs.items():
+            arrays |= {f"flat_{name}": array.reshape(-1), f"sizes_{name}": np.array(array.shape, np.int64)}
+        specs = {k: Spec((1 if k == "one_axis" else k,), v.dtype) for k, v in arrays.items() if k not in PARAMETERS}
+        graph, stored = Graph(map(Entry, made)), {k: v for k, v in arrays.items() if k in PARAMETERS}
+        try:
+            model = converters.to_onnx(graph, stored, specs)
+        except converters.UnsupportedModel:
+            continue
+        yield f"{number} {example.op!r}", lambda e=example, m=model, a=arrays: agrees(e, m, a)
+
+
 @pytest.mark.parametrize(
-    ("rows", "least"), [(with_free_sizes, 90), (in_other_dtypes, 400), (with_dtypes_asked_for, 400)]
+    ("rows", "least"),
+    [
+        (with_free_sizes, 90),
+        (in_other_dtypes, 400),
+        (with_dtypes_asked_for, 400),
+        (of_whole_bytes, 250),
+        (of_unknown_ranks, 400),
+    ],
 )
 def test_written_otherwise_and_the_same(
     rows: Callable[[], Iterator[tuple[str, Callable[[], None]]]], least: int

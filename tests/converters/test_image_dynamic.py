@@ -30,6 +30,26 @@ def test_dynamic_sizes(name, attrs, axes, opset):
         check(graph, model, feeds)
 
 
+def test_pixels_beyond_their_dtype() -> None:
+    """Those of one byte stop at its ends where MXNet saturates; others wrap round."""
+    cases = [("_image_adjust_lighting", {"alpha": tuple(sign * a for a in (2, 3, 4))}, 3) for sign in (1, -1)]
+    cases += [("_image_adjust_lighting", {"alpha": (2, 3, 4)}, 1), ("_image_to_tensor", {}, 3)]
+    cases += [("_image_normalize", {"mean": (mean,), "std": (std,)}, 0) for mean in (90, -90) for std in (0.1, -0.3, 2)]
+    failed = []
+    for dtype in ("uint8", "int8", "int32", "float32"):
+        info = np.iinfo("uint8" if dtype == "float32" else dtype)
+        ends = np.array([info.min, info.min + 1, 0, 1, 5, info.max // 2, info.max - 1, info.max]).astype(dtype)
+        for name, attrs, channels in cases:
+            data = ends.reshape(1, 2, 4) if not channels else np.repeat(ends.reshape(2, 4, 1), channels, axis=2)
+            graph = graph_of(name, attrs)
+            model = converters.to_onnx(graph, {}, {"data": converters.export.Spec(data.shape, data.dtype)})
+            try:
+                check(graph, model, {"data": data})
+            except AssertionError as error:
+                failed.append(f"{name} {attrs} {dtype}: {error}")
+    assert not failed
+
+
 @pytest.mark.parametrize(
     ("attrs", "reason"),
     [

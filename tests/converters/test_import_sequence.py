@@ -1,5 +1,6 @@
 """Sequences, optionals and words, read and written."""
 
+import itertools
 import re
 
 import numpy as np
@@ -19,6 +20,7 @@ from hybrid.execution.program import Program
 from hybrid.gluon import SymbolBlock
 from hybrid.ir.differentiate import gradients
 from hybrid.ir.graph import Graph
+from hybrid.ir.infer import infer
 from tests.grouped import run
 
 from .agreement import agree, by_onnxruntime, parsed
@@ -526,6 +528,56 @@ def test_sequences_of_other_kinds_than_floats() -> None:
     }"""
     found = agree(text, {"x": words("a", ""), "z": words("c", "de", "f")})
     assert found.graph.outputs[0].node.op.name == "_onnx_ConcatFromSequence"
+
+
+MAKERS = {
+    "construct": "q = SequenceConstruct (x, x)",
+    "empty": "e = SequenceEmpty <dtype = {code}> () q = SequenceInsert (e, x, o)",
+    "given": "q = Identity (s)",
+    "insert": "q = SequenceInsert (s, x, i)",
+    "insert at the end": "q = SequenceInsert (s, x)",
+    "erase": "q = SequenceErase (s, i)",
+    "split": "q = SplitToSequence <axis = 0> (x, i)",
+    "optional": "u = Optional (s) q = OptionalGetElement (u)",
+    "map": "q = SequenceMap <body = m (e) => (z) {{ z = Identity (e) }}> (s)",
+    "the second of a map": "p, q = SequenceMap <body = m ({type}[?] e) => (w, z) {{ z = Identity (e) w = Shape (e) }}> (s)",
+    "map of a map": "p = SequenceMap <body = m (e) => (w) {{ w = Shape (e) }}> (s) "
+    "q = SequenceMap <body = m (e, f) => (z) {{ z = Identity (e) }}> (s, p)",
+    "map beside a tensor": "q = SequenceMap <body = m (e, f) => (z) {{ z = Concat <axis = 0> (e, f) }}> (s, x)",
+    "map of what lies around": "q = SequenceMap <body = m ({type}[?] e) => (z) {{ z = SequenceAt (s, i) }}> (s)",
+    "if": "q = If (b) <then_branch = t () => (v) {{ v = SequenceErase (s) }}, "
+    "else_branch = f () => (w) {{ w = SequenceConstruct (x) }}>",
+    "loop": "p, q = Loop <body = l (n, c, {type}[?] k, r) => (d, a, z) {{ d = Identity (c) a = Neg (k) z = SequenceErase (r) }}> "
+    "(n, b, x, s)",
+}
+"""Sequences q of elements of a type, however they come about; nothing in the file says their type but what they are made from."""
+READERS = {
+    "at": "y = SequenceAt (q, o)",
+    "join": "y = ConcatFromSequence <axis = 0> (q)",
+    "more": "more = SequenceInsert (q, x, o) y = SequenceAt (more, o)",
+    "fewer": "fewer = SequenceErase (q, i) y = SequenceAt (fewer, o)",
+    "map": "mapped = SequenceMap <body = m2 (e2) => (z2) {{ z2 = Identity (e2) }}> (q) y = SequenceAt (mapped, o)",
+    "optional": "v2 = Optional (q) u2 = OptionalGetElement (v2) y = SequenceAt (u2, o)",
+}
+
+
+def test_what_reads_a_sequence_knows_its_elements_dtype() -> None:
+    failed = []
+    for (code, kind, dtype), (maker, make), (reader, read) in itertools.product(
+        ((7, "int64", np.int64), (11, "double", np.float64)), MAKERS.items(), READERS.items()
+    ):
+        names = {"code": code, "type": kind, "seq": f"seq({kind}[?])"}
+        head = '<ir_version: 8, opset_import: ["" : 18]> main '
+        given = f"(seq({kind}[?]) s, {kind}[N] x, int64 i, int64 o, bool b, int64 n) => (y) {{ "
+        try:
+            found = import_model(parsed(head + given + f"{make} {read}".format(**names) + " }"))
+        except UnsupportedModel as error:
+            failed.append(f"{maker} of {kind}, {reader}: {error}")
+            continue
+        known = infer(found.graph, {}, {k: v.dtype for k, v in found.inputs.items()}).spec(found.graph.outputs[0])
+        if known.dtype != dtype:
+            failed.append(f"{maker} of {kind}, {reader}: {known.dtype}")
+    assert not failed
 
 
 @pytest.mark.parametrize(

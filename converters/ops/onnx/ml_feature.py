@@ -1,7 +1,6 @@
 """Features, labels and maps of ai.onnx.ml."""
 
 import numpy as np
-import onnx
 from onnx import numpy_helper
 
 from ...error import Unsupported
@@ -109,8 +108,7 @@ def import_dict_vectorizer(g, x, **attributes):
     if x.kind is None or x.kind.WhichOneof("value") != "map_type":
         raise Unsupported(f"needs to know what the map {x.name} holds")
     code = x.kind.map_type.value_type.tensor_type.elem_type
-    values = object if code == onnx.TensorProto.STRING else dtype_of(code)
-    return g.passthrough(x, values=values, **fields_of(attributes))
+    return g.passthrough(x, values=dtype_of(code), **fields_of(attributes))
 
 
 @exports("_onnx_ml_DictVectorizer")
