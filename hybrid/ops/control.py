@@ -100,6 +100,8 @@ class ForEach(ControlFlow):
     in_data_locs: Locations
     remain_locs: Locations
 
+    primitive = True
+
     def misplaced(self, given):
         places = (*self.in_data_locs, *self.in_state_locs, *self.remain_locs)
         if sorted(places) != list(range(given)):
@@ -192,6 +194,8 @@ class WhileLoop(ControlFlow):
     func_input_locs: Locations
     func_var_locs: Locations
 
+    primitive = True
+
     num_subgraphs = 2
     differentiated = (1,)
 
@@ -268,6 +272,8 @@ class Cond(ControlFlow):
     cond_input_locs: Locations
     then_input_locs: Locations
     else_input_locs: Locations
+
+    primitive = True
 
     num_subgraphs = 3
     differentiated = (1, 2)

@@ -87,6 +87,8 @@ class Convolution(Windowed):
     cudnn_off: bool = False
     layout: Literal["NCDHW", "NCHW", "NCW", "NDHWC", "NHWC"] | None = None
 
+    primitive = True
+
     inputs = ("data", "weight", "bias")
     supports_out = True
 
@@ -237,6 +239,9 @@ class BackwardConvolutionWeight(_Product, Convolution):
 class ConvolutionV1(Convolution):
     """Convolution as MXNet before 0.9 had it: the same meaning."""
 
+    def composition(self, F, *inputs):
+        return F.Convolution(*inputs, **self.dump())
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(1, 2, 4, 4), make.uniform(3, 2, 3, 3), kernel=(3, 3), num_filter=3, no_bias=True)
@@ -260,6 +265,8 @@ class Deconvolution(Windowed):
     cudnn_tune: Literal["fastest", "limited_workspace", "off"] | None = None
     cudnn_off: bool = False
     layout: Literal["NCDHW", "NCHW", "NCW", "NDHWC", "NHWC"] | None = None
+
+    primitive = True
 
     inputs = ("data", "weight", "bias")
     supports_out = True
@@ -389,6 +396,8 @@ class BackwardDeconvolutionWeight(_Product, Deconvolution):
 class Im2Col(Windowed):
     """The windows of images as columns: data (N, C, H, W) -> (N, C * prod(kernel), number of windows)."""
 
+    primitive = True
+
     def infer_shape(self, data):
         want_rank(self, data, len(self.kernel) + 2)
         steps = self.steps(data[2:])
@@ -439,6 +448,8 @@ class Col2Im(Windowed):
     """Columns put back and added up, the transpose of im2col: data (N, C * prod(kernel), windows) -> (N, C, *output_size)."""
 
     output_size: Sizes
+
+    primitive = True
 
     positional_first = ("output_size",)
 

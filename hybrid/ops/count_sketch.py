@@ -12,6 +12,8 @@ class _Transform(Op):
     """Along the last axis of matrices or batches of images; complex numbers are pairs of neighbours, real part first."""
 
     compute_size: int = 128
+
+    exception = "a transform of its own, by FFT or by hashing"
     """How many MXNet transforms at once."""
 
     tolerance = 128.0
@@ -78,6 +80,8 @@ class CountSketch(Op):
 
     out_dim: Count
     processing_batch_size: Count = 32
+
+    exception = "a transform of its own, by FFT or by hashing"
     """How many rows MXNet goes through at once."""
 
     inputs = ("data", "h", "s")

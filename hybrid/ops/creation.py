@@ -10,7 +10,7 @@ from ..core.op import DENSE, Op, Storage, op
 from ..core.shapes import UNKNOWN, is_known, show
 from .casting import convert
 from .common import Elementwise, axis_of
-from .composing import definite, placed_at
+from .composing import definite, folded, known, placed_at, reshaped
 
 FLOAT32 = np.dtype("float32")
 
@@ -210,6 +210,12 @@ class Arange(Range):
 class NumpyArange(Range):
     """Evenly spaced values (numpy.arange)."""
 
+    def composition(self, F):
+        size = self.infer_shape()[0]
+        if size is UNKNOWN or not size:
+            return None
+        return F._arange(start=self.start, stop=self.stop, step=self.step, repeat=self.repeat, dtype=self.dtype)
+
 
 @op("_linspace", "_npi_linspace")
 class Linspace(Op):
@@ -230,6 +236,13 @@ class Linspace(Op):
 
     def infer_type(self):
         return self.dtype
+
+    def composition(self, F):
+        parts = self.num - self.endpoint
+        if parts < 1 or self.dtype.kind in "iub":
+            return None
+        places = F._arange(start=0, stop=self.num, dtype="float64")
+        return F.Cast(places * ((self.stop - self.start) / parts) + self.start, dtype=self.dtype)
 
     def compute(self):
         return np.linspace(self.start, self.stop, self.num, endpoint=self.endpoint).astype(self.dtype)
@@ -252,6 +265,7 @@ class Window(FromAttributes):
     dtype: DType = FLOAT32
 
     epsilon = float(np.finfo(np.float32).eps)
+    left_open = ("terms",)
     terms: ClassVar[tuple[float, ...]]
     """Of the cosines of 0, 1, ... periods over the length, with alternating signs."""
 
@@ -264,6 +278,14 @@ class Window(FromAttributes):
 
     def infer_shape(self):
         return (self.size,)
+
+    def composition(self, F):
+        if self.size < 2 or self.dtype.kind in "iub":
+            return None
+        angle = F._arange(start=0, stop=self.size, dtype="float64") * (2 * math.pi / (self.size - 1))
+        terms = np.asarray(self.terms).astype(self.dtype).astype(np.float64).tolist()
+        waves = [F.cos(angle * i) * ((-1) ** i * term) for i, term in enumerate(terms)]
+        return F.Cast(folded(F.broadcast_add, waves), dtype=self.dtype)
 
     def compute(self):
         if self.size == 1:
@@ -350,6 +372,12 @@ class LogSpace(FromAttributes):
 
     def infer_shape(self):
         return (self.num,)
+
+    def composition(self, F):
+        if self.num < 1 or self.dtype.kind in "iub":
+            return None
+        attrs = {"start": self.start, "stop": self.stop, "num": self.num, "endpoint": self.endpoint}
+        return F.Cast(F._rpower_scalar(F._linspace(**attrs, dtype="float64"), scalar=self.base), dtype=self.dtype)
 
     def compute(self):
         with np.errstate(all="ignore"):
@@ -452,6 +480,19 @@ class ArangeLike(Op):
     def infer_shape(self, data):
         return data if self.axis is None else (data[axis_of(self, self.axis, len(data))],)
 
+    def composition(self, F, data):
+        if not known(data) or 0 in definite(data.shape):
+            return None
+        shape = self.infer_shape(data.shape)
+        size = math.prod(shape)
+        if size % self.repeat:
+            return None
+        attrs = {"start": 0, "stop": size // self.repeat, "repeat": self.repeat}
+        counting = np.dtype(np.int64) if data.dtype == np.float16 or data.dtype.kind in "iub" else data.dtype
+        first, by = (float(v) for v in np.asarray([self.start, self.step]).astype(counting))
+        places = F._arange(**attrs, dtype=counting) * by + first
+        return reshaped(F, F.Cast(places, dtype=data.dtype), shape)
+
     def compute(self, data):
         shape = self.infer_shape(data.shape)
         return steps(self.start, self.step, self.repeat, math.prod(shape), data.dtype).reshape(shape)
@@ -479,6 +520,8 @@ class AboutShape(Op):
 class ShapeArray(AboutShape):
     """The shape of data as a 1-D int64 array."""
 
+    primitive = True
+
     keeps = True
 
     def infer_shape(self, data):
@@ -499,6 +542,9 @@ class SizeArray(AboutShape):
 
     def infer_shape(self, data):
         return (1,)
+
+    def composition(self, F, data):
+        return None if not data.shape else F.prod(F.shape_array(data))
 
     def compute(self, data):
         return np.array([data.size], np.int64)

@@ -51,6 +51,8 @@ class Custom(Op):
 
     op_type: str
 
+    exception = "what it computes is its user's"
+
     inputs = ("*data",)
     objects = True
     always_mutates = True  # nothing keeps a user's forward from it, whatever is_train says

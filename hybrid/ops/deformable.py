@@ -29,6 +29,8 @@ class Deformed(Windowed):
 
     Points between pixels are interpolated linearly."""
 
+    exception = "samples between pixels where data says"
+
     refuses = WHOLE
 
     num_filter: Count

@@ -52,6 +52,8 @@ class DeformablePSROIPooling(Regions):
     group_size: Size
     pooled_size: Count
     part_size: Size = 0
+
+    exception = "samples between pixels where data says"
     """0 for pooled_size."""
     sample_per_part: Count = 1
     trans_std: float = 0.0
@@ -247,6 +249,8 @@ class RROIAlign(Op):
     units of the image -> (R, C, *pooled_size). sampling_ratio: points a cell and axis, or when not positive as many as the
     cell has pixels, rounded up. Regions are at least one pixel wide and high; points more than a pixel outside count as 0, as do
     regions with a negative index. Source: MXNet RROIAlign; Ma et al., arXiv:1703.01086."""
+
+    exception = "samples between pixels where data says"
 
     refuses = WHOLE
 

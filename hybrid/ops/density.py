@@ -1,6 +1,7 @@
 """Probability densities of the distributions in random.py, as functions of samples and parameters."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -8,8 +9,12 @@ import numpy as np
 from ..core.op import Domain, Op, op
 from ..core.shapes import merge, merge_all, show
 from .common import as_forward_wants, forward_of
+from .composing import definite, known
 from .random import wrong_float
 from .special import digamma, gammaln
+
+NUMPY = SimpleNamespace(log=np.log, gammaln=gammaln, sum=np.sum)
+"""The functions of arrays that logarithms of densities are made of."""
 
 
 class Density(NamedTuple):
@@ -18,7 +23,7 @@ class Density(NamedTuple):
     name: str
     parameters: tuple[str, ...]
     log: Callable[..., Any]
-    """log(sample, *parameters)"""
+    """log(functions, sample, *parameters), the functions being NUMPY, or F for symbols"""
     slopes: Callable[..., tuple[Any, ...]]
     """The derivatives of log by the sample and by each parameter."""
     doc: str
@@ -26,16 +31,16 @@ class Density(NamedTuple):
     """True when samples are integers; then there is no derivative by them, and it is given as 0."""
 
 
-def _uniform(x, low, high):
-    return -np.log(high - low) + 0 * x  # MXNet does not ask whether x lies between them
+def _uniform(m, x, low, high):
+    return 0 * x - m.log(high - low)  # MXNet does not ask whether x lies between them
 
 
 def _uniform_slopes(x, low, high):
     return 0 * x, 1 / (high - low) + 0 * x, -1 / (high - low) + 0 * x
 
 
-def _normal(x, mu, sigma):
-    return -0.5 * ((x - mu) / sigma) ** 2 - np.log(np.sqrt(2 * np.pi) * sigma)
+def _normal(m, x, mu, sigma):
+    return -0.5 * ((x - mu) / sigma) ** 2 - m.log(float(np.sqrt(2 * np.pi)) * sigma)
 
 
 def _normal_slopes(x, mu, sigma):
@@ -43,40 +48,40 @@ def _normal_slopes(x, mu, sigma):
     return -u / sigma, u / sigma, (u**2 - 1) / sigma
 
 
-def _gamma(x, a, b):
-    return a * np.log(b) + (a - 1) * np.log(x) - b * x - gammaln(a)
+def _gamma(m, x, a, b):
+    return a * m.log(b) + (a - 1) * m.log(x) - b * x - m.gammaln(a)
 
 
 def _gamma_slopes(x, a, b):
     return (a - 1) / x - b, np.log(b) + np.log(x) - digamma(a), a / b - x
 
 
-def _exponential(x, lam):
-    return np.log(lam) - lam * x
+def _exponential(m, x, lam):
+    return m.log(lam) - lam * x
 
 
 def _exponential_slopes(x, lam):
     return -lam + 0 * x, 1 / lam - x
 
 
-def _poisson(x, lam):
-    return x * np.log(lam) - gammaln(x + 1) - lam
+def _poisson(m, x, lam):
+    return x * m.log(lam) - m.gammaln(x + 1) - lam
 
 
 def _poisson_slopes(x, lam):
     return 0 * x, x / lam - 1
 
 
-def _negative_binomial(x, k, p):
-    return gammaln(x + k) - gammaln(x + 1) - gammaln(k) + k * np.log(p) + x * np.log(1 - p)
+def _negative_binomial(m, x, k, p):
+    return m.gammaln(x + k) - m.gammaln(x + 1) - m.gammaln(k) + k * m.log(p) + x * m.log(1 - p)
 
 
 def _negative_binomial_slopes(x, k, p):
     return 0 * x, digamma(x + k) - digamma(k) + np.log(p), k / p - x / (1 - p)
 
 
-def _generalized(x, mu, alpha):
-    return _negative_binomial(x, 1 / alpha, 1 / (mu * alpha + 1))
+def _generalized(m, x, mu, alpha):
+    return _negative_binomial(m, x, 1 / alpha, 1 / (mu * alpha + 1))
 
 
 def _generalized_slopes(x, mu, alpha):
@@ -85,8 +90,8 @@ def _generalized_slopes(x, mu, alpha):
     return 0 * x, -by_p * alpha * p**2, -by_k / alpha**2 - by_p * mu * p**2
 
 
-def _dirichlet(x, alpha):
-    return ((alpha - 1) * np.log(x) - gammaln(alpha)).sum(-1) + gammaln(alpha.sum(-1))
+def _dirichlet(m, x, alpha):
+    return m.sum((alpha - 1) * m.log(x) - m.gammaln(alpha), axis=-1) + m.gammaln(m.sum(alpha, axis=-1))
 
 
 def _dirichlet_slopes(x, alpha):
@@ -171,9 +176,26 @@ class DensityOp(Op):
             wide.append(array.astype(np.float64).reshape(shape))
         return sample.astype(np.float64), wide
 
+    def composition(self, F, sample, *parameters):
+        if not known(sample, *parameters):
+            return None
+        own, shape, wide = self.own_axes, definite(sample.shape), []
+        for x in parameters:
+            lead = len(x.shape) - own
+            ranked = F._np_reshape(x, newshape=(*shape[:lead], *(1,) * (len(shape) - len(x.shape)), *x.shape[lead:]))
+            wide.append(F.Cast(F._npi_broadcast_to(ranked, shape=shape), dtype="float64"))
+        x = F.Cast(sample, dtype="float64")
+        if self.density.name == "uniform" and not self.is_log:
+            y = 1 / (wide[1] - wide[0]) + 0 * x
+        else:
+            y = self.density.log(F, x, *wide)
+            y = y if self.is_log else F.exp(y)
+        ends = self.infer_shape(shape, *(p.shape for p in parameters))
+        return F.Cast(F._np_reshape(y, newshape=ends), dtype=sample.dtype)
+
     def compute(self, sample, *parameters):
         x, wide = self.aligned(sample, parameters)
-        found = np.asarray(self.density.log(x, *wide))
+        found = np.asarray(self.density.log(NUMPY, x, *wide))
         out = found if self.is_log else np.exp(found)
         if self.density.name == "uniform" and not self.is_log:
             out = 1 / (wide[1] - wide[0]) + 0 * x  # also where high lies below low

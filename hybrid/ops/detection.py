@@ -23,6 +23,8 @@ class MultiBoxPrior(Op):
     ratios: tuple[float, ...] = (1.0,)
     clip: bool = False
     steps: tuple[float, ...] = (-1.0, -1.0)
+
+    exception = "works on boxes one after another"
     """Distance of centres in y and x, relative to the image; negative for 1/H and 1/W."""
     offsets: tuple[float, ...] = (0.5, 0.5)
 
@@ -130,6 +132,8 @@ class MultiBoxDetection(Op):
     nms_threshold in (0, 1] rows stay in the order of anchors. background_id is read and not used.
     Source: MXNet MultiBoxDetection."""
 
+    exception = "works on boxes one after another"
+
     refuses = WHOLE
 
     is_ordering = True
@@ -230,6 +234,8 @@ class BoxNms(Op):
     class with force_suppress or without id_index) by more than overlap_thresh. Those that stay come first, all other rows
     are -1. Rows whose first coordinate is negative (MXNet's mark of a removed row) keep in_format. With a topk of 0 data is
     returned as it is. Source: MXNet box_nms."""
+
+    exception = "works on boxes one after another"
 
     refuses = WHOLE
 
@@ -346,6 +352,8 @@ class BoxIou(Op):
 
     Shapes: lhs (..., 4), rhs (..., 4) -> lhs.shape[:-1] + rhs.shape[:-1]. Source: MXNet box_iou."""
 
+    exception = "works on boxes one after another"
+
     refuses = WHOLE
 
     format: Literal["corner", "center"] = "corner"
@@ -382,6 +390,8 @@ class BoxDecode(Op):
 
     Shapes: data (N, A, 4), anchors (1, A, 4), corners or (with format center) centre and size -> (N, A, 4). A positive
     clip bounds the logarithm of the growth. Source: MXNet box_decode."""
+
+    exception = "works on boxes one after another"
 
     refuses = WHOLE
 

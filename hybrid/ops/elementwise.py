@@ -4,7 +4,7 @@ One UnaryFunction is the function; it may be several operators (``exp``, ``_npi_
 """
 
 import math
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -466,6 +466,8 @@ class Around(Elementwise):
 
     decimals: int = 0
 
+    exception = "rounds halves to even, which no primitive does"
+
     inputs = ("x",)
     refuses = BOOLS
 
@@ -530,6 +532,16 @@ class NanToNum(Elementwise):
         most = largest(dtype)
         return self.nan, most if self.posinf is None else self.posinf, -most if self.neginf is None else self.neginf
 
+    def composition(self, F, data):
+        if data.dtype is None or not of_floats(data):
+            return F._copy(data) if data.dtype is not None else None
+        x = data
+        for found, number in zip(
+            (F._npi_isnan(data), F._npi_isposinf(data), F._npi_isneginf(data)), self.replacements(data.dtype)
+        ):
+            x = F._npi_where_lscalar(found, x, scalar=number)
+        return x
+
     def compute(self, data):
         if data.dtype.kind in "iub":
             return data.copy()
@@ -542,6 +554,11 @@ class NanToNum(Elementwise):
     @classmethod
     def examples(cls, make):
         yield make(make.array([1.5, np.nan, np.inf, -np.inf]))
+
+
+def _composed_finite(F: Any, data: Any) -> Any:
+    """1 in float32 when every element of a symbol is finite, else 0."""
+    return F._np_reshape(F.Cast(F._np_all(F._npi_isfinite(data)), dtype="float32"), newshape=(1,))
 
 
 @op("all_finite")
@@ -561,6 +578,9 @@ class AllFinite(Op):
 
     def infer_shape(self, data):
         return (1,)
+
+    def composition(self, F, data):
+        return None if data.dtype is None else _composed_finite(F, data)
 
     def compute(self, data):
         return np.array([np.isfinite(data).all()], np.float32)
@@ -589,6 +609,9 @@ class MultiAllFinite(Op):
 
     def infer_shape(self, *shapes):
         return (1,)
+
+    def composition(self, F, *arrays):
+        return None if arrays[0].dtype is None else folded(F.broadcast_mul, [_composed_finite(F, x) for x in arrays])
 
     def compute(self, *arrays):
         return np.array([all(np.isfinite(a).all() for a in arrays)], np.float32)

@@ -71,6 +71,8 @@ class Diagonals(Op):
     Shapes: (n,) -> (n + |k|, n + |k|); (..., n, m, ...) -> (..., length of the diagonal).
     """
 
+    left_open = ("place", "length")
+
     def place(self) -> tuple[int, int, int]:
         """Which diagonal, and over which axes."""
         raise NotImplementedError

@@ -45,6 +45,8 @@ class HawkesLL(Op):
     valid_length (N,) of points that count, max_time (N,) at which observation ends -> (N,) and the new state (N, K). The
     gradient is that of the likelihood, by lda, alpha and beta. Source: MXNet hawkesll; Hawkes 1971, Biometrika 58."""
 
+    exception = "a recurrence over events"
+
     refuses = WHOLE
 
     inputs = ("lda", "alpha", "beta", "state", "lags", "marks", "valid_length", "max_time")

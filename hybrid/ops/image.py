@@ -17,6 +17,7 @@ from ..core.op import Op, op
 from ..core.shapes import UNKNOWN, is_known, show
 from .adjoint import linear
 from .common import truncate, want_rank, want_some
+from .composing import known, of_floats
 from .resample import DTYPES, LINEAR, METHODS, resize
 from .slicing import within
 
@@ -45,6 +46,8 @@ def _saturated(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 class Picture(Op):
     """Base: one image (height, width, 1 or 3), and one of the same shape comes out."""
+
+    exception = "varies images at random, or rounds as the image libraries do"
 
     inputs = ("data",)
     epsilon = FLOAT32
@@ -75,6 +78,15 @@ class ToTensor(Op):
 
     def infer_input_types(self, dtypes, outputs):
         return dtypes
+
+    def composition(self, F, data):
+        if not known(data):
+            return None
+        rank = len(data.shape)
+        values = F.transpose(data, axes=(*range(rank - 3), rank - 1, rank - 3, rank - 2))
+        if data.dtype == np.float16:
+            return F.Cast(values / 255, dtype="float32")
+        return F.Cast(values, dtype="float32") / 255
 
     def compute(self, data):
         values = np.ascontiguousarray(np.moveaxis(data, -1, -3))
@@ -117,6 +129,17 @@ class Normalize(Op):
         """mean and std as float32 arrays that broadcast with images."""
         mean, std = (np.array(values, np.float32).reshape(-1, 1, 1) for values in (self.mean, self.std))
         return mean, std
+
+    def composition(self, F, data):
+        if not known(data) or not of_floats(data):
+            return None
+        wide = F.Cast(data, dtype="float64" if data.dtype == np.float64 else "float32")
+        for names, function in ((self.mean, F.broadcast_sub), (self.std, F.broadcast_div)):
+            numbers = [F._full(shape=(1,), value=float(np.float32(v)), dtype="float32") for v in names]
+            column = numbers[0] if len(numbers) == 1 else F.Concat(*numbers, dim=0)
+            column = F._np_reshape(column, newshape=(-1, 1, 1))
+            wide = function(wide, F.Cast(column, dtype="float64") if data.dtype == np.float64 else column)
+        return F.Cast(wide, dtype=data.dtype)
 
     def compute(self, data):
         mean, std = self.columns()
@@ -169,6 +192,12 @@ class ImageCrop(Op):
         """The index of the part."""
         return (..., slice(self.y, self.y + self.height), slice(self.x, self.x + self.width), slice(None))
 
+    def composition(self, F, data):
+        if data.shape is None:
+            return None
+        front = (None,) * (len(data.shape) - 3)
+        return F.slice(data, begin=(*front, self.y, self.x), end=(*front, self.y + self.height, self.x + self.width))
+
     def compute(self, data):
         return data[self.window()].copy()
 
@@ -192,6 +221,8 @@ class ImageResize(Op):
     size: Shape = ()
     keep_ratio: bool = False
     interp: int = LINEAR
+
+    exception = "varies images at random, or rounds as the image libraries do"
 
     inputs = ("data",)
     epsilon = FLOAT32
@@ -241,7 +272,11 @@ class Flip(Picture):
     """Base of flips."""
 
     only_moves_data = True
+    left_open = ("axis",)
     axis = 0
+
+    def composition(self, F, data):
+        return F.reverse(data, axis=(self.axis,))
 
     def compute(self, data):
         return np.flip(data, self.axis).copy()
@@ -457,6 +492,8 @@ class AdjustLighting(Picture):
     """AlexNet's change of lighting, by three given amounts. Shapes: (H, W, C) -> the same."""
 
     alpha: Floats
+
+    exception = "varies images at random, or rounds as the image libraries do"
 
     def check(self):
         return None if len(self.alpha) == 3 else f"got alpha={self.alpha}, wanted 3 numbers"

@@ -13,6 +13,8 @@ from .resample import AREA, CUBIC, LINEAR, pad, resize
 class _Framed(Op):
     """Base of operators that change a picture's sizes."""
 
+    exception = "decodes or resizes pictures as the image libraries do"
+
     inputs = ("src",)
 
     def infer_type(self, src):
@@ -117,6 +119,8 @@ class CvImDecode(Op):
 
     flag: int = 1
     to_rgb: bool = True
+
+    exception = "decodes or resizes pictures as the image libraries do"
 
     inputs = ("buf",)
     data_dependent_shape = True

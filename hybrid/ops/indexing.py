@@ -552,6 +552,8 @@ class UnravelIndex(Op):
 
     shape: Shape
 
+    exception = "takes positions apart as C divides"
+
     def check(self):
         return None if self.shape else "got shape=(), wanted sizes"
 

@@ -282,6 +282,7 @@ class Splitting(Op):
     axis = 1
     squeeze_axis = False
     view = True
+    left_open = ("pieces", "along", "put_together", "axis", "squeeze_axis")
 
     def pieces(self, total: Any) -> list[Any]:
         """Sizes of the pieces of an axis of size total. Raises OpError when it does not divide."""

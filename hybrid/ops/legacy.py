@@ -8,6 +8,7 @@ from ..core.op import Op, op
 from ..core.shapes import UNKNOWN, is_known, merge
 from .backward import Once
 from .common import narrow, part_of, want_rank, widen
+from .composing import definite, known, of_floats, widely
 from .creation import FLOAT32, Filled
 from .elementwise import Identity
 
@@ -23,6 +24,8 @@ class IdentityAttachKLSparseReg(Op):
     sparseness_target: float = 0.100000001
     penalty: float = 0.00100000005
     momentum: float = 0.899999976
+
+    exception = "its gradient alone says something, and moves a state"
 
     inputs = ("data", "moving_avg")
     mutates = ("moving_avg",)
@@ -106,6 +109,16 @@ class AllClose(Op):
     def infer_type(self, a, b):
         return np.dtype(np.uint8)
 
+    def composition(self, F, a, b):
+        if not known(a, b) or not of_floats(a, b) or a.dtype != b.dtype:
+            return None
+        x, y = widely(F, a.dtype, a, b)
+        bound = F.abs(y) * float(np.float32(self.rtol)) + float(np.float32(self.atol))
+        near = F._logical_or(F._lesser_equal(F.abs(x - y), bound), F._equal(x, y))
+        if self.equal_nan:
+            near = F._logical_or(near, F._logical_and(F._not_equal(x, x), F._not_equal(y, y)))
+        return F.Cast(F._np_all(near), dtype="uint8")
+
     def compute(self, a, b):
         kind = widen(a).dtype if a.dtype.kind == "f" else FLOAT32
         x, y = a.astype(kind, copy=False), b.astype(kind, copy=False)
@@ -151,6 +164,11 @@ class OneHotEncode(Op):
 
     def infer_input_types(self, dtypes, outputs):
         return dtypes
+
+    def composition(self, F, lhs, rhs):
+        if rhs.dtype is None or rhs.shape is None:
+            return None
+        return F.one_hot(lhs, depth=definite(rhs.shape)[1], dtype=rhs.dtype)
 
     def compute(self, lhs, rhs):
         return (np.arange(rhs.shape[1]) == lhs.astype(np.int64)[:, None]).astype(rhs.dtype)

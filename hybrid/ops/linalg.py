@@ -1,5 +1,6 @@
 """Linear algebra: sums over named axes (einsum, tensordot), diagonals, and decompositions of square matrices."""
 
+import math
 import string
 from collections.abc import Callable
 from typing import TypeVar
@@ -11,6 +12,7 @@ from ..core.op import WHOLE, Op, op
 from ..core.shapes import Shape, broadcast, is_known, merge, show
 from .adjoint import linear
 from .common import as_many, axis_of, part_of, same, want_rank_from, widen
+from .composing import definite, known, narrowly, of_floats, placed_at, reshaped, widely
 from .linear import Products, contraction_adjoint, want_at_least
 
 
@@ -25,6 +27,8 @@ class Einsum(Op):
     num_args: Arity
     subscripts: str = ""
     optimize: int = 0
+
+    exception = "a language of its own"
 
     inputs = ("*data",)
     tolerance = Products.tolerance
@@ -117,6 +121,8 @@ class Einsum(Op):
 class Tensordot(Products):
     """The sum of products over pairs of axes. Shapes: a's other dims, then b's."""
 
+    left_open = ("pairs",)
+
     inputs = ("a", "b")
 
     def pairs(self, a_rank: int, b_rank: int) -> tuple[list[int], list[int]]:
@@ -130,6 +136,19 @@ class Tensordot(Products):
 
     def product(self, a, b):
         return np.tensordot(a, b, self.pairs(a.ndim, b.ndim))
+
+    def composition(self, F, a, b):
+        if not known(a, b) or not of_floats(a):
+            return None
+        left, right = definite(a.shape), definite(b.shape)
+        one, two = self.pairs(len(left), len(right))
+        free = [i for i in range(len(left)) if i not in one], [j for j in range(len(right)) if j not in two]
+        inner = math.prod(left[i] for i in one)
+        rows, columns = math.prod(left[i] for i in free[0]), math.prod(right[j] for j in free[1])
+        x, y = widely(F, a.dtype, a, b)
+        x = F._np_reshape(F.transpose(x, axes=(*free[0], *one)) if left else x, newshape=(rows, inner))
+        y = F._np_reshape(F.transpose(y, axes=(*two, *free[1])) if right else y, newshape=(inner, columns))
+        return F._np_reshape(narrowly(F, a.dtype, F.dot(x, y)), newshape=self.infer_shape(left, right))
 
     def adjoint(self, of, dy, a, b):
         return contraction_adjoint(of, dy, a, b, *self.pairs(a.ndim, b.ndim))
@@ -189,6 +208,13 @@ class Syrk(Products):
         size = a[-1] if self.transpose else a[-2]
         return (*a[:-2], size, size)
 
+    def composition(self, F, a):
+        if not known(a) or not of_floats(a):
+            return None
+        (x,) = widely(F, a.dtype, a)
+        flags = {"transpose_a": self.transpose, "transpose_b": not self.transpose}
+        return narrowly(F, a.dtype, F._linalg_gemm2(x, x, alpha=self.alpha, **flags))
+
     def product(self, a):
         flipped = np.swapaxes(a, -1, -2)
         return self.alpha * (flipped @ a if self.transpose else a @ flipped)
@@ -217,6 +243,18 @@ class MakeDiag(Op):
         want_at_least(self, a, 1)
         size = a[-1] + abs(self.offset)
         return (*a[:-1], size, size)
+
+    def composition(self, F, a):
+        if a.shape is None:
+            return None
+        *front, size = definite(a.shape)
+        rank, k = len(a.shape) + 1, self.offset
+        padded = F._npi_pad(a, pad_width=(*((0, 0),) * len(front), (max(-k, 0), max(k, 0))))
+        side = size + abs(k)
+        lines = (F._arange(start=0, stop=side, dtype="int64") for _ in range(2))
+        rows, columns = (placed_at(F, line, axis, rank) for line, axis in zip(lines, (rank - 2, rank - 1)))
+        spread = F._npi_broadcast_to(F.expand_dims(padded, axis=rank - 1), shape=(*front, side, side))
+        return F._npi_where(F.broadcast_equal(rows + k, columns), spread, F.zeros_like(spread))
 
     def compute(self, a):
         out = np.zeros(self.infer_shape(a.shape), a.dtype)
@@ -255,6 +293,9 @@ class ExtractDiag(Square):
 
     def infer_shape(self, a):
         return (*a[:-2], self.side(a) - abs(self.offset))
+
+    def composition(self, F, a):
+        return F._np_diagonal(a, offset=self.offset, axis1=-2, axis2=-1)
 
     def compute(self, a):
         return np.diagonal(a, self.offset, -2, -1).copy()
@@ -320,6 +361,13 @@ class SumLogDiag(Reduced):
     def decomposed(self, a):
         return np.log(np.diagonal(a, 0, -2, -1)).sum(-1).reshape(self.infer_shape(a.shape))
 
+    def composition(self, F, a):
+        if not known(a) or not of_floats(a):
+            return None
+        (x,) = widely(F, a.dtype, a)
+        logs = F.sum(F.log(F._linalg_extractdiag(x)), axis=-1, keepdims=True)
+        return narrowly(F, a.dtype, reshaped(F, logs, self.infer_shape(a.shape)))
+
     def gradient(self, F, dy, a, y):
         return F._linalg_makediag(F._backward_per_matrix(dy, F._linalg_extractdiag(a)) / F._linalg_extractdiag(a))
 
@@ -330,6 +378,13 @@ class Det(Reduced):
 
     def output_names(self):
         return ("output0",)
+
+    def composition(self, F, a):
+        if not known(a) or not of_floats(a):
+            return None
+        (x,) = widely(F, a.dtype, a)
+        sign, size, *_ = F._linalg_slogdet(x)
+        return narrowly(F, a.dtype, sign * F.exp(size))
 
     def decomposed(self, a):
         return np.reshape(np.linalg.det(a), self.infer_shape(a.shape))
@@ -342,6 +397,8 @@ class Det(Reduced):
 class Inverse(Decomposed):
     """The inverse. Shapes: (..., N, N) -> as A."""
 
+    primitive = True
+
     def decomposed(self, a):
         return np.linalg.inv(a)
 
@@ -352,6 +409,8 @@ class Inverse(Decomposed):
 @op("_linalg_potrf", "linalg_potrf")
 class Potrf(Decomposed):
     """The lower triangular L with A = L L^T (Cholesky). Shapes: (..., N, N) -> as A."""
+
+    primitive = True
 
     def decomposed(self, a):
         return np.linalg.cholesky(a)

@@ -8,6 +8,7 @@ from ..core.op import WHOLE, Op, op
 from ..core.shapes import UNKNOWN, Shape, is_known, merge, show
 from .adjoint import linear
 from .common import part_of, widen
+from .composing import known, narrowly, of_floats, widely
 from .linalg import Decomposed, DecompositionBackward, Square, positive_definite
 from .linear import want_at_least
 
@@ -45,6 +46,8 @@ def places(size: int, offset: int, lower: bool) -> tuple[np.ndarray, np.ndarray]
 
 class Triangle(Square):
     """Has to do with a triangle of matrices; see ``places``."""
+
+    exception = "packs triangles in an order of its own"
 
     refuses = WHOLE
 
@@ -86,6 +89,8 @@ class MakeTriangle(Op):
     """Triangular matrices of packed elements: the inverse of ``_linalg_extracttrian``.
 
     Shapes: (..., K (K + 1) / 2) -> (..., N, N) with N = K + |offset|."""
+
+    exception = "packs triangles in an order of its own"
 
     refuses = WHOLE
 
@@ -194,6 +199,15 @@ class Trmm(Triangular):
 
     Shapes: A (..., N, N), B (..., N, M), with rightside (..., M, N) -> as B."""
 
+    def composition(self, F, a, b):
+        if not known(a, b) or not of_floats(b):
+            return None
+        x, y = widely(F, b.dtype, a, b)
+        flip = {"dim1": -1, "dim2": -2}
+        t = F._npi_tril(x) if self.lower else F.SwapAxis(F._npi_tril(F.SwapAxis(x, **flip)), **flip)
+        pair, flag = ((y, t), "transpose_b") if self.rightside else ((t, y), "transpose_a")
+        return narrowly(F, b.dtype, F._linalg_gemm2(*pair, alpha=self.alpha, **{flag: self.transpose}))
+
     def product(self, t, b):
         return b @ t if self.rightside else t @ b
 
@@ -206,6 +220,8 @@ class Trsm(Triangular):
     """The solution X of T X = alpha B or T^T X = alpha B, with rightside of X T = alpha B or X T^T = alpha B.
 
     T is the lower triangle of A, or the upper one. Shapes: A (..., N, N), B (..., N, M), with rightside (..., M, N) -> as B."""
+
+    primitive = True
 
     def product(self, t, b):
         try:
@@ -221,6 +237,13 @@ class Trsm(Triangular):
 @op("_linalg_potri", "linalg_potri")
 class Potri(Decomposed):
     """The inverse of L L^T, where L is the lower triangle of A. Shapes: (..., N, N) -> as A."""
+
+    def composition(self, F, a):
+        if not known(a):
+            return None
+        (x,) = widely(F, a.dtype, a)
+        lower = F._npi_tril(x)
+        return narrowly(F, a.dtype, F._linalg_inverse(F._linalg_gemm2(lower, lower, transpose_b=True)))
 
     def decomposed(self, a):
         inverse = np.linalg.inv(np.tril(a))
@@ -255,6 +278,8 @@ class SlogDet(Decompositions):
 
     Shapes: (..., N, N) -> (...) both; a single matrix gives (1,). MXNet's hidden outputs are left out."""
 
+    primitive = True
+
     def output_names(self):
         return ("output0", "output1")
 
@@ -280,6 +305,8 @@ class Syevd(Decompositions):
 
     Only the lower triangle of A is read; the largest element of every eigenvector is positive.
     Shapes: (..., N, N) -> as A, (..., N)."""
+
+    primitive = True
 
     def output_names(self):
         return ("output0", "output1")
@@ -325,6 +352,8 @@ class SyevdBackward(DecompositionBackward):
 @op("_linalg_gelqf", "linalg_gelqf")
 class Gelqf(Decompositions):
     """Orthonormal rows Q and lower triangular L with A = L Q. Shapes: (..., M, N), M <= N -> as A, (..., M, M)."""
+
+    primitive = True
 
     inputs = ("A",)
 

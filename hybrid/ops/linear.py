@@ -305,6 +305,9 @@ class GemmPlus(Gemm):
     def infer_shape(self, a, b, c):
         return merge(super().infer_shape(a, b), c)
 
+    def composition(self, F, a, b, c):
+        return super().composition(F, a, b, c)
+
     def product(self, a, b, c):
         return super().product(a, b) + self.beta * c
 

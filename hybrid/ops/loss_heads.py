@@ -9,6 +9,7 @@ import numpy as np
 from ..core.op import DENSE, WHOLE, Domain, Op, op
 from ..core.shapes import UNKNOWN, Undecided, compatible, is_known, merge, show
 from .common import want_rank, want_rank_from, widen
+from .composing import definite, known, narrowly, widely
 from .elementwise import CURVES, Identity
 from .softmax import log_softmax, softmax
 
@@ -97,6 +98,15 @@ class SoftmaxOutput(LossHead):
             return None
         return Domain(0, shapes[0][1 if self.multi_output else -1] - 1, integer=True)
 
+    def composition(self, F, data, label):
+        if not known(data):
+            return None
+        shape, axis = definite(data.shape), self.axis(len(data.shape))
+        if axis is not None:
+            return F.softmax(data, axis=axis)
+        rows = F._np_reshape(data, newshape=(shape[0], math.prod(shape[1:])))
+        return F._np_reshape(F.softmax(rows, axis=1), newshape=shape)
+
     def compute(self, data, label):
         axis, x = self.axis(data.ndim), widen(data)
         y = softmax(x, axis) if axis is not None else softmax(x.reshape(len(x), math.prod(x.shape[1:])), 1)
@@ -148,6 +158,9 @@ class PlainRegression(Regression):
     view = True
     only_moves_data = True
 
+    def composition(self, F, data, label):
+        return F._copy(data)
+
     def compute(self, data, label):
         return data
 
@@ -168,6 +181,10 @@ class MAERegressionOutput(PlainRegression):
 @op("LogisticRegressionOutput", "_sparse_LogisticRegressionOutput")
 class LogisticRegressionOutput(Regression):
     """1 / (1 + exp(-data)); training minimises the squared error to label."""
+
+    def composition(self, F, data, label):
+        (x,) = widely(F, data.dtype, data)
+        return narrowly(F, data.dtype, F.sigmoid(x))
 
     def compute(self, data, label):
         return CURVES["sigmoid"](data)
@@ -190,6 +207,9 @@ class SVMOutput(LossHead):
     def infer_shape(self, data, label):
         want_rank_from(self, data, 2)
         return super().infer_shape(data, label)
+
+    def composition(self, F, data, label):
+        return F._copy(data)
 
     def compute(self, data, label):
         return data
@@ -232,6 +252,8 @@ class CTCLoss(Op):
     Shapes: data (T, N, C), label (N, L), data_lengths (N,), label_lengths (N,) -> (N,). Without label_lengths a label ends
     before its first 0 (blank_label first, classes 1 to C - 1) or -1 (last, classes 0 to C - 2). A label that the steps cannot
     hold, a blank between equal classes included, counts as a loss of 0."""
+
+    exception = "a recurrence over steps and labels"
 
     refuses = WHOLE
 

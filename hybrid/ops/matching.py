@@ -22,6 +22,8 @@ class MultiBoxTarget(Op):
     minimum_negative_samples is read and not used.
     Source: MXNet MultiBoxTarget; Liu et al., SSD, arXiv:1512.02325."""
 
+    exception = "works on boxes one after another"
+
     refuses = WHOLE
 
     overlap_threshold: float = 0.5
@@ -119,6 +121,8 @@ class BoxEncode(Op):
     corners, means (4,), stds (4,) -> targets (N, A, 4) and masks (N, A, 4), both 0 where not matched.
     Source: MXNet box_encode."""
 
+    exception = "works on boxes one after another"
+
     refuses = WHOLE
 
     inputs = ("samples", "matches", "anchors", "refs", "means", "stds")
@@ -177,6 +181,8 @@ class BipartiteMatching(Op):
     Shapes: data (..., R, C) -> rows (..., R) with the column matched to each, columns (..., C) with the row, -1 for none.
     Scores not beyond threshold do not match, and with a positive topk there are at most topk + 1 matches.
     Source: MXNet bipartite_matching."""
+
+    exception = "works on boxes one after another"
 
     refuses = WHOLE
 

@@ -28,6 +28,8 @@ def _wide_dtype(dtype: np.dtype | None) -> np.dtype | None:
 class _BatchNorm(Op):
     """Base of all batch normalizations. Subclasses give ``eps`` its default; those with an axis attribute override ``axis``."""
 
+    exception = "computes something else in training than in inference"
+
     refuses = WHOLE
 
     eps: float
@@ -499,6 +501,8 @@ class Dropout(Op):
     In inference data passes unchanged, unless mode is always. The second output, which only the engine sees, is what data
     was multiplied by. Shapes: data -> as data. Source: Srivastava et al. 2014.
     """
+
+    exception = "computes something else in training than in inference"
 
     refuses = WHOLE
 

@@ -13,6 +13,7 @@ from .adjoint import linear
 from .backward import Once
 from .casting import convert
 from .common import as_many, axis_of, np_axes_of, truncate, want_rank, widen
+from .composing import definite, known, narrowly, of_floats, placed_at, reshaped, total, widely
 from .reduce import Axes, reduced, restored
 
 # -- shapes and diagonals ------------------------------------------------------------------------------------------------
@@ -24,6 +25,7 @@ class AtLeast(Op):
     num_args: Arity
 
     inputs = ("*arys",)
+    left_open = ("rank",)
     rank: ClassVar[int]
 
     def output_names(self):
@@ -39,6 +41,11 @@ class AtLeast(Op):
 
     def infer_shape(self, *shapes):
         return [self.widened(s) for s in shapes]
+
+    def composition(self, F, *arrays):
+        if any(x.shape is None for x in arrays):
+            return None
+        return tuple(reshaped(F, x, self.widened(x.shape)) for x in arrays)
 
     def compute(self, *arrays):
         return tuple(a.reshape(self.widened(a.shape)) for a in arrays)
@@ -85,6 +92,11 @@ class DiagFlat(Op):
             raise self.error("got data without dimensions, wanted at least one")
         return (math.prod(data) + abs(self.k),) * 2
 
+    def composition(self, F, data):
+        if data.shape is None or 0 in definite(data.shape):
+            return None
+        return F._np_diag(F._np_reshape(data, newshape=(-1,)), k=self.k)
+
     def compute(self, data):
         return np.diagflat(data, self.k)
 
@@ -120,6 +132,17 @@ class Trace(Op):
     def infer_shape(self, data):
         axes = self.axes(len(data))
         return tuple(d for a, d in enumerate(data) if a not in axes)
+
+    def composition(self, F, data):
+        if not known(data) or not of_floats(data):
+            return None
+        rank = len(data.shape)
+        diagonals = F._np_diagonal(data, offset=self.offset, axis1=self.axis1, axis2=self.axis2)
+        one, two = self.axes(rank)
+        rows, columns = definite((data.shape[one], data.shape[two]))
+        if min(rows + min(self.offset, 0), columns - max(self.offset, 0)) < 1:
+            return None
+        return F._np_sum(diagonals, axis=(rank - 2,))
 
     def compute(self, data):
         rows, columns = (data.shape[a] for a in self.axes(data.ndim))
@@ -157,6 +180,12 @@ class DiagIndicesFrom(Op):
 
     def infer_input_types(self, dtypes, outputs):
         return dtypes
+
+    def composition(self, F, data):
+        if data.shape is None:
+            return None
+        size = definite(data.shape)[0]
+        return F._npi_broadcast_to(F._arange(start=0, stop=size, dtype="int64"), shape=(len(data.shape), size))
 
     def compute(self, data):
         return np.tile(np.arange(data.shape[0], dtype=np.int64), (data.ndim, 1))
@@ -202,6 +231,19 @@ class Diff(Op):
     def infer_type(self, a):
         return want_numbers(self, a)
 
+    def composition(self, F, a):
+        if not known(a):
+            return None
+        axis = axis_of(self, self.axis, len(a.shape))
+        size = definite(a.shape)[axis]
+        if self.n >= size:
+            return None
+        (x,) = widely(F, a.dtype, a)
+        for left in range(size - 1, size - 1 - self.n, -1):
+            after, before = (F.slice_axis(x, axis=axis, begin=i, end=i + left) for i in (1, 0))
+            x = F.broadcast_sub(after, before)
+        return narrowly(F, a.dtype, x)
+
     def compute(self, a):
         axis = axis_of(self, self.axis, a.ndim)
         count = min(self.n, a.shape[axis])  # after as many there is nothing left
@@ -235,6 +277,8 @@ class EDiff1D(Op):
     to_end_arr_given: bool = False
     to_begin_scalar: float | None = None
     to_end_scalar: float | None = None
+
+    exception = "joins what three forms of its inputs say"
 
     inputs = ("input1", "input2", "input3")
 
@@ -297,6 +341,16 @@ class PolyVal(Op):
         if len(p) != 1:
             raise self.error(f"got p of shape {show(p)}, wanted 1 dimension")
         return x
+
+    def composition(self, F, p, x):
+        if not known(p, x) or not of_floats(p, x) or p.dtype != x.dtype or not definite(p.shape)[0]:
+            return None
+        wide, at = widely(F, x.dtype, p, x)
+        parts = [F._np_reshape(F.slice_axis(wide, axis=0, begin=i, end=i + 1), newshape=()) for i in range(p.shape[0])]
+        y = F.zeros_like(at)
+        for part in parts:
+            y = F.broadcast_add(F.broadcast_mul(y, at), part)
+        return narrowly(F, x.dtype, y)
 
     def compute(self, p, x):
         return np.asarray(np.polyval(widen(p), widen(x))).astype(x.dtype, copy=False).reshape(x.shape)
@@ -384,6 +438,25 @@ class Average(Op):
         want_numbers(self, a)
         return [a, a]
 
+    def composition(self, F, a, *weights):
+        if not known(a, *weights) or not of_floats(a, *weights):
+            return None
+        shape, rank = definite(a.shape), len(a.shape)
+        axes, (wide, *scale) = np_axes_of(self, self.axis, rank), widely(F, a.dtype, a, *weights)
+        left, end = self.infer_shape(shape, *(w.shape for w in weights))
+        if not weights:
+            size = math.prod(shape[i] for i in axes)
+            if not size:
+                return None
+            y = total(F, wide, axes) / size
+            count = F._full(shape=(1,), value=size, dtype=np.result_type(a.dtype, np.float32))
+        else:
+            whole = self.whole(shape, weights[0].shape)
+            column = scale[0] if whole else placed_at(F, scale[0], axes[0], rank)
+            count = total(F, column, axes)
+            y = F.broadcast_div(total(F, F.broadcast_mul(wide, column), axes), count)
+        return tuple(narrowly(F, a.dtype, F._np_reshape(v, newshape=s)) for v, s in ((y, left), (count, end)))
+
     def compute(self, a, *weights):
         axes, wide = np_axes_of(self, self.axis, a.ndim), widen(a)
         if weights:
@@ -457,6 +530,8 @@ class ConstraintCheck(Op):
 
     msg: str = "Constraint violated."
 
+    exception = "raises where a value is not true"
+
     inputs = ("input",)
 
     def infer_shape(self, input):
@@ -483,6 +558,8 @@ class ConstraintCheck(Op):
 @op("_npi_share_memory")
 class ShareMemory(Op):
     """Test that two arrays may lie in the same memory. Shapes: any, any -> (), bool."""
+
+    exception = "asks where arrays lie in memory"
 
     inputs = ("a", "b")
 

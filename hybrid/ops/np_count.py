@@ -25,6 +25,8 @@ class BinCount(Op):
     minlength: int = 0
     has_weights: bool = False
 
+    exception = "values decide how much it gives"
+
     inputs = ("data", "weights")
     data_dependent_shape = True
 
@@ -90,6 +92,8 @@ class Histogram(Op):
 
     bin_cnt: Count | None = None
     range: Floats | None = None
+
+    exception = "counts or sorts by values"
 
     inputs = ("data", "bins")
 
@@ -172,6 +176,8 @@ class Percentile(Op):
     interpolation: Literal["linear", "lower", "higher", "midpoint", "nearest"] = "linear"
     keepdims: bool = False
     q_scalar: float | None = None
+
+    exception = "counts or sorts by values"
 
     def check(self):
         if self.q_scalar is not None and not 0 <= self.q_scalar <= 100:

@@ -28,6 +28,8 @@ def real(dtype: np.dtype) -> np.dtype:
 class Solved(Op):
     """Base: results are those of ``solved``, which gets its inputs in float32 or float64."""
 
+    exception = "LAPACK's, of other forms than the primitives have"
+
     tolerance = Decomposed.tolerance
 
     def infer_type(self, *dtypes):
@@ -60,6 +62,8 @@ class SolvedSquare(Solved, Square):
 @op("_npi_cholesky")
 class Cholesky(Potrf):
     """The lower triangular L with A = L L^T; only the lower triangle of A is read. Shapes: (..., N, N) -> as A."""
+
+    exception = "LAPACK's, of other forms than the primitives have"
 
 
 # -- equations -----------------------------------------------------------------------------------------------------------
@@ -335,6 +339,8 @@ class Eig(ValuesAndVectors, General):
 
     A V = V diag(w); the sign of each eigenvector is LAPACK's. Shapes: (..., N, N) -> (..., N), as A."""
 
+    primitive = True
+
     def solved(self, a):
         return self.real_parts(*np.linalg.eig(a))
 
@@ -372,6 +378,8 @@ class Svd(Solved):
 
     The largest element of every row of V is positive, as in MXNet (LAPACK leaves the sign open).
     Shapes: (..., M, N), M <= N -> (..., M, M), (..., M), as A."""
+
+    primitive = True
 
     inputs = ("A",)
 

@@ -23,6 +23,8 @@ class Norm(Op):
     keepdims: bool = False
     flag: int = -1
 
+    exception = "has a norm for each order, of vectors and matrices"
+
     tolerance = Decomposed.tolerance
 
     def check(self):

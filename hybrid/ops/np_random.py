@@ -149,6 +149,8 @@ class Sampler(Op):
     """Base of the samplers: parameters that are None are inputs. Shapes: any that broadcast to size -> size, or what they make."""
 
     names: ClassVar[tuple[str, ...]]
+
+    exception = "draws numbers in an order of its own"
     """Attributes that may be inputs instead, in order."""
     in_front: ClassVar[bool] = False
     """True when size comes in front of the shape that the parameters make."""
@@ -397,6 +399,8 @@ class Choice(Op):
     replace: bool = True
     weighted: bool = False
 
+    exception = "draws numbers in an order of its own"
+
     inputs = ("input1", "input2")
     needs = ("rng",)
 
@@ -455,6 +459,8 @@ class Multinomial(Op):
     n: int
     pvals: Floats | None = None
     size: Sizes | None = None
+
+    exception = "draws numbers in an order of its own"
 
     inputs = ("a",)
     needs = ("rng",)

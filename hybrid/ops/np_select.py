@@ -22,6 +22,8 @@ class NonZero(Op):
 
     Shapes: (d0, ..., dr) -> (how many, r), int64; of a scalar as of (1,). Source: mx.npx.nonzero."""
 
+    exception = "values decide how much it gives"
+
     inputs = ("x",)
     data_dependent_shape = True
 
@@ -56,6 +58,8 @@ class Unique(Op):
     return_inverse: bool = False
     return_counts: bool = False
     axis: int | None = None
+
+    exception = "values decide how much it gives"
 
     data_dependent_shape = True
 
@@ -111,6 +115,8 @@ class Placed(Op):
     step: int | None = None
     int_ind: int | None = None
     axis: int | None = None
+
+    exception = "values decide how much it gives"
 
     def infer_type(self, arr, *others):
         return arr
@@ -335,6 +341,8 @@ class MaskAssign(Op):
     """Base of operators that put something where a mask of arr's dims from start_axis on is other than 0."""
 
     start_axis: int
+
+    exception = "values decide how much it gives"
 
     inputs = ("data", "mask")
 

@@ -129,6 +129,8 @@ class Writer(Op):
 
     always_mutates: ClassVar[bool] = True
 
+    exception = "writes to weights and states in place"
+
     def __init__(self, **attrs: Any):
         super().__init__(**attrs)
         self.__dict__["calls"] = KNOWN.setdefault((type(self), len(self.input_names())), {})

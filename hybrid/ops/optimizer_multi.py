@@ -19,6 +19,8 @@ from .optimizer import Writer, adamw, lamb_direction, lamb_scaled, sgd, sgd_mome
 class MultiUpdate(Writer):
     """Base. ``block`` names the inputs of one weight, ``tail`` those behind all of them; states wide as in Update."""
 
+    exception = "writes to weights and states in place"
+
     inputs = ("*data",)
     count = ""  # what counts is the number of weights, which MXNet wants said
     counter: ClassVar[str] = "num_weights"
@@ -352,6 +354,8 @@ class MultiLars(Op):
     eps: float
     rescale_grad: float = 1.0
 
+    exception = "writes to weights and states in place"
+
     inputs = ("lrs", "weights_sum_sq", "grads_sum_sq", "wds")
 
     def infer_shape(self, *shapes):
@@ -377,6 +381,8 @@ class ResetArrays(Writer):
     """Every array becomes zeros. They are the outputs too, where MXNet has none."""
 
     num_arrays: Arity
+
+    exception = "writes to weights and states in place"
 
     inputs = ("*data",)
     count = "num_arrays"

@@ -71,6 +71,8 @@ class TopK(Ordering):
     ret_typ says what of them: value; indices (their positions, in dtype); both; mask (1 at their places, 0 elsewhere).
     """
 
+    primitive = True
+
     is_ordering = True
 
     k: int = 1
@@ -148,6 +150,9 @@ class Sort(Ordering):
 
     def infer_input_types(self, dtypes, outputs):
         return [dtypes[0] or outputs[0]]
+
+    def composition(self, F, data):
+        return tuple(F.topk(data, axis=self.axis, k=0, ret_typ="both", is_ascend=self.is_ascend, dtype="int32"))
 
     def compute(self, data):
         values, order = self.ordered(data, self.is_ascend)
@@ -250,6 +255,10 @@ class ArgSort(Ordering):
 
     def infer_input_types(self, dtypes, outputs):
         return dtypes
+
+    def composition(self, F, data):
+        found = F.topk(data, axis=self.axis, k=0, ret_typ="indices", is_ascend=self.is_ascend, dtype="int64")
+        return F.Cast(found, dtype=self.dtype)
 
     def compute(self, data):
         return self.ordered(data, self.is_ascend)[1].astype(self.dtype)

@@ -33,6 +33,8 @@ class Pooling(Op):
     max ignores NaN and answers the least finite number where a window holds nothing else.
     """
 
+    primitive = True
+
     refuses = WHOLE
 
     kernel: Sizes = ()
@@ -207,6 +209,8 @@ class PoolingV1(Pooling):
     at all gives -inf. Shapes: as Pooling, 2-D only.
     """
 
+    exception = "windows at the ends of which it has rules of its own"
+
     larger = np.maximum
     ranks_of_global = (4, 5)
 
@@ -243,6 +247,8 @@ class AdaptiveAvgPooling2D(Op):
 
     Shapes: data (N, C, H, W) -> (N, C, h, w); output_size has h and w, one size for both, or nothing for 1.
     """
+
+    exception = "windows of different sizes side by side"
 
     refuses = WHOLE
 

@@ -18,6 +18,8 @@ class _Proposals(Op):
     than wanted stay they are repeated in order. Corners are inclusive pixels. Source: MXNet Proposal, MultiProposal; Ren et
     al., Faster R-CNN, arXiv:1506.01497."""
 
+    exception = "works on boxes one after another"
+
     is_ordering = True
 
     rpn_pre_nms_top_n: int = 6000

@@ -108,6 +108,8 @@ class Quantized(Op):
     some it has none: these take Op's)."""
 
     eight: ClassVar[tuple[str, ...]] = ()
+
+    exception = "rounds and saturates integers as oneDNN does"
     """Inputs that are int8 or uint8, unless others are not restricted at all."""
     signed: ClassVar[tuple[str, ...]] = ()
     """Inputs that are int8."""

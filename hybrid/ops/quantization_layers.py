@@ -40,6 +40,8 @@ RANGES = ("min_weight", "max_weight", "min_bias", "max_bias")
 class _Layer(Counterpart, Quantized):
     """Base of the layers."""
 
+    exception = "rounds and saturates integers as oneDNN does"
+
 
 class _Weighted(_Layer):
     """Base of layers with weights: data, weight and bias, then the range of each."""

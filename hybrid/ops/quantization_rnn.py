@@ -28,6 +28,8 @@ class QuantizedRNN(Quantized, RNN):
     Source: MXNet contrib.quantized_rnn.
     """
 
+    exception = "rounds and saturates integers as oneDNN does"
+
     inputs = ("data", "parameters", "state", "state_cell", "min_data", "max_data")
     floats = inputs[1:4]
     needs = ()

@@ -129,6 +129,8 @@ class Sampler(Op):
     """Base of the operators that draw from a law. Samples have no derivative with regard to anything: zeros."""
 
     law: ClassVar[Distribution]
+
+    exception = "draws numbers in an order of its own"
     needs = ("rng",)
 
     def gradient(self, F, dy, *arrays):
@@ -298,6 +300,8 @@ class RandomInteger(Op):
     ctx: str = ""
     dtype: DType | None = None
 
+    exception = "draws numbers in an order of its own"
+
     inputs = ()
     needs = ("rng", "shape")
 
@@ -336,6 +340,8 @@ class RandomInteger(Op):
 class Shuffle(Elementwise):
     """data with its first axis in random order. Shapes: data -> as data."""
 
+    exception = "draws numbers in an order of its own"
+
     needs = ("rng",)
 
     def compute(self, data, rng: Any = None):
@@ -358,6 +364,8 @@ class SampleMultinomial(Op):
     shape: Sizes = ()
     get_prob: bool = False
     dtype: Literal["float16", "float32", "float64", "int32", "uint8"] = "int32"
+
+    exception = "draws numbers in an order of its own"
 
     needs = ("rng",)
 
@@ -446,6 +454,8 @@ class SampleUniqueZipfian(Op):
 
     range_max: int
     shape: Sizes | None = None
+
+    exception = "draws numbers in an order of its own"
 
     inputs = ()
     needs = ("rng",)

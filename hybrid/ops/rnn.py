@@ -41,6 +41,8 @@ class RNN(Op):
     lstm_state_clip_nan: bool = False
     use_sequence_length: bool = False
 
+    exception = "a whole recurrence, with the gates in one array of parameters"
+
     inputs = ("data", "parameters", "state", "state_cell", "sequence_length")
     needs = ("training", "rng")
 
@@ -372,6 +374,9 @@ class RnnParamConcat(Op):
             for i in open_ if missing % len(open_) == 0 else ():
                 filled[i] = (*rest[:axis], missing // len(open_), *rest[axis + 1 :])
         return filled
+
+    def composition(self, F, *data):
+        return F.Concat(*data, dim=self.dim)
 
     def compute(self, *data):
         return np.concatenate(data, axis=self.dim)

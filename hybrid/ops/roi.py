@@ -19,6 +19,8 @@ class Regions(Op):
     """Base of operators on regions: data (N, C, H, W) and rois (R, 5) of [index into N, x1, y1, x2, y2] in units of the
     image."""
 
+    exception = "samples between pixels where data says"
+
     refuses = WHOLE
 
     inputs = ("data", "rois")

@@ -1,5 +1,6 @@
 """Operators that cut a part out of an array, or write one into it."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from ..core.shapes import UNKNOWN, merge, show
 from .adjoint import linear
 from .casting import convert
 from .common import axis_of, want_rank
-from .composing import definite
+from .composing import definite, of_floats
 
 
 class Sliced(Op):
@@ -30,6 +31,12 @@ class Sliced(Op):
         if len(self.begin) > rank:
             raise self.error(f"got {len(self.begin)} slices for {rank} dimensions")
         return tuple(slice(*s) for s in zip(self.begin, self.end, self.step or (None,) * len(self.begin)))
+
+    def composed_places(self, F: Any, shape: Any) -> Any:
+        """The positions of the part in the flattened array, as a row."""
+        places = F._np_reshape(F._arange(start=0, stop=math.prod(shape), dtype="int64"), newshape=shape)
+        part = F.slice(places, begin=self.begin, end=self.end, step=self.step or (1,) * len(self.begin))
+        return F._np_reshape(part, newshape=(1, -1))
 
     def part(self, data: Any) -> tuple[Any, ...]:
         """The shape of the part."""
@@ -92,6 +99,13 @@ class SliceAssign(Sliced):
         merge(rhs, self.part(lhs))
         return lhs
 
+    def composition(self, F, lhs, rhs):
+        if lhs.shape is None or 0 in self.part(definite(lhs.shape)):
+            return None
+        flat = F._np_reshape(lhs, newshape=(-1,)), F._np_reshape(rhs, newshape=(-1,))
+        done = F._scatter_set_nd(*flat, self.composed_places(F, lhs.shape), shape=(math.prod(lhs.shape),))
+        return F._np_reshape(done, newshape=lhs.shape)
+
     def compute(self, lhs, rhs):
         out = lhs.copy()
         out[self.slices(lhs.ndim)] = rhs
@@ -116,6 +130,14 @@ class SliceAssignScalar(Sliced):
 
     def infer_input_shapes(self, shapes, outputs):
         return [merge(shapes[0], outputs[0])]
+
+    def composition(self, F, data):
+        if data.shape is None or 0 in self.part(definite(data.shape)):
+            return None
+        part = F.slice(data, begin=self.begin, end=self.end, step=self.step or (1,) * len(self.begin))
+        number = F._npi_full_like(part, fill_value=self.scalar) if of_floats(data) else None
+        attrs = {"begin": self.begin, "end": self.end, "step": self.step}
+        return None if number is None else F._slice_assign(data, number, **attrs)
 
     def compute(self, data):
         out = data.copy()

@@ -27,6 +27,8 @@ def csr_of(values: np.ndarray) -> CSR:
 class OfStorage(Op):
     """Base. What they compute is ``stored``; the first ``graphs()`` inputs are csr."""
 
+    exception = "asks which places a sparse array stores"
+
     def graphs(self) -> int:
         return 1
 
@@ -397,6 +399,8 @@ class Retain(Op):
     """data with the rows that indices name, and zeros for all others. Shapes: data (n, ...), indices (k,) -> as data.
 
     ``nd.sparse.retain`` gives a row_sparse array of these rows. Source: MXNet sparse_retain."""
+
+    exception = "asks which places a sparse array stores"
 
     inputs = ("data", "indices")
 

@@ -36,6 +36,8 @@ class GridGenerator(Op):
     transform_type: Literal["affine", "warp"]
     target_shape: tuple[int, ...] = (0, 0)
 
+    exception = "samples between pixels where data says"
+
     def check(self):
         if self.transform_type == "affine" and (len(self.target_shape) != 2 or min(self.target_shape) < 1):
             return f"got target_shape {self.target_shape}, wanted (height, width), both positive"
@@ -101,6 +103,8 @@ class BilinearSampler(Op):
 
     Shapes: data (N, C, H, W), grid (N, 2, Ho, Wo) -> (N, C, Ho, Wo). Source: MXNet BilinearSampler."""
 
+    exception = "samples between pixels where data says"
+
     refuses = WHOLE
 
     cudnn_off: bool | None = None
@@ -137,6 +141,8 @@ class SpatialTransformer(Op):
     """data read bilinearly on a grid that an affine map makes: GridGenerator and BilinearSampler in one.
 
     Shapes: data (N, C, H, W), loc (N, 6) -> (N, C, *target_shape). Source: MXNet SpatialTransformer."""
+
+    exception = "samples between pixels where data says"
 
     refuses = WHOLE
 
@@ -180,6 +186,8 @@ class Correlation(Op):
     Shapes: data1, data2 (N, C, H, W) -> (N, D * D, Ho, Wo), one channel per displacement, row by row, from -max_displacement
     to max_displacement in steps of stride2: the mean over channels and the kernel_size**2 patch of the product, or without
     is_multiply of the absolute difference. Source: MXNet Correlation; Fischer et al., FlowNet, arXiv:1504.06852."""
+
+    exception = "samples between pixels where data says"
 
     refuses = WHOLE
 

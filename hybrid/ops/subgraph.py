@@ -140,6 +140,8 @@ class Fused(Counterpart):
     max_calib_range: float | None = None
     num_args: Several = 0
 
+    exception = "rounds and saturates integers as oneDNN does"
+
     inputs = ("*data",)
     needs = ("subgraphs",)
     central = True
@@ -508,6 +510,8 @@ class FusedAttention(Counterpart, Attention):
     enable_float_output: bool = False
     min_calib_range: float | None = None
     max_calib_range: float | None = None
+
+    exception = "rounds and saturates integers as oneDNN does"
 
     gradient = Op.gradient  # MXNet has none
     central = True

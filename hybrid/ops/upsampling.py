@@ -10,6 +10,7 @@ from ..core.op import WHOLE, Op, op
 from ..core.shapes import UNKNOWN, merge_all, show
 from .adjoint import linear
 from .common import narrow, same, want_rank, want_some, widen
+from .composing import definite, folded
 from .convolution import Deconvolution
 
 
@@ -84,6 +85,18 @@ class UpSampling(Op):
             batch, channels = merge_all(s[:2] for s in shapes) or (batch, channels)
         return (batch, channels, height * self.scale, width * self.scale)
 
+    def composition(self, F, *arrays):
+        if self.sample_type == "bilinear":
+            return F.Deconvolution(*arrays, **self.deconvolution.dump())
+        shapes = [x.shape for x in arrays]
+        if None in shapes:
+            return None
+        grown = [
+            F.repeat(F.repeat(x, repeats=h, axis=2), repeats=w, axis=3)
+            for x, (h, w) in zip(arrays, self.factors(shapes))
+        ]
+        return F.Concat(*grown, dim=1) if self.multi_input_mode == "concat" else folded(F.broadcast_add, grown)
+
     def compute(self, *arrays):
         if self.sample_type == "bilinear":
             return self.deconvolution.compute(*arrays)
@@ -127,6 +140,8 @@ class BilinearResize2D(Op):
     is the first old one either way.
     Shapes: data (N, C, H, W), like (N', C', h, w) -> (N, C, h, w).
     """
+
+    exception = "samples between pixels in ways that its attributes choose"
 
     refuses = WHOLE
 
@@ -260,6 +275,13 @@ class DepthToSpace(_Blocks):
         self._divide(data, (1, b * b))
         return (data[0], data[1] // (b * b), data[2] * b, data[3] * b)
 
+    def composition(self, F, data):
+        if data.shape is None:
+            return None
+        (n, c, h, w), b = definite(data.shape), self.block_size
+        blocks = F.transpose(F._np_reshape(data, newshape=(n, b, b, c // (b * b), h, w)), axes=(0, 3, 4, 1, 5, 2))
+        return F._np_reshape(blocks, newshape=(n, c // (b * b), h * b, w * b))
+
     def compute(self, data):
         n, c, h, w = data.shape
         b = self.block_size
@@ -283,6 +305,13 @@ class SpaceToDepth(_Blocks):
         b = self.block_size
         self._divide(data, (2, b), (3, b))
         return (data[0], data[1] * b * b, data[2] // b, data[3] // b)
+
+    def composition(self, F, data):
+        if data.shape is None:
+            return None
+        (n, c, h, w), b = definite(data.shape), self.block_size
+        blocks = F.transpose(F._np_reshape(data, newshape=(n, c, h // b, b, w // b, b)), axes=(0, 3, 5, 1, 2, 4))
+        return F._np_reshape(blocks, newshape=(n, c * b * b, h // b, w // b))
 
     def compute(self, data):
         n, c, h, w = data.shape

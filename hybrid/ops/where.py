@@ -5,7 +5,7 @@ import numpy as np
 from ..core.op import Op, op
 from ..core.shapes import broadcast, merge, merge_all
 from .casting import convert
-from .composing import placed_at
+from .composing import of_floats, placed_at
 
 
 @op("where", "_sparse_where")
@@ -99,6 +99,9 @@ class WhereNumberFirst(WhereNumbers):
     def infer_type(self, condition, x):
         return x
 
+    def composition(self, F, condition, x):
+        return F._npi_where(condition, F._npi_full_like(x, fill_value=self.scalar), x) if of_floats(x) else None
+
     def compute(self, condition, x):
         return np.where(condition, convert(np.asarray(self.scalar), x.dtype), x)
 
@@ -120,6 +123,9 @@ class WhereNumberSecond(WhereNumbers):
 
     def infer_type(self, condition, y):
         return y
+
+    def composition(self, F, condition, y):
+        return F._npi_where(condition, y, F._npi_full_like(y, fill_value=self.scalar)) if of_floats(y) else None
 
     def compute(self, condition, y):
         return np.where(condition, y, convert(np.asarray(self.scalar), y.dtype))
@@ -143,6 +149,10 @@ class WhereTwoNumbers(WhereNumbers):
 
     def infer_type(self, condition):
         return np.dtype(np.float32)
+
+    def composition(self, F, condition):
+        x, y = (F._npi_full_like(condition, fill_value=v, dtype="float32") for v in (self.x, self.y))
+        return F._npi_where(condition, x, y)
 
     def compute(self, condition):
         return np.where(condition, np.float32(self.x), np.float32(self.y))

@@ -79,6 +79,8 @@ class Attention(Standard):
     softmax_precision: DType | None = None
     num_outputs: Arity = 1
 
+    exception = "has caches, masks and scales that its inputs decide about"
+
     inputs = ("Q", "K", "V", "attn_mask", "past_key", "past_value", "nonpad_kv_seqlen")
     types = {
         "Q K past_key": FLOATS,
@@ -321,6 +323,8 @@ class RotaryEmbedding(Standard):
     num_heads: Count | None = None
     rotary_embedding_dim: int = 0
 
+    exception = "has caches, masks and scales that its inputs decide about"
+
     inputs = ("X", "cos_cache", "sin_cache", "position_ids")
     types = {"X cos_cache sin_cache": FLOATS - {"float64"}, "position_ids": {"int64"}}
     optional = ("position_ids",)
@@ -479,6 +483,8 @@ class LinearAttention(Standard):
     q_num_heads: Count
     scale: float = 0.0
     update_rule: LinearAttentionRule = "gated_delta"
+
+    exception = "has caches, masks and scales that its inputs decide about"
 
     inputs = ("query", "key", "value", "past_state", "decay", "beta")
     types = {"query key value decay beta": FLOATS - {"float64"}, "past_state": FLOATS - {"float64"}}

@@ -76,6 +76,11 @@ class Mod(Pair):
 
     types = {"A B": NUMBERS}
 
+    def composition(self, F, a, b):
+        if not known(a, b) or of_floats(a) or self.fmod:
+            return None
+        return F.broadcast_mod(a, b)
+
     def meaning(self, a, b):
         function = np.fmod if self.fmod else np.mod
         return narrow(np.asarray(function(widen(a), widen(b))), a.dtype)
@@ -98,6 +103,8 @@ class BitShift(Pair):
     none, gives 0, or -1 for a negative X moved right. Source: ONNX BitShift (opset 11 to newest)."""
 
     direction: Literal["LEFT", "RIGHT"]
+
+    exception = "shifts bits, which no primitive does"
 
     inputs = ("X", "Y")
     types = {"X Y": INTEGERS}

@@ -17,6 +17,8 @@ class Converting(Standard):
     saturate: bool = True
     round_mode: Literal["up", "down", "nearest"] = "up"
 
+    exception = "knows dtypes that Cast does not"
+
     only_moves_data = True
 
     def shape(self, data, *_others):
@@ -86,6 +88,8 @@ class BitCast(Standard):
     Raises OpError when the dtypes differ in size, and for strings."""
 
     to: DType
+
+    exception = "knows dtypes that Cast does not"
 
     inputs = ("input",)
     types = dict.fromkeys(("input", "output"), STORED - WORDS)

@@ -13,6 +13,8 @@ class Constant(Standard):
     primitive = True
     value: np.ndarray
 
+    exception = "holds its numbers as an attribute"
+
     inputs = ()
 
     def shape(self):

@@ -40,6 +40,8 @@ class If(ControlFlow):
     then_reads: Locations
     else_reads: Locations
 
+    exception = "runs subgraphs in ways that MXNet's control flow does not"
+
     num_subgraphs = 2
     differentiated = (0, 1)
 
@@ -85,6 +87,8 @@ class Repeated(ControlFlow):
 
     num_states: Several
     body_reads: Locations
+
+    exception = "runs subgraphs in ways that MXNet's control flow does not"
 
     needs = ("subgraphs", "specs")
 
@@ -397,6 +401,8 @@ class SequenceMap(ControlFlow):
 
     elems: tuple[np.dtype, ...]
     body_reads: Locations
+
+    exception = "runs subgraphs in ways that MXNet's control flow does not"
 
     def misplaced(self, given):
         if not 1 <= len(self.elems) <= given:

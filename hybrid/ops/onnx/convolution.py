@@ -35,6 +35,8 @@ class Slid(Standard):
     pads: Ints = None
     strides: Counts | None = None
 
+    exception = "pads and groups in ways that Convolution does not"
+
     def check(self):
         problem = super().check()
         if problem:
@@ -316,6 +318,8 @@ class _Moved(Standard):
     pads: Ints = None
     strides: Counts | None = None
 
+    exception = "pads and groups in ways that Convolution does not"
+
     def check(self):
         for name, count in (("dilations", 2), ("pads", 4), ("strides", 2)):
             value = getattr(self, name)
@@ -449,6 +453,8 @@ class Col2Im(Standard):
     dilations: Counts | None = None
     pads: Ints = None
     strides: Counts | None = None
+
+    exception = "pads and groups in ways that Convolution does not"
 
     inputs = ("input", "image_shape", "block_shape")
     types = {"input": TENSORS, "image_shape": {"int64"}, "block_shape": {"int64"}}

@@ -8,6 +8,7 @@ from ...core.attrs import DType
 from ...core.op import op
 from ...core.shapes import UNKNOWN, of_rank
 from ..common import axis_of, narrow, part_of, want_rank, widen
+from ..composing import definite, known
 from .base import Standard
 from .types import COMPLEX, FLOATS, INDICES, NUMBERS, PLAIN, STORED, TENSORS, WORDS
 
@@ -19,6 +20,8 @@ class Range(Standard):
     Shapes: (), (), () -> (n,). Source: ONNX Range (opset 11 to newest)."""
 
     stash_type: int = 1
+
+    exception = "tensors say how much there is, maybe not before it runs"
 
     inputs = ("start", "limit", "delta")
     types = {"start limit delta": FLOATS | INDICES | {"int16"}}
@@ -71,6 +74,11 @@ class EyeLike(Standard):
     def gives(self, input):
         return self.dtype or input
 
+    def composition(self, F, input):
+        if not known(input) or 0 in definite(input.shape):
+            return None
+        return F._npi_eye(N=input.shape[0], M=input.shape[1], k=self.k, dtype=self.gives(input.dtype))
+
     def compute(self, input):
         return np.eye(*input.shape, k=self.k).astype(self.gives(input.dtype))
 
@@ -91,6 +99,8 @@ class OneHot(Standard):
     Shapes: any, () or (1,), (2,) -> indices' with depth in front of axis. Source: ONNX OneHot (opset 11 to newest)."""
 
     axis: int = -1
+
+    exception = "tensors say how much there is, maybe not before it runs"
 
     inputs = ("indices", "depth", "values")
     types = {"indices": NUMBERS - {"bfloat16"}, "depth": NUMBERS - {"bfloat16"}, "values": TENSORS}
@@ -157,6 +167,8 @@ class ConstantOfShape(Standard):
     """value everywhere. Shapes: (n,) -> the numbers that input holds. Source: ONNX ConstantOfShape (opset 9 to newest)."""
 
     value: np.ndarray = np.zeros(1, np.float32)
+
+    exception = "tensors say how much there is, maybe not before it runs"
 
     inputs = ("input",)
     types = {"input": {"int64"}, "output": STORED - WORDS - COMPLEX}

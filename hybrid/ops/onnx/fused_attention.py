@@ -35,6 +35,8 @@ class GroupQueryAttention(Standard):
     scale: float = 0.0
     softcap: float = 0.0
 
+    exception = "has caches, masks and scales that its inputs decide about"
+
     inputs = ("query", "key", "value", *CACHES[:2], "seqlens_k", "total_sequence_length", *CACHES[2:])
     types = {
         "query key value past_key past_value cos_cache sin_cache attention_bias": FLOATS - {"float64"},

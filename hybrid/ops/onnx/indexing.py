@@ -10,6 +10,7 @@ from ...core.op import op
 from ...core.shapes import UNKNOWN, merge, show
 from ..adjoint import linear
 from ..common import axis_of, narrow, want_rank_from, widen
+from ..composing import definite, known, placed_at
 from .base import Standard
 from .types import INDICES, STORED, TENSORS
 
@@ -57,6 +58,20 @@ def along(op: Any, data: tuple[int, ...], indices: np.ndarray, axis: int) -> Ind
     return tuple(grid)
 
 
+def composed_along(F: Any, indices: Any, axis: int) -> Any:
+    """along, of a symbol, as columns of coordinates."""
+    shape, rank = indices.shape, len(indices.shape)
+    lines = [placed_at(F, F._arange(start=0, stop=n, dtype="int64"), a, rank) for a, n in enumerate(shape)]
+    spread = [F._npi_broadcast_to(line, shape=shape) for line in lines]
+    return F.stack(*(F.Cast(indices, dtype="int64") if a == axis else s for a, s in enumerate(spread)), axis=0)
+
+
+def _columns(F: Any, indices: Any) -> Any:
+    """Coordinates along the last axis of a symbol as columns."""
+    rank = len(indices.shape)
+    return F.transpose(indices, axes=(rank - 1, *range(rank - 1)))
+
+
 def by_columns(op: Any, data: tuple[int, ...], indices: np.ndarray, batch: int = 0) -> Index:
     """The index that takes the parts of data whose first coordinates the last axis of indices gives, after ``batch``
     axes which are both's.
@@ -90,6 +105,11 @@ class GatherElements(Taking):
         if len(data) != len(indices):
             raise self.error(f"got data of shape {show(data)} and indices of shape {show(indices)}, wanted one rank")
         return indices
+
+    def composition(self, F, data, indices):
+        if not known(data, indices) or 0 in definite(indices.shape):
+            return None
+        return F.gather_nd(data, composed_along(F, indices, axis_of(self, self.axis, len(data.shape))))
 
     def index(self, data, indices):
         return along(self, data, indices, self.axis)
@@ -130,6 +150,11 @@ class GatherND(Taking):
             *indices[self.batch_dims : -1],
             *data[self.batch_dims + indices[-1] :],
         )
+
+    def composition(self, F, data, indices):
+        if self.batch_dims or not known(data, indices):
+            return None
+        return F.gather_nd(data, _columns(F, indices))
 
     def index(self, data, indices):
         return by_columns(self, data, indices, self.batch_dims)
@@ -214,6 +239,12 @@ class ScatterElements(Placing):
         merge(indices, updates)
         return data
 
+    def composition(self, F, data, indices, updates):
+        if self.reduction != "none" or not known(data, indices) or 0 in definite(indices.shape):
+            return None
+        where = composed_along(F, indices, axis_of(self, self.axis, len(data.shape)))
+        return F._scatter_set_nd(data, updates, where, shape=definite(data.shape))
+
     def index(self, data, indices):
         return along(self, data, indices, self.axis)
 
@@ -244,6 +275,11 @@ class ScatterND(Placing):
             merge(updates, (*indices[:-1], *data[indices[-1] :]))
         return data
 
+    def composition(self, F, data, indices, updates):
+        if self.reduction != "none" or not known(data, indices):
+            return None
+        return F._scatter_set_nd(data, updates, _columns(F, indices), shape=definite(data.shape))
+
     def index(self, data, indices):
         return by_columns(self, data, indices)
 
@@ -268,6 +304,8 @@ class TensorScatter(Standard):
 
     mode: Literal["linear", "circular"] = "linear"
     axis: int = -2
+
+    exception = "writes to a cache at places that data says"
 
     inputs = ("past_cache", "update", "write_indices")
     types = {"past_cache update": STORED - {"int2", "uint2"}, "write_indices": {"int64"}}
@@ -337,6 +375,8 @@ class ReverseSequence(Standard):
 
     batch_axis: int = 1
     time_axis: int = 0
+
+    exception = "has its batch and its steps along any axes"
 
     inputs = ("input", "sequence_lens")
     types = {"input": STORED, "sequence_lens": {"int64"}}

@@ -74,6 +74,8 @@ class MatMulInteger(Standard):
     """(A - a_zero_point) @ (B - b_zero_point) as int32. Shapes as np.matmul; zero points are numbers, (M,) or (..., M, 1) for A,
     (N,) or (..., 1, N) for B. Source: ONNX MatMulInteger (opset 10). Raises OpError when shapes do not fit."""
 
+    exception = "adds up products of integers without rounding"
+
     inputs = ("A", "B", "a_zero_point", "b_zero_point")
     types = {"A a_zero_point": BYTES, "B b_zero_point": BYTES}
     optional = ("a_zero_point", "b_zero_point")
@@ -101,6 +103,8 @@ class QLinearMatMul(Standard):
     """The product of two quantised matrices, quantised. Shapes as in MatMulInteger, for scales too.
 
     Source: ONNX QLinearMatMul (opset 10 and 21). Raises OpError when shapes do not fit."""
+
+    exception = "adds up products of integers without rounding"
 
     inputs = ("a", "a_scale", "a_zero_point", "b", "b_scale", "b_zero_point", "y_scale", "y_zero_point")
     types = {
@@ -141,6 +145,8 @@ class Convolved(Slid):
     """Base of convolutions of quantised numbers, whose shapes are those of Conv."""
 
     group: Count = 1
+
+    exception = "adds up products of integers without rounding"
 
     @property
     def conv(self) -> Conv:
@@ -254,6 +260,8 @@ class MatMulIntegerToFloat(Standard):
 
     Raises OpError when shapes do not fit."""
 
+    exception = "adds up products of integers without rounding"
+
     inputs = ("A", "B", "a_scale", "b_scale", "a_zero_point", "b_zero_point", "bias")
     types = {"A a_zero_point": BYTES, "B b_zero_point": BYTES, "a_scale b_scale bias": {"float16", "float32"}}
     optional = ("a_zero_point", "b_zero_point", "bias")
@@ -292,6 +300,8 @@ class DynamicQuantizeMatMul(Standard):
 
     Source: onnxruntime's com.microsoft DynamicQuantizeMatMul. Raises OpError when shapes do not fit."""
 
+    exception = "adds up products of integers without rounding"
+
     inputs = ("A", "B", "b_scale", "b_zero_point", "bias")
     types = {"A b_scale bias": {"float32"}, "B b_zero_point": BYTES}
     optional = ("b_zero_point", "bias")
@@ -323,6 +333,8 @@ class QGemm(Standard):
     alpha: float = 1.0
     transA: bool = False  # noqa: N815  ONNX's names
     transB: bool = False  # noqa: N815
+
+    exception = "adds up products of integers without rounding"
 
     inputs = ("A", "a_scale", "a_zero_point", "B", "b_scale", "b_zero_point", "C", "y_scale", "y_zero_point")
     types = {

@@ -7,6 +7,7 @@ import numpy as np
 from ...core.op import op
 from ...core.shapes import merge
 from ..common import narrow, widen
+from ..composing import definite, known, narrowly, widely
 from ..softmax import log_softmax
 from .base import Standard
 from .types import FLOATS, INDICES
@@ -52,6 +53,21 @@ class ClassLoss(Standard):
     def total(self, share: np.ndarray) -> np.ndarray:
         """Divisor of the result."""
         return share.sum() if self.reduction == "mean" else share.dtype.type(1)
+
+    def composed_loss(self, F: Any, log_prob: Any, labels: Any, weights: Any) -> Any:
+        """loss, of symbols."""
+        share, classes = F.ones_like(labels), labels
+        if self.ignore_index is not None:
+            share = F._not_equal_scalar(labels, scalar=self.ignore_index)
+            classes = labels * share
+        picked = F.pick(log_prob, classes, axis=1, mode="wrap")
+        share = F._npi_multiply(F.ones_like(picked), share)
+        share = share if weights is None else share * F.take(weights, classes, mode="wrap")
+        each = F._npi_where(F._equal_scalar(share, scalar=0), F.zeros_like(picked), -picked * share)
+        if self.reduction == "none":
+            return each
+        total = F._np_sum(each)
+        return total if self.reduction == "sum" else F.broadcast_div(total, F._np_sum(share))
 
     def loss(self, log_prob: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         """The loss, of log probabilities in float32 or wider."""
@@ -116,6 +132,12 @@ class NegativeLogLikelihoodLoss(ClassLoss):
         self.check_shapes(input, target, weight)
         return self.loss_shape(target)
 
+    def composition(self, F, input, target, weight=None):
+        if not known(input, target) or 0 in definite(input.shape):
+            return None
+        wide, *weights = widely(F, input.dtype, input, *(() if weight is None else (weight,)))
+        return narrowly(F, input.dtype, self.composed_loss(F, wide, target, weights[0] if weights else None))
+
     def meaning(self, input, target, weight=None):
         return narrow(self.loss(widen(input), target, weight), input.dtype)
 
@@ -148,6 +170,14 @@ class SoftmaxCrossEntropyLoss(ClassLoss):
     def shape(self, scores, labels, weights=None):
         self.check_shapes(scores, labels, weights)
         return [self.loss_shape(labels), scores]
+
+    def composition(self, F, scores, labels, weights=None):
+        if not known(scores, labels) or 0 in definite(scores.shape):
+            return None
+        wide, *given = widely(F, scores.dtype, scores, *(() if weights is None else (weights,)))
+        log_prob = F.log_softmax(wide, axis=1)
+        outputs = self.composed_loss(F, log_prob, labels, given[0] if given else None), log_prob
+        return tuple(narrowly(F, scores.dtype, y) for y in outputs)
 
     def meaning(self, scores, labels, weights=None):
         log_prob = log_softmax(widen(scores), 1)

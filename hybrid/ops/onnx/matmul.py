@@ -7,7 +7,7 @@ import numpy as np
 from ...core.op import op
 from ...core.shapes import merge
 from ..common import narrow, part_of, truncate, want_rank, widen
-from ..composing import known, narrowly, of_floats, widely
+from ..composing import definite, known, narrowly, of_floats, reshaped, widely
 from .base import Standard
 from .types import FLOATS, PRECISE
 
@@ -88,6 +88,10 @@ class Det(Standard):
             raise self.error(f"got {len(x)} dimensions, wanted at least 2")
         merge(x[-1:], x[-2:-1])
         return x[:-2]
+
+    def composition(self, F, *inputs):
+        (a,) = inputs
+        return None if a.shape is None else reshaped(F, F._linalg_det(a), definite(a.shape)[:-2])
 
     def meaning(self, x: Any):
         return narrow(np.asarray(np.linalg.det(widen(x))), x.dtype)

@@ -30,6 +30,8 @@ def places_of(x: Array, keys: Array) -> Array:
 class Mapping(Pointwise):
     """Base of what puts another value for each element. Shapes: X -> X."""
 
+    exception = "works on tables and words"
+
     inputs = ("X",)
 
     def table(self, dtype: np.dtype) -> tuple[Array, Array, Any]:
@@ -121,6 +123,8 @@ class OneHotEncoder(Standard):
     cats_strings: np.ndarray | None = None
     zeros: bool = True
 
+    exception = "works on tables and words"
+
     inputs = ("X",)
     types = {"X": FEATURES | WORDS}
 
@@ -154,6 +158,8 @@ class Binarizer(Pointwise):
 
     threshold: float = 0.0
 
+    exception = "works on tables and words"
+
     inputs = ("X",)
     types = {"X": FEATURES}
 
@@ -178,6 +184,8 @@ class Scaler(Pointwise):
 
     offset: np.ndarray | None = None
     scale: np.ndarray | None = None
+
+    exception = "works on tables and words"
 
     inputs = ("X",)
     types = {"X": FEATURES}
@@ -224,6 +232,8 @@ class Normalizer(Pointwise):
     Shapes: X (N, C) or (C,) -> X, float32. Source: ONNX Normalizer (ai.onnx.ml 1)."""
 
     norm: Literal["MAX", "L1", "L2"] = "MAX"
+
+    exception = "works on tables and words"
 
     inputs = ("X",)
     types = {"X": FEATURES}
@@ -272,6 +282,8 @@ class Imputer(Pointwise):
     replaced_value_float: float = 0.0
     replaced_value_int64: int = 0
 
+    exception = "works on tables and words"
+
     inputs = ("X",)
     types = {"X": FEATURES}
 
@@ -313,6 +325,8 @@ class FeatureVectorizer(Standard):
     inputdimensions: tuple[int, ...] = ()
     num_args: Arity
 
+    exception = "works on tables and words"
+
     inputs = ("*X",)
 
     def _widths(self, shapes: Any) -> tuple[Any, ...]:
@@ -353,6 +367,8 @@ class ArrayFeatureExtractor(Standard):
     """The features at some places of the last axis. Shapes: X (..., F), Y any, of k places -> (..., k), or (1, k) for X (F,).
     Source: ONNX ArrayFeatureExtractor (ai.onnx.ml 1)."""
 
+    exception = "works on tables and words"
+
     inputs = ("X", "Y")
     types = {"X": FEATURES | WORDS, "Y": {"int64"}}
 
@@ -387,6 +403,8 @@ class ZipMap(Collected):
     classlabels_int64s: np.ndarray | None = None
     classlabels_strings: np.ndarray | None = None
 
+    exception = "works on tables and words"
+
     inputs = ("X",)
     types = {"X": {"float32"}}
 
@@ -415,6 +433,8 @@ class DictVectorizer(Collected):
     int64_vocabulary: np.ndarray | None = None
     string_vocabulary: np.ndarray | None = None
     values: DType = FLOAT32
+
+    exception = "works on tables and words"
 
     inputs = ("X",)
     types = {"X": WORDS}
@@ -450,6 +470,8 @@ class CastMap(Collected):
     cast_to: Literal["TO_FLOAT", "TO_STRING", "TO_INT64"] = "TO_FLOAT"
     map_form: Literal["DENSE", "SPARSE"] = "DENSE"
     max_map: int = 1
+
+    exception = "works on tables and words"
 
     inputs = ("X",)
     types = {"X": WORDS}

@@ -73,6 +73,8 @@ def want_features(op: Op, x: Shape, count: int) -> None:
 class Classifier(Standard):
     """Base of what gives a label and scores for each row. Shapes: X (N, F) or (F,) -> labels (N,), scores (N, C), float32."""
 
+    exception = "a model with its numbers in attributes"
+
     inputs = ("X",)
     types = {"X": FEATURES}
 
@@ -191,6 +193,8 @@ class LinearRegressor(Standard):
     post_transform: PostTransform = "NONE"
     targets: Count = 1
 
+    exception = "a model with its numbers in attributes"
+
     inputs = ("X",)
     types = {"X": FEATURES}
 
@@ -239,6 +243,8 @@ class Machine(Standard):
     support_vectors: np.ndarray | None = None
     post_transform: PostTransform = "NONE"
     coefficients: np.ndarray
+
+    exception = "a model with its numbers in attributes"
 
     inputs = ("X",)
     types = {"X": FEATURES}

@@ -158,6 +158,8 @@ class Trees(Standard):
     nodes_values: np.ndarray
     post_transform: PostTransform = "NONE"
 
+    exception = "walks trees that attributes hold"
+
     inputs = ("X",)
     types = {"X": FEATURES}
     leaf: ClassVar[str]
@@ -391,6 +393,8 @@ class TreeEnsemble(Standard):
     nodes_truenodeids: np.ndarray
     post_transform: int = 0
     tree_roots: np.ndarray
+
+    exception = "walks trees that attributes hold"
 
     inputs = ("X",)
     types = {"X": FLOATS - {"bfloat16"}}

@@ -21,6 +21,8 @@ class TopK(Standard):
     largest: bool = True
     sorted: bool = True
 
+    exception = "a tensor says how many there are, maybe not before it runs"
+
     is_ordering = True
     inputs = ("X", "K")
     types = {"X": NUMBERS, "K": {"int64"}}
@@ -68,6 +70,8 @@ class Unique(Standard):
 
     axis: int | None = None
     sorted: bool = True
+
+    exception = "values decide how much it gives"
 
     inputs = ("X",)
     types = {"X": TENSORS}

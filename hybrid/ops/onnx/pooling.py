@@ -407,6 +407,8 @@ class MaxUnpool(Standard):
     pads: Ints = None
     strides: Counts | None = None
 
+    exception = "windows with ceilings, dilations and counts of their own"
+
     inputs = ("X", "I", "output_shape")
     types = {"X": FLOATS, "I output_shape": {"int64"}}
     optional = ("output_shape",)

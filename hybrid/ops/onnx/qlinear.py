@@ -27,6 +27,8 @@ Scaled = tuple[np.ndarray, np.float32, np.float32]
 class OfOne(Standard):
     """Base of functions of one quantised array: write ``function``, of float32 numbers."""
 
+    exception = "rounds and saturates to small integers"
+
     inputs = ("X", "X_scale", "X_zero_point", "Y_scale", "Y_zero_point")
     types = {"X X_zero_point Y_zero_point": BYTES, "X_scale Y_scale": {"float32"}}
     optional = ("X_zero_point", "Y_zero_point")
@@ -158,6 +160,8 @@ class OfTwo(Standard):
     """Base of sums and products of two quantised arrays, which broadcast. The quotient of scales is rounded to float32 first and
     the zero point is added before rounding, as onnxruntime does: exact arithmetic differs for results halfway between two."""
 
+    exception = "rounds and saturates to small integers"
+
     inputs = ("A", "A_scale", "A_zero_point", "B", "B_scale", "B_zero_point", "C_scale", "C_zero_point")
     types = {"A A_zero_point B B_zero_point C_zero_point": BYTES, "A_scale B_scale C_scale": {"float32"}}
     optional = ("A_zero_point", "B_zero_point", "C_zero_point")
@@ -217,6 +221,8 @@ class QLinearConcat(Standard):
 
     axis: int
     num_args: Arity
+
+    exception = "rounds and saturates to small integers"
 
     inputs = ("*inputs",)
 

@@ -93,6 +93,8 @@ class Scaled(Standard):
     block_size: Size = 0
     output_dtype: DType | None = None
 
+    exception = "rounds and saturates to small integers and narrow floats"
+
     def shape(self, x, scale, zero):
         for parameter in (scale, zero):
             if parameter is None or not is_known(parameter) or math.prod(parameter) == 1:
@@ -235,6 +237,8 @@ def dynamic(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @op("_onnx_DynamicQuantizeLinear")
 class DynamicQuantizeLinear(Standard):
     """x as uint8 with the scale and zero point that cover its range and zero. Source: ONNX DynamicQuantizeLinear (opset 11)."""
+
+    exception = "rounds and saturates to small integers and narrow floats"
 
     inputs = ("x",)
     types = {"x": {"float32"}}

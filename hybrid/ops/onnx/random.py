@@ -30,6 +30,8 @@ class Sampler(Standard):
 
     seed: float | None = None
 
+    exception = "draws numbers in an order of its own"
+
     needs = ("rng",)
 
     def gradient(self, F, dy, *arrays):
@@ -195,6 +197,8 @@ class Dropout(Standard):
     What the model says counts, not whether it is being trained. Source: ONNX Dropout (opset 12 to newest)."""
 
     seed: int | None = None
+
+    exception = "draws numbers in an order of its own"
 
     inputs = ("data", "ratio", "training_mode")
     types = {"data": FLOATS | FLOAT8, "ratio": FLOATS | FLOAT8, "training_mode": {"bool"}}

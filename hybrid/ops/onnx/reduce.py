@@ -371,6 +371,8 @@ class Running(Pointwise):
     exclusive: bool = False
     reverse: bool = False
 
+    exception = "a tensor says the axis, maybe not before it runs"
+
     inputs = ("x", "axis")
     types = {"x": PRECISE, "axis": INDICES}
     numbers = ("axis",)

@@ -63,6 +63,8 @@ class Resize(Standard):
     mode: Literal["nearest", "linear", "cubic"] = "nearest"
     nearest_mode: Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"] = "round_prefer_floor"
 
+    exception = "samples between pixels in ways that its attributes choose"
+
     inputs = ("X", "roi", "scales", "sizes")
     types = {"X": TENSORS, "roi": FLOATS - {"bfloat16"}, "scales": {"float32"}, "sizes": {"int64"}}
     optional = ("roi", "scales", "sizes")

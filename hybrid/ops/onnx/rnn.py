@@ -105,6 +105,8 @@ class Recurrent(Standard):
     direction: Direction = "forward"
     hidden_size: Count | None = None
 
+    exception = "a whole recurrence, whose length a tensor says"
+
     inputs = ("X", "W", "R", "B", "sequence_lens", "initial_h")
     types = {"X W R B initial_h initial_c P": FLOATS, "sequence_lens": {"int32"}}
     optional = ("B", "sequence_lens", "initial_h")

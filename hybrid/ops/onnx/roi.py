@@ -35,6 +35,8 @@ class _Aligned(Standard):
     sampling_ratio: Size = 0
     spatial_scale: float = 1.0
 
+    exception = "samples between pixels where data says"
+
     def regions(self, shape, rois) -> Iterator[tuple[Samples, Samples, int, int]]:
         """For every region the points along rows and along columns, and how many there are in each cell."""
         dtype = rois.dtype.type

@@ -20,6 +20,8 @@ class Compress(Standard):
 
     axis: int | None = None
 
+    exception = "values decide how much it gives"
+
     inputs = ("input", "condition")
     types = {"input": STORED, "condition": {"bool"}}
     data_dependent_shape = True
@@ -70,6 +72,8 @@ class NonZero(Standard):
     An X of no dimension counts as one of no rows: (0, 0 or 1), as NumPy had it. Source: ONNX NonZero (opset 9 to
     newest)."""
 
+    exception = "values decide how much it gives"
+
     inputs = ("X",)
     types = {"X": TENSORS}
     data_dependent_shape = True
@@ -105,6 +109,8 @@ class NonMaxSuppression(Standard):
     ONNX NonMaxSuppression (opset 11 to newest)."""
 
     center_point_box: bool = False
+
+    exception = "values decide how much it gives"
 
     inputs = ("boxes", "scores", "max_output_boxes_per_class", "iou_threshold", "score_threshold")
     types = {

@@ -16,6 +16,8 @@ from .types import INDICES, STORED, WORDS
 class Collection(Collected):
     """Base of operators that give a sequence or an optional."""
 
+    exception = "takes or gives what is no tensor"
+
     data_dependent_shape = True
 
     def shape(self, *shapes, **options):
@@ -29,6 +31,8 @@ class Element(Collected):
     """Base of operators that give an element, of which only the dtype may be known beforehand."""
 
     elem: np.dtype | None = None
+
+    exception = "takes or gives what is no tensor"
 
     data_dependent_shape = True
 
@@ -74,6 +78,8 @@ class SequenceEmpty(Collection):
 
     elem: np.dtype = np.dtype("float32")
 
+    primitive = True
+
     inputs = ()
 
     def meaning(self):
@@ -83,6 +89,8 @@ class SequenceEmpty(Collection):
 @op("_onnx_SequenceAt")
 class SequenceAt(Element):
     """The element at a position, counted from the back when negative. Source: ONNX SequenceAt (opset 11 to newest)."""
+
+    primitive = True
 
     inputs = ("input_sequence", "position")
     types = {"input_sequence": WORDS, "position": INDICES}
@@ -97,6 +105,8 @@ class SequenceInsert(Collection):
     """The sequence with a tensor before a position, at the end when none is given.
 
     Source: ONNX SequenceInsert (opset 11 to newest)."""
+
+    primitive = True
 
     inputs = ("input_sequence", "tensor", "position")
     types = {"input_sequence": WORDS, "tensor": STORED, "position": INDICES}
@@ -115,6 +125,8 @@ class SequenceErase(Collection):
 
     Source: ONNX SequenceErase (opset 11 to newest)."""
 
+    primitive = True
+
     inputs = ("input_sequence", "position")
     types = {"input_sequence": WORDS, "position": INDICES}
     optional = ("position",)
@@ -128,6 +140,8 @@ class SequenceErase(Collection):
 @op("_onnx_SequenceLength")
 class SequenceLength(Collected):
     """How many elements a sequence has, int64 (). Source: ONNX SequenceLength (opset 11 to newest)."""
+
+    primitive = True
 
     inputs = ("input_sequence",)
     types = {"input_sequence": WORDS}
@@ -198,6 +212,8 @@ class Optional(Collected):
     """The input, or nothing, as an optional. Source: ONNX Optional (opset 15 to newest)."""
 
     kind: str = ""
+
+    primitive = True
     """The ONNX type of what it would contain, such as tensor(float), when there is no input."""
 
     inputs = ("input",)
@@ -220,6 +236,8 @@ class Optional(Collected):
 @op("_onnx_OptionalHasElement")
 class OptionalHasElement(Collected):
     """Test that an optional contains something, bool (). Source: ONNX OptionalHasElement (opset 15 to newest)."""
+
+    primitive = True
 
     inputs = ("input",)
     optional = ("input",)
@@ -244,6 +262,8 @@ class OptionalHasElement(Collected):
 class OptionalGetElement(Element):
     """Take what an optional contains; a tensor or sequence stands for itself. Source: ONNX OptionalGetElement (opset 15 to
     newest)."""
+
+    primitive = True
 
     inputs = ("input",)
 

@@ -28,6 +28,9 @@ class ShapeOf(Standard):
     def dtype(self, data):
         return INT64
 
+    def composition(self, F, data):
+        return F.slice(F.shape_array(data), begin=(self.start,), end=(self.end,))
+
     def meaning(self, data):
         return np.array(data.shape[self.start : self.end], np.int64)
 
@@ -56,6 +59,9 @@ class SizeOf(Standard):
     def dtype(self, data):
         return INT64
 
+    def composition(self, F, data):
+        return F._np_prod(F.shape_array(data)) if data.shape else None
+
     def meaning(self, data):
         return np.array(data.size, np.int64)
 
@@ -76,7 +82,7 @@ class Moving(Standard, Reshaping):
     keeps = True
 
     needs = ("values",)
-    composition = Op.composition
+    composition = Op.composition  # type: ignore[assignment]
     exception = "a tensor says the shape or the axes, maybe not before it runs"
     data_dependent_shape = True
     partial = True
@@ -212,6 +218,8 @@ class Expand(Standard):
     """input broadcast with the given shape: a size of 1 there keeps input's. Source: ONNX Expand (opset 8 to
     newest)."""
 
+    exception = "a tensor says the shape, maybe not before it runs"
+
     inputs = ("input", "shape")
     types = {"input": STORED, "shape": {"int64"}}
     needs = ("values",)
@@ -240,6 +248,8 @@ class Expand(Standard):
 @op("_onnx_Tile")
 class Tile(Standard):
     """input repeated as often as repeats says along each axis. Source: ONNX Tile (opset 6 to newest)."""
+
+    exception = "a tensor says the shape, maybe not before it runs"
 
     inputs = ("input", "repeats")
     types = {"input": STORED, "repeats": {"int64"}}

@@ -56,6 +56,8 @@ class DFT(Standard):
     inverse: bool = False
     onesided: bool = False
 
+    exception = "an FFT, or a window whose length a tensor says"
+
     inputs = ("input", "dft_length", "axis")
     types = {"input": FLOATS, "dft_length": INDICES, "axis": {"int64"}}
     optional = ("dft_length", "axis")
@@ -166,6 +168,8 @@ class STFT(Standard):
 
     onesided: bool = True
 
+    exception = "an FFT, or a window whose length a tensor says"
+
     inputs = ("signal", "frame_step", "window", "frame_length")
     types = {"signal window": FLOATS, "frame_step frame_length": INDICES}
     optional = ("window", "frame_length")
@@ -263,6 +267,8 @@ class Window(Standard):
     output_datatype: DType = FLOAT32
     periodic: bool = True
 
+    exception = "an FFT, or a window whose length a tensor says"
+
     inputs = ("size",)
     types = {"size": INDICES, "output": NUMBERS}
     needs = ("values",)
@@ -331,6 +337,8 @@ class MelWeightMatrix(Standard):
     Shapes: all inputs scalars -> (dft_length // 2 + 1, num_mel_bins). Source: ONNX MelWeightMatrix (opset 17 to newest)."""
 
     output_datatype: DType = FLOAT32
+
+    exception = "an FFT, or a window whose length a tensor says"
 
     inputs = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")
     numbers = inputs

@@ -28,6 +28,8 @@ class Slice(Standard):
     """data[starts[i]:ends[i]:steps[i]] along each axes[i] (the first ones by default); what counts from
     behind or lies outside is moved inside, as cut says. Source: ONNX Slice (opset 10 to newest)."""
 
+    exception = "tensors say what is cut, maybe not before it runs"
+
     inputs = ("data", "starts", "ends", "axes", "steps")
     types = {"data": STORED, "starts ends axes steps": INDICES}
     optional = ("axes", "steps")
@@ -95,6 +97,8 @@ class Split(Standard):
 
     axis: int = 0
     num_outputs: Arity
+
+    exception = "tensors say what is cut, maybe not before it runs"
 
     inputs = ("input", "split")
     types = {"input": STORED, "split": {"int64"}}
@@ -168,6 +172,8 @@ class Pad(Standard):
     wrap those of the other end. ``axes`` wants constant_value. Source: ONNX Pad (opset 18 to newest)."""
 
     mode: Literal["constant", "reflect", "edge", "wrap"] = "constant"
+
+    exception = "tensors say what is cut, maybe not before it runs"
 
     inputs = ("data", "pads", "constant_value", "axes")
     types = {"data constant_value": STORED, "pads": {"int64"}, "axes": INDICES}
@@ -263,6 +269,8 @@ class CenterCropPad(Standard):
     ``shape``; what is odd goes to the end. Source: ONNX CenterCropPad (opset 18 to newest)."""
 
     axes: Shape | None = None
+
+    exception = "tensors say what is cut, maybe not before it runs"
 
     inputs = ("input_data", "shape")
     types = {"input_data": STORED, "shape": INDICES}

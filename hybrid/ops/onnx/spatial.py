@@ -35,6 +35,8 @@ class _Sampled(Standard):
     mode: Literal["linear", "nearest", "cubic"] = "linear"
     padding_mode: Literal["zeros", "border", "reflection"] = "zeros"
 
+    exception = "samples between pixels where data says"
+
     def along(self, at: np.ndarray, size: int) -> list[tuple[np.ndarray, ...]]:
         """For coordinates along one axis, for every tap: (index within the axis, whether it counts, weight, derivative of
         the weight by the coordinate in the grid)."""
@@ -184,6 +186,8 @@ class AffineGrid(Standard):
     Source: ONNX AffineGrid (opset 20 to newest)."""
 
     align_corners: bool = False
+
+    exception = "samples between pixels where data says"
 
     inputs = ("theta", "size")
     types = {"theta": FLOATS, "size": {"int64"}}

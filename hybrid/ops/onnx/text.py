@@ -25,6 +25,8 @@ def each(function, *arrays):
 class StringConcat(Pointwise):
     """Strings joined in pairs, broadcast. Source: ONNX StringConcat (opset 20 to newest)."""
 
+    exception = "works on words and bytes"
+
     inputs = ("X", "Y")
     types = {"X Y": WORDS}
 
@@ -47,6 +49,8 @@ class StringNormalizer(Standard):
     is_case_sensitive: bool = False
     locale: str = ""
     stopwords: np.ndarray = np.empty(0, object)
+
+    exception = "works on words and bytes"
 
     inputs = ("X",)
     types = {"X": WORDS}
@@ -87,6 +91,8 @@ class StringSplit(Standard):
     delimiter: str = ""
     maxsplit: int | None = None
 
+    exception = "works on words and bytes"
+
     inputs = ("X",)
     types = {"X": WORDS}
     data_dependent_shape = True
@@ -125,6 +131,8 @@ class RegexFullMatch(Pointwise):
     Source: ONNX RegexFullMatch (opset 20 to newest); https://github.com/google/re2/wiki/Syntax."""
 
     pattern: str
+
+    exception = "works on words and bytes"
 
     inputs = ("X",)
     types = {"X": WORDS}
@@ -273,6 +281,8 @@ class TfIdfVectorizer(Standard):
     pool_strings: np.ndarray | None = None
     weights: np.ndarray | None = None
 
+    exception = "works on words and bytes"
+
     inputs = ("X",)
     types = {"X": INDICES | WORDS}
 
@@ -363,6 +373,8 @@ class ImageDecoder(Standard):
     Source: ONNX ImageDecoder (opset 20 to newest), with Pillow's decoders."""
 
     pixel_format: str = "RGB"
+
+    exception = "works on words and bytes"
 
     inputs = ("encoded_stream",)
     types = {"encoded_stream": {"uint8"}}

@@ -20,6 +20,8 @@ class OptimizerStep(Standard):
     norm_coefficient: float = 0.0
     num_args: Arity
 
+    exception = "a step of training with several states, which no network is made of"
+
     inputs = ("*inputs",)
     states: ClassVar[int]
     """How many states a tensor has."""
