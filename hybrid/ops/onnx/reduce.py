@@ -42,10 +42,10 @@ class Reduction(AlongAxes):
     def composition(self, F, data, axes=None):
         if axes is not None or not known(data) or not of_floats(data) or 0 in definite(data.shape):
             return None  # axes are known only when it runs
-        shape = data.shape
-        said = self.said(F, *widely(F, data.dtype, data), self.along(None, len(shape)))
-        kept = narrowly(F, data.dtype, said)
-        return kept if self.keepdims else reshaped(F, kept, self.shape(shape, values=(None, None)))
+        axes, (x,) = self.along(None, len(data.shape)), widely(F, data.dtype, data)
+        kept = narrowly(F, data.dtype, self.said(F, x, axes))
+        left = tuple(d for a, d in enumerate(data.shape) if a not in axes)
+        return kept if self.keepdims else reshaped(F, kept, left)
 
     def said(self, F: Any, x: Any, axes: tuple[int, ...]) -> Any:
         """``reduce`` of expressions; x holds floats, and has elements."""
