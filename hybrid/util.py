@@ -114,7 +114,7 @@ def set_np(shape: bool = True, array: bool = True) -> None:
     """Leave the mode off with ``set_np(False, False)``. Raises MXNetError otherwise, ValueError for arrays without shapes."""
     if array and not shape:
         raise ValueError("NumPy Shape semantics is required in using NumPy array semantics.")
-    if shape or array:
+    if shape:
         raise _refuse("set_np")
 
 

@@ -75,7 +75,7 @@ def _key(description: str | os.PathLike[str], parameters: str | os.PathLike[str]
 
 
 def _mark(known: Mapping[str, str]) -> dict[str, Any]:
-    return {MARK: ["str", json.dumps(known)]} if known else {}
+    return {MARK: ["str", json.dumps(known)]}
 
 
 def _read_digests(description: str | os.PathLike[str]) -> dict[str, str]:

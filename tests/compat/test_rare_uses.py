@@ -417,3 +417,21 @@ def test_names_with_colons_survive_modules(tmp_path: Path) -> None:
     assert [*got] == [*want]
     for name in want:
         np.testing.assert_array_equal(got[name].asnumpy(), want[name].asnumpy())
+
+
+def test_what_is_ready_takes_no_arguments() -> None:
+    """An object, or all of one as text, is what is asked for already."""
+    create = mx.registry.get_create_func(mx.metric.EvalMetric, "metric")
+    ready = mx.metric.Accuracy()
+    assert create(ready) is ready and create(metric=ready) is ready
+    for first in (ready, '["acc", {}]', '{"metric": "acc"}'):
+        for args, kwargs in (((3,), {}), ((), {"axis": 0}), ((3,), {"axis": 0})):
+            with pytest.raises(AssertionError, match="metric is already an instance"):
+                create(first, *args, **kwargs)
+    with pytest.raises(AssertionError, match="metric is already an instance"):
+        create(metric=ready, axis=0)
+    with pytest.raises(mx.MXNetError):
+        mx.util.set_np(True, False)
+    with pytest.raises(ValueError, match="Shape semantics is required"):
+        mx.util.set_np(False, True)
+    mx.util.set_np(False, False)

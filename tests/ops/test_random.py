@@ -178,6 +178,10 @@ def test_a_seed_repeats_everything() -> None:
     for a, b, c in zip(first, second, again):
         np.testing.assert_array_equal(a, c)
         assert not np.array_equal(a, b)
+    for where in ({"ctx": mx.cpu(1)}, {"ctx": "all"}):
+        mx.random.seed(7, **where)
+        for a, c in zip(first, draws()):
+            np.testing.assert_array_equal(a, c)
 
 
 @pytest.mark.parametrize("value", [np.int32(4), -1, 2**33, True])

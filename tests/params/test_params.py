@@ -8,6 +8,7 @@ import os
 import re
 import struct
 import tarfile
+import threading
 import time
 import tracemalloc
 import warnings
@@ -563,6 +564,8 @@ FOREIGN = {
     "HTML": (b"\n<!DOCTYPE html><html>", "a web page"),
     "gzip": (gzip.compress(b"x"), "gunzip"),
     "tar": (tarred(), "a tar archive"),
+    "zip that lists nothing": (b"PK\x03\x04" + zipped(), r"a zip file holding \[\]"),
+    "start of a zip": (b"PK\x03\x04\x14", "a damaged or cut zip"),
     "zip": (zipped(a_dot_params=b""), r"a zip file holding \['a.params'\]"),
     "Torch": (zipped(archive__data_dot_pkl=b""), "a Torch file"),
     "old Torch": (b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.", "pickles are never opened"),
@@ -681,6 +684,7 @@ def test_how_far_claims_and_members_may_go():
     for bytes_, message in (
         (record(magic=v3, ndim=2**32 - 2, dims=(), data=b""), "got -2 dimensions"),
         (record(magic=v3, ndim=2, dims=(3, -2), data=b""), "-2"),
+        (record(magic=v3, ndim=2, dims=(-1, -2), data=b""), "-2"),
         (record(ndim=1, dims=(-1,), data=b""), "-1"),
         (record(ndim=params.MAX_NDIM + 1, dims=(1,) * (params.MAX_NDIM + 1)), f"got {params.MAX_NDIM + 1} dimensions"),
     ):
@@ -695,6 +699,53 @@ def test_how_far_claims_and_members_may_go():
     assert params.load(listed(old))[0].shape == many
     with pytest.raises(FormatError, match="got record magic"):
         params.load(listed(struct.pack("<I", params.MAX_NDIM + 1) + old[4:]))
+
+
+def test_more_dimensions_than_files_hold_are_refused() -> None:
+    most = np.ones((1,) * params.MAX_NDIM, np.float32)
+    try:
+        more = most[None]
+    except (IndexError, ValueError):  # NumPy before 2 has no more itself
+        return
+    with pytest.raises(FormatError, match=f"wanted .*up to {params.MAX_NDIM}-d"):
+        params.encode_list({"a": more})
+    ((_, got),) = params.load(b"".join(params.encode_list({"a": most}))).items()
+    assert got.shape == most.shape
+
+
+def test_a_pipe_is_read_as_a_file_is(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    content = (LATEST / "dict.params").read_bytes()
+    writer = threading.Thread(target=pipe.write_bytes, args=(content,))
+    writer.start()
+    got = load(pipe)
+    writer.join()
+    for name, array in load(content).items():
+        np.testing.assert_array_equal(got[name], array)
+
+
+def test_memory_of_views_of_mapped_files_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each file once; arrays that lie elsewhere are left alone."""
+    released = []
+
+    class Spy(params.map_file):
+        def madvise(self, advice: int, *rest: int) -> None:
+            released.append(len(self))
+            super().madvise(advice, *rest)
+
+    monkeypatch.setattr(params, "map_file", Spy)
+    sizes, arrays = [], []
+    for count in (10_000, 20_000):
+        path = tmp_path / f"{count}.params"
+        save(path, {"x": np.arange(count, dtype=np.float32), "y": np.ones(3, np.float32)})
+        sizes.append(path.stat().st_size)
+        arrays += load(path).values()
+    params.release([np.ones(3), None, 3])
+    assert not released
+    params.release([np.ones(3), arrays[0][5:][::2], arrays[1], arrays[2].reshape(100, -1)[3]])
+    assert released == sizes
+    assert [a.sum() for a in arrays] == [np.arange(10_000).sum(), 3, np.arange(20_000, dtype=np.float32).sum(), 3]
 
 
 def test_what_cannot_be_written_says_why():

@@ -1,6 +1,7 @@
 """Record files: MXNet's own, written back byte for byte, and everything that can be wrong with one."""
 
 import copy
+import gc
 import os
 import pickle
 import struct
@@ -293,3 +294,19 @@ def test_a_fork_publishes_nothing(tmp_path: Path) -> None:
     assert os.waitpid(child, 0)[1] == 0
     writer.close()
     assert read_all(tmp_path / "a.rec") == [b"one"]
+
+
+def test_a_writer_that_nobody_closes_is_published_when_it_is_gone(tmp_path: Path) -> None:
+    writer = recordio.MXRecordIO(str(tmp_path / "a.rec"), "w")
+    writer.write(b"one")
+    assert not (tmp_path / "a.rec").exists()
+    del writer
+    gc.collect()
+    assert read_all(tmp_path / "a.rec") == [b"one"]
+    indexed = recordio.MXIndexedRecordIO(str(tmp_path / "b.idx"), str(tmp_path / "b.rec"), "w")
+    indexed.write_idx(3, b"three")
+    indexed.write_idx(1, b"one")
+    del indexed
+    gc.collect()
+    reader = recordio.MXIndexedRecordIO(str(tmp_path / "b.idx"), str(tmp_path / "b.rec"), "r")
+    assert reader.keys == [3, 1] and [reader.read_idx(k) for k in (1, 3)] == [b"one", b"three"]

@@ -426,6 +426,8 @@ def test_methods_compute_what_their_functions_do() -> None:
         (a.slice_axis(axis=2, begin=1, end=3), PLAIN[..., 1:]), (a.clip(2, 4), PLAIN.clip(2, 4)),
         (a.tile((1, 2, 1)), np.tile(PLAIN, (1, 2, 1))), (a.broadcast_to((2, 2, 3)), np.broadcast_to(PLAIN, (2, 2, 3))),
         (a.swapaxes(1, 2), PLAIN.swapaxes(1, 2)), (a.as_nd_ndarray(), PLAIN),
+        (a.flatten(inplace=True), PLAIN.reshape(1, 6)), (a.expand_dims(1, True), PLAIN[:, None]), (a.squeeze(0, True), PLAIN[0]),
+        (a.squeeze(axis=None, inplace=True), PLAIN[0]),
         (sym.moveaxis(a, 2, 0) if hasattr(sym, "moveaxis") else a, np.moveaxis(PLAIN, 2, 0) if hasattr(sym, "moveaxis") else PLAIN),
     ):  # fmt: skip
         (got,) = value(made)
@@ -447,6 +449,16 @@ def test_methods_compute_what_their_functions_do() -> None:
     ):
         with pytest.raises(error, match=said):
             call()
+
+
+def test_backends_are_none_whatever_they_are_given() -> None:
+    y = sym.var("a") * 2
+    for given in (
+        {}, {"args": {"a": nd.ones((2,))}, "aux": {}}, {"ctx": mx.cpu(), "shape_dict": {"a": (2,)}, "type_dict": {"a": "float32"}},
+        {"stype_dict": {"a": "default"}, "skip_infer": True, "own": 3},
+    ):  # fmt: skip
+        with pytest.warns(UserWarning, match="there is no backend 'other'"):
+            assert y.optimize_for("other", **given).tojson() == y.tojson()
 
 
 def test_variables_are_replaced_where_they_are_read() -> None:
