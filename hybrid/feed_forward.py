@@ -176,7 +176,10 @@ class FeedForward:
         train_data = self._iterator(X, y, is_train=True)
         self._want_labels(train_data)
         if isinstance(eval_data, tuple | list) and len(eval_data) == 2:
-            eval_data = self._iterator(eval_data[0], eval_data[1], is_train=False)
+            arrays = [np.array(v) if isinstance(v, list) else v for v in eval_data]
+            eval_data = self._iterator(arrays[0], arrays[1], is_train=False)
+        elif eval_data is not None and not isinstance(eval_data, DataIter):
+            raise TypeError(f"eval_data must be DataIter, or a pair of arrays or lists, got {type(eval_data).__name__}")
         module = self._bind_module(train_data, True, work_load_list, fresh=True)
         if monitor is not None:
             module.install_monitor(monitor)

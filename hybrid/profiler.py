@@ -114,8 +114,15 @@ def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") 
     set_config(profile_symbolic=True, profile_all=mode == "all", filename=filename)
 
 
+def _want_own(profile_process: str) -> None:
+    """Raise KeyError for what is neither "worker" nor "server", MXNetError for "server", which there is none of."""
+    if {"worker": False, "server": True}[profile_process]:
+        raise MXNetError("profiler: there is no server process to profile; profile the worker")
+
+
 def set_state(state: str = "stop", profile_process: str = "worker") -> None:
     """ "run" starts recording, "stop" ends it. Raises KeyError for anything else."""
+    _want_own(profile_process)
     start = {"run": True, "stop": False}[state]
     if start == _PROFILER.running:
         return
@@ -137,12 +144,14 @@ def profiler_set_state(state: str = "stop") -> None:
 
 def pause(profile_process: str = "worker") -> None:
     """Record nothing until resume."""
+    _want_own(profile_process)
     SCHEDULER.wait_all()
     _PROFILER.paused = True
 
 
 def resume(profile_process: str = "worker") -> None:
     """Go on after pause."""
+    _want_own(profile_process)
     SCHEDULER.wait_all()
     _PROFILER.paused = False
 
@@ -216,6 +225,7 @@ def _events() -> Iterator[dict[str, Any]]:
 
 def dump(finished: bool = True, profile_process: str = "worker") -> None:
     """Write what has been recorded to the file that set_config named, for chrome://tracing; finished ends the recording."""
+    _want_own(profile_process)
     if finished:
         set_state("stop")
     else:

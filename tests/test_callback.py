@@ -59,4 +59,5 @@ def test_checkpoints(tmp_path: Path) -> None:
     module = SimpleNamespace(save_checkpoint=lambda *args: calls.append(args))
     for epoch in range(2):
         mx.callback.module_checkpoint(module, "net", 2, True)(epoch)
-    assert calls == [("net", 2, True)]
+        mx.callback.module_checkpoint(module, "other", 1)(epoch, symbol, {}, aux={})  # as fit calls it
+    assert calls == [("other", 1, False), ("net", 2, True), ("other", 2, False)]

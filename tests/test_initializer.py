@@ -196,6 +196,18 @@ def test_fused_rnn(network: tuple[str, bool], given: str) -> None:
         filled(init.Constant(5), desc, (len(want) + 1,))
 
 
+def test_fused_rnn_of_one_feature_and_of_none() -> None:
+    """Gates of three cells, in the order i, f, c, o: weights of the input, of the state, biases of both."""
+    fused = init.FusedRNN(init.One(), 3, 1, "lstm", forget_bias=2.0)
+    desc = InitDesc("parameters", {"__init__": fused.dumps()})
+    for features in (1, 2):
+        biases = np.repeat([0, 2, 0, 0, 0, 2, 0, 0], 3)
+        want = np.concatenate([np.ones(12 * features + 36), biases])
+        np.testing.assert_array_equal(filled(init.Zero(), desc, want.shape), want)
+    with pytest.raises(ValueError, match="fit no input"):
+        filled(init.Zero(), desc, (36 + 24,))
+
+
 def test_fused_rnn_sees_each_gate() -> None:
     """Xavier's range depends on the shape: that of one gate."""
     fused = init.FusedRNN(init.Xavier(factor_type="out"), 50, 1, "gru")

@@ -100,3 +100,17 @@ def test_several_outputs_count_as_one_after_the_other(case: dict[str, Any]) -> N
     for label, pred in zip(labels, preds):
         apart.update([label], [pred])
     np.testing.assert_allclose(together.get()[1], apart.get()[1], rtol=1e-6, equal_nan=True)
+
+
+def test_correlation_of_classes_in_all_and_since_the_last_reset() -> None:
+    """0.7 says MXNet 1.9.1; where either side has one class alone there is none."""
+    for everywhere in (True, False):
+        metric = mx.metric.PCC(has_global_stats=everywhere)
+        metric.update([mx.nd.array([0, 1, 1, 2])], [mx.nd.one_hot(mx.nd.array([0, 1, 0, 2]), 3)])
+        assert metric.get() == metric.get_global() == ("pcc", pytest.approx(0.7))
+        metric.reset_local()
+        assert np.isnan(metric.get()[1]) and (metric.get_global()[1] == pytest.approx(0.7)) == everywhere
+    for labels, found in (([0, 0, 0], [0, 1, 1]), ([0, 1, 1], [1, 1, 1]), ([1, 1], [1, 1]), ([0, 1], [0, 0])):
+        metric = mx.metric.PCC()
+        metric.update([mx.nd.array(labels)], [mx.nd.one_hot(mx.nd.array(found), 2)])
+        assert np.isnan(metric.get()[1]) and np.isnan(metric.get_global()[1])

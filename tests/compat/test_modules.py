@@ -73,6 +73,8 @@ def test_loggers(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_there_is_no_library_and_no_gpu() -> None:
     with pytest.raises(mx.MXNetError, match=r"no libmxnet\.so"):
         mx.libinfo.find_lib_path()
+    with pytest.raises(mx.MXNetError, match=r"no libother\.so"):
+        mx.libinfo.find_lib_path(prefix="libother")
     assert mx.util.get_gpu_count() == 0
     with pytest.raises(mx.MXNetError):
         mx.util.get_gpu_memory(0)

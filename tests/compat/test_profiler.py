@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import hybrid as mx
 from hybrid import profiler
 from hybrid.core.op import REGISTRY
-from hybrid.execution.program import is_instrumented
+from hybrid.execution.program import Program, is_instrumented
 
 
 @pytest.fixture(autouse=True)
@@ -117,6 +118,16 @@ def test_what_is_refused() -> None:
         profiler.set_config(foo=1)
     with pytest.raises(mx.MXNetError, match="Invalid Parameter format for profile_all"):
         profiler.set_config(profile_all="x")
+    for call in (profiler.set_state, profiler.pause, profiler.resume, profiler.dump):
+        with pytest.raises(mx.MXNetError, match="no server process"):
+            call(profile_process="server")
+        with pytest.raises(KeyError):
+            call(profile_process="other")
+    (
+        profiler.set_state("stop", profile_process="worker"),
+        profiler.pause("worker"),
+        profiler.resume(profile_process="worker"),
+    )
     with pytest.raises(AssertionError, match="Support: 'table', 'json'"):
         profiler.dumps(format="xml")
     with pytest.raises(AssertionError, match="sort_by"):
@@ -205,3 +216,16 @@ def test_operators_inside_of_others_are_not_counted() -> None:
     profiler.set_state("stop")
     found = counts().get("operator", {})
     assert "exp" not in found and found
+
+
+@pytest.mark.parametrize("kind", [staticmethod, lambda function: np.negative], ids=["static", "ufunc"])
+def test_operators_that_compute_by_a_function_of_their_arrays_alone(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which no instance is bound to."""
+    monkeypatch.setattr(REGISTRY["erfinv"], "compute", kind(lambda data: -data))
+    profiler.set_config(profile_all=True)
+    profiler.set_state("run")
+    graph = mx.sym.erfinv(mx.sym.var("x")).graph
+    assert Program(graph, native=False).run({"x": np.full((2,), 0.25, np.float32)})[0].tolist() == [-0.25, -0.25]
+    profiler.set_state("stop")
+    assert counts()["operator"]["erfinv"] == 1
+    assert Program(graph, native=False).run({"x": np.full((2,), 0.25, np.float32)})[0].tolist() == [-0.25, -0.25]

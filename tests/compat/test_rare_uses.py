@@ -435,3 +435,39 @@ def test_what_is_ready_takes_no_arguments() -> None:
     with pytest.raises(ValueError, match="Shape semantics is required"):
         mx.util.set_np(False, True)
     mx.util.set_np(False, False)
+
+
+def test_modules_that_lack_a_package_say_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that is no module is an AttributeError; a module of ours that does not load is none."""
+
+    def refuse(path: str) -> Any:
+        raise ModuleNotFoundError("No module named 'absent'", name="absent")
+
+    monkeypatch.setattr(mx.importlib, "import_module", refuse)
+    with pytest.raises(ModuleNotFoundError, match="absent"):
+        mx.__getattr__("visualization")
+    monkeypatch.undo()
+    with pytest.raises(AttributeError, match="no attribute 'absent'"):
+        mx.__getattr__("absent")
+
+
+def test_arrays_and_schedules_made_with_every_argument() -> None:
+    for made in (
+        mx.nd.arange(3, ctx=mx.cpu(1)), mx.nd.linspace(0, 1, 3, ctx=mx.cpu(1)), mx.nd.eye(2, ctx=mx.cpu(1)),
+        mx.nd.arange(1, 3, infer_range=False, ctx=mx.cpu(1)),
+    ):  # fmt: skip
+        assert made.context == mx.cpu(1)
+    for given in (None, False):
+        assert mx.nd.arange(3, infer_range=given).asnumpy().tolist() == [0, 1, 2]
+    for mode, want in (("linear", [0.05, 0.275, 0.455, 0.5]), ("constant", [0.05, 0.05, 0.05, 0.5])):
+        schedule = mx.lr_scheduler.PolyScheduler(100, 0.5, 2, 0.1, 10, 0.05, mode)
+        assert [schedule(i) for i in (0, 5, 9, 10)] == pytest.approx(want)
+    with pytest.raises(ValueError, match="linear and constant"):
+        mx.lr_scheduler.PolyScheduler(100, warmup_mode="other")
+    x = mx.nd.array([1.0])
+    x.attach_grad()
+    (name,) = mx.autograd.get_symbol(x).list_outputs()
+    assert mx.autograd.get_symbol(x).list_arguments() == [name]
+    parts = mx.sym.split_v2(mx.sym.var("a"), 2, axis=1, squeeze_axis=True)
+    assert parts.infer_shape(a=(3, 2, 4))[1] == [(3, 4), (3, 4)]
+    assert mx.sym.split_v2(mx.sym.var("a"), (1,), 1).infer_shape(a=(3, 3, 4))[1] == [(3, 1, 4), (3, 2, 4)]

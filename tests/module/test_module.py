@@ -158,6 +158,18 @@ def test_plot_network_warns_of_names_that_are_there_twice() -> None:
         mx.viz.plot_network(twice)
 
 
+def test_plot_network_tells_types_where_it_knows_no_shapes() -> None:
+    split = mx.sym.split(mx.sym.var("data"), num_outputs=1, name="cut") * 2
+    for given, label in (
+        ({}, '""'), ({"dtype": {"data": "float32"}}, '"(float32)"'), ({"shape": {"data": (1, 3)}}, "3"),
+        ({"shape": {"data": (1, 3)}, "dtype": {"data": "float16"}}, '"3(float16)"'),
+    ):  # fmt: skip
+        drawn = mx.viz.plot_network(split, save_format="png", **given)
+        assert f"-> cut [label={label} " in drawn.source and drawn.format == "png"
+    with pytest.warns(UserWarning, match="Cannot decide type"), pytest.raises(ValueError, match="type is incomplete"):
+        mx.viz.plot_network(mx.sym.var("a") + mx.sym.var("b"), dtype={})
+
+
 def test_executor_manager_does_what_training_loops_of_old_did() -> None:
     batches = mx.io.NDArrayIter(batch(8).data[0], batch(8).label[0], 4)
     manager = mx.model.DataParallelExecutorManager(network(), [mx.cpu(0), mx.cpu(1)], batches, None, None, None)
@@ -483,6 +495,38 @@ def test_feed_forward_at_its_edges(tmp_path: Any) -> None:
             call(mx.io.NDArrayIter(data, labels, 4))
     mx.model.FeedForward(network(), num_epoch=3).save(str(tmp_path / "n"))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["n-0003.params", "n-symbol.json"]
+    seen = []
+    for given in ((data, labels), [data.tolist(), labels.tolist()], (mx.io.NDArrayIter(data, labels, 4), None)):
+        made = model()
+        made.fit(data, labels, eval_data=given, eval_batch_end_callback=lambda p: seen.append(p.eval_metric.num_inst))
+    assert seen == [4, 8] * 3
+    for wrong in ((data,), [data, labels, labels], data, 3):
+        made = model()
+        with pytest.raises(TypeError, match="eval_data must be DataIter"):
+            made.fit(data, labels, eval_data=wrong)
+        assert made.arg_params["fc_weight"].asnumpy().tolist() == own["fc_weight"].asnumpy().tolist()
+    x = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")
+    both = mx.sym.Group([mx.sym.SoftmaxOutput(x, mx.sym.var(f"{n}_label"), name=n) for n in ("one", "two")])
+    pair = mx.io.NDArrayIter(data, {"one_label": labels, "two_label": 1 - labels}, 4)
+    double = mx.model.FeedForward(both, num_epoch=1, numpy_batch_size=4, arg_params=dict(own), learning_rate=0.5)
+    double.fit(pair, eval_metric="ce")
+    weight, bias = (own[n].asnumpy() for n in ("fc_weight", "fc_bias"))
+    for part in (data[:4], data[4:]):
+        shown = np.exp(part @ weight.T + bias)
+        push = (2 * shown / shown.sum(1, keepdims=True) - 1) / 4
+        weight, bias = weight - 0.5 * push.T @ part, bias - 0.5 * push.sum(0)
+    np.testing.assert_allclose(double.arg_params["fc_weight"].asnumpy(), weight, rtol=1e-5)
+    np.testing.assert_allclose(double.arg_params["fc_bias"].asnumpy(), bias, rtol=1e-5)
+    assert [p.shape for p in double.predict(pair)] == [(8, 2), (8, 2)]
+    half = mx.sym.Cast(mx.sym.amp_cast(mx.sym.var("data"), dtype="float16"), dtype="float32", name="back")
+    for keep in (True, False):
+        net = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(half, num_hidden=2, name="fc"), name="softmax")
+        mx.model.FeedForward(net, num_epoch=1, arg_params=dict(own)).save(
+            str(tmp_path / "amp"), 2, remove_amp_cast=not keep
+        )
+        assert ("amp_cast" in (tmp_path / "amp-symbol.json").read_text()) == keep
+    again = mx.model.FeedForward.load(str(tmp_path / "amp"), 2, ctx=mx.cpu(1), numpy_batch_size=4)
+    assert (again.ctx, again.begin_epoch) == ([mx.cpu(1)], 2)
     empty = Lists([])
     with pytest.raises(ValueError, match="gives no batches"):
         model().fit(empty)
@@ -522,6 +566,21 @@ def test_executor_managers_over_buckets_and_slices() -> None:
     )  # fmt: skip
     bucketed.load_data_batch(one)
     bucketed.forward()
+    plainly = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")
+    logger = logging.getLogger("of the manager")
+    without = mx.model.DataParallelExecutorManager(
+        plainly, devices, mx.io.NDArrayIter(whole.data[0], None, 4), logger=logger, sym_gen=lambda key: plainly
+    )
+    assert without.logger is logger and plain.logger is logging and without.param_names == ["fc_weight", "fc_bias"]
+    without.set_params(own, {})
+    for labels in (None, []):
+        without.load_data_batch(mx.io.DataBatch([whole.data[0][:2]], None, bucket_key=str(labels),
+                                                provide_data=[("data", (2, 3))], provide_label=labels))  # fmt: skip
+        without.forward()
+        outputs = without.curr_execgrp.get_outputs()[0].asnumpy()
+        np.testing.assert_allclose(
+            outputs, whole.data[0][:2].asnumpy() @ own["fc_weight"].asnumpy().T + own["fc_bias"].asnumpy(), rtol=1e-5
+        )
     np.testing.assert_allclose(
         bucketed.curr_execgrp.get_outputs()[0].asnumpy(), plain.execgrp.get_outputs()[0].asnumpy()[:2], rtol=1e-6
     )

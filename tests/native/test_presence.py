@@ -91,3 +91,12 @@ def test_levels_that_there_are_not() -> None:
             native.set_num_threads(wrong)
     with pytest.raises(ValueError, match="wanted 0"):
         native.set_memory_bound(-1)
+
+
+@pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
+def test_kernels_for_none_of_the_levels_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert native.why_not() is None
+    levels = native.LEVELS
+    monkeypatch.setattr(native, "LEVELS", ())
+    said, _, named = str(native.why_not()).partition(", which has the levels ")
+    assert said == "no kernels were compiled for this CPU" and {*levels} <= {*named.split(", ")}

@@ -525,3 +525,38 @@ def test_a_loss_of_several_outputs_and_states() -> None:
     assert [y.asnumpy().tolist() for y in outputs] == [[[2, 4]], [[3, 6]]]
     assert (s.asscalar(), t.asscalar()) == (1, 2)
     assert x.grad.asnumpy().tolist() == [[7, 12]]
+
+
+def test_outputs_and_states_of_several_are_counted() -> None:
+    class Three(mx.operator.CustomOpProp):
+        def list_outputs(self) -> list[str]:
+            return ["a", "b"]
+
+        def list_auxiliary_states(self) -> list[str]:
+            return ["s", "t", "u"]
+
+    half = np.float16
+    assert Three().infer_storage_type(["default"]) == (["default"], ["default"] * 2, ["default"] * 3)
+    assert Three().infer_type([half]) == ([half], [half] * 2, [half] * 3)
+
+    class Both(mx.operator.NumpyOp):
+        def list_outputs(self) -> list[str]:
+            return ["twice", "sums"]
+
+        def infer_shape(self, in_shape: Any) -> Any:
+            return [in_shape[0]], [in_shape[0], [in_shape[0][0]]]
+
+        def forward(self, in_data: Any, out_data: Any) -> None:
+            out_data[0][:], out_data[1][:] = in_data[0] * 2, in_data[0].sum(axis=1)
+
+        def backward(self, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any) -> None:
+            in_grad[0][:] = 2 * out_grad[0] + out_grad[1][:, None]
+
+    with pytest.warns(UserWarning, match="deprecated"):
+        old = Both()
+    made = old(sym.var("data")).simple_bind(mx.cpu(), data=(2, 2))
+    twice, sums = made.forward(is_train=True, data=nd.array([[1, 2], [3, 4]]))
+    assert (twice.asnumpy().tolist(), sums.asnumpy().tolist()) == ([[2, 4], [6, 8]], [3, 7])
+    made.backward([nd.array([[1, 2], [3, 4]]), nd.array([10, 20])])
+    assert made.grad_dict["data"].asnumpy().tolist() == [[12, 14], [26, 28]]
+    assert nd.Custom(nd.array([0.0]), op_type="test_sigmoid", name="by_name").asscalar() == 0.5

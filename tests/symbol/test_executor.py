@@ -265,6 +265,11 @@ def test_executors_that_share_their_arrays() -> None:
     assert all(second.aux_dict[n] is first.aux_dict[n] for n in net.list_auxiliary_states())
     with pytest.raises(mx.MXNetError, match=r"fc_weight is float32\(3, 6\), but shared_exec has it as float32\(3, 4\)"):
         net.simple_bind(mx.cpu(), data=(2, 6), **shared)
+    wider = net + sym.var("extra")  # which the first one does not have
+    third = wider.simple_bind(
+        mx.cpu(), data=(5, 4), extra=(5, 3), **{**shared, "shared_arg_names": [*names, "extra", "none"]}
+    )
+    assert third.arg_dict["bn_gamma"] is first.arg_dict["bn_gamma"] and third.arg_dict["extra"].shape == (5, 3)
     smaller = first.reshape(data=(1, 4))
     assert smaller.arg_dict["data"].shape == smaller.grad_dict["data"].shape == (1, 4)
     assert smaller.grad_dict["fc_weight"] is first.grad_dict["fc_weight"]
@@ -324,3 +329,51 @@ def test_simple_bind_takes_names_that_are_no_inputs_and_labels_without_a_shape()
         "softmax_label": ((2,), np.float64),
     }  # fmt: skip
     assert executor.outputs[0].shape == (2, 3) and executor.outputs[0].dtype is np.float64
+
+
+def test_devices_by_group_storage_and_others_to_share_with_may_be_given() -> None:
+    net = sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc")
+    arrays = {"data": nd.ones((1, 3)), "fc_weight": nd.array([[1, 2, 3], [4, 5, 6]]), "fc_bias": nd.zeros((2,))}
+    other = net.simple_bind(mx.cpu(), data=(1, 3), group2ctx={"a": mx.cpu()}, stype_dict={"data": "default"})
+    assert other.arg_dict["data"].stype == "default"
+    for given in ({}, {"group2ctx": {"a": mx.cpu()}}, {"shared_exec": other}, {"group2ctx": None, "shared_exec": None}):
+        assert net.bind(mx.cpu(), arrays, **given).forward()[0].asnumpy().tolist() == [[6, 15]]
+
+
+def test_the_way_back_is_of_the_mode_of_the_way_forward() -> None:
+    """Whatever is_train says then."""
+    net = sym.BatchNorm(sym.var("data"), fix_gamma=False, name="bn", eps=0.01)
+    data, dy = np.array([[1.0, 2], [3, -1], [0, 2]], np.float32), np.array([[1.0, 0], [0, 3], [4, 1]], np.float32)
+    for training in (True, False):
+        found = []
+        for back in (True, False):
+            made = net.simple_bind(mx.cpu(), data=(3, 2))
+            made.arg_dict["bn_gamma"][:], made.aux_dict["bn_moving_var"][:] = nd.array([1, 2]), nd.array([1, 3])
+            made.forward(is_train=training, data=data)
+            made.backward([nd.array(dy)], is_train=back)
+            found.append(made.grad_dict["data"].asnumpy())
+        np.testing.assert_array_equal(*found)
+        if not training:
+            np.testing.assert_allclose(found[0], dy * [1, 2] / np.sqrt(np.float32([1.01, 3.01])), rtol=1e-6)
+
+
+def test_which_outputs_need_gradients_given() -> None:
+    """Those that a rule reads one for, whichever of several it is, and those of operators without a rule."""
+    x = sym.var("x")
+    values, signs = sym.linalg.syevd(x), sym.linalg.slogdet(x)
+    for net, needed in (
+        (values[0], True), (values[1], True), (signs[0], False), (signs[1], True), (sym.random.shuffle(x), True),
+    ):  # fmt: skip
+        made = net.simple_bind(mx.cpu(), x=(2, 2))
+        made.arg_dict["x"][:] = nd.array([[2, 1], [1, 3]])
+        made.forward(is_train=True)
+        if needed:
+            with pytest.raises(mx.MXNetError, match="head_gradient is required"):
+                made.backward()
+        else:
+            made.backward()
+            assert not made.grad_dict["x"].asnumpy().any()
+    made = signs[1].simple_bind(mx.cpu(), x=(2, 2))
+    made.forward(is_train=True, x=nd.array([[2, 1], [1, 3]]))
+    made.backward(nd.ones((1,)).reshape(made.outputs[0].shape))
+    np.testing.assert_allclose(made.grad_dict["x"].asnumpy(), np.linalg.inv([[2, 1], [1, 3]]).T, rtol=1e-5)
