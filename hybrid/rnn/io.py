@@ -94,7 +94,6 @@ class BucketSentenceIter(DataIter):
         self.provide_data = [DataDesc(data_name, shape, layout=layout)]
         self.provide_label = [DataDesc(label_name, shape, layout=layout)]
         self.idx = [(i, j) for i, own in enumerate(self.data) for j in range(0, len(own) - batch_size + 1, batch_size)]
-        self.curr_idx = 0
         self.nddata: list[Any] = []
         self.ndlabel: list[Any] = []
         self.reset()

@@ -93,10 +93,10 @@ def modules_that_are_not_ready(mx, folder):
         "take up": lambda m: m.load_optimizer_states(str(folder / "s")),
     }  # fmt: skip
     for kind, make in kinds(mx).items():
-        for state in STATES:
+        for order, state in enumerate(STATES):
             made = brought(mx, make(), state)
             for name, call in calls.items():
-                if kind == "python" and name in ("states", "set_states", "predict", "score", "iter"):
+                if kind == "python" and order > 1 and name in ("states", "set_states", "predict", "score", "iter"):
                     continue  # MXNet's never count as filled
                 answer = attempt(lambda: call(made) is not calls and "done")
                 found[f"{kind} {state} {name}"] = answer
@@ -332,4 +332,172 @@ def convolutions_in_cells(mx, folder):
                     return answer
 
                 found[f"{kind} {layout} {name}"] = attempt(made)
+    return found
+
+
+@ask
+def steps_of_cells(mx, folder):
+    """Names and numbers of outputs and states, step by step, after a reset and inside others, of every cell of mx.rnn."""
+    r, sym, found = mx.rnn, mx.sym, {}
+
+    def pair():
+        made = r.SequentialRNNCell()
+        made.add(r.LSTMCell(2, prefix="a_"))
+        made.add(r.RNNCell(2, prefix="b_"))
+        return made
+
+    kinds = {
+        "rnn": lambda: r.RNNCell(2, prefix="c_"), "lstm": lambda: r.LSTMCell(2, prefix="c_"),
+        "gru": lambda: r.GRUCell(2, prefix="c_"), "dropout": lambda: r.DropoutCell(0.5), "stack": pair,
+        "residual": lambda: r.ResidualCell(r.LSTMCell(2, prefix="c_")), 
+        "zoneout": lambda: r.ZoneoutCell(r.LSTMCell(2, prefix="c_"), 0.5, 0.25),
+        "half": lambda: r.ZoneoutCell(r.LSTMCell(2, prefix="c_"), 0.5),
+        "other": lambda: r.ZoneoutCell(r.GRUCell(2, prefix="c_"), 0.0, 0.25),
+        "bidirectional": lambda: r.BidirectionalCell(r.LSTMCell(2, prefix="l_"), r.GRUCell(2, prefix="r_")),
+        "fused": lambda: r.FusedRNNCell(2, mode="lstm", prefix="c_"),
+    }  # fmt: skip
+    x = sym.var("x")
+    for kind, make in kinds.items():
+
+        def step(cell, states):
+            out, after = cell(x, states)
+            return [
+                out.name,
+                isinstance(after, list),
+                [s.name for s in after],
+                out.tojson().count('"op": "Dropout"'),
+            ], after
+
+        def steps(kind=kind, make=make):
+            with mx.name.NameManager():
+                cell = make()
+                states, answer = cell.begin_state(), []
+                answer.append([s.name for s in states])
+                for _ in range(2):
+                    shown, states = step(cell, states)
+                    answer.append(shown)
+                if kind in ("zoneout", "half", "other"):
+                    return answer  # MXNet's leave the cell inside as it is
+                cell.reset()
+                begin = cell.begin_state()
+                answer += [[s.name for s in begin], step(cell, begin)[0]]
+            return answer
+
+        def inside(around, make=make):
+            with mx.name.NameManager():
+                inner = make()
+                outer = around(inner)
+                return [
+                    attempt(lambda: len(inner.begin_state())), attempt(lambda: len(outer.begin_state())),
+                    attempt(lambda: len(inner.state_info)), inner._modified,
+                ]  # fmt: skip
+
+        found[kind] = [attempt(steps)]
+        if kind not in ("stack", "bidirectional"):  # which MXNet cannot have inside others
+            found[kind] += [attempt(lambda: inside(r.ResidualCell)), attempt(lambda: inside(r.ZoneoutCell))]
+    return found
+
+
+@ask
+def parameters_of_layers(mx, folder):
+    """What the parameters of layers are, with everything given: kind of storage, gradients, dtype, factors, what fills them."""
+    nn, rnn, more, found = mx.gluon.nn, mx.gluon.rnn, mx.gluon.contrib, {}
+    one, two = mx.init.One(), mx.init.Constant(2.0)
+    both = {"weight_initializer": one, "bias_initializer": two}
+    norm = {"gamma_initializer": two, "beta_initializer": one}
+    seen = {"running_mean_initializer": two, "running_variance_initializer": one}
+    cell = {
+        "i2h_weight_initializer": one, "h2h_weight_initializer": two, "i2h_bias_initializer": two, "h2h_bias_initializer": one,
+    }  # fmt: skip
+    layers = {
+        "dense": lambda: nn.Dense(3, dtype="float16", in_units=2, **both),
+        "embedding": lambda: nn.Embedding(4, 2, "float64", one, True), "plain embedding": lambda: nn.Embedding(4, 2),
+        "sparse embedding": lambda: more.nn.SparseEmbedding(4, 2, "float32", two),
+        "batch": lambda: nn.BatchNorm(1, 0.5, 1e-3, False, False, True, in_channels=3, **norm, **seen),
+        "scaled": lambda: nn.BatchNorm(center=False, scale=True, in_channels=3), "plain batch": lambda: nn.BatchNorm(),
+        "sync": lambda: more.nn.SyncBatchNorm(3, 1, 0.5, 1e-3, False, True, False, **norm, **seen),
+        "layer": lambda: nn.LayerNorm(1, 1e-3, False, True, in_channels=3, **norm),
+        "group": lambda: nn.GroupNorm(3, 1e-3, True, False, in_channels=3, **norm),
+        "instance": lambda: nn.InstanceNorm(1, 1e-3, True, False, in_channels=3, **norm),
+        "prelu": lambda: nn.PReLU(two, 3), "shared prelu": lambda: nn.PReLU(),
+        "deformable": lambda: more.cnn.DeformableConvolution(
+            2, 3, offset_weight_initializer=one, offset_bias_initializer=two, **both
+        ),
+        **{f"c{d}": lambda d=d: getattr(nn, f"Conv{d}D")(2, 3, in_channels=4, **both) for d in (1, 2, 3)},
+        **{f"t{d}": lambda d=d: getattr(nn, f"Conv{d}DTranspose")(2, 3, in_channels=4, **both) for d in (1, 2, 3)},
+        **{
+            n: lambda n=n: getattr(rnn, n)(2, 2, "NTC", 0.5, True, 3, dtype="float16", **cell)
+            for n in ("LSTM", "GRU", "RNN")
+        },
+        "projected": lambda: rnn.LSTM(2, projection_size=3, input_size=4, h2r_weight_initializer=two, **cell),
+        **{n: lambda n=n: getattr(rnn, n)(2, input_size=3, **cell) for n in ("LSTMCell", "GRUCell", "RNNCell")},
+        "lstmp": lambda: more.rnn.LSTMPCell(2, 3, input_size=4, h2r_weight_initializer=two, **cell),
+        **{
+            f"Conv{d}D{n}Cell": lambda d=d, n=n: getattr(more.rnn, f"Conv{d}D{n}Cell")((4, *(5, 6, 7)[:d]), 2, 3, 3, **cell)
+            for d in (1, 2, 3) for n in ("RNN", "LSTM", "GRU")
+        },
+    }  # fmt: skip
+    for name, make in layers.items():
+
+        def described(make=make):
+            with mx.name.NameManager():
+                layer = make()
+            rows = []
+            for place, p in sorted(layer._collect_params_with_prefix().items()):
+                filled = p.init if isinstance(p.init, str) or p.init is None else p.init.dumps()
+                rows.append([
+                    place, list(p.shape) if p.shape else None, str(np.dtype(p.dtype)), p.grad_req, p._stype, p._grad_stype,
+                    filled, bool(p._allow_deferred_init), bool(p._differentiable), p.lr_mult, p.wd_mult,
+                ])  # fmt: skip
+            return rows
+
+        found[name] = attempt(described)
+    return found
+
+
+@ask
+def descriptions_of_batches(mx, folder):
+    """Names, shapes, dtypes and layouts that readers tell, and the dtypes of what they give."""
+    io, found = mx.io, {}
+    (folder / "d.csv").write_text("1,2\n3,4\n5,6\n")
+    (folder / "l.csv").write_text("1\n0\n2\n")
+    x = {d: (numbers(4, 2) * 9).astype(d) for d in ("float64", "float16", "int32", "uint8")}
+    y = np.arange(4)
+
+    def loader(dtype, **given):
+        dataset = mx.gluon.data.ArrayDataset(mx.nd.array(x["float64"]), mx.nd.array(y))
+        return mx.contrib.io.DataLoaderIter(mx.gluon.data.DataLoader(dataset, 3), dtype=dtype, **given)
+
+    readers = {
+        **{f"arrays {d}": lambda d=d, a=a: io.NDArrayIter(a, y.astype(d), 2) for d, a in x.items()},
+        **{f"nd {d}": lambda d=d, a=a: io.NDArrayIter({"a": mx.nd.array(a, dtype=d)}, {"b": mx.nd.array(y, dtype=d)}, 2)
+           for d, a in x.items()},
+        **{f"loader {d}": lambda d=d: loader(d) for d in ("float64", "float16", "int32")},
+        "loader names": lambda: loader("float32", data_name="a", label_name="b"),
+        **{f"csv {d}": lambda d=d: io.CSVIter(
+            data_csv=str(folder / "d.csv"), data_shape=(2,), label_csv=str(folder / "l.csv"), batch_size=2, dtype=d)
+           for d in ("float32", "int32", "int64")},
+        "resized": lambda: io.ResizeIter(io.NDArrayIter(x["float64"], y.astype("int32"), 2), 3),
+        "ahead": lambda: io.PrefetchingIter(
+            io.NDArrayIter(x["float16"], y, 2), rename_data=[{"data": "q"}], rename_label=[{"softmax_label": "w"}]
+        ),
+        "sentences": lambda: mx.rnn.BucketSentenceIter([[1, 2], [3, 4], [5, 6]], 2, [2], 0, "a", "b", "float64", "TN"),
+    }  # fmt: skip
+    for name, make in readers.items():
+
+        def told(make=make):
+            reader = make()
+            descriptions = [
+                [d.name, list(d.shape), str(np.dtype(d.dtype)), d.layout]
+                for part in (reader.provide_data, reader.provide_label)
+                for d in part
+            ]
+            batch = reader.next()
+            return [
+                descriptions,
+                [[str(np.dtype(a.dtype)), list(a.shape)] for a in [*batch.data, *batch.label]],
+                reader.batch_size,
+            ]
+
+        found[name] = attempt(told)
     return found

@@ -199,7 +199,7 @@ class Attention(Standard):
         whole = shares.sum(-1, keepdims=True)
         shares = shares / np.where(whole == 0, 1, whole)
         if self.softmax_precision is not None:
-            shares = shares.astype(self.softmax_precision).astype(q.dtype)
+            shares = shares.astype(self.softmax_precision)
         blind = np.isneginf(bias.max(-1, keepdims=True, initial=-INFINITY))
         shares = np.where(blind, 0, shares).astype(q.dtype, copy=False)
         y = (_grouped(shares, k.shape[1]) @ v[:, :, None]).reshape(*q.shape[:3], v.shape[3])

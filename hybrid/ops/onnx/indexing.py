@@ -175,9 +175,6 @@ class Placing(Standard):
     gathers: ClassVar[str]
     """The operator that takes what this one places."""
 
-    def shape(self, data, indices, updates):
-        return data
-
     def index(self, data: tuple[int, ...], indices: np.ndarray) -> Index:
         """One array of positions for each of the first axes of data."""
         raise NotImplementedError

@@ -88,13 +88,14 @@ def test_cifar(tmp_path: Path, archive: bool) -> None:
     dataset = vision.CIFAR10(tmp_path)
     assert len(dataset) == 10
     image, label = dataset[8]
-    assert label == 7
+    assert label == 7 and label.dtype == np.int32 and image.dtype == np.uint8
     assert (image.asnumpy() == images[0].transpose(1, 2, 0)).all()
     assert len(vision.CIFAR10(tmp_path, train=False)) == 2
     rows = b"".join(bytes([coarse, fine]) + image.tobytes() for coarse, fine, image in zip((1, 2), (50, 60), images))
     write("cifar-100-binary.tar.gz", {"train.bin": rows, "test.bin": rows})
     assert vision.CIFAR100(tmp_path)[1][1] == 2
-    assert vision.CIFAR100(tmp_path, fine_label=True)[1][1] == 60
+    image, label = vision.CIFAR100(tmp_path, fine_label=True)[1]
+    assert label == 60 and label.dtype == np.int32 and image.dtype == np.uint8
 
 
 def test_missing_and_broken_cifar(tmp_path: Path) -> None:
