@@ -23,7 +23,9 @@ def test_says_what_mxnet_said(case: dict[str, Any]) -> None:
     metric = mx.metric.create(case["metric"], **case["attrs"])
     if case["config"]:
         assert metric.get_config() == case["config"]
-    for step, (label, pred, *wanted) in enumerate(case["updates"]):
+    for step, (label, pred, *wanted) in [*enumerate(case["updates"])] * 2:
+        if step == 0:  # once more, as if there had been nothing
+            metric.reset()
         if step == len(case["updates"]) - 1:
             metric.reset_local()
         metric.update([mx.nd.array(label)], [mx.nd.array(pred)])
@@ -50,6 +52,11 @@ def test_functions_are_metrics() -> None:
     metric.update([mx.nd.ones((2,))], [mx.nd.zeros((2,))])
     assert metric.get() == ("custom(<lambda>)", 1.0)
     assert mx.metric.create(lambda label, pred: 3).name == "custom(<lambda>)"
+    made = mx.metric.create(lambda label, pred: 3, "own", allow_extra_outputs=True)
+    made.update([mx.nd.ones((2,))], [mx.nd.ones((2,))] * 2)  # of which the second has no label
+    assert made.get() == ("own", 3.0)
+    assert mx.metric.create(["acc", "mae"], name="own").get()[0] == ["own", "own"]
+    assert mx.metric.create("top_k_accuracy", 5, name="own").get()[0] == "own_5"
     with pytest.raises(NotImplementedError):
         metric.get_config()
 

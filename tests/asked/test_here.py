@@ -614,6 +614,10 @@ def test_cells_of_symbols_that_mxnet_cannot_be_asked_of() -> None:
     with pytest.raises(AssertionError, match="FusedRNNCell doesn't support zoneout"):
         r.ZoneoutCell(stack(r.RNNCell(2), r.FusedRNNCell(2)))
     assert r.ZoneoutCell(stack(r.RNNCell(2), r.GRUCell(3))).state_shape == [(0, 2), (0, 3)]
+    for inner in (r.LSTMCell(2), stack(r.RNNCell(2), r.GRUCell(3)), r.BidirectionalCell(r.RNNCell(2), r.RNNCell(2))):
+        assert len(r.ResidualCell(inner).begin_state()) == len(inner.state_info)
+        with pytest.raises(AssertionError, match="Call the modifier cell instead"):
+            inner.begin_state()
     given = r.RNNParams("z_")
     given.get("more")
     inner = r.RNNCell(2, prefix="a_")
@@ -652,6 +656,8 @@ def test_layers_that_know_how_many_channels_come() -> None:
 def test_boxes_that_cannot_be_are_told_and_nothing_is_changed() -> None:
     """MXNet fails on its own warning."""
     im, x, label = mx.image, nd.array(numbers(5, 4, 3)), numbers(2, 5, low=0, high=1)
+    flat = np.float32([[1, 0.5, 0.5, 0.5, 0.5], [2, 0.25, 0.25, 0.75, 1], [3, 0.25, 0.5, 0.75, 0.5]])
+    assert im.DetRandomCropAug()._objects_inside(flat, 0, 0, 0.5, 1)[:, 0].tolist() == [2]  # and NumPy says nothing
     for kind, given, words in (
         (im.DetRandomCropAug, {"area_range": (0.9, 0.2)}, "area_range: (0.9, 0.2)"),
         (im.DetRandomCropAug, {"area_range": (0.0, 0.0)}, "area_range: (0.0, 0.0)"),

@@ -146,7 +146,7 @@ def test_outputs_and_gradients(name: str, hybridize: bool) -> None:
 
 
 def test_every_network_reads_its_own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the name that MXNet published it under, in the folder and on the context that are given."""
+    """By the name that MXNet published it under, in the folder and on the context that are given; it has what else is given."""
     wanted: list[tuple] = []
     monkeypatch.setattr(gluon.HybridBlock, "load_parameters", lambda net, path, ctx=None: wanted.append((path, ctx)))
     monkeypatch.setattr(model_store, "get_model_file", lambda name, root: f"{root}/{name}")
@@ -155,7 +155,8 @@ def test_every_network_reads_its_own_file(tmp_path: Path, monkeypatch: pytest.Mo
             ("18_v1", "18_v2", "11", "11_bn", "121")
         ):
             continue  # by the same lines
-        vision.get_model(name, pretrained=True, root=str(tmp_path), ctx=mx.cpu(1))
+        net = vision.get_model(name, pretrained=True, root=str(tmp_path), ctx=mx.cpu(1), prefix="own_", classes=7)
+        assert net.prefix == "own_" and list(net.collect_params().values())[-1].shape[0] == 7, name
         assert wanted.pop() == (f"{tmp_path}/{name}", mx.cpu(1)), name
     assert not wanted
     assert vision.get_mobilenet(0.5).prefix.startswith("mobilenet") and not wanted

@@ -121,6 +121,22 @@ def test_monitor_refuses_statistics_that_are_no_arrays() -> None:
     assert mx.mon.Monitor(1).toc() == []
 
 
+def test_monitors_of_several_devices() -> None:
+    """All arrays of every executor, of the batches whose turn it is."""
+    module = mx.mod.Module(network(), context=[mx.cpu(0), mx.cpu(1)])
+    module.bind(*SHAPES)
+    module.init_params()
+    monitor = mx.mon.Monitor(2, monitor_all=False)
+    module.install_monitor(monitor)
+    held = [n for exe in module._exec_group.execs for n in (*exe.arg_dict, *exe.aux_dict)]
+    for turn in (True, False, True):
+        monitor.tic()
+        module.forward(batch())
+        seen = [name for _, name, _ in monitor.toc()]
+        assert sorted(n for n in seen if n in held) == (sorted(held) if turn else [])
+        assert len(set(seen)) > len(set(held)) if turn else not seen
+
+
 @pytest.mark.filterwarnings("ignore:.*FeedForward has been deprecated")
 def test_feed_forward_of_arrays(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)

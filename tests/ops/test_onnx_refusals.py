@@ -99,6 +99,15 @@ def zeros(*shape: int, dtype: type = np.float32) -> np.ndarray:
             {n: np.zeros(1, np.int64) for n in REGRESSOR} | {"n_targets": 3, "base_values": zeros(2)},
             "got 2 base_values, wanted one for each of 3 results",
         ),
+        *(
+            (
+                "_onnx_ms_GroupQueryAttention",
+                (*[zeros(1, 2, 8)] * 3, np.array([1], np.int32), np.array(2, np.int32), zeros(1, 1, 2, size)),
+                {"num_heads": 1, "kv_num_heads": 1, "given": ("key", "value", "attention_bias")},
+                "wanted a last size of total_sequence_length 2",
+            )
+            for size in (1, 3)
+        ),
         ("_onnx_TfIdfVectorizer", (POOL,), GRAMS | {"ngram_counts": (0, 5), "max_skip_count": 0}, "places in the pool"),
         ("_onnx_TfIdfVectorizer", (POOL,), GRAMS | {"ngram_counts": (-(1 << 62), 2), "max_skip_count": 0}, "wanted at least 0"),
     ],

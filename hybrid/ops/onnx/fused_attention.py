@@ -131,8 +131,11 @@ class GroupQueryAttention(Standard):
             seen = seen & (np.arange(keys.shape[2]) > places[:, None, :, None] - self.local_window_size)
         mask = np.where(seen, 0, -np.inf).astype(np.float32)
         if added is not None:
-            more = keys.shape[2] - added.shape[3]
-            mask = mask + np.pad(added.astype(np.float32), ((0, 0), (0, 0), (0, 0), (0, max(more, 0))))
+            if added.shape[3] != whole:
+                raise self.error(
+                    f"got attention_bias of shape {show(added.shape)}, wanted a last size of total_sequence_length {whole}"
+                )
+            mask = mask + np.pad(added.astype(np.float32), ((0, 0), (0, 0), (0, 0), (0, keys.shape[2] - whole)))
         attention = Attention.bind(given=("attn_mask",), scale=self.scale or None, softcap=self.softcap)
         (y,) = attention.compute(split_heads(query, self.num_heads), keys, values, mask)
         return join_heads(y), keys, values
