@@ -69,11 +69,9 @@ def make_case(
         if set(left.inputs) != set(right.inputs):
             problems += [f"{m.name} takes {', '.join(e.inputs)}" for m, e in ((first, left), (second, right))]
         raise BadInput(*problems)
-    shapes: dict[str, MaybeShape] = {n: s.shape for n, s in wanted.items()}
     for model in (first, second):
         if model.graph is not None:
-            given = {**{k: v.shape for k, v in model.params.items()}, **shapes}
-            found = domains(model.graph, given)
+            found = domains(model.infer(wanted))
             known |= {n: both(known[n], d) if n in known else d for n, d in found.items()}
     drawn = draw({n: s for n, s in wanted.items() if n not in arrays}, known, seed, like)
     return Case({**drawn, **arrays}, None if not drawn else seed)

@@ -174,7 +174,9 @@ def convert(
         )
     shaped = {n: _with_axes(s, axes.get(n, {})) for n, s in specs.items()}
     most = newest() if verify else None
-    converted = converters.convert(model.graph, model.params, shaped, opset, default=default_opset(), newest=most)
+    converted = converters.convert(
+        model.graph, model.params, shaped, opset, default=default_opset(), newest=most, facts=model.facts
+    )
     tell("checking")
     check_model(converted)
     clock.lap("convert")
@@ -189,7 +191,7 @@ def convert(
                 shown, written, path = model, converted, prepared[0]
                 if twin is not None:
                     shown, path = twin, Path(folder) / "still" / "model.onnx"
-                    written = converters.convert(twin.graph, twin.params, shaped, converted.opset)
+                    written = converters.convert(twin.graph, twin.params, shaped, converted.opset, facts=twin.facts)
                     path.parent.mkdir()
                     written.save(path)
                     warnings.append("verified without what is random: Dropout left out, slopes of rrelu at their mean")
@@ -254,13 +256,13 @@ def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Ma
     ]
     if problems:
         raise BadInput(*dict.fromkeys(problems))
-    problems = check_params(model, {n: s.shape for n, s in specs.items()})
-    if problems:
-        raise BadInput(*problems)
     ignored = set(label_names(model.graph))
     try:
         inferred = model.infer(specs)
     except MXNetError as error:
+        problems = check_params(model, {n: s.shape for n, s in specs.items()})
+        if problems:
+            raise BadInput(*problems) from error
         if converters.export.untranslatable(model.graph):
             return specs  # conversion lists all those nodes, which says more
         raise BadInput(*(check_dtypes(model, specs) or [str(error)])) from error

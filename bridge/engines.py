@@ -149,7 +149,7 @@ class NativeEngine:
         if model.graph is None:
             raise BadInput(f"{model.name}: ONNX models run on onnxruntime; choose --engine onnxruntime")
         self.model, self.graph = model, model.graph
-        self.program = Program(model.graph, model.params)
+        self.program = Program(model.graph, model.params, facts=model.facts)
         free, missing = split_inputs(model, named or {})
         if missing:
             raise BadInput(*(f"missing parameter {n}" for n in missing))
@@ -342,7 +342,7 @@ class NativeEngine:
         return self.model.params.get(name)
 
     def rest(self) -> None:
-        self.program = Program(self.graph, self.model.params)
+        self.program = Program(self.graph, self.model.params, facts=self.model.facts)
         release(self.model.params.values())
 
     def alone(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> np.ndarray | None:

@@ -17,10 +17,9 @@ import numpy as np
 from hybrid.core.attrs import dtype as read_dtype
 from hybrid.core.memory_budget import afford
 from hybrid.core.op import Domain, Spec
-from hybrid.core.shapes import UNKNOWN, MaybeShape
+from hybrid.core.shapes import UNKNOWN
 from hybrid.formats.npz import LONGEST_HEADER, npy_header
-from hybrid.ir.graph import Graph
-from hybrid.ir.infer import infer
+from hybrid.ir.infer import Inference
 
 from .models import BadInput, too_large
 
@@ -178,9 +177,9 @@ def _array(file: IO[bytes], size: int, what: str, path: Path) -> np.ndarray:
     return content.view(dtype).reshape(shape, order=order)
 
 
-def domains(graph: Graph, shapes: Mapping[str, MaybeShape]) -> dict[str, Domain]:
-    """Domains of variables, from the operators that read it, also through operators that only move values."""
-    inference = infer(graph, shapes, default_dtype=np.float32)
+def domains(inference: Inference) -> dict[str, Domain]:
+    """Domains of a graph's variables, from the operators that read them, also through operators that only move values."""
+    graph = inference.graph
     found: dict[tuple[int, int], Domain] = {}
     for node in reversed(graph.nodes):  # readers before what they read
         if node.op is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -23,6 +24,7 @@ from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, show
 from hybrid.formats import pairs
 from hybrid.ir import json as symbol_json
+from hybrid.ir.facts import Facts
 from hybrid.ir.graph import Entry, Graph
 from hybrid.ir.infer import Inference, infer
 from hybrid.passes.strip_labels import without_labels
@@ -81,15 +83,17 @@ class Model:
         names = {n.name for n in self.graph.variables()}
         return [n for n in self.params if n not in names]
 
+    @functools.cached_property
+    def facts(self) -> Facts:
+        """Shapes and dtypes of the graph's tensors, inferred once for each set of sizes, whoever asks."""
+        assert self.graph is not None
+        return Facts(self.graph, self.params)
+
     def infer(self, specs: Mapping[str, Spec]) -> Inference:
         """Shapes and dtypes of all tensors, from the parameters and what is known of the inputs; float32 where nothing decides.
 
         Raises OpError, with the node's name, when they do not fit the graph."""
-        assert self.graph is not None
-        known = {**{n: Spec(a.shape, a.dtype) for n, a in self.params.items()}, **specs}
-        shapes = {n: s.shape for n, s in known.items() if s.shape is not None}
-        dtypes = {n: s.dtype for n, s in known.items() if s.dtype is not None}
-        return infer(self.graph, shapes, dtypes, default_dtype=np.float32)
+        return self.facts.infer(specs)
 
     def select(self, outputs: list[str] | None) -> Model:
         """The model cut at the named outputs (``fc1_output``, or ``fc1`` for a node's first). Raises BadInput."""

@@ -13,6 +13,7 @@ from onnx import TensorProto, helper
 from hybrid.core.error import InternalError, MXNetError
 from hybrid.core.op import OPS, Spec
 from hybrid.core.shapes import UNKNOWN, Undecided, is_known, show
+from hybrid.ir.facts import Facts
 from hybrid.ir.graph import Entry, Graph, Node, SubgraphFunction
 from hybrid.ir.infer import Inference, infer
 from hybrid.ir.json import UnknownOp
@@ -91,20 +92,25 @@ def convert(
     default: int | None = None,
     newest: int | None = None,
     training: bool = False,
+    facts: Facts | None = None,
 ) -> Converted:
     """As to_onnx, but the weights stay where they are until the result is saved.
 
-    default, newest: the opset to prefer when none is asked for, and the newest to choose then."""
+    default, newest: the opset to prefer when none is asked for, and the newest to choose then. facts: those of the graph and its
+    parameters, where there are some already."""
     graph = symbol if isinstance(symbol, Graph) else symbol.graph
     params = {k.removeprefix("arg:").removeprefix("aux:"): np.asarray(v) for k, v in (params or {}).items()}
     if training:
-        known = _Export(graph, params, inputs, OLDEST, default_dtype)
+        known = _Export(Facts(graph, params, default_dtype), inputs, OLDEST)
         graph = training_form(graph, known._infer({}))
+    graph = without_labels(graph)
+    if facts is None or facts.graph is not graph:
+        facts = Facts(graph, params, default_dtype)
     if opset is None:
         *better, enough = opsets_for(graph, default, newest)
         for choice in better:
             try:
-                return convert(graph, params, inputs, choice, default_dtype=default_dtype)
+                return convert(graph, params, inputs, choice, facts=facts)
             except UnsupportedModel:
                 continue  # the older one may do with fewer operators
         opset = enough
@@ -112,7 +118,7 @@ def convert(
         raise ConversionError(
             f"got opset {opset}, wanted {OLDEST} to {newest_opset()} (the newest that onnx {onnx.__version__} defines)"
         )
-    return _Export(without_labels(graph), params, inputs, opset, default_dtype).run()
+    return _Export(facts, inputs, opset).run()
 
 
 def untranslatable(graph: Graph, opset: int | None = None) -> list[Problem]:
@@ -139,16 +145,13 @@ def _read(graph: Graph) -> set[tuple[int, int]]:
 class _Export:
     """One conversion."""
 
-    def __init__(
-        self, graph: Graph, params: Mapping[str, np.ndarray], inputs: Mapping[str, Any], opset: int, default_dtype: Any
-    ):
-        self.graph, self.params, self.opset = graph, params, opset
-        self.default_dtype = default_dtype
+    def __init__(self, facts: Facts, inputs: Mapping[str, Any], opset: int):
+        self.facts, self.graph, self.params, self.opset = facts, facts.graph, facts.params, opset
         self.axes: dict[str, tuple[str | None, ...]] = {}  # names of dynamic axes by input
         self.given: dict[str, Spec] = {}
-        self.kinds = {n.name: n.attrs[KIND] for n in graph.variables() if KIND in n.attrs}
+        self.kinds = {n.name: n.attrs[KIND] for n in self.graph.variables() if KIND in n.attrs}
         """The types of inputs that are no tensors."""
-        names = {n.name for n in graph.variables()}
+        names = {n.name for n in self.graph.variables()}
         for name, wanted in inputs.items():
             if name not in names:
                 raise ConversionError(f"got input {name!r}, wanted some of {', '.join(self._free())}")
@@ -160,7 +163,7 @@ class _Export:
         # variables keep their names, those too that come after a node whose output is called so
         self.builder.names.taken |= names
         self.values: dict[tuple[int, int], Value] = {}
-        self.read = _read(graph)
+        self.read = _read(self.graph)
         self.problems: list[Problem] = []
 
     def _free(self) -> list[str]:
@@ -190,18 +193,14 @@ class _Export:
 
     def _infer(self, sizes: Mapping[str, int]) -> Inference:
         """Inference with dynamic axes unknown, or at the sizes given for their names."""
-        shapes = {k: v.shape for k, v in self.params.items()}
-        dtypes: dict[str, Any] = {k: v.dtype for k, v in self.params.items()}
+        specs = {}
         for name, spec in self.given.items():
-            if spec.shape is not None:
-                named = self.axes[name]
-                shapes[name] = tuple(sizes.get(n, d) if n else d for n, d in zip(named, spec.shape))
-            if spec.dtype is not None:
-                dtypes[name] = spec.dtype
-        for name in self.kinds:
-            shapes[name], dtypes[name] = (), np.dtype(object)
+            named = self.axes[name]
+            shape = spec.shape and tuple(sizes.get(n, d) if n else d for n, d in zip(named, spec.shape))
+            specs[name] = Spec(shape, spec.dtype)
+        specs |= {name: Spec((), np.dtype(object)) for name in self.kinds}
         try:
-            return infer(self.graph, shapes, dtypes, default_dtype=self.default_dtype, values=self.params)
+            return self.facts.infer(specs)
         except InternalError:
             raise
         except MXNetError as error:

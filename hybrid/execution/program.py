@@ -15,6 +15,7 @@ from ..core.error import InternalError, MXNetError, OutOfMemory
 from ..core.fp_warnings import quietly
 from ..core.op import Spec
 from ..core.shapes import is_known
+from ..ir.facts import Facts
 from ..ir.graph import Graph, Node, SubgraphFunction
 from ..ir.infer import Inference, infer
 from .apply import afford_all, apply_tracked, failure
@@ -119,7 +120,8 @@ class Program:
     other values; those that operators read as parameters are taken for such anyway, unless
     it is None. precise: no kernel that trades accuracy for
     speed. keep: whether the memory of a run stays with the program for the next one. plans: how many sets of
-    input shapes it remembers. native: whether compiled kernels may be used at all.
+    input shapes it remembers. native: whether compiled kernels may be used at all. facts: those of the graph with these
+    constants, where there are some already.
     """
 
     PLANS = 32
@@ -136,8 +138,9 @@ class Program:
         keep: bool = False,
         plans: int = PLANS,
         native: bool = True,
+        facts: Facts | None = None,
     ):
-        self.graph = graph
+        self.graph, self.facts = graph, facts
         self.training, self.precise, self.keep, self.native = training, precise, keep, native
         names = {n.name for n in graph.variables()}
         # NumPy copies an operand that is not aligned on every use
@@ -207,9 +210,7 @@ class Program:
         place = (key, replaced, native.generation)
         found = self._plans.get(place)
         if found is None:
-            shapes, dtypes = dict(zip(self.names, key[::2])), dict(zip(self.names, key[1::2]))
-            values = {n: v for n, v in self.constants.items() if n not in replaced}
-            inference = infer(self.graph, shapes, dtypes, values=values)
+            inference = self._infer(dict(zip(self.names, map(Spec, key[::2], key[1::2]))), replaced)
             afford_all(self.graph, inference)
             found = Specialization(self.graph, inference, self.names, self._lower(inference))
             with self._lock:
@@ -217,6 +218,12 @@ class Program:
                 if len(self._plans) > self.plans:
                     self._plans.pop(next(iter(self._plans)))
         return found
+
+    def _infer(self, specs: Mapping[str, Spec], replaced: frozenset[str]) -> Inference:
+        if self.facts is not None:
+            return self.facts.infer({n: s for n, s in specs.items() if n not in self.constants or n in replaced})
+        shapes, dtypes = {n: s.shape for n, s in specs.items()}, {n: s.dtype for n, s in specs.items()}
+        return infer(self.graph, shapes, dtypes, values={n: v for n, v in self.constants.items() if n not in replaced})
 
     def execute(
         self,

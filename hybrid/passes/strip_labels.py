@@ -11,8 +11,12 @@ def without_labels(graph: Graph) -> Graph:
     """The graph as inference reads it.
 
     Before: loss heads read labels, which may be computed (``label.reshape((-1,))``). After: every such input is a variable
-    of its own, named as MXNet names one made by itself (``softmax_label``), so that nothing else hangs on it.
+    of its own, named as MXNet names one made by itself (``softmax_label``), so that nothing else hangs on it. The same graph
+    where all of them are already.
     """
+    readers = [n for n in graph.nodes if n.op is not None and n.op.ignored]
+    if all(e.node.is_variable for n in readers for e in _ignored(n)):
+        return graph
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> list[Entry] | None:
         if node.op is None or not node.op.ignored:
@@ -27,6 +31,12 @@ def without_labels(graph: Graph) -> Graph:
         return [Entry(new, i) for i in range(len(new.outputs))]
 
     return graph.rewrite(change)
+
+
+def _ignored(node: Node) -> Iterator[Entry]:
+    """The inputs of a node that inference does not read."""
+    assert node.op is not None
+    return (e for name, e in zip(node.op.input_names(), node.inputs) if name in node.op.ignored)
 
 
 def label_names(graph: Graph) -> Iterator[str]:

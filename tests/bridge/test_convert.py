@@ -24,6 +24,8 @@ from bridge.result import Divergence, VerifyResult
 from converters.registry import EXPORT
 from converters.writer import Converted
 from hybrid.core.op import Spec, lookup
+from hybrid.execution import program
+from hybrid.ir import facts
 from hybrid.ir.graph import Entry, Graph, Node
 from tests.models.networks import FOLDER
 from tests.versions import needs_opset
@@ -49,6 +51,29 @@ def test_newest_parameters_are_found(lenet: Path) -> None:
     model = bridge.open_model(lenet)
     assert model.params_path is not None
     assert model.params_path.name == "model-0010.params"
+
+
+def test_a_job_infers_the_graph_once_for_each_set_of_sizes(lenet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A conversion with an axis that may vary: at the sizes given, with the axis unknown, at two sizes that show which axes of the
+    outputs follow it, and at the second size that is verified. An import and a verification: at the sizes that they run."""
+    asked: list[Graph] = []
+    whole = facts.infer
+    monkeypatch.setattr(
+        facts, "infer", lambda graph, *args, **options: asked.append(graph) or whole(graph, *args, **options)
+    )
+    monkeypatch.setattr(
+        program, "infer", lambda graph, *args, **options: asked.append(graph) or whole(graph, *args, **options)
+    )
+    data, made = {"data": shape_of("lenet")}, lenet.with_name("m.onnx")
+    for count, job in (
+        (1, lambda: bridge.convert(lenet, inputs=data)),
+        (5, lambda: bridge.convert(lenet, inputs=data, dynamic={"data": {0: "batch"}}, output=made)),
+        (2, lambda: bridge.import_onnx(made)),
+        (1, lambda: bridge.verify(lenet, made, inputs=data)),
+    ):
+        asked.clear()
+        job()
+        assert len(asked) == count, job
 
 
 @pytest.mark.parametrize("name", ["resnet-v1.5", "a.b.c", ".hidden", "model.onnx.old", "v1.params"])

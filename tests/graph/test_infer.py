@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from hybrid import sym
 from hybrid.core.error import FormatError, InternalError, OpError
-from hybrid.core.op import REGISTRY, lookup
+from hybrid.core.op import REGISTRY, Spec, lookup
 from hybrid.core.shapes import MOST_DIMS, UNKNOWN, identical, is_known, merge
 from hybrid.execution.program import Program
+from hybrid.ir import facts
 from hybrid.ir import infer as inference
 from hybrid.ir import json as symbol_json
+from hybrid.ir.facts import Facts
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ir.infer import MOST_ELEMENTS, infer
 from tests.graph.control import foreach, one, variable
@@ -375,3 +377,35 @@ def test_labels_are_held_to_what_is_known_of_their_data() -> None:
                 both.infer_shape_partial(**shapes)
         found = dict(zip(both.list_arguments(), both.infer_shape_partial(a=(0, 5), la=fits, **right)[0]))
         assert found["la"] == fits and found["lb"] == (4, 5) and found["a"] in ((0, 5), (4, 5))
+
+
+def test_facts_are_inferred_once_for_each_set_of_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks, and however much of what follows anyway is said; never from values that others have taken the place of."""
+    asked: list[Any] = []
+    monkeypatch.setattr(facts, "infer", lambda *args, **options: asked.append(args) or infer(*args, **options))
+    graph, x = network(), {"x": Spec((1, 3, 8, 8))}
+    f4 = np.dtype(np.float32)
+    known = Facts(graph, {"cw": np.ones((4, 3, 3, 3), f4)})
+    first = known.infer(x)
+    whole = {n.name: first.spec(Entry(n)) for n in graph.variables() if n.name != "cw"}
+    assert whole["fw"] == Spec((5, 64), f4)
+    assert known.infer(x) is first and known.infer(whole) is first and known.infer(x | {"other": Spec((7,))}) is first
+    assert Program(graph, known.params, facts=known).inference({n: np.ones(*s) for n, s in whole.items()}) is first
+    assert len(asked) == 1
+    open_ = known.infer({"x": Spec((UNKNOWN, 3, 8, 8))})
+    assert open_ is not first and known.infer({"x": Spec((UNKNOWN, 3, 8, 8))}) is open_ and len(asked) == 2
+    assert (
+        known.infer({"x": Spec((1, 3, 8, 8), np.dtype(np.float64)), "cw": Spec((4, 3, 3, 3), np.dtype(np.float64))})
+        is not first
+    )
+    doubles = known.infer({"x": Spec(None, np.dtype(np.float64)), "cw": Spec(None, np.dtype(np.float64))})
+    assert doubles.spec(graph.outputs[0]).dtype == np.float64
+    with pytest.raises(OpError, match=r"operator c: .*Convolution"):
+        known.infer(x | {"cw": Spec((4, 2, 3, 3))})
+    assert Facts(graph, {}, None).infer({}).spec(Entry(graph.variables()[0])).dtype is None
+    data, size = Node(None, "data"), Node(None, "size")
+    grown = Graph([Entry(Node(lookup("_onnx_Expand").bind(), "e", [Entry(data), Entry(size)]))])
+    known = Facts(grown, {"size": np.array([2, 3])})
+    assert known.infer({"data": Spec((1, 3), f4)}).spec(grown.outputs[0]).shape == (2, 3)
+    other = known.infer({"data": Spec((1, 3), f4), "size": Spec((2,), np.dtype(np.int64))})
+    assert not is_known(other.spec(grown.outputs[0]).shape)
