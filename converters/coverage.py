@@ -78,8 +78,8 @@ def rows() -> list[Row]:
 
 def _refused(name: str, cls: type[Op]) -> tuple[str, ...]:
     """Refusals of the translations of an operator; where it is written as its composition, those of what that is made of too."""
-    handlers = list(EXPORT.get(name, {}).values())
-    inner = made_of(cls) if export_composition in handlers else ()
+    handlers = [h for h in EXPORT.get(name, {}).values() if h is not export_composition]
+    inner = made_of(cls) if len(handlers) < len(EXPORT.get(name, {})) else ()
     own = [text for handler in handlers for text in refusals(handler, name)]
     return tuple(dict.fromkeys((*own, *(text for part in inner for text in _refused(part, OPS[part])))))
 
@@ -190,7 +190,8 @@ def markdown() -> str:
         "  element-wise operators in float32. `nothing to do`: memory is renamed. Where it is empty NumPy computes.",
         "- *ONNX from opset*: more than one where a newer opset has a better form.",
         f"- *refused*: what the translation does not say in ONNX, with `{HOLE}` for values; such nodes are listed with the reason,",
-        "  by `gluonnx inspect` too. Beside these: sizes that a translation needs and that are dynamic.",
+        "  by `gluonnx inspect` too. Beside these: sizes that a translation needs and that are dynamic; of operators that are",
+        "  written as what they are made of ([core.md](core.md)), dtypes and sizes for which they are not.",
         "- *from ONNX*: operators of ONNX that become it when a model is imported, or end in it.",
         "",
         "| operator | other names | gradient | kernel | ONNX from opset | refused | from ONNX |",

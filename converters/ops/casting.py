@@ -3,7 +3,7 @@
 from ..registry import exports
 
 
-@exports("Cast", "amp_cast")
+@exports("Cast")
 def export_cast(b, op, data):
     return _convert(b, data, op.infer_type(data.dtype))
 
@@ -12,8 +12,3 @@ def _convert(b, data, dtype):
     if data.dtype == dtype:
         return b.Identity(data)
     return b.to_integer(data, dtype) if dtype.kind in "iu" and data.dtype.kind not in "iub" else b.cast(data, dtype)
-
-
-@exports("amp_multicast")
-def export_amp_multicast(b, op, *arrays):
-    return tuple(_convert(b, x, d) for x, d in zip(arrays, op.infer_type(*(x.dtype for x in arrays))))

@@ -48,13 +48,6 @@ def export_repeat(b, op, data):
     return reshaped(b, wide, [*own[:axis], own[axis].times(own[axis + 1]), *own[axis + 2 :]])
 
 
-@exports("Pad")
-def export_pad(b, op, data):
-    before, after = zip(*op.pairs())
-    value = op.constant_value if op.mode == "constant" and op.constant_value else None
-    return b.Pad(data, [*before, *after], value, mode=op.mode)
-
-
 @exports("_npi_pad")
 def export_npi_pad(b, op, data):
     # ONNX reflects no more than an axis holds; where its size is only known at run time, so does what is written

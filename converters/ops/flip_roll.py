@@ -16,23 +16,6 @@ def flipped(b: Builder, x: Value, axes: list[int]) -> Value:
     return b.slice(x, [-1] * len(axes), [INT64.min] * len(axes), axes, [-1] * len(axes))
 
 
-@exports("reverse", "_npi_flip")
-def export_reverse(b, op, data):
-    axes = op.along(data.rank)
-    return flipped(b, data, axes) if axes else b.Identity(data)
-
-
-@exports("_npi_rot90")
-def export_npi_rot90(b, op, data):
-    one, two = op.plane(data.rank)
-    turns = op.k % 4
-    if turns in (0, 2):
-        return flipped(b, data, sorted((one, two))) if turns else b.Identity(data)
-    order = op.order(data.rank)
-    # a quarter turn mirrors and then transposes; three transpose and then mirror
-    return b.transpose(flipped(b, data, [two]), order) if turns == 1 else flipped(b, b.transpose(data, order), [two])
-
-
 @exports("_np_roll")
 def export_np_roll(b, op, data):
     if op.axis is None:

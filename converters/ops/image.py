@@ -29,23 +29,6 @@ def export_image_normalize(b, op, data):
     return b.cast(y if data.dtype.kind == "f" else b.cast(y, np.int64), data.dtype)  # by way of int64 they wrap round
 
 
-@exports("_image_crop")
-def export_image_crop(b, op, data):
-    axes = [data.rank - 3, data.rank - 2]
-    starts = [op.y, op.x]
-    return b.Slice(data, b.const(starts), b.const([op.y + op.height, op.x + op.width]), b.const(axes))
-
-
-@exports("_image_flip_left_right")
-def export_image_flip_left_right(b, op, data):
-    return _flipped(b, data, 1)
-
-
-@exports("_image_flip_top_bottom")
-def export_image_flip_top_bottom(b, op, data):
-    return _flipped(b, data, 0)
-
-
 def _flipped(b, data, axis):
     return b.Slice(data, b.const([-1]), b.const([np.iinfo(np.int64).min]), b.const([axis]), b.const([-1]))
 

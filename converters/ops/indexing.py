@@ -48,12 +48,6 @@ def export_pick(b, op, data, index):
     return picked if op.keepdims or data.rank == 1 else b.squeeze(picked, [axis])
 
 
-@exports("batch_take")
-def export_batch_take(b, op, a, indices):
-    where = b.unsqueeze(inside(b, positions(b, indices), a, 1, "clip"), [1])
-    return b.squeeze(b.GatherElements(a, where, axis=1), [1])
-
-
 def columns(b: Builder, indices: Value) -> Value:
     """Positions with the coordinates along the last axis, as ONNX has them."""
     return b.transpose(positions(b, indices), [*range(1, indices.rank), 0])

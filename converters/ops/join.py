@@ -27,12 +27,6 @@ def export_npi_hstack(b, op, *data):
     return b.Concat(*wide, axis=op.joined_axis(data[0].rank + len(op.new_axes(data[0].rank))))
 
 
-@exports("stack", "_npi_stack")
-def export_stack(b, op, *data):
-    axis = op.axis % (data[0].rank + 1)
-    return b.Concat(*(b.unsqueeze(x, [axis]) for x in data), axis=axis)
-
-
 @exports("SliceChannel", "_split_v2", "_npi_hsplit", "_npi_dsplit")
 def export_slice_channel(b, op, data):
     axis = op.along(data.rank)

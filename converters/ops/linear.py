@@ -85,15 +85,6 @@ def export_linalg_gemm(b, op, lhs, rhs, plus=None):
     return y if plus is None else b.Add(y, plus if op.beta == 1 else b.Mul(plus, op.beta))
 
 
-@exports("khatri_rao")
-def export_khatri_rao(b, op, first, *others):
-    out = first
-    for other in others:
-        product = b.Mul(b.unsqueeze(out, [1]), b.unsqueeze(other, [0]))
-        out = b.reshape(product, b.dims(-1, b.size(first, 1)))
-    return b.Identity(out) if out is first else out
-
-
 def part(b, op, x, count, index):
     """Of (T, N, heads * count * D), one part as (N, heads, T, D)."""
     split = b.reshape(x, [0, 0, op.heads, count, x.dim(2) // (op.heads * count)])

@@ -14,8 +14,3 @@ def export_softmax_output(b, op, data, label):
 @exports("LogisticRegressionOutput")
 def export_logistic_regression_output(b, op, data, label):
     return b.Sigmoid(data)
-
-
-@exports("LinearRegressionOutput", "MAERegressionOutput", "SVMOutput")
-def export_linear_regression_output(b, op, data, label):
-    return b.Identity(data)

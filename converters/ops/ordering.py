@@ -28,16 +28,6 @@ def export_topk(b, op, data):
     return places if op.ret_typ == "indices" else (values, places)
 
 
-@exports("sort")
-def export_sort(b, op, data):
-    return ordered(b, op, data, op.is_ascend)
-
-
-@exports("argsort")
-def export_argsort(b, op, data):
-    return ordered(b, op, data, op.is_ascend)[1]
-
-
 @imports("TopK")
 def import_top_k_first(g, x, *, axis=-1, k):
     return top(g, x, g.const(np.array([k], np.int64)), axis=axis)

@@ -36,11 +36,6 @@ def export_slice(b, op, data):
     return b.slice(data, starts, b.dims(*ends), axes, steps) if axes else b.Identity(data)
 
 
-@exports("slice_axis")
-def export_slice_axis(b, op, data):
-    return b.slice(data, [op.begin], [INT64.max if op.end is None else op.end], [op.axis % data.rank])
-
-
 @exports("slice_like")
 def export_slice_like(b, op, data, like):
     axes = sorted(set(op.along(data.rank, like.rank)))

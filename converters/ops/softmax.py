@@ -36,11 +36,6 @@ def export_softmin(b, op, data):
     return b.Softmax(b.Neg(_scaled(b, op, data)), axis=op.axis)
 
 
-@exports("SoftmaxActivation")
-def export_softmax_activation(b, op, data):
-    return b.Softmax(data, axis=1 if op.mode == "channel" else -1)
-
-
 @exports("softmax_cross_entropy")
 def export_softmax_cross_entropy(b, op, data, label):
     last = b.size(data, 1)

@@ -9,13 +9,6 @@ from .binary import beside
 from .elementwise import holds_floats
 
 
-@exports("where")
-def export_where(b, op, condition, x, y):
-    if condition.rank == 1 and x.rank > 1:
-        condition = b.unsqueeze(condition, range(1, x.rank))
-    return b.Where(b.cast(condition, np.bool_), x, y)
-
-
 @exports("_npi_where")
 def export_npi_where(b, op, condition, x, y):
     return b.Where(b.cast(condition, np.bool_), x, y)

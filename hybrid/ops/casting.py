@@ -105,7 +105,9 @@ class AmpMulticast(Op):
 
     def composition(self, F, *arrays):
         dtypes = [x.dtype for x in arrays]
-        return None if None in dtypes else tuple(F.Cast(x, dtype=d) for x, d in zip(arrays, self.infer_type(*dtypes)))
+        if any(d is None for d in dtypes):
+            return None
+        return tuple(F.Cast(x, dtype=d) for x, d in zip(arrays, self.infer_type(*dtypes)))
 
     def gradient(self, F, dy, *arrays):
         heads = dy if isinstance(dy, tuple) else (dy,)

@@ -40,7 +40,7 @@ def computed_widely(F: Any, x: Any, function: Callable[[Any], Any]) -> Any:
 
 def cast(F: Any, x: Any, have: np.dtype | None, dtype: np.dtype) -> Any:
     """x, which is of dtype have, in another."""
-    return x if have == dtype else F.Cast(x, dtype=dtype)
+    return x if have is not None and have == dtype else F.Cast(x, dtype=dtype)
 
 
 def sizes(shape: Shape) -> tuple[int, ...]:

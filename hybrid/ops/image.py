@@ -15,11 +15,9 @@ import numpy as np
 from ..core.attrs import Floats, Shape
 from ..core.op import Op, op
 from ..core.shapes import UNKNOWN, is_known, show
-from .adjoint import linear
 from .common import truncate, want_rank, want_some
 from .composing import known, of_floats
 from .resample import DTYPES, LINEAR, METHODS, resize
-from .slicing import within
 
 FLOAT32 = float(np.finfo(np.float32).eps)
 GRAY = np.array([0.299, 0.587, 0.114], np.float32)
@@ -156,7 +154,6 @@ class Normalize(Op):
         yield make(make.uniform(2, 1, 4, 5), mean=(0.5,), std=(0.25,))
 
 
-@linear(0)
 @op("_image_crop", "_npx__image_crop")
 class ImageCrop(Op):
     """The part of images that begins at column x and row y.
@@ -193,16 +190,11 @@ class ImageCrop(Op):
         return (..., slice(self.y, self.y + self.height), slice(self.x, self.x + self.width), slice(None))
 
     def composition(self, F, data):
-        if data.shape is None:
-            return None
-        front = (None,) * (len(data.shape) - 3)
-        return F.slice(data, begin=(*front, self.y, self.x), end=(*front, self.y + self.height, self.x + self.width))
+        rows = F.slice_axis(data, axis=-3, begin=self.y, end=self.y + self.height)
+        return F.slice_axis(rows, axis=-2, begin=self.x, end=self.x + self.width)
 
     def compute(self, data):
         return data[self.window()].copy()
-
-    def adjoint(self, of, dy, data):
-        return within(data, self.window(), dy)
 
     @classmethod
     def examples(cls, make):
@@ -292,16 +284,10 @@ class FlipLeftRight(Flip):
 
     axis = 1
 
-    def gradient(self, F, dy, data, y):
-        return F.image.flip_left_right(dy)
-
 
 @op("_image_flip_top_bottom", "_npx__image_flip_top_bottom")
 class FlipTopBottom(Flip):
     """An image mirrored top to bottom. Shapes: (H, W, C) -> the same."""
-
-    def gradient(self, F, dy, data, y):
-        return F.image.flip_top_bottom(dy)
 
 
 class RandomFlip(Picture):

@@ -421,13 +421,10 @@ class KhatriRao(Op):
         return (math.prod(s[0] for s in shapes), *(columns or ()))
 
     def composition(self, F, *arrays):
-        if any(x.shape is None for x in arrays):
-            return None
-        out, rows, columns = arrays[0], definite(arrays[0].shape)[0], definite(arrays[0].shape)[1]
+        out = arrays[0]
         for x in arrays[1:]:
             pair = F.expand_dims(out, axis=1), F.expand_dims(x, axis=0)
-            rows *= definite(x.shape)[0]
-            out = F._np_reshape(F.broadcast_mul(*pair), newshape=(rows, columns))
+            out = F.Reshape(F.broadcast_mul(*pair), shape=(-3, -2))
         return out if len(arrays) > 1 else F._copy(out)
 
     def compute(self, *arrays):

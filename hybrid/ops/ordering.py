@@ -263,9 +263,6 @@ class ArgSort(Ordering):
     def compute(self, data):
         return self.ordered(data, self.is_ascend)[1].astype(self.dtype)
 
-    def gradient(self, F, dy, *arrays):
-        return None
-
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(3, 4), axis=0)

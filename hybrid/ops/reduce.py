@@ -283,10 +283,6 @@ class NanProd(Reduction):
         kept = F.where(data == data, data, F.ones_like(data)) if of_floats(data) else data
         return F.prod(kept, **self.dump())
 
-    def gradient(self, F, dy, data, y):
-        each = F.broadcast_div(self.restored(F, dy * y, data), data)
-        return F.where(data == data, each, F.zeros_like(each))
-
 
 @op("_square_sum")
 class SquareSum(Reduction):

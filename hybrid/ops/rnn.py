@@ -8,7 +8,6 @@ import numpy as np
 from ..core.attrs import Arity, Count
 from ..core.op import Domain, Op, op
 from ..core.shapes import UNKNOWN, merge, merge_all
-from .adjoint import linear
 from .common import axis_of, part_of, want_rank, widen
 from .recurrence import GATES, KEPT, Cell, Mode, Pass
 
@@ -335,7 +334,6 @@ class RNNBackward(RNN):
         return tuple(a.astype(given[n].dtype, copy=False) for n, a in zip(self.output_names(), found))
 
 
-@linear(jointly=True)
 @op("_rnn_param_concat", "_npi_rnn_param_concat")
 class RnnParamConcat(Op):
     """Parameters of all layers joined along ``dim`` into the vector that RNN takes.
@@ -380,10 +378,6 @@ class RnnParamConcat(Op):
 
     def compute(self, *data):
         return np.concatenate(data, axis=self.dim)
-
-    def adjoint(self, of, dy, *data):
-        ends = np.cumsum([d.shape[self.dim] for d in data])
-        return np.split(dy, ends[:-1], self.dim)[of]
 
     @classmethod
     def examples(cls, make):

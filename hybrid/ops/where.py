@@ -105,9 +105,6 @@ class WhereNumberFirst(WhereNumbers):
     def compute(self, condition, x):
         return np.where(condition, convert(np.asarray(self.scalar), x.dtype), x)
 
-    def gradient(self, F, dy, condition, x, y):
-        return None, F._backward_sum_like(F._npi_where_lscalar(condition, dy), x)
-
     @classmethod
     def examples(cls, make):
         yield make(make.integers(3, 4, high=2), make.uniform(4), scalar=2.5)
@@ -129,9 +126,6 @@ class WhereNumberSecond(WhereNumbers):
 
     def compute(self, condition, y):
         return np.where(condition, y, convert(np.asarray(self.scalar), y.dtype))
-
-    def gradient(self, F, dy, condition, y, output):
-        return None, F._backward_sum_like(F._npi_where_rscalar(condition, dy), y)
 
     @classmethod
     def examples(cls, make):
@@ -156,9 +150,6 @@ class WhereTwoNumbers(WhereNumbers):
 
     def compute(self, condition):
         return np.where(condition, np.float32(self.x), np.float32(self.y))
-
-    def gradient(self, F, dy, condition, y):
-        return None
 
     @classmethod
     def examples(cls, make):

@@ -255,9 +255,9 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "a quarter the other way",
-        "converters/ops/flip_roll.py",
-        "if turns == 1 else flipped(b, b.transpose(data, order), [two])",
-        "if turns == 3 else flipped(b, b.transpose(data, order), [two])",
+        "hybrid/ops/flip_roll.py",
+        "        if turns == 1:\n",
+        "        if turns == 3:\n",
         f"{TABLE} rot90",
     ),
     (

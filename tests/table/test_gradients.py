@@ -434,7 +434,7 @@ def test_gradients_have_the_shapes_and_dtypes_of_their_inputs() -> None:
 
 # Operators that MXNet calls non-differentiable too.
 NON_DIFFERENTIABLE = {
-    *("all_finite", "multi_all_finite", "_shuffle", "fill_element_0index", "khatri_rao"),
+    *("all_finite", "multi_all_finite", "_shuffle", "fill_element_0index"),
     *("_npi_delete", "_npi_insert_scalar", "_npi_insert_slice", "_npi_insert_tensor", "_npi_share_memory"),
     *("_scatter_set_nd", "_slice_assign", "_slice_assign_scalar", "reset_arrays"),
     *(
