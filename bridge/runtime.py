@@ -12,14 +12,17 @@ import ctypes
 import faulthandler
 import itertools
 import math
+import mmap
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
 import warnings
 import weakref
 from collections.abc import Mapping
+from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple, NoReturn
 
@@ -30,6 +33,8 @@ import onnxruntime
 from converters.onnx_types import dtype_of
 
 LABEL = f"onnxruntime {onnxruntime.__version__}"
+ALIGNMENT = 64
+"""Bytes: where arrays begin in shared memory."""
 
 
 class Failed(RuntimeError):
@@ -176,8 +181,8 @@ class Runner:
         return answer
 
     def _ask(self, *question: Any) -> tuple[bool, Any]:
-        self._pipe.send(question)
-        return self._pipe.recv()
+        _send(self._pipe, question)
+        return _receive(self._pipe)
 
 
 def _end(pipe: Connection, copy: int, owner: int) -> None:
@@ -186,6 +191,43 @@ def _end(pipe: Connection, copy: int, owner: int) -> None:
     if os.getpid() == owner:
         os.kill(copy, signal.SIGKILL)
         os.waitpid(copy, 0)
+
+
+def _send(pipe: Connection, thing: Any) -> None:
+    """The thing through the pipe; its arrays in shared memory, which goes as a file descriptor: pipes are slow."""
+    buffers: list[pickle.PickleBuffer] = []
+    text = pickle.dumps(thing, protocol=5, buffer_callback=buffers.append)
+    parts = [b.raw() for b in buffers]
+    sizes = [-(-p.nbytes // ALIGNMENT) * ALIGNMENT for p in parts]
+    *starts, whole = itertools.accumulate(sizes, initial=0)
+    pipe.send_bytes(text)
+    pipe.send([(start, p.nbytes) for start, p in zip(starts, parts)])
+    if not whole:
+        return
+    handle = os.memfd_create("gluonnx-arrays")
+    try:
+        os.ftruncate(handle, whole)
+        for start, part in zip(starts, parts):
+            while part.nbytes:  # one call writes 2 GB at most
+                written = os.pwrite(handle, part, start)
+                start, part = start + written, part[written:]
+        reduction.send_handle(pipe, handle, 0)  # type: ignore[attr-defined]
+    finally:
+        os.close(handle)
+
+
+def _receive(pipe: Connection) -> Any:
+    """What ``_send`` sends. Its arrays are in the memory that came, which is gone when the last of them is."""
+    text, places = pipe.recv_bytes(), pipe.recv()
+    memory: Any = b""
+    if any(size for _, size in places):
+        handle = reduction.recv_handle(pipe)  # type: ignore[attr-defined]
+        try:
+            memory = mmap.mmap(handle, 0, mmap.MAP_SHARED | mmap.MAP_POPULATE)
+        finally:
+            os.close(handle)
+    whole = memoryview(memory)
+    return pickle.loads(text, buffers=[whole[start : start + size] for start, size in places])
 
 
 def _serve(pipe: Connection) -> NoReturn:
@@ -205,7 +247,7 @@ def _serve(pipe: Connection) -> NoReturn:
         sessions: dict[int, OwnSession] = {}
         with contextlib.suppress(EOFError):
             while True:
-                pipe.send(_answer(sessions, *pipe.recv()))
+                _send(pipe, _answer(sessions, *_receive(pipe)))
     finally:
         os._exit(0)
 
