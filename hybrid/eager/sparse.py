@@ -23,7 +23,7 @@ from ..formats.params import CSR, RowSparse
 from ..ops.sparse_graph import OfStorage, csr_of
 from .array import NDArray, binary, invoke
 from .array import zeros as dense_zeros
-from .dispatch import array_dtype, check_targets
+from .dispatch import array_dtype, check_targets, specs_of
 
 __all__ = [
     "BaseSparseNDArray",
@@ -335,8 +335,7 @@ def apply(op: Any, inputs: Sequence[NDArray], out: Any = None) -> Any:
 
 def _of_storage(op: OfStorage, inputs: Sequence[Any]) -> list[NDArray]:
     """The results of an operator that asks what csr arrays store."""
-    op.infer_shape(*(x.shape for x in inputs))
-    op.infer_type(*(np.dtype(x.dtype) for x in inputs))
+    specs_of(op, [x.shape for x in inputs], [x._dtype for x in inputs])
     given = []
     for i, x in enumerate(inputs):
         if i >= op.graphs():

@@ -136,7 +136,7 @@ def partition(graph: Graph) -> Graph:
         else:
             made, outside = Node(node.op, node.name, node.inputs, node.attrs, node.subgraphs), list(node.inputs)
         made.inputs = tuple(new.get((id(e.node), e.index), e) for e in outside)
-        kept = node if made.op is node.op and all(a is b for a, b in zip(made.inputs, node.inputs)) else made
+        kept = node if made.op is node.op and made.inputs == node.inputs else made
         new.update({(id(node), i): Entry(kept, i) for i in range(len(node.outputs))})
     return Graph(new[id(e.node), e.index] for e in graph.outputs)
 

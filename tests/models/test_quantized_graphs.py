@@ -111,6 +111,7 @@ def test_what_is_fused():
         "dense relu relu": (relu(relu(f, "r"), "s"), "dense_eltwise_0 s"),
         "dense dense": (dense(f, "g"), "dense_0 dense_1"),
         "none": (S.tanh(x, name="t"), "t"),
+        "behind what is not": (S.Concat(S.tanh(x, name="t"), relu(c, "s"), name="j"), "t conv_act_0 j"),
         "both kinds": (S.Group([relu(f, "r"), relu(c, "s")]), "dense_eltwise_0 conv_act_0"),
     }  # fmt: skip
     wrong, rng = [], np.random.default_rng(0)
@@ -277,3 +278,31 @@ def test_what_is_put_on_integers():
         for got, want in zip(answers(fused, *values, feeds), answers(symbol, arguments, states, feeds), strict=True):
             if name != "sum of fed":  # which ends at 127 of uint8, as in MXNet: see test_sums_of_eight_bits
                 assert np.abs(got - want).max() <= 0.06 * np.abs(want).max(), name
+
+
+def test_attributes_of_users_stand_in_no_way():
+    """What a scope says of devices and rates is no attribute of an operator."""
+    plain, rng = [], np.random.default_rng(0)
+    for given in ({}, {"ctx_group": "dev", "__lr_mult__": "2", "__own__": "x"}):
+        with mx.AttrScope(**given):
+            x = S.var("x")
+            y = S.contrib.interleaved_matmul_selfatt_qk(x, heads=2, name="q")
+            plain.append(S.Group([y, S.contrib.interleaved_matmul_selfatt_valatt(x, S.softmax(y), heads=2, name="v"),
+                                  dense(relu(conv(S.var("p"), "c"), "r"), "f")]))  # fmt: skip
+    shapes = {"x": (3, 2, 24), "p": (2, 3, 6, 6)}
+    arguments, states = parameters(plain[0], shapes, rng)
+    feeds = {n: mx.nd.array(rng.uniform(-1, 1, s)) for n, s in shapes.items()}
+    want = answers(plain[0], arguments, states, feeds)
+    for symbol in plain:
+        fused = symbol.get_backend_symbol("MKLDNN_QUANTIZE")
+        assert len(fused.get_internals().list_outputs()) < len(symbol.get_internals().list_outputs())
+        for one, other in zip(answers(fused, arguments, states, feeds), want, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=2e-5)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            integers, *found = quantization.quantize_model(
+                symbol, arguments, states, data_names=list(shapes), excluded_sym_names=["f"], calib_mode="none"
+            )
+        assert "q:c" in short(integers) and "f" in short(integers).split()
+        for one, other in zip(answers(integers, *found, feeds), want, strict=True):
+            assert one.shape == other.shape

@@ -180,6 +180,9 @@ def test_none_of_a_graph():
     both = nd.contrib.dgl_subgraph(graph(), ids(0, 1), ids(2), return_mapping=True)
     assert [a.shape for a in both] == [(2, 2), (1, 1), (2, 2), (1, 1)]
     _, edges, _ = nd.contrib.dgl_csr_neighbor_uniform_sample(graph(), ids(), max_num_vertices=4)
+    nothing = nd.sparse.zeros("csr", (0, 4), dtype="int64")
+    with pytest.raises(MXNetError):
+        nd.contrib.dgl_graph_compact(nothing, nd.zeros((0,), dtype="int64"), graph_sizes=0, return_mapping=False)
     empty = nd.contrib.dgl_graph_compact(edges, ids(0, 0, 0, 0, 0), graph_sizes=0, return_mapping=False)
     assert (empty.shape, parts(empty)) == ((0, 0), [[], [], [0]])
 

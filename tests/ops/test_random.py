@@ -392,3 +392,10 @@ def test_mx_random_shows_the_functions() -> None:
         == "(loc=0, scale=1, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs)"
     )
     assert str(mx.sym.random.normal.__signature__) == "(loc=0, scale=1, shape=_Null, dtype=_Null, **kwargs)"
+
+
+def test_a_scale_of_nothing_is_one_only_in_arrays() -> None:
+    assert nd.random.normal(nd.array([3.0]), nd.array([0.0])).asnumpy().tolist() == [3]
+    for scale, said in ((nd.array([-1.0]), "got scale=-1, wanted at least 0"), (0, "got scale=0, wanted more than 0")):
+        with pytest.raises(OpError, match=said):
+            nd.random.normal(nd.array([3.0]) if isinstance(scale, nd.NDArray) else 3, scale).asnumpy()

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from hybrid.core.error import MXNetError, OpError
-from hybrid.core.op import REGISTRY
+from hybrid.core.op import lookup
 from hybrid.core.shapes import UNKNOWN
 from hybrid.ops.deformable_roi import RROIAlign
 
 
 def op(name, **attrs):
-    return REGISTRY[name].bind(**attrs)
+    return lookup(name).bind(**attrs)
 
 
 @pytest.mark.parametrize("shape", [(3, 8), (2, 2, 3, 7)])
@@ -186,6 +186,24 @@ def test_counts_that_are_too_few_to_tell_bins_apart_give_the_first_threshold():
     threshold, divergence = op("_contrib_calibrate_entropy", num_quantized_bins=5).compute(hist, edges)
     np.testing.assert_allclose(threshold, [0.12195122], rtol=1e-6)
     np.testing.assert_array_equal(divergence, [np.finfo(np.float32).max])
+
+
+def test_thresholds_of_counts_at_the_ends_and_in_the_middle():
+    """MXNet 1.9.1 gave these."""
+    edges, most = np.linspace(-4, 4, 42, dtype=np.float32), np.finfo(np.float32).max
+    for hist, want in (
+        ([0] * 20 + [5] + [0] * 20, (0.48780489, 0)), ([7] + [0] * 40, (0.48780489, most)),
+        ([7] + [0] * 39 + [3], (4, 6.6032376)), ([0, 0, 3] + [0] * 38, (3.8048780, 0)), ([1] * 41, (4, 0)),
+    ):  # fmt: skip
+        found = op("_contrib_calibrate_entropy", num_quantized_bins=5).compute(np.array(hist, np.float32), edges)
+        np.testing.assert_allclose(np.concatenate(found), want, rtol=1e-6, atol=1e-6)
+
+
+def test_one_number_has_no_axis_to_squeeze():
+    for name in ("squeeze", "_np_squeeze"):
+        assert op(name).infer_shape(()) == ()
+        assert op(name).compute(np.float32(3).reshape(())).shape == ()
+    assert op("squeeze").infer_shape((1, 1)) == (1,) and op("_np_squeeze").infer_shape((1, 1)) == ()
 
 
 def test_seeds_apart_are_searched_apart():

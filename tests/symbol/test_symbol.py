@@ -642,3 +642,16 @@ def test_attributes_around_are_texts_every_one() -> None:
     for wrong in ({"__a__": "1", "__b__": 2}, {"__a__": 1, "__b__": "2"}, {"__a__": None}):
         with pytest.raises(ValueError, match="string"):
             mx.AttrScope(**wrong)
+
+
+def test_only_variables_are_told_how_to_begin() -> None:
+    """A slope that is computed keeps the attributes that it has, in JSON too."""
+    slope = sym.exp(sym.var("g"), name="e")
+    made = sym.LeakyReLU(sym.var("x"), slope, act_type="prelu", name="p")
+    assert "__init__" not in made.attr_dict().get("e", {}) and "__init__" not in made.attr_dict().get("g", {})
+    alone = sym.LeakyReLU(sym.var("x"), act_type="prelu", name="p")
+    assert alone.attr_dict()["p_gamma"]["__init__"] == '["Constant", {"value": 0.25}]'
+    old = json.loads(made.tojson())
+    del old["attrs"]  # as before 0.9
+    read = sym.load_json(json.dumps(old))
+    assert "__init__" not in read.attr_dict().get("e", {})
