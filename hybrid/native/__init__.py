@@ -6,6 +6,7 @@ graphs; execution/lower.py tells it what to run.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import logging
 import sys
@@ -40,6 +41,8 @@ if _core is not None:
     LEVELS = tuple(n for n in _core.cpu_levels() if _library(n).is_file())
 
 _level: str | None = None
+_loaded: str | None = None
+"""The level whose kernels the compiled part has at hand."""
 generation = 0
 """Counts changes of what is in use: programs made before another choice of level, threads or precision are made anew."""
 
@@ -51,7 +54,14 @@ def level() -> str | None:
 
 def kernels() -> frozenset[tuple[str, str]]:
     """(operator, dtype of its first input) of all kernels in use."""
-    return frozenset(_core.kernels()) if _core is not None and _level is not None else frozenset()
+    return _rows(_level) if _core is not None and _level is not None else frozenset()
+
+
+@functools.cache
+def _rows(level: str) -> frozenset[tuple[str, str]]:
+    """The kernels of the level that is loaded."""
+    assert _core is not None
+    return frozenset(_core.kernels())
 
 
 def takes(op: str, dtype: Any) -> bool:
@@ -73,18 +83,21 @@ def use(name: str | None) -> str | None:
     """Use the kernels of this CPU level from now on, or NumPy alone with None; gives the level before.
 
     Raises ValueError for a level that is not compiled in or that this machine has not."""
-    global _level, _kernels, _names, generation
+    global _level, _loaded, _kernels, _names, generation
     before = _level
     if name is not None:
         if _core is None or name not in LEVELS:
             raise ValueError(
                 f"native.use: got {name!r}, wanted None or one of {', '.join(LEVELS) or 'no level at all'}"
             )
-        _core.load_library(str(_library(name)))
-    _level = name
-    _kernels = kernels()
-    _names = frozenset(n for n, _ in _kernels)
-    generation += 1
+        if name != _loaded:
+            _core.load_library(str(_library(name)))
+            _loaded = name
+    if name != before:
+        _level = name
+        _kernels = kernels()
+        _names = frozenset(n for n, _ in _kernels)
+        generation += 1
     return before
 
 
