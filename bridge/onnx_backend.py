@@ -22,6 +22,7 @@ class OnnxBackendRep(BackendRep):
     def __init__(self, imported: Imported):
         self._imported = imported
         self._program = Program(imported.graph, imported.params)
+        self._outputs = namedtupledict("Outputs", list(imported.outputs))
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs, in order and by name. inputs: arrays in the model's order (fewer where inputs have a stored value), or by
@@ -41,7 +42,7 @@ class OnnxBackendRep(BackendRep):
         read = {*self._program.inputs, *self._program.constants}
         feeds = {n: _to_executor(v) for n, v in inputs.items() if n in read}
         results = self._program.run(feeds)
-        return namedtupledict("Outputs", list(self._imported.outputs))(*map(_from_executor, results))
+        return self._outputs(*map(_from_executor, results))
 
 
 class OnnxBackend(Backend):

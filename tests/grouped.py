@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -50,6 +51,40 @@ def each(
         return pytest.mark.parametrize("group", [pytest.param(g, id=g) for g in groups])(test)
 
     return decorate
+
+
+def over(names: str, values: Iterable[Any]) -> Callable[[Check], Check]:
+    """A decorator: as ``pytest.mark.parametrize``, with all values in one test. Above one another they give every combination."""
+    wanted = [n.strip() for n in names.split(",")]
+    rows = [(_name(v), dict(zip(wanted, v if len(wanted) > 1 else (v,), strict=True))) for v in values]
+
+    def decorate(check: Check) -> Check:
+        inner, loops = getattr(check, "loops", (check, []))
+        loops = [rows, *loops]
+
+        @functools.wraps(check)
+        def test(request: pytest.FixtureRequest, **others: Any) -> None:
+            part = request.config.getoption("--row", "")
+            combined = (
+                ("-".join(name for name, _ in several), {k: v for _, given in several for k, v in given.items()})
+                for several in itertools.product(*loops)
+            )
+            run((row for row in combined if part in row[0]), lambda given: inner(**given, **others))
+
+        test.loops = inner, loops  # type: ignore[attr-defined]
+        asked = inspect.signature(inner).parameters
+        own = [p for n, p in asked.items() if not any(n in given for several in loops for _, given in several[:1])]
+        first = inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        del test.__wrapped__  # pytest would ask it for its arguments
+        test.__signature__ = inspect.Signature([first, *own])  # type: ignore[attr-defined]
+        return test
+
+    return decorate
+
+
+def _name(value: Any) -> str:
+    """How a row of this value is called."""
+    return "-".join(map(_name, value)) if isinstance(value, tuple) and len(value) < 4 else f"{value!s:.80}"
 
 
 def run(rows: Iterable[tuple[str, T]], check: Callable[[T], None]) -> None:

@@ -248,7 +248,7 @@ class DTypeKind(Kind):
         return dtype(value)
 
     def write(self, value: Any) -> str:
-        return value.name
+        return name_of(value)
 
 
 class ArrayKind(Kind):
@@ -305,6 +305,12 @@ _NAMED = {
     **{name: np.dtype(name) for name in ("float", "int", "double", "half", "single", "bool_", "intp")},
 }
 """Texts that are read as dtypes."""
+_NAMES = {d: name for name, d in _OWN.items()}
+
+
+def name_of(dtype: np.dtype) -> str:
+    """The name of a dtype: what its attribute of that name says, which NumPy makes up anew each time, in microseconds."""
+    return _NAMES.get(dtype) or dtype.name
 
 
 def dtype(value: Any) -> Any:
@@ -323,6 +329,8 @@ def dtype(value: Any) -> Any:
         if value not in _NAMED:
             raise ValueError(f"dtype {value[:40]!r} is not known; there are {', '.join(DTYPE_FLAGS)}")
         return _NAMED[value]
+    if isinstance(value, np.dtype) and value in _NAMES:
+        return value
     try:
         found = np.dtype(value)
     except (TypeError, ValueError):

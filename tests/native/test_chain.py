@@ -9,7 +9,8 @@ from hybrid import native
 from hybrid.core.error import OpError
 from hybrid.core.op import lookup
 from hybrid.ops.fused import OPCODES
-from tests.native.single import ARENA, CONSTANT, INPUT, OUTPUT, Single, reference
+from tests.grouped import over
+from tests.native.single import ARENA, CONSTANT, INPUT, OUTPUT, Single, reference, specs_of, using
 
 pytestmark = pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
 
@@ -37,19 +38,25 @@ def same(got: np.ndarray, wanted: np.ndarray, exact: np.ndarray, ulps: float, sc
     assert not finite.any() or error.flat[worst] <= ulps, (got.flat[worst], wanted.flat[worst], error.flat[worst])
 
 
-def compare(code: str, *arrays: np.ndarray, ulps: float = 4, scaled=False, threads: int = 1, constants=()) -> None:
-    """scaled: errors count relative to the largest result, for where results cancel."""
+def compare(code: str, *arrays: np.ndarray, ulps: float = 4, scaled=False, constants=()) -> None:
+    """scaled: errors count relative to the largest result, for where results cancel. On one thread and on two."""
     op = chain(code, len(arrays))
-    single = Single(op, arrays, constants=constants, threads=threads)
-    assert single.there
+    specs = specs_of(op, arrays)
     with np.errstate(all="ignore"):
-        (wanted,) = reference(op, arrays, single.specs)
+        (wanted,) = reference(op, arrays, specs)
         exact = op.compute(*(a.astype(np.float64) for a in arrays))
-    (got,) = single.run(arrays)
-    assert got.shape == wanted.shape
-    assert got.dtype == wanted.dtype
     scale = np.abs(wanted).max(initial=0) if scaled else np.finfo(np.float32).tiny
-    same(got, wanted, exact, ulps, scale)
+    first = b""
+    for count in (1, 2):
+        with using(count):
+            single = Single(op, arrays, constants=constants, threads=count, specs=specs)
+            assert single.there
+            (got,) = single.run(arrays)
+        assert got.shape == wanted.shape
+        assert got.dtype == wanted.dtype
+        if got.tobytes() != first:
+            same(got, wanted, exact, ulps, scale)
+        first = got.tobytes()
 
 
 ULPS = {"gelu": 64, "tan": 4, "pow": 1}
@@ -98,10 +105,10 @@ def test_words_of_more_operands(level, word):
         "$0 relu $0 add relu $0 mul 1 add relu",
     ],
 )
-@pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 1023, 1024, 1025, 4096, 100003])
-def test_compositions(level, code, size, threads):
+@over("size", [0, 1, 15, 16, 17, 1023, 1024, 1025, 4096, 100003])
+def test_compositions(level, code, size):
     x = np.random.default_rng(size).uniform(-3, 3, size).astype(np.float32)
-    compare(code, x, scaled=True, threads=threads)
+    compare(code, x, scaled=True)
 
 
 SHAPES = [
@@ -129,17 +136,17 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("shapes", SHAPES)
-def test_broadcasting(level, shapes, threads):
+@over("shapes", SHAPES)
+def test_broadcasting(level, shapes):
     rng = np.random.default_rng(3)
     arrays = [rng.uniform(0.5, 2, s).astype(np.float32) for s in shapes]
-    compare("$0 $1 mul", *arrays[:2], scaled=True, threads=threads)
-    compare("$1 sqrt $0 sub", *arrays[:2], scaled=True, threads=threads)
-    compare("$0 exp", *arrays[:2], scaled=True, threads=threads)  # the shape is that of all inputs
+    compare("$0 $1 mul", *arrays[:2], scaled=True)
+    compare("$1 sqrt $0 sub", *arrays[:2], scaled=True)
+    compare("$0 exp", *arrays[:2], scaled=True)  # the shape is that of all inputs
     if len(shapes) > 2:
-        compare("$0 $1 mul $2 add relu", *arrays, scaled=True, threads=threads)
-        compare("$0 $1 sub $2 exp 1 add rsqrt mul tanh", *arrays, scaled=True, threads=threads)
-        compare("$2 $1 div $0 add", *arrays, scaled=True, threads=threads, constants=(1, 2))
+        compare("$0 $1 mul $2 add relu", *arrays, scaled=True)
+        compare("$0 $1 sub $2 exp 1 add rsqrt mul tanh", *arrays, scaled=True)
+        compare("$2 $1 div $0 add", *arrays, scaled=True, constants=(1, 2))
 
 
 @pytest.mark.parametrize(("dtype", "words"), [
@@ -177,12 +184,12 @@ def _surrounded(array: np.ndarray, halo: tuple[int, int], extra: int) -> np.ndar
     return whole
 
 
-@pytest.mark.parametrize("shape", [(2, 3, 7, 5), (1, 2, 56, 28), (1, 1, 1, 1), (2, 2, 14, 14)])
-@pytest.mark.parametrize(
+@over("shape", [(2, 3, 7, 5), (1, 2, 56, 28), (1, 1, 1, 1), (2, 2, 14, 14)])
+@over(
     "halos",
     [((0, 0), (1, 1), (2, 3)), ((1, 1), (0, 0), (0, 0)), ((1, 1), (1, 1), (1, 1)), ((0, 2), (1, 0), (1, 2))],
 )
-@pytest.mark.parametrize("extra", [0, 1])
+@over("extra", [0, 1])
 def test_blocked_with_halos(level, threads, shape, halos, extra):
     """relu((data + other) * scale); each has a halo of its own, and may be a part of a concatenation."""
     rng = np.random.default_rng(5)
@@ -209,7 +216,7 @@ def test_blocked_with_halos(level, threads, shape, halos, extra):
 
 
 @pytest.mark.parametrize("code", ["$0 $1 add relu", "$1 $0 sub $0 mul", "$0 exp $0 add $1 mul $0 sub"])
-@pytest.mark.parametrize("other", [(700, 37), (37,), (700, 1), (1,)])
+@over("other", [(700, 37), (37,), (700, 1), (1,)])
 def test_in_place(level, threads, code, other):
     """The output has the memory of the first operand, which is itself computed."""
     rng = np.random.default_rng(6)

@@ -11,18 +11,11 @@ from hybrid import native
 from hybrid.core.op import load_family
 from hybrid.ops.fused import BLOCK, Conv, DepthwisePointwise, pack, unpack
 
-from .single import OUTPUT, Single
+from ..grouped import over
+from .single import OUTPUT, Single, using
 
 pytestmark = pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
 load_family()
-
-
-@pytest.fixture(params=[1, 2])
-def threads(request):
-    before = native.threads()
-    native.set_num_threads(request.param)
-    yield request.param
-    native.set_num_threads(before)
 
 
 def arrays_for(op: Conv, batch: int, height: int, width: int, seed: int = 0) -> list[np.ndarray]:
@@ -44,18 +37,26 @@ def arrays_for(op: Conv, batch: int, height: int, width: int, seed: int = 0) -> 
     return arrays
 
 
-def check(op: Conv, arrays: list[np.ndarray], bound: float = 16, kind: type[Single] = Single, **options: Any) -> Single:
-    """Error in epsilons of the output's scale against float64, as far as there are channels."""
-    single = kind(op, arrays, **options)
-    assert single.there, "no kernel"
-    (got,) = single.run(arrays)
+def check(
+    op: Conv, arrays: list[np.ndarray], bound: float = 16, kind: type[Single] = Single, how: str = "", **options: Any
+) -> list[Single]:
+    """Error in epsilons of the output's scale against float64, as far as there are channels; on one thread and on two. how: a
+    word of the algorithm's name. Gives both."""
     doubles = [np.nan_to_num(a.astype("d")) for a in arrays]
-    want = op.compute(*doubles)
-    got, want = (unpack(a, op.num_filter) for a in (got, want))
-    if want.size:
-        scale = max(np.abs(want).max(), 1e-30)
-        assert np.abs(got - want).max() <= bound * np.finfo("f").eps * scale
-    return single
+    want = unpack(op.compute(*doubles), op.num_filter)
+    specs, found = None, []
+    for count in (1, 2):
+        with using(count):
+            single = kind(op, arrays, threads=count, specs=specs, **options)
+            specs = single.specs
+            assert single.there, "no kernel"
+            assert how in single.program.describe()[0]["how"], count
+            (got,) = single.run(arrays)
+        found.append(single)
+        if want.size:
+            scale = max(np.abs(want).max(), 1e-30)
+            assert np.abs(unpack(got, op.num_filter) - want).max() <= bound * np.finfo("f").eps * scale, count
+    return found
 
 
 def conv(channels: int, filters: int, kernel: tuple[int, int], **attrs: Any) -> Conv:
@@ -117,31 +118,32 @@ LANEWISE = {
 }
 
 
-@pytest.mark.parametrize("halo", [(0, 0), (1, 1), (3, 3)], ids=str)
+@over("halo", [(0, 0), (1, 1), (3, 3)])
 @pytest.mark.parametrize("case", DIRECT)
-def test_direct(level, threads, case, halo):
+def test_direct(level, case, halo):
     op, *sizes = DIRECT[case]
     arrays = arrays_for(op, *sizes)
-    check(op, arrays, constants=range(1, 2 + op.bias), halo=halo, threads=threads, precise=True)
+    check(op, arrays, constants=range(1, 2 + op.bias), halo=halo, precise=True)
 
 
-@pytest.mark.parametrize("halo", [(0, 0), (3, 3)], ids=str)
+@over("halo", [(0, 0), (3, 3)])
 @pytest.mark.parametrize("case", LANEWISE)
-def test_lanewise(level, threads, case, halo):
+def test_lanewise(level, case, halo):
     op, *sizes = LANEWISE[case]
     arrays = arrays_for(op, *sizes)
-    check(op, arrays, 6, constants=range(1, 2 + op.bias), halo=halo, threads=threads)
+    check(op, arrays, 6, constants=range(1, 2 + op.bias), halo=halo)
 
 
 @pytest.mark.parametrize("case", ["1x1 odd", "3x3", "groups", "stem", "depthwise", "threes"])
-def test_weights_that_change(level, threads, case):
+def test_weights_that_change(level, case):
     op, *sizes = (DIRECT | LANEWISE)[case]
     arrays = arrays_for(op, *sizes)
-    single = check(op, arrays, threads=threads)
+    singles = check(op, arrays)
     arrays[1] = arrays[1] * np.float32(2)
-    (got,) = single.run(arrays)
-    want = op.compute(*arrays)
-    np.testing.assert_allclose(unpack(got, op.num_filter), unpack(want, op.num_filter), rtol=0, atol=2e-4)
+    want = unpack(op.compute(*arrays), op.num_filter)
+    for single in singles:
+        (got,) = single.run(arrays)
+        np.testing.assert_allclose(unpack(got, op.num_filter), want, rtol=0, atol=2e-4)
 
 
 WINOGRAD = {
@@ -157,13 +159,12 @@ WINOGRAD = {
 }
 
 
-@pytest.mark.parametrize("halo", [(0, 0), (1, 1), (3, 3)], ids=str)
+@over("halo", [(0, 0), (1, 1), (3, 3)])
 @pytest.mark.parametrize("case", WINOGRAD)
-def test_winograd(level, threads, case, halo):
+def test_winograd(level, case, halo):
     op, *sizes = WINOGRAD[case]
     arrays = arrays_for(op, *sizes)
-    single = check(op, arrays, 30, constants=range(1, 2 + op.bias), halo=halo, threads=threads)
-    assert "winograd" in single.program.describe()[0]["how"]
+    check(op, arrays, 30, how="winograd", constants=range(1, 2 + op.bias), halo=halo)
 
 
 def separable(channels: int, filters: int, kernel: tuple[int, int], **attrs: Any) -> DepthwisePointwise:
@@ -192,11 +193,11 @@ def separable_arrays(op: DepthwisePointwise, batch: int, height: int, width: int
     return [x, v, c, w, *rest]
 
 
-@pytest.mark.parametrize("halo", [(0, 0), (1, 1), (4, 4)], ids=str)
+@over("halo", [(0, 0), (1, 1), (4, 4)])
 @pytest.mark.parametrize("case", SEPARABLE)
-def test_separable(level, threads, case, halo):
+def test_separable(level, case, halo):
     op, *sizes = SEPARABLE[case]
-    check(op, separable_arrays(op, *sizes), constants=range(1, 5), halo=halo, threads=threads)
+    check(op, separable_arrays(op, *sizes), constants=range(1, 5), halo=halo)
 
 
 def test_separable_in_parts(level):
@@ -211,22 +212,22 @@ def test_separable_in_parts(level):
 
 
 @pytest.mark.parametrize("case", ["odd", "scaled"])
-def test_separable_weights_that_change(level, threads, case):
+def test_separable_weights_that_change(level, case):
     op, *sizes = SEPARABLE[case]
     arrays = separable_arrays(op, *sizes)
-    single = check(op, arrays, threads=threads)
+    singles = check(op, arrays)
     for i in (1, 2, 3, 4):
         arrays[i] = arrays[i] * np.float32(1.5)
-        (got,) = single.run(arrays)
-        np.testing.assert_allclose(
-            unpack(got, op.num_filter), unpack(op.compute(*arrays), op.num_filter), rtol=0, atol=1e-4
-        )
+        want = unpack(op.compute(*arrays), op.num_filter)
+        for single in singles:
+            (got,) = single.run(arrays)
+            np.testing.assert_allclose(unpack(got, op.num_filter), want, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("case", ["odd", "large scaled"])
-def test_separable_among_others(level, threads, case):
+def test_separable_among_others(level, case):
     op, *sizes = SEPARABLE[case]
-    check(op, separable_arrays(op, *sizes), kind=Part, constants=range(1, 5), threads=threads)
+    check(op, separable_arrays(op, *sizes), kind=Part, constants=range(1, 5))
 
 
 class Part(Single):
@@ -264,8 +265,8 @@ class Uneven(Part):
 SMALL = {n: c for n, c in (DIRECT | LANEWISE | WINOGRAD | SEPARABLE).items() if 0 < c[1] * c[2] * c[3] <= 400}
 
 
-@pytest.mark.parametrize("halo", [(0, 0), (1, 1)], ids=str)
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@over("halo", [(0, 0), (1, 1)])
+@over("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("case", SMALL)
 def test_not_finite(level, case, value, halo):
     """By every algorithm NaN and infinities go where NumPy has them, and nowhere else."""
@@ -309,11 +310,11 @@ def test_operands_that_lie_apart(level, case):
     check(op, arrays, 30, kind=Uneven, constants=range(1, 5 if separated else 2 + op.bias))
 
 
-@pytest.mark.parametrize("halo", [(0, 0), (1, 1)], ids=str)
+@over("halo", [(0, 0), (1, 1)])
 @pytest.mark.parametrize("case", AMONG)
-def test_parts_of_a_concatenation(level, threads, case, halo):
+def test_parts_of_a_concatenation(level, case, halo):
     op, *sizes = AMONG[case]
-    check(op, arrays_for(op, *sizes), 30, kind=Part, constants=range(1, 2 + op.bias), halo=halo, threads=threads)
+    check(op, arrays_for(op, *sizes), 30, kind=Part, constants=range(1, 2 + op.bias), halo=halo)
 
 
 @pytest.mark.parametrize("case", AMONG)

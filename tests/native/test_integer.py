@@ -10,6 +10,8 @@ import pytest
 from hybrid import native
 from hybrid.core.op import lookup
 
+from ..grouped import over
+from ..table.goldens import same
 from .single import Single, reference
 
 pytestmark = pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
@@ -43,18 +45,19 @@ def level(request):
 
 def equal(op, arrays, constants, there=True):
     """All outputs equal NumPy's to the last bit (NaN where NumPy has NaN), with 1 and 2 threads and constants or none."""
-    wanted = None
+    wanted = specs = None
     for threads in (1, 2):
         native.set_num_threads(threads)
         for fixed in ((), constants):
-            single = Single(op, arrays, constants=fixed, threads=threads)
+            single = Single(op, arrays, constants=fixed, threads=threads, specs=specs)
+            specs = single.specs
             assert single.there == there
             if not there:
                 continue
             wanted = reference(op, arrays, single.specs) if wanted is None else wanted
             for got, want in zip(single.run(arrays), wanted, strict=True):
                 assert got.dtype == want.dtype
-                np.testing.assert_array_equal(got, want)
+                same(got, want)
 
 
 SIZES = [
@@ -71,7 +74,7 @@ SIZES = [
 ]
 
 
-@pytest.mark.parametrize("left, n", SIZES)
+@over("left, n", SIZES)
 @pytest.mark.parametrize("types", [("uint8", "int8"), ("int8", "int8"), ("uint8", "uint8"), ("int8", "uint8")])
 def test_sums(level, left, n, types):
     a, b = whole(*left, dtype=types[0]), whole(left[-1], n, dtype=types[1])
@@ -84,7 +87,7 @@ def test_sums(level, left, n, types):
     equal(op.bind(given=("a_zero_point", "b_zero_point")), (a, b, rows, columns), (1, 3))
 
 
-@pytest.mark.parametrize("left, n", SIZES)
+@over("left, n", SIZES)
 @pytest.mark.parametrize("types", [("uint8", "int8", "uint8"), ("int8", "int8", "int8"), ("uint8", "uint8", "int8")])
 def test_quantised_again(level, left, n, types):
     a, b = whole(*left, dtype=types[0]), whole(left[-1], n, dtype=types[1])
@@ -125,7 +128,7 @@ WINDOWS = [
 ]
 
 
-@pytest.mark.parametrize("data, weights, attrs", WINDOWS)
+@over("data, weights, attrs", WINDOWS)
 @pytest.mark.parametrize("types", TYPES)
 def test_convolutions(level, data, weights, attrs, types):
     x, w = whole(*data, dtype=types[0]), whole(*weights, dtype=types[1])
@@ -136,7 +139,7 @@ def test_convolutions(level, data, weights, attrs, types):
     equal(op.bind(given=("x_zero_point", "w_zero_point"), **attrs), (x, w, zero, zeros), (1, 3))
 
 
-@pytest.mark.parametrize("data, weights, attrs", WINDOWS)
+@over("data, weights, attrs", WINDOWS)
 @pytest.mark.parametrize("types", [(*t, y) for t, y in zip(TYPES, BYTES * 2)])
 def test_convolutions_quantised_again(level, data, weights, attrs, types):
     x, w = whole(*data, dtype=types[0]), whole(*weights, dtype=types[1])
@@ -153,7 +156,7 @@ def test_convolutions_quantised_again(level, data, weights, attrs, types):
         equal(op.bind(given=("B",), **attrs), (x, *given, *each, *last, bias), (3, 4, 5, 8))
 
 
-@pytest.mark.parametrize("attrs", [{"group": 2, "pads": (1, 0, 2, 1)}, {"strides": (2, 1), "auto_pad": "SAME_UPPER"}])
+@over("attrs", [{"group": 2, "pads": (1, 0, 2, 1)}, {"strides": (2, 1), "auto_pad": "SAME_UPPER"}])
 @pytest.mark.parametrize("types", TYPES)
 def test_any_operand_may_be_a_constant(level, attrs, types):
     """Every subset of them: weights are packed once only where nothing else that packing reads can change."""
@@ -179,7 +182,7 @@ RANGES = [np.array([v], "float32") for v in (-1.5, 2, -0.5, 0.4, -0.1, 0.2)]
 
 
 @pytest.mark.parametrize("data", BYTES)
-@pytest.mark.parametrize("n, k", [(1, 1), (5, 6), (33, 70), (40, 1024), (2, 0)])
+@over("n, k", [(1, 1), (5, 6), (33, 70), (40, 1024), (2, 0)])
 def test_mxnet_dense(level, data, n, k):
     op = lookup("_contrib_quantized_fully_connected")
     x, w, bias = whole(3, 2, k, dtype=data), whole(n, k, dtype="int8"), whole(n, dtype="int8", seed=2)
@@ -192,7 +195,7 @@ def test_mxnet_dense(level, data, n, k):
 
 
 @pytest.mark.parametrize("data", BYTES)
-@pytest.mark.parametrize(
+@over(
     "shape, weights, attrs",
     [
         ((2, 3, 9, 11), (5, 3, 3, 2), {"kernel": (3, 2), "pad": (1, 0), "stride": (2, 1), "dilate": (1, 2)}),
@@ -220,7 +223,7 @@ def floats(n, shape=None, scale=3.0):
 SPOILT = (None, np.nan, np.inf, -np.inf)
 
 
-@pytest.mark.parametrize("n", [0, 1, 7, 64, 1003, 100_001])
+@over("n", [0, 1, 7, 64, 1003, 100_001])
 @pytest.mark.parametrize("spoilt", SPOILT)
 def test_onnx_conversions_of_floats(level, n, spoilt):
     x = floats(n)
@@ -239,7 +242,7 @@ def test_onnx_conversions_of_floats(level, n, spoilt):
 
 
 @pytest.mark.parametrize("dtype", BYTES)
-@pytest.mark.parametrize("axis", [0, 1, -1])
+@over("axis", [0, 1, -1])
 def test_onnx_conversions_along_an_axis(level, dtype, axis):
     shape = (3, 5, 70) if axis >= 0 else (3, 5, 4)
     x = floats(int(np.prod(shape)), shape)
@@ -257,7 +260,7 @@ def test_onnx_conversions_along_an_axis(level, dtype, axis):
 
 
 @pytest.mark.parametrize("out", BYTES)
-@pytest.mark.parametrize("n", [0, 1, 33, 100_001])
+@over("n", [0, 1, 33, 100_001])
 @pytest.mark.parametrize("spoilt", SPOILT)
 def test_mxnet_conversions(level, out, n, spoilt):
     x = floats(n)

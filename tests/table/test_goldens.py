@@ -14,7 +14,7 @@ from hybrid.ir.graph import Entry, Graph
 from hybrid.ir.infer import infer
 
 from ..grouped import each
-from .goldens import PARAMETERS, Case, cases, close, run_onnx
+from .goldens import PARAMETERS, Case, cases, close, run_onnx, same
 from .rules import gradient_graph
 
 ALL = list(cases())
@@ -24,26 +24,23 @@ exported = each(EXPORTED, Case.label)
 OPSET = 21
 
 
-@every
-def test_infers_what_mxnet_gave(case: Case) -> None:
-    shapes = {n: a.shape for n, a in zip(case.names, case.arrays())}
-    dtypes = {n: a.dtype for n, a in zip(case.names, case.arrays())}
-    graph = case.graph()
-    result = infer(graph, shapes, dtypes)
+def infers_what_mxnet_gave(case: Case, graph: Graph, feeds: dict[str, np.ndarray]) -> None:
+    result = infer(graph, {n: a.shape for n, a in feeds.items()}, {n: a.dtype for n, a in feeds.items()})
     got = [(s.shape, s.dtype) for s in map(result.spec, graph.outputs)]
     want = [(a.shape, a.dtype) for a in case.outputs()]
     for (shape, dtype), (want_shape, want_dtype) in zip(got, want, strict=True):
-        assert dtype == want_dtype
+        assert dtype == want_dtype, f"inferred {dtype}, wanted {want_dtype}"
         # an output whose shape the data decides may stay unknown
-        assert OPS[case.operator].data_dependent_shape or shape == want_shape
+        assert OPS[case.operator].data_dependent_shape or shape == want_shape, f"inferred {shape}, wanted {want_shape}"
 
 
 @every
 def test_computes_what_mxnet_gave(case: Case) -> None:
-    """Compiled, and by the rule in NumPy, which no program asks where there is a kernel."""
-    feeds = dict(zip(case.names, case.arrays()))
+    """Inferred, compiled, and by the rule in NumPy, which no program asks where there is a kernel."""
+    feeds, graph = dict(zip(case.names, case.arrays())), case.graph()
+    infers_what_mxnet_gave(case, graph, feeds)
     wants, op = case.outputs(), case.op()
-    for index, (result, want) in enumerate(zip(Program(case.graph()).run(feeds), wants, strict=True)):
+    for index, (result, want) in enumerate(zip(Program(graph).run(feeds), wants, strict=True)):
         close(case.turned(index, result), want, op, case.eps)
     if not op.needs and not op.mutates:
         with np.errstate(all="ignore"):
@@ -51,7 +48,7 @@ def test_computes_what_mxnet_gave(case: Case) -> None:
         for index, (result, want) in enumerate(zip(found if isinstance(found, tuple | list) else [found], wants)):
             close(case.turned(index, np.asarray(result)), want, op, case.eps)
     for name, before in zip(case.names, case.arrays()):
-        np.testing.assert_array_equal(feeds[name], before, err_msg=f"inference changed its input {name}")
+        same(feeds[name], before, f"inference changed its input {name}")
 
 
 def pass_back(case: Case, feeds: dict[str, np.ndarray]) -> None:

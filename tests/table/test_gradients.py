@@ -34,10 +34,10 @@ EPS = {name: float(np.finfo(name).eps) for name in ("float16", "float32")}
 Arrays = Mapping[str, np.ndarray]
 
 
-def run(graph: Graph, feeds: Arrays) -> list[np.ndarray]:
+def run(graph: Graph | Program, feeds: Arrays) -> list[np.ndarray]:
     """The outputs when training; feeds that the graph does not read are left out, and what it reads is not written to."""
-    used = {n.name for n in graph.variables()}
-    return Program(graph, training=True).run({k: v.copy() for k, v in feeds.items() if k in used})
+    program = graph if isinstance(graph, Program) else Program(graph, training=True)
+    return program.run({k: feeds[k].copy() for k in program.names if k in feeds})
 
 
 def gradients_of(op: Op, names: tuple[str, ...], feeds: Arrays, heads: Mapping[int, np.ndarray]) -> Arrays:
@@ -282,12 +282,12 @@ def check_derivatives(example: Example, directions: int = 3) -> None:
     if at is None:
         return
     got = gradients_of(at.op, tuple(at.feeds), at.feeds, at.heads)
-    graph, rng = at.graph, np.random.default_rng(2)
+    program, rng = Program(at.graph, training=True), np.random.default_rng(2)
     for name in at.free:
         assert (got[name].shape, got[name].dtype) == (at.feeds[name].shape, np.float64)
         for _ in range(directions):
             along = direction(at.op, rng, got[name])
-            changes = differs(lambda feeds: run(graph, feeds), at.feeds, name, along)
+            changes = differs(lambda feeds: run(program, feeds), at.feeds, name, along)
             want = total(at.heads.values(), changes)
             size = total(map(np.abs, at.heads.values()), map(np.abs, changes))
             np.testing.assert_allclose(total([along], [got[name]]), want, rtol=0, atol=1e-6 * size + 1e-8, err_msg=name)
@@ -344,7 +344,8 @@ def check_second_derivatives(example: Example) -> None:
     _, first = gradient_graph(at.op, names, at.heads)
     free = [*at.free, *at.given()]
     feeds, rng = {**at.feeds, **at.given()}, np.random.default_rng(3)
-    values = run(first, feeds)
+    program = Program(first, training=True)
+    values = run(program, feeds)
     weights = {f"weight{i}": rng.uniform(-1, 1, v.shape) for i, v in enumerate(values) if v.dtype == np.float64}
     ends = [(first.outputs[int(n[6:])], Entry(Node(None, n))) for n in weights]
     wanted = [n for n in first.variables() if n.name in free]
@@ -360,7 +361,7 @@ def check_second_derivatives(example: Example) -> None:
     for name, gradient in got.items():
         assert (gradient.shape, gradient.dtype) == (feeds[name].shape, np.float64)
         along = direction(at.op, rng, gradient)
-        changes = differs(lambda feeds: run(first, feeds), feeds, name, along)
+        changes = differs(lambda feeds: run(program, feeds), feeds, name, along)
         changes = [changes[int(n[6:])] for n in weights]
         want = total(weights.values(), changes)
         size = total(map(np.abs, weights.values()), map(np.abs, changes))

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, overload
 
 import numpy as np
 
+from ...core.attrs import name_of
 from ...core.boxed import unbox
 from ...core.error import OpError
 from ...core.op import Op
@@ -120,7 +121,7 @@ class Standard(Op):
 
     def want_types(self, names: Sequence[str], dtypes: Sequence[np.dtype | None]) -> None:
         """Raise OpError unless inputs or outputs of these names have dtypes that ``types`` allows."""
-        named = {n: d.name for n, d in zip(names, dtypes) if d is not None}
+        named = {n: name_of(d) for n, d in zip(names, dtypes) if d is not None}
         for group, allowed in self.types.items():
             there = {n: d for n, d in named.items() if n in group.split() or (group[0] == "*" and n.startswith("arg"))}
             for name, got in there.items():
