@@ -329,7 +329,7 @@ def dtype(value: Any) -> Any:
         if value not in _NAMED:
             raise ValueError(f"dtype {value[:40]!r} is not known; there are {', '.join(DTYPE_FLAGS)}")
         return _NAMED[value]
-    if isinstance(value, np.dtype) and value in _NAMES:
+    if issubclass(type(value), np.dtype) and value in _NAMES:
         return value
     try:
         found = np.dtype(value)
