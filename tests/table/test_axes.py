@@ -59,13 +59,15 @@ class Row(NamedTuple):
         return [(v, v - self.rank) for v in range(self.rank)]
 
 
-def rows() -> Iterator[Row]:
-    """Each attribute of each operator that numbers axes, with the first example of each kind of inputs."""
+def rows(of_all: bool = False) -> Iterator[Row]:
+    """Each attribute of each operator that numbers axes, with the first example of each kind of inputs: of all other attributes
+    too, or whatever they are."""
     seen = set()
     for op, arrays in itertools.chain(examples(), others()):
         for name in NAMES:
             value = getattr(op, name) if name in op.fields else None
-            kind = (op.name, name, type(value), tuple(a.ndim for a in arrays))
+            others_ = sorted((k, v) for k, v in op.dump().items() if k != name) if of_all else []
+            kind = (op.name, name, type(value), tuple(a.ndim for a in arrays), *others_)
             if value is None or value == () or isinstance(value, str) or not arrays or kind in seen:
                 continue
             seen.add(kind)

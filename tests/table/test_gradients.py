@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ from .examples import Numbered, examples, graph_of, numbered
 from .goldens import Case, cases, close
 from .options import others
 from .rules import gradient_graph, has_rule
+from .test_axes import rows as rows_of_axes
 
 EPS = {name: float(np.finfo(name).eps) for name in ("float16", "float32")}
 
@@ -333,6 +335,29 @@ def test_gradients_are_derivatives_whatever_numbers_attributes_are() -> None:
     rows = [*other_numbers()]
     assert len(rows) > 50
     grouped_run(rows, check_first_finite)
+
+
+def other_axes() -> Iterator[tuple[str, Example]]:
+    """Examples with other axes than their own, in other orders; axes counted from behind are those of tests.table.test_axes."""
+    for row in rows_of_axes(of_all=True):
+        op, value = row.example.op, getattr(row.example.op, row.name)
+        if op.name in BY_DESIGN:
+            continue
+        counts = {1, 2, len(value)} if isinstance(value, tuple) else ()
+        several = [a for n in counts for a in itertools.permutations(range(row.rank), n)]
+        chosen: list[tuple[str, Example]] = []
+        for axes in several or range(row.rank):
+            with contextlib.suppress(MXNetError):  # axes that the operator refuses
+                if axes != value:
+                    chosen.append((f"{op!r} {row.name}={axes}", row.bound(axes)))
+        rng = random.Random(f"{op!r} {row.name}")
+        yield from rng.sample(chosen, min(len(chosen), 2))
+
+
+def test_gradients_are_derivatives_along_whatever_axes() -> None:
+    rows = [*other_axes()]
+    assert len(rows) > 300
+    grouped_run(rows, lambda example: check_derivatives(example, directions=1))
 
 
 def check_second_derivatives(example: Example) -> None:

@@ -507,10 +507,11 @@ class MeanVarianceNormalization(Standard):
 
     def gradient(self, F, dy, x, y):
         away = F.broadcast_sub(x, F._npi_mean(x, axis=self.axes, keepdims=True))
-        size = F.sqrt(F._npi_mean(F.square(away), axis=self.axes, keepdims=True)) + 1e-9
+        deviation = F.sqrt(F._npi_mean(F.square(away), axis=self.axes, keepdims=True))
         along = F._npi_mean(dy * y, axis=self.axes, keepdims=True)
         level = F.broadcast_sub(dy, F._npi_mean(dy, axis=self.axes, keepdims=True))
-        return F.broadcast_div(level - F.broadcast_mul(y, along), size)
+        unit = F.broadcast_div(away, deviation + (deviation == 0))  # not y: of two numbers the rest is what 1e-9 makes
+        return F.broadcast_div(level - F.broadcast_mul(unit, along), deviation + 1e-9)
 
     @classmethod
     def examples(cls, make):
