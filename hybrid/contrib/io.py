@@ -39,6 +39,4 @@ class DataLoaderIter(DataIter):
             if pad:
                 array = concatenate([array, zeros((pad, *array.shape[1:]), dtype=self._dtype)])
             parts.append(array)
-        return DataBatch(
-            [parts[0]], [parts[1]], pad=pad, provide_data=self.provide_data, provide_label=self.provide_label
-        )
+        return DataBatch([parts[0]], [parts[1]], pad=pad)

@@ -286,7 +286,7 @@ class _Group(BaseRNNCell):
 
     def reset(self) -> None:
         super().reset()
-        for cell in getattr(self, "_cells", ()):
+        for cell in self._cells:
             cell.reset()
 
     def _adopt(self, cell: BaseRNNCell, override: bool) -> None:

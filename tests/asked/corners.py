@@ -493,11 +493,13 @@ def descriptions_of_batches(mx, folder):
                 for d in part
             ]
             batch = reader.next()
-            return [
-                descriptions,
-                [[str(np.dtype(a.dtype)), list(a.shape)] for a in [*batch.data, *batch.label]],
-                reader.batch_size,
+            own = [
+                [d.name, list(d.shape), str(np.dtype(d.dtype))]
+                for part in (batch.provide_data, batch.provide_label)
+                for d in part or ()
             ]
+            arrays = [[str(np.dtype(a.dtype)), list(a.shape)] for a in [*batch.data, *batch.label]]
+            return [descriptions, own, arrays, reader.batch_size]
 
         found[name] = attempt(told)
     return found

@@ -364,6 +364,56 @@ def test_hybridizing_changes_nothing() -> None:
             )
 
 
+def test_of_several_arrays_each_is_checked() -> None:
+    """One that is wrong, at any place among several, is noticed."""
+    a, b = mx.sym.var("a"), mx.sym.var("b")
+    both, values = mx.sym.Group([a * 2 + b, a * b]), [np.full((2, 3), 3.0), np.full((2, 3), 5.0)]
+    outputs, slopes = [values[0] * 2 + values[1], values[0] * values[1]], [2 + values[1], 1 + values[0]]
+    heads = [np.ones((2, 3))] * 2
+    unlike = mx.sym.Group([mx.sym.identity(a * 2 + b, name="one"), mx.sym.identity(a * b + 1, name="two")])
+    like = mx.sym.Group([mx.sym.identity(a * 2 + b, name="one"), mx.sym.identity(a * b, name="two")])
+
+    class Odd(nn.HybridBlock):
+        """The gradient of one input is another when it is hybridized."""
+
+        place = 0
+
+        def hybrid_forward(self, F, *xs):  # noqa: N803
+            if F is mx.nd:
+                return xs[0] * xs[1]
+            held = [F.BlockGrad(x) if i == self.place else x for i, x in enumerate(xs)]
+            return held[0] * held[1]
+
+    checks = {}
+    for place in (0, 1):
+        outs, grads = ([x + (i == place) for i, x in enumerate(xs)] for xs in (outputs, slopes))
+        kind = type("Odd", (Odd,), {"place": place})
+        checks |= {
+            f"forward {place}": lambda outs=outs: tu.check_symbolic_forward(both, values, outs),
+            f"backward {place}": lambda grads=grads: tu.check_symbolic_backward(both, values, heads, grads),
+            f"hybridized {place}": lambda kind=kind: tu.check_gluon_hybridize_consistency(
+                lambda prefix: kind(prefix=prefix), [mx.nd.array(v) for v in values]
+            ),
+            f"numeric {place}": lambda place=place: tu.check_numeric_gradient(
+                mx.sym.BlockGrad(a) * b if place == 0 else a * mx.sym.BlockGrad(b), values
+            ),
+        }
+    ways = [
+        {"ctx": mx.cpu(), "a": (2, 3), "b": (2, 3), "type_dict": dict.fromkeys("ab", t)}
+        for t in (np.float64, np.float32)
+    ]
+    checks["consistency"] = lambda: tu.check_consistency([like, unlike], ways)
+    tu.check_symbolic_forward(both, values, outputs)
+    tu.check_symbolic_backward(both, values, heads, slopes)
+    tu.check_consistency([like, like], ways)
+    missed = []
+    for name, check in checks.items():
+        with contextlib.suppress(AssertionError):
+            check()
+            missed.append(name)
+    assert not missed
+
+
 def test_optimizers_are_compared() -> None:
     sgd = mx.optimizer.SGD
     tu.compare_optimizer(sgd(momentum=0.9), sgd(momentum=0.9), (3, 4), "float32")

@@ -156,6 +156,10 @@ def test_handlers_of_ones_own_may_watch_any_metric() -> None:
     fitted, own = estimator(net), mx.metric.Accuracy()
     fitted.evaluate(data, event_handlers=[MetricHandler([own]), LoggingHandler(metrics=[own])])
     assert own.num_inst == 32
+    for metric in fitted.val_metrics:  # what was measured before says nothing of these data
+        metric.sum_metric, metric.num_inst = 3.0, 4
+    fitted.evaluate(data, event_handlers=[MetricHandler([own]), LoggingHandler(metrics=[own])])
+    assert own.num_inst == 32 and [m.num_inst for m in fitted.val_metrics] == [0] * 2
     with pytest.raises(ValueError, match="outside of the known"):
         fitted.evaluate(data, event_handlers=[MetricHandler([own])])
 

@@ -325,3 +325,24 @@ def test_words_that_parameters_do_not_know() -> None:
                 weight.grad()
         else:
             assert weight.grad().asnumpy().tolist() == [0, 0]
+
+
+def test_what_is_asked_of_a_dict_of_parameters_is_done_to_all() -> None:
+    given = gluon.ParameterDict("p_")
+    several = [given.get(n, shape=(2,)) for n in "abc"]
+    given.initialize(mx.init.One(), ctx=[mx.cpu(0), mx.cpu(1)])
+    assert set(given.list_ctx()) == {mx.cpu(0), mx.cpu(1)}
+    with mx.autograd.record():
+        total = sum(p.data(c).sum() * 3 for p in several for c in (mx.cpu(0), mx.cpu(1)))
+    total.backward()
+    grads = [g for p in several for g in p.list_grad()]
+    assert [g.asnumpy().tolist() for g in grads] == [[3, 3]] * 6
+    given.zero_grad()
+    assert [g.asnumpy().tolist() for g in grads] == [[0, 0]] * 6
+    given.setattr("lr_mult", 0.5)
+    given.setattr("grad_req", "add")
+    assert [(p.lr_mult, p.grad_req) for p in several] == [(0.5, "add")] * 3
+    given.reset_ctx(mx.cpu(2))
+    assert [p.list_ctx() for p in several] == [[mx.cpu(2)]] * 3
+    given.initialize(mx.init.Zero(), force_reinit=True)
+    assert [p.data().asnumpy().tolist() for p in several] == [[0, 0]] * 3

@@ -438,6 +438,22 @@ def test_each_call_of_an_operator_in_python_is_made() -> None:
 
 
 @pytest.mark.parametrize("kind", [Square, SquareArrays])
+def test_large_arrays_of_old_operators(kind: Any) -> None:
+    """What their code asks of arrays may come later; what they give is there."""
+    with pytest.warns(UserWarning, match="deprecated"):
+        net = kind()(sym.var("x"), sym.var("y"))
+    x = np.linspace(-3, 3, 400_000, dtype=np.float32)
+    executor = net.bind(mx.cpu(), [nd.array(x), nd.array(x)], [nd.zeros(x.shape), nd.zeros(x.shape)])
+    for _ in range(3):
+        executor.arg_arrays[0][:] += 1
+        x_ = executor.arg_arrays[0].asnumpy()
+        (y,) = executor.forward(is_train=True)
+        np.testing.assert_allclose(y.asnumpy(), x_**2 + x, rtol=1e-6, atol=1e-6)
+        executor.backward(nd.ones(x.shape))
+        np.testing.assert_allclose(executor.grad_arrays[0].asnumpy(), 2 * x_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [Square, SquareArrays])
 def test_the_code_of_old_operators_is_not_recorded(kind: Any) -> None:
     seen = []
 

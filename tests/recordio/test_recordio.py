@@ -53,6 +53,7 @@ def test_mxnets_index_is_read_and_written_back(tmp_path: Path) -> None:
         assert writer.tell() == reader.idx[key]
         writer.write_idx(key, reader.read_idx(key))
     writer.close()
+    assert (writer.keys, writer.idx) == (reader.keys, reader.idx)
     for name in ("idx", "rec"):
         assert (tmp_path / f"i.{name}").read_bytes() == (FIXTURES / f"indexed.{name}").read_bytes()
 

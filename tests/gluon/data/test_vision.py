@@ -225,8 +225,11 @@ def test_random_rotation_zooms_as_it_is_told() -> None:
 def test_random_transforms_refuse() -> None:
     with pytest.raises(ValueError, match="ordered tuple"):
         transforms.RandomRotation((3, 3))
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        transforms.RandomRotation((1, 3), rotate_with_proba=2)
+    for share in (2, 1.001, -0.001, -1):
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            transforms.RandomRotation((1, 3), rotate_with_proba=share)
+    for share in (0, 1):
+        transforms.RandomRotation((1, 3), rotate_with_proba=share)
     with pytest.raises(TypeError, match="only supports float32"):
         transforms.Rotate(3)(nd.zeros((3, 4, 4), dtype="uint8"))
 
