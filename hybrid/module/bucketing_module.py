@@ -270,8 +270,7 @@ class BucketingModule(BaseModule):
         default = self._buckets[self._default_bucket_key]
         default.init_optimizer(kvstore, optimizer, optimizer_params, force_init=force_init)
         for module in self._buckets.values():
-            if module is not default:
-                module.borrow_optimizer(default)
+            module.borrow_optimizer(default)
         self.optimizer_initialized = True
 
     # -- steps --------------------------------------------------------------------------------------------------------

@@ -137,3 +137,10 @@ def test_functions_of_symbols_take_names_and_attributes() -> None:
             wrong[name] = shown
     (bins,) = {sym.histogram(x, 3, (0, 1), name="own", attr={"__mine__": "1"}).attr("__mine__")}
     assert not wrong and bins == "1"
+    assert [sym.var("v", __mine__=v).attr("__mine__") for v in (3, 0.5, None, (1, 2), "t")] == [
+        "3",
+        "0.5",
+        "None",
+        "(1, 2)",
+        "t",
+    ]
