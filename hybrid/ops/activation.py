@@ -318,8 +318,8 @@ class LeakyReLU(Op):
         if self.act_type == "leaky":
             y = F._maximum_scalar(x, scalar=0) + below * self.slope
         elif self.act_type == "prelu":
-            y = F.broadcast_mul(below, placed_at(F, slope[0], min(1, len(data.shape) - 1), len(data.shape)))
-            y = F._maximum_scalar(x, scalar=0) + y
+            scaled = F.broadcast_mul(x, placed_at(F, slope[0], min(1, len(data.shape) - 1), len(data.shape)))
+            y = F._npi_where(F._greater_scalar(x, scalar=0), x, scaled)
         elif self.act_type == "gelu":
             y = x * ((F.erf(x * 0.5**0.5) + 1) * 0.5)
         else:

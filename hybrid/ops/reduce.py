@@ -329,6 +329,8 @@ class Norm(Op):
     def composition(self, F, data):
         if not known(data) or not of_floats(data) or (self.out_dtype and self.out_dtype.kind in "iu"):
             return None
+        if 0 in definite(data.shape):
+            return None
         axes, dtype = axes_of(self, self.axis, len(data.shape)), self.infer_type(data.dtype)
         size = F.abs(F.Cast(data, dtype="float64"))
         if self.ord == 1:

@@ -89,8 +89,8 @@ class UpSampling(Op):
         if self.sample_type == "bilinear":
             return F.Deconvolution(*arrays, **self.deconvolution.dump())
         shapes = [x.shape for x in arrays]
-        if None in shapes:
-            return None
+        if None in shapes or any(d is not UNKNOWN and d == 0 for s in shapes for d in s):
+            return None  # repeat flattens what is empty
         grown = [
             F.repeat(F.repeat(x, repeats=h, axis=2), repeats=w, axis=3)
             for x, (h, w) in zip(arrays, self.factors(shapes))
