@@ -22,8 +22,25 @@ def export_npi_bincount(b, op, data, *weights):
     return b.cast(sums, weights[0].dtype)
 
 
+def _whole_histogram(b, op, data):
+    """Of bins of one width, as Histogram.compute has them for whole numbers."""
+    (low, high), edges = op.limits(), b.const(op.edges(data.dtype))
+    flat, last = b.reshape(data, [-1]), op.bin_cnt - 1
+    least, most = op.bounds(data.dtype)
+    inside = b.And(b.GreaterOrEqual(flat, least), b.LessOrEqual(flat, most))
+    share = b.Div(b.Mul(b.Sub(b.cast(flat, np.float64), low), float(op.bin_cnt)), high - low)
+    place = b.Max(b.Min(b.cast(share, np.int64), last), 0)  # what is outside lies somewhere
+    place = b.Sub(place, b.cast(b.Less(flat, b.Gather(edges, place, axis=0)), np.int64))
+    after = b.GreaterOrEqual(flat, b.Gather(edges, b.Min(b.Add(place, 1), last), axis=0))
+    place = b.Add(place, b.cast(b.And(b.Less(place, last), after), np.int64))
+    hit = b.And(b.Equal(b.unsqueeze(place, [1]), np.arange(op.bin_cnt)), b.unsqueeze(inside, [1]))
+    return b.reduce("Sum", b.cast(hit, np.int64), [0], keepdims=False), edges
+
+
 @exports("_histogram")
 def export_histogram(b, op, data, *bins):
+    if not bins and is_whole(data):
+        return _whole_histogram(b, op, data)
     edges = bins[0] if bins else b.const(op.edges(data.dtype))
     column = b.unsqueeze(b.reshape(data, [-1]), [1])
     starts, end = b.slice(edges, [0], [-1], [0]), b.slice(edges, [-1], [END], [0])

@@ -133,9 +133,15 @@ def export_contrib_quantized_concat(b, op, *inputs):
     scale = scale_of(b, dtype, low, high)
     parts = []
     for x, own in zip(data, ranges):
-        factor = fold(b, "Div", scale, scale_of(b, x.dtype, *own))
-        same = x.dtype == dtype and not isinstance(factor, Value) and np.all(factor == 1)
-        parts.append(x if same else whole(b, b.Mul(b.cast(x, FLOAT), factor), dtype, nan=not finite(factor)))
+        given = scale_of(b, x.dtype, *own)
+        known = not isinstance(given, Value) and not isinstance(scale, Value)
+        if x.dtype == dtype and known and np.all(given == scale):
+            parts.append(x)
+            continue
+        factor = fold(b, "Div", scale, given)
+        part = whole(b, b.Mul(b.cast(x, FLOAT), factor), dtype, nan=not finite(factor))
+        # where all ranges are 0 both are infinite, and their quotient is no number
+        parts.append(part if x.dtype != dtype or known else b.Where(b.Equal(scale, given), x, part))
     y = b.Concat(*parts, axis=op.joined_axis(data[0].rank)) if n > 1 else parts[0]
     return y, end(b, low), end(b, high)
 

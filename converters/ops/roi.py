@@ -155,8 +155,7 @@ def export_contrib_psroi_pooling(b, op, data, rois):
     maps = b.reshape(maps, b.dims(b.size(data, 0), op.output_dim, groups, groups, *sizes))
     for axis in (2, 3) if groups != cells else ():
         maps = b.Gather(maps, np.arange(cells) * groups // cells, axis=axis)
-    rois = one_more(b, rois)
-    corners = b.slice(rois, [1], [5], [1])
+    index, real, corners = regions(b, one_more(b, rois))
     half = b.Where(b.Less(corners, 0), b.like(-0.5, corners), 0.5)
     corners = b.Add(b.cast(b.Add(corners, half), np.int64), [0, 0, 1, 1])
     low, high = halves(b, b.Mul(b.cast(corners, data.dtype), op.spatial_scale))
@@ -171,9 +170,8 @@ def export_contrib_psroi_pooling(b, op, data, rois):
         means = inner.Where(inner.Equal(count, 0), 0, inner.Div(total, count))
         return [Value(means.name, (op.output_dim, cells, cells), maps.dtype)]  # Scan wants to know
 
-    index = b.cast(b.Gather(rois, 0, axis=1), np.int64)
     body = b.body(region, Spec((), index.dtype), np.bool_, np.bool_)
-    return asked_for(b, b.Scan(index, *masks, body=body, num_scan_inputs=3))
+    return asked_for(b, b.Where(real, b.Scan(index, *masks, body=body, num_scan_inputs=3), 0))
 
 
 @imports("MaxRoiPool")

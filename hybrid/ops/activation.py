@@ -267,6 +267,8 @@ class LeakyReLU(Op):
     for each channel (axis 1). selu and gelu have no attributes. rrelu: a slope drawn uniformly from lower_bound to
     upper_bound for every element when training, and their mean in inference; its second output is the slopes.
 
+    At NaN the gradient of elu is NaN, as in MXNet's own kernels (oneDNN's float32 elu answers 1).
+
     Shapes: data (N, C, ...) or (C,), gamma (1,) or (C,) -> as data.
     """
 

@@ -147,7 +147,7 @@ class DeformablePSROIPooling(Regions):
 
     def counted(self, rows: Place, columns: Place, rois) -> tuple[np.ndarray, np.ndarray]:
         """Which points count (R, classes, P, P, S, S), and how many they are in each cell, but at least 1."""
-        inside = rows.inside & columns.inside & (rois[:, 0] >= 0).reshape(-1, 1, 1, 1, 1, 1)
+        inside = rows.inside & columns.inside & (np.trunc(rois[:, 0]) >= 0).reshape(-1, 1, 1, 1, 1, 1)
         return inside, np.maximum(inside.sum((-2, -1)), 1)
 
     def compute(self, data, rois, *trans):
@@ -312,7 +312,7 @@ class RROIAlign(Op):
         maps, rois = widen(data), widen(rois)
         out = np.zeros((len(rois), data.shape[1], *self.pooled_size), maps.dtype)
         for result, region, index in zip(out, rois, self.images(rois, len(data))):  # type: ignore[arg-type]
-            if region[0] < 0:
+            if index < 0:
                 continue
             image = maps[index].reshape(data.shape[1], -1)
             for pixel, weight in self.corners(data.shape, region):

@@ -87,7 +87,8 @@ class Histogram(Op):
     """How many numbers of data lie in each bin, the last bin with its upper edge, and the edges of the bins.
 
     bin_cnt bins of one width over range (which reaches 0.5 to either side of one number that is given twice), or the bins between
-    the numbers of the array bins. Numbers outside count nowhere.
+    the numbers of the array bins. Numbers outside count nowhere. Bins of whole numbers have edges that are cut off, several of them
+    the same; a number counts in the bin where it lies before that, or in the next one on the side where it lies after it.
     Shapes: data any, bins (n + 1,) -> (n,) int64, (n + 1,) in the dtype of data."""
 
     bin_cnt: Count | None = None
@@ -139,14 +140,25 @@ class Histogram(Op):
     def bounds(self, dtype: np.dtype) -> np.ndarray:
         """Between which numbers of the dtype, both included, numbers count."""
         low, high = self.limits()
-        return np.array([math.ceil(low), math.floor(high)] if dtype.kind in "iu" else [low, high]).astype(dtype)
+        if dtype.kind not in "iu":
+            return np.array([low, high]).astype(dtype)
+        least, most = max(math.ceil(low), int(np.iinfo(dtype).min)), min(math.floor(high), int(np.iinfo(dtype).max))
+        return np.array([least, most] if least <= most else [1, 0]).astype(dtype)
 
     def compute(self, data, *bins):
         edges = bins[0] if bins else self.edges(data.dtype)
         low, high = edges[[0, -1]] if bins else self.bounds(data.dtype)
         inside = data[(data >= low) & (data <= high)]
-        place = np.minimum(np.searchsorted(edges, inside, "right") - 1, len(edges) - 2)
-        return np.bincount(place.ravel(), minlength=len(edges) - 1).astype(np.int64), edges.copy()
+        last = len(edges) - 2
+        if bins or data.dtype.kind not in "iu":
+            place = np.minimum(np.searchsorted(edges, inside, "right") - 1, last)
+        else:
+            low, high = self.limits()
+            place = np.minimum(((inside - low) * (last + 1) / (high - low)).astype(np.int64), last)
+            place -= inside < edges[place]
+            place += (place < last) & (inside >= edges[np.minimum(place, last) + 1])
+            place = place[place >= 0]  # edges of unsigned numbers wrap round
+        return np.bincount(place.ravel(), minlength=last + 1).astype(np.int64), edges.copy()
 
     def gradient(self, F, dy, *arrays):
         return None

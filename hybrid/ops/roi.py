@@ -44,7 +44,7 @@ class Regions(Op):
         raise NotImplementedError
 
     def images(self, rois, count) -> np.ndarray:
-        """The image of each region, of so many. Raises OpError where there is no such image."""
+        """The image of each region, of so many; below 0 there is none. Raises OpError for more than there are."""
         found = rois[:, 0].astype(np.int64)
         if found.size and found.max() >= count:
             raise self.error(f"got regions of image {found.max()}, wanted images below {count}")
@@ -283,6 +283,8 @@ class PSROIPooling(Regions):
                 )
                 for a, limit in ((0, width), (1, height))
             )
+            if index < 0:  # MXNet reads stray memory there
+                continue
             for i, j in np.ndindex(cells, cells):
                 if top[i] < bottom[i] and left[j] < right[j]:
                     where = slice(top[i], bottom[i]), slice(left[j], right[j])

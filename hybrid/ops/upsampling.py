@@ -157,6 +157,8 @@ class BilinearResize2D(Op):
     def check(self):
         if self.mode == "odd_scale" and (self.scale_height is None or self.scale_width is None):
             return "mode=odd_scale wants scale_height and scale_width"
+        if self.mode == "size" and self.scale_height is not None and self.scale_width is None:
+            return "got scale_height without scale_width, wanted both or none"
         if self.mode == "size" and self.scale_height is None and min(self.height, self.width) < 1:
             return f"got height={self.height} and width={self.width}, wanted positive sizes"
         return None
@@ -166,7 +168,9 @@ class BilinearResize2D(Op):
 
     def sizes(self, height, width) -> tuple:
         """New height and width from the old ones, for every mode but like."""
-        wanted = zip((height, width), (self.scale_height, self.scale_width), (self.height, self.width))
+        # scale_width alone means nothing, as in MXNet
+        scales = (None, None) if self.scale_height is None else (self.scale_height, self.scale_width)
+        wanted = zip((height, width), scales, (self.height, self.width))
         return tuple(self._size(*each) for each in wanted)
 
     def _size(self, old, scale, fixed):

@@ -398,6 +398,9 @@ def test_how_a_picture_is_resized_follows_from_both_sizes() -> None:
             computed("_cvimresize", {"w": width, "h": height, "interp": i}, [image])[0] for i in {1, 2, 3} - {method}
         ]
         assert not any(np.array_equal(found, r) for r in rest), f"{height}x{width} tells nothing"
+    # scale_width alone means nothing, as in MXNet
+    resize = REGISTRY["_contrib_BilinearResize2D"]
+    assert resize.bind(height=3, scale_width=2.0).infer_shape((2, 1, 4, 4)) == (2, 1, 3, 1)
 
 
 def test_anchors_of_no_step_are_a_cell_apart() -> None:

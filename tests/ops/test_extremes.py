@@ -5,8 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import converters
 import hybrid as mx
 from hybrid import nd
+from hybrid.core.op import REGISTRY, Example
+from hybrid.execution.program import Program
+from tests.table.examples import graph_of
+from tests.table.rules import gradient_graph, has_rule
+from tests.table.test_goldens import run_onnx
 
 rng = np.random.default_rng(12)
 
@@ -65,3 +71,48 @@ def test_norms_neither_overflow_nor_vanish(attrs: dict[str, Any], dtype: str, sc
     want = nd.norm(nd.array(x, dtype=dtype), **attrs).asnumpy()
     got = nd.norm(nd.array(x * scale, dtype=dtype), **attrs).asnumpy()
     np.testing.assert_allclose(got / scale, want, rtol=1e-5 if dtype == "float32" else 1e-13)
+
+
+def test_regions_of_no_image_are_nothing_everywhere() -> None:
+    """MXNet's ROIPooling gives 0 for a negative index and no gradient; its others read stray memory."""
+    data = rng.normal(size=(2, 4, 6, 6)).astype(np.float32)
+    regions = np.array([[-1, 0, 0, 3, 3], [1, 1, 0, 4, 5], [-7, 0, 0, 3, 3], [-0.5, 1, 1, 4, 3]], np.float32)
+    turned = np.concatenate([regions, np.float32([[0], [10], [20], [30]])], 1)
+    one = {"pooled_size": 2, "output_dim": 1, "group_size": 2, "spatial_scale": 1.0}
+    wrong = []
+    for name, attrs, rois in (
+        ("ROIPooling", {"pooled_size": (2, 2), "spatial_scale": 1.0}, regions),
+        ("_contrib_ROIAlign", {"pooled_size": (2, 2), "spatial_scale": 1.0}, regions),
+        ("_contrib_PSROIPooling", one, regions),
+        ("_contrib_DeformablePSROIPooling", {**one, "no_trans": True, "sample_per_part": 2}, regions),
+        ("_contrib_RROIAlign", {"pooled_size": (2, 2), "spatial_scale": 1.0}, turned),
+    ):
+        op = REGISTRY[name].bind(**attrs)
+        graph, feeds = graph_of(Example(op, (data, rois)))
+        (got,) = Program(graph).run(feeds)[:1]
+        (theirs,) = run_onnx(converters.to_onnx(graph, {}, feeds), feeds)[:1]
+        if got[[0, 2]].any() or not got[[1, 3]].any() or not np.allclose(got, theirs, atol=1e-5):
+            wrong.append(f"{name}: {got.tolist()} and in onnxruntime {theirs.tolist()}")
+        if has_rule(op):
+            have, back = gradient_graph(op, tuple(feeds), [0])
+            head = np.zeros_like(got)
+            head[[0, 2]] = 1
+            used = {n.name for n in back.variables()}
+            found = Program(back).run({n: v for n, v in {**feeds, "head0": head}.items() if n in used})
+            if dict(zip(have, found))["data"].any():
+                wrong.append(f"{name}: a gradient of what is not there")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_the_gradient_of_elu_where_there_is_no_number(dtype: str) -> None:
+    for hybridized in (False, True):
+        layer = mx.gluon.nn.ELU()
+        if hybridized:
+            layer.hybridize()
+        x = nd.array([np.nan, -1, 2], dtype=dtype)
+        x.attach_grad()
+        with mx.autograd.record():
+            y = layer(x)
+        y.backward()
+        np.testing.assert_allclose(x.grad.asnumpy(), [np.nan, np.exp(-1), 1], rtol=1e-3)

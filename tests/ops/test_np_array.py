@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
+import converters
 from hybrid import autograd, nd
-from hybrid.core.op import REGISTRY
+from hybrid.core.op import REGISTRY, Example
 from hybrid.eager.array import invoke
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
+from tests.table.examples import graph_of
+from tests.table.test_goldens import run_onnx
 
 
 def op(name, **attrs):
@@ -93,3 +96,26 @@ def test_a_histogram_over_one_number_reaches_half_a_unit_to_either_side():
 def test_weights_are_counted_by_uint8():
     found = op("_npi_bincount", has_weights=True).compute(np.array([1, 2, 2], np.uint8), np.array([0.5, 1, 2], "f"))
     np.testing.assert_array_equal(found, np.array([0, 0.5, 3], np.float32))
+
+
+def test_bins_of_whole_numbers_count_as_mxnet_counts():
+    """Numbers that MXNet 1.9.1 gave; edges are cut off, so that several are the same; unsigned ones wrap round."""
+    numbers = [0, 1, 1, 2, 3, 4, 2]
+    wrong = []
+    for dtype, count, over, want in (
+        ("int32", 3, (0, 4), [1, 2, 4]),
+        ("int32", 5, (0.5, 3.5), [0, 2, 0, 2, 1]),
+        ("int8", 5, (1, 1), [0, 0, 0, 2, 0]),
+        ("int64", 7, (0, 4), [0, 1, 2, 0, 2, 0, 2]),
+        ("uint8", 7, (0.9, 3.1), [0, 2, 0, 0, 2, 0, 1]),
+        ("int32", 7, (-0.5, 4.5), [0, 1, 0, 2, 2, 1, 1]),
+        ("uint8", 2, (-3.7, 2.2), [0, 5]),
+        ("uint8", 3, (-3.7, 2.2), [1, 0, 4]),
+        ("uint8", 7, (-3.7, 2.2), [0, 0, 0, 0, 0, 1, 4]),
+    ):
+        graph, feeds = graph_of(Example(op("_histogram", bin_cnt=count, range=over), (np.array(numbers, dtype),)))
+        ours = Program(graph).run(feeds)[0].tolist()
+        theirs = run_onnx(converters.to_onnx(graph, {}, feeds), feeds)[0].tolist()
+        if not ours == theirs == want:
+            wrong.append(f"{count} bins of {dtype} over {over}: {ours}, in onnxruntime {theirs}, wanted {want}")
+    assert not wrong, "\n".join(wrong)

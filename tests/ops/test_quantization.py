@@ -1,6 +1,7 @@
 """Quantised operators: the integers of the engine and those of onnxruntime on the exported node, bit for bit, where goldens are
 too few to see a tie; open axes; what is folded; what is refused."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import pytest
 
 import converters
 from hybrid.core.error import OpError
-from hybrid.core.op import Spec, lookup
+from hybrid.core.op import Example, Spec, lookup
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
+from tests.table.examples import examples, graph_of
 
 RANGES = ((-1.3, 0.7), (0.0, 3.3), (-1234.5, 90.0), (-0.00577, 0.001))
 
@@ -313,3 +315,27 @@ def test_wrong_dtypes_are_refused() -> None:
     graph = one("_contrib_dequantize")
     with pytest.raises(OpError, match="wanted int8 or uint8"):
         Program(graph).run({"data": np.zeros(3, np.int32), **ends(-1, 1)})
+
+
+def test_ranges_of_zeros_mean_the_same_in_onnxruntime() -> None:
+    """All of them, those of the first operand, and of the second; MXNet's concat keeps the integers of ranges that are alike."""
+    wrong, seen = [], set()
+    for op, arrays in examples():
+        names = op.input_names()
+        ranges = [
+            i for i, a in enumerate(arrays) if a.dtype == np.float32 and a.size == 1 and re.search("min|max", names[i])
+        ]
+        if not ("quant" in op.name and ranges) or op.name.startswith(("_onnx_", "_sg_")):
+            continue
+        for none in (ranges, ranges[:2], ranges[2:4]):
+            given = tuple(np.zeros_like(a) if i in none else a for i, a in enumerate(arrays))
+            graph, feeds = graph_of(Example(op, given))
+            try:
+                agree(graph, feeds)
+            except converters.UnsupportedModel:
+                continue
+            except (AssertionError, OpError) as error:
+                wrong.append(f"{op!r} with {[names[i] for i in none]} of 0: {error}")
+            seen.add(op.name)
+    assert {"_contrib_quantized_concat", "_contrib_requantize", "_contrib_quantized_elemwise_add"} <= seen
+    assert not wrong, "\n".join(wrong)
