@@ -17,6 +17,7 @@ from hybrid.ir.facts import Facts
 from hybrid.ir.graph import Entry, Graph, Node, SubgraphFunction
 from hybrid.ir.infer import Inference, infer
 from hybrid.ir.json import UnknownOp
+from hybrid.ops.onnx.base import OBJECT
 from hybrid.passes.strip_labels import without_labels
 
 from . import ops, ort_kernels  # noqa: F401  ops fills the registry
@@ -349,7 +350,7 @@ class _Export:
         named = self._output_axes([entry for _, entry in outputs])
         specs = [(n, e, self.inference.spec(e)) for n, e in outputs]
         open_ = [
-            (n, e) for n, e, s in specs if s.shape is None or s.dtype is None or (not s.shape and s.dtype == _OBJECT)
+            (n, e) for n, e, s in specs if s.shape is None or s.dtype is None or (not s.shape and s.dtype == OBJECT)
         ]
         types = {n: kind_of(e.node.attrs[KIND]) for n, e in open_ if KIND in e.node.attrs and not e.index}
         untyped = [n for n, _ in open_ if n not in types]
@@ -396,10 +397,6 @@ class _Export:
             ]
             named.append(tuple(n if d is UNKNOWN else None for n, d in zip(following, shape or ())))
         return named
-
-
-_OBJECT = np.dtype(object)
-"""The dtype of strings, and of what is no tensor, which is of no dimension."""
 
 
 def _types(

@@ -4,7 +4,7 @@ tensor (``__kind__`` of a variable)."""
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -13,6 +13,7 @@ from onnx import TensorProto, TypeProto
 from hybrid.core.attrs import dtype as named_dtype
 from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape
+from hybrid.ops.onnx.base import OBJECT
 
 from .error import ConversionError, Unsupported
 
@@ -177,3 +178,8 @@ def declared_spec(kind: onnx.TypeProto) -> Spec:
 def known_dims(shape: MaybeShape) -> MaybeShape:
     """The shape with UNKNOWN for dims that only have a name."""
     return None if shape is None else tuple(d if isinstance(d, int) and d >= 0 else UNKNOWN for d in shape)
+
+
+def holds_numbers(value: Any) -> bool:
+    """True where a value is known to hold numbers: no words, and no sequence, map or optional."""
+    return value.dtype is not None and value.dtype != OBJECT

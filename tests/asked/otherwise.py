@@ -176,12 +176,18 @@ def parameters_of_dictionaries(mx, folder):
     return found
 
 
+def _sparse_table(gluon):
+    """Four rows of ones, kept and trained by rows."""
+    table = gluon.Parameter("table", shape=(4, 2), stype="row_sparse", grad_stype="row_sparse", init="ones")
+    table.initialize()
+    return table
+
+
 @ask
 def deferred_beside_sparse(mx, folder):
     """A Trainer of a sparse table and of a layer whose shape is known later: saving, setting and stepping in between."""
     gluon, nd = mx.gluon, mx.nd
-    table = gluon.Parameter("table", shape=(4, 2), stype="row_sparse", grad_stype="row_sparse", init="ones")
-    table.initialize()
+    table = _sparse_table(gluon)
     dense = gluon.nn.Dense(2, prefix="d_")
     dense.initialize(mx.init.One())
     late = dense.collect_params()
@@ -482,8 +488,7 @@ def bodies_of_control_flow(mx, folder):
 def frozen_beside_sparse(mx, folder):
     """Layers that are not trained come to their shapes, and the second is set, when a sparse table has been trained for a while."""
     gluon, nd = mx.gluon, mx.nd
-    table = gluon.Parameter("table", shape=(4, 2), stype="row_sparse", grad_stype="row_sparse", init="ones")
-    table.initialize()
+    table = _sparse_table(gluon)
     dense = gluon.nn.HybridSequential(prefix="d_")
     with dense.name_scope():
         dense.add(gluon.nn.Dense(3), gluon.nn.Dense(2))

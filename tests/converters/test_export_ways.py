@@ -16,7 +16,7 @@ import hybrid as mx
 from converters.importer import import_model
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
-from tests.graph.control import apply, foreach, one, outputs, variable
+from tests.graph.control import apply, foreach, one, outputs, variable, while_loop
 from tests.grouped import run
 from tests.table.test_goldens import run_onnx
 
@@ -728,52 +728,25 @@ def test_conditions_may_be_truths_and_loops_of_one_result() -> None:
             (got,) = run_onnx(converters.to_onnx(outputs(node), {}, feeds, 17), feeds)
             np.testing.assert_allclose(got, want, rtol=1e-6)
         i = variable("i-0")
-        loop = apply(
-            "_while_loop",
-            variable("i"),
-            name="loop",
-            subgraphs=(
-                Graph([one(relation.replace("greater", "less" if "npi" in relation else "lesser"), i, scalar=5)]),
-                Graph([one("_mul_scalar", i, scalar=2, name="twice")]),
-            ),
-            num_args=3,
-            num_outputs=1,
-            num_out_data=0,
-            max_iterations=6,
-            cond_input_locs=(0,),
-            func_input_locs=(0,),
-            func_var_locs=(0,),
-        )
+        condition = one(relation.replace("greater", "less" if "npi" in relation else "lesser"), i, scalar=5)
+        doubled = one("_mul_scalar", i, scalar=2, name="twice")
+        loop = while_loop(Graph([condition]), Graph([doubled]), ["i"], (0,), states=(0,), steps=6, count=0)
         for start, want in ((1, 8), (3, 6), (5, 5), (0.0625, 4)):
             feeds = {"i": np.float32([start])}
-            (got,) = run_onnx(converters.to_onnx(outputs(loop), {}, feeds, 17), feeds)
+            (got,) = run_onnx(converters.to_onnx(loop, {}, feeds, 17), feeds)
             assert got.tolist() == [want]
 
 
 def test_what_a_loop_stacks_is_filled_up_with_rows_of_zeros() -> None:
     """Rows of two dimensions; as many steps as it takes, and the most there may be."""
     i, m = variable("i-0"), variable("m-0")
-    loop = apply(
-        "_while_loop",
-        variable("i"),
-        variable("m"),
-        name="loop",
-        subgraphs=(
-            Graph([one("_lesser_scalar", variable("c-0"), scalar=5)]),
-            Graph([one("_plus_scalar", m, scalar=1), one("_mul_scalar", i, scalar=2, name="twice"), one("_copy", m)]),
-        ),
-        num_args=4,
-        num_outputs=3,
-        num_out_data=1,
-        max_iterations=4,
-        cond_input_locs=(0,),
-        func_input_locs=(1, 0),
-        func_var_locs=(1, 0),
-    )
+    condition = Graph([one("_lesser_scalar", variable("c-0"), scalar=5)])
+    body = Graph([one("_plus_scalar", m, scalar=1), one("_mul_scalar", i, scalar=2, name="twice"), one("_copy", m)])
+    loop = while_loop(condition, body, ["i", "m"], (1, 0), states=(1, 0), steps=4, count=1)
     x = floats(2, 3)
     for start, steps in ((1, 3), (0.5, 4), (7, 0)):
         feeds = {"i": np.float32([start]), "m": x}
-        got = run_onnx(converters.to_onnx(outputs(loop), {}, feeds, 17), feeds)
+        got = run_onnx(converters.to_onnx(loop, {}, feeds, 17), feeds)
         np.testing.assert_array_equal(got[0], np.stack([x + 1] * steps + [0 * x] * (4 - steps)))
         assert got[1].tolist() == [start * 2**steps]
         np.testing.assert_array_equal(got[2], x)

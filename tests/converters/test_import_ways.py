@@ -3,6 +3,7 @@ says which, and what comes out has to be what onnxruntime, onnx's own evaluator 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -945,24 +946,12 @@ def seldom() -> Iterator[Way]:
     yield way("_onnx_ReduceSum", "ReduceSum", 13, floats(2, 3, 4), ints(0, 2), dims={1: ["n"]})
     yield way("_npi_tril", "Trilu", 14, X, upper=0)
     box = floats(2, 4, 4, 6)
-    yield way(
-        "space_to_depth",
-        "SpaceToDepth",
-        28,
-        box,
-        blocksize=2,
-        mode="DCR",
-        want=lambda x: apart(x).transpose(0, 3, 5, 1, 2, 4).reshape(2, 16, 2, 3),
-    )
-    yield way(
-        "Reshape transpose Reshape Reshape",
-        "SpaceToDepth",
-        28,
-        box,
-        blocksize=2,
-        mode="CRD",
-        want=lambda x: apart(x).transpose(0, 1, 3, 5, 2, 4).reshape(2, 16, 2, 3),
-    )
+    for operators, mode, order in (
+        ("space_to_depth", "DCR", (0, 3, 5, 1, 2, 4)),
+        ("Reshape transpose Reshape Reshape", "CRD", (0, 1, 3, 5, 2, 4)),
+    ):
+        want = functools.partial(lambda order, x: apart(x).transpose(order).reshape(2, 16, 2, 3), order)
+        yield way(operators, "SpaceToDepth", 28, box, blocksize=2, mode=mode, want=want)
     yield way(
         "_onnx_Resize",
         "Resize",

@@ -43,6 +43,33 @@ def foreach(body: Graph, inputs: list[str], data: tuple, states: tuple, rest: tu
     return outputs(node)
 
 
+def while_loop(
+    condition: Graph,
+    body: Graph,
+    inputs: list[str],
+    reads: tuple[int, ...],
+    *,
+    states: tuple[int, ...],
+    steps: int,
+    count: int,
+) -> Graph:
+    """A loop. Its condition reads the first input, its body those in ``reads``; ``count`` outputs are stacked."""
+    node = apply(
+        "_while_loop",
+        *map(variable, inputs),
+        name="loop",
+        subgraphs=(condition, body),
+        num_args=len(inputs) + 2,
+        num_outputs=len(body.outputs),
+        num_out_data=count,
+        max_iterations=steps,
+        cond_input_locs=(0,),
+        func_input_locs=reads,
+        func_var_locs=states,
+    )
+    return outputs(node)
+
+
 class Case(NamedTuple):
     """A graph, what to feed it, and what MXNet 1.9.1 computed."""
 
@@ -89,21 +116,7 @@ def counting(start: float, limit: float = 4) -> Graph:
         one("_plus_scalar", i, scalar=1, name="more"),
         one("_mul_scalar", s, scalar=2, name="grown"),
     ]
-    node = apply(
-        "_while_loop",
-        variable("start"),
-        variable("state"),
-        name="loop",
-        subgraphs=(condition, Graph(body)),
-        num_args=4,
-        num_outputs=4,
-        num_out_data=2,
-        max_iterations=6,
-        cond_input_locs=(0,),
-        func_input_locs=(1, 0),
-        func_var_locs=(1, 0),
-    )
-    return outputs(node)
+    return while_loop(condition, Graph(body), ["start", "state"], (1, 0), states=(1, 0), steps=6, count=2)
 
 
 def counted(start: float) -> Case:
@@ -120,21 +133,8 @@ def growing() -> Case:
     i, s = variable("i-0"), variable("s-0")
     condition = Graph([one("_lesser_scalar", variable("i-0"), scalar=4)])
     body = Graph([one("_plus_scalar", i, scalar=1, name="more"), one("Concat", s, s, num_args=2, dim=0)])
-    node = apply(
-        "_while_loop",
-        variable("start"),
-        variable("s"),
-        name="loop",
-        subgraphs=(condition, body),
-        num_args=4,
-        num_outputs=2,
-        num_out_data=0,
-        max_iterations=6,
-        cond_input_locs=(0,),
-        func_input_locs=(0, 1),
-        func_var_locs=(0, 1),
-    )
-    return Case(outputs(node), {"start": np.float32([2]), "s": np.float32([1, 2])}, [[4], [1, 2] * 4])
+    loop = while_loop(condition, body, ["start", "s"], (0, 1), states=(0, 1), steps=6, count=0)
+    return Case(loop, {"start": np.float32([2]), "s": np.float32([1, 2])}, [[4], [1, 2] * 4])
 
 
 def not_started() -> Case:

@@ -9,7 +9,7 @@ from hybrid.ops.onnx.base import BOOL, INT64, OBJECT
 from hybrid.ops.onnx.control import shared_dtype
 
 from ...error import Unsupported
-from ...onnx_types import contained, declared_spec, element_dtype, known_dims, sequence_of, tensor_of
+from ...onnx_types import contained, declared_spec, element_dtype, holds_numbers, known_dims, sequence_of, tensor_of
 from ...registry import exports, imports
 
 # -- reading ----------------------------------------------------------------------------------------------------------
@@ -72,9 +72,7 @@ def import_if(g, condition, *, then_branch, else_branch):
 def _is_cond(condition, subgraphs):
     """True when MXNet's choice means the same: it has no arrays without dimension, and branches give the same shapes."""
     pairs = list(zip(*(body.results for body in subgraphs)))
-    plain = all(
-        v.shape and is_known(v.shape) and v.dtype is not None and v.dtype != OBJECT for pair in pairs for v in pair
-    )
+    plain = all(v.shape and is_known(v.shape) and holds_numbers(v) for pair in pairs for v in pair)
     same = plain and all(a.shape == b.shape and a.dtype == b.dtype for a, b in pairs)
     return same and identical(condition.shape, (1,)) and all(body.captured for body in subgraphs)
 

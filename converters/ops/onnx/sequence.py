@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 
 from hybrid.core.shapes import UNKNOWN
+from hybrid.ops.onnx.base import OBJECT
 
 from ...error import Unsupported
 from ...onnx_types import (
@@ -13,6 +14,7 @@ from ...onnx_types import (
     declared_spec,
     dtype_of,
     element_dtype,
+    holds_numbers,
     kind_of,
     optional_of,
     sequence_of,
@@ -20,8 +22,6 @@ from ...onnx_types import (
     text_of,
 )
 from ...registry import exports, import_handler, imports, passthrough
-
-OBJECT = np.dtype(object)
 
 passthrough("OptionalHasElement", since=15)
 
@@ -102,7 +102,7 @@ def import_sequence_at(g, sequence, position):
 @imports("ConcatFromSequence", since=11)
 def import_concat_from_sequence(g, sequence, *, axis, new_axis=0):
     parts = sequence.parts
-    if parts and all(v.shape is not None and v.dtype is not None and v.dtype != OBJECT for v in parts):
+    if parts and all(v.shape is not None and holds_numbers(v) for v in parts):
         if not new_axis:
             concat = import_handler("", "Concat", g.opset)
             assert concat is not None
@@ -124,7 +124,7 @@ def import_split_to_sequence(g, data, split=None, *, axis=0, keepdims=1):
 def _pieces(g, data, split, axis, keepdims):
     """The pieces of a tensor where their sizes are known; None where not, and for what MXNet cannot slice."""
     shape = data.shape
-    if shape is None or data.dtype is None or data.dtype == OBJECT or not (split is None or split.fixed):
+    if shape is None or not holds_numbers(data) or not (split is None or split.fixed):
         return None
     if not -len(shape) <= axis < len(shape) or len(shape) < 2 - bool(keepdims):
         return None
