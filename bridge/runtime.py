@@ -154,7 +154,7 @@ class Runner:
 
     @property
     def ended(self) -> bool:
-        """Whether it is no more; a process that was forked from its owner has none."""
+        """True when it is no more; a process that was forked from its owner has none."""
         return self._over or os.getpid() != self._owner
 
     def ask(self, *question: Any) -> Any:
@@ -231,7 +231,7 @@ def _receive(pipe: Connection) -> Any:
 
 
 def _serve(pipe: Connection) -> NoReturn:
-    """What the copy does: answer until the pipe ends. It has nothing of the process open but that."""
+    """Answer until the pipe ends, in the copy, which has nothing of the process open but that."""
     try:
         import resource  # which Windows lacks
 
@@ -253,7 +253,7 @@ def _serve(pipe: Connection) -> NoReturn:
 
 
 def _answer(sessions: dict[int, OwnSession], what: str, number: int, *given: Any) -> tuple[bool, Any]:
-    """Whether it went well, and the result or what onnxruntime says."""
+    """True with the result, or False with what onnxruntime says."""
     try:
         match what:
             case "open":

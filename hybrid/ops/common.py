@@ -116,6 +116,12 @@ def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return quotient + ((rest != 0) & ((a < 0) != (b < 0)))
 
 
+def mean_over(x: np.ndarray, axes: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> np.ndarray:
+    """The mean of floats along axes, to the bit that of NumPy, but that of nothing is NaN without a warning."""
+    total = np.add.reduce(x, axes, keepdims=keepdims)
+    return total / x.dtype.type(x.size // total.size if total.size else 0)
+
+
 def truncate(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Floats as integers of dtype the way C compiled for x86 casts them, on any machine.
 

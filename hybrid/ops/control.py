@@ -2,6 +2,9 @@
 
 Rules get the subgraphs as ``subgraphs``, one function each (see Op.needs). A subgraph's inputs are its variables in order; the
 attributes called locations say what each of them is, so all that happens here is putting things in the right places.
+
+Bodies train when the graph around them does: in a bound executor when ``is_train`` says so. MXNet's then still ask the mode of the
+thread, so that Dropout inside a loop drops nothing while Module trains, which nobody can want; in blocks both are the same.
 """
 
 import numpy as np

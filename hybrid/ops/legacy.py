@@ -7,7 +7,7 @@ from ..core.attrs import dtype as named_dtype
 from ..core.op import Op, op
 from ..core.shapes import UNKNOWN, is_known, merge
 from .backward import Once
-from .common import narrow, part_of, want_rank, widen
+from .common import mean_over, narrow, part_of, want_rank, widen
 from .composing import definite, known, of_floats, widely
 from .creation import FLOAT32, Filled
 from .elementwise import Identity
@@ -80,7 +80,7 @@ class BackwardKLSparseReg(Once, IdentityAttachKLSparseReg):
         axes = tuple(a for a in range(data.ndim) if a != 1)
         kind = wide.dtype.type
         keep = kind(self.momentum)
-        moving_avg[...] = keep * moving_avg + (1 - keep) * wide.mean(axes)
+        moving_avg[...] = keep * moving_avg + (1 - keep) * mean_over(wide, axes)
         mean = widen(moving_avg).reshape([-1 if a == 1 else 1 for a in range(data.ndim)])
         target = kind(self.sparseness_target)
         with np.errstate(divide="ignore"):

@@ -8,16 +8,16 @@ import numpy as np
 from ..core.attrs import Count
 from ..core.op import WHOLE, Op, op
 from ..core.shapes import UNKNOWN, merge, merge_all, show
-from .common import Elementwise, axis_of, narrow, want_rank, widen
+from .common import Elementwise, axis_of, mean_over, narrow, want_rank, widen
 from .composing import composed_moments, definite, folded, known, narrowly, placed_at, reshaped, total, widely
 
 
 def _moments(x: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """x minus its mean, the mean, and the (biased) variance over axes, which stay as 1; two passes, since the difference of
     large squares is mostly rounding."""
-    mean = x.mean(axes, keepdims=True)
+    mean = mean_over(x, axes, keepdims=True)
     centered = x - mean
-    return centered, mean, np.square(centered).mean(axes, keepdims=True)
+    return centered, mean, mean_over(np.square(centered), axes, keepdims=True)
 
 
 def _wide_dtype(dtype: np.dtype | None) -> np.dtype | None:

@@ -18,7 +18,7 @@ import numpy as np
 from ..core.attrs import Count
 from ..core.op import Op, op
 from ..core.shapes import UNKNOWN, is_known, merge, merge_all
-from .common import Elementwise, agree, as_many, axis_of, narrow, part_of, want_rank, want_rank_from, widen
+from .common import Elementwise, agree, as_many, axis_of, mean_over, narrow, part_of, want_rank, want_rank_from, widen
 
 PIECE = 1 << 20
 """Bytes of data that are treated at a time: what is made of them stays in cache."""
@@ -162,7 +162,7 @@ class BackwardNormalization(_NormalizationBackward):
                 count = x.dtype.type(shape[0] * shape[2])
                 mean_h, mean_1 = (g * s * p[:, None] / count for p in (by_gamma, by_beta))
             else:
-                mean_h, mean_1 = (v * h).mean(axes, keepdims=True), v.mean(axes, keepdims=True)
+                mean_h, mean_1 = (mean_over(u, axes, keepdims=True) for u in (v * h, v))
             v -= mean_1
             h *= mean_h
             np.subtract(v, h, out=dx[piece])
@@ -236,7 +236,7 @@ class BackwardNormalizationTwice(_NormalizationBackward):
         h = (x - means) * scales
 
         def over(v):
-            return v.mean(axes, keepdims=True)
+            return mean_over(v, axes, keepdims=True)
 
         def project(v):
             return v if constant else v - over(v) - h * over(v * h)

@@ -12,7 +12,7 @@ import numpy as np
 from ..core.op import MISSING, WHOLE, Op, op
 from ..core.shapes import merge_all
 from . import updating
-from .common import want_rank, widen
+from .common import mean_over, want_rank, widen
 
 UpdateRule = Any
 """A function (op, lr, wd, weight, grad, *states) -> (new weight, *new states)."""
@@ -527,7 +527,7 @@ class GroupAdagradUpdate(Update):
 
     def rule(self, lr, wd, weight, grad, history):
         grad = scaled(self, grad)
-        history = history + np.mean(grad * grad, axis=1, keepdims=True)
+        history = history + mean_over(grad * grad, 1, keepdims=True)
         return weight - lr * grad / np.sqrt(history + single(self.epsilon)), history
 
     @classmethod

@@ -10,7 +10,7 @@ from ..core.attrs import Counts, Sizes
 from ..core.error import OpError
 from ..core.op import WHOLE, Op, op
 from ..core.shapes import UNKNOWN, show
-from .common import largest, narrow, want_rank, widen
+from .common import largest, mean_over, narrow, want_rank, widen
 from .windows import pad_spatial
 
 PIECE = 1 << 19
@@ -167,7 +167,7 @@ class Pooling(Op):
     def _everything(self, x, axes):
         if self.pool_type == "max":
             return self.larger.reduce(x, axes, keepdims=True, initial=self.least(x.dtype))
-        return (np.mean if self.pool_type == "avg" else np.sum)(x, axes, keepdims=True)
+        return (mean_over if self.pool_type == "avg" else np.sum)(x, axes, keepdims=True)
 
     def _slide(self, x, axes, pads):
         """Windows are separable: axis after axis, as many slices as the kernel is long."""
@@ -278,7 +278,7 @@ class AdaptiveAvgPooling2D(Op):
         x = widen(data)
         for axis, count in zip((2, 3), self.grid):
             lead = (slice(None),) * axis
-            means = [x[(*lead, slice(*cell))].mean(axis) for cell in self.cells(x.shape[axis], count)]
+            means = [mean_over(x[(*lead, slice(*cell))], axis) for cell in self.cells(x.shape[axis], count)]
             x = np.stack(means, axis)
         return narrow(x, data.dtype)
 

@@ -7,7 +7,7 @@ import numpy as np
 from ..core.attrs import Count, Size
 from ..core.op import WHOLE, Domain, Op, op
 from ..core.shapes import UNKNOWN, merge
-from .common import want_rank, widen
+from .common import mean_over, want_rank, widen
 
 
 def affine_base(height: int, width: int) -> np.ndarray:
@@ -232,9 +232,9 @@ class Correlation(Op):
             for dx in self.displacements:
                 other = b[:, :, reach + dy : height - reach + dy, reach + dx : width - reach + dx]
                 likeness = middle * other if self.is_multiply else np.abs(middle - other)
-                planes.append(likeness.mean(axis=1))
+                planes.append(mean_over(likeness, 1))
         out = np.lib.stride_tricks.sliding_window_view(np.stack(planes, axis=1), (self.kernel_size,) * 2, axis=(2, 3))
-        return out[:, :, :: self.stride1, :: self.stride1].mean(axis=(4, 5)).astype(data1.dtype, copy=False)
+        return mean_over(out[:, :, :: self.stride1, :: self.stride1], (4, 5)).astype(data1.dtype, copy=False)
 
     def gradient(self, F, dy, data1, data2, y):
         found = F._backward_Correlation(dy, data1, data2, **self.dump())

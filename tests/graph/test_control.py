@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hybrid import nd
+import hybrid as mx
+from hybrid import autograd, nd
 from hybrid.core.error import MXNetError, OpError
 from hybrid.core.shapes import UNKNOWN
 from hybrid.execution.program import Program
@@ -210,3 +211,45 @@ def test_files(path: Path) -> None:
     for entry, got, name in zip(graph.outputs, Program(graph).run(feeds), names, strict=True):
         np.testing.assert_allclose(got, wants[name], rtol=0, atol=1e-6)
         assert result.spec(entry) == (got.shape, got.dtype)
+
+
+def test_bodies_train_when_the_graph_around_them_does() -> None:
+    """Bound, they follow is_train whatever the thread's mode is; in blocks they follow that, hybridized or not."""
+
+    def net(F, x, kind):  # noqa: N803
+        if kind == "foreach":
+            return F.contrib.foreach(lambda d, s: (F.Dropout(d, p=0.5), s), x, [F.zeros((1,))])[0]
+        if kind == "while_loop":
+            more = F.contrib.while_loop(
+                lambda i: i < 1, lambda i: ([F.Dropout(x)], [i + 1]), [F.zeros((1,))], max_iterations=1
+            )
+            return more[0][0]
+        return F.contrib.cond(F.ones((1,)), lambda: F.Dropout(x, p=0.5), lambda: x)
+
+    class Block(mx.gluon.HybridBlock):
+        def __init__(self, kind):
+            super().__init__()
+            self.kind = kind
+
+        def hybrid_forward(self, F, x):  # noqa: N803
+            return net(F, x, self.kind)
+
+    x, wrong = nd.ones((50, 4)), []
+    modes = {
+        "train_mode": (autograd.train_mode, True),
+        "predict_mode": (autograd.predict_mode, False),
+        "record": (autograd.record, True),
+        "record(False)": (lambda: autograd.record(train_mode=False), False),
+    }
+    for kind in ("foreach", "while_loop", "cond"):
+        executor = net(mx.sym, mx.sym.var("x"), kind).bind(mx.cpu(), {"x": x})
+        blocks = [Block(kind), Block(kind)]
+        blocks[1].hybridize()
+        for name, (mode, training) in modes.items():
+            with mode():
+                found = {f"bound, is_train={t}": (executor.forward(is_train=t)[0], t) for t in (True, False)}
+                found |= {f"a block, hybridized {i}": (b(x), training) for i, b in enumerate(blocks)}
+            for where, (y, wanted) in found.items():
+                if bool((y.asnumpy() == 0).any()) != wanted:
+                    wrong.append(f"{kind} in {name}, {where}")
+    assert not wrong, "\n".join(wrong)

@@ -429,7 +429,7 @@ ROWS: list[tuple[str, ...]] = [
     (
         "rotated roi negative index",
         "hybrid/ops/deformable_roi.py",
-        "            if region[0] < 0:\n                continue\n",
+        "            if index < 0:\n                continue\n",
         "",
         "tests/converters/test_roi_dynamic.py -k test_turned_regions",
     ),

@@ -123,7 +123,7 @@ class GroupQueryAttention(Standard):
             query = self._turned(query, self.num_heads, cos, sin, turn)
             key = self._turned(key, groups, cos, sin, turn)
         keys, values = (
-            self._kept(past, split_heads(new, groups), places, whole)
+            self._kept(past, split_heads(new, groups), before, whole)
             for past, new in ((past_key, key), (past_value, value))
         )
         seen = np.arange(keys.shape[2]) <= places[:, None, :, None]
@@ -140,13 +140,14 @@ class GroupQueryAttention(Standard):
         (y,) = attention.compute(split_heads(query, self.num_heads), keys, values, mask)
         return join_heads(y), keys, values
 
-    def _kept(self, past: Array | None, new: Array, places: Array, whole: int) -> Array:
-        """The cache with what is new at its places."""
+    def _kept(self, past: Array | None, new: Array, before: Array, whole: int) -> Array:
+        """The cache with what is new behind the places that each row has filled before."""
+        places = before[:, None] + np.arange(new.shape[2])
         held = 0 if past is None else past.shape[2]
         length = max(held, whole)
         kept = np.zeros((new.shape[0], new.shape[1], length, new.shape[3]), new.dtype)
         if past is not None:  # what lies behind the own end of a row is not its
-            kept[:, :, :held] = np.where(np.arange(held)[:, None] < places[:, None, :1, None], past, 0)
+            kept[:, :, :held] = np.where(np.arange(held)[:, None] < before[:, None, None, None], past, 0)
         if places.max(initial=-1) >= length:
             raise self.error(f"got places up to {places.max()} for a cache of {length}")
         kept[np.arange(len(new))[:, None], :, places] = new.swapaxes(1, 2)

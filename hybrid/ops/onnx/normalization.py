@@ -10,7 +10,7 @@ from ...core.attrs import Arity, Count
 from ...core.op import op
 from ...core.shapes import UNKNOWN, merge, show
 from ..adjoint import linear
-from ..common import fit, narrow, widen
+from ..common import fit, mean_over, narrow, widen
 from ..composing import (
     cast,
     composed_moments,
@@ -56,9 +56,9 @@ def _want_planes(op, shape, least):
 
 def _normalized(x, axes, epsilon):
     """(x normalized over axes, its mean, its standard deviation); step by step as MXNet's LayerNorm."""
-    mean = x.mean(axes, keepdims=True)
+    mean = mean_over(x, axes, keepdims=True)
     y = x - mean
-    spread = np.sqrt(np.square(y).mean(axes, keepdims=True) + y.dtype.type(epsilon))
+    spread = np.sqrt(mean_over(np.square(y), axes, keepdims=True) + y.dtype.type(epsilon))
     y /= spread
     return y, mean, spread
 
@@ -114,8 +114,8 @@ class BatchNormalization(Standard):
         old = [widen(v) for v in (mean, var)]
         new = old
         if self.training_mode:
-            center = wide.mean(over)
-            new = [center, np.square(wide - center.reshape(dims)).mean(over)]
+            center = mean_over(wide, over)
+            new = [center, mean_over(np.square(wide - center.reshape(dims)), over)]
         y = wide - new[0].reshape(dims)
         factor = (
             1 / np.sqrt(new[1] + new[1].dtype.type(self.epsilon)) * widen(scale)
@@ -195,9 +195,11 @@ class InstanceNormalization(Standard):
     def meaning(self, x, scale, b):
         dims = (-1, *(1,) * (x.ndim - 2))
         wide, over = widen(x), tuple(range(2, x.ndim))
-        y = wide - wide.mean(over, keepdims=True)
+        y = wide - mean_over(wide, over, keepdims=True)
         # step by step as MXNet's InstanceNorm
-        y *= widen(scale).reshape(dims) / np.sqrt(np.square(y).mean(over, keepdims=True) + y.dtype.type(self.epsilon))
+        y *= widen(scale).reshape(dims) / np.sqrt(
+            mean_over(np.square(y), over, keepdims=True) + y.dtype.type(self.epsilon)
+        )
         y += widen(b).reshape(dims)
         return narrow(y, x.dtype)
 
@@ -360,7 +362,7 @@ class RMSNormalization(_FromAxis):
 
     def meaning(self, x, scale):
         wide = self.wide(x)
-        y = wide / np.sqrt(np.square(wide).mean(self.axes(x.ndim), keepdims=True) + wide.dtype.type(self.epsilon))
+        y = wide / np.sqrt(mean_over(np.square(wide), self.axes(x.ndim), keepdims=True) + wide.dtype.type(self.epsilon))
         return (y * widen(scale)).astype(scale.dtype, copy=False)
 
     def gradient(self, F, dy, x, scale, y):

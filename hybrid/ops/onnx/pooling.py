@@ -10,7 +10,7 @@ from ...core.attrs import Arity, Counts
 from ...core.op import Domain, op
 from ...core.shapes import UNKNOWN, merge, show
 from ..adjoint import linear
-from ..common import lowest, narrow, part_of, want_rank, widen
+from ..common import lowest, mean_over, narrow, part_of, want_rank, widen
 from ..composing import computed_widely, definite, extreme, known, total
 from ..pooling import pieces
 from ..windows import pad_spatial, windows
@@ -341,7 +341,7 @@ class GlobalAveragePool(_Global):
         return computed_widely(F, x, lambda wide: total(F, wide, axes) / count if axes else wide) if count else None
 
     def meaning(self, x):
-        return narrow(widen(x).mean(tuple(range(2, x.ndim)), keepdims=True), x.dtype)
+        return narrow(mean_over(widen(x), tuple(range(2, x.ndim)), keepdims=True), x.dtype)
 
     def adjoint(self, of, dy, x):
         return np.broadcast_to(dy / dy.dtype.type(max(1, math.prod(x.shape[2:]))), x.shape)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...core.op import op
 from ...core.shapes import UNKNOWN, merge, of_rank, show
-from ..common import axes_of, axis_of, highest, lowest, narrow, want_some, widen
+from ..common import axes_of, axis_of, highest, lowest, mean_over, narrow, want_some, widen
 from ..composing import computed_widely, definite, extreme, known, narrowly, of_floats, reshaped, total, widely
 from .base import INT64, Pointwise, Standard, ints
 from .types import BYTES, FLOATS, INDICES, NUMBERS, PRECISE
@@ -502,8 +502,10 @@ class MeanVarianceNormalization(Standard):
 
     def compute(self, x: Any):
         wide, axes = widen(x), axes_of(self, self.axes, x.ndim)
-        away = wide - wide.mean(axes, keepdims=True)
-        return narrow(away / (np.sqrt(np.square(away).mean(axes, keepdims=True)) + wide.dtype.type(1e-9)), x.dtype)
+        away = wide - mean_over(wide, axes, keepdims=True)
+        return narrow(
+            away / (np.sqrt(mean_over(np.square(away), axes, keepdims=True)) + wide.dtype.type(1e-9)), x.dtype
+        )
 
     def gradient(self, F, dy, x, y):
         away = F.broadcast_sub(x, F._npi_mean(x, axis=self.axes, keepdims=True))
