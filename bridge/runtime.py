@@ -217,7 +217,7 @@ def _send(pipe: Connection, thing: Any) -> None:
 
 
 def _receive(pipe: Connection) -> Any:
-    """What ``_send`` sends. Its arrays are in the memory that came, which is gone when the last of them is."""
+    """The thing that ``_send`` sent. Its arrays are in the memory that came, which is gone when the last of them is."""
     text, places = pipe.recv_bytes(), pipe.recv()
     memory: Any = b""
     if any(size for _, size in places):

@@ -1,4 +1,4 @@
-"""Every operator on arrays of its examples that have lost an axis: an answer of the inferred shape, or a refusal, and no warning."""
+"""Every operator on arrays of its examples that have lost an axis: an answer or a refusal, without a warning."""
 
 from __future__ import annotations
 
