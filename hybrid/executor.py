@@ -316,17 +316,19 @@ class Executor:
         Raises MXNetError when an array that was not named would change (but with partial_shaping) or one would grow (but
         with allow_up_sizing)."""
         graph = self._symbol.graph
-        result = infer(
-            graph, {n: from_legacy(s) for n, s in kwargs.items()}, {n: a.dtype for n, a in self.arg_dict.items()}
-        )
         arguments, states = dict(self._arguments), dict(self._states)
-        gradients = dict(self._gradients)
+        gradients, held = dict(self._gradients), {**arguments, **states}
+        given, dtypes = {n: from_legacy(s) for n, s in kwargs.items()}, {n: a.dtype for n, a in self.arg_dict.items()}
+        result = infer(graph, given, dtypes)
+        open_ = [n for n in graph.variables() if not is_known(result.spec(Entry(n)).shape)]
+        if open_:  # what does not follow from those given stays as it is
+            result = infer(graph, {**given, **{n.name: held[n.name].shape for n in open_}}, dtypes)
         for nodes, arrays in ((graph.arguments(), arguments), (graph.auxiliary_states(), states)):
             for node in nodes:
                 shape, old = result.spec(Entry(node)).shape, arrays[node.name]
-                if not is_known(shape) or shape == old.shape:
-                    continue
                 assert shape is not None
+                if shape == old.shape:
+                    continue
                 if node.name not in kwargs and not partial_shaping:
                     raise MXNetError(
                         f"reshape: {node.name} would change from {show(old.shape)} to {show(shape)}, which was not asked for; "

@@ -275,8 +275,6 @@ def _fscore(counts: numpy.ndarray) -> float:
 def _matthews(counts: numpy.ndarray) -> float:
     """Matthews' correlation coefficient; sums that are zero count as 1."""
     sums = [s for s in (*counts.sum(axis=0), *counts.sum(axis=1)) if s]
-    if not sums:
-        return 0.0
     return (counts[1, 1] * counts[0, 0] - counts[0, 1] * counts[1, 0]) / math.sqrt(math.prod(sums))
 
 

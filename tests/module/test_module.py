@@ -456,7 +456,7 @@ def test_out_grads_as_one_array_and_batches_of_other_classes() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*FeedForward has been deprecated")
-def test_feed_forward_at_its_edges(tmp_path: Any) -> None:
+def test_feed_forward_at_its_edges(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns of labels, labels that the symbol does not have, no parameters yet, pairs and other lists, a logger, empty data."""
     data = np.random.RandomState(1).uniform(-1, 1, (8, 3)).astype(np.float32)
     labels = (data[:, 0] > 0).astype(np.float32)
@@ -534,6 +534,15 @@ def test_feed_forward_at_its_edges(tmp_path: Any) -> None:
     np.testing.assert_allclose(double.arg_params["fc_weight"].asnumpy(), weight, rtol=1e-5)
     np.testing.assert_allclose(double.arg_params["fc_bias"].asnumpy(), bias, rtol=1e-5)
     assert [p.shape for p in double.predict(pair)] == [(8, 2), (8, 2)]
+    x = np.random.RandomState(0).rand(8, 3).astype(np.float32)
+    loss = mx.sym.MakeLoss(mx.sym.square(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")))
+    for nothing in (None, []):  # MXNet knows the latter alone
+        alone = mx.io.NDArrayIter(x, None, 4)
+        monkeypatch.setattr(type(alone), "provide_label", nothing)
+        made = mx.model.FeedForward(loss, num_epoch=2, learning_rate=0.1, initializer=mx.init.One())
+        made.fit(alone, eval_metric=mx.metric.Loss())
+        np.testing.assert_allclose(made.arg_params["fc_weight"].asnumpy(), [[0.5803, 0.4564, 0.4632]] * 2, atol=1e-4)
+        monkeypatch.undo()
     half = mx.sym.Cast(mx.sym.amp_cast(mx.sym.var("data"), dtype="float16"), dtype="float32", name="back")
     for keep in (True, False):
         net = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(half, num_hidden=2, name="fc"), name="softmax")

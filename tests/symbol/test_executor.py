@@ -357,6 +357,21 @@ def test_the_way_back_is_of_the_mode_of_the_way_forward() -> None:
             np.testing.assert_allclose(found[0], dy * [1, 2] / np.sqrt(np.float32([1.01, 3.01])), rtol=1e-6)
 
 
+def test_what_does_not_follow_from_the_shapes_given_stays() -> None:
+    """And has to fit them."""
+    net = sym.dot(sym.var("data"), sym.var("w"))
+    weight = nd.array([[1, 2], [3, 4], [5, 6]])
+    made = net.bind(mx.cpu(), {"data": nd.ones((2, 3)), "w": weight}, {"w": nd.zeros((3, 2))})
+    for given in ({"data": (1, 3)}, {"data": (1, 3), "w": (3, 2)}, {"data": (4, 3), "allow_up_sizing": True}):
+        other = made.reshape(**given)
+        assert other.arg_dict["w"] is made.arg_dict["w"] and other.grad_dict["w"] is made.grad_dict["w"]
+        assert other.forward(data=nd.ones(given["data"]))[0].asnumpy().tolist() == [[9, 12]] * given["data"][0]
+    for given in ({"data": (1, 2)}, {"data": (1, 2), "partial_shaping": True}, {"data": (1, 3), "w": (2, 2)}):
+        with pytest.raises(mx.MXNetError):
+            made.reshape(**given)
+    assert made.reshape(data=(2, 2), w=(2, 3)).forward()[0].shape == (2, 3)
+
+
 def test_which_outputs_need_gradients_given() -> None:
     """Those that a rule reads one for, whichever of several it is, and those of operators without a rule."""
     x = sym.var("x")
