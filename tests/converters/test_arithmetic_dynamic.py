@@ -14,6 +14,7 @@ from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ops.arg_extremes import ArgExtreme
 from hybrid.ops.reduce import NpReduction, Reduction
+from tests.grouped import each
 from tests.table.goldens import close
 from tests.table.test_goldens import run_onnx
 
@@ -100,7 +101,7 @@ def converted(row: Row) -> tuple[Graph, Any]:
     return graph, converters.convert(graph, {}, inputs, default_dtype=np.dtype(row.dtype)).proto()
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda r: f"{r.operator}-{r.attrs}-{r.dtype}")
+@each(ROWS, lambda row: (row.operator, f"{row.attrs}-{row.dtype}"))
 def test_one_model_for_every_size(row: Row) -> None:
     graph, model = converted(row)
     rng = np.random.default_rng(7)

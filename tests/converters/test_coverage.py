@@ -29,6 +29,7 @@ from hybrid.core.examples import Maker
 from hybrid.core.op import MISSING, OPS, REGISTRY, Op
 from hybrid.ir.differentiate import rule as gradient_rule
 from hybrid.ops.control import ControlFlow
+from tests.grouped import over
 from tests.table.goldens import cases
 from tests.versions import needs_opset
 
@@ -126,7 +127,7 @@ def test_every_row_has_a_translation_or_a_reason() -> None:
     assert not [row.name for row in rows() if bool(row.opsets) == bool(row.reason)]
 
 
-@pytest.mark.parametrize("name", [n for n, cls in OPS.items() if cls.inputs and not issubclass(cls, ControlFlow)])
+@over("name", [n for n, cls in OPS.items() if cls.inputs and not issubclass(cls, ControlFlow)])
 def test_gradients_are_what_the_rules_say(name: str) -> None:
     """An operator has a gradient when it has one with some attributes, and none when it is refused with all."""
     found = set()

@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from bridge.onnx_backend import prepare, run_model
 from converters.error import UnsupportedModel
 from converters.importer import Imported, import_model
+from tests.grouped import over
 from tests.versions import OLD_RUNTIME, old_runtime
 
 from .agreement import agree
@@ -102,10 +103,8 @@ def test_functions_of_one_element(op_type: str) -> None:
 @pytest.mark.parametrize(
     "op_type", ["Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Equal", "Less", "GreaterOrEqual"]
 )
-@pytest.mark.parametrize("constant", [(), (0,), (1,)])
-@pytest.mark.parametrize(
-    ("left", "right"), [((2, 3), (2, 3)), ((2, 3), ()), ((), (2, 3)), ((3, 1), (1, 4)), ((3,), (1, 1)), ((0, 3), (3,))]
-)
+@over("constant", [(), (0,), (1,)])
+@over("left, right", [((2, 3), (2, 3)), ((2, 3), ()), ((), (2, 3)), ((3, 1), (1, 4)), ((3,), (1, 1)), ((0, 3), (3,))])
 def test_arithmetic(op_type: str, constant: tuple[int, ...], left: tuple[int, ...], right: tuple[int, ...]) -> None:
     one, other = [uniform(*left), uniform(*right)], [uniform(*left), uniform(*right)]
     both(op_type, one, other, 21, constant)

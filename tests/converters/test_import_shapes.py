@@ -16,6 +16,7 @@ import converters
 from converters import UnsupportedModel
 from converters.importer import Imported, import_model
 from hybrid.execution.program import Program
+from tests.grouped import over
 
 FAR = np.iinfo(np.int64)
 
@@ -175,7 +176,7 @@ def cases() -> Iterator[Case]:
 
 
 @pytest.mark.parametrize("case", [pytest.param(c, id=f"{c.op_type}-{c.opset}-{i}") for i, c in enumerate(cases())])
-@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@over("dynamic", [False, True])
 def test_onnxruntime_gives_the_same(case: Case, dynamic: bool) -> None:
     for constant in (False, True):
         model, feeds = model_of(case, constant=constant, dynamic=dynamic)

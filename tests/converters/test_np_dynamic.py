@@ -10,6 +10,7 @@ import converters
 from hybrid.core.op import REGISTRY, Spec
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
+from tests.grouped import over
 from tests.table.goldens import close
 from tests.table.test_goldens import run_onnx
 
@@ -99,7 +100,7 @@ ROWS: list[tuple[str, tuple[Input, ...], dict[str, Any]]] = [
     ("operator", "inputs", "attrs"),
     [pytest.param(*r, id=f"{r[0]}-{i}") for i, r in enumerate(ROWS)],
 )
-@pytest.mark.parametrize("opset", [13, 21])
+@over("opset", [13, 21])
 def test_one_model_serves_every_size(
     operator: str, inputs: tuple[Input, ...], attrs: dict[str, Any], opset: int
 ) -> None:

@@ -21,6 +21,7 @@ from converters import reader
 from converters.reader import ELEMENT_TYPES, STAYS_BELOW, STRING, OnnxFile, read_model
 from converters.writer import DATA_HEAD, DATA_KEY, varint
 from hybrid.core.error import FormatError, MissingFile
+from tests.grouped import over
 
 RANDOM = np.random.default_rng(7)
 LARGE = STAYS_BELOW + 1
@@ -89,7 +90,7 @@ def same(got: np.ndarray, wanted: np.ndarray) -> bool:
 
 
 @pytest.mark.parametrize("kind", [k for k in ELEMENT_TYPES if k != STRING], ids=lambda k: ELEMENT_TYPES[k].dtype)
-@pytest.mark.parametrize("shape", [(3, 5), (), (0, 4), (71, 83)], ids=str)
+@over("shape", [(3, 5), (), (0, 4), (71, 83)])
 def test_every_data_type_from_raw_data_and_typed_fields(kind: int, shape: tuple[int, ...]) -> None:
     if not hasattr(ml_dtypes, ELEMENT_TYPES[kind].dtype) and ELEMENT_TYPES[kind].dtype not in np.sctypeDict:
         with pytest.raises(FormatError, match="ml_dtypes"):

@@ -11,6 +11,7 @@ from converters.builder import Builder
 from hybrid.core.op import REGISTRY
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
+from tests.grouped import over
 from tests.table.goldens import close
 from tests.table.test_goldens import run_onnx
 
@@ -215,7 +216,7 @@ def feeds_of(r: Row, sizes: dict[str, int], seed: int) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("r", [pytest.param(r, id=name_of(r)) for r in ROWS])
-@pytest.mark.parametrize("opset", [13, 21])
+@over("opset", [13, 21])
 def test_one_model_serves_every_size(r: Row, opset: int) -> None:
     graph = graph_of(r)
     inputs = {f"in{i}": shape for i, shape in enumerate(r.inputs)}

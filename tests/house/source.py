@@ -54,6 +54,12 @@ def sources(*packages: str) -> tuple[Source, ...]:
     return tuple(out)
 
 
+@functools.cache
+def nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """All nodes of a tree."""
+    return tuple(ast.walk(tree))
+
+
 def imports(source: Source, typing: bool = False) -> Iterator[Import]:
     """Every import statement of a file, relative ones resolved; those for type checkers only with ``typing``."""
     yield from _imports(source, source.tree, False, typing)
@@ -76,4 +82,5 @@ def _imports(source: Source, node: ast.AST, deferred: bool, typing: bool) -> Ite
             yield Import(source, (*base, alias.name), node.lineno, deferred)
     inside = deferred or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
     for child in ast.iter_child_nodes(node):
-        yield from _imports(source, child, inside, typing)
+        if not isinstance(child, ast.expr):  # which have none
+            yield from _imports(source, child, inside, typing)

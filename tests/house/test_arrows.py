@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import pytest
 
 import hybrid
-from tests.house.source import PACKAGES, Import, imports, sources
+from tests.house.source import PACKAGES, Import, imports, nodes, sources
 
 BELOW = {"hybrid": (), "converters": ("hybrid",), "bridge": ("converters", "hybrid")}
 
@@ -43,7 +43,7 @@ def arrows() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {".".join(s.module): set() for s in sources()}
     for source in sources():
         own = ".".join(source.module)
-        named = {n.value for n in ast.walk(source.tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+        named = {n.value for n in nodes(source.tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
         stated = (target_of(i.target, found) for i in imports(source, typing=True) if i.target[0] in PACKAGES)
         found[own] = {t for t in (*named, *stated) if t in found and t not in (own, "hybrid")}
     return found

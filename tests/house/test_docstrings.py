@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from tests.house.source import sources
+from tests.house.source import nodes, sources
 
 QUESTIONS = re.compile(r"(What|Whether)\b")
 
@@ -25,7 +25,7 @@ def test_every_function_has_a_name() -> None:
     found = [
         f"{s.path}:{node.lineno}"
         for s in sources()
-        for node in ast.walk(s.tree)
+        for node in nodes(s.tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.strip("_")
     ]
     assert not found, "functions called _, which neither a search nor a traceback finds:\n" + "\n".join(found)

@@ -2,8 +2,7 @@
 
 import json
 
-import pytest
-
+from tests.grouped import each
 from tests.house.docs import ROOT
 from tests.mutants.faults import FAULTS, Fault
 from tests.reliability import PAGE, page, records
@@ -34,7 +33,7 @@ def test_of_a_planted_fault_the_last_run_counts() -> None:
     assert "| readers | 2 | 1 | b |" in text
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f.area}-{f.name}".replace(" ", "_"))
+@each(FAULTS, lambda fault: (fault.area.replace(" ", "_"), fault.name))
 def test_faults_can_be_planted(fault: Fault) -> None:
     text = (ROOT / fault.file).read_text()
     assert fault.plant(text) != text

@@ -6,7 +6,7 @@ import importlib
 import pytest
 
 from hybrid.core.op import OPS, REGISTRY, load_family
-from tests.house.source import PACKAGES, sources
+from tests.house.source import PACKAGES, nodes, sources
 
 # Who may touch environment variables, and why.
 ENVIRONMENT = {
@@ -17,7 +17,7 @@ FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
 
 
 def calls(tree: ast.AST) -> list[ast.Call]:
-    return [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    return [n for n in nodes(tree) if isinstance(n, ast.Call)]
 
 
 def converts(node: ast.FunctionDef | ast.ClassDef) -> bool:
@@ -32,7 +32,7 @@ def test_no_file_turns_data_into_code() -> None:
         assert not {n for n in named if n[1] in FORBIDDEN_CALLS}, source.path
         modules = {
             part.split(".")[0]
-            for node in ast.walk(source.tree)
+            for node in nodes(source.tree)
             if isinstance(node, ast.Import | ast.ImportFrom)
             for part in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names])
         }
@@ -45,7 +45,7 @@ def test_no_file_turns_data_into_code() -> None:
 
 def test_no_environment_variable_changes_behaviour() -> None:
     for source in sources():
-        for node in ast.walk(source.tree):
+        for node in nodes(source.tree):
             named = isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv")
             reads = named and ast.unparse(node) in ("os.environ", "os.getenv")
             assert not reads or source.module in ENVIRONMENT, f"{source.path}:{node.lineno}"
@@ -54,7 +54,7 @@ def test_no_environment_variable_changes_behaviour() -> None:
 def test_no_dtype_is_looked_for_beside_none() -> None:
     """``np.dtype("float64") == None`` is true, so ``dtype in (None, ...)`` takes float64 for a dtype that is not known."""
     for source in sources():
-        for node in ast.walk(source.tree):
+        for node in nodes(source.tree):
             if not isinstance(node, ast.Compare) or isinstance(node.ops[0], ast.Is | ast.IsNot):
                 continue
             several = getattr(node.comparators[0], "elts", [node.comparators[0]])
@@ -65,7 +65,7 @@ def test_no_dtype_is_looked_for_beside_none() -> None:
 def test_no_failure_is_swallowed() -> None:
     """An ``except`` that catches everything raises again, or hands the error on to whoever waits for a result."""
     for source in sources():
-        for node in ast.walk(source.tree):
+        for node in nodes(source.tree):
             caught = ast.unparse(node.type or node) if isinstance(node, ast.ExceptHandler) else ""
             if caught.startswith("except") or caught in ("Exception", "BaseException"):
                 used = any(
@@ -126,7 +126,7 @@ def test_operators_are_known_by_their_classes() -> None:
     found = {}
     for source in sources("hybrid"):
         if len(source.module) > 2 and source.module[1] in ("ir", "passes", "execution", "eager", "frontend"):
-            texts = [n.value for n in ast.walk(source.tree) if isinstance(n, ast.Constant) and n.value in REGISTRY]
+            texts = [n.value for n in nodes(source.tree) if isinstance(n, ast.Constant) and n.value in REGISTRY]
             if texts:
                 found[source.module[1:]] = len(texts)
     assert found == {where: count for where, (count, _) in NAMED.items()}

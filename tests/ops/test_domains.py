@@ -20,6 +20,7 @@ from hybrid.ir.infer import infer
 from hybrid.ops.elementwise import Unary
 from tests.fuzz import operators
 from tests.fuzz.operators import Trial, verdict
+from tests.grouped import over
 from tests.table.examples import graph_of
 
 FLOATS_ALONE = (
@@ -48,7 +49,7 @@ def example(name: str) -> tuple[Op, tuple[np.ndarray, ...]]:
     return found.op, found.arrays
 
 
-@pytest.mark.parametrize("name", (*FLOATS_ALONE, *NO_BOOLS))
+@over("name", (*FLOATS_ALONE, *NO_BOOLS))
 def test_dtypes_without_a_kernel_in_mxnet_are_refused_when_inferring(name: str) -> None:
     op, arrays = example(name)
     for dtype in ("bool",) if name in NO_BOOLS else ("bool", "int8", "int32", "int64", "uint8"):

@@ -9,6 +9,7 @@ from hybrid.core.error import OpError
 from hybrid.core.op import FAMILY, OPS, load_family, lookup
 from hybrid.ops.onnx.base import Standard
 from hybrid.ops.onnx.types import STORED, WORDS
+from tests.grouped import over
 
 load_family()
 
@@ -49,7 +50,7 @@ CHECKED = sorted(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CHECKED)
+@over("name", CHECKED)
 def test_inputs_have_the_dtypes_of_the_schema(name):
     """The schema's dtypes, or all that can be stored where the operator only moves numbers; those of one type variable are one."""
     schema, cls = schema_of(name), family(name)
@@ -70,9 +71,7 @@ def test_inputs_have_the_dtypes_of_the_schema(name):
         assert not shared, f"{shared} may be of different dtypes"
 
 
-@pytest.mark.parametrize(
-    "name", sorted(n for n, c in OPS.items() if n.startswith(FAMILY) and getattr(c, "types", None))
-)
+@over("name", sorted(n for n, c in OPS.items() if n.startswith(FAMILY) and getattr(c, "types", None)))
 def test_other_dtypes_are_refused_by_name(name):
     from hybrid.core.examples import Maker
 

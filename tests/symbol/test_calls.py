@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import hybrid as mx
+from tests.grouped import over
 from tests.symbol.calls import result, texts
 
 RECORDED = json.loads((Path(__file__).parents[2] / "fixtures" / "symbol" / "calls.json").read_text(encoding="utf-8"))
@@ -33,7 +34,7 @@ def rowless(value: dict) -> dict:
     return {**value, "json": {k: v for k, v in json.loads(value["json"]).items() if k != "node_row_ptr"}}
 
 
-@pytest.mark.parametrize("text", [t for t in texts() if t not in SAYS_MORE])
+@over("text", [t for t in texts() if t not in SAYS_MORE])
 def test_call(text: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
