@@ -1,4 +1,4 @@
-"""How exact the kernels are: ours, our NumPy, onnxruntime and MXNet, each held against float64.
+"""Accuracy of the kernels: ours, our NumPy, onnxruntime and MXNet, each held against float64.
 
     python benchmarks/accuracy.py [--only TEXT] [--mxnet PYTHON] [--levels v3 ...] [--json | --document]
 
@@ -92,7 +92,7 @@ def worse(row: Row) -> bool:
     return not mine <= max(FLOOR, FACTOR * engines[THEIRS][0])
 
 
-def told(error: tuple[float, float] | None) -> str:
+def format_error(error: tuple[float, float] | None) -> str:
     """An error as the table has it."""
     return "" if error is None else f"{error[0]:.2f} ({error[1]:.2f})"
 
@@ -106,7 +106,7 @@ def table(rows: list[Row], kinds: list[str]) -> Iterator[str]:
             yield f"\n## {family}\n"
             yield f"| | {' | '.join(TITLES.get(k, k) for k in kinds)} | bound | |"
             yield f"|---|{'---|' * len(kinds)}---|---|"
-        cells = (told(row["engines"].get(k)) for k in kinds)
+        cells = (format_error(row["engines"].get(k)) for k in kinds)
         name = row["name"] + (" (ulp)" if row["ulp"] else "")
         yield f"| {name} | {' | '.join(cells)} | {row['bound']:g} | {'worse' if worse(row) else ''} |"
 
@@ -172,7 +172,7 @@ def main() -> int:
                 if options.json:
                     print(json.dumps(row | {"worse": worse(row)}), flush=True)
                 elif not options.document:
-                    cells = "  ".join(f"{TITLES.get(k, k)} {told(e)}" for k, e in row["engines"].items())
+                    cells = "  ".join(f"{TITLES.get(k, k)} {format_error(e)}" for k, e in row["engines"].items())
                     missing = "".join(f"  {k}: {why}" for k, why in row.get("missing", {}).items())
                     print(
                         f"{row['family']}: {row['name']:50} {cells}{missing}{'  WORSE' if worse(row) else ''}",

@@ -1,4 +1,4 @@
-"""How long converting takes, and how much memory, beside writing the same bytes with NumPy.
+"""Time and memory that converting takes, beside writing the same bytes with NumPy.
 
     python benchmarks/convert.py PREFIX[:NAME=D1,D2,...] ... [--repeats N] [--json]
 

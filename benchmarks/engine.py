@@ -1,4 +1,4 @@
-"""How fast the engine is: ours beside onnxruntime, and both beside real MXNet where it is installed.
+"""Speed of the engine: ours beside onnxruntime, and both beside real MXNet where it is installed.
 
     python benchmarks/engine.py [--networks NAME ...] [--batch 1 8] [--threads 1 2] [--mxnet PYTHON] [--json] [SECTION ...]
 
@@ -89,12 +89,12 @@ class Bench:
         """The engines that there are."""
         return [OURS, THEIRS, *([MXNET] if self.options.mxnet else [])]
 
-    def failed(self, name: str, batch: int, threads: int, why: WorkerFailed) -> Row:
+    def report_failure(self, name: str, batch: int, threads: int, why: WorkerFailed) -> Row:
         """A row without numbers; the exit status will say so too."""
         self.wrong.append(f"{name}: {why}")
         return {"name": name, "batch": batch, "threads": threads, "failed": str(why).strip().splitlines()[-1]}
 
-    def compared(
+    def compare(
         self, name: str, batch: int, threads: int, engines: dict[str, Side], asked: dict[str, str], seconds: float
     ) -> Row:
         """One network on all sides, in turns."""
@@ -121,12 +121,12 @@ class Bench:
                 with sides(*((k, threads) for k in self.kinds()), mxnet=self.options.mxnet) as engines:
                     for batch, asked in requests.items():
                         try:
-                            row = self.compared(network.name, batch, threads, engines, asked, self.options.seconds)
+                            row = self.compare(network.name, batch, threads, engines, asked, self.options.seconds)
                             yield row | {"target": {THEIRS: network.target, MXNET: AGAINST_MXNET}}
                         except WorkerFailed as failed:
-                            yield self.failed(network.name, batch, threads, failed)
+                            yield self.report_failure(network.name, batch, threads, failed)
 
-    def loaded(self) -> Iterator[Row]:
+    def measure_under_load(self) -> Iterator[Row]:
         """The table, while something else runs."""
         with busy(1):
             yield from self.networks()
@@ -142,9 +142,9 @@ class Bench:
                     if self.options.only in case.name:
                         try:
                             asked = self.request(case, 1)
-                            yield self.compared(case.name, 1, threads, engines, asked, self.options.seconds / 5)
+                            yield self.compare(case.name, 1, threads, engines, asked, self.options.seconds / 5)
                         except WorkerFailed as failed:
-                            yield self.failed(case.name, 1, threads, failed)
+                            yield self.report_failure(case.name, 1, threads, failed)
         if left:
             yield {"name": "not measured alone: " + ", ".join(left)}
 
@@ -251,7 +251,7 @@ SECTIONS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "memory": Bench.memory,
     "scaling": Bench.scaling,
     "hybridize": Bench.hybridize,
-    "busy": Bench.loaded,
+    "busy": Bench.measure_under_load,
 }
 
 

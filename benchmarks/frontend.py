@@ -1,4 +1,4 @@
-"""How fast the Gluon front end is: hybridized against imperative, and both against real MXNet where it is installed.
+"""Speed of the Gluon front end: hybridized against imperative, and both against real MXNet where it is installed.
 
     python benchmarks/frontend.py [--mxnet PYTHON] [--repeats N] [--json]
 

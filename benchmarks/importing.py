@@ -1,4 +1,4 @@
-"""How long reading an ONNX model takes: for chains of nodes, and for large weights beside onnx.load.
+"""Time that reading an ONNX model takes: for chains of nodes, and for large weights beside onnx.load.
 
 python benchmarks/importing.py [--nodes 1000,10000,20000] [--megabytes 500] [--repeats N] [--json]
 

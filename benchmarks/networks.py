@@ -207,7 +207,7 @@ def fill(net: Any, array: Callable[[np.ndarray], Any], scale: float | None = Non
         parameter.set_data(array(np.asarray(value, np.float32)))
 
 
-def built(mx: Any, network: Network, batch: int = 1) -> Any:
+def build_block(mx: Any, network: Network, batch: int = 1) -> Any:
     """The block with its weights."""
     net = network.build(mx)
     net.initialize()
@@ -218,7 +218,7 @@ def built(mx: Any, network: Network, batch: int = 1) -> Any:
 
 
 def folder() -> Path:
-    """Where exported networks are kept from one run to the next: another one after any change of this file."""
+    """Folder in which exported networks are kept from one run to the next: another one after any change of this file."""
     mark = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
     return Path(tempfile.gettempdir()) / f"gluonnx-networks-{mark}"
 
@@ -230,7 +230,7 @@ def prepare(network: Network, batch: int, where: Path) -> tuple[Path, Path]:
     if not prefix.with_name(f"{network.name}-symbol.json").exists():
         import hybrid as mx
 
-        net = built(mx, network)
+        net = build_block(mx, network)
         net.hybridize()
         net(*(mx.nd.array(a) for a in network.inputs(1).values()))
         with tempfile.TemporaryDirectory(dir=where) as draft:

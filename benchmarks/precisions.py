@@ -30,7 +30,7 @@ def positive(random: np.random.Generator, shape: Shape) -> np.ndarray:
     return np.abs(random.standard_normal(shape)) + 0.2
 
 
-def shifted(random: np.random.Generator, shape: Shape) -> np.ndarray:
+def shifted_normal(random: np.random.Generator, shape: Shape) -> np.ndarray:
     """Numbers about 10, with a deviation of 1: what is normalized loses the digits of the mean."""
     return random.standard_normal(shape) + 10
 
@@ -226,7 +226,7 @@ def _pools() -> Iterator[Case]:
 
 def _normalizations() -> Iterator[Case]:
     family = "Normalizations and softmax"
-    for word, draw in (("normal", normal), ("about 10", shifted)):
+    for word, draw in (("normal", normal), ("about 10", shifted_normal)):
 
         def norm(
             title: str, operator: str, data: Shape, size: int, word: str = word, draw: Draw = draw, **attrs: Any
@@ -452,7 +452,7 @@ def _gradients() -> Iterator[Case]:
     yield from product(
         family, "batch_dot of 1024", "batch_dot", {"a": (2, 64, 1024), "b": (2, 1024, 512)}, given=2, **wide
     )
-    for word, draw in (("normal", normal), ("about 10", shifted)):
+    for word, draw in (("normal", normal), ("about 10", shifted_normal)):
         for operator, size, data in (
             ("LayerNorm", 768, (64, 768)),
             ("InstanceNorm", 16, (2, 16, 56, 56)),

@@ -115,7 +115,7 @@ def error(one: Sequence[np.ndarray], two: Sequence[np.ndarray]) -> float:
 
 
 def machine() -> dict[str, Any]:
-    """Where this was measured, with what."""
+    """Describe the machine and the versions of what is measured."""
     import onnxruntime
 
     from hybrid import native

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from networks import NETWORKS, TRAINING, built, fill
+from networks import NETWORKS, TRAINING, build_block, fill
 from precisions import bound
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -64,7 +64,7 @@ class Gluon:
 
     def blocks(self, name: str, batch: int, hybridize: bool) -> None:
         """A network as blocks; twenty calls at a time, waited for at their end only, as in the tutorials."""
-        net = built(self.mx, NETWORKS[name], batch)
+        net = build_block(self.mx, NETWORKS[name], batch)
         if hybridize:
             net.hybridize()
         given = [self.mx.nd.array(a) for a in NETWORKS[name].inputs(batch).values()]
@@ -80,7 +80,7 @@ class Gluon:
     def train(self, name: str, batch: int) -> list[float]:
         """Training steps: forward, backward and update. Gives the losses of the first ones."""
         mx, job = self.mx, TRAINING[name]
-        net = built(mx, job, batch)
+        net = build_block(mx, job, batch)
         fill(net, mx.nd.array, job.scale)
         net.hybridize(static_alloc=True, static_shape=True)
         given = [mx.nd.array(a) for a in job.inputs(batch).values()]

@@ -23,7 +23,7 @@ from hybrid.symbol import Symbol
 from .cases import make_case, pair_outputs
 from .compare import TOLERANCES, Difference, Tolerance, as_tolerance, compare
 from .convert import Progress, settle_inputs
-from .engines import NativeEngine, OnnxEngine, opened_natively
+from .engines import NativeEngine, OnnxEngine, open_natively
 from .inputs import Inputs, as_specs
 from .models import BadInput, Model, open_model, specs_of_onnx
 from .opsets import default_opset, newest
@@ -50,7 +50,7 @@ class StepTime:
     node: str
     operator: str
     kernel: str
-    """How it is computed; ``numpy`` where no kernel does."""
+    """Kernel that computes it; ``numpy`` where none does."""
     shape: tuple[int, ...]
     """Of its first output."""
     seconds: float
@@ -172,7 +172,7 @@ def _both(
         if unknown:
             raise BadInput(*(f"unknown input {n}: the model takes {', '.join(declared)}" for n in unknown))
         wanted = {n: _with_batch(specs.get(n, s), batch, s) for n, s in declared.items()}
-        return opened_natively(opened), opened, wanted
+        return open_natively(opened), opened, wanted
     given = _add_declared_shapes(opened, specs) if batch is not None else specs
     wanted = settle_inputs(opened, {n: _with_batch(s, batch, s) for n, s in given.items()}, {})
     made = converters.convert(opened.graph, opened.params, wanted, default=default_opset(), newest=newest())

@@ -55,7 +55,7 @@ class Difference:
     shape: tuple[int, ...]
     equal: bool
     reason: str
-    """Why not equal; empty when equal."""
+    """Reason why they are not equal; empty when they are."""
     max_abs: float = 0.0
     max_rel: float = 0.0
     """max_abs over the largest |want|."""
@@ -63,7 +63,7 @@ class Difference:
     top1: float | None = None
     """Share of rows whose largest element is at the same place (2-D and up, last axis of 2 or more)."""
     not_finite: int = 0
-    """How many elements of want are NaN or infinite."""
+    """Number of elements of want that are NaN or infinite."""
     constant: bool = False
     """want is one value everywhere: agreement says little."""
     saturated: bool = False
@@ -72,13 +72,13 @@ class Difference:
     compared: bool = True
     """False when the shapes or dtypes differ: then there are no measures."""
     misplaced: int = 0
-    """How many elements are NaN or infinite on one side only."""
+    """Number of elements that are NaN or infinite on one side only."""
     settled_by: str = ""
     """The judge that found them equal where the plain tolerance does not: "float64", for instance."""
 
     @property
     def little(self) -> str:
-        """Why agreement here says little; empty when it says something."""
+        """Reason why agreement here says little; empty when it says something."""
         if not self.size:
             return "is empty"
         if self.not_finite == self.size:

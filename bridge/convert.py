@@ -397,7 +397,7 @@ def _verify(
     opened = path
     if converted.nbytes > MAPPED_OVER and converted.nbytes <= path.stat().st_size:
         opened = path.with_name("mapped.onnx")
-        write(opened, converted.mapped(path.name).SerializeToString())
+        write(opened, converted.with_external_data(path.name).SerializeToString())
     written = Model(model.name, proto=converted.model, path=opened)
     left, right = NativeEngine(model, specs), OnnxEngine(written, frugal=True, scratch=opened is not path)
     used = {n: s for n, s in specs.items() if n in left.inputs}

@@ -65,7 +65,7 @@ def nodes_inside(node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
                 yield from nodes_inside(inner)
 
 
-def made_inside(node: onnx.NodeProto) -> Iterator[str]:
+def inner_outputs(node: onnx.NodeProto) -> Iterator[str]:
     """Names of the tensors that the bodies of a node make."""
     for inner in nodes_inside(node):
         yield from inner.output

@@ -32,7 +32,7 @@ from hybrid.passes.strip_labels import label_names
 
 from . import runtime
 from .compare import Tolerance, coarsest, compare
-from .cut import MADE, cut_out, made_inside, widened_model
+from .cut import MADE, cut_out, inner_outputs, widened_model
 from .exact import Exact, widen
 from .models import BadInput, Model, specs_of_onnx, split_inputs, too_large
 
@@ -268,7 +268,7 @@ class NativeEngine:
 
     def run_forced(self, cut: frozenset[str], values: Mapping[str, np.ndarray], names: Sequence[str]) -> Arrays:
         graph = self.part(cut, names).graph
-        results = Program(graph, self.model.params, native=False).run(self._held(graph, values))
+        results = Program(graph, self.model.params, native=False).run(self._part_values(graph, values))
         return {n: np.array(v) for n, v in zip(names, results)}
 
     def exact(
@@ -280,12 +280,12 @@ class NativeEngine:
     ) -> np.ndarray | None:
         graph = self.part(cut, [name]).graph
         try:
-            return Exact(graph, self.model.params).run(self._held(graph, values), jitter)[0]
+            return Exact(graph, self.model.params).run(self._part_values(graph, values), jitter)[0]
         except MXNetError:
             return None
 
     @staticmethod
-    def _held(graph: Graph, values: Mapping[str, np.ndarray]) -> Arrays:
+    def _part_values(graph: Graph, values: Mapping[str, np.ndarray]) -> Arrays:
         """Values for the variables of a part."""
         names = {n.name: n.name.removeprefix(GIVEN) for n in graph.variables()}
         return {n: values[name] for n, name in names.items() if name in values}
@@ -469,7 +469,7 @@ class OnnxEngine:
     def natively(self) -> NativeEngine | None:
         """The model on our engine; None when it cannot be read."""
         try:
-            return NativeEngine(opened_natively(self.model), self.specs)
+            return NativeEngine(open_natively(self.model), self.specs)
         except (MXNetError, ConversionError, BadInput):
             return None
 
@@ -527,7 +527,7 @@ class OnnxEngine:
 
     def inside(self) -> list[Tensor]:
         stored = {i.name for i in self.proto.graph.initializer}
-        hidden = {o for n in self.proto.graph.node for o in made_inside(n)}  # by another tensor, in a body
+        hidden = {o for n in self.proto.graph.node for o in inner_outputs(n)}  # by another tensor, in a body
         return [
             Tensor(name, node.name or name, node.op_type, tuple(i for i in node.input if i and i not in stored))
             for node in self.proto.graph.node
@@ -617,7 +617,7 @@ class ReferenceEngine(OnnxEngine):
         return tensors(zip(session.output_names, results))
 
 
-def opened_natively(model: Model) -> Model:
+def open_natively(model: Model) -> Model:
     """An ONNX model as one that runs on our engine."""
     found = import_model(model.path if model.path is not None else model.proto)
     return Model(model.name, found.graph, found.params, None, model.path, names=names_of(found))

@@ -48,7 +48,7 @@ class InspectResult:
     opset: int | None
     problems: tuple[converters.Problem, ...]
     checked: str
-    """How far convertibility was looked at: "whole" (every node, with shapes) or "operators" (no shapes)."""
+    """Extent to which convertibility was checked: "whole" (every node, with shapes) or "operators" (no shapes)."""
     mxnet: tuple[str, ...] = ()
     """Reasons why MXNet 1.9.1 cannot load the symbol (of an ONNX model: the one that it imports to)."""
     repairs: tuple[str, ...] = ()

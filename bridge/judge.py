@@ -296,14 +296,14 @@ def _truth(engine: Engine, other: Engine, case: Case) -> tuple[Arrays, list[Arra
         truth = dict(zip(native.outputs, Exact(native.graph, native.model.params).run(feeds)))
         runs = []
         for seed in range(WITNESSED + 1):
-            given, params = ({n: _moved(n, a, seed) for n, a in x.items()} for x in (feeds, native.model.params))
+            given, params = ({n: _perturb(n, a, seed) for n, a in x.items()} for x in (feeds, native.model.params))
             runs.append(dict(zip(native.outputs, Program(native.graph, params, native=False).run(given))))
     except MXNetError:
         return None
     return truth, runs
 
 
-def _moved(name: str, array: np.ndarray, seed: int) -> np.ndarray:
+def _perturb(name: str, array: np.ndarray, seed: int) -> np.ndarray:
     if not seed or not is_float(array.dtype):
         return array
     return perturb(array, 1.0, seed, name).astype(array.dtype)

@@ -35,9 +35,9 @@ RUNTIME = 1e-3  # of a tensor's scale that a runtime may be off where the models
 LARGE = 8  # operators in one piece from which on float64 has to say that the models agree: rounding hides more there
 
 ROUNDING = ("QuantizeLinear", "DynamicQuantizeLinear", "QLinear", "QGemm", "DynamicQuantize")
-"""How the names of operators start that round to whole numbers."""
+"""Prefixes of the names of operators that round to integers."""
 WHOLE = ("QLinear", "QGemm", "MatMulNBits", "MatMulInteger", "ConvInteger")
-"""How further names of operators start that compute with whole numbers."""
+"""Prefixes of further names of operators, which compute with integers."""
 
 
 def rounds(proto: onnx.ModelProto) -> bool:
@@ -60,7 +60,7 @@ class Inner:
     """Nodes that compute something else, in order."""
     notes: list[str] = field(default_factory=list)
     problem: str = ""
-    """Why it could not be done; empty when it was."""
+    """Reason why it could not be done; empty when it was."""
     source: Engine | None = None
     """The side whose values both sides were given."""
 

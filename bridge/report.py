@@ -222,7 +222,7 @@ def operators_table(result: OperatorsResult) -> RenderableType:
 
 
 def bench_table(results: Sequence[BenchResult]) -> RenderableType:
-    """How fast models run, and the steps of those that were profiled."""
+    """Table of how fast models run, and the steps of those that were profiled."""
     results = clean(list(results))
     table = Table(box=None, pad_edge=False)
     for column in (

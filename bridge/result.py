@@ -50,7 +50,7 @@ class VerifyResult:
     faults: tuple[str, ...] = ()
     """All nodes that compute something else from the same values."""
     inner: int = 0
-    """How many tensors were computed by both from the same values."""
+    """Number of tensors that were computed by both from the same values."""
     little: tuple[str, ...] = ()
     """Outputs whose agreement says little by itself, and why."""
     warnings: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.passes.strip_labels import label_names
 
-from .engines import Arrays, NativeEngine, OnnxEngine, opened_natively
+from .engines import Arrays, NativeEngine, OnnxEngine, open_natively
 from .inputs import as_specs
 from .models import BadInput, Model, check_dtypes, open_model, specs_of_onnx
 from .opsets import default_opset, newest
@@ -55,7 +55,7 @@ def run(
         specs = {n: Spec(v.shape, v.dtype) for n, v in native.complete(feeds).items()}
         made = converters.convert(opened.graph, opened.params, specs, default=default_opset(), newest=newest())
         return OnnxEngine(Model(opened.name, proto=made.proto())).run(feeds)
-    runtime = NativeEngine(opened_natively(opened), feeds) if engine == "native" else OnnxEngine(opened)
+    runtime = NativeEngine(open_natively(opened), feeds) if engine == "native" else OnnxEngine(opened)
     takes = specs_of_onnx(opened.proto)  # type: ignore[arg-type]  # is_onnx
     unknown = [n for n in feeds if n not in takes]
     if unknown:

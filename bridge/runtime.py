@@ -46,7 +46,7 @@ class Ended(RuntimeError):
 
 
 class Settings(NamedTuple):
-    """How a model is opened; OnnxEngine says what each means."""
+    """Options of opening a model; OnnxEngine says what each means."""
 
     frugal: bool = False
     plain: bool = False
@@ -92,7 +92,7 @@ class OwnSession:
         return list(zip(self._gives, results))
 
     def _run_on_values(self, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        """Where a tensor that goes in or comes out is bfloat16, which onnxruntime has no NumPy dtype for."""
+        """Run on OrtValues, where a tensor that goes in or comes out is bfloat16, which onnxruntime has no NumPy dtype for."""
         given = {}
         for name, array in feeds.items():
             if array.dtype.name == "bfloat16":

@@ -160,7 +160,7 @@ def _attribute(value: Any, kind: Kind) -> Any:
     return int(value) if isinstance(value, bool) else list(value) if isinstance(value, tuple) else value
 
 
-def _counted(op: Any) -> tuple[str, ...]:
+def _count_fields(op: Any) -> tuple[str, ...]:
     """Fields of a family operator that say how many inputs and outputs it has, and are no attributes in ONNX."""
     return ("given", "num_outputs", op.count)
 
@@ -171,7 +171,7 @@ def beyond_schema(domain: str, op_type: str, op: Any, opset: int) -> list[str]:
     schema = schema_of(op_type, domain_opset(domain, opset), domain)
     if schema is None:
         return [op_type] if not domain else []
-    beyond = [f"attribute {n}" for n in op.dump() if n not in schema.attributes and n not in _counted(op)]
+    beyond = [f"attribute {n}" for n in op.dump() if n not in schema.attributes and n not in _count_fields(op)]
     return beyond + [f"input {n}" for n in getattr(op, "given", ()) if op.inputs.index(n) >= schema.max_input]
 
 
@@ -189,7 +189,7 @@ def _concrete(type_str: str) -> np.dtype | None:
     return np.dtype({"float": "float32", "double": "float64", "string": "object"}.get(name, name))
 
 
-def _carried(attrs: dict[str, Any], outputs: int) -> list[np.dtype | None] | None:
+def _carried_dtypes(attrs: dict[str, Any], outputs: int) -> list[np.dtype | None] | None:
     """dtypes of what Scan, Loop and If give: those of the last outputs of their body; None for what is no tensor."""
     body = next((v for v in attrs.values() if isinstance(v, onnx.GraphProto)), None)
     if body is None:
@@ -320,16 +320,16 @@ class Builder:
         read = tuple("" if v is None else v.name for v in values)
         self.nodes.append(OnnxNode(op_type, read, names, clean, [""], domain))
         results = []
-        carried = _carried(clean, outputs)
+        carried = _carried_dtypes(clean, outputs)
         for index, name in enumerate(names):
             variable = _formal(schema.outputs, index)
             own = carried[index] if carried else _concrete(variable) or swapped.get(variable) or bound.get(variable)
-            own = own or self._declared(clean, dtype)
+            own = own or self._declared_dtype(clean, dtype)
             made = Value(name, None, own)
             results.append(self.cast(made, bound[variable]) if variable in swapped else made)
         return results[0] if outputs == 1 else tuple(results)
 
-    def _declared(self, attrs: dict[str, Any], dtype: Any) -> np.dtype | None:
+    def _declared_dtype(self, attrs: dict[str, Any], dtype: Any) -> np.dtype | None:
         if dtype is not None:
             return np.dtype(dtype)
         code = attrs.get("to", attrs.get("dtype"))
@@ -363,10 +363,10 @@ class Builder:
         for field in op.fields.values():
             value = getattr(op, field.name)
             empty = value is None or (isinstance(value, tuple) and not value and field.default == ())
-            known = field.name in schema.attributes if schema is not None else field.name not in _counted(op)
+            known = field.name in schema.attributes if schema is not None else field.name not in _count_fields(op)
             if known and not empty:
                 attrs[field.name] = _attribute(value, field.kind)
-        placed = op.placed(inputs)
+        placed = op.by_input(inputs)
         while placed and placed[-1] is None:
             placed.pop()
         attrs.setdefault("dtype", self.results[0].dtype)
@@ -391,7 +391,7 @@ class Builder:
         """Cast 16-bit values to float32, so that what is computed from them is rounded once, at the end; others as they are."""
         return self.cast(x, np.float32) if x.dtype is not None and x.dtype.itemsize == 2 else x
 
-    def renamed(self, x: Value) -> Value:
+    def rename(self, x: Value) -> Value:
         """x under another name: what is an input, a constant or an output already cannot be an output (again)."""
         return Value(self.node("Identity", x).name, x.shape, x.dtype)
 
@@ -403,14 +403,14 @@ class Builder:
     def reshape(self, x: Value, dims: Sequence[int] | Value, *, allowzero: bool = False) -> Value:
         """x reshaped to dims (0 copies and -1 infers a dim, as ONNX Reshape); a constant is reshaped here and now."""
         if x.const is not None and not isinstance(dims, Value) and 0 not in dims:
-            return self._moved(x, x.const.reshape(dims))
+            return self._layout_constant(x, x.const.reshape(dims))
         return self.node("Reshape", x, dims, allowzero=int(allowzero) or None)
 
     def unsqueeze(self, x: Value, axes: Iterable[int]) -> Value:
         """x with new axes of size 1 at the (final) positions ``axes``."""
         axes = list(axes)
         if x.const is not None and axes:
-            return self._moved(x, np.expand_dims(x.const, tuple(axes)))
+            return self._layout_constant(x, np.expand_dims(x.const, tuple(axes)))
         return self.node("Unsqueeze", x, axes) if axes else x
 
     def squeeze(self, x: Value, axes: Iterable[int]) -> Value:
@@ -423,10 +423,10 @@ class Builder:
         if list(perm) == list(range(len(perm))):
             return x
         if x.const is not None:
-            return self._moved(x, x.const.transpose(perm))
+            return self._layout_constant(x, x.const.transpose(perm))
         return self.node("Transpose", x, perm=list(perm))
 
-    def _moved(self, x: Value, array: np.ndarray) -> Value:
+    def _layout_constant(self, x: Value, array: np.ndarray) -> Value:
         return self.const(array, name=f"{x.name}_{'x'.join(map(str, array.shape))}")
 
     def slice(self, x: Value, starts: Any, ends: Any, axes: Any, steps: Any = None) -> Value:
@@ -496,7 +496,7 @@ class Builder:
         for value in make(inner, *given):
             inner._scope = scope
             distinct = any(value.name in n.outputs for n in inner.nodes) and all(value.name != r.name for r in results)
-            results.append(value if distinct else inner.renamed(value))
+            results.append(value if distinct else inner.rename(value))
         for node in inner.nodes:
             if ort_kernels.is_lost(node.op_type, self.opset):
                 raise Unsupported(f"onnxruntime has no kernel at opset {self.opset} for {node.op_type}")

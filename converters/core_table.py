@@ -45,7 +45,7 @@ def _shapes(cls: type[Op]) -> str:
 
 
 def _dtypes(cls: type[Op]) -> str:
-    """Which kinds of numbers the dtype rule takes in the place of the first example's floats."""
+    """Kinds of numbers that the dtype rule takes in the place of the first example's floats."""
     for op, arrays in cls.examples(Maker(cls)):
         taken = []
         for kind, dtype in _KINDS.items():

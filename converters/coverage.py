@@ -48,7 +48,7 @@ class Row(NamedTuple):
     opsets: tuple[int, ...]
     """Opsets from which a translation holds, oldest first; empty when there is none."""
     reason: str
-    """Why there is none."""
+    """Reason why there is none."""
     refused: tuple[str, ...]
     """Refusals of the translation, HOLE for values."""
     read: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Why a model cannot be written as ONNX."""
+"""Errors: reasons why a model cannot be written as ONNX."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class ImportedSubgraph(NamedTuple):
     captured: tuple[ImportedValue, ...]
     """Values of the graph around it that it reads."""
     inputs: int
-    """How many inputs the subgraph has."""
+    """Number of inputs of the subgraph."""
     results: tuple[ImportedValue, ...]
 
 
@@ -114,7 +114,7 @@ class Imported(NamedTuple):
     outputs: tuple[str, ...]
     """The names that the model gives its outputs."""
     tensors: dict[str, Entry]
-    """Where the model's tensors are in the graph."""
+    """Entries of the model's tensors in the graph."""
     repairs: tuple[str, ...]
     """Faults of the file that have been put right."""
     opset: int
@@ -168,8 +168,8 @@ class Shared:
         self.names = Names((*names, *(s.values.name for s in proto.graph.sparse_initializer)))
 
     def expansion(self, function: onnx.FunctionProto, depth: int) -> int:
-        """How many nodes a function becomes with what it calls to this depth, before any is read; those of
-        subgraphs, which may never be read, do not count."""
+        """Number of nodes that a function becomes with what it calls to this depth, before any is read; those of subgraphs,
+        which may never be read, do not count."""
         key = function_key(function)
         if key not in self._expansions:
             self._expansions[key] = 0  # one that calls itself has an error of its own
@@ -180,7 +180,7 @@ class Shared:
 
     @functools.cached_property
     def reads(self) -> dict[str, int]:
-        """How often the model's stored tensors are read, by name: by nodes, those of subgraphs too, and as outputs."""
+        """Number of readers of the model's stored tensors, by name: nodes, those of subgraphs too, and outputs."""
         graph = self.file.proto.graph
         counts = dict.fromkeys((t.name for t in graph.initializer), 0)
         counts.update((o, 0) for n in graph.node if n.op_type == "Constant" for o in n.output)

@@ -66,7 +66,7 @@ class _Import(Importer):
         outputs = []
         for info in proto.output:
             kinds.setdefault(info.name, info.type)
-            declared, text = self._declared(info, "output")
+            declared, text = self._read_declaration(info, "output")
             value = self.find(info.name)
             if value is None:
                 self.shared.problems.append(Problem(info.name, "output", "no node makes it"))
@@ -100,7 +100,7 @@ class _Import(Importer):
 
     def _take(self, info: onnx.ValueInfoProto) -> Spec:
         """Make the variable of an input; gives what the model declares of it."""
-        spec, text = self._declared(info, "input")
+        spec, text = self._read_declaration(info, "input")
         attrs = hidden(spec.dtype)
         if info.type.WhichOneof("value") not in (None, "tensor_type"):
             attrs[KIND] = text
@@ -109,13 +109,13 @@ class _Import(Importer):
             attrs["__shape__"] = str(tuple(0 if d is UNKNOWN else d for d in shape))
         entry = Entry(Node(None, info.name, (), attrs))
         value = self.scope[info.name] = ImportedValue(info.name, shape, spec.dtype, None, entry, kind=info.type)
-        value.dims = symbolic_shapes.declared(info.name, spec.shape)
+        value.dims = symbolic_shapes.declared_dims(info.name, spec.shape)
         for axis, size in enumerate(value.dims or ()):
             if isinstance(size, symbolic_shapes.Count):
                 self.shared.sizes.setdefault(size, []).append((value, axis))
         return spec
 
-    def _declared(self, info: onnx.ValueInfoProto, what: str) -> tuple[Spec, str]:
+    def _read_declaration(self, info: onnx.ValueInfoProto, what: str) -> tuple[Spec, str]:
         """Declared spec of an input or output, and as text; a type that there is not is one of the model's problems."""
         try:
             return declared_spec(info.type), text_of(info.type)

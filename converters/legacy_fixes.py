@@ -61,7 +61,7 @@ def with_dtypes(g: Any, attributes: dict[str, Any], opset: int) -> dict[str, Any
     return {**attributes, "to": _code(attributes["to"])}
 
 
-def amended(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
+def amend(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
     """A node of the standard's own operators as it was meant: inputs, attributes and the opset at whose reading it is understood.
 
     Only files of MXNet's exporter are read otherwise than they say. Raises Unsupported for what MXNet's exporter left out so that
@@ -72,7 +72,7 @@ def amended(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -
     return inputs, attributes, opset
 
 
-def finished(g: Any, found: Any) -> Any:
+def finish(g: Any, found: Any) -> Any:
     """Give a node's output as MXNet gave it: the places of extremes are floats, and its exporter (1.3 to 1.6) declares them
     so."""
     if g.node.op_type not in ("ArgMax", "ArgMin") or not from_mxnet(g) or found.dtype is None:
@@ -162,7 +162,7 @@ def _columns(image: Any) -> int | None:
     return math.prod(sizes) if is_known(sizes) and math.prod(sizes) != sizes[-1] else None
 
 
-def _unrowed(
+def _drop_reshape(
     g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int
 ) -> tuple[list[Any], dict[str, Any], int]:
     """Inputs, attributes and opset of a node that 1.9.1 wrote after such a layer to restore the axes before the last: there
@@ -268,7 +268,7 @@ _MXNET = {
     **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
     **dict.fromkeys(("ArgMax", "ArgMin"), _extreme),
     "Gemm": _dense,
-    "Reshape": _unrowed,
+    "Reshape": _drop_reshape,
     "AveragePool": _average,
     "BatchNormalization": _batch_norm,
     "Split": _split,

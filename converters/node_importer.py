@@ -27,9 +27,9 @@ from . import legacy_fixes, symbolic_shapes
 from .error import ConversionError, Problem, Unsupported
 from .import_state import FOLDED, INLINE, ImportedSubgraph, ImportedValue, Shared, hidden
 from .onnx_types import code_of, declared_spec, dtype_of, known_dims
-from .proto_nodes import attribute_of, function_key, ordered, standard_of
+from .proto_nodes import attribute_of, function_key, standard_of, topological_order
 from .registry import FAMILY, NOT_IMPORTED, earlier_import_handler, family_name, import_handler
-from .schemas import attribute_types, left_out, misfit, well_formed
+from .schemas import attribute_types, misfit, missing_inputs, well_formed
 
 DEPTH = 32
 """Functions within functions, at most."""
@@ -87,7 +87,7 @@ class Importer:
 
     @property
     def outputs(self) -> int:
-        """How many outputs of the node are named; those left out in between count."""
+        """Number of outputs of the node that are named; those left out in between count."""
         return len(self.node.output)
 
     def wants(self, index: int) -> bool:
@@ -128,8 +128,8 @@ class Importer:
         return ImportedValue(name, array.shape, array.dtype, array)
 
     def entry(self, value: ImportedValue, *, family: bool = False) -> Entry:
-        """Where the value is in the graph. A constant becomes a parameter, or for the family's own operators a constant node if
-        it is small and no float, or not to be trained and of one element."""
+        """Entry of the value in the graph. A constant becomes a parameter, or for the family's own operators a constant node
+        if it is small and no float, or not to be trained and of one element."""
         if value.entry is not None:
             return value.entry
         array = value.const
@@ -393,7 +393,7 @@ class Importer:
     def walk(self, nodes: Iterable[onnx.NodeProto]) -> None:
         """Read nodes, inputs before users whatever their order in the file."""
         listed = list(nodes)
-        order = ordered(listed)
+        order = topological_order(listed)
         if any(a is not b for a, b in zip(order, listed)):
             self.shared.repairs.append("nodes stood before what they read: put in order")
         for node in order:
@@ -457,7 +457,7 @@ class Importer:
         first = results[0] if results else None
         if self.domain or first is None or first.const is not None:
             return
-        symbolic_shapes.shaped(self.node.op_type, inputs, first)
+        symbolic_shapes.note_shape(self.node.op_type, inputs, first)
         found = symbolic_shapes.follow(self.node.op_type, inputs, attributes, first)
         if found is not None:
             first.partial = found
@@ -505,9 +505,9 @@ class Importer:
         if function is not None:
             return self.expand(function, inputs)
         opset = self.opsets.get(self.domain, 1)
-        problems += [f"input {missing} is left out" for missing in left_out(name, opset, self.domain, inputs)]
+        problems += [f"input {missing} is left out" for missing in missing_inputs(name, opset, self.domain, inputs)]
         if not self.domain and not problems:
-            inputs, attributes, opset = legacy_fixes.amended(self, inputs, attributes, opset)
+            inputs, attributes, opset = legacy_fixes.amend(self, inputs, attributes, opset)
         reading = import_handler(self.domain, name, opset)
         if reading is None:
             if problems:
@@ -544,7 +544,7 @@ class Importer:
             problems.append(wrong)
         if problems:
             raise Unsupported("; ".join(problems))
-        return legacy_fixes.finished(self, reading.handler(self, *inputs, **attributes))
+        return legacy_fixes.finish(self, reading.handler(self, *inputs, **attributes))
 
     def expand(
         self, function: onnx.FunctionProto, inputs: Sequence[ImportedValue | None]

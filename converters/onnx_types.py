@@ -19,7 +19,7 @@ from .error import ConversionError, Unsupported
 
 
 class ElementType(NamedTuple):
-    """How a data type is stored: the dtype of its array, bits an element, and the field beside raw_data."""
+    """Storage of a data type: the dtype of its array, bits an element, and the field beside raw_data."""
 
     dtype: str
     bits: int
@@ -112,7 +112,7 @@ def _code(name: str) -> int:
     return TensorProto.DataType.Value(name.upper()) if name else 0
 
 
-def contained(kind: TypeProto | None) -> TypeProto | None:
+def element_type(kind: TypeProto | None) -> TypeProto | None:
     """The type of what a sequence or optional contains; None where it is neither."""
     which = None if kind is None else kind.WhichOneof("value")
     return getattr(kind, which).elem_type if which in ("sequence_type", "optional_type") else None
@@ -120,7 +120,7 @@ def contained(kind: TypeProto | None) -> TypeProto | None:
 
 def element_dtype(kind: TypeProto | None) -> np.dtype | None:
     """The dtype of the tensors that a sequence or optional contains; None where that is not known."""
-    inside = contained(kind)
+    inside = element_type(kind)
     return None if inside is None else declared_spec(inside).dtype
 
 

@@ -35,7 +35,7 @@ def reads(node: onnx.NodeProto) -> Iterator[str]:
             yield from (o.name for o in body.output if o.name not in own)
 
 
-def ordered(nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
+def topological_order(nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
     """The nodes, inputs before users; in the order they stand in when that is so already.
 
     Raises ConversionError for a cycle, and for a tensor that several nodes make: runtimes do not agree on which of them counts."""

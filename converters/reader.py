@@ -225,12 +225,12 @@ class OnnxFile:
             self._expect(tensor, "raw_data", len(raw), size)
             data, start = memoryview(raw), 0
         else:
-            return self._typed(tensor, kind, dtype, count)
+            return self._from_typed_fields(tensor, kind, dtype, count)
         if kind.bits < 8:
-            return _unpacked(view(data, np.dtype("u1"), (size,), start), kind.bits, count).view(dtype)
+            return _unpack(view(data, np.dtype("u1"), (size,), start), kind.bits, count).view(dtype)
         return self._valid(tensor, np.ndarray((count,), dtype, data, start if start < len(data) else 0))
 
-    def _typed(self, tensor: TensorProto, kind: ElementType, dtype: np.dtype, count: int) -> np.ndarray:
+    def _from_typed_fields(self, tensor: TensorProto, kind: ElementType, dtype: np.dtype, count: int) -> np.ndarray:
         """The same from float_data, int32_data and so on, where bits of narrower types stand in whole numbers."""
         # two numbers make a complex one; two elements of 4 bits, or four of 2, share a number
         length = 2 * count if dtype.kind == "c" else -(-count * kind.bits // 8) if kind.bits < 8 else count
@@ -245,7 +245,7 @@ class OnnxFile:
                 tensor, f"got {wide.min()} to {wide.max()} in {kind.field}, wanted {bits} bits each; {DAMAGED}"
             )
         codes = wide.astype(f"<u{bits // 8}")
-        return self._valid(tensor, (codes if kind.bits >= 8 else _unpacked(codes, kind.bits, count)).view(dtype))
+        return self._valid(tensor, (codes if kind.bits >= 8 else _unpack(codes, kind.bits, count)).view(dtype))
 
     def _expect(self, tensor: TensorProto, name: str, got: int, wanted: int) -> None:
         """Raise FormatError unless a field holds as many elements (or raw bytes) as wanted, and no other field any."""
@@ -320,7 +320,7 @@ def _starts(path: str, wanted: bytes) -> bool:
         return file.read(len(wanted)) == wanted
 
 
-def _unpacked(packed: np.ndarray, bits: int, count: int) -> np.ndarray:
+def _unpack(packed: np.ndarray, bits: int, count: int) -> np.ndarray:
     """uint8 (count,) from bytes that hold elements of 2 or 4 bits, the first in the lowest."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     return ((packed[:, None] >> shifts) & np.uint8((1 << bits) - 1)).reshape(-1)[:count]

@@ -106,7 +106,7 @@ class ImportHandler(NamedTuple):
     everything: bool
     """True when it takes attributes of any name."""
     least: int
-    """How many inputs it takes at least,"""
+    """Least number of inputs,"""
     most: int | None
     """and at most; None for any number."""
 

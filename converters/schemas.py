@@ -124,7 +124,7 @@ def _dtype(text: str) -> str:
     return _SPELT.get(name, name)
 
 
-def left_out(op_type: str, opset: int, domain: str, inputs: Sequence[Any]) -> list[str]:
+def missing_inputs(op_type: str, opset: int, domain: str, inputs: Sequence[Any]) -> list[str]:
     """Names of the inputs that are None, and that the operator needs; where the last is repeated, so are those before another,
     unless each may be of another kind (a Loop's states), which the reading looks after."""
     formals, variadic = _formals(op_type, opset, domain)
@@ -136,7 +136,7 @@ def left_out(op_type: str, opset: int, domain: str, inputs: Sequence[Any]) -> li
 
 
 def fewest(op_type: str, opset: int, domain: str) -> int:
-    """How many inputs the operator needs; 0 where ONNX has no such operator."""
+    """Number of inputs that the operator needs; 0 where ONNX has no such operator."""
     return sum(f.required for f in _formals(op_type, opset, domain)[0])
 
 

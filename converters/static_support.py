@@ -26,7 +26,7 @@ HOLE = "…"
 
 def refusals(handler: Callable[..., Any], name: str) -> tuple[str, ...]:
     """The texts of the Unsupported that the translation of an operator or what it calls can raise, HOLE where they have a value."""
-    return tuple(dict.fromkeys(text for f in _reached(handler, name) for text in _raised(f, name)))
+    return tuple(dict.fromkeys(text for f in _reachable(handler, name) for text in _raises(f, name)))
 
 
 def results(handler: Callable[..., Any], name: str, domain: str) -> frozenset[str]:
@@ -72,7 +72,7 @@ def _scope(function: Any) -> dict[str, Any]:
     return {**function.__globals__, **{n: c.cell_contents for n, c in cells}, **defaults}
 
 
-def _reached(handler: Any, name: str) -> Iterator[Any]:
+def _reachable(handler: Any, name: str) -> Iterator[Any]:
     """A translation and the functions of these packages that it calls, directly or not, for the operator of that name."""
     seen, waiting = set(), [handler]
     while waiting:
@@ -104,7 +104,7 @@ def _nodes(function: Any, name: str) -> Iterator[ast.AST]:
             waiting = [*ast.iter_child_nodes(node), *waiting]
 
 
-def _raised(function: Any, name: str) -> Iterator[str]:
+def _raises(function: Any, name: str) -> Iterator[str]:
     for node in _nodes(function, name):
         called = node.exc if isinstance(node, ast.Raise) else None
         if (
@@ -169,11 +169,11 @@ class _Reading:
         elif isinstance(node, ast.Starred | ast.Subscript):
             parts = [node.value]
         elif isinstance(node, ast.Call):
-            yield from self.called(node, frame, seen)
+            yield from self.operators_of_call(node, frame, seen)
         for part in parts:
             yield from self.makers(part, frame, seen)
 
-    def called(self, call: ast.Call, frame: _Frame, seen: frozenset[str]) -> Iterator[str]:
+    def operators_of_call(self, call: ast.Call, frame: _Frame, seen: frozenset[str]) -> Iterator[str]:
         """Operators whose results a call may give."""
         target = call.func
         if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "g":

@@ -44,17 +44,17 @@ class Count:
         self.terms = terms
 
     @classmethod
-    def named(cls, name: str) -> Count:
+    def of_name(cls, name: str) -> Count:
         """The size of that name."""
         return cls({(name,): 1})
 
     @classmethod
     def fresh(cls) -> Count:
         """A size of which nothing is known."""
-        return cls.named(f"?{next(_serial)}?")
+        return cls.of_name(f"?{next(_serial)}?")
 
     @classmethod
-    def made(cls, *how: Any) -> Count:
+    def of_operation(cls, *how: Any) -> Count:
         """A number of which only is known what operation gives it, and of what."""
         return cls({(how,): 1})
 
@@ -102,19 +102,19 @@ class Count:
                 return _simple({key: factor // int(other) for key, factor in self.terms.items()})
         elif isinstance(other, Count):
             found = _quotient(self, other)
-            return Count.made("div", self, other) if found is None else found
-        return Count.made("div", self, other)
+            return Count.of_operation("div", self, other) if found is None else found
+        return Count.of_operation("div", self, other)
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return Count.made("div", other, self)
+        return Count.of_operation("div", other, self)
 
     def __mod__(self, other: Any) -> Any:
         if isinstance(other, int | np.integer) and other and all(f % int(other) == 0 for f in self.terms.values()):
             return 0
-        return Count.made("mod", self, other)
+        return Count.of_operation("mod", self, other)
 
     def __rmod__(self, other: Any) -> Any:
-        return Count.made("mod", other, self)
+        return Count.of_operation("mod", other, self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Count) and self.terms == other.terms
@@ -122,10 +122,10 @@ class Count:
     def __hash__(self) -> int:
         return hash(frozenset(self.terms.items()))
 
-    def _undecided(self, *_others: object) -> Any:
+    def _raise_undecided(self, *_others: object) -> Any:
         raise Undecided
 
-    __lt__ = __le__ = __gt__ = __ge__ = __bool__ = _undecided
+    __lt__ = __le__ = __gt__ = __ge__ = __bool__ = _raise_undecided
 
     @property
     def is_size(self) -> bool:
@@ -169,7 +169,7 @@ def _quotient(whole: Count, part: Count) -> Any:
 # -- what is known of values ------------------------------------------------------------------------------------------
 
 
-def declared(name: str, shape: Sequence[Any] | None) -> tuple[Any, ...] | None:
+def declared_dims(name: str, shape: Sequence[Any] | None) -> tuple[Any, ...] | None:
     """The dims of the input ``name`` as the model declares them. Those of one name are one size, but only within an input: many
     files call axes of different inputs alike that have different sizes, which no runtime minds."""
     if shape is None:
@@ -179,7 +179,7 @@ def declared(name: str, shape: Sequence[Any] | None) -> tuple[Any, ...] | None:
         if isinstance(d, int) and d >= 0
         else Count.fresh()
         if d == "?" or isinstance(d, int)
-        else Count.named(f"{name}:{d}")
+        else Count.of_name(f"{name}:{d}")
         for d in shape
     )
 
@@ -228,7 +228,7 @@ def through(op: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     given = [dims(v) for v in inputs]
     try:
         if op.means(Reshaping) and not partial:
-            found: Any = _reshaped(op.sizes(*(v.shape for v in inputs)), given[0])
+            found: Any = _reshape(op.sizes(*(v.shape for v in inputs)), given[0])
         elif partial:
             found = op.infer_shape(*given, values=[numbers(v) for v in inputs])  # type: ignore[call-arg]  # as those take that are partial
         else:
@@ -265,7 +265,7 @@ def _one_by_one(op: Op, given: Any) -> Any:
     return list(map(tuple, best)) or None
 
 
-def _reshaped(sizes: Sequence[Any], given: Any) -> tuple[Any, ...]:
+def _reshape(sizes: Sequence[Any], given: Any) -> tuple[Any, ...]:
     """The dims that hybrid's reshapes speak of: numbers times dims of the data."""
     return tuple(
         UNKNOWN
@@ -298,7 +298,7 @@ def codes(data: Any, shape: Any, *, allowzero: bool = False) -> tuple[int, ...] 
         else:
             out.append(0 if place < len(own) and own[place] == size else None)
     if None in out:
-        walked = _walked(own, target_dims(shape, data))
+        walked = _walk(own, target_dims(shape, data))
         if walked is not None:
             return walked
     if out.count(None) == 1 and -1 not in out:
@@ -306,7 +306,7 @@ def codes(data: Any, shape: Any, *, allowzero: bool = False) -> tuple[int, ...] 
     return None if None in out or out.count(-1) > 1 else tuple(c for c in out if c is not None)
 
 
-def _walked(own: Sequence[Any], target: Sequence[Any] | None) -> tuple[int, ...] | None:
+def _walk(own: Sequence[Any], target: Sequence[Any] | None) -> tuple[int, ...] | None:
     """Codes that go through both shapes side by side: 0 where dims are equal, -3 where two become one, -4 where one
     becomes two."""
     if target is None:
@@ -337,12 +337,11 @@ def _walked(own: Sequence[Any], target: Sequence[Any] | None) -> tuple[int, ...]
     return tuple(out) if source == len(own) else None
 
 
-def unmerged(
+def split_merged(
     data: Any, shape: Any, sized: Callable[[Any, Any], tuple[Any, int] | None]
 ) -> tuple[Any, int, int, int] | None:
-    """Where a dim of data is the product of dims of the target of a reshape which are also those of an input of the
-    model, side by side: (that input, the dim of data, first and last axis of the input); None where there is no such
-    thing.
+    """Find an input of the model whose dims, side by side, have as product a dim of data, and stand in the target of a
+    reshape: (that input, the dim of data, first and last axis of the input); None where there is no such thing.
 
     sized: what finds an input with a size and of a dtype, and at which axis."""
     target, own = target_dims(shape, data) or (), dims(data) or ()
@@ -420,7 +419,7 @@ def follow(op_type: str, inputs: Sequence[Any], attributes: Mapping[str, Any], r
     return out
 
 
-def shaped(op_type: str, inputs: Sequence[Any], result: Any) -> None:
+def note_shape(op_type: str, inputs: Sequence[Any], result: Any) -> None:
     """Note the dims of a tensor whose shape is what an input holds (ConstantOfShape), or follows from numbers
     (Range)."""
     if result.shape is None or is_known(result.shape):
@@ -489,11 +488,11 @@ def _open(values: Any) -> bool:
 def _divide(a: Any, b: Any) -> Any:
     if isinstance(a, Count) or isinstance(b, Count):
         return a // b
-    return Count.made("div", a, b) if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    return Count.of_operation("div", a, b) if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 def _remainder(a: Any, b: Any) -> Any:
-    return Count.made("mod", a, b) if not isinstance(b, Count) and b == 0 else a % b
+    return Count.of_operation("mod", a, b) if not isinstance(b, Count) and b == 0 else a % b
 
 
 def _modulo(known: Any, attributes: Any, shape: Any) -> Any:
@@ -505,7 +504,7 @@ def _extreme(name: str, choose: Any) -> Any:
         first = values[0]
         if all(_equal(first, v) is True for v in values[1:]):
             return first
-        return Count.made(name, *values) if any(isinstance(v, Count) for v in values) else choose(values)
+        return Count.of_operation(name, *values) if any(isinstance(v, Count) for v in values) else choose(values)
 
     return function
 
@@ -518,13 +517,13 @@ def _equal(a: Any, b: Any) -> Any:
     for one in (difference, -difference):
         if one.is_size and () in one.terms:  # greater than 0, whatever the sizes
             return False
-    return Count.made("equal", a, b)
+    return Count.of_operation("equal", a, b)
 
 
 def _where(condition: Any, a: Any, b: Any) -> Any:
     if not isinstance(condition, Count):
         return a if condition else b
-    return a if _equal(a, b) is True else Count.made("where", condition, a, b)
+    return a if _equal(a, b) is True else Count.of_operation("where", condition, a, b)
 
 
 _RULES: dict[str, Any] = {

@@ -39,7 +39,7 @@ class _Trained(NamedTuple):
     moved: Sequence[Any] = ()
     """New values of the states, in the order of ``mutates``."""
     momentum: float = 0.0
-    """How much of a state stays."""
+    """Share of a state that stays."""
 
 
 class _Move(NamedTuple):
@@ -49,7 +49,7 @@ class _Move(NamedTuple):
     made: Entry
     """Its new value; the statistic of the batch where the node shares a state with others."""
     momentum: float | None
-    """How much of the state stays, where that has yet to be reckoned."""
+    """Share of the state that stays, where that has yet to be reckoned."""
 
 
 _Form = Callable[..., _Trained]
@@ -64,7 +64,7 @@ def training_form(graph: Graph, inference: Inference, *, still: bool = False) ->
     problems: list[Problem] = []
     losses: list[Entry] = []
     moves: dict[str, list[_Move]] = {}
-    movers = Counter(name for node in graph.nodes for name in _moved(node))
+    movers = Counter(name for node in graph.nodes for name in _moved_states(node))
     shown = {(id(e.node), e.index) for e in graph.outputs}
 
     def change(node: Node, inputs: tuple[Entry, ...], specs: Sequence[Spec] | None) -> Sequence[Entry] | None:
@@ -77,12 +77,12 @@ def training_form(graph: Graph, inference: Inference, *, still: bool = False) ->
             return [Entry(new, i) for i in range(len(new.outputs))]
         try:
             if op.name in _LOSSES and specs is not None:
-                (loss,) = _traced(node.name, inputs, lambda *x: [_LOSSES[op.name](op, specs, *_wide(specs, x))])
+                (loss,) = _trace(node.name, inputs, lambda *x: [_LOSSES[op.name](op, specs, *_wide(specs, x))])
                 losses.append(Entry(Node(lookup("_copy").bind(), f"{node.name}_loss", [loss])))
             form = _form(op, still)
             if form is None:
                 return None
-            sharing = any(movers[name] > 1 for name in _moved(node))
+            sharing = any(movers[name] > 1 for name in _moved_states(node))
             if sharing:
                 form = _sharing_batch_norm
             if op.mutates and specs is None:
@@ -95,7 +95,7 @@ def training_form(graph: Graph, inference: Inference, *, still: bool = False) ->
                 forms.append(made)
                 return [*made.outputs, *made.moved]
 
-            entries = _traced(node.name, inputs, both)
+            entries = _trace(node.name, inputs, both)
         except Unsupported as reason:
             problems.append(Problem(node.name, op.name, str(reason)))
             return None
@@ -115,7 +115,7 @@ def training_form(graph: Graph, inference: Inference, *, still: bool = False) ->
     return Graph((*new.outputs, *losses, *(_after(state, several) for state, several in moves.items())))
 
 
-def _moved(node: Node) -> list[str]:
+def _moved_states(node: Node) -> list[str]:
     """Names of the states that a node moves in its training form."""
     op = node.op
     if op is None or _form(op, False) is not _batch_norm:
@@ -130,11 +130,11 @@ def _after(state: str, moves: Sequence[_Move]) -> Entry:
         if momentum is None:
             value = made
         else:
-            (value,) = _traced(state, (value, made), lambda old, new, m=momentum: [old * m + new * (1 - m)])
+            (value,) = _trace(state, (value, made), lambda old, new, m=momentum: [old * m + new * (1 - m)])
     return Entry(Node(lookup("_copy").bind(), f"{state}_new", [value]))
 
 
-def _traced(name: str, inputs: Sequence[Entry], make: Callable[..., Sequence[Any]]) -> list[Entry]:
+def _trace(name: str, inputs: Sequence[Entry], make: Callable[..., Sequence[Any]]) -> list[Entry]:
     """Call make with symbols, and apply what it gives to entries; nodes are named after ``name``."""
     with Prefix(f"{name}_train_"), AttrScope.clean():
         variables = [Entry(Node(None, f"x{i}")) for i in range(len(inputs))]
@@ -165,7 +165,7 @@ def _rank(specs: Sequence[Spec]) -> int:
 
 
 def _size(specs: Sequence[Spec], axes: int | slice) -> int:
-    """How many elements there are along axes of the first input."""
+    """Number of elements along axes of the first input."""
     shape = specs[0].shape or ()
     sizes = shape[axes] if isinstance(axes, slice) else (shape[axes],)
     if any(s is UNKNOWN for s in sizes):
@@ -181,7 +181,7 @@ def _form(op: Any, still: bool) -> _Form | None:
     if op.name in ("BatchNorm", "BatchNorm_v1", "_contrib_BatchNormWithReLU", "_contrib_SyncBatchNorm"):
         return None if op.use_global_stats else _batch_norm
     if op.name == "Dropout":
-        return _kept if still or op.p == 0 else _dropout
+        return _keep if still or op.p == 0 else _dropout
     if op.name == "LeakyReLU" and op.act_type == "rrelu":
         return None if still else _rrelu
     if op.name == "RNN":
@@ -226,7 +226,7 @@ def _sharing_batch_norm(
     return _batch_norm(op, specs, data, gamma, beta, sym.Reshape(center, shape=(-1,)), spread)
 
 
-def _kept(op: Any, specs: Sequence[Spec], data: Any) -> _Trained:
+def _keep(op: Any, specs: Sequence[Spec], data: Any) -> _Trained:
     return _Trained([data])
 
 
@@ -250,7 +250,7 @@ def _layers(op: Any, specs: Sequence[Spec], data: Any, parameters: Any, *others:
     shape = specs[0].shape
     if shape is None or len(shape) != 3 or shape[2] is UNKNOWN:
         raise Unsupported("p drops between layers; to cut them apart the number of features has to be known: give it")
-    states, lengths = others[: len(op.kept)], others[len(op.kept) :]
+    states, lengths = others[: len(op.state_names)], others[len(op.state_names) :]
     cells = op.cells(shape[2])
     weights = [*(layer[0].i2h[0] for layer in cells), cells[0][0].i2h_bias[0]]
     biases = [*(layer[0].i2h_bias[0] for layer in cells), None]
@@ -336,7 +336,7 @@ def _per_example(op: Any, each: Any) -> Any:
     return sym.sum(sym.mean(sym.Reshape(each, shape=(0, -1)), axis=1)) * op.grad_scale
 
 
-def _squared(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
+def _square_loss(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
     return _per_example(op, sym.square(data - sym.reshape_like(label, data)) * 0.5)
 
 
@@ -355,7 +355,7 @@ def _hinge(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
     return sym.sum(short if op.use_linear else sym.square(short)) * op.regularization_coefficient
 
 
-def _made(op: Any, specs: Sequence[Spec], data: Any) -> Any:
+def _make_loss(op: Any, specs: Sequence[Spec], data: Any) -> Any:
     if op.name == "make_loss":
         return sym.sum(data)
     if op.normalization == "batch":  # by rows along the last axis; one dimension is one row
@@ -368,11 +368,11 @@ def _made(op: Any, specs: Sequence[Spec], data: Any) -> Any:
 
 _LOSSES: dict[str, Callable[..., Any]] = {
     "SoftmaxOutput": _softmax_loss,
-    "LinearRegressionOutput": _squared,
+    "LinearRegressionOutput": _square_loss,
     "MAERegressionOutput": _absolute,
     "LogisticRegressionOutput": _logistic,
     "SVMOutput": _hinge,
-    "MakeLoss": _made,
-    "make_loss": _made,
+    "MakeLoss": _make_loss,
+    "make_loss": _make_loss,
 }
 """By loss head: what it minimises, a function of the operator, what is known of the inputs, and the inputs as symbols."""

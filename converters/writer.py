@@ -28,7 +28,7 @@ PAGE = 4096  # external tensors start at page boundaries, so that runtimes can m
 DATA_KEY = "gluonnx.data"
 """The member of a model's metadata that names the digest of its weights in a file of their own."""
 DATA_HEAD = b"gluonnx external data "
-"""How such a file starts; the digest follows, and at the next page the first tensor."""
+"""Beginning of such a file; the digest follows, and at the next page the first tensor."""
 
 # field numbers of onnx.proto
 _MODEL_GRAPH, _GRAPH_INITIALIZER, _TENSOR_RAW = 7, 5, 9
@@ -79,13 +79,13 @@ class Converted(NamedTuple):
             self._write_external(file, weights, data.name)
         return [path, data]
 
-    def mapped(self, file_name: str) -> onnx.ModelProto:
+    def with_external_data(self, file_name: str) -> onnx.ModelProto:
         """The model with its larger weights as external data *inside* the file that save wrote under this name.
 
         A runtime that opens it maps the very bytes of that file instead of copying them."""
         whole = onnx.ModelProto()
         whole.CopyFrom(self.model)
-        prefix, parts = self._embedded()
+        prefix, parts = self._embed()
         position = len(prefix)
         for (name, array), head in zip(self.initializers.items(), parts):
             tensor = _header(name, array)
@@ -97,8 +97,8 @@ class Converted(NamedTuple):
             position += len(head) + _size(array)
         return whole
 
-    def _embedded(self) -> tuple[bytes, list[bytes]]:
-        """How the file begins, and what stands before the bytes of each initializer."""
+    def _embed(self) -> tuple[bytes, list[bytes]]:
+        """Beginning of the file, and the bytes before those of each initializer."""
         parts = []
         for name, array in self.initializers.items():
             body = _header(name, array).SerializeToString() + tag(_TENSOR_RAW) + varint(_size(array))
@@ -118,7 +118,7 @@ class Converted(NamedTuple):
         return head.SerializeToString() + tag(_MODEL_GRAPH) + varint(len(graph) + initializers) + graph
 
     def _write_embedded(self, file: IO[bytes]) -> None:
-        prefix, parts = self._embedded()
+        prefix, parts = self._embed()
         file.write(prefix)
         for head, array in zip(parts, self.initializers.values()):
             file.write(head)
@@ -176,7 +176,7 @@ def _size(array: np.ndarray) -> int:
     return -(-array.size * _BITS[array.dtype.name] // 8) if array.dtype.name in _BITS else array.nbytes
 
 
-def _stored(array: np.ndarray) -> np.ndarray:
+def _to_file_form(array: np.ndarray) -> np.ndarray:
     """The array as a file holds it: little-endian, small elements packed."""
     if array.dtype.name not in _BITS:
         return np.ascontiguousarray(
@@ -191,26 +191,26 @@ def _stored(array: np.ndarray) -> np.ndarray:
 
 
 def _bytes_of(array: np.ndarray) -> bytes:
-    return _stored(array).tobytes()
+    return _to_file_form(array).tobytes()
 
 
 def _write_array(file: IO[bytes], array: np.ndarray) -> None:
     if array.size:
-        file.write(_stored(array).reshape(-1).view(np.uint8).data)
+        file.write(_to_file_form(array).reshape(-1).view(np.uint8).data)
 
 
 def _append_aligned(file: IO[bytes], array: np.ndarray, digest: Any) -> int:
     position = file.tell()
     offset = -(-position // PAGE) * PAGE
     file.write(b"\0" * (offset - position))
-    content = _stored(array).reshape(-1).view(np.uint8).data
+    content = _to_file_form(array).reshape(-1).view(np.uint8).data
     digest.update(content)
     file.write(content)
     return offset
 
 
 def tag(field: int) -> bytes:
-    """How a field of counted bytes (a message, bytes, text) starts; its length follows."""
+    """Beginning of a field of counted bytes (a message, bytes, text); its length follows."""
     return varint(field << 3 | 2)  # wire type 2: length-delimited
 
 

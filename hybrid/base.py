@@ -34,7 +34,7 @@ def py_str(x: bytes) -> str:
 
 
 def data_dir_default() -> str:
-    """Where data sets and parameters are looked for: ``~/.mxnet``."""
+    """Folder in which data sets and parameters are looked for: ``~/.mxnet``."""
     return str(Path("~", ".mxnet").expanduser())
 
 

@@ -150,7 +150,7 @@ class _Decay(LRScheduler):
         self.max_steps = max_update - warmup_steps
 
     def _remaining(self, done: float) -> float:
-        """How much of the way is left (1 to 0) when so much of it (0 to 1) is done."""
+        """Share of the way that is left (1 to 0) when so much of it (0 to 1) is done."""
         raise NotImplementedError
 
     def __call__(self, num_update: int) -> float:

@@ -1,4 +1,4 @@
-"""How good predictions are. ``mx.metric``.
+"""Metrics: measures of how good predictions are. ``mx.metric``.
 
 Every metric keeps a sum and a count since the last ``reset_local``, and both again since the last ``reset`` ("global").
 """

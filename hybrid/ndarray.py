@@ -297,7 +297,7 @@ def split_v2(ary: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axis
 
 
 def histogram(a: NDArray, bins: Any = 10, range: tuple[float, float] | None = None) -> Any:
-    """How many values fall into each bin, and the (bins + 1,) edges between the bins.
+    """Count the values that fall into each bin; gives the counts and the (bins + 1,) edges between the bins.
 
     bins: an array of edges, or how many bins of equal width there are from the least to the greatest value (then both
     results are float32), or over the given range. The last bin includes its end; values beyond the range are not counted."""

@@ -99,7 +99,7 @@ class CustomOpProp:
         return []
 
     def declare_backward_dependency(self, out_grad: list[int], in_data: list[int], out_data: list[int]) -> list[int]:
-        """Which of these numbers of arrays backward reads; without any of out_grad the operator is a loss."""
+        """Select from these numbers of arrays those that backward reads; without any of out_grad the operator is a loss."""
         return [*(out_grad if self.need_top_grad_ else ()), *in_data, *out_data]
 
     def create_operator(self, ctx: Context, in_shapes: list[list[int]], in_dtypes: list[int]) -> Any:
@@ -284,7 +284,7 @@ class NDArrayOp(PythonOp):
     _kind = "_NDArray"
 
     def declare_backward_dependency(self, out_grad: list[int], in_data: list[int], out_data: list[int]) -> list[int]:
-        """Which of these numbers of arrays backward reads."""
+        """Select from these numbers of arrays those that backward reads."""
         return [*(out_grad if self.need_top_grad() else ()), *in_data, *out_data]
 
 

@@ -1,4 +1,4 @@
-"""How long operators take: ``mx.profiler``. ``dump`` writes a trace for chrome://tracing, ``dumps`` gives a table.
+"""Times of operators: ``mx.profiler``. ``dump`` writes a trace for chrome://tracing, ``dumps`` gives a table.
 
 While the profiler runs, ``compute`` of every operator is timed, in whichever thread it runs; while it does not, nothing costs
 anything. Operators run one by one then, as NumPy computes them, under the names that the model has: what the compiled part makes
@@ -250,7 +250,7 @@ _ORDERS: dict[str, Callable[[list[float]], float]] = {
 
 
 def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", ascending: bool = False) -> str:
-    """How often and how long (ms) everything ran, by category, as a table or as JSON; empty without aggregate_stats.
+    """Report how often and how long (ms) everything ran, by category, as a table or as JSON; empty without aggregate_stats.
 
     reset forgets all records. Raises AssertionError for a format but "table" and "json", or an unknown sort_by."""
     for name, value, known in (("format", format, ("table", "json")), ("sort_by", sort_by, tuple(_ORDERS))):

@@ -157,7 +157,7 @@ class MXRecordIO:
                 return MAGIC.join(parts)
 
     def positions(self) -> list[int]:
-        """Where the records start that ``read`` would give from here on; leaves the file at its end."""
+        """Positions at which the records start that ``read`` would give from here on; leaves the file at its end."""
         self._want(writing=False)
         found = [self._file.tell()]
         while self.read() is not None:
@@ -261,7 +261,7 @@ class MXIndexedRecordIO(MXRecordIO):
         self._file.seek(position)
 
     def tell(self) -> int:
-        """Where the next record will be written."""
+        """Position at which the next record will be written."""
         self._want(writing=True)
         return self._file.tell()
 

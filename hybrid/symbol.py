@@ -150,8 +150,8 @@ def hypot(left: Any, right: Any) -> Any:
 
 
 def histogram(a: Symbol, bins: Any = 10, range: tuple[float, float] | None = None, **kwargs: Any) -> Symbol:
-    """How many elements are in each bin, and the edges of the bins: so many equal ones over range, or between edges given as
-    a symbol. Raises ValueError for a number of bins without range, TypeError for other bins."""
+    """Count the elements in each bin; gives the counts and the edges of the bins: so many equal ones over range, or between
+    edges given as a symbol. Raises ValueError for a number of bins without range, TypeError for other bins."""
     node_name, attr = kwargs.pop("name", None), kwargs.pop("attr", None)
     inputs: dict[str, Symbol] = {"data": a}
     if isinstance(bins, Symbol):

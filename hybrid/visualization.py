@@ -46,7 +46,7 @@ def _key(node: Mapping[str, Any]) -> str:
 
 
 def _parameters(node: Mapping[str, Any], channels: int, shapes: Mapping[str, tuple[int, ...]]) -> int:
-    """How many parameters a layer has, as MXNet counts: of four kinds of layers only."""
+    """Number of parameters of a layer, as MXNet counts: of four kinds of layers only."""
     attrs = node.get("attrs", {})
     bias = attrs.get("no_bias") not in ("True", "1", "true")
     if node["op"] == "Convolution":

@@ -25,7 +25,7 @@ def _multiply(b, lhs, rhs):
     return b.And(lhs, rhs) if lhs.dtype.kind == "b" else b.Mul(lhs, rhs)
 
 
-def _guarded(b, function, lhs, rhs):
+def _guard_zero(b, function, lhs, rhs):
     """function(lhs, rhs) for integers, with 0 where rhs is 0."""
     if rhs.const is not None and np.all(rhs.const):
         return function(lhs, rhs)
@@ -48,12 +48,12 @@ def _on_floats(function):
 
 
 def _divide(b, lhs, rhs):
-    return _guarded(b, b.Div, lhs, rhs) if is_whole(lhs) else b.Div(lhs, rhs)
+    return _guard_zero(b, b.Div, lhs, rhs) if is_whole(lhs) else b.Div(lhs, rhs)
 
 
 def _mod(b, lhs, rhs):
     if is_whole(lhs):
-        return _guarded(b, b.Mod, lhs, rhs)
+        return _guard_zero(b, b.Mod, lhs, rhs)
     rest = b.Mod(lhs, rhs, fmod=1)
     other_sign = b.Xor(b.Less(rest, 0), b.Less(rhs, 0))
     rest = b.Where(b.And(other_sign, b.Not(b.Equal(rest, 0))), b.Add(rest, rhs), rest)
@@ -193,7 +193,7 @@ for _name, _cls in OPS.items():
 # -- reading -------------------------------------------------------------------------------------------------------------
 
 
-def aligned(g, a, b, broadcast, axis):
+def align(g, a, b, broadcast, axis):
     """b as it broadcasts with a by NumPy's rules; before opset 7 its first dim belongs to a's axis where one is given."""
     if not broadcast or axis is None or b.rank == 0:
         return b
@@ -244,7 +244,7 @@ COMPARISONS = {
 LOGIC = {"And": Form("_npi_bitwise_and"), "Or": Form("_npi_bitwise_or"), "Xor": Form("_npi_bitwise_xor")}
 
 
-def _divided(g, a, b):
+def _divide_as_mxnet(g, a, b):
     return (DIVIDE if holds_floats(a) else DIVIDE_WHOLE)(g, a, b)
 
 
@@ -256,7 +256,7 @@ def _power(g, x, y):
     return g.apply("_onnx_Pow", x, y)
 
 
-def _compared(name):
+def _compare(name):
     form = COMPARISONS[name]
     return lambda g, a, b: (
         g.apply("_onnx_Equal", a, b) if a.dtype is not None and a.dtype.kind == "O" else form(g, a, b)
@@ -267,15 +267,15 @@ def _both_forms(name, read):
     """Registers read(g, a, b) for opsets that broadcast by NumPy's rules, and the older form of an operator that has one."""
 
     def old(g, a, b, *, broadcast=0, axis=None):
-        return read(g, a, aligned(g, a, b, broadcast, axis))
+        return read(g, a, align(g, a, b, broadcast, axis))
 
     if not name.endswith("OrEqual"):
         imports(name)(old)
     imports(name, since=7)(lambda g, a, b: read(g, a, b))
 
 
-ARITHMETIC_READ = {"Add": ADD, "Sub": SUBTRACT, "Mul": MULTIPLY, "Div": _divided, "Pow": _power}
-for _name, _read in (ARITHMETIC_READ | {n: _compared(n) for n in COMPARISONS} | LOGIC).items():
+ARITHMETIC_READ = {"Add": ADD, "Sub": SUBTRACT, "Mul": MULTIPLY, "Div": _divide_as_mxnet, "Pow": _power}
+for _name, _read in (ARITHMETIC_READ | {n: _compare(n) for n in COMPARISONS} | LOGIC).items():
     _both_forms(_name, _read)
 for _name in ("And", "Or", "Xor"):
     imports(f"Bitwise{_name}", since=18)(lambda g, a, b, form=LOGIC[_name]: form(g, a, b))

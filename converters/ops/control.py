@@ -21,7 +21,7 @@ def export_foreach(b, op, *inputs, subgraphs):
     slices = [Spec(op.slice_shape(d.shape), d.dtype) for d in op.split(inputs)[0]]
 
     def step(inner, *given):
-        results = body(inner, op.placed(given[len(states) :], given[: len(states)], rest))
+        results = body(inner, op.arrange(given[len(states) :], given[: len(states)], rest))
         return results[op.num_out_data :] + results[: op.num_out_data]
 
     graph = b.body(step, *(Spec(s.shape, s.dtype) for s in states), *slices)
@@ -42,11 +42,11 @@ def export_while_loop(b, op, *inputs, subgraphs):
     ends = b.results[op.num_out_data :]
 
     def holds(builder, variables):
-        (result,) = condition(builder, op.placed(inputs, variables)[0])
+        (result,) = condition(builder, op.arrange(inputs, variables)[0])
         return _truth(builder, result)
 
     def step(inner, _, going, *variables):
-        results = body(inner, op.placed(inputs, variables)[1])
+        results = body(inner, op.arrange(inputs, variables)[1])
         after = results[op.num_out_data :]
         return [holds(inner, after), *after, *results[: op.num_out_data]]
 
@@ -56,10 +56,10 @@ def export_while_loop(b, op, *inputs, subgraphs):
     graph = b.body(step, counter, going, *ends)
     made = b.Loop(b.const(op.max_iterations), start, *variables, outputs=op.num_outputs, body=graph)
     made = [made] if op.num_outputs == 1 else list(made)
-    return [_filled(b, op, y, s) for y, s in zip(made[len(ends) :], b.results)] + made[: len(ends)]
+    return [_fill_rows(b, op, y, s) for y, s in zip(made[len(ends) :], b.results)] + made[: len(ends)]
 
 
-def _filled(b, op, rows, result):
+def _fill_rows(b, op, rows, result):
     """The rows of steps taken, and zeros up to max_iterations."""
     if result.shape is None:
         raise Unsupported("an output of the body has no known rank; give the shapes of all inputs")
@@ -70,7 +70,7 @@ def _filled(b, op, rows, result):
 
 @exports("_cond")
 def export_cond(b, op, *inputs, subgraphs):
-    asked, *held = op.placed(inputs)
+    asked, *held = op.arrange(inputs)
     (condition,) = subgraphs[0](b, asked)
     condition = _truth(b, condition)
     graphs = [b.body(lambda inner, make=make, h=h: make(inner, h)) for make, h in zip(subgraphs[1:], held)]

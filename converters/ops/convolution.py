@@ -143,7 +143,7 @@ def window(x, rank, auto_pad, strides, dilations, kernel, pads):
     return (less, more) if auto_pad == "SAME_UPPER" else (more, less)
 
 
-def padded(g, x, before, after, fill=0.0):
+def pad_spatial(g, x, before, after, fill=0.0):
     """x with its spatial axes extended, by MXNet's Pad, which is for two and three of them."""
     width = (0, 0, 0, 0, *(n for pair in zip(before, after) for n in pair))
     return g.Pad(x, mode="constant", pad_width=width, constant_value=fill)
@@ -182,7 +182,7 @@ def import_conv(
         return g.passthrough(x, w, b, **attrs)
     before, after = edges
     if before != after:
-        x, before = padded(g, x, before, after), (0,) * rank
+        x, before = pad_spatial(g, x, before, after), (0,) * rank
     parts = (x, w) if b is None else (x, w, b)
     how = {
         "kernel": kernel,

@@ -31,7 +31,7 @@ def export_contrib_fft(b, op, data):
 @exports("_contrib_fft", since=17)
 def export_contrib_fft_since_17(b, op, data):
     last = b.size(data, data.rank - 1)
-    pairs = _transformed(b, b.unsqueeze(b.cast(data, np.float64), [data.rank]), data.rank - 1, inverse=0)
+    pairs = _dft(b, b.unsqueeze(b.cast(data, np.float64), [data.rank]), data.rank - 1, inverse=0)
     return b.reshape(b.cast(pairs, data.dtype), [*[0] * (data.rank - 1), 2 * last if isinstance(last, int) else -1])
 
 
@@ -46,14 +46,14 @@ def export_contrib_ifft(b, op, data):
 @exports("_contrib_ifft", since=17)
 def export_contrib_ifft_since_17(b, op, data):
     pairs = b.reshape(b.cast(data, np.float64), b.dims(*[0] * (data.rank - 1), -1, 2))
-    real = b.Gather(_transformed(b, pairs, data.rank - 1, inverse=1), 0, axis=data.rank)
+    real = b.Gather(_dft(b, pairs, data.rank - 1, inverse=1), 0, axis=data.rank)
     count = b.size(data, data.rank - 1)
     return b.cast(
         b.Mul(real, count // 2 if isinstance(count, int) else b.Div(b.cast(count, real.dtype), 2)), data.dtype
     )
 
 
-def _transformed(b, pairs, axis, *, inverse):
+def _dft(b, pairs, axis, *, inverse):
     """DFT; axis is an input from opset 20 on."""
     if b.opset >= 20:
         return b.DFT(pairs, None, b.const(axis), inverse=inverse)

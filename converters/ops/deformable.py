@@ -8,8 +8,8 @@ import numpy as np
 from hybrid.core.shapes import is_known
 
 from ..registry import exports, imports
-from .convolution import in_networks, padded
-from .sampling import interpolated, neighbours, pixels, product
+from .convolution import in_networks, pad_spatial
+from .sampling import interpolate, neighbours, pixels, product
 
 
 @exports("_contrib_ModulatedDeformableConvolution", since=19)
@@ -31,15 +31,15 @@ def export_contrib_modulated_deformable_convolution_since_19(b, op, data, offset
 
 @exports("_contrib_DeformableConvolution")
 def export_contrib_deformable_convolution(b, op, data, offset, weight, bias=None):
-    return _gathered(b, op, data, offset, None, weight, bias)
+    return _gather_taps(b, op, data, offset, None, weight, bias)
 
 
 @exports("_contrib_ModulatedDeformableConvolution")
 def export_contrib_modulated_deformable_convolution(b, op, data, offset, mask, weight, bias=None):
-    return _gathered(b, op, data, offset, mask, weight, bias)
+    return _gather_taps(b, op, data, offset, mask, weight, bias)
 
 
-def _gathered(b, op, data, offset, mask, weight, bias):
+def _gather_taps(b, op, data, offset, mask, weight, bias):
     channels, groups, taps = data.dim(1), op.num_deformable_group, math.prod(op.kernel)
     height, width = b.size(data, 2), b.size(data, 3)
     steps = b.size(offset, 2), b.size(offset, 3)
@@ -50,7 +50,7 @@ def _gathered(b, op, data, offset, mask, weight, bias):
     rows, columns = (neighbours(b, p, n, fades=op.modulated)[0] for p, n in zip(places, (height, width)))
     planes = product(b, b.size(data, 0), groups)
     first = b.reshape(b.Mul(b.counting(planes), product(b, height, width)), [-1, groups, 1, 1])
-    samples = interpolated(b, pixels(b, b.wide(data), channels // groups), first, rows, columns, width)
+    samples = interpolate(b, pixels(b, b.wide(data), channels // groups), first, rows, columns, width)
     if mask is not None:
         samples = b.Mul(samples, b.reshape(b.wide(mask), [0, groups, taps, -1, 1]))
     samples = b.transpose(samples, [0, 1, 4, 2, 3])  # N, D, C/D, taps, H' W'
@@ -61,7 +61,7 @@ def _gathered(b, op, data, offset, mask, weight, bias):
 
 
 def _grid(b, op, axis, steps):
-    """Where the taps lie before they are moved, along one axis: (taps, H' W') whole numbers."""
+    """Positions of the taps before they are moved, along one axis: (taps, H' W') integers."""
     tap = (np.arange(op.kernel[axis]) * op.dilations[axis] - op.pads[axis]).reshape([(-1, 1, 1, 1), (-1, 1, 1)][axis])
     stride = op.strides[axis]
     if all(isinstance(n, int) for n in steps):
@@ -93,7 +93,7 @@ def import_deform_conv(
         return g.passthrough(x, w, offset, b, mask, **attrs, pads=pads, strides=strides)
     before, after = (pads[:2], pads[2:]) if pads else ((0, 0), (0, 0))
     if before != after:
-        x, before = padded(g, x, before, after), (0, 0)
+        x, before = pad_spatial(g, x, before, after), (0, 0)
     return g.apply(
         "_contrib_ModulatedDeformableConvolution",
         *(v for v in (x, offset, mask, w, b) if v is not None),

@@ -7,8 +7,8 @@ from hybrid.core.op import Spec
 from ..builder import Value
 from ..registry import exports
 from .detection import halves
-from .roi import asked_for, one_more, regions
-from .sampling import interpolated, neighbours, pixels, product
+from .roi import drop_last_region, one_more, regions
+from .sampling import interpolate, neighbours, pixels, product
 
 
 @exports("_contrib_DeformablePSROIPooling")
@@ -48,7 +48,7 @@ def export_contrib_deformable_psroi_pooling(b, op, data, rois, trans=None):
     plane = np.arange(classes).reshape(-1, 1, 1) * groups**2 + group[:, None] * groups + group
     plane = b.Add(b.Mul(b.unsqueeze(index, [1, 2, 3]), classes * groups**2), plane)
     first = b.unsqueeze(b.Mul(plane, product(b, b.size(data, 2), b.size(data, 3))), [4, 5])
-    total = b.reduce("Sum", interpolated(b, listed, first, rows, columns, b.size(data, 3)), [4, 5], keepdims=False)
+    total = b.reduce("Sum", interpolate(b, listed, first, rows, columns, b.size(data, 3)), [4, 5], keepdims=False)
     means = b.transpose(b.Div(total, b.unsqueeze(count, [4])), [0, 1, 4, 2, 3])
     return b.Where(real, b.reshape(means, [0, op.output_dim, cells, cells]), 0)
 
@@ -87,7 +87,7 @@ def export_contrib_rroi_align(b, op, data, rois):
         )
         # a point has to lie inside along both axes: weights outside are 0
         first = b.unsqueeze(b.Mul(index, area), [1, 2, 3, 4])
-        means = b.reduce("Mean", interpolated(b, maps, first, rows, columns, sizes[1]), [3, 4], keepdims=False)
+        means = b.reduce("Mean", interpolate(b, maps, first, rows, columns, sizes[1]), [3, 4], keepdims=False)
         return b.Where(real, b.transpose(means, [0, 3, 1, 2]), 0)
 
     if op.sampling_ratio > 0:
@@ -98,4 +98,4 @@ def export_contrib_rroi_align(b, op, data, rois):
         return [Value(found.name, (channels, *op.pooled_size), maps.dtype)]
 
     body = b.body(each, Spec((6,), places.dtype))
-    return asked_for(b, b.Scan(b.wide(one_more(b, rois)), body=body, num_scan_inputs=1))
+    return drop_last_region(b, b.Scan(b.wide(one_more(b, rois)), body=body, num_scan_inputs=1))

@@ -13,7 +13,7 @@ def spread(b, sample, *parameters):
     return [b.unsqueeze(p, range(p.rank, sample.rank)) for p in parameters]
 
 
-def finished(b, op, log):
+def finish(b, op, log):
     """The density of its logarithm, unless that is wanted."""
     return log if op.is_log else b.Exp(log)
 
@@ -30,13 +30,13 @@ def export_random_pdf_normal(b, op, sample, mu, sigma):
     mu, sigma = spread(b, sample, mu, sigma)
     u = b.Div(b.Sub(sample, mu), sigma)
     scale = b.Log(b.Mul(sigma, b.like(math.sqrt(2 * math.pi), sample)))
-    return finished(b, op, b.Sub(b.Mul(b.Mul(u, u), b.like(-0.5, sample)), scale))
+    return finish(b, op, b.Sub(b.Mul(b.Mul(u, u), b.like(-0.5, sample)), scale))
 
 
 @exports("_random_pdf_exponential")
 def export_random_pdf_exponential(b, op, sample, lam):
     (lam,) = spread(b, sample, lam)
-    return finished(b, op, b.Sub(b.Log(lam), b.Mul(lam, sample)))
+    return finish(b, op, b.Sub(b.Log(lam), b.Mul(lam, sample)))
 
 
 def wide(b, op, sample, *parameters):
@@ -53,7 +53,7 @@ def wide(b, op, sample, *parameters):
 def export_random_pdf_gamma(b, op, sample, alpha, beta):
     x, alpha, beta = wide(b, op, sample, alpha, beta)
     powers = b.Add(b.Mul(alpha, b.Log(beta)), b.Mul(b.Sub(alpha, b.like(1, x)), b.Log(x)))
-    return finished(b, op, b.Sub(b.Sub(powers, b.Mul(beta, x)), gammaln(b, alpha)))
+    return finish(b, op, b.Sub(b.Sub(powers, b.Mul(beta, x)), gammaln(b, alpha)))
 
 
 def ways(b, x):
@@ -64,7 +64,7 @@ def ways(b, x):
 @exports("_random_pdf_poisson")
 def export_random_pdf_poisson(b, op, sample, lam):
     x, lam = wide(b, op, sample, lam)
-    return finished(b, op, b.Sub(b.Sub(b.Mul(x, b.Log(lam)), ways(b, x)), lam))
+    return finish(b, op, b.Sub(b.Sub(b.Mul(x, b.Log(lam)), ways(b, x)), lam))
 
 
 def negative_binomial(b, x, k, p):
@@ -76,14 +76,14 @@ def negative_binomial(b, x, k, p):
 @exports("_random_pdf_negative_binomial")
 def export_random_pdf_negative_binomial(b, op, sample, k, p):
     x, k, p = wide(b, op, sample, k, p)
-    return finished(b, op, negative_binomial(b, x, k, p))
+    return finish(b, op, negative_binomial(b, x, k, p))
 
 
 @exports("_random_pdf_generalized_negative_binomial")
 def export_random_pdf_generalized_negative_binomial(b, op, sample, mu, alpha):
     x, mu, alpha = wide(b, op, sample, mu, alpha)
     p = b.Reciprocal(b.Add(b.Mul(mu, alpha), b.like(1, x)))
-    return finished(b, op, negative_binomial(b, x, b.Reciprocal(alpha), p))
+    return finish(b, op, negative_binomial(b, x, b.Reciprocal(alpha), p))
 
 
 @exports("_random_pdf_dirichlet")
@@ -93,4 +93,4 @@ def export_random_pdf_dirichlet(b, op, sample, alpha):
     last = sample.rank - 1
     whole = gammaln(b, b.reduce("Sum", alpha, [last], keepdims=False))
     log = b.Add(b.reduce("Sum", terms, [last], keepdims=False), whole)
-    return finished(b, op, b.reshape(log, [1]) if sample.rank == 1 else log)
+    return finish(b, op, b.reshape(log, [1]) if sample.rank == 1 else log)

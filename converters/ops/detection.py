@@ -37,7 +37,7 @@ def halves(b, boxes):
     return b.slice(boxes, [0], [2], [-1]), b.slice(boxes, [2], [4], [-1])
 
 
-def centred(b, boxes):
+def to_centres(b, boxes):
     """Centres and sizes of corners."""
     low, high = halves(b, boxes)
     return b.Div(b.Add(low, high), 2), b.Sub(high, low)
@@ -45,7 +45,7 @@ def centred(b, boxes):
 
 def _decode(b, offsets, anchors, scales, form, clip=-1.0):
     """As hybrid.ops.detection.decode, in the same order of operations."""
-    centres, sides = centred(b, anchors) if form == "corner" else halves(b, anchors)
+    centres, sides = to_centres(b, anchors) if form == "corner" else halves(b, anchors)
     moves, growth = halves(b, offsets)
     growth = b.Mul(growth, b.like(scales[2:], offsets))
     if clip > 0:
@@ -67,8 +67,8 @@ def take_rows(b, rows, order):
     return b.GatherND(rows, b.unsqueeze(order, [2]), batch_dims=1)
 
 
-def surviving(b, boxes, alive, same, threshold, *, inclusive=False, form="corner"):
-    """Which of boxes (N, K, 4), in order of precedence, survive greedy suppression: bool (N, K).
+def survivors(b, boxes, alive, same, threshold, *, inclusive=False, form="corner"):
+    """True for those of boxes (N, K, 4), in order of precedence, that survive greedy suppression: bool (N, K).
 
     same: None, or bool (N, C, K), for every class which boxes belong to it. NonMaxSuppression picks by score, so the scores
     are the positions counted from the end; the boxes of other classes, and those not alive, have none. It suppresses above
@@ -136,7 +136,7 @@ def export_contrib_multi_box_detection(b, op, scores, offsets, anchor):
     same = None
     if not op.force_suppress:
         same = b.Equal(b.transpose(ids, [0, 2, 1]), b.like(np.arange(classes)[:, None], ids))
-    stays = surviving(b, b.slice(kept, [1], [5], [2]), alive, same, op.nms_threshold, inclusive=True)
+    stays = survivors(b, b.slice(kept, [1], [5], [2]), alive, same, op.nms_threshold, inclusive=True)
     ids = b.Where(b.unsqueeze(stays, [2]), ids, least)
     out = b.Where(b.unsqueeze(alive, [2]), b.Concat(ids, kept, axis=2), least)
     if op.nms_topk <= 0 or (isinstance(count, int) and count <= op.nms_topk):
@@ -172,10 +172,10 @@ def export_contrib_box_nms(b, op, data):
         same = b.Equal(b.unsqueeze(kind, [1]), b.unsqueeze(kinds, [1]))
     first = op.coord_start
     boxes = b.slice(rows, [first], [first + 4], [2])
-    stays = surviving(b, boxes, alive, same, op.overlap_thresh, form=op.in_format)
+    stays = survivors(b, boxes, alive, same, op.overlap_thresh, form=op.in_format)
     if op.in_format != op.out_format:
         if op.out_format == "center":
-            reformed = b.Concat(*centred(b, boxes), axis=2)
+            reformed = b.Concat(*to_centres(b, boxes), axis=2)
         else:
             centre, sides = halves(b, boxes)
             half = b.Div(sides, 2)

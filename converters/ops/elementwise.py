@@ -364,10 +364,10 @@ LARGEST = {"float16": 65504.0, "float32": float(np.finfo(np.float32).max)}
 
 @imports("Clip")
 def import_clip_first(g, x, *, min=-LARGEST["float32"], max=LARGEST["float32"]):
-    return _clipped(g, x, min, max)
+    return _clip(g, x, min, max)
 
 
-def _clipped(g, x, low, high):
+def _clip(g, x, low, high):
     """MXNet's clip, where it means the same: its bounds are float32, and the lower must not be above the other."""
     if low <= high:
         return g.clip(x, a_min=low, a_max=high)
@@ -384,4 +384,4 @@ def import_clip_since_11(g, x, min=None, max=None):
     low, high = -largest if min is None else number(min), largest if max is None else number(max)
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return g.passthrough(x, min, max)
-    return _clipped(g, x, low, high)
+    return _clip(g, x, low, high)

@@ -8,13 +8,13 @@ from hybrid.ops.shape import sizes_of
 from ..error import Unsupported
 from ..registry import exports, imports
 from ..symbolic_shapes import Count, dims, numbers
-from .shape import reshaped
+from .shape import reshape_to
 
 
 @exports("broadcast_to", "_npi_broadcast_to", "broadcast_axis")
 def export_broadcast_to(b, op, data):
     # Expand leaves an axis alone that is asked to have size 1
-    return b.Expand(data, [1 if size is None else size for size in op.wanted(data.rank)])
+    return b.Expand(data, [1 if size is None else size for size in op.target_sizes(data.rank)])
 
 
 @exports("broadcast_like")
@@ -27,7 +27,7 @@ def export_broadcast_like(b, op, lhs, rhs):
 
 @exports("tile")
 def export_tile(b, op, data):
-    reps = op.aligned(data.rank)
+    reps = op.pad_reps(data.rank)
     data = b.unsqueeze(data, range(len(reps) - data.rank))
     return b.Tile(data, list(reps)) if reps else b.Identity(data)
 
@@ -45,7 +45,7 @@ def export_repeat(b, op, data):
     wide = b.Tile(b.unsqueeze(data, [axis + 1]), [op.repeats if a == axis + 1 else 1 for a in range(len(shape) + 1)])
     wide.shape = (*shape[: axis + 1], op.repeats, *shape[axis + 1 :])
     own = sizes_of(wide.shape)
-    return reshaped(b, wide, [*own[:axis], own[axis].times(own[axis + 1]), *own[axis + 2 :]])
+    return reshape_to(b, wide, [*own[:axis], own[axis].times(own[axis + 1]), *own[axis + 2 :]])
 
 
 @exports("_npi_pad")
@@ -147,15 +147,15 @@ def import_pad_since_2(g, data, *, pads, mode="constant", value=0.0):
 
 @imports("Pad", since=11)
 def import_pad_since_11(g, data, pads, constant_value=None, *, mode="constant"):
-    return padded(g, data, pads, constant_value, None, mode)
+    return pad_input(g, data, pads, constant_value, None, mode)
 
 
 @imports("Pad", since=18)
 def import_pad_since_18(g, data, pads, constant_value=None, axes=None, *, mode="constant"):
-    return padded(g, data, pads, constant_value, axes, mode)
+    return pad_input(g, data, pads, constant_value, axes, mode)
 
 
-def padded(g, data, pads, value, axes, mode):
+def pad_input(g, data, pads, value, axes, mode):
     """Pad with inputs that may be constant."""
     numeric = data.dtype is not None and data.dtype.kind in "fiub"
     fill = 0.0 if value is None else value.item() if value.fixed and numeric else None

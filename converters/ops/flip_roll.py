@@ -6,12 +6,12 @@ from hybrid.ops.shape import number, sizes_of
 
 from ..builder import Builder, Value
 from ..registry import exports
-from .shape import reshaped
+from .shape import reshape_to
 
 INT64 = np.iinfo(np.int64)
 
 
-def flipped(b: Builder, x: Value, axes: list[int]) -> Value:
+def flip(b: Builder, x: Value, axes: list[int]) -> Value:
     """x backwards along axes: -1 is the last number, and no end is far enough but the smallest integer."""
     return b.slice(x, [-1] * len(axes), [INT64.min] * len(axes), axes, [-1] * len(axes))
 
@@ -56,7 +56,7 @@ def export_diag(b, op, data):
     front = b.transpose(data, [one, two, *rest])
     front.shape = tuple(data.shape[a] for a in (one, two, *rest))
     sizes = sizes_of(front.shape)
-    flat = reshaped(b, front, [number(rows * columns), *sizes[2:]])
+    flat = reshape_to(b, front, [number(rows * columns), *sizes[2:]])
     places = np.arange(op.length(rows, columns))
     picked = b.Gather(flat, b.const((places + max(-k, 0)) * columns + places + max(k, 0)), axis=0)
     return b.transpose(picked, [*range(1, len(rest) + 1), 0])

@@ -29,7 +29,7 @@ def export_image_normalize(b, op, data):
     return b.cast(y if data.dtype.kind == "f" else b.cast(y, np.int64), data.dtype)  # by way of int64 they wrap round
 
 
-def _flipped(b, data, axis):
+def _flip(b, data, axis):
     return b.Slice(data, b.const([-1]), b.const([np.iinfo(np.int64).min]), b.const([axis]), b.const([-1]))
 
 

@@ -9,7 +9,7 @@ from hybrid.ops.resample import (
     LINEAR_EXACT,
     NEAREST,
     chosen,
-    covered,
+    covered_pixels,
     matrices,
     nearest,
     shrinks,
@@ -45,7 +45,7 @@ def whole(b, planes, old, new, method):
     if method == AREA and shrinks(old, new):
         factors = [o // n for n, o in zip(new, old)]
         if any(o % n for n, o in zip(new, old)):
-            return _in_turn(b, planes, [covered(n, o) for n, o in zip(new, old)])
+            return _in_turn(b, planes, [covered_pixels(n, o) for n, o in zip(new, old)])
         if dtype != np.uint8 and factors[0] * factors[1] > 256:
             raise Unsupported(
                 f"means of {factors[0] * factors[1]} {dtype} pixels, which OpenCV rounds as it adds; cast them"
@@ -54,7 +54,7 @@ def whole(b, planes, old, new, method):
         total = b.MatMul(b.MatMul(rows, b.cast(planes, np.float64)), columns.T)
         if factors == [2, 2] and dtype == np.uint8:
             return b.cast(b.Floor(b.Div(b.Add(total, 2), 4)), dtype)
-        return _rounded(b, b.Mul(b.cast(total, np.float32), np.float32(1 / (factors[0] * factors[1]))), dtype)
+        return _round(b, b.Mul(b.cast(total, np.float32), np.float32(1 / (factors[0] * factors[1]))), dtype)
     taps = taps_of(old, new, method)
     if dtype != np.uint8:
         return _in_turn(b, planes, taps)
@@ -83,10 +83,10 @@ def _in_turn(b, planes, taps):
             part = b.Mul(b.Gather(y, place, axis=axis), weight if axis == -1 else weight[:, None])
             total = part if total is None else b.Add(total, part)
         y = total
-    return _rounded(b, y, planes.dtype)
+    return _round(b, y, planes.dtype)
 
 
-def _rounded(b, y, dtype):
+def _round(b, y, dtype):
     limits = np.iinfo(dtype)
     return b.to_integer(b.Clip(b.Round(y), float(limits.min), float(limits.max)), dtype)
 
@@ -105,12 +105,12 @@ def export_cvcopy_make_border(b, op, src):
         return b.Gather(b.Gather(src, rows, axis=0), columns, axis=1)
     filling = op.filling(src.dim(2)).astype(src.dtype)
     if (filling == filling[0]).all():
-        return _padded(b, op, src, filling[0])
+        return _pad(b, op, src, filling[0])
     planes = b.split(src, [1] * len(filling), 2)
-    return b.Concat(*(_padded(b, op, plane, value) for plane, value in zip(planes, filling)), axis=2)
+    return b.Concat(*(_pad(b, op, plane, value) for plane, value in zip(planes, filling)), axis=2)
 
 
-def _padded(b, op, plane, value):
+def _pad(b, op, plane, value):
     return b.Pad(plane, [op.top, op.left, 0, op.bot, op.right, 0], b.like(value, plane))
 
 

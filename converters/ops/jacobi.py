@@ -13,7 +13,7 @@ import numpy as np
 from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN
 
-from .solving import COUNTER, GOING, flipped, identity, known, numbered
+from .solving import COUNTER, GOING, identity, row_numbers, transpose_matrices, with_shape_of
 
 SWEEPS = 24
 """At most so many; then what has been reached is taken."""
@@ -25,13 +25,13 @@ def epsilon(x):
 
 
 def rounds(b, n):
-    """How many rounds a tournament of n has: n, or one more when that is even. A number or a 1-D tensor, as n."""
+    """Number of rounds that a tournament of n has: n, or one more when that is even. A number or a 1-D tensor, as n."""
     return n | 1 if isinstance(n, int) else b.Add(b.Mul(b.Div(n, 2), 2), 1)
 
 
 def rotation(b, gram, rank, k, n, turns):
     """(J, pairs): rotations J that make the elements of J^T gram J for pairs of step k vanish; True where these are."""
-    rows, columns = numbered(b, n)
+    rows, columns = row_numbers(b, n)
     partner = b.Mod(b.Sub(k, columns), turns)
     partner = b.Where(b.Less(partner, n if not isinstance(n, int) else b.const(n)), partner, columns)
     alone = b.Equal(partner, columns)
@@ -63,10 +63,10 @@ def turning(b, n, step, *states):
     graph = b.body(body, COUNTER, GOING, *(Spec(s.shape, s.dtype) for s in states))
     most = b.const(SWEEPS * turns) if isinstance(turns, int) else b.Mul(turns, SWEEPS)
     made = b.Loop(most, None, *states, outputs=len(states), body=graph)
-    return [known(y, s) for y, s in zip(made, states)]
+    return [with_shape_of(y, s) for y, s in zip(made, states)]
 
 
-def _transposed(b, x, rank):
+def _transpose(b, x, rank):
     return b.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
 
 
@@ -78,10 +78,10 @@ def eigenvalues(b, a):
 
     def step(inner, k, turns, m, vectors):
         j, pairs = rotation(inner, m, rank, k, n, turns)
-        turned = inner.MatMul(_transposed(inner, j, rank), inner.MatMul(m, j))
-        turned = inner.Mul(inner.Add(turned, _transposed(inner, turned, rank)), inner.like(0.5, a))
+        turned = inner.MatMul(_transpose(inner, j, rank), inner.MatMul(m, j))
+        turned = inner.Mul(inner.Add(turned, _transpose(inner, turned, rank)), inner.like(0.5, a))
         turned = inner.Where(pairs, none, turned)
-        rows, columns = numbered(inner, n)
+        rows, columns = row_numbers(inner, n)
         outside = inner.Abs(inner.Where(inner.Equal(rows, columns), none, turned))
         most = inner.reduce("Max", outside, [rank - 2, rank - 1], keepdims=False)
         scale = inner.reduce("Max", inner.Abs(turned), [rank - 2, rank - 1], keepdims=False)
@@ -91,25 +91,25 @@ def eigenvalues(b, a):
     vectors = identity(b, a)
     if not isinstance(n, int) or n:
         a, vectors = turning(b, n, step, a, vectors)
-    rows, columns = numbered(b, n)
+    rows, columns = row_numbers(b, n)
     values = b.reduce("Sum", b.Where(b.Equal(rows, columns), a, none), [rank - 1], keepdims=False)
-    values, order = ordered(b, values, n, rank, descending=False)
-    rows = b.cast(taken(b, flipped(b, vectors), order, rank), dtype)
+    values, order = sort_values(b, values, n, rank, descending=False)
+    rows = b.cast(take_rows(b, transpose_matrices(b, vectors), order, rank), dtype)
     return b.cast(values, dtype), facing_up(b, rows, rank)
 
 
-def ordered(b, values, n, rank, *, descending):
+def sort_values(b, values, n, rank, *, descending):
     """Sorted values (..., N) of matrices of a rank, and where they were."""
     count = b.const([n]) if isinstance(n, int) else n
     return b.TopK(values, count, axis=rank - 2, largest=int(descending), sorted=1, outputs=2)
 
 
-def taken(b, rows, order, rank):
+def take_rows(b, rows, order, rank):
     """Rows of matrices in an order (..., N)."""
     if rows.shape[-1] is not UNKNOWN and rows.shape[-1] == 0:
         return rows
     places = b.Expand(b.unsqueeze(order, [rank - 1]), b.shape_of(rows))
-    return known(b.GatherElements(rows, places, axis=rank - 2), rows)
+    return with_shape_of(b.GatherElements(rows, places, axis=rank - 2), rows)
 
 
 def facing_up(b, rows, rank):
@@ -120,7 +120,7 @@ def facing_up(b, rows, rank):
     least = b.Mul(b.reduce("Max", sizes, [rank - 1], keepdims=True), b.like(1 - 64 * epsilon(rows), rows))
     first = b.ArgMax(b.cast(b.GreaterOrEqual(sizes, least), np.int32), axis=rank - 1, keepdims=1)
     down = b.Less(b.GatherElements(rows, first, axis=rank - 1), b.like(0, rows))
-    return known(b.Where(down, b.Neg(rows), rows), rows)
+    return with_shape_of(b.Where(down, b.Neg(rows), rows), rows)
 
 
 def singular(b, a):
@@ -130,28 +130,28 @@ def singular(b, a):
     none, one = b.like(0, a), b.like(1, a)
     largest = b.reduce("Max", b.Abs(a), [rank - 2, rank - 1], keepdims=True)
     scale = b.Where(b.Greater(largest, none), largest, one)  # so that squares stay within bounds
-    w = known(b.Div(a, scale), a)
+    w = with_shape_of(b.Div(a, scale), a)
 
     def step(inner, k, turns, w, u):
-        gram = inner.MatMul(w, _transposed(inner, w, rank))
-        gram = inner.Mul(inner.Add(gram, _transposed(inner, gram, rank)), inner.like(0.5, a))
+        gram = inner.MatMul(w, _transpose(inner, w, rank))
+        gram = inner.Mul(inner.Add(gram, _transpose(inner, gram, rank)), inner.like(0.5, a))
         j, _ = rotation(inner, gram, rank, k, n, turns)
-        back = _transposed(inner, j, rank)
-        rows, columns = numbered(inner, n)
+        back = _transpose(inner, j, rank)
+        rows, columns = row_numbers(inner, n)
         same = inner.Equal(rows, columns)
         lengths = inner.Sqrt(inner.reduce("Sum", inner.Where(same, gram, none), [rank - 1], keepdims=True))
-        bound = inner.Mul(inner.Mul(lengths, _transposed(inner, lengths, rank)), inner.like(16 * epsilon(a), a))
+        bound = inner.Mul(inner.Mul(lengths, _transpose(inner, lengths, rank)), inner.like(16 * epsilon(a), a))
         open_ = inner.Greater(inner.Abs(inner.Where(same, none, gram)), bound)
         return [inner.cast(open_, a.dtype), inner.MatMul(back, w), inner.MatMul(back, u)]
 
     lead = b.slice(b.shape_of(a), [0], [-2], [0])
-    rows, columns = numbered(b, n)
+    rows, columns = row_numbers(b, n)
     u = b.Expand(b.Where(b.Equal(rows, columns), one, none), b.dims(lead, n, n))
     u.shape = (*a.shape[:-1], a.shape[-2])
     if not isinstance(n, int) or n:
         w, u = turning(b, n, step, w, u)
     values = b.Sqrt(b.reduce("Sum", b.Mul(w, w), [rank - 1], keepdims=False))
-    values, order = ordered(b, values, n, rank, descending=True)
+    values, order = sort_values(b, values, n, rank, descending=True)
     scaled = b.Mul(values, b.squeeze(scale, [rank - 1]))
-    w = known(b.Mul(taken(b, w, order, rank), scale), a)
-    return taken(b, u, order, rank), scaled, w
+    w = with_shape_of(b.Mul(take_rows(b, w, order, rank), scale), a)
+    return take_rows(b, u, order, rank), scaled, w

@@ -4,8 +4,8 @@ import numpy as np
 
 from ..registry import exports, imports
 from .elementwise import is_short
-from .linear import contract, einsum, exchanged
-from .solving import cholesky, eliminated, floating, identity, solved
+from .linear import contract, einsum, swap_last
+from .solving import cholesky, eliminate, floating, identity, solve
 
 
 @exports("_npi_einsum")
@@ -28,7 +28,7 @@ def export_npi_tensordot(b, op, lhs, rhs):
 
 @exports("_linalg_syrk")
 def export_linalg_syrk(b, op, a):
-    y = b.MatMul(exchanged(b, a, op.transpose), exchanged(b, a, not op.transpose))
+    y = b.MatMul(swap_last(b, a, op.transpose), swap_last(b, a, not op.transpose))
     return y if op.alpha == 1 else b.Mul(y, op.alpha)
 
 
@@ -54,7 +54,7 @@ def export_linalg_makediag(b, op, a):
     return b.Where(diagonal_mask(b, size, op.offset), b.unsqueeze(padded, [a.rank]), 0)
 
 
-def extracted(b, a, offset):
+def extract_diagonal(b, a, offset):
     """The diagonal of (..., N, N), offset above the main one."""
     masked = b.Where(diagonal_mask(b, b.size(a, -1), offset), a, 0)
     rows = b.reduce("Sum", masked, [a.rank - 1], keepdims=False)
@@ -66,7 +66,7 @@ def extracted(b, a, offset):
 
 @exports("_linalg_extractdiag")
 def export_linalg_extractdiag(b, op, a):
-    return extracted(b, a, op.offset)
+    return extract_diagonal(b, a, op.offset)
 
 
 def _per_matrix(b, a, y):
@@ -75,22 +75,22 @@ def _per_matrix(b, a, y):
 
 @exports("_linalg_sumlogdiag")
 def export_linalg_sumlogdiag(b, op, a):
-    return _per_matrix(b, a, b.reduce("Sum", b.Log(extracted(b, a, 0)), [-1], keepdims=False))
+    return _per_matrix(b, a, b.reduce("Sum", b.Log(extract_diagonal(b, a, 0)), [-1], keepdims=False))
 
 
 @exports("_linalg_det")
 def export_linalg_det(b, op, a):
     if a.dtype != np.float64:
         return _per_matrix(b, a, b.Det(a))
-    upper, _, signs = eliminated(b, a)  # onnxruntime's Det is for float32
-    product = b.reduce("Prod", extracted(b, upper, 0), [a.rank - 2], keepdims=False)
+    upper, _, signs = eliminate(b, a)  # onnxruntime's Det is for float32
+    product = b.reduce("Prod", extract_diagonal(b, upper, 0), [a.rank - 2], keepdims=False)
     return _per_matrix(b, a, b.Mul(product, b.squeeze(signs, [a.rank - 2, a.rank - 1])))
 
 
 @exports("_linalg_inverse")
 def export_linalg_inverse(b, op, a):
     x = floating(b, a)
-    return solved(b, x, identity(b, x))
+    return solve(b, x, identity(b, x))
 
 
 @exports("_linalg_potrf")

@@ -6,10 +6,10 @@ from hybrid.ops.linalg_decompositions import places
 
 from ..registry import exports
 from .jacobi import eigenvalues
-from .linalg import extracted
-from .linear import exchanged
+from .linalg import extract_diagonal
+from .linear import swap_last
 from .np_linalg import symmetric
-from .solving import eliminated, flipped, floating, identity, row_space, substituted
+from .solving import eliminate, floating, identity, row_space, substitute, transpose_matrices
 
 
 @exports("_linalg_extracttrian")
@@ -31,7 +31,7 @@ def export_linalg_maketrian(b, op, a):
 
 @exports("_linalg_trmm", since=14)
 def export_linalg_trmm(b, op, a, lhs):
-    t = b.Trilu(exchanged(b, a, op.transpose), upper=int(op.lower == op.transpose))
+    t = b.Trilu(swap_last(b, a, op.transpose), upper=int(op.lower == op.transpose))
     y = b.MatMul(lhs, t) if op.rightside else b.MatMul(t, lhs)
     return y if op.alpha == 1 else b.Mul(y, op.alpha)
 
@@ -41,27 +41,27 @@ def export_linalg_trsm(b, op, a, rhs):
     t, right = floating(b, a), floating(b, rhs)
     # X T = B is T^T X^T = B^T
     turned = op.transpose != op.rightside
-    x = substituted(
+    x = substitute(
         b,
-        flipped(b, t) if turned else t,
-        flipped(b, right) if op.rightside else right,
+        transpose_matrices(b, t) if turned else t,
+        transpose_matrices(b, right) if op.rightside else right,
         lower=op.lower != turned,
     )
-    y = flipped(b, x) if op.rightside else x
+    y = transpose_matrices(b, x) if op.rightside else x
     return y if op.alpha == 1 else b.Mul(y, op.alpha)
 
 
 @exports("_linalg_potri")
 def export_linalg_potri(b, op, a):
     t = floating(b, a)
-    inverse = substituted(b, t, identity(b, t), lower=True)
-    return b.MatMul(flipped(b, inverse), inverse)
+    inverse = substitute(b, t, identity(b, t), lower=True)
+    return b.MatMul(transpose_matrices(b, inverse), inverse)
 
 
 @exports("_linalg_slogdet")
 def export_linalg_slogdet(b, op, a):
-    upper, _, signs = eliminated(b, floating(b, a))
-    diagonal = extracted(b, upper, 0)
+    upper, _, signs = eliminate(b, floating(b, a))
+    diagonal = extract_diagonal(b, upper, 0)
     last = a.rank - 2
     sign = b.Mul(b.reduce("Prod", b.Sign(diagonal), [last], keepdims=False), b.squeeze(signs, [last, last + 1]))
     log = b.reduce("Sum", b.Log(b.Abs(diagonal)), [last], keepdims=False)

@@ -56,14 +56,14 @@ def export_np_dot(b, op, lhs, rhs):
     return contract(b, lhs, rhs, [lhs.rank - 1], [max(0, rhs.rank - 2)])
 
 
-def exchanged(b, x, swap):
+def swap_last(b, x, swap):
     """x with its last two axes exchanged if asked."""
     return b.transpose(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2]) if swap else x
 
 
 @exports("batch_dot")
 def export_batch_dot(b, op, lhs, rhs):
-    return b.MatMul(exchanged(b, lhs, op.transpose_a), exchanged(b, rhs, op.transpose_b))
+    return b.MatMul(swap_last(b, lhs, op.transpose_a), swap_last(b, rhs, op.transpose_b))
 
 
 one_to_one(_npi_matmul="MatMul")

@@ -5,7 +5,7 @@ import numpy as np
 from hybrid.core.op import Spec
 
 from ..registry import exports
-from .detection import centred, overlaps, take_rows
+from .detection import overlaps, take_rows, to_centres
 
 
 def greedy(b, key, rows, columns, limit=0):
@@ -58,7 +58,7 @@ def export_contrib_bipartite_matching(b, op, data):
 
 def _encode(b, anchors, boxes):
     """As hybrid.ops.matching.encode, not yet scaled."""
-    (anchor_centres, anchor_sides), (centres, sides) = centred(b, anchors), centred(b, boxes)
+    (anchor_centres, anchor_sides), (centres, sides) = to_centres(b, anchors), to_centres(b, boxes)
     moves = b.Div(b.Sub(centres, anchor_centres), anchor_sides)
     return b.Concat(moves, b.Log(b.Div(sides, anchor_sides)), axis=-1)
 

@@ -15,7 +15,7 @@ def _along(b, x, axis, rank):
     return b.reshape(x, [-1, *[1] * (rank - axis - 1)]) if axis < rank - 1 else x
 
 
-def _normalized(b, data, mean, std, gamma, beta):
+def _normalize(b, data, mean, std, gamma, beta):
     """(data - mean) / std * gamma + beta, in this order."""
     return b.Add(b.Mul(b.Div(b.Sub(data, mean), std), gamma), beta)
 
@@ -39,7 +39,7 @@ def export_batch_norm(b, op, data, gamma, beta, mean, var):
         y = b.BatchNormalization(x, gamma, beta, mean, var, epsilon=op.eps)
     else:
         std = b.Sqrt(b.Add(var, float(op.eps)))
-        y = _normalized(b, x, *(_along(b, v, axis, rank) for v in (mean, std, gamma, beta)))
+        y = _normalize(b, x, *(_along(b, v, axis, rank) for v in (mean, std, gamma, beta)))
     if op.name == "_contrib_BatchNormWithReLU":
         y = b.Relu(y)
     if not op.output_mean_var:

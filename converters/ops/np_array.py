@@ -11,7 +11,7 @@ from hybrid.ops.common import np_axes_of
 from ..registry import exports, not_exported
 from .elementwise import is_whole
 from .linalg import diagonal_mask, pad_front_back
-from .reduce import KINDS, counted
+from .reduce import KINDS, count_reduced
 
 not_exported(
     "tensors of ONNX are values, of which nobody can tell where they lie; take it out of the network",
@@ -23,8 +23,8 @@ not_exported(
 def export_np_atleast_1d(b, op, *arrays):
     made = []
     for x in arrays:
-        new = [a for a, d in enumerate(op.widened(("own",) * x.rank)) if d == 1]
-        made.append(b.unsqueeze(x, new) if new else b.renamed(x))
+        new = [a for a, d in enumerate(op.widen_shape(("own",) * x.rank)) if d == 1]
+        made.append(b.unsqueeze(x, new) if new else b.rename(x))
     return tuple(made)
 
 
@@ -83,7 +83,7 @@ def export_npi_ediff1d(b, op, data, *arrays):
 
 
 UNROLLED = 64
-"""How many coefficients of a polynomial have nodes of their own; more are gone through by a Scan."""
+"""Number of coefficients of a polynomial that have nodes of their own; more are gone through by a Scan."""
 
 
 @exports("_npi_polyval")
@@ -112,7 +112,7 @@ def export_npi_average(b, op, a, *weights):
         total, count = add(b, b.Mul(wide, scale), axes), add(b, scale, axes)
     else:
         whole = False
-        total, count = add(b, wide, axes), counted(b, wide, axes)
+        total, count = add(b, wide, axes), count_reduced(b, wide, axes)
     if is_whole(a):
         quotient = b.Div(b.cast(total, np.float64), b.cast(count, np.float64))
         mean = b.to_integer(quotient, a.dtype)

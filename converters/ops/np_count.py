@@ -52,7 +52,7 @@ def export_histogram(b, op, data, *bins):
     beyond = b.cast(b.And(inside, b.GreaterOrEqual(column, starts)), np.int64)
     beyond = b.reduce("Sum", beyond, [0], keepdims=False)
     after = b.Concat(b.slice(beyond, [1], [END], [0]), b.const([0]), axis=0)
-    return b.Sub(beyond, after), b.renamed(edges)
+    return b.Sub(beyond, after), b.rename(edges)
 
 
 @exports("_npi_percentile")

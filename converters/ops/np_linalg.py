@@ -4,8 +4,8 @@ import math
 
 from ..registry import exports, not_exported
 from .jacobi import eigenvalues, facing_up, singular
-from .linalg import extracted
-from .solving import cholesky, flipped, floating, identity, known, row_space, solved
+from .linalg import extract_diagonal
+from .solving import cholesky, floating, identity, row_space, solve, transpose_matrices, with_shape_of
 
 
 @exports("_npi_cholesky")
@@ -17,10 +17,10 @@ def export_npi_cholesky(b, op, a):
 def export_npi_solve(b, op, a, rhs):
     right = floating(b, rhs)
     if rhs.rank == a.rank:
-        return solved(b, floating(b, a), right)
+        return solve(b, floating(b, a), right)
     column = b.unsqueeze(right, [rhs.rank])
     column.shape = (*rhs.shape, 1)
-    return b.squeeze(solved(b, floating(b, a), column), [rhs.rank])
+    return b.squeeze(solve(b, floating(b, a), column), [rhs.rank])
 
 
 def square(b, a, size):
@@ -33,7 +33,7 @@ def square(b, a, size):
 @exports("_npi_tensorinv")
 def export_npi_tensorinv(b, op, a):
     matrix = square(b, a, math.prod(a.static[: op.ind]))
-    return b.reshape(solved(b, matrix, identity(b, matrix)), list(op.infer_shape(a.static)))
+    return b.reshape(solve(b, matrix, identity(b, matrix)), list(op.infer_shape(a.static)))
 
 
 @exports("_npi_tensorsolve")
@@ -42,7 +42,7 @@ def export_npi_tensorsolve(b, op, a, rhs):
     matrix = square(b, b.transpose(a, op.order(a.rank)), size)
     column = b.reshape(floating(b, rhs), [size, 1])
     column.shape = (size, 1)
-    return b.reshape(solved(b, matrix, column), list(op.infer_shape(a.static, rhs.static)))
+    return b.reshape(solve(b, matrix, column), list(op.infer_shape(a.static, rhs.static)))
 
 
 def symmetric(b, a, letter):
@@ -51,7 +51,7 @@ def symmetric(b, a, letter):
     columns = b.counting(b.size(a, -1))
     rows = b.unsqueeze(columns, [1])
     own = b.LessOrEqual(columns, rows) if letter == "L" else b.LessOrEqual(rows, columns)
-    return known(b.Where(own, x, flipped(b, x)), a)
+    return with_shape_of(b.Where(own, x, transpose_matrices(b, x)), a)
 
 
 @exports("_npi_eigvalsh")
@@ -62,7 +62,7 @@ def export_npi_eigvalsh(b, op, a):
 @exports("_npi_eigh")
 def export_npi_eigh(b, op, a):
     values, rows = eigenvalues(b, symmetric(b, a, op.UPLO))
-    return values, flipped(b, rows)
+    return values, transpose_matrices(b, rows)
 
 
 not_exported(
@@ -80,19 +80,20 @@ def export_npi_svd(b, op, a):
     v, lengths = row_space(b, w)
     up = facing_up(b, v, a.rank)
     same = b.Mul(
-        b.reduce("Sum", b.Mul(v, up), [a.rank - 1], keepdims=True), b.unsqueeze(extracted(b, lengths, 0), [a.rank - 1])
+        b.reduce("Sum", b.Mul(v, up), [a.rank - 1], keepdims=True),
+        b.unsqueeze(extract_diagonal(b, lengths, 0), [a.rank - 1]),
     )
     turned = b.Where(b.Less(same, b.like(0, u)), b.Neg(u), u)
-    return flipped(b, known(turned, u)), values, up
+    return transpose_matrices(b, with_shape_of(turned, u)), values, up
 
 
 def pseudo_inverse(b, a, rcond):
     """The pseudo-inverse; rcond is a number or broadcasts to the largest singular value of each matrix, kept as (..., 1)."""
     x = floating(b, a)
     tall = a.dim(-2) > a.dim(-1)
-    u, values, w = singular(b, flipped(b, x) if tall else x)
+    u, values, w = singular(b, transpose_matrices(b, x) if tall else x)
     if a.dim(-1) == 0 or a.dim(-2) == 0:
-        return flipped(b, x)
+        return transpose_matrices(b, x)
     cut = b.Mul(b.reduce("Max", values, [a.rank - 2], keepdims=True), rcond)
     squares = b.Mul(values, values)
     kept = b.Greater(values, cut)
@@ -100,9 +101,9 @@ def pseudo_inverse(b, a, rcond):
     weights = b.Where(kept, b.Div(one, b.Where(kept, squares, one)), b.like(0, x))
     # A = U^T W, so the inverse is W^T diag(1 / values^2) U
     scaled = b.Mul(u, b.unsqueeze(weights, [a.rank - 1]))
-    y = b.MatMul(flipped(b, w), scaled)
+    y = b.MatMul(transpose_matrices(b, w), scaled)
     y.shape = (*w.shape[:-2], w.shape[-1], w.shape[-2])
-    return flipped(b, y) if tall else y
+    return transpose_matrices(b, y) if tall else y
 
 
 @exports("_npi_pinv")

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..registry import exports
 from .jacobi import singular
-from .reduce import counted, has_some
+from .reduce import count_reduced, has_some
 from .solving import floating
 
 
@@ -17,7 +17,9 @@ def export_npi_norm(b, op, data):
     y = norm(b, op, data, x, kind, axes)
     if some or not (kind == "column" or (kind == "vector" and op.ord < 0)):
         return y
-    return b.Where(b.Equal(counted(b, data, range(data.rank), np.int64), 0), 0, y)  # which is endless over nothing
+    return b.Where(
+        b.Equal(count_reduced(b, data, range(data.rank), np.int64), 0), 0, y
+    )  # which is endless over nothing
 
 
 def norm(b, op, data, x, kind, axes):

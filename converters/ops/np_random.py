@@ -9,12 +9,12 @@ from hybrid.core.shapes import is_known
 from hybrid.ops.np_random import Drawn
 
 from ..registry import exports
-from .random import DOUBLE, between, exponential, shuffled, standard_gamma
+from .random import DOUBLE, between, exponential, shuffle, standard_gamma
 
 
 def parameters(b, op, arrays):
     """All parameters in float64: constants, or what is cast from arrays."""
-    values = op.given(arrays)
+    values = op.merge_parameters(arrays)
     return [b.cast(v, np.float64) if hasattr(v, "rank") else b.const(float(v), np.float64) for v in values]
 
 
@@ -79,14 +79,14 @@ MADE = {
 }
 
 
-def _drawn(b, op, *arrays):
+def _draw(b, op, *arrays):
     values = parameters(b, op, arrays)
     return MADE[op.law.name](b, target(b, op, values), *values)
 
 
 for _name, _cls in list(OPS.items()):
     if issubclass(_cls, Drawn):
-        exports(_name)(_drawn)
+        exports(_name)(_draw)
 
 
 @exports("_npi_gamma")
@@ -105,8 +105,8 @@ def export_npi_bernoulli(b, op, *arrays):
     return b.cast(b.Less(u, p), op.dtype)
 
 
-def counted(b, u, ends):
-    """How many of the ends (k,) each of u (...) has passed: int64 (...)."""
+def count_passed(b, u, ends):
+    """Number of the ends (k,) that each of u (...) has passed: int64 (...)."""
     passed = b.GreaterOrEqual(b.unsqueeze(u, [u.rank]), ends)
     return b.reduce("Sum", b.cast(passed, np.int64), [u.rank], keepdims=False)
 
@@ -120,7 +120,7 @@ def export_npi_choice(b, op, *arrays):
         p = b.cast(arrays[-1], np.float64)
     if not op.replace:
         if not op.weighted:
-            order = shuffled(b, count)
+            order = shuffle(b, count)
         else:  # Gumbel's noise makes the order that of drawing one after the other
             keys = b.Sub(b.Log(p), b.Log(exponential(b, p)))
             order = b.TopK(keys, b.const([wanted]), axis=0, outputs=2)[1]
@@ -131,7 +131,7 @@ def export_npi_choice(b, op, *arrays):
         ends = b.CumSum(p, 0)
         total = b.reduce("Sum", p, [0], keepdims=True)
         # the last end is not asked: what lies behind the last but one is the last
-        return counted(b, u, b.slice(b.Div(ends, total), [0], [-1], [0]))
+        return count_passed(b, u, b.slice(b.Div(ends, total), [0], [-1], [0]))
     many = b.const(count) if isinstance(count, int) else b.squeeze(count, [0])
     return b.cast(b.Floor(b.Mul(u, b.cast(many, np.float64))), np.int64)
 

@@ -30,7 +30,7 @@ def export_npi_unique(b, op, data):
     return (b.cast(values, data.dtype), *(y for wanted, y in asked if wanted))
 
 
-def located(b, op, arr):
+def locate_axis(b, op, arr):
     """arr as it has the axis, which that is, and its size: a number or a 1-D tensor."""
     if op.axis is None:
         flat = b.reshape(arr, [-1]) if arr.rank != 1 else arr
@@ -39,7 +39,7 @@ def located(b, op, arr):
     return arr, axis, b.size(arr, axis)
 
 
-def sliced(b, part, x):
+def slice_vector(b, part, x):
     """A vector cut by a Python slice."""
     step = 1 if part.step is None else part.step
     start = part.start if part.start is not None else 0 if step > 0 else END
@@ -49,14 +49,14 @@ def sliced(b, part, x):
 
 @exports("_npi_delete")
 def export_npi_delete(b, op, arr, *obj):
-    data, axis, size = located(b, op, arr)
+    data, axis, size = locate_axis(b, op, arr)
     if op.int_ind is not None:
         before = b.slice(data, [0], [op.int_ind], [axis])
         if op.int_ind == -1:
             return before
         return b.Concat(before, b.slice(data, [op.int_ind + 1], [END], [axis]), axis=axis)
     every = b.counting(size)
-    where = b.reshape(b.cast(obj[0], np.int64), [-1]) if obj else sliced(b, op.part, every)
+    where = b.reshape(b.cast(obj[0], np.int64), [-1]) if obj else slice_vector(b, op.part, every)
     hits = b.cast(b.Equal(b.unsqueeze(every, [1]), b.unsqueeze(where, [0])), np.int64)
     return b.Compress(data, b.Equal(b.reduce("Sum", hits, [1], keepdims=False), 0), axis=axis)
 
@@ -66,7 +66,7 @@ def whole_places(b, op, size, obj):
     if obj is None and isinstance(op, InsertScalar):
         where = b.const([op.int_ind])
     elif obj is None:
-        where = sliced(b, op.part, b.counting(size))
+        where = slice_vector(b, op.part, b.counting(size))
     else:
         where = b.reshape(obj, [-1])
     return b.Where(b.Less(where, 0), b.Add(where, size), where)
@@ -74,8 +74,8 @@ def whole_places(b, op, size, obj):
 
 @exports("_npi_insert_scalar", "_npi_insert_slice", "_npi_insert_tensor")
 def export_npi_insert_scalar(b, op, arr, *others):
-    values, obj = op.given(others)
-    data, axis, size = located(b, op, arr)
+    values, obj = op.split_inputs(others)
+    data, axis, size = locate_axis(b, op, arr)
     rank = 1 if op.axis is None else arr.rank
     where = whole_places(b, op, size, obj)
     shape = [b.size(data, a) if op.axis is not None else 1 for a in range(rank)]

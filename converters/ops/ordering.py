@@ -6,7 +6,7 @@ from ..builder import Builder, Value
 from ..registry import exports, imports
 
 
-def ordered(b: Builder, op, data: Value, ascending: bool, count: int = 0) -> tuple[Value, Value]:
+def sort(b: Builder, op, data: Value, ascending: bool, count: int = 0) -> tuple[Value, Value]:
     """The first numbers in order (all, when count < 1), and their positions."""
     axis = op.along(data.rank)
     if op.axis is None:
@@ -17,7 +17,7 @@ def ordered(b: Builder, op, data: Value, ascending: bool, count: int = 0) -> tup
 
 @exports("topk")
 def export_topk(b, op, data):
-    values, places = ordered(b, op, data, op.is_ascend, op.k)
+    values, places = sort(b, op, data, op.is_ascend, op.k)
     if op.ret_typ == "mask":
         shape = b.shape_of(data)
         zeros = b.Expand(b.const(np.zeros((), data.dtype)), shape)

@@ -14,7 +14,7 @@ from hybrid.core.shapes import UNKNOWN
 
 from ..error import Unsupported
 from ..registry import exports, imports
-from .convolution import in_networks, padded, window
+from .convolution import in_networks, pad_spatial, window
 
 
 class Window(NamedTuple):
@@ -211,7 +211,7 @@ def _pooling(g: Any, x: Any, kind: str, attrs: dict[str, Any], **own: Any) -> An
     if plain and edges[0] != edges[1]:
         plain = kind == "max" and rank > 1
         if plain:  # windows that lie in the padding alone would give what is put there
-            x, edges = padded(g, x, *edges, fill=float(np.finfo(x.dtype).min)), ((0,) * rank,) * 2
+            x, edges = pad_spatial(g, x, *edges, fill=float(np.finfo(x.dtype).min)), ((0,) * rank,) * 2
     if not plain or any(p >= k for p, k in zip(edges[0], kernel)):
         return None
     return g.Pooling(x, kernel=kernel, stride=strides, pad=edges[0], pool_type=kind, **own, **whole)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..registry import exports
-from .detection import at_most, halves, surviving, take_rows
+from .detection import at_most, halves, survivors, take_rows
 
 
 @exports("_contrib_Proposal", "_contrib_MultiProposal")
@@ -32,7 +32,7 @@ def export_contrib_proposal(b, op, scores, offsets, info):
     score, order = b.TopK(score, size, axis=1, outputs=2)
     boxes = take_rows(b, boxes, order)
     ends = b.Add(boxes, b.like([0, 0, 1, 1], boxes))
-    stays = b.cast(surviving(b, ends, b.Not(b.IsNaN(score)), None, op.threshold), np.float32)
+    stays = b.cast(survivors(b, ends, b.Not(b.IsNaN(score)), None, op.threshold), np.float32)
     _, order = b.TopK(stays, size, axis=1, outputs=2)
     total = b.cast(b.reduce("Sum", stays, [1], keepdims=True), np.int64)
     # when fewer stay than wanted they come round again

@@ -86,7 +86,7 @@ def cut(b, x, dtype):
     return b.cast(inside, dtype)
 
 
-def unsigned(b, x):
+def to_unsigned(b, x):
     """An int8 or uint8 Value or array as uint8, and the zero point.
 
     Where a CPU has no instructions for dot products of bytes, onnxruntime adds products of uint8 and int8 up in 16 bits, which
@@ -101,17 +101,17 @@ def unsigned(b, x):
 
 def integer_convolution(b, data, weight, **attrs):
     """ConvInteger of 8-bit tensors, exact on any CPU."""
-    (x, zero), (w, w_zero) = unsigned(b, data), unsigned(b, weight)
+    (x, zero), (w, w_zero) = to_unsigned(b, data), to_unsigned(b, weight)
     return b.ConvInteger(x, w, zero, w_zero, **attrs)
 
 
 def integer_product(b, lhs, rhs):
     """MatMulInteger of 8-bit tensors, exact on any CPU."""
-    (x, zero), (y, y_zero) = unsigned(b, lhs), unsigned(b, rhs)
+    (x, zero), (y, y_zero) = to_unsigned(b, lhs), to_unsigned(b, rhs)
     return b.MatMulInteger(x, y, zero, y_zero)
 
 
-def observed(b, data):
+def find_range(b, data):
     """The least and greatest number of data, (1,) each; NaN apart."""
     most, nan = float(np.finfo(FLOAT).max), b.IsNaN(data)
     found = [
@@ -135,7 +135,7 @@ def export_contrib_quantize_v2(b, op, data):
         levels = LEVELS[data.dtype]
         ends = op.calibrated or (-levels if data.dtype == INT8 else 0, levels)
         return b.cast(data, dtype), *(end(b, e) for e in ends)
-    low, high = op.calibrated or observed(b, data)
+    low, high = op.calibrated or find_range(b, data)
     reach = largest(b, low, high)
     y = whole(b, b.Mul(data, fold(b, "Div", LEVELS[dtype], reach)), dtype, nan=True)
     return y, *(around_zero(b, reach) if dtype == INT8 else (end(b, low), end(b, high)))
@@ -143,7 +143,7 @@ def export_contrib_quantize_v2(b, op, data):
 
 @exports("_contrib_quantize_asym")
 def export_contrib_quantize_asym(b, op, data):
-    low, high = op.calibrated or observed(b, data)
+    low, high = op.calibrated or find_range(b, data)
     scale = fold(b, "Div", PLAIN_LEVELS[UINT8], fold(b, "Sub", high, low))
     shift = fold(b, "Sub", PLAIN_LEVELS[UINT8], fold(b, "Mul", high, scale))
     return whole(b, b.Add(b.Mul(data, scale), shift), UINT8, nan=True), end(b, scale), end(b, shift)

@@ -95,10 +95,10 @@ def export_contrib_quantized_flatten(b, op, data, low, high):
 
 @exports("_contrib_quantized_pooling")
 def export_contrib_quantized_pooling(b, op, data, low, high):
-    return _pooled(b, op.plain, data), low, high
+    return _pool(b, op.plain, data), low, high
 
 
-def _pooled(b, op, data):
+def _pool(b, op, data):
     spatial = data.sizes[2:]
     axes = list(range(2, data.rank))
     w = None if op.global_pool else Window.of(op, spatial)

@@ -30,7 +30,7 @@ def export_contrib_quantized_rnn(b, op, data, parameters, state, state_cell, sca
     for layer in op.cells(features):
         outs = []
         for direction, cell in enumerate(layer):
-            i2h, h2h, bias = op.quantized(packed, cell, scales)
+            i2h, h2h, bias = op.quantize_weights(packed, cell, scales)
             sums = i2h.sum(1, DOUBLE) + h2h.sum(1, DOUBLE)
             if known:
                 given = b.const(bias - sums * shift_64 * factor)
@@ -49,12 +49,12 @@ def export_contrib_quantized_rnn(b, op, data, parameters, state, state_cell, sca
             cells.append(b.unsqueeze(b.cast(c, FLOAT), [0]))
         x = outs[0] if len(outs) == 1 else b.Concat(*outs, axis=2)
         x.dtype = UINT8
-    results = [x, *([_joined(b, hidden)] if op.state_outputs else [])]
+    results = [x, *([_concat(b, hidden)] if op.state_outputs else [])]
     results = [b.Div(b.Sub(b.cast(v, FLOAT), shift), scale) for v in results]
-    return (*results, _joined(b, cells)) if op.state_outputs else results[0]
+    return (*results, _concat(b, cells)) if op.state_outputs else results[0]
 
 
-def _joined(b, parts):
+def _concat(b, parts):
     return parts[0] if len(parts) == 1 else b.Concat(*parts, axis=0)
 
 

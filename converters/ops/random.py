@@ -119,13 +119,13 @@ def export_random_exponential(b, op, *data):
     return b.Div(drawn, b.like(op.lam, drawn))
 
 
-def given(b, op, *data):
+def attribute_parameters(b, op, *data):
     """The parameters that are attributes, as float64 arrays in the shape of the samples."""
     shape = b.shape_of(like(b, *data) if data else blank(b))
     return [b.Expand(b.const(float(getattr(op, p.name)), np.float64), shape) for p in op.law.parameters]
 
 
-def repeated(b, op, *parameters):
+def repeat_parameters(b, op, *parameters):
     """The parameters that are arrays, in float64 and in the shape of the samples."""
     made, *wide = spread(b, op, *(b.cast(p, np.float64) for p in parameters))
     return [b.Expand(b.cast(p, np.float64), b.shape_of(made)) for p in wide]
@@ -137,7 +137,7 @@ def gamma_law(b, alpha, beta):
 
 
 def negative_binomial_law(b, k, p):
-    """How many trials succeed before k have failed: Poisson's counts of a mean that is drawn."""
+    """Number of trials that succeed before k have failed: Poisson's counts of a mean that is drawn."""
     p = b.Min(p, b.like(1.0, p))  # MXNet takes more than 1 as 1
     return poisson(b, b.Div(b.Mul(standard_gamma(b, k), b.Sub(b.like(1.0, p), p)), p))
 
@@ -158,17 +158,17 @@ BUILT = {
 }
 
 
-def _built_of_numbers(b, op, *data):
-    return BUILT[op.law.name](b, *given(b, op, *data))
+def _build_from_numbers(b, op, *data):
+    return BUILT[op.law.name](b, *attribute_parameters(b, op, *data))
 
 
-def _built_of_arrays(b, op, *parameters):
-    return BUILT[op.law.name](b, *repeated(b, op, *parameters))
+def _build_from_arrays(b, op, *parameters):
+    return BUILT[op.law.name](b, *repeat_parameters(b, op, *parameters))
 
 
 for _name in BUILT:
-    exports(f"_random_{_name}", f"_random_{_name}_like")(_built_of_numbers)
-    exports(f"_sample_{_name}")(_built_of_arrays)
+    exports(f"_random_{_name}", f"_random_{_name}_like")(_build_from_numbers)
+    exports(f"_sample_{_name}")(_build_from_arrays)
 
 
 def spread(b, op, *parameters):
@@ -220,7 +220,7 @@ def export_sample_multinomial(b, op, data):
     return chosen, b.reshape(b.cast(b.GatherElements(rows, drawn, axis=1), data.dtype), dims)
 
 
-def shuffled(b, count):
+def shuffle(b, count):
     """The numbers below count (as ``b.size`` gives it) in random order: those of as many uniform samples that are sorted."""
     dims = b.const([count]) if isinstance(count, int) else count
     keys = b.RandomUniformLike(b.Expand(b.const(0, np.float64), dims), dtype=DOUBLE)
@@ -229,7 +229,7 @@ def shuffled(b, count):
 
 @exports("_shuffle")
 def export_shuffle(b, op, data):
-    return b.Gather(data, shuffled(b, b.size(data, 0)), axis=0) if data.rank else data
+    return b.Gather(data, shuffle(b, b.size(data, 0)), axis=0) if data.rank else data
 
 
 not_exported(
@@ -242,7 +242,7 @@ not_exported(
 # MXNet's samplers have no seed, take no scale of 0 and no shape with a 0 in it.
 
 
-def _seeded(seed):
+def _seed_attribute(seed):
     return {} if seed is None else {"seed": seed}
 
 
@@ -251,7 +251,7 @@ def import_random_normal(g, *, shape, dtype=1, mean=0.0, scale=1.0, seed=None):
     wanted = dtype_of(dtype)
     if seed is None and wanted in FLOATS and shape and all(shape) and scale > 0:
         return g.apply("_random_normal", loc=mean, scale=scale, shape=shape, dtype=wanted)
-    return g.passthrough(shape=shape, dtype=wanted, mean=mean, scale=scale, **_seeded(seed))
+    return g.passthrough(shape=shape, dtype=wanted, mean=mean, scale=scale, **_seed_attribute(seed))
 
 
 @imports("RandomUniform")
@@ -259,7 +259,7 @@ def import_random_uniform(g, *, shape, dtype=1, low=0.0, high=1.0, seed=None):
     wanted = dtype_of(dtype)
     if seed is None and wanted in FLOATS and shape and all(shape) and low <= high:
         return g.apply("_random_uniform", low=low, high=high, shape=shape, dtype=wanted)
-    return g.passthrough(shape=shape, dtype=wanted, low=low, high=high, **_seeded(seed))
+    return g.passthrough(shape=shape, dtype=wanted, low=low, high=high, **_seed_attribute(seed))
 
 
 @imports("RandomNormalLike")
@@ -267,7 +267,7 @@ def import_random_normal_like(g, x, *, dtype=None, mean=0.0, scale=1.0, seed=Non
     wanted = x.dtype if dtype is None else dtype_of(dtype)
     if seed is None and x.dtype in FLOATS and wanted == x.dtype and scale > 0:
         return g.apply("_random_normal_like", x, loc=mean, scale=scale)
-    return g.passthrough(x, dtype=wanted, mean=mean, scale=scale, **_seeded(seed))
+    return g.passthrough(x, dtype=wanted, mean=mean, scale=scale, **_seed_attribute(seed))
 
 
 @imports("RandomUniformLike")
@@ -275,12 +275,12 @@ def import_random_uniform_like(g, x, *, dtype=None, low=0.0, high=1.0, seed=None
     wanted = x.dtype if dtype is None else dtype_of(dtype)
     if seed is None and x.dtype in FLOATS and wanted == x.dtype and low <= high:
         return g.apply("_random_uniform_like", x, low=low, high=high)
-    return g.passthrough(x, dtype=wanted, low=low, high=high, **_seeded(seed))
+    return g.passthrough(x, dtype=wanted, low=low, high=high, **_seed_attribute(seed))
 
 
 @imports("Multinomial", since=7)
 def import_multinomial(g, x, *, dtype=6, sample_size=1, seed=None):
-    return g.passthrough(x, dtype=dtype_of(dtype), sample_size=sample_size, **_seeded(seed))
+    return g.passthrough(x, dtype=dtype_of(dtype), sample_size=sample_size, **_seed_attribute(seed))
 
 
 def _dropout(g, x, ratio, mask_dtype):
@@ -314,4 +314,4 @@ def import_dropout_since_12(g, x, ratio=None, training_mode=None, *, seed=None):
         on = training_mode is not None and bool(training_mode.item())
         if not on or seed is None:
             return g.Dropout(x, p=share, mode="always" if on else "training")
-    return g.passthrough(x, ratio, training_mode, **_seeded(seed))
+    return g.passthrough(x, ratio, training_mode, **_seed_attribute(seed))

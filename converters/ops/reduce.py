@@ -20,16 +20,16 @@ def _reduce(b, kind, x, axes):
 
 
 def _product(b, x, axes):
-    """How many elements lie along axes: a number where it is known, else an int64 tensor of length 1."""
+    """Number of elements along axes: an int where it is known, else an int64 tensor of length 1."""
     sizes = [b.size(x, a) for a in axes]
     if all(isinstance(s, int) for s in sizes):
         return math.prod(sizes)
     return b.reduce("Prod", b.dims(*sizes), [0], keepdims=True)
 
 
-def counted(b, x, axes, dtype=None, less=0):
-    """How many elements are reduced into one, less a number, as a Value of a dtype, x's if none is given. One of whole numbers
-    that does not hold it gets what is left of it, as in MXNet."""
+def count_reduced(b, x, axes, dtype=None, less=0):
+    """Number of elements that are reduced into one, less a number, as a Value of a dtype, x's if none is given. One of
+    integers that does not hold it gets what is left of it, as in MXNet."""
     count, dtype = _product(b, x, axes), x.dtype if dtype is None else dtype
     if isinstance(count, int):
         return b.const(np.asarray(count - less).astype(dtype))
@@ -37,7 +37,7 @@ def counted(b, x, axes, dtype=None, less=0):
     return b.cast(b.Sub(count, less) if less else count, dtype)
 
 
-def _added(kind):
+def _sum_or_product(kind):
     """ReduceSum or ReduceProd. onnxruntime computes both of integers in float64 and stops at the largest integer, where
     MXNet's wrap round; in int64 that is exact up to 2**53, and casting back wraps round."""
 
@@ -49,7 +49,7 @@ def _added(kind):
     return translate
 
 
-_sum, _prod = _added("Sum"), _added("Prod")
+_sum, _prod = _sum_or_product("Sum"), _sum_or_product("Prod")
 
 
 def has_some(b, x, axes):
@@ -60,7 +60,7 @@ def has_some(b, x, axes):
     return None if any(s is UNKNOWN for s in sizes) else True
 
 
-def _shared(b, total, count):
+def _mean_of(b, total, count):
     """A sum over how many were added; over nothing NaN, or 0 of integers, by which onnxruntime refuses to divide."""
     if not is_whole(total) or (count.const is not None and count.const):
         return b.Div(total, count)
@@ -71,7 +71,7 @@ def _shared(b, total, count):
 def _mean(b, x, axes):
     if has_some(b, x, axes) and not is_whole(x):
         return _reduce(b, "Mean", x, axes)  # which is 0 over nothing, where MXNet's is NaN
-    return _shared(b, _sum(b, x, axes), counted(b, x, axes))
+    return _mean_of(b, _sum(b, x, axes), count_reduced(b, x, axes))
 
 
 def _extreme(kind):
@@ -118,7 +118,7 @@ def _variance(b, x, axes, ddof=0, dtype=None):
     if some and not ddof and not is_whole(x):
         return _mean(b, square, axes)
     square = square if dtype is None else b.cast(square, dtype)
-    return _shared(b, _sum(b, square, axes), counted(b, x, axes, dtype, ddof))
+    return _mean_of(b, _sum(b, square, axes), count_reduced(b, x, axes, dtype, ddof))
 
 
 KINDS = {
@@ -226,14 +226,14 @@ def _np_reduction(b, op, a):
         y = _sum(b, b.cast(a, op.working(a.dtype)), axes)  # these of MXNet's are 0 over nothing
     elif op.kind == "mean" and wanted.kind in "iu" and not is_whole(a):
         total = b.to_integer(_sum(b, b.cast(a, op.working(a.dtype)), axes), wanted)
-        y = _shared(b, total, counted(b, a, axes, wanted))
+        y = _mean_of(b, total, count_reduced(b, a, axes, wanted))
     elif op.kind == "mean" and op.working(a.dtype).kind == "f":
         y = _reduce(b, "Mean", b.cast(a, op.working(a.dtype)), axes)
     else:
         x = b.cast(a, op.working(a.dtype))
         y = KINDS[op.kind](b, x, axes)
         if op.kind == "prod" and some is None:
-            y = b.Where(b.Equal(counted(b, x, axes), 0), 0, y)
+            y = b.Where(b.Equal(count_reduced(b, x, axes), 0), 0, y)
         if initial is not None:
             y = b.Add(y, initial) if op.kind == "sum" else b.Mul(y, initial)
     y = b.to_integer(y, wanted) if wanted.kind in "iu" and not is_whole(y) else b.cast(y, wanted)

@@ -20,11 +20,11 @@ def regions(b, rois):
 
 
 def one_more(b, rois):
-    """Regions with one that nobody asked for last: Scan wants some. Its result is taken off again by ``asked_for``."""
+    """Regions with one that nobody asked for last: Scan wants some. Its result is taken off again by ``drop_last_region``."""
     return b.Concat(rois, b.like(np.zeros((1, rois.dim(1))), rois), axis=0)
 
 
-def asked_for(b, y):
+def drop_last_region(b, y):
     """Cut off the last region of what was pooled; see ``one_more``."""
     return b.slice(y, [0], [-1], [0])
 
@@ -59,13 +59,13 @@ def export_roi_pooling_since_22(b, op, data, rois):
         return [Value(inner.Where(there, values, 0).name, (channels, *op.pooled_size), maps.dtype)]
 
     body = b.body(region, Spec((), np.dtype(np.int64)), np.bool_, np.bool_)
-    return asked_for(b, b.Where(real, b.Scan(index, *masks, body=body, num_scan_inputs=3), 0))
+    return drop_last_region(b, b.Where(real, b.Scan(index, *masks, body=body, num_scan_inputs=3), 0))
 
 
 @exports("_contrib_ROIAlign")
 def export_contrib_roi_align(b, op, data, rois):
     if op.aligned and b.opset < 16:  # RoiAlign has no half-pixel centres
-        return _aligned(b, op, data, rois)
+        return _align_regions(b, op, data, rois)
     index, real, corners = regions(b, rois)
     height, width = op.pooled_size
     mode = (
@@ -86,7 +86,7 @@ def export_contrib_roi_align(b, op, data, rois):
 
 
 @exports("_contrib_ROIAlign", since=22)
-def _aligned(b, op, data, rois):
+def _align_regions(b, op, data, rois):
     """Region by region: two matrices that interpolate and average, along rows and along columns."""
     maps, channels = b.wide(data), data.dim(1)
     index, real, corners = regions(b, b.wide(one_more(b, rois)))
@@ -120,7 +120,7 @@ def _aligned(b, op, data, rois):
 
     body = b.body(region, Spec((), np.dtype(np.int64)), Spec((4,), corners.dtype))
     y = b.Scan(index, corners, body=body, num_scan_inputs=2)
-    return asked_for(b, b.Where(real, _own_cells(b, op, y), 0))
+    return drop_last_region(b, b.Where(real, _own_cells(b, op, y), 0))
 
 
 def _own_cells(b, op, y):
@@ -133,7 +133,7 @@ def _own_cells(b, op, y):
 
 
 def belonging(b, low, steps, axis, cells, size, *, whole=False):
-    """Which of the pixels along an axis belong to which cell of each region: (R, cells, size) bool.
+    """True for the pixels along an axis that belong to a cell of a region: (R, cells, size) bool.
 
     low, steps: where regions start, and how large their cells are, (R, 2) as x, y; axis: 0 or 1 of them. whole: cells are rounded
     outwards before the start (which is whole) is added, else after."""
@@ -171,7 +171,7 @@ def export_contrib_psroi_pooling(b, op, data, rois):
         return [Value(means.name, (op.output_dim, cells, cells), maps.dtype)]  # Scan wants to know
 
     body = b.body(region, Spec((), index.dtype), np.bool_, np.bool_)
-    return asked_for(b, b.Where(real, b.Scan(index, *masks, body=body, num_scan_inputs=3), 0))
+    return drop_last_region(b, b.Where(real, b.Scan(index, *masks, body=body, num_scan_inputs=3), 0))
 
 
 @imports("MaxRoiPool")

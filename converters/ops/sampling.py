@@ -51,7 +51,7 @@ def pixels(b, maps, channels):
     return b.reshape(b.transpose(b.reshape(maps, b.dims(0, groups, channels, -1)), [0, 1, 3, 2]), b.dims(-1, channels))
 
 
-def interpolated(b, listed, first, rows, columns, width):
+def interpolate(b, listed, first, rows, columns, width):
     """The values (..., channels) between four pixels of a list (see ``pixels``).
 
     first: where in the list the image starts; rows, columns: the neighbours (...) along both axes; width: of the image."""

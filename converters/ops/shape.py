@@ -11,10 +11,10 @@ from hybrid.ops.shape import INFERRED, Size, sizes_of
 from ..builder import Builder, Value
 from ..error import Unsupported
 from ..registry import exports, imports
-from ..symbolic_shapes import codes, dims, target_dims, unmerged, whole_shape
+from ..symbolic_shapes import codes, dims, split_merged, target_dims, whole_shape
 
 
-def reshaped(b: Builder, x: Value, sizes: Sequence[Size | Value | None]) -> Value:
+def reshape_to(b: Builder, x: Value, sizes: Sequence[Size | Value | None]) -> Value:
     """x with dims that are sizes (of axes of x), Values of length 1, or at most one INFERRED.
 
     Written with numbers, 0 (ONNX Reshape: this dim of x) and -1 as far as these suffice, else with run-time sizes."""
@@ -65,7 +65,7 @@ def run_time_size(b: Builder, x: Value, size: Size) -> int | Value:
 
 @exports("Reshape", "_np_reshape", "_npx_reshape")
 def export_reshape(b, op, data):
-    return reshaped(b, data, op.sizes(_shape(data)))
+    return reshape_to(b, data, op.sizes(_shape(data)))
 
 
 def _shape(x: Value) -> tuple:
@@ -82,12 +82,12 @@ def export_reshape_like(b, op, lhs, rhs):
         own, theirs = sizes_of(lhs.shape), sizes_of(rhs.shape[first:last])
         like = [b.shape_of(rhs, first + i) if size.axes else size for i, size in enumerate(theirs)]
         sizes = [*own[:begin], *like, *own[end:]]
-    return reshaped(b, lhs, sizes)
+    return reshape_to(b, lhs, sizes)
 
 
 @exports("Flatten")
 def export_flatten(b, op, data):
-    return b.Flatten(data) if data.rank > 1 else reshaped(b, data, op.sizes(_shape(data)))
+    return b.Flatten(data) if data.rank > 1 else reshape_to(b, data, op.sizes(_shape(data)))
 
 
 @exports("expand_dims")
@@ -166,7 +166,7 @@ def reshape_computed(g, data, shape, **attributes):
     """data in a shape that is computed at run time: by MXNet's codes where it is known what that computes."""
     sizes = target_dims(shape, data)
     found = codes(data, shape, **attributes)
-    like = unmerged(data, shape, g.sized) if found is None else None
+    like = split_merged(data, shape, g.sized) if found is None else None
     if like is not None:
         other, axis, begin, end = like
         apart = g.reshape_like(data, other, lhs_begin=axis, lhs_end=axis + 1, rhs_begin=begin, rhs_end=end)

@@ -83,7 +83,7 @@ FAR = np.iinfo(np.int32).max
 
 @imports("Slice")
 def import_slice_first(g, data, *, starts, ends, axes=None):
-    return sliced(g, data, starts, ends, axes)
+    return slice_constant(g, data, starts, ends, axes)
 
 
 @imports("Slice", since=10)
@@ -93,10 +93,10 @@ def import_slice_since_10(g, data, starts, ends, axes=None, steps=None):
         return g.passthrough(data, *inputs)
     if data.shape is None:
         return g.passthrough(data, *inputs)
-    return sliced(g, data, *(None if x is None else x.ints() for x in inputs))
+    return slice_constant(g, data, *(None if x is None else x.ints() for x in inputs))
 
 
-def sliced(g, data, starts, ends, axes=None, steps=None):
+def slice_constant(g, data, starts, ends, axes=None, steps=None):
     """The part that ONNX Slice takes, with constant numbers: what lies outside is moved inside."""
     axes = list(range(len(starts)) if axes is None else axes)
     steps = [1] * len(starts) if steps is None else steps

@@ -6,7 +6,7 @@ from ..error import Unsupported
 from ..registry import exports, imports
 
 
-def _scaled(b, op, data):
+def _apply_temperature(b, op, data):
     """data over the temperature, in the dtype to work in."""
     narrower = op.dtype is not None and data.dtype.kind == "f" and op.dtype.itemsize < data.dtype.itemsize
     x = data if op.dtype is None or narrower else b.cast(data, op.dtype)
@@ -15,7 +15,7 @@ def _scaled(b, op, data):
 
 @exports("softmax")
 def export_softmax(b, op, data, length=None):
-    x = _scaled(b, op, data)
+    x = _apply_temperature(b, op, data)
     if length is None:
         return b.Softmax(x, axis=op.axis)
     axis = op.axis % data.rank
@@ -28,12 +28,12 @@ def export_softmax(b, op, data, length=None):
 
 @exports("log_softmax")
 def export_log_softmax(b, op, data):
-    return b.LogSoftmax(_scaled(b, op, data), axis=op.axis)
+    return b.LogSoftmax(_apply_temperature(b, op, data), axis=op.axis)
 
 
 @exports("softmin")
 def export_softmin(b, op, data):
-    return b.Softmax(b.Neg(_scaled(b, op, data)), axis=op.axis)
+    return b.Softmax(b.Neg(_apply_temperature(b, op, data)), axis=op.axis)
 
 
 @exports("softmax_cross_entropy")

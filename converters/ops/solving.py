@@ -17,7 +17,7 @@ def floating(b, x):
     return b.wide(x) if x.dtype.kind not in "iub" else b.cast(x, np.float64)
 
 
-def known(x, like):
+def with_shape_of(x, like):
     """x, of which it is known that it has the shape of another."""
     x.shape = like.shape
     return x
@@ -32,16 +32,16 @@ def loop(b, count, step, *states):
     graph = b.body(body, COUNTER, GOING, *(Spec(s.shape, s.dtype) for s in states))
     count = b.const(count) if isinstance(count, int) else count
     made = b.Loop(count, None, *states, outputs=len(states), body=graph)
-    return [known(y, s) for y, s in zip([made] if len(states) == 1 else made, states)]
+    return [with_shape_of(y, s) for y, s in zip([made] if len(states) == 1 else made, states)]
 
 
-def numbered(b, n):
+def row_numbers(b, n):
     """The numbers of the rows (n, 1) and of the columns (n,), to compare."""
     columns = b.counting(n)
     return b.unsqueeze(columns, [1]), columns
 
 
-def flipped(b, x):
+def transpose_matrices(b, x):
     """Matrices transposed."""
     rank = x.rank
     y = b.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
@@ -51,22 +51,22 @@ def flipped(b, x):
 
 def triangle(b, a):
     """The lower triangle of matrices, diagonal included, with zeros elsewhere."""
-    rows, _ = numbered(b, b.size(a, -2))
+    rows, _ = row_numbers(b, b.size(a, -2))
     columns = b.counting(b.size(a, -1))
-    return known(b.Where(b.LessOrEqual(columns, rows), a, b.like(0, a)), a)
+    return with_shape_of(b.Where(b.LessOrEqual(columns, rows), a, b.like(0, a)), a)
 
 
 def identity(b, a):
     """Identity matrices in the shape of a, (..., N, N)."""
-    rows, columns = numbered(b, b.size(a, -1))
+    rows, columns = row_numbers(b, b.size(a, -1))
     one = b.Where(b.Equal(rows, columns), b.like(1, a), b.like(0, a))
-    return known(b.Expand(one, b.shape_of(a)), a)
+    return with_shape_of(b.Expand(one, b.shape_of(a)), a)
 
 
-def substituted(b, t, rhs, *, lower):
+def substitute(b, t, rhs, *, lower):
     """The X of T X = rhs by substitution, where T is a triangle of t, whose other triangle is not read."""
     n, rank = b.size(t, -1), t.rank
-    rows, _ = numbered(b, n)
+    rows, _ = row_numbers(b, n)
 
     def step(inner, k, x):
         if not lower:
@@ -80,11 +80,11 @@ def substituted(b, t, rhs, *, lower):
     return loop(b, n, step, rhs)[0]
 
 
-def eliminated(b, a, rhs=None):
+def eliminate(b, a, rhs=None):
     """(U, right sides, signs): a, whose upper triangle is U after Gauss's elimination with the largest pivot of each column
     (the first of equal ones), rhs after the same steps, and -1 (..., 1, 1) where an odd number of rows changed places."""
     n, rank = b.size(a, -1), a.rank
-    rows, _ = numbered(b, n)
+    rows, _ = row_numbers(b, n)
     none, one, minus = b.like(0, a), b.like(1, a), b.like(-1, a)
 
     def step(inner, k, sign, *matrices):
@@ -111,16 +111,16 @@ def eliminated(b, a, rhs=None):
     return matrices[0], matrices[-1], signs
 
 
-def solved(b, a, rhs):
+def solve(b, a, rhs):
     """The X of A X = rhs."""
-    upper, rhs, _ = eliminated(b, a, rhs)
-    return substituted(b, upper, rhs, lower=False)
+    upper, rhs, _ = eliminate(b, a, rhs)
+    return substitute(b, upper, rhs, lower=False)
 
 
 def cholesky(b, a):
     """The lower triangular L with A = L L^T, of which the lower triangle is read."""
     n, rank = b.size(a, -1), a.rank
-    rows, columns = numbered(b, n)
+    rows, columns = row_numbers(b, n)
     none = b.like(0, a)
 
     def step(inner, k, m):
@@ -139,12 +139,12 @@ def row_space(b, a):
 
     Elements of the diagonal of L have the sign opposite to what they replace, unless nothing but zeros is right of that."""
     count, width, rank = b.size(a, -2), b.size(a, -1), a.rank
-    rows, _ = numbered(b, width)
+    rows, _ = row_numbers(b, width)
     columns = b.counting(width)
     none, one = b.like(0, a), b.like(1, a)
     largest = b.reduce("Max", b.Abs(a), [rank - 2, rank - 1], keepdims=True)
     scale = b.Where(b.Greater(largest, none), largest, one)  # so that squares stay within bounds
-    start = known(b.Div(a, scale), a)
+    start = with_shape_of(b.Div(a, scale), a)
     lead = b.slice(b.shape_of(a), [0], [-2], [0])
     eye = b.Where(b.Equal(rows, columns), one, none)
     whole = b.Expand(eye, b.dims(lead, width, width))
@@ -170,8 +170,8 @@ def row_space(b, a):
 
     lower, basis = loop(b, count, step, start, whole)
     first = b.counting(count)
-    q = flipped(b, basis)
-    q = known(b.Gather(q, first, axis=rank - 2), a)
+    q = transpose_matrices(b, basis)
+    q = with_shape_of(b.Gather(q, first, axis=rank - 2), a)
     square = b.Gather(lower, first, axis=rank - 1)
     square.shape = (*a.shape[:-1], a.shape[-2])
-    return q, known(b.Mul(triangle(b, square), scale), square)
+    return q, with_shape_of(b.Mul(triangle(b, square), scale), square)

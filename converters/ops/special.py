@@ -70,7 +70,7 @@ def _sine(b, x):
     return b.Where(even, y, b.Neg(y))
 
 
-def _reflected(b, x):
+def _reflect(b, x):
     """1 - x where x is negative, so at least 0."""
     return b.Where(b.Less(x, b.like(0, x)), b.Sub(b.like(1, x), x), x)
 
@@ -93,7 +93,7 @@ def _gammaln_between(b, x):
 def gammaln(b, x):
     """log |gamma(x)|; infinite at 0, -1, -2, ... and at both infinities."""
     limit, infinite = b.like(special.ASYMPTOTIC, x), b.like(np.inf, x)
-    positive = _reflected(b, x)
+    positive = _reflect(b, x)
     small = b.Less(positive, limit)
     y = b.Where(small, limit, positive)
     value = b.Sub(b.Mul(b.Sub(y, b.like(0.5, x)), b.Log(y)), y)
@@ -109,7 +109,7 @@ def gammaln(b, x):
 def gamma(b, x):
     """The gamma function; NaN at -1, -2, ... and infinite, of either sign, at 0."""
     one, limit = b.like(1, x), b.like(special.ASYMPTOTIC, x)
-    y, product = _reflected(b, x), one
+    y, product = _reflect(b, x), one
     y = b.Where(b.Greater(y, b.like(200, x)), b.like(200, x), y)
     for _ in range(int(special.ASYMPTOTIC)):
         small = b.Less(y, limit)

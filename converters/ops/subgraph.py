@@ -9,7 +9,7 @@ model stores weights of 8 bits.
 import numpy as np
 
 from hybrid.ops.quantization import FLOAT, GREATEST, INT8, INT32, LEVELS
-from hybrid.ops.subgraph import MOST_BIAS, MOST_SCALE, Weights, homogeneous, quantised_here, steps_to
+from hybrid.ops.subgraph import MOST_BIAS, MOST_SCALE, Weights, homogeneous, quantise_weights, steps_to
 
 from ..builder import Value
 from ..error import Unsupported
@@ -44,7 +44,7 @@ def along(b, op, scale, rank):
     return b.reshape(scale, [-1, *shape[1:]]) if isinstance(scale, Value) else op.along_channels(scale, rank)
 
 
-def stored(given, *names):
+def quantised_inputs(given, *names):
     """Inputs that the operator quantises, by name. Raises Unsupported when one is no parameter."""
     fed = [n for n in names if n in given and given[n].const is None]
     if fed:
@@ -56,10 +56,10 @@ def weights_here(b, op, weight, bias, data_scale, each):
     """float32 parameters, quantised by the operator."""
     with np.errstate(all="ignore"):
         if not isinstance(data_scale, Value):
-            return quantised_here(weight, bias, data_scale, each)
+            return quantise_weights(weight, bias, data_scale, each)
         if each and bias is not None:
             return weights_by_data(b, weight, bias, data_scale)
-        made = quantised_here(weight, None, None, each)
+        made = quantise_weights(weight, None, None, each)
     if bias is None:
         return made
     return made._replace(
@@ -150,7 +150,7 @@ def export_sg_mkldnn_conv(b, op, *inputs, subgraphs):
         raise Unsupported(wrong)
     data_scale = scale_of(b, data.dtype, given["min_data"], given["max_data"])
     names = ("weight", "bias", "gamma", "beta", "moving_mean", "moving_var")
-    weight, bias = op.folded(stored(given, *names), parts)
+    weight, bias = op.fold_norm(quantised_inputs(given, *names), parts)
     weights = weights_here(b, op, weight, bias, data_scale, op.calibrated is not None)
     product = integer_convolution(
         b, data, weights.steps, kernel_shape=list(conv.kernel), strides=list(conv.strides), dilations=list(conv.dilations),
@@ -167,7 +167,7 @@ def export_sg_mkldnn_fully_connected(b, op, *inputs, subgraphs):
     data = given["data"]
     data_scale = scale_of(b, data.dtype, given["min_data"], given["max_data"])
     if op.channel_wise_quantize:
-        held = stored(given, "weight", "bias")
+        held = quantised_inputs(given, "weight", "bias")
         weights = weights_here(b, op, held["weight"], held.get("bias"), data_scale, op.each)
     else:
         weights = weights_given(b, op, given, data_scale)

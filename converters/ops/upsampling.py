@@ -14,16 +14,16 @@ def export_up_sampling(b, op, data, *others):
     if op.sample_type == "bilinear":
         return deconvolution(b, op.deconvolution, data, *others)
     factors = op.factors([x.sizes for x in (data, *others)])
-    grown = [_repeated(b, x, each, data, op.scale) for x, each in zip((data, *others), factors)]
+    grown = [_repeat(b, x, each, data, op.scale) for x, each in zip((data, *others), factors)]
     if len(grown) == 1:
         return grown[0]
     return b.Concat(*grown, axis=1) if op.multi_input_mode == "concat" else b.Sum(*grown)
 
 
-def _repeated(b, x, factors, data, scale):
+def _repeat(b, x, factors, data, scale):
     """Every pixel repeated (height, width) times; where these are unknown, as often as makes x scale times as large as data."""
     if x.dtype == np.int64:
-        return _copied(b, x, factors, data, scale)
+        return _repeat_integers(b, x, factors, data, scale)
     how = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     if is_known(factors):
         return b.Resize(x, None, b.const(np.array([1, 1, *factors], np.float32)), **how)
@@ -32,8 +32,8 @@ def _repeated(b, x, factors, data, scale):
     return b.Resize(x, None, None, b.dims(b.size(x, 0), b.size(x, 1), *goal), **how)
 
 
-def _copied(b, x, factors, data, scale):
-    """_repeated without Resize, which onnxruntime has for no integers of 64 bits; narrower ones would wrap."""
+def _repeat_integers(b, x, factors, data, scale):
+    """_repeat without Resize, which onnxruntime has for no integers of 64 bits; narrower ones would wrap."""
     images = b.size(x, 0), b.size(x, 1)
     old = [b.size(x, axis) for axis in (2, 3)]
     if not is_known(factors):
@@ -125,7 +125,7 @@ def import_space_to_depth(g, x, *, blocksize, mode="DCR"):
     )
 
 
-def _grown(g, x, scales, sizes, mode, coordinates, nearest_mode):
+def _upsample(g, x, scales, sizes, mode, coordinates, nearest_mode):
     """Resize of images as MXNet's UpSampling or BilinearResize2D; None where neither means the same."""
     if x.shape is None or len(x.shape) != 4 or not in_networks(x):
         return None
@@ -196,7 +196,9 @@ def _resize(g, x, roi, scales, sizes, **attrs):
     )
     if simple and attrs.get("keep_aspect_ratio_policy", "stretch") == "stretch":
         coordinates = attrs.get("coordinate_transformation_mode", "half_pixel")
-        made = _grown(g, x, scales, sizes, attrs["mode"], coordinates, attrs.get("nearest_mode", "round_prefer_floor"))
+        made = _upsample(
+            g, x, scales, sizes, attrs["mode"], coordinates, attrs.get("nearest_mode", "round_prefer_floor")
+        )
         if made is not None:
             return made
     given = {"roi": _of_graph(g, roi), "scales": _of_graph(g, scales), "sizes": sizes}

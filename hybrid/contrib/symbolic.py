@@ -89,7 +89,7 @@ def _stands(symbols: Sequence[Symbol]) -> tuple[list[Symbol], dict[int, Entry]]:
 
 
 def _places(wanted: Sequence[Symbol], graph: Graph) -> list[int | None]:
-    """Where among the graph's variables these are; None for those it does not read."""
+    """Positions of these among the graph's variables; None for those it does not read."""
     places = {id(n): i for i, n in enumerate(graph.variables())}
     return [places.get(id(v._entries[0].node)) for v in wanted]
 

@@ -32,11 +32,11 @@ class Within(typing.NamedTuple):
 
 INT64 = Within(-MOST_INT64 - 1, MOST_INT64)
 Count = Annotated[int, Within(1)]
-"""How many there are of something that there has to be one of: groups, heads, filters, strides."""
+"""Number of things of which there has to be one: groups, heads, filters, strides."""
 Size = Annotated[int, Within(0)]
-"""How large something is that may be empty."""
+"""Size of something that may be empty."""
 Several = Annotated[int, Within(0, LONGEST)]
-"""How many inputs or outputs there are, each of which has a name;"""
+"""Number of inputs or outputs, each of which has a name;"""
 Arity = Annotated[int, Within(1, LONGEST)]
 """where there has to be one."""
 Shape = tuple[int, ...]
@@ -355,7 +355,7 @@ def dtype_flag(value: Any) -> int:
 
 
 def declare_dtype(value: Any) -> str:
-    """How ``__dtype__`` of a variable says a dtype: by MXNet's code, or by name where MXNet has none.
+    """Text for a dtype in ``__dtype__`` of a variable: MXNet's code, or the name where MXNet has none.
 
     Raises ValueError for what no file can say."""
     name = dtype(value).name

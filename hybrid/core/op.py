@@ -65,7 +65,7 @@ class Spec(NamedTuple):
 
 
 class Storage(NamedTuple):
-    """How a result is stored: its type, and the numbers of the inputs whose stored places it has, together; where there are
+    """Storage of a result: its type, and the numbers of the inputs whose stored places it has, together; where there are
     none those places whose values are not 0."""
 
     stype: str
@@ -132,9 +132,9 @@ class Op:
     always_mutates: ClassVar[bool] = False
     """True when it writes to them whenever it runs, training or not."""
     initializers: ClassVar[dict[str, str]] = {}
-    """How inputs want to be initialised, as the text that MXNet writes into ``__init__`` of variables it creates."""
+    """Initializers of inputs, as the text that MXNet writes into ``__init__`` of variables it creates."""
     needs: ClassVar[tuple[str, ...]] = ()
-    """Which keyword arguments compute wants from the executor, of "training", "rng", "shape" (the first output's, as
+    """Keyword arguments that compute wants from the executor, of "training", "rng", "shape" (the first output's, as
     inferred), "specs" (what is inferred of all outputs) and "subgraphs": one function per subgraph of the node, from the
     arrays that its variables hold to its outputs. The infer methods get subgraphs too, which give (what is inferred of the
     variables, what of the outputs). "values" is for infer_shape alone: an array for each input whose values are known
@@ -154,7 +154,7 @@ class Op:
     accepts_any_attribute: ClassVar[bool] = False
     """True when it takes attributes of any name."""
     internal_outputs: ClassVar[int] = 0
-    """How many of the last outputs are this engine's own, which MXNet does not know of and files do not count."""
+    """Number of the last outputs that are this engine's own, which MXNet does not know of and files do not count."""
     only_moves_data: ClassVar[bool] = False
     """True when the output holds the values of the first input, moved or converted (Reshape, Cast)."""
     view: ClassVar[bool] = False
@@ -168,10 +168,10 @@ class Op:
     objects: ClassVar[bool] = False
     """True when it only moves what it is given, or runs subgraphs: then that may be words and sequences, which MXNet has not."""
     refuses: ClassVar[str] = ""
-    """Which dtypes MXNet has no kernel for in the first input, as NumPy's codes of their kinds: WHOLE where it takes floats alone,
+    """Dtypes that MXNet has no kernel for in the first input, as NumPy's codes of their kinds: WHOLE where it takes floats alone,
     BOOLS. Inference refuses them, so that no rounding to integers passes for an answer."""
     tolerance: ClassVar[float] = 32.0
-    """How far another correct implementation may be off, in epsilons of the dtype times the output's scale."""
+    """Greatest error of another correct implementation, in epsilons of the dtype times the output's scale."""
     keeps: ClassVar[bool] = False
     """True for a class that computes in a way of its own and still means what the classes above it mean: see ``means``. It holds
     for the class that says so, and is not inherited."""
@@ -181,7 +181,7 @@ class Op:
     """True for one of those that all others can be said in (docs/core.md). It holds for the class that says so, and is not
     inherited."""
     exception: ClassVar[str] = "nobody has said it in others yet"
-    """Why an operator is neither a primitive nor has a composition."""
+    """Reason why an operator is neither a primitive nor has a composition."""
     epsilon: ClassVar[float] = 0.0
     """The least epsilon that tolerance counts in: that of float32 where MXNet computes in float32 whatever the dtype."""
 
@@ -201,7 +201,7 @@ class Op:
         return DENSE
 
     def num_visible_outputs(self) -> int:
-        """How many of the outputs a user sees (BatchNorm computes three and shows one)."""
+        """Number of outputs that a user sees (BatchNorm computes three and shows one)."""
         return len(self.output_names())
 
     def infer_shape(self, *shapes: Any) -> Any:
@@ -258,7 +258,7 @@ class Op:
                 raise self.error(f"got {name} of dtype {dtype}, wanted {wanted}; cast it")
 
     def domain(self, name: str, shapes: Sequence[MaybeShape]) -> Domain | None:
-        """Which values an input has to hold to mean something (indices, lengths); None when any number will do."""
+        """Values that an input has to hold to mean something (indices, lengths); None when any number will do."""
         return None
 
     def gradient(self, F: Any, dy: Any, *arrays: Any) -> Any:  # noqa: N803  MXNet's name for "nd or sym"
@@ -415,8 +415,8 @@ _RULES = frozenset({"name", *Op.__dict__}) - {"compute"}
 
 
 INSTANCES = 1024
-"""How many instances are remembered, least recently used dropped, with all that is known of each: rates that change with every
-step of training make new ones all the time. Graphs and programs hold their own."""
+"""Number of instances that are remembered, least recently used dropped, with all that is known of each: rates that change with
+every step of training make new ones all the time. Graphs and programs hold their own."""
 
 
 @functools.lru_cache(maxsize=INSTANCES)
@@ -466,7 +466,7 @@ def op(name: str, *aliases: str) -> Callable[[T], T]:
 
 
 FAMILY = "_onnx_"
-"""How the names of operators start that hybrid/ops/onnx holds, which is loaded when one is first asked for: importing
+"""Prefix of the names of the operators in hybrid/ops/onnx, which is loaded when one is first asked for: importing
 stays quick."""
 
 

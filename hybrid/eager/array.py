@@ -305,7 +305,7 @@ class NDArray:
     _var: Var | None
     """The scheduler's variable of this memory, once it had to do with it."""
     _origin: Any
-    """Where it comes from, for autograd: see tape.py."""
+    """Origin of the array, for autograd: see tape.py."""
 
     stype = "default"
 
@@ -472,7 +472,7 @@ class NDArray:
 
     @property
     def grad(self) -> NDArray | None:
-        """Where gradients arrive, or None without attach_grad."""
+        """The array in which gradients arrive, or None without attach_grad."""
         node = self._origin
         return node.grad if isinstance(node, Leaf) and node.request != "null" else None
 

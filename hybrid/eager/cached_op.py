@@ -49,9 +49,9 @@ class Split(NamedTuple):
     program: Program
     residuals: tuple[Entry, ...]
     order: tuple[int, ...]
-    """Which of the CachedOp's inputs the program takes, in its order."""
+    """Numbers of the CachedOp's inputs that the program takes, in its order."""
     error: OpError | None = None
-    """Why there are no gradients, if so; said when somebody asks for them."""
+    """Reason why there are no gradients, if so; raised when somebody asks for them."""
 
 
 class CachedOp:

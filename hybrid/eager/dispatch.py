@@ -49,7 +49,7 @@ class SpecializedCall:
         self.size = size
         """Bytes of the outputs."""
         self.changed = changed
-        """Which inputs are written to."""
+        """Numbers of the inputs that are written to."""
         self.validated = False
         """True once compute has been seen to give what specs say."""
         self.work = 0
@@ -115,7 +115,7 @@ def compile_call(op: Op, call: SpecializedCall, inputs: Sequence[Any], training:
 
 
 PROGRAMS = 128
-"""How many eager calls keep a program of the compiled part. The oldest gives way: a millisecond makes it anew."""
+"""Number of eager calls that keep a program of the compiled part. The oldest gives way: a millisecond makes it anew."""
 _compiled: deque[SpecializedCall] = deque()
 
 

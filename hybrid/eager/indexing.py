@@ -100,7 +100,7 @@ def gather(values: np.ndarray, index: Index) -> np.ndarray:
 
 
 def gather_numbers(index: Index, shape: tuple[int, ...]) -> np.ndarray:
-    """Which elements of an array, counted through, an index with arrays takes."""
+    """Numbers of the elements, counted through, that an index with arrays takes of an array."""
     return np.array(gather(np.arange(int(np.prod(shape))).reshape(shape), index), order="C")
 
 

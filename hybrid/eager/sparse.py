@@ -93,7 +93,7 @@ class BaseSparseNDArray(NDArray):
 
     @property
     def indices(self) -> NDArray:
-        """Where they stand: rows (row_sparse) or columns (csr)."""
+        """Positions of the stored values: rows (row_sparse) or columns (csr)."""
         return NDArray(np.asarray(self._parts.indices, np.int64), self._ctx)
 
     @property
@@ -237,7 +237,7 @@ class CSRNDArray(BaseSparseNDArray):
 
     @property
     def indptr(self) -> NDArray:
-        """Where each row starts among the stored values, and where the last one ends: (rows + 1,)."""
+        """Start of each row among the stored values, and the end of the last one: (rows + 1,)."""
         return NDArray(np.asarray(self._parts.indptr, np.int64), self._ctx)
 
     def __getitem__(self, key: Any) -> NDArray:
@@ -342,7 +342,7 @@ def _of_storage(op: OfStorage, inputs: Sequence[Any]) -> list[NDArray]:
             given.append(x.asnumpy())
         else:
             given.append(x._parts if isinstance(x, CSRNDArray) else csr_of(x.asnumpy()))
-    found = op.stored(*given, **({"rng": rng.fork()} if "rng" in op.needs else {}))
+    found = op.compute_sparse(*given, **({"rng": rng.fork()} if "rng" in op.needs else {}))
     return [
         CSRNDArray(r, inputs[0]._ctx) if isinstance(r, CSR) else NDArray(r, inputs[0]._ctx, dtype=r.dtype)
         for r in found

@@ -55,7 +55,7 @@ class Leaf:
 
 
 Origin = Any
-"""Where an array comes from: None, a Leaf, or (TapeRecord, output index)."""
+"""Origin of an array: None, a Leaf, or (TapeRecord, output index)."""
 
 
 class TapeRecord:

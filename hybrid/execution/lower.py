@@ -32,7 +32,7 @@ from .apply import evaluate
 from .memory_planner import Lifetime, place
 
 Perform = Callable[[Node, Sequence[np.ndarray], Sequence[Spec], "np.random.Generator | None"], Sequence[np.ndarray]]
-"""How NumPy applies a node to arrays: its results, checked."""
+"""Function by which NumPy applies a node to arrays: its results, checked."""
 
 ARENA, INPUT, OUTPUT, CONSTANT = range(4)
 QUICK = 30_000_000

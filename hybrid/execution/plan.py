@@ -39,7 +39,7 @@ class Step(NamedTuple):
     dying: tuple[int, ...]
     """Slots nobody reads after this step."""
     buffer: int | None
-    """Which of the plan's buffers the output is written to; None when compute makes its own array."""
+    """Number of the plan's buffer that the output is written to; None when compute makes its own array."""
     plain: bool
     """One output, compute wants nothing but arrays (and ``out`` when there is a buffer), and all shapes are known: later runs can
     do what a first one has proven."""

@@ -72,7 +72,7 @@ class _Arena:
         self.code: list[_Instruction] = []
         """The steps as a first run has found them to be; empty before."""
         self.exchange = -1
-        """How often operators' compute had been exchanged by then."""
+        """Number of times that operators' compute had been exchanged by then."""
 
     def outs(self, step: Step) -> np.ndarray | None:
         """The step's output buffer, if that is in the arena."""
@@ -150,7 +150,7 @@ class Program:
         """All variables, in the order that prepare and execute take them."""
         written = graph.written_variables(training)
         self.written = tuple(i for i, n in enumerate(self.names) if n in written)
-        """Which of the variables a run writes to, by their place in ``names``."""
+        """Variables that a run writes to, by their place in ``names``."""
         self.fixed = frozenset(self.constants)
         if not training and fixed is not None:
             self.fixed |= _fixed_names(graph) | {*fixed}

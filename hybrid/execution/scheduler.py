@@ -28,7 +28,7 @@ from ..core.error import MXNetError
 
 PENDING_TASKS = 1000
 PENDING_BYTES = 1 << 28
-"""How far work that has not been done may run ahead of a program; ``push`` waits beyond."""
+"""Bytes by which work that has not been done may run ahead of a program; ``push`` waits beyond."""
 
 
 _versions = itertools.count()
@@ -93,7 +93,7 @@ class Scheduler:
         self.naive = False
         """Do everything at once, in the calling thread (MXNet's NaiveEngine)."""
         self.bulk = 1
-        """How many tasks are collected before a thread is woken."""
+        """Number of tasks that are collected before a thread is woken."""
         self._reset()
 
     def _reset(self) -> None:

@@ -100,7 +100,7 @@ class Parameter:
 
     @property
     def grad_req(self) -> str:
-        """How gradients arrive: "write", "add", or "null" for not at all."""
+        """Request for gradients: "write", "add", or "null" for none."""
         return self._grad_req
 
     @grad_req.setter
@@ -142,12 +142,12 @@ class Parameter:
 
     @property
     def stype(self) -> str:
-        """How the values are stored: "default", "row_sparse" or "csr"."""
+        """Storage type of the values: "default", "row_sparse" or "csr"."""
         return self._stype
 
     @property
     def grad_stype(self) -> str:
-        """How the gradient is stored."""
+        """Storage type of the gradient."""
         return self._grad_stype
 
     def _accepts(self, shape: Sequence[int]) -> bool:
@@ -244,7 +244,7 @@ class Parameter:
         self._deferred_init = None
 
     def _unfit(self, data: NDArray, ctx: Any, cast_dtype: bool, dtype_source: str) -> str | None:
-        """Why values from a file cannot become this parameter's; None when they can."""
+        """Reason why values from a file cannot become this parameter's; None when they can."""
         if cast_dtype and dtype_source not in ("current", "saved"):
             return f"dtype_source must be 'current' or 'saved', got {dtype_source!r}"
         if not self._accepts(data.shape):

@@ -1,4 +1,4 @@
-"""How blocks get their names: a counter per kind of block, and prefixes that nest with ``name_scope``."""
+"""Names of blocks: a counter per kind of block, and prefixes that nest with ``name_scope``."""
 
 from __future__ import annotations
 

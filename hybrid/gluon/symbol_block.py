@@ -52,7 +52,7 @@ class SymbolBlock(HybridBlock):
         self._cached_graph = variables, out
         kinds = {n.name for n in out.graph.variables() if "__kind__" in n.attrs}
         self._sequences = {i for i, v in enumerate(variables) if v.name in kinds}
-        """Which inputs are no tensors."""
+        """Numbers of the inputs that are no tensors."""
         self._lock = threading.Lock()
         self._make_parameters(out.graph, {v.name for v in variables})
         common = len(_common_prefix(list(self._params.keys())))

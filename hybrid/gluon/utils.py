@@ -121,7 +121,8 @@ def download(
 
 
 def _get_repo_url() -> str:
-    """Where MXNet's files were published; packages on MXNet build addresses with it, which ``download`` then looks up."""
+    """Address at which MXNet's files were published; packages on MXNet build addresses with it, which ``download`` then
+    looks up."""
     return "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/"
 
 

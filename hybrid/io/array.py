@@ -67,7 +67,7 @@ class NDArrayIter(DataIter):
 
     @property
     def num_source(self) -> int:
-        """How many arrays there are."""
+        """Number of arrays."""
         return len(self.data) + len(self.label)
 
     def _axis(self, array: NDArray) -> int:
@@ -138,7 +138,8 @@ class NDArrayIter(DataIter):
         return self._batch(self.label, "label")
 
     def getpad(self) -> int:
-        """How many examples at its end come from the start; with "roll_over": how many at its start from the last epoch."""
+        """Number of examples at its end that come from the start; with "roll_over": of those at its start from the last
+        epoch."""
         if self.last_batch_handle == "pad":
             return max(0, self.cursor + self.batch_size - self.num_data)
         if self.last_batch_handle == "roll_over":

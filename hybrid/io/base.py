@@ -32,7 +32,7 @@ class DataDesc(namedtuple("DataDesc", ["name", "shape"])):  # dtype and layout a
 
     @staticmethod
     def get_batch_axis(layout: str | None) -> int:
-        """Which axis N is: 0 without a layout, -1 where it has none."""
+        """Axis N: 0 without a layout, -1 where it has none."""
         return 0 if layout is None else layout.find("N")
 
     @staticmethod
@@ -111,11 +111,11 @@ class DataIter:
         """The labels of the current batch, a list of arrays."""
 
     def getindex(self) -> Any:
-        """Which examples are in the current batch, or None."""
+        """Indices of the examples in the current batch, or None."""
         return None
 
     def getpad(self) -> Any:
-        """How many examples at the end of the current batch only pad it."""
+        """Number of examples at the end of the current batch that only pad it."""
 
 
 class _Holding(DataIter):

@@ -105,7 +105,7 @@ class MXDataIter(DataIter):
         return self._current.index
 
     def getpad(self) -> int:
-        """How many examples at the end of the current batch fill it up."""
+        """Number of examples at the end of the current batch that fill it up."""
         return self._current.pad
 
 

@@ -30,7 +30,7 @@ class GradientRule(NamedTuple):
     graph: Graph
     """Its outputs are the gradients of the inputs that have one."""
     inputs: tuple[int, ...]
-    """Which inputs those are."""
+    """Numbers of those inputs."""
     heads: tuple[tuple[str, int], ...]
     """(variable, output) for each gradient of an output that it reads,"""
     reads: tuple[tuple[str, int], ...]

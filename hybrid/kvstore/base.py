@@ -58,7 +58,7 @@ class KVStoreBase:
 
     @property
     def num_workers(self) -> int:
-        """How many workers there are."""
+        """Number of workers."""
         raise NotImplementedError
 
     @staticmethod

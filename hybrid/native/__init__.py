@@ -102,7 +102,7 @@ def use(name: str | None) -> str | None:
 
 
 def threads() -> int:
-    """How many threads kernels use."""
+    """Number of threads that kernels use."""
     return _core.threads() if _core is not None else 1
 
 
@@ -152,7 +152,7 @@ def release_memory() -> int:
 
 
 def why_not() -> str | None:
-    """Why NumPy does everything; None when kernels could be used."""
+    """Reason why NumPy does everything; None when kernels could be used."""
     if LEVELS:
         return None
     if _core is not None:

@@ -81,18 +81,18 @@ class Adjoint(Op):
         attrs = self.original.dump()
         forward = getattr(F, self.forward.name)
         plain = {name: v for name, v in self.homogeneous.items() if getattr(self.original, name) is not None}
-        found: list[Any] = [forward(*_placed(self.original, first), **{**attrs, **plain})]
+        found: list[Any] = [forward(*_place_inputs(self.original, first), **{**attrs, **plain})]
         for other in range(len(arrays)):
             if self.jointly or other == own or other not in linear_in:
                 found.append(None)
             else:
-                found.append(getattr(F, self.name)(dy, *_placed(self.original, again), **attrs, of=other))
+                found.append(getattr(F, self.name)(dy, *_place_inputs(self.original, again), **attrs, of=other))
         return found
 
 
-def _placed(op: Op, arrays: Sequence[Any]) -> Sequence[Any]:
+def _place_inputs(op: Op, arrays: Sequence[Any]) -> Sequence[Any]:
     """Arrays in the places that the names of all inputs have: with None for optional ones that are not there."""
-    placed = getattr(op, "placed", None)
+    placed = getattr(op, "by_input", None)
     return arrays if placed is None else placed(arrays)
 
 
@@ -124,7 +124,7 @@ def linear(*inputs: int, jointly: bool = False, **homogeneous: Any) -> Callable[
             if variadic:
                 attrs.setdefault(cls.count, str(len(given)))
             return [
-                getattr(F, name)(dy, *_placed(self, given), **attrs, of=i) if not inputs or i in inputs else None
+                getattr(F, name)(dy, *_place_inputs(self, given), **attrs, of=i) if not inputs or i in inputs else None
                 for i in range(len(given))
             ]
 
@@ -135,7 +135,7 @@ def linear(*inputs: int, jointly: bool = False, **homogeneous: Any) -> Callable[
     return decorate
 
 
-def added_up(values: np.ndarray, where: np.ndarray, size: int) -> np.ndarray:
+def scatter_sum(values: np.ndarray, where: np.ndarray, size: int) -> np.ndarray:
     """Rows of values (n, ...) added up at their positions where (n,) in zeros (size, ...)."""
     out = np.zeros((size, *values.shape[1:]), values.dtype)
     if len(where):

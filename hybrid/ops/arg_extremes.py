@@ -8,7 +8,7 @@ from ..core.op import Op, op
 from ..core.shapes import UNKNOWN, show
 from .common import axis_of
 from .composing import known, reshaped
-from .reduce import reduced
+from .reduce import reduce_shape
 
 
 class ArgExtreme(Op):
@@ -28,7 +28,7 @@ class ArgExtreme(Op):
         axes = tuple(range(len(data))) if self.axis is None else (axis_of(self, self.axis, len(data)),)
         if any(data[a] is not UNKNOWN and data[a] == 0 for a in axes):
             raise self.error(f"got {show(data)}, wanted an element along each axis that goes")
-        return reduced(data, axes, self.keepdims, legacy=self.legacy_shape)
+        return reduce_shape(data, axes, self.keepdims, legacy=self.legacy_shape)
 
     def composition(self, F, data):
         if not known(data):
@@ -65,7 +65,7 @@ class ArgMin(ArgExtreme):
 
 @op("argmax_channel")
 class ArgMaxChannel(Op):
-    """Where the largest along axis 1 is, as a number of the data's dtype. Shapes: (N, C, ...) -> (N, ...)."""
+    """Position of the largest along axis 1, as a number of the data's dtype. Shapes: (N, C, ...) -> (N, ...)."""
 
     is_ordering = True
 
@@ -73,7 +73,7 @@ class ArgMaxChannel(Op):
         axis = axis_of(self, 1, len(data))
         if data[axis] is not UNKNOWN and data[axis] == 0:
             raise self.error(f"got {show(data)}, wanted an element along axis 1")
-        return reduced(data, (axis,), False)
+        return reduce_shape(data, (axis,), False)
 
     def composition(self, F, data):
         return None if data.dtype is None else F.Cast(F._npi_argmax(data, axis=1), dtype=data.dtype)

@@ -88,7 +88,7 @@ class Arithmetic(NamedTuple):
     text: str
     function: Callable[..., np.ndarray]
     left: Derivative | None = None
-    """How the result changes with lhs,"""
+    """Derivative by lhs,"""
     right: Derivative | None = None
     """and with rhs; None when it does not, or MXNet takes it so."""
     predicate: bool = False
@@ -216,7 +216,7 @@ def want_fitting(op: Any, dtype: np.dtype) -> np.dtype:
 class Pair(Op):
     """Two arrays of one dtype."""
 
-    left_open = ("fitted",)
+    left_open = ("fit_gradient",)
 
     arithmetic: ClassVar[Arithmetic]
     sparse: ClassVar[bool]
@@ -233,9 +233,9 @@ class Pair(Op):
 
     def gradient(self, F, dy, lhs, rhs, y):
         rules, terms = (self.arithmetic.left, self.arithmetic.right), [Term(F, s) for s in (dy, lhs, rhs, y)]
-        return tuple(rule and self.fitted(F, rule(*terms).value, s) for rule, s in zip(rules, (lhs, rhs)))
+        return tuple(rule and self.fit_gradient(F, rule(*terms).value, s) for rule, s in zip(rules, (lhs, rhs)))
 
-    def fitted(self, F, gradient, like):
+    def fit_gradient(self, F, gradient, like):
         """A gradient in the form of an input."""
         return gradient
 
@@ -279,7 +279,7 @@ class Broadcast(Pair):
     def infer_shape(self, lhs, rhs):
         return broadcast(lhs, rhs)
 
-    def fitted(self, F, gradient, like):
+    def fit_gradient(self, F, gradient, like):
         return F._backward_sum_like(gradient, like)
 
     @classmethod

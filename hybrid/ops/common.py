@@ -23,7 +23,7 @@ class Elementwise(Op):
         return [merge_all((*shapes, *outputs))] * len(shapes)
 
 
-def tiled(data: np.ndarray, repeats: Sequence[int]) -> np.ndarray:
+def tile_array(data: np.ndarray, repeats: Sequence[int]) -> np.ndarray:
     """As numpy.tile, which makes what it repeats along some axes before it is repeated 0 times along another."""
     if all(repeats):
         return np.tile(data, repeats)
@@ -239,7 +239,7 @@ def agree(op: Op, what: str, got: np.dtype | None, wanted: np.dtype | None) -> n
 
 
 HEADS: dict[str, int | str] = {"dy": 0, "y": 0}
-"""Which output of the forward operator the inputs of a part of its gradient rule are, or are the gradients of."""
+"""Output of the forward operator that each input of a part of its gradient rule is, or is the gradient of."""
 
 
 def part_of(forward: str, **heads: int | str) -> Callable[[T], T]:

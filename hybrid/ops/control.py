@@ -30,7 +30,7 @@ class ControlFlow(Op):
     needs = ("subgraphs",)
     data_dependent_shape = True
     num_subgraphs = 1
-    """How many of the num_args are subgraphs, which are no inputs."""
+    """Number of the num_args that are subgraphs, which are no inputs."""
     differentiated = (0,)
     """Those of them that results come from, not only decisions."""
 
@@ -39,9 +39,9 @@ class ControlFlow(Op):
             return (
                 f"num_args={self.num_args} and num_outputs={self.num_outputs} want {self.num_subgraphs} and 1 at least"
             )
-        return self.misplaced(self.num_args - self.num_subgraphs)
+        return self.check_locations(self.num_args - self.num_subgraphs)
 
-    def misplaced(self, given: int) -> str | None:
+    def check_locations(self, given: int) -> str | None:
         """Describe what is wrong with the locations of so many inputs; None when nothing is."""
         raise NotImplementedError
 
@@ -71,7 +71,7 @@ class ControlFlow(Op):
             raise self.error(f"got a subgraph of {len(found)} outputs, wanted {wanted}")
         return list(found)
 
-    def kept(self, before, after, what):
+    def state_dtypes(self, before, after, what):
         """dtypes of states after a step, which have to be those before it."""
         for index, (old, new) in enumerate(zip(before, after, strict=True)):
             if old is not None and new is not None and old != new:
@@ -105,7 +105,7 @@ class ForEach(ControlFlow):
 
     primitive = True
 
-    def misplaced(self, given):
+    def check_locations(self, given):
         places = (*self.in_data_locs, *self.in_state_locs, *self.remain_locs)
         if sorted(places) != list(range(given)):
             return f"got locations {places}, wanted each of the {given} inputs once"
@@ -121,7 +121,7 @@ class ForEach(ControlFlow):
         data, states = len(self.in_data_locs), len(self.in_state_locs)
         return list(inputs[:data]), list(inputs[data : data + states]), list(inputs[data + states :])
 
-    def placed(self, slices, states, rest):
+    def arrange(self, slices, states, rest):
         """Values of the body's variables, in their order."""
         places = (*self.in_data_locs, *self.in_state_locs, *self.remain_locs)
         return [value for _, value in sorted(zip(places, (*slices, *states, *rest)), key=lambda pair: pair[0])]
@@ -140,7 +140,7 @@ class ForEach(ControlFlow):
         data, states, rest = self.split(shapes)
         if () in data:
             raise self.error("got data of no dimension, wanted an axis to iterate over")
-        held, results = body(self.placed(map(self.slice_shape, data), states, rest))
+        held, results = body(self.arrange(map(self.slice_shape, data), states, rest))
         results = self.results(results)
         slices, states, rest = self.found(held)
         count = self.num_out_data
@@ -153,20 +153,20 @@ class ForEach(ControlFlow):
     def infer_shape(self, *shapes, subgraphs=()):
         (body,) = self.those(subgraphs)
         data, states, rest = self.split(shapes)
-        _, results = body(self.placed(map(self.slice_shape, data), states, rest))
+        _, results = body(self.arrange(map(self.slice_shape, data), states, rest))
         results = self.results(results)
         stacked = [None if s is None else (data[0][0], *s) for s in results[: self.num_out_data]]
         return stacked + [merge(s, r) for s, r in zip(states, results[self.num_out_data :])]
 
     def infer_input_types(self, dtypes, outputs, subgraphs=()):
-        held, _ = self.those(subgraphs)[0](self.placed(*self.split(dtypes)))
+        held, _ = self.those(subgraphs)[0](self.arrange(*self.split(dtypes)))
         slices, states, rest = self.found(held)
         return [*slices, *states, *rest]
 
     def infer_type(self, *dtypes, subgraphs=()):
         _, states, _ = self.split(dtypes)
-        results = self.results(self.those(subgraphs)[0](self.placed(*self.split(dtypes)))[1])
-        return results[: self.num_out_data] + self.kept(states, results[self.num_out_data :], "state")
+        results = self.results(self.those(subgraphs)[0](self.arrange(*self.split(dtypes)))[1])
+        return results[: self.num_out_data] + self.state_dtypes(states, results[self.num_out_data :], "state")
 
     def compute(self, *arrays, subgraphs=()):
         (body,) = self.those(subgraphs)
@@ -176,7 +176,7 @@ class ForEach(ControlFlow):
             raise self.error("got data of length 0, wanted one step at least")
         steps = []
         for slices in zip(*data, strict=True):
-            results = self.results(body(self.placed(slices, states, rest)))
+            results = self.results(body(self.arrange(slices, states, rest)))
             steps.append(results[: self.num_out_data])
             states = results[self.num_out_data :]
         return [*map(np.stack, zip(*steps)), *states]
@@ -202,7 +202,7 @@ class WhileLoop(ControlFlow):
     num_subgraphs = 2
     differentiated = (1,)
 
-    def misplaced(self, given):
+    def check_locations(self, given):
         count = self.num_outputs - self.num_out_data
         if len(self.func_var_locs) != count:
             return f"got {len(self.func_var_locs)} loop variables, but {count} outputs for them"
@@ -216,7 +216,7 @@ class WhileLoop(ControlFlow):
         """The loop variables among the inputs."""
         return [inputs[self.func_input_locs[i]] for i in self.func_var_locs]
 
-    def placed(self, inputs, variables):
+    def arrange(self, inputs, variables):
         """Values of the variables of the condition and of the body, with these loop variables."""
         now = list(inputs)
         for place, value in zip(self.func_var_locs, variables):
@@ -227,7 +227,7 @@ class WhileLoop(ControlFlow):
         condition, body = self.those(subgraphs)
         variables = self.variables(shapes)
         while True:
-            asked, held = self.placed(shapes, variables)
+            asked, held = self.arrange(shapes, variables)
             self.results(condition(asked)[1], 1)
             results = self.results(body(held)[1])
             after = [common(a, b) for a, b in zip(variables, results[self.num_out_data :])]
@@ -239,14 +239,16 @@ class WhileLoop(ControlFlow):
 
     def infer_type(self, *dtypes, subgraphs=()):
         variables = self.variables(dtypes)
-        results = self.results(self.those(subgraphs)[1](self.placed(dtypes, variables)[1])[1])
-        return results[: self.num_out_data] + self.kept(variables, results[self.num_out_data :], "loop variable")
+        results = self.results(self.those(subgraphs)[1](self.arrange(dtypes, variables)[1])[1])
+        return results[: self.num_out_data] + self.state_dtypes(
+            variables, results[self.num_out_data :], "loop variable"
+        )
 
     def compute(self, *arrays, subgraphs=()):
         condition, body = self.those(subgraphs)
         variables, steps = self.variables(arrays), []
         while len(steps) < self.max_iterations:
-            asked, held = self.placed(arrays, variables)
+            asked, held = self.arrange(arrays, variables)
             if not truth(self, *self.results(condition(asked), 1)):
                 break
             afford_step(len(steps), self.name)
@@ -281,15 +283,15 @@ class Cond(ControlFlow):
     num_subgraphs = 3
     differentiated = (1, 2)
 
-    def misplaced(self, given):
+    def check_locations(self, given):
         return self.within(given, "cond_input_locs", "then_input_locs", "else_input_locs")
 
-    def placed(self, inputs):
+    def arrange(self, inputs):
         """Values of the variables of the condition and of the two bodies."""
         return [[inputs[i] for i in one] for one in (self.cond_input_locs, self.then_input_locs, self.else_input_locs)]
 
     def _both(self, values, subgraphs):
-        found = [body(held)[1] for body, held in zip(self.those(subgraphs), self.placed(values))]
+        found = [body(held)[1] for body, held in zip(self.those(subgraphs), self.arrange(values))]
         self.results(found[0], 1)
         return zip(*map(self.results, found[1:]))
 
@@ -304,7 +306,7 @@ class Cond(ControlFlow):
         return [b if a is None else a for a, b in pairs]
 
     def compute(self, *arrays, subgraphs=()):
-        subgraphs, held = self.those(subgraphs), self.placed(arrays)
+        subgraphs, held = self.those(subgraphs), self.arrange(arrays)
         chosen = 1 if truth(self, *self.results(subgraphs[0](held[0]), 1)) else 2
         return self.results(subgraphs[chosen](held[chosen]))
 
@@ -368,7 +370,7 @@ class ForEachBackward(ControlFlowBackward, ForEach):
         data = [d[:, None] if d.ndim == 1 else d for d in data]
         steps = []
         for slices in zip(*data, strict=True):
-            steps.append(self.placed(slices, states, rest))
+            steps.append(self.arrange(slices, states, rest))
             states = self.results(forward[0](steps[-1]))[self.num_out_data :]
         ddata, first, drest = self.split(gradients)
         dstates = dy[self.num_out_data :]
@@ -391,7 +393,7 @@ class WhileLoopBackward(ControlFlowBackward, WhileLoop):
         condition, body = forward
         variables, steps = self.variables(inputs), []
         while len(steps) < self.max_iterations:
-            asked, held = self.placed(inputs, variables)
+            asked, held = self.arrange(inputs, variables)
             if not truth(self, *self.results(condition(asked), 1)):
                 break
             afford_step(len(steps), self.name)
@@ -413,7 +415,7 @@ class CondBackward(ControlFlowBackward, Cond):
     """The gradients of the inputs of _cond."""
 
     def back(self, dy, inputs, gradients, forward, backs):
-        held = self.placed(inputs)
+        held = self.arrange(inputs)
         chosen = 1 if truth(self, *self.results(forward[0](held[0]), 1)) else 2
         places = self.then_input_locs if chosen == 1 else self.else_input_locs
         for place, part in zip(places, self.through(backs, chosen - 1, held[chosen], dy)):

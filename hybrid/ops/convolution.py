@@ -52,7 +52,7 @@ class Windowed(Op):
         return tuple(d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilations))
 
     def steps(self, spatial):
-        """How many windows fit along each spatial axis. Raises OpError when one does not fit at all."""
+        """Number of windows that fit along each spatial axis. Raises OpError when one does not fit at all."""
         for size, reach, pad in zip(spatial, self.reach, self.pads):
             if size is not UNKNOWN and size + 2 * pad < reach:
                 window = f"window of {show(self.reach)} (kernel with dilate)"

@@ -14,7 +14,7 @@ class _Transform(Op):
     compute_size: int = 128
 
     exception = "a transform of its own, by FFT or by hashing"
-    """How many MXNet transforms at once."""
+    """Number of rows that MXNet transforms at once."""
 
     tolerance = 128.0
 
@@ -82,7 +82,7 @@ class CountSketch(Op):
     processing_batch_size: Count = 32
 
     exception = "a transform of its own, by FFT or by hashing"
-    """How many rows MXNet goes through at once."""
+    """Number of rows that MXNet goes through at once."""
 
     inputs = ("data", "h", "s")
     tolerance = 64.0

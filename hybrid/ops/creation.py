@@ -47,13 +47,13 @@ class Filled(Op):
         return np.full(shape, np.asarray(self.fill).astype(self.dtype), self.dtype)
 
 
-def filled(name: str, value: float, doc: str) -> type[Op]:
+def define_filled(name: str, value: float, doc: str) -> type[Op]:
     """An operator that gives one fixed value everywhere."""
     return op(name)(type(name, (Filled,), {"fill": value, "__doc__": doc, "__module__": __name__}))
 
 
-Zeros = filled("_zeros", 0, "Zeros of a shape; a 0 in the shape is a size that readers decide.")
-filled("_ones", 1, "Ones of a shape; a 0 in the shape is a size that readers decide.")
+Zeros = define_filled("_zeros", 0, "Zeros of a shape; a 0 in the shape is a size that readers decide.")
+define_filled("_ones", 1, "Ones of a shape; a 0 in the shape is a size that readers decide.")
 
 
 class FilledNumpy(Filled):

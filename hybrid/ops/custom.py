@@ -108,7 +108,7 @@ class Custom(Op):
         count = len(self.adapter.arguments)
         return list(values[:count]), list(values[count:])
 
-    def _asked(self, what, given):
+    def _call_user(self, what, given):
         """Call the user's infer_shape or infer_type: lists for arguments, outputs and states."""
         try:
             found = getattr(self.adapter, what)(given)
@@ -125,10 +125,11 @@ class Custom(Op):
     def _shapes(self, arguments):
         if all(map(is_known, arguments)):
             return [
-                [tuple(map(int, s)) for s in part] for part in self._asked("infer_shape", [list(s) for s in arguments])
+                [tuple(map(int, s)) for s in part]
+                for part in self._call_user("infer_shape", [list(s) for s in arguments])
             ]
         try:  # with 0 for what is not known yet, as MXNet asks; most can say nothing then
-            found = self._asked("infer_shape", [list(to_legacy(s)) for s in arguments])
+            found = self._call_user("infer_shape", [list(to_legacy(s)) for s in arguments])
         except OpError:
             raise Undecided from None
         return [[from_legacy(s) for s in part] for part in found]
@@ -143,7 +144,7 @@ class Custom(Op):
 
     def _types(self, arguments):
         known: Any = next((d for d in arguments if d is not None), None)
-        found = self._asked("infer_type", [(d or known).type for d in arguments])
+        found = self._call_user("infer_type", [(d or known).type for d in arguments])
         return [[None if d is None else np.dtype(d) for d in part] for part in found]
 
     def infer_input_types(self, dtypes, outputs):

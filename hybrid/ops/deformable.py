@@ -126,7 +126,7 @@ class Deformed(Windowed):
         """1 where the weight of the lower neighbour changes with the place: not at the last pixel, whose value is kept."""
         return 1 if self.modulated else there[1]
 
-    def sampled(self, data, corners) -> np.ndarray:
+    def sample(self, data, corners) -> np.ndarray:
         """Data at the points: (N, D, C/D, taps, H' W')."""
         return sum(self._read(data, c.index) * c.weight[:, :, None] for c in corners)  # type: ignore[return-value]
 
@@ -150,7 +150,7 @@ class Deformed(Windowed):
     def compute(self, data, offset, *rest):
         wide = [widen(a) for a in (data, offset, *rest)]
         weight, *bias = wide[2 + self.modulated :]
-        samples = self.sampled(wide[0], self.corners(data.shape, wide[1])) * self.factor(wide[2 : 2 + self.modulated])
+        samples = self.sample(wide[0], self.corners(data.shape, wide[1])) * self.factor(wide[2 : 2 + self.modulated])
         y = np.matmul(self.filters(weight), self.columns(samples)).reshape(self.infer_shape(data.shape))
         if bias:
             y += bias[0][:, None, None]
@@ -241,7 +241,7 @@ class DeformedBackward(Op):
         given = (data, offset, *rest)
         dy, data, offset, *mask, weight = (widen(a) for a in (dy, *given))
         corners = forward.corners(data.shape, offset)
-        samples = forward.sampled(data, corners)
+        samples = forward.sample(data, corners)
         factor = forward.factor(mask)
         dy = dy.reshape(len(dy), forward.num_group, forward.num_filter // forward.num_group, -1)
         filters = forward.filters(weight)

@@ -8,7 +8,7 @@ import numpy as np
 from ..core.attrs import Count, Counts, Size
 from ..core.op import WHOLE, Op, op
 from ..core.shapes import UNKNOWN, merge
-from .adjoint import added_up
+from .adjoint import scatter_sum
 from .backward import Once
 from .common import part_of, want_rank, want_some, widen
 from .roi import MOST_SAMPLES, Regions, to_whole
@@ -21,7 +21,7 @@ class Place(NamedTuple):
     first: np.ndarray
     second: np.ndarray
     part: np.ndarray
-    """How far from the first to the second."""
+    """Share of the way from the first to the second."""
 
     @property
     def weights(self) -> list[tuple[np.ndarray, np.ndarray, int]]:
@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
 
 def between(points: np.ndarray, size: int, least: float, beyond: float) -> Place:
-    """Where points from least to size + beyond lie among the pixels of an axis; nearer ones than these take the outermost."""
+    """Places of points from least to size + beyond among the pixels of an axis; nearer ones than these take the outermost."""
     inside = (points >= least) & (points <= size + points.dtype.type(beyond))
     held = np.clip(np.where(inside, points, 0), 0, size - 1)
     first = np.floor(held)
@@ -94,16 +94,16 @@ class DeformablePSROIPooling(Regions):
         return self.output_dim, self.pooled_size, self.pooled_size
 
     def cells(self, dtype: np.dtype, size: int) -> np.ndarray:
-        """Which of size parts each cell lies in, along one axis; computed as MXNet does."""
+        """Part, of size parts, that each cell lies in, along one axis; computed as MXNet does."""
         steps = np.arange(self.pooled_size).astype(dtype)
         return np.floor(steps / dtype.type(self.pooled_size) * dtype.type(size)).astype(np.int64)
 
     def groups(self) -> np.ndarray:
-        """Which group of channels each cell reads, along one axis."""
+        """Group of channels that each cell reads, along one axis."""
         return np.arange(self.pooled_size) * self.group_size // self.pooled_size
 
     def sides(self, rois: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where regions start, and how large they are, as (x, y) in pixels of data: (R, 2) each."""
+        """Starts and sizes of regions, as (x, y) in pixels of data: (R, 2) each."""
         scale, half = rois.dtype.type(np.float32(self.spatial_scale)), rois.dtype.type(0.5)
         corners = to_whole(rois[:, 1:]).astype(rois.dtype) + np.array([0, 0, 1, 1], rois.dtype)
         corners = corners * scale - half
@@ -132,21 +132,21 @@ class DeformablePSROIPooling(Regions):
             places.append(Place(*(np.expand_dims(p, -1 if axis else -2) for p in place)))
         return places[0], places[1]
 
-    def listed(self, data, classes: int) -> np.ndarray:
+    def list_pixels(self, data, classes: int) -> np.ndarray:
         """Pixels of data (N * classes * G * G * H * W, output_dim / classes)."""
         groups = self.group_size
         maps = data.reshape(len(data), classes, self.output_dim // classes, groups, groups, *data.shape[2:])
         return np.moveaxis(maps, 2, -1).reshape(-1, self.output_dim // classes)
 
     def starts(self, data, rois, classes: int) -> np.ndarray:
-        """Where in the list the images start that cells read: (R, classes, P, P, 1, 1)."""
+        """Starts, in the list, of the images that cells read: (R, classes, P, P, 1, 1)."""
         group, area = self.groups(), math.prod(data.shape[2:])
         image = np.maximum(self.images(rois, len(data)), 0).reshape(-1, 1, 1, 1)
         planes = (image * classes + np.arange(classes).reshape(-1, 1, 1)) * self.group_size**2
         return ((planes + group[:, None] * self.group_size + group) * area)[..., None, None]
 
-    def counted(self, rows: Place, columns: Place, rois) -> tuple[np.ndarray, np.ndarray]:
-        """Which points count (R, classes, P, P, S, S), and how many they are in each cell, but at least 1."""
+    def count_points(self, rows: Place, columns: Place, rois) -> tuple[np.ndarray, np.ndarray]:
+        """True for the points that count (R, classes, P, P, S, S), and their number in each cell, but at least 1."""
         inside = rows.inside & columns.inside & (np.trunc(rois[:, 0]) >= 0).reshape(-1, 1, 1, 1, 1, 1)
         return inside, np.maximum(inside.sum((-2, -1)), 1)
 
@@ -155,8 +155,8 @@ class DeformablePSROIPooling(Regions):
         data, rois, *trans = (widen(a) for a in (data, rois, *trans))
         rows, columns = self.points(data, rois, *(trans or [None]))
         classes, width = rows.first.shape[1], data.shape[3]
-        inside, count = self.counted(rows, columns, rois)
-        listed, start = self.listed(data, classes), self.starts(data, rois, classes)
+        inside, count = self.count_points(rows, columns, rois)
+        listed, start = self.list_pixels(data, classes), self.starts(data, rois, classes)
         total = np.zeros((*inside.shape, listed.shape[1]), data.dtype)
         for row, up, _ in rows.weights:
             for column, across, _ in columns.weights:
@@ -208,8 +208,8 @@ class BackwardDeformablePSROIPooling(Once, DeformablePSROIPooling):
         dy, data, rois, *trans = (widen(a) for a in (dy, data, rois, *trans))
         rows, columns = self.points(data, rois, *(trans or [None]))
         classes, width = rows.first.shape[1], data.shape[3]
-        inside, count = self.counted(rows, columns, rois)
-        listed, start = self.listed(data, classes), self.starts(data, rois, classes)
+        inside, count = self.count_points(rows, columns, rois)
+        listed, start = self.list_pixels(data, classes), self.starts(data, rois, classes)
         cells = dy.reshape(len(dy), classes, dy.shape[1] // classes, *dy.shape[2:])
         share = np.moveaxis(cells, 2, -1) / count[..., None].astype(dy.dtype)  # R, classes, P, P, channels
         share = share[:, :, :, :, None, None] * inside[..., None]
@@ -217,7 +217,7 @@ class BackwardDeformablePSROIPooling(Once, DeformablePSROIPooling):
         for row, up, d_up in rows.weights:
             for column, across, d_across in columns.weights:
                 index = start + row * width + column
-                dx += added_up((share * (up * across)[..., None]).reshape(-1, dx.shape[1]), index.ravel(), len(dx))
+                dx += scatter_sum((share * (up * across)[..., None]).reshape(-1, dx.shape[1]), index.ravel(), len(dx))
                 slope = (share * listed[index]).sum(-1)
                 by_row = by_row + slope * (d_up * across)
                 by_column = by_column + slope * (up * d_across)
@@ -277,7 +277,7 @@ class RROIAlign(Op):
     domain, images = Regions.domain, Regions.images
 
     def samples(self, sides: np.ndarray) -> list[int]:
-        """How many points the cells of a region of that (height, width) have along each axis."""
+        """Number of points that the cells of a region of that (height, width) have along each axis."""
         return [
             self.sampling_ratio if self.sampling_ratio > 0 else math.ceil(side / side.dtype.type(cells))
             for side, cells in zip(sides, self.pooled_size)

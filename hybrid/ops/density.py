@@ -138,7 +138,7 @@ class DensityOp(Op):
 
     @property
     def own_axes(self) -> int:
-        """How many of the last axes one sample takes."""
+        """Number of the last axes that one sample takes."""
         return int(self.density.name == "dirichlet")
 
     def infer_input_shapes(self, shapes, outputs):
@@ -167,7 +167,7 @@ class DensityOp(Op):
             raise self.error(problem)
         return dtypes[0]
 
-    def aligned(self, sample: np.ndarray, parameters: Any) -> tuple[np.ndarray, list[np.ndarray]]:
+    def align(self, sample: np.ndarray, parameters: Any) -> tuple[np.ndarray, list[np.ndarray]]:
         """All in float64, the parameters with axes of 1 where the samples have more."""
         own, wide = self.own_axes, []
         for array in parameters:
@@ -194,7 +194,7 @@ class DensityOp(Op):
         return F.Cast(F._np_reshape(y, newshape=ends), dtype=sample.dtype)
 
     def compute(self, sample, *parameters):
-        x, wide = self.aligned(sample, parameters)
+        x, wide = self.align(sample, parameters)
         found = np.asarray(self.density.log(NUMPY, x, *wide))
         out = found if self.is_log else np.exp(found)
         if self.density.name == "uniform" and not self.is_log:
@@ -241,7 +241,7 @@ class DensityBackward(DensityOp):
 
     def compute(self, dy, sample, *parameters_and_y):
         *parameters, y = parameters_and_y
-        x, wide = self.aligned(sample, parameters)
+        x, wide = self.align(sample, parameters)
         factor = dy.astype(np.float64) * (1 if self.is_log else y.astype(np.float64))
         if self.own_axes:
             factor = factor.reshape((*sample.shape[:-1], 1))

@@ -9,8 +9,8 @@ import numpy as np
 from ..core.attrs import Shape, Size
 from ..core.op import Op, op
 from ..core.shapes import UNKNOWN, show
-from .adjoint import added_up, linear
-from .common import axis_of, tiled, want_rank, want_some
+from .adjoint import linear, scatter_sum
+from .common import axis_of, tile_array, want_rank, want_some
 from .composing import definite, repeated, reshaped
 
 
@@ -25,7 +25,7 @@ class Broadcasting(Op):
     def infer_input_types(self, dtypes, outputs):
         return [dtypes[0] or outputs[0], *dtypes[1:]]
 
-    def grown(self, data, wanted):
+    def broadcast_shape(self, data, wanted):
         """The shape data gets when its axes take the wanted sizes (None: keep). Raises OpError when one cannot."""
         out = []
         for axis, (have, want) in enumerate(zip(data, wanted)):
@@ -54,14 +54,14 @@ class BroadcastTo(Broadcasting):
 
     shape: Shape = ()
 
-    def wanted(self, rank: int) -> list[int | None]:
+    def target_sizes(self, rank: int) -> list[int | None]:
         """The size that each axis takes, None where it keeps its own."""
         if rank != len(self.shape):
             raise self.error(f"got data of {rank} dimensions, wanted {len(self.shape)} as in shape {show(self.shape)}")
         return [d or None for d in self.shape]
 
     def infer_shape(self, data):
-        return self.grown(data, self.wanted(len(data)))
+        return self.broadcast_shape(data, self.target_sizes(len(data)))
 
     @classmethod
     def examples(cls, make):
@@ -80,15 +80,15 @@ class NumpyBroadcastTo(Broadcasting):
     primitive = True
     inputs = ("array",)
 
-    def wanted(self, rank: int) -> list[int | None]:
+    def target_sizes(self, rank: int) -> list[int | None]:
         """The size that each axis takes, None where it keeps its own."""
         if rank > len(self.shape):
             raise self.error(f"got array of {rank} dimensions, wanted at most {len(self.shape)}")
         return [None if d == -2 else d for d in self.shape]
 
     def infer_shape(self, array):
-        wanted = self.wanted(len(array))
-        return self.grown((1,) * (len(wanted) - len(array)) + array, wanted)
+        wanted = self.target_sizes(len(array))
+        return self.broadcast_shape((1,) * (len(wanted) - len(array)) + array, wanted)
 
     @classmethod
     def examples(cls, make):
@@ -107,7 +107,7 @@ class BroadcastAxis(Broadcasting):
             return f"axis={show(self.axis)} and size={show(self.size)} want equal lengths"
         return None
 
-    def wanted(self, rank: int) -> list[int | None]:
+    def target_sizes(self, rank: int) -> list[int | None]:
         """The size that each axis takes, None where it keeps its own."""
         sizes: list[int | None] = [None] * rank
         for axis, size in zip(self.axis, self.size):
@@ -115,11 +115,11 @@ class BroadcastAxis(Broadcasting):
         return sizes
 
     def infer_shape(self, data):
-        wanted = self.wanted(len(data))
+        wanted = self.target_sizes(len(data))
         for axis, (have, want) in enumerate(zip(data, wanted)):
             if want is not None and have is not UNKNOWN and have != 1:
                 raise self.error(f"cannot broadcast axis {axis} of data of shape {show(data)}, whose size is not 1")
-        return self.grown(data, wanted)
+        return self.broadcast_shape(data, wanted)
 
     @classmethod
     def examples(cls, make):
@@ -152,7 +152,7 @@ class BroadcastLike(Broadcasting):
         wanted: list = [None] * len(lhs)
         for a, b in self.pairs(len(lhs), len(rhs)):
             wanted[a] = rhs[b]
-        return self.grown(lhs, wanted)
+        return self.broadcast_shape(lhs, wanted)
 
     @classmethod
     def examples(cls, make):
@@ -172,28 +172,28 @@ class Tile(Op):
     def check(self):
         return f"reps={show(self.reps)} wants no negative number" if min(self.reps, default=0) < 0 else None
 
-    def aligned(self, rank: int) -> tuple[int, ...]:
+    def pad_reps(self, rank: int) -> tuple[int, ...]:
         """reps with ones in front, for at least rank axes."""
         return (1,) * (rank - len(self.reps)) + self.reps
 
     def infer_shape(self, data):
-        reps = self.aligned(len(data))
+        reps = self.pad_reps(len(data))
         return tuple(d * r for d, r in zip((1,) * (len(reps) - len(data)) + data, reps))
 
     def composition(self, F, data):
         if data.shape is None:
             return None
-        reps = self.aligned(len(data.shape))
+        reps = self.pad_reps(len(data.shape))
         shape = definite((1,) * (len(reps) - len(data.shape)) + data.shape)
         split = reshaped(F, data, tuple(n for d in shape for n in (1, d)))
         many = repeated(F, split, tuple(n for pair in zip(reps, shape) for n in pair))
         return reshaped(F, many, tuple(map(math.prod, zip(reps, shape))))
 
     def compute(self, data):
-        return tiled(data, self.reps)
+        return tile_array(data, self.reps)
 
     def adjoint(self, of, dy, data):
-        reps = self.aligned(data.ndim)
+        reps = self.pad_reps(data.ndim)
         shape = (1,) * (len(reps) - data.ndim) + data.shape
         split = dy.reshape([n for pair in zip(reps, shape) for n in pair])
         return split.sum(tuple(range(0, split.ndim, 2))).reshape(data.shape)
@@ -248,14 +248,14 @@ class Repeat(Op):
         yield make(make.uniform(2, 3), repeats=3)
 
 
-def unpadded(dy: np.ndarray, shape: tuple[int, ...], pairs: Sequence[Sequence[int]], mode: str) -> np.ndarray:
+def unpad(dy: np.ndarray, shape: tuple[int, ...], pairs: Sequence[Sequence[int]], mode: str) -> np.ndarray:
     """The gradient of an array of that shape from that of the array padded."""
     if mode == "constant":
         return dy[tuple(slice(before, before + size) for size, (before, _) in zip(shape, pairs))]
     for axis, (size, pair) in enumerate(zip(shape, pairs)):
         if any(pair):
             sources = np.pad(np.arange(size), tuple(pair), mode)  # type: ignore[call-overload]
-            dy = np.moveaxis(added_up(np.moveaxis(dy, axis, 0), sources, size), 0, axis)
+            dy = np.moveaxis(scatter_sum(np.moveaxis(dy, axis, 0), sources, size), 0, axis)
     return dy
 
 
@@ -304,7 +304,7 @@ class Pad(Op):
         return np.pad(data, self.pairs(), self.mode)
 
     def adjoint(self, of, dy, data):
-        return unpadded(dy, data.shape, self.pairs(), self.mode)
+        return unpad(dy, data.shape, self.pairs(), self.mode)
 
     @classmethod
     def examples(cls, make):
@@ -349,7 +349,7 @@ class NumpyPad(Op):
     def adjoint(self, of, dy, data):
         if self.mode in ("maximum", "minimum"):
             raise self.error(f"got mode={self.mode!r}, which has no gradient; pad with another mode")
-        return unpadded(dy, data.shape, self.pad_width, self.mode)
+        return unpad(dy, data.shape, self.pad_width, self.mode)
 
     @classmethod
     def examples(cls, make):

@@ -74,7 +74,7 @@ class Diagonals(Op):
     left_open = ("place", "length")
 
     def place(self) -> tuple[int, int, int]:
-        """Which diagonal, and over which axes."""
+        """The diagonal, and the two axes that it is over."""
         raise NotImplementedError
 
     def axes(self, rank: int) -> tuple[int, int]:

@@ -91,7 +91,7 @@ class Folded(_Folding):
         scale, shift = _statistics(self, gamma, mean, var, beta)
         if bias:
             shift = shift + bias[0] * scale
-        return scaled(weight, scale, self.num_group if self.transposed else None), shift.astype(weight.dtype)
+        return scale_filters(weight, scale, self.num_group if self.transposed else None), shift.astype(weight.dtype)
 
     @classmethod
     def examples(cls, make):
@@ -112,7 +112,7 @@ def _want_filters(op: "Folded | Scaled", weight: Shape, scale: Shape) -> None:
     same(op, "filters and scales", weight[1] * op.num_group if op.transposed else weight[0], scale[0])
 
 
-def scaled(weight: np.ndarray, scale: np.ndarray, groups: int | None = None) -> np.ndarray:
+def scale_filters(weight: np.ndarray, scale: np.ndarray, groups: int | None = None) -> np.ndarray:
     """weight (num_filter, ...) with every filter times its scale; with groups that of Deconvolution,
     (channels, num_filter / groups, ...)."""
     ones = (1,) * (weight.ndim - 2)
@@ -139,7 +139,7 @@ class Scaled(Op):
         return weight
 
     def compute(self, weight, scale):
-        return scaled(weight, scale, self.num_group if self.transposed else None)
+        return scale_filters(weight, scale, self.num_group if self.transposed else None)
 
     @classmethod
     def examples(cls, make):

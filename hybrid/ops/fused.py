@@ -27,7 +27,7 @@ BLOCK = 16
 
 
 def blocks(channels: int) -> int:
-    """How many blocks hold so many channels."""
+    """Number of blocks that hold so many channels."""
     return -(-channels // BLOCK)
 
 

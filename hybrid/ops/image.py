@@ -21,7 +21,7 @@ from .resample import DTYPES, LINEAR, METHODS, resize
 
 FLOAT32 = float(np.finfo(np.float32).eps)
 GRAY = np.array([0.299, 0.587, 0.114], np.float32)
-"""How much red, green and blue weigh in the brightness that the eye sees."""
+"""Weights of red, green and blue in the brightness that the eye sees."""
 LIGHT = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]]) * [
     55.46,
     4.794,
@@ -35,7 +35,7 @@ def _wide(data: np.ndarray) -> np.ndarray:
     return data.astype(np.float64 if data.dtype == np.float64 else np.float32)
 
 
-def _saturated(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def _saturate(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Results in a dtype: whole numbers lose their fraction, and uint8 stops at its limits."""
     if dtype == np.uint8:
         values = values.clip(0, 255)
@@ -321,13 +321,13 @@ def brighter(x: np.ndarray, factor: float) -> np.ndarray:
     return x * np.float32(factor)
 
 
-def contrasted(x: np.ndarray, factor: float) -> np.ndarray:
+def contrast_residual(x: np.ndarray, factor: float) -> np.ndarray:
     """The distance of every number from the mean brightness times the factor."""
     gray = x @ GRAY if x.shape[2] == 3 else x
     return x * np.float32(factor) + np.float32(1 - factor) * gray.mean(dtype=np.float64).astype(np.float32)
 
 
-def saturated(x: np.ndarray, factor: float) -> np.ndarray:
+def saturation_residual(x: np.ndarray, factor: float) -> np.ndarray:
     """The distance of every number from its pixel's brightness times the factor; gray stays.
 
     For brightness MXNet's operator takes that of blue alone (its SaturationJitterAug has it right), and so it is here."""
@@ -336,7 +336,7 @@ def saturated(x: np.ndarray, factor: float) -> np.ndarray:
     return x * np.float32(factor) + x[:, :, 2:].astype(np.float32) * GRAY[2] * np.float32(1 - factor)
 
 
-def turned(x: np.ndarray, turns: float) -> np.ndarray:
+def rotate_hue(x: np.ndarray, turns: float) -> np.ndarray:
     """Hues moved on round the color circle; gray stays. By way of hue, lightness and saturation, in float32."""
     if x.shape[2] == 1:
         return x
@@ -387,7 +387,7 @@ class RandomFactor(Picture):
 
     def compute(self, data, *, rng: Any = None):
         factor = rng.uniform(self.min_factor, self.max_factor)
-        return _saturated(self.vary(_wide(data), factor), data.dtype)
+        return _saturate(self.vary(_wide(data), factor), data.dtype)
 
     @classmethod
     def examples(cls, make):
@@ -407,7 +407,7 @@ class RandomContrast(RandomFactor):
     """An image with more or less contrast: by a random factor away from its mean. Shapes: (H, W, C) -> the same."""
 
     def vary(self, x, factor):
-        return contrasted(x, factor)
+        return contrast_residual(x, factor)
 
 
 @op("_image_random_saturation", "_npx__image_random_saturation")
@@ -415,7 +415,7 @@ class RandomSaturation(RandomFactor):
     """An image with more or less color: by a random factor away from gray. Shapes: (H, W, C) -> the same."""
 
     def vary(self, x, factor):
-        return saturated(x, factor)
+        return saturation_residual(x, factor)
 
 
 @op("_image_random_hue", "_npx__image_random_hue")
@@ -425,7 +425,7 @@ class RandomHue(RandomFactor):
     tolerance = 256.0
 
     def vary(self, x, factor):
-        return turned(x, factor)
+        return rotate_hue(x, factor)
 
 
 @op("_image_random_color_jitter", "_npx__image_random_color_jitter")
@@ -450,15 +450,15 @@ class RandomColorJitter(Picture):
             (amount, start, vary)
             for amount, start, vary in (
                 (self.brightness, 1, brighter),
-                (self.contrast, 1, contrasted),
-                (self.saturation, 1, saturated),
-                (self.hue, 0, turned),
+                (self.contrast, 1, contrast_residual),
+                (self.saturation, 1, saturation_residual),
+                (self.hue, 0, rotate_hue),
             )
             if amount > 0
         ]
         for step in rng.permutation(len(steps)):
             amount, start, vary = steps[step]
-            data = _saturated(vary(_wide(data), start + rng.uniform(-amount, amount)), data.dtype)
+            data = _saturate(vary(_wide(data), start + rng.uniform(-amount, amount)), data.dtype)
         return data.copy()
 
     @classmethod
@@ -470,7 +470,7 @@ def lit(data: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     """The image with alpha's combination of the principal components added to every pixel; gray stays."""
     if data.shape[2] == 1:
         return data.copy()
-    return _saturated(_wide(data) + (LIGHT @ alpha).astype(np.float32), data.dtype)
+    return _saturate(_wide(data) + (LIGHT @ alpha).astype(np.float32), data.dtype)
 
 
 @op("_image_adjust_lighting", "_npx__image_adjust_lighting")

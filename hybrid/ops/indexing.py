@@ -12,7 +12,7 @@ import numpy as np
 from ..core.attrs import Count, DType, Shape
 from ..core.op import DENSE, Domain, Op, Storage, op
 from ..core.shapes import UNKNOWN, is_known, merge, show
-from .adjoint import added_up, linear
+from .adjoint import linear, scatter_sum
 from .common import axis_of, truncate, want_some
 from .composing import clipped, definite, folded, known, placed_at, reshaped
 
@@ -101,7 +101,7 @@ class Take(Indexing):
         before, size, after = a.shape[:axis], a.shape[axis], a.shape[axis + 1 :]
         where = inside(positions(indices).ravel(), size, self.mode)
         parts = np.moveaxis(dy.reshape(*before, len(where), *after), axis, 0)
-        return np.moveaxis(added_up(parts, where, size), 0, axis)
+        return np.moveaxis(scatter_sum(parts, where, size), 0, axis)
 
     @classmethod
     def examples(cls, make):
@@ -143,7 +143,7 @@ class EmbeddingBase(Indexing):
 
     def adjoint(self, of, dy, data, weight):
         where = inside(positions(data), self.input_dim).ravel()
-        return added_up(dy.reshape(len(where), self.output_dim), where, self.input_dim)
+        return scatter_sum(dy.reshape(len(where), self.output_dim), where, self.input_dim)
 
     @classmethod
     def examples(cls, make):
@@ -333,7 +333,7 @@ class GatherND(Indexing):
                 raise self.error(f"got coordinates outside of data of shape {show(data.shape)}")
             flat = flat * size + np.where(where < 0, where + size, where)
         parts = dy.reshape(flat.size, *data.shape[len(sizes) :])
-        return added_up(parts, flat.ravel(), math.prod(sizes)).reshape(data.shape)
+        return scatter_sum(parts, flat.ravel(), math.prod(sizes)).reshape(data.shape)
 
     @classmethod
     def examples(cls, make):

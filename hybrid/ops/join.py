@@ -23,7 +23,7 @@ class Joining(Op):
     num_args: Arity
 
     inputs = ("*data",)
-    left_open = ("joined_axis", "extended")
+    left_open = ("joined_axis", "extend_shape")
     supports_out = True
 
     def joined_axis(self, rank: int) -> int:
@@ -46,15 +46,15 @@ class Joining(Op):
         common = merge_all((*s[:axis], UNKNOWN, *s[axis + 1 :]) for s in known)
         return [merge(s, common) for s in shapes]
 
-    def extended(self, shape: Any) -> Any:
+    def extend_shape(self, shape: Any) -> Any:
         """An input's shape as it is joined."""
         return shape
 
     def composition(self, F, *data):
         if any(x.shape is None for x in data):
             return None
-        wide = [reshaped(F, x, self.extended(x.shape)) for x in data]
-        return F.Concat(*wide, dim=self.joined_axis(len(self.extended(data[0].shape))))
+        wide = [reshaped(F, x, self.extend_shape(x.shape)) for x in data]
+        return F.Concat(*wide, dim=self.joined_axis(len(self.extend_shape(data[0].shape))))
 
     def compute(self, *data, out=None):
         return np.concatenate(data, self.joined_axis(data[0].ndim), out=out)
@@ -62,8 +62,8 @@ class Joining(Op):
     def adjoint(self, of, dy, *data):
         # a join may change the rank of its inputs, but asks for the axis by the rank that they have when joined
         axis = self.joined_axis(dy.ndim)
-        ends = np.cumsum([self.extended(d.shape)[axis] for d in data])
-        part = dy[(*(slice(None),) * axis, slice(ends[of] - self.extended(data[of].shape)[axis], ends[of]))]
+        ends = np.cumsum([self.extend_shape(d.shape)[axis] for d in data])
+        part = dy[(*(slice(None),) * axis, slice(ends[of] - self.extend_shape(data[of].shape)[axis], ends[of]))]
         return part.reshape(data[of].shape)
 
 
@@ -104,9 +104,9 @@ class NumpyConcatenate(Joining):
         return 0 if self.axis is None else axis_of(self, self.axis, rank)
 
     def infer_shape(self, *shapes):
-        return super().infer_shape(*map(self.extended, shapes))
+        return super().infer_shape(*map(self.extend_shape, shapes))
 
-    def extended(self, shape):
+    def extend_shape(self, shape):
         return (math.prod(shape),) if self.axis is None else shape
 
     def infer_input_shapes(self, shapes, outputs):
@@ -128,23 +128,23 @@ class Extending(Joining):
     keeps = True
 
     def new_axes(self, rank: int) -> Sequence[int]:
-        """Where, in the result, an input of this rank gets axes."""
+        """Axes of the result that an input of this rank lacks."""
         raise NotImplementedError
 
-    def extended(self, shape):
+    def extend_shape(self, shape):
         out = list(shape)
         for axis in self.new_axes(len(shape)):
             out.insert(axis, 1)
         return tuple(out)
 
     def infer_shape(self, *shapes):
-        return super().infer_shape(*map(self.extended, shapes))
+        return super().infer_shape(*map(self.extend_shape, shapes))
 
     def infer_input_shapes(self, shapes, outputs):
         return shapes
 
     def compute(self, *data, out=None):
-        wide = [d.reshape(self.extended(d.shape)) for d in data]
+        wide = [d.reshape(self.extend_shape(d.shape)) for d in data]
         return np.concatenate(wide, self.joined_axis(wide[0].ndim), out=out)
 
 

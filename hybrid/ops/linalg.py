@@ -84,7 +84,7 @@ class Einsum(Op):
         return y if len(arrays) > 1 else y.copy()  # alone it may be a view
 
     def adjoint(self, of, dy, *arrays):
-        terms, right = self._spelled_out([a.ndim for a in arrays])
+        terms, right = self._spell_out([a.ndim for a in arrays])
         own, others = arrays[of], [*arrays[:of], *arrays[of + 1 :]]
         left = [right, *terms[:of], *terms[of + 1 :]]
         sizes: dict[str, int] = {}
@@ -103,7 +103,7 @@ class Einsum(Op):
         diagonal[...] = given.reshape([where.get(c, 1) for c in dims])
         return out
 
-    def _spelled_out(self, ranks: list[int]) -> tuple[list[str], str]:
+    def _spell_out(self, ranks: list[int]) -> tuple[list[str], str]:
         """Subscripts of the inputs and of the output with letters for the axes of the ellipsis."""
         terms, right = self.terms()
         free = [c for c in string.ascii_letters if c not in self.subscripts]
@@ -325,13 +325,13 @@ class Decomposed(Square):
         self.side(a)
         return a
 
-    def decomposed(self, a):
+    def decompose(self, a):
         raise NotImplementedError
 
     def compute(self, a):
-        return np.asarray(self.attempted(self.decomposed, widen(a))).astype(a.dtype, copy=False)
+        return np.asarray(self.attempt(self.decompose, widen(a))).astype(a.dtype, copy=False)
 
-    def attempted(self, work: Callable[..., T], *arrays: np.ndarray) -> T:
+    def attempt(self, work: Callable[..., T], *arrays: np.ndarray) -> T:
         """work(*arrays), which is LAPACK's. Raises OpError where the numbers of a matrix have none."""
         try:
             return work(*arrays)
@@ -355,7 +355,7 @@ class Reduced(Decomposed):
 class SumLogDiag(Reduced):
     """The sum of the logarithms of the main diagonal. Shapes: (..., N, N) -> (...); a single matrix gives (1,)."""
 
-    def decomposed(self, a):
+    def decompose(self, a):
         return np.log(np.diagonal(a, 0, -2, -1)).sum(-1).reshape(self.infer_shape(a.shape))
 
     def composition(self, F, a):
@@ -383,7 +383,7 @@ class Det(Reduced):
         sign, size, *_ = F._linalg_slogdet(x)
         return narrowly(F, a.dtype, sign * F.exp(size))
 
-    def decomposed(self, a):
+    def decompose(self, a):
         return np.reshape(np.linalg.det(a), self.infer_shape(a.shape))
 
     def gradient(self, F, dy, a, y):
@@ -396,7 +396,7 @@ class Inverse(Decomposed):
 
     primitive = True
 
-    def decomposed(self, a):
+    def decompose(self, a):
         return np.linalg.inv(a)
 
     def gradient(self, F, dy, a, y):
@@ -409,7 +409,7 @@ class Potrf(Decomposed):
 
     primitive = True
 
-    def decomposed(self, a):
+    def decompose(self, a):
         return np.linalg.cholesky(a)
 
     def gradient(self, F, dy, a, y):
@@ -423,7 +423,7 @@ class DecompositionBackward(Decomposed):
         return shapes[1]
 
     def compute(self, *arrays):
-        return self.attempted(self.back, *map(widen, arrays)).astype(arrays[0].dtype, copy=False)
+        return self.attempt(self.back, *map(widen, arrays)).astype(arrays[0].dtype, copy=False)
 
     def back(self, dy: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
         """The gradient."""

@@ -245,7 +245,7 @@ class Potri(Decomposed):
         lower = F._npi_tril(x)
         return narrowly(F, a.dtype, F._linalg_inverse(F._linalg_gemm2(lower, lower, transpose_b=True)))
 
-    def decomposed(self, a):
+    def decompose(self, a):
         inverse = np.linalg.inv(np.tril(a))
         return flip(inverse) @ inverse
 
@@ -261,13 +261,13 @@ class Decompositions(Square):
 
     tolerance = Decomposed.tolerance
 
-    def decomposed(self, a: np.ndarray) -> tuple[np.ndarray, ...]:
+    def decompose(self, a: np.ndarray) -> tuple[np.ndarray, ...]:
         """The outputs."""
         raise NotImplementedError
 
     def compute(self, a):
         try:
-            return tuple(np.asarray(y).astype(a.dtype, copy=False) for y in self.decomposed(widen(a)))
+            return tuple(np.asarray(y).astype(a.dtype, copy=False) for y in self.decompose(widen(a)))
         except np.linalg.LinAlgError as error:
             raise self.error(f"got a matrix that has none ({error})") from None
 
@@ -287,7 +287,7 @@ class SlogDet(Decompositions):
         self.side(a)
         return [a[:-2] or (1,)] * 2
 
-    def decomposed(self, a):
+    def decompose(self, a):
         return tuple(np.reshape(y, a.shape[:-2] or (1,)) for y in np.linalg.slogdet(a))
 
     def gradient(self, F, dy, a, sign, logarithm):
@@ -315,7 +315,7 @@ class Syevd(Decompositions):
         self.side(a)
         return [a, a[:-1]]
 
-    def decomposed(self, a):
+    def decompose(self, a):
         values, vectors = np.linalg.eigh(a)
         return facing_up(flip(vectors)), values
 
@@ -366,7 +366,7 @@ class Gelqf(Decompositions):
             raise self.error(f"got A of shape {show(a)}, wanted at most as many rows as columns")
         return [a, (*a[:-1], a[-2])]
 
-    def decomposed(self, a):
+    def decompose(self, a):
         q, r = np.linalg.qr(flip(a))
         return flip(q), flip(r)
 

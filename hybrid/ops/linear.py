@@ -163,7 +163,7 @@ class Dot(Products):
         yield make(make.uniform(2, 3, 4), make.uniform(4, 5))
 
 
-def swapped(shape: tuple, swap: bool) -> tuple:
+def swap_dims(shape: tuple, swap: bool) -> tuple:
     """The shape with its last two dims exchanged if asked."""
     return (*shape[:-2], shape[-1], shape[-2]) if swap else shape
 
@@ -180,7 +180,7 @@ class MatrixProducts(Products):
 
     def matrix_shape(self, a, b):
         self.want_same_rank(a, b)
-        a, b = swapped(a, self.transpose_a), swapped(b, self.transpose_b)
+        a, b = swap_dims(a, self.transpose_a), swap_dims(b, self.transpose_b)
         merge(a[-1:], b[-2:-1])
         return (*merge(a[:-2], b[:-2]), a[-2], b[-1])
 
@@ -452,7 +452,7 @@ class Attention(Products):
             )
         return shape[2] // (self.heads * count)
 
-    def apart(self, array: np.ndarray, count: int) -> tuple[np.ndarray, ...]:
+    def split_parts(self, array: np.ndarray, count: int) -> tuple[np.ndarray, ...]:
         """Of (T, N, heads * count * D), each part as (N * heads, T, D)."""
         t, n, width = array.shape
         split = array.reshape(t, n * self.heads, count, width // (self.heads * count))
@@ -477,12 +477,12 @@ class Attention(Products):
     def scores(self, queries, keys):
         return (queries / math.sqrt(queries.shape[-1])) @ keys.transpose(0, 2, 1)
 
-    def mixed(self, attention, values):
+    def mix_values(self, attention, values):
         """(T, N, heads * D) from (N * heads, T, S) and (N * heads, S, D)."""
         out = (attention @ values).transpose(1, 0, 2)
         return out.reshape(out.shape[0], out.shape[1] // self.heads, self.heads * out.shape[2])
 
-    def joined(self, *parts: np.ndarray | None) -> np.ndarray:
+    def join_parts(self, *parts: np.ndarray | None) -> np.ndarray:
         """The inverse of parts; None stands for zeros."""
         some = next(p for p in parts if p is not None)
         rows, t, d = some.shape
@@ -492,9 +492,9 @@ class Attention(Products):
                 out[:, :, i] = part.transpose(1, 0, 2)
         return out.reshape(t, rows // self.heads, self.heads * len(parts) * d)
 
-    def mixed_adjoint(self, dy: np.ndarray, attention: np.ndarray, values: np.ndarray | None) -> np.ndarray:
+    def mix_adjoint(self, dy: np.ndarray, attention: np.ndarray, values: np.ndarray | None) -> np.ndarray:
         """The gradient of attention in mixed given the values, else that of the values."""
-        (rows,) = self.apart(dy, 1)
+        (rows,) = self.split_parts(dy, 1)
         return attention.transpose(0, 2, 1) @ rows if values is None else rows @ values.transpose(0, 2, 1)
 
 
@@ -516,7 +516,7 @@ class SelfAttentionScores(Attention):
         return narrowly(F, qkv.dtype, self.composed_scores(F, queries, keys, qkv.shape[2] // (3 * self.heads)))
 
     def product(self, qkv):
-        queries, keys, _ = self.apart(qkv, 3)
+        queries, keys, _ = self.split_parts(qkv, 3)
         return self.scores(queries, keys)
 
     def gradient(self, F, dy, qkv, y):
@@ -538,9 +538,9 @@ class SelfAttentionScoresBackward(Attention):
         return qkv
 
     def product(self, dy, qkv):
-        queries, keys, _ = self.apart(qkv, 3)
+        queries, keys, _ = self.split_parts(qkv, 3)
         dy = dy / math.sqrt(queries.shape[-1])
-        return self.joined(dy @ keys, dy.transpose(0, 2, 1) @ queries, None)
+        return self.join_parts(dy @ keys, dy.transpose(0, 2, 1) @ queries, None)
 
     def gradient(self, F, ddx, dy, qkv, dx):
         # the scores are a quadratic form, so what is bilinear in two projections is had from three scores
@@ -572,12 +572,12 @@ class SelfAttentionValues(Attention):
         )
 
     def product(self, qkv, attention):
-        return self.mixed(attention, self.apart(qkv, 3)[2])
+        return self.mix_values(attention, self.split_parts(qkv, 3)[2])
 
     def adjoint(self, of, dy, qkv, attention):
         if of == 0:
-            return self.joined(None, None, self.mixed_adjoint(dy, attention, None))
-        return self.mixed_adjoint(dy, attention, self.apart(qkv, 3)[2])
+            return self.join_parts(None, None, self.mix_adjoint(dy, attention, None))
+        return self.mix_adjoint(dy, attention, self.split_parts(qkv, 3)[2])
 
     @classmethod
     def examples(cls, make):
@@ -608,12 +608,12 @@ class CrossAttentionScores(Attention):
         return narrowly(F, queries.dtype, self.composed_scores(F, rows, keys, queries.shape[2] // self.heads))
 
     def product(self, queries, keys_values):
-        return self.scores(self.apart(queries, 1)[0], self.apart(keys_values, 2)[0])
+        return self.scores(self.split_parts(queries, 1)[0], self.split_parts(keys_values, 2)[0])
 
     def adjoint(self, of, dy, queries, keys_values):
-        (rows,), keys = self.apart(queries, 1), self.apart(keys_values, 2)[0]
+        (rows,), keys = self.split_parts(queries, 1), self.split_parts(keys_values, 2)[0]
         dy = dy / math.sqrt(rows.shape[-1])
-        return self.joined(dy @ keys) if of == 0 else self.joined(dy.transpose(0, 2, 1) @ rows, None)
+        return self.join_parts(dy @ keys) if of == 0 else self.join_parts(dy.transpose(0, 2, 1) @ rows, None)
 
     @classmethod
     def examples(cls, make):
@@ -641,12 +641,12 @@ class CrossAttentionValues(Attention):
         return narrowly(F, keys_values.dtype, self.composed_mixed(F, weights, values, shape))
 
     def product(self, keys_values, attention):
-        return self.mixed(attention, self.apart(keys_values, 2)[1])
+        return self.mix_values(attention, self.split_parts(keys_values, 2)[1])
 
     def adjoint(self, of, dy, keys_values, attention):
         if of == 0:
-            return self.joined(None, self.mixed_adjoint(dy, attention, None))
-        return self.mixed_adjoint(dy, attention, self.apart(keys_values, 2)[1])
+            return self.join_parts(None, self.mix_adjoint(dy, attention, None))
+        return self.mix_adjoint(dy, attention, self.split_parts(keys_values, 2)[1])
 
     @classmethod
     def examples(cls, make):

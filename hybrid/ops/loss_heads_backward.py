@@ -54,14 +54,14 @@ class BackwardSoftmaxOutput(_OfHead, SoftmaxOutput):
         return y
 
     def misfit(self, y, label):
-        rows, _, columns = self.seen(y)
+        rows, _, columns = self.view_shape(y)
         return (
             None
             if label == y or math.prod(label) >= rows * columns
             else f"{rows * columns} elements at least, or its shape"
         )
 
-    def seen(self, shape: tuple[int, ...]) -> tuple[int, int, int]:
+    def view_shape(self, shape: tuple[int, ...]) -> tuple[int, int, int]:
         """(rows, classes, columns): there is one label for each row and column."""
         axis = self.axis(len(shape))
         if self.multi_output:
@@ -75,7 +75,7 @@ class BackwardSoftmaxOutput(_OfHead, SoftmaxOutput):
         if label.shape == y.shape:
             dx = (out - label.astype(out.dtype)) * out.dtype.type(self.grad_scale)
             return narrow(dx * dy if self.out_grad else dx, y.dtype)
-        shape = self.seen(y.shape)
+        shape = self.view_shape(y.shape)
         labels = label.reshape(-1).astype(np.int64)  # there may be more than rows: those count, and are not read
         classes = labels[: shape[0] * shape[2]].reshape(shape[0], 1, shape[2])
         at = np.arange(shape[1])[:, None] == classes

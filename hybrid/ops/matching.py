@@ -78,7 +78,7 @@ class MultiBoxTarget(Op):
         return None
 
     def _match(self, iou):
-        """Which anchors stand for an object, and for which one."""
+        """Match anchors with objects: True for those that stand for one, and for which."""
         matched, best = np.zeros(len(iou), bool), iou.argmax(axis=1)
         free = iou.copy()
         for _ in range(iou.shape[1]):

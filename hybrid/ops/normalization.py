@@ -448,8 +448,8 @@ class LRN(Elementwise):
 
     @property
     def reach(self) -> int:
-        """How many channels count to either side. An even nsize reaches as far as the odd one below it, as in oneDNN (MXNet's
-        own kernel refuses even ones)."""
+        """Number of channels that count to either side. An even nsize reaches as far as the odd one below it, as in oneDNN
+        (MXNet's own kernel refuses even ones)."""
         return (self.nsize - 1) // 2
 
     def infer_shape(self, data):

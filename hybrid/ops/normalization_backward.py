@@ -32,7 +32,7 @@ class _NormalizationBackward(Op):
     over: Literal["batch", "instance", "layer"]
     axis: int = 1
     groups: int = 0
-    """How many gammas there are along axis; 0 for as many as the axis is long."""
+    """Number of gammas along axis; 0 for as many as the axis is long."""
     third: Literal["rstd", "std", "var"]
     """Kind of the third output of the normalization."""
     eps: float = 0.0
@@ -55,7 +55,7 @@ class _NormalizationBackward(Op):
             return f"got eps={self.eps}, wanted 0 or more: it keeps variances from 0"
         return f"got groups={self.groups}, wanted 0 or more" if self.groups < 0 else None
 
-    def fitted(self, data, gamma, mean, spread):
+    def fit_shapes(self, data, gamma, mean, spread):
         """gamma, mean and spread with the sizes that go with data. Raises OpError where theirs differ."""
         axis = axis_of(self, self.axis, len(data))
         if self.groups or self.over == "instance":
@@ -92,7 +92,7 @@ class _NormalizationBackward(Op):
             return shape[0], middle, math.prod(shape[1:]) // max(1, middle)
         return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
-    def seen(self, data, gamma, mean, spread):
+    def view_parameters(self, data, gamma, mean, spread):
         """(gamma, mean, s over a batch and else 1 / s), each ready to be broadcast against (A, B, C): MXNet multiplies by the
         one and divides by the other, which shows where nearly everything cancels."""
         a, b, c = self.shape3(data.shape)
@@ -105,7 +105,7 @@ class _NormalizationBackward(Op):
         return gamma, widen(mean).reshape(statistics), scale.reshape(statistics)
 
     def pieces(self, shape: tuple[int, int, int], itemsize: int) -> Iterator[tuple[slice, slice]]:
-        """Which A and B to treat at a time, of an array that holds something: never part of what a mean is taken over."""
+        """Slices of A and B to treat at a time, of an array that holds something: never part of what a mean is taken over."""
         a, b, c = shape
         if self.over == "batch":
             step = max(1, PIECE // (a * c * itemsize)) if c >= 16 else b
@@ -130,7 +130,7 @@ class BackwardNormalization(_NormalizationBackward):
         return ("data", "gamma", "beta")
 
     def infer_shape(self, dy, data, gamma, mean, spread):
-        data, gamma = merge(dy, data), self.fitted(data, gamma, mean, spread)
+        data, gamma = merge(dy, data), self.fit_shapes(data, gamma, mean, spread)
         return [data, gamma, gamma]
 
     def infer_type(self, dy, data, gamma, mean, spread):
@@ -138,7 +138,7 @@ class BackwardNormalization(_NormalizationBackward):
 
     def compute(self, dy, data, gamma, mean, spread, *, training=False):
         shape, constant, axes = self.shape3(data.shape), self.constant(training), AXES[self.over]
-        gammas, means, scales = self.seen(data, gamma, mean, spread)
+        gammas, means, scales = self.view_parameters(data, gamma, mean, spread)
         y, x = widen(dy).reshape(shape), widen(data).reshape(shape)
         dx = np.empty(shape, x.dtype)
         sums = np.zeros((2, shape[1]), x.dtype)
@@ -187,7 +187,7 @@ class BackwardBatchNormalization(BackwardNormalization):
     mutates = ("moving_mean", "moving_var")
 
     def infer_shape(self, dy, data, gamma, mean, spread, *moving):
-        data, gamma = merge(dy, data), self.fitted(data, gamma, mean, spread)
+        data, gamma = merge(dy, data), self.fit_shapes(data, gamma, mean, spread)
         gamma = merge_all((gamma, mean, spread, *moving))
         return [data, gamma, gamma]
 
@@ -220,7 +220,7 @@ class BackwardNormalizationTwice(_NormalizationBackward):
         return ("dy", "data", "gamma")
 
     def infer_shape(self, gx, ggamma, gbeta, dy, data, gamma, mean, spread):
-        data, gamma = merge_all((gx, dy, data)), self.fitted(data, gamma, mean, spread)
+        data, gamma = merge_all((gx, dy, data)), self.fit_shapes(data, gamma, mean, spread)
         gamma = merge_all((gamma, ggamma, gbeta))
         return [data, data, gamma]
 
@@ -229,7 +229,7 @@ class BackwardNormalizationTwice(_NormalizationBackward):
 
     def compute(self, gx, ggamma, gbeta, dy, data, gamma, mean, spread, *, training=False):
         shape, constant, axes = self.shape3(data.shape), self.constant(training), AXES[self.over]
-        gammas, means, scales = self.seen(data, gamma, mean, spread)
+        gammas, means, scales = self.view_parameters(data, gamma, mean, spread)
         scales = scales if self.over == "batch" else 1 / scales
         u, y, x = (widen(a).reshape(shape) for a in (gx, dy, data))
         a, b = ((widen(v) * (i or not self.fix_gamma)).reshape(1, -1, 1) for i, v in enumerate((ggamma, gbeta)))

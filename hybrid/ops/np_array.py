@@ -14,7 +14,7 @@ from .backward import Once
 from .casting import convert
 from .common import as_many, axis_of, np_axes_of, truncate, want_rank, widen
 from .composing import definite, known, narrowly, of_floats, placed_at, reshaped, total, widely
-from .reduce import Axes, reduced, restored
+from .reduce import Axes, reduce_shape, restore_axes
 
 # -- shapes and diagonals ------------------------------------------------------------------------------------------------
 
@@ -31,7 +31,7 @@ class AtLeast(Op):
     def output_names(self):
         return tuple(f"output{i}" for i in range(self.num_args)) if self.num_args > 1 else ("output",)
 
-    def widened(self, shape: tuple) -> tuple:
+    def widen_shape(self, shape: tuple) -> tuple:
         """The shape with dims of size 1 before it; three dims of a matrix or vector also have one behind."""
         missing = self.rank - len(shape)
         if missing < 1:
@@ -40,15 +40,15 @@ class AtLeast(Op):
         return (1,) * (missing - behind) + shape + (1,) * behind
 
     def infer_shape(self, *shapes):
-        return [self.widened(s) for s in shapes]
+        return [self.widen_shape(s) for s in shapes]
 
     def composition(self, F, *arrays):
         if any(x.shape is None for x in arrays):
             return None
-        return tuple(reshaped(F, x, self.widened(x.shape)) for x in arrays)
+        return tuple(reshaped(F, x, self.widen_shape(x.shape)) for x in arrays)
 
     def compute(self, *arrays):
-        return tuple(a.reshape(self.widened(a.shape)) for a in arrays)
+        return tuple(a.reshape(self.widen_shape(a.shape)) for a in arrays)
 
     def gradient(self, F, dy, *arrays):
         heads = dy if isinstance(dy, tuple) else (dy,)
@@ -410,7 +410,7 @@ class Average(Op):
         return False
 
     def infer_shape(self, a, *weights):
-        left = reduced(a, np_axes_of(self, self.axis, len(a)), False, legacy=False)
+        left = reduce_shape(a, np_axes_of(self, self.axis, len(a)), False, legacy=False)
         return [left, left if weights and self.whole(a, weights[0]) else ()]
 
     def infer_type(self, a, *weights):
@@ -457,12 +457,12 @@ class Average(Op):
     def gradient(self, F, dy, a, *rest):
         (*weights, mean, count) = rest
         if not weights:
-            each = F._backward_over_count(restored(F, dy[0], a, self.axis), a, axis=self.axis)
+            each = F._backward_over_count(restore_axes(F, dy[0], a, self.axis), a, axis=self.axis)
             return F._backward_broadcast_like(each, a)
         scale = F._backward_along(weights[0], a, axis=self.axis)
-        each = restored(F, F.broadcast_div(dy[0], count), a, self.axis)
-        own = F.broadcast_mul(each, F.broadcast_sub(a, restored(F, mean, a, self.axis)))
-        own = F.broadcast_add(F._backward_sum_like(own, scale), restored(F, dy[1], scale, self.axis))
+        each = restore_axes(F, F.broadcast_div(dy[0], count), a, self.axis)
+        own = F.broadcast_mul(each, F.broadcast_sub(a, restore_axes(F, mean, a, self.axis)))
+        own = F.broadcast_add(F._backward_sum_like(own, scale), restore_axes(F, dy[1], scale, self.axis))
         return F._backward_broadcast_like(F.broadcast_mul(each, scale), a), F._backward_reshape_like(own, weights[0])
 
     @classmethod

@@ -18,7 +18,7 @@ from .reduce import Axes
 @linear(1)
 @op("_npi_bincount")
 class BinCount(Op):
-    """How often each whole number from 0 on occurs in data, or the sum of the weights of its places (numpy.bincount).
+    """Count each integer from 0 on in data, or sum the weights of its places (numpy.bincount).
 
     Shapes: data (n,), weights (n,) -> (max(largest + 1, minlength),), in the dtype of weights, or else of data."""
 
@@ -57,7 +57,7 @@ class BinCount(Op):
         return Domain(0, 7, integer=True) if name == "data" else None
 
     def count(self, data: np.ndarray) -> int:
-        """How many sums there are. Raises OpError for negative numbers."""
+        """Number of sums. Raises OpError for negative numbers."""
         if data.size and data.min() < 0:
             raise self.error(f"got {data.min()}, wanted no negative numbers")
         return max(self.minlength, int(data.max()) + 1 if data.size else 0)
@@ -84,7 +84,8 @@ class BinCount(Op):
 
 @op("_histogram", "_npi_histogram")
 class Histogram(Op):
-    """How many numbers of data lie in each bin, the last bin with its upper edge, and the edges of the bins.
+    """Count the numbers of data that lie in each bin, the last bin with its upper edge; gives the counts and the edges of
+    the bins.
 
     bin_cnt bins of one width over range (which reaches 0.5 to either side of one number that is given twice), or the bins between
     the numbers of the array bins. Numbers outside count nowhere. Bins of whole numbers have edges that are cut off, several of them
@@ -126,7 +127,7 @@ class Histogram(Op):
         return [INT64, data]
 
     def limits(self) -> tuple[float, float]:
-        """Where bins of one width begin and end."""
+        """Beginning and end of bins of one width."""
         assert self.range is not None
         low, high = self.range
         return (low - 0.5, high + 0.5) if low == high else (low, high)

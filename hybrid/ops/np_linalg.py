@@ -26,7 +26,7 @@ def real(dtype: np.dtype) -> np.dtype:
 
 
 class Solved(Op):
-    """Base: results are those of ``solved``, which gets its inputs in float32 or float64."""
+    """Base: results are those of ``run_lapack``, which gets its inputs in float32 or float64."""
 
     exception = "LAPACK's, of other forms than the primitives have"
 
@@ -36,14 +36,14 @@ class Solved(Op):
         names = self.output_names()
         return real(dtypes[0]) if len(names) == 1 else [real(dtypes[0])] * len(names)
 
-    def solved(self, *arrays: np.ndarray) -> Any:
+    def run_lapack(self, *arrays: np.ndarray) -> Any:
         """The output, or a tuple of all."""
         raise NotImplementedError
 
     def compute(self, *arrays):
         dtype = real(arrays[0].dtype)
         try:
-            found = self.solved(*(widen(a.astype(real(a.dtype), copy=False)) for a in arrays))
+            found = self.run_lapack(*(widen(a.astype(real(a.dtype), copy=False)) for a in arrays))
         except np.linalg.LinAlgError as error:
             raise self.error(f"got a matrix that has no answer ({error})") from None
         if isinstance(found, tuple):
@@ -91,7 +91,7 @@ class Solve(Solved, Square):
         lead = merge(a[:-2], b[: len(a) - 2]) or ()
         return (*lead, side) if vectors else (*lead, side, b[-1])
 
-    def solved(self, a, b):
+    def run_lapack(self, a, b):
         return np.linalg.solve(a, columns(b, a)).reshape(b.shape)
 
     def gradient(self, F, dy, a, b, x):
@@ -139,7 +139,7 @@ class TensorInverse(Solved):
             raise self.error(f"got a of shape {show(a)}, wanted as many numbers in {show(front)} as in {show(back)}")
         return (*back, *front)
 
-    def solved(self, a):
+    def run_lapack(self, a):
         size = math.prod(a.shape[: self.ind])
         return np.linalg.inv(a.reshape(size, size)).reshape(self.infer_shape(a.shape))
 
@@ -191,7 +191,7 @@ class TensorSolve(Solved):
             raise self.error(f"got a of shape {show(a)} and b of shape {show(b)}, which make no square system")
         return x
 
-    def solved(self, a, b):
+    def run_lapack(self, a, b):
         matrix = a.transpose(self.order(a.ndim)).reshape(b.size, b.size)
         return np.linalg.solve(matrix, b.reshape(-1)).reshape(self.infer_shape(a.shape, b.shape))
 
@@ -223,7 +223,7 @@ class TensorSolveBackward(TensorSolve):
     def gradient(self, F, dy, *arrays):
         return Op.gradient(self, F, dy, *arrays)  # none: differentiable once
 
-    def solved(self, dy, a, b, x):
+    def run_lapack(self, dy, a, b, x):
         order = self.order(a.ndim)
         turned = a.transpose(order)
         db = np.linalg.solve(turned.reshape(b.size, b.size).T, dy.reshape(-1))
@@ -254,7 +254,7 @@ class Eigh(ValuesAndVectors, SolvedSquare):
 
     UPLO: Literal["L", "U"] = "L"
 
-    def solved(self, a):
+    def run_lapack(self, a):
         values, vectors = np.linalg.eigh(a, self.UPLO)
         return values, flip(facing_up(flip(vectors)))
 
@@ -279,7 +279,7 @@ class EigenvaluesSymmetric(SolvedSquare):
         self.side(a)
         return a[:-1]
 
-    def solved(self, a):
+    def run_lapack(self, a):
         return np.linalg.eigvalsh(a, self.UPLO)
 
     def gradient(self, F, dy, a, values):
@@ -325,7 +325,7 @@ class Eigenvalues(General):
         self.side(a)
         return a[:-1]
 
-    def solved(self, a):
+    def run_lapack(self, a):
         return self.real_parts(np.linalg.eigvals(a))[0]
 
     def gradient(self, F, dy, a, values):
@@ -341,7 +341,7 @@ class Eig(ValuesAndVectors, General):
 
     primitive = True
 
-    def solved(self, a):
+    def run_lapack(self, a):
         return self.real_parts(*np.linalg.eig(a))
 
     def gradient(self, F, dy, a, values, vectors):
@@ -392,7 +392,7 @@ class Svd(Solved):
             raise self.error(f"got A of shape {show(a)}, wanted at most as many rows as columns")
         return [(*a[:-1], a[-2]), a[:-1], a]
 
-    def solved(self, a):
+    def run_lapack(self, a):
         u, values, v = np.linalg.svd(a, full_matrices=False)
         up = facing_up(v)
         # where that turned a row of V the column of U turns with it
@@ -463,7 +463,7 @@ class Pinv(PseudoInverse):
         spread(self, rcond, a[:-2])
         return super().infer_shape(a)
 
-    def solved(self, a, rcond):
+    def run_lapack(self, a, rcond):
         return np.linalg.pinv(a, rcond)
 
     @classmethod
@@ -483,7 +483,7 @@ class PinvScalar(PseudoInverse):
 
     inputs = ("A",)
 
-    def solved(self, a):
+    def run_lapack(self, a):
         return np.linalg.pinv(a, self.rcond)
 
     @classmethod

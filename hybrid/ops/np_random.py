@@ -86,11 +86,11 @@ def _spread(u, low, high):
     return low + (high - low) * u
 
 
-def _moved(z, loc, scale):
+def _shift_scale(z, loc, scale):
     return loc + scale * z
 
 
-def _stretched(z, scale):
+def _scale(z, scale):
     return scale * z
 
 
@@ -126,15 +126,15 @@ LOCATION = ("loc", ANY, None), ("scale", SCALE, None)
 DISTRIBUTIONS = (
     Distribution("uniform", (("low", ANY, None), ("high", ANY, None)), _uniform, _spread, None, True,
         "Numbers from low (included) to high (excluded), all equally likely"),
-    Distribution("normal", LOCATION, _normal, _moved, _by_both, True,
+    Distribution("normal", LOCATION, _normal, _shift_scale, _by_both, True,
         "Normally distributed numbers of mean loc and standard deviation scale"),
-    Distribution("gumbel", LOCATION, _gumbel, _moved, _by_both, False,
+    Distribution("gumbel", LOCATION, _gumbel, _shift_scale, _by_both, False,
         "Numbers of Gumbel's distribution of mode loc and scale"),
-    Distribution("logistic", LOCATION, _logistic, _moved, _by_both, False,
+    Distribution("logistic", LOCATION, _logistic, _shift_scale, _by_both, False,
         "Numbers of the logistic distribution of mean loc and scale"),
-    Distribution("exponential", (("scale", SCALE, 1.0),), _exponential, _stretched, _by_scale, False,
+    Distribution("exponential", (("scale", SCALE, 1.0),), _exponential, _scale, _by_scale, False,
         "Exponentially distributed numbers of mean scale"),
-    Distribution("rayleigh", (("scale", SCALE, 1.0),), _rayleigh, _stretched, _by_scale, False,
+    Distribution("rayleigh", (("scale", SCALE, 1.0),), _rayleigh, _scale, _by_scale, False,
         "Numbers of Rayleigh's distribution of mode scale"),
     Distribution("weibull", (("a", SHAPE, None),), _exponential, _weibull, _by_weibull, False,
         "Numbers of Weibull's distribution of shape a and scale 1"),
@@ -167,7 +167,7 @@ class Sampler(Op):
     def input_names(self):
         return self.inputs[: len(self.free())]
 
-    def given(self, arrays: Any) -> list[Any]:
+    def merge_parameters(self, arrays: Any) -> list[Any]:
         """All parameters in order: numbers, or what ``arrays`` has for them."""
         rest = iter(arrays)
         return [next(rest) if getattr(self, n) is None else getattr(self, n) for n in self.names]
@@ -227,7 +227,7 @@ class Drawn(Sampler):
 
     def compute(self, *arrays, rng: Any = None):
         dtype = np.dtype(getattr(self, "dtype", FLOAT32))
-        parameters = self.given([a.astype(np.float64) for a in arrays])
+        parameters = self.merge_parameters([a.astype(np.float64) for a in arrays])
         for (name, bound, _), value in zip(self.law.parameters, parameters):
             problem = bound.wrong(name, value)
             if problem:
@@ -246,7 +246,7 @@ class Drawn(Sampler):
             return None
         *free, y, draw = arrays
         dy = dy[0]
-        wide = self.given(
+        wide = self.merge_parameters(
             [
                 F._backward_broadcast_like(F.Cast(p, dtype=str(np.dtype(getattr(self, "dtype", FLOAT32)))), y)
                 for p in free
@@ -333,7 +333,7 @@ class Gamma(Sampler):
         return super().infer_input_types(dtypes, [])
 
     def compute(self, *arrays, rng: Any = None):
-        shape, scale = self.given([a.astype(np.float64) for a in arrays])
+        shape, scale = self.merge_parameters([a.astype(np.float64) for a in arrays])
         for name, value in (("shape", shape), ("scale", scale)):
             problem = SHAPE.wrong(name, value)
             if problem:
@@ -373,7 +373,7 @@ class Bernoulli(Sampler):
         return dtypes
 
     def compute(self, *arrays, rng: Any = None):
-        (p,) = self.given([a.astype(np.float64) for a in arrays])
+        (p,) = self.merge_parameters([a.astype(np.float64) for a in arrays])
         problem = None if self.is_logit else Bound(0, most=1).wrong("prob", p)
         if problem:
             raise self.error(problem)
@@ -452,7 +452,8 @@ class Choice(Op):
 
 @op("_npi_multinomial")
 class Multinomial(Op):
-    """How often each of k outcomes came in n trials of the probabilities pvals, or of an array; the last takes what is left of 1.
+    """Count how often each of k outcomes came in n trials of the probabilities pvals, or of an array; the last takes what is
+    left of 1.
 
     Shapes: [a (k,)] -> (*size, k)."""
 

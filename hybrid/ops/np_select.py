@@ -209,7 +209,7 @@ class Insert(Placed):
     def input_names(self):
         return tuple(n for n in self.inputs if n != "values" or self.val is None)
 
-    def given(self, others: tuple) -> tuple[Any, Any]:
+    def split_inputs(self, others: tuple) -> tuple[Any, Any]:
         """(values or None, obj or None) of the inputs after the first."""
         rest = list(others)
         values = None if self.val is not None else rest.pop(0)
@@ -220,11 +220,11 @@ class Insert(Placed):
         return False
 
     def places(self, size: Any, obj: Any) -> Any:
-        """How many places there are, on an axis of the size."""
+        """Number of places, on an axis of the size."""
         raise NotImplementedError
 
     def infer_shape(self, arr, *others):
-        values, obj = self.given(others)
+        values, obj = self.split_inputs(others)
         axis, shape = self.along(arr)
         count = self.places(shape[axis], obj)
         if values is not None and count is not UNKNOWN:
@@ -249,7 +249,7 @@ class Insert(Placed):
         raise NotImplementedError
 
     def compute(self, arr, *others):
-        values, obj = self.given(others)
+        values, obj = self.split_inputs(others)
         axis, shape = self.along(arr.shape)
         put = np.asarray(self.val) if values is None else values
         try:
@@ -315,7 +315,7 @@ class InsertTensor(Insert):
     inputs = ("arr", "values", "obj")
 
     def infer_type(self, arr, *others):
-        _, obj = self.given(others)
+        _, obj = self.split_inputs(others)
         if obj != np.int64:
             raise self.error(f"got obj of dtype {obj}, wanted int64")
         return arr

@@ -20,12 +20,12 @@ UpdateRule = Any
 single = np.float32
 
 
-def scaled(op: Any, grad: np.ndarray) -> np.ndarray:
+def scale_gradient(op: Any, grad: np.ndarray) -> np.ndarray:
     """The gradient times rescale_grad, then clipped to clip_gradient unless that is negative."""
-    return clipped(grad * single(op.rescale_grad), op.clip_gradient)
+    return clip_to(grad * single(op.rescale_grad), op.clip_gradient)
 
 
-def clipped(grad: np.ndarray, limit: float) -> np.ndarray:
+def clip_to(grad: np.ndarray, limit: float) -> np.ndarray:
     """grad within -limit to limit; all of it when limit is negative."""
     return np.clip(grad, -single(limit), single(limit)) if limit >= 0 else grad
 
@@ -40,9 +40,9 @@ def power(weight: np.ndarray, beta: float, t: int) -> Any:
     return weight.dtype.type(single(beta)) ** t
 
 
-def decayed(op: Any, wd: Any, weight: np.ndarray, grad: np.ndarray) -> np.ndarray:
+def decay_gradient(op: Any, wd: Any, weight: np.ndarray, grad: np.ndarray) -> np.ndarray:
     """The scaled gradient plus wd times the weight, in memory of its own."""
-    grad = np.asarray(scaled(op, grad))
+    grad = np.asarray(scale_gradient(op, grad))
     grad += wd * weight
     return grad
 
@@ -52,14 +52,14 @@ def decayed(op: Any, wd: Any, weight: np.ndarray, grad: np.ndarray) -> np.ndarra
 
 def sgd(op: Any, lr: Any, wd: Any, weight: Any, grad: Any) -> Any:
     """Gradient descent."""
-    step = decayed(op, wd, weight, grad)
+    step = decay_gradient(op, wd, weight, grad)
     step *= lr
     return (np.subtract(weight, step, out=step),)
 
 
 def sgd_momentum(op: Any, lr: Any, wd: Any, weight: Any, grad: Any, mom: Any) -> Any:
     """Gradient descent with momentum; the learning rate is part of what is remembered."""
-    step = decayed(op, wd, weight, grad)
+    step = decay_gradient(op, wd, weight, grad)
     step *= lr
     mom = np.subtract(single(op.momentum) * mom, step, out=step)
     return weight + mom, mom
@@ -67,7 +67,7 @@ def sgd_momentum(op: Any, lr: Any, wd: Any, weight: Any, grad: Any, mom: Any) ->
 
 def nag(op: Any, lr: Any, wd: Any, weight: Any, grad: Any, mom: Any) -> Any:
     """Nesterov's accelerated gradient. What is remembered sees the decay of the new weight, which MXNet has written by then."""
-    grad = scaled(op, grad)
+    grad = scale_gradient(op, grad)
     step = lr * (grad + wd * weight)
     new = weight + single(op.momentum) * (single(op.momentum) * mom - step) - step
     return new, single(op.momentum) * mom - lr * (grad + wd * new)
@@ -75,14 +75,14 @@ def nag(op: Any, lr: Any, wd: Any, weight: Any, grad: Any, mom: Any) -> Any:
 
 def adam(op: Any, lr: Any, wd: Any, weight: Any, grad: Any, mean: Any, var: Any) -> Any:
     """Adam (Kingma and Ba, arXiv 1412.6980); lr carries the correction of the bias."""
-    grad = clipped(grad * single(op.rescale_grad) + wd * weight, op.clip_gradient)
+    grad = clip_to(grad * single(op.rescale_grad) + wd * weight, op.clip_gradient)
     mean, var = follow(op.beta1, mean, grad), follow(op.beta2, var, grad * grad)
     return weight - lr * mean / (np.sqrt(var) + single(op.epsilon)), mean, var
 
 
 def adamw(op: Any, lr: Any, wd: Any, weight: Any, grad: Any, mean: Any, var: Any, *, eta: Any, scale: Any) -> Any:
     """Adam with decoupled weight decay (Loshchilov and Hutter, arXiv 1711.05101)."""
-    grad = clipped(grad * scale, op.clip_gradient)
+    grad = clip_to(grad * scale, op.clip_gradient)
     mean, var = follow(op.beta1, mean, grad), follow(op.beta2, var, grad * grad)
     step = lr * mean / (np.sqrt(var) + single(op.epsilon)) + wd * weight
     return weight - single(eta) * step, mean, var
@@ -90,7 +90,7 @@ def adamw(op: Any, lr: Any, wd: Any, weight: Any, grad: Any, mean: Any, var: Any
 
 def lamb_direction(op: Any, wd: Any, t: int, weight: Any, grad: Any, mean: Any, var: Any) -> Any:
     """LAMB's step before it is scaled to the weight (You et al., arXiv 1904.00962), and the new mean and variance."""
-    grad = scaled(op, grad)
+    grad = scale_gradient(op, grad)
     mean, var = follow(op.beta1, mean, grad), follow(op.beta2, var, grad * grad)
     mean_hat, var_hat = mean, var
     if op.bias_correction:
@@ -325,7 +325,7 @@ class SignumUpdate(Update):
     mutates = ("mom",)
 
     def rule(self, lr, wd, weight, grad, mom):
-        mom = follow(self.momentum, mom, -(scaled(self, grad) + wd * weight))
+        mom = follow(self.momentum, mom, -(scale_gradient(self, grad) + wd * weight))
         return (1 - lr * single(self.wd_lh)) * weight + lr * np.sign(mom), mom
 
 
@@ -406,7 +406,7 @@ class FtrlUpdate(Update):
     mutates = ("z", "n")
 
     def rule(self, lr, wd, weight, grad, z, n):
-        grad = scaled(self, grad)
+        grad = scale_gradient(self, grad)
         total = n + grad * grad
         z = z + grad - (np.sqrt(total) - np.sqrt(n)) * weight / lr
         bound = single(self.lamda1)
@@ -431,7 +431,7 @@ class FtmlUpdate(Update):
     mutates = ("d", "v", "z")
 
     def rule(self, lr, wd, weight, grad, d, v, z):
-        grad = clipped(grad * single(self.rescale_grad) + wd * weight, self.clip_grad)
+        grad = clip_to(grad * single(self.rescale_grad) + wd * weight, self.clip_grad)
         v = follow(self.beta2, v, grad * grad)
         root = np.sqrt(v / (1 - power(weight, self.beta2, self.t)))
         new = (1 - power(weight, self.beta1, self.t)) / lr * (root + weight.dtype.type(self.epsilon))
@@ -455,9 +455,9 @@ class RmspropUpdate(Update):
     mutates = ("n",)
 
     def rule(self, lr, wd, weight, grad, n):
-        grad = clipped(grad * single(self.rescale_grad) + wd * weight, self.clip_gradient)
+        grad = clip_to(grad * single(self.rescale_grad) + wd * weight, self.clip_gradient)
         n = follow(self.gamma1, n, grad * grad)
-        return clipped(weight - lr * grad / np.sqrt(n + single(self.epsilon)), self.clip_weights), n
+        return clip_to(weight - lr * grad / np.sqrt(n + single(self.epsilon)), self.clip_weights), n
 
 
 @op("rmspropalex_update")
@@ -477,10 +477,10 @@ class RmspropAlexUpdate(Update):
     mutates = ("n", "g", "delta")
 
     def rule(self, lr, wd, weight, grad, n, g, delta):
-        grad = clipped(grad * single(self.rescale_grad) + wd * weight, self.clip_gradient)
+        grad = clip_to(grad * single(self.rescale_grad) + wd * weight, self.clip_gradient)
         n, g = follow(self.gamma1, n, grad * grad), follow(self.gamma1, g, grad)
         delta = single(self.gamma2) * delta - lr * grad / np.sqrt(n - g * g + single(self.epsilon))
-        return clipped(weight + delta, self.clip_weights), n, g, delta
+        return clip_to(weight + delta, self.clip_weights), n, g, delta
 
 
 @op("_sparse_adagrad_update")
@@ -500,7 +500,7 @@ class AdagradUpdate(Update):
         return f"got wd={self.wd}, wanted 0: this update has no weight decay" if self.wd else None
 
     def rule(self, lr, wd, weight, grad, history):
-        grad = scaled(self, grad)
+        grad = scale_gradient(self, grad)
         history = history + grad * grad
         return weight - lr * grad / np.sqrt(history + single(self.epsilon)), history
 
@@ -526,7 +526,7 @@ class GroupAdagradUpdate(Update):
         return [known, known, None if known is None else (known[0], 1)]
 
     def rule(self, lr, wd, weight, grad, history):
-        grad = scaled(self, grad)
+        grad = scale_gradient(self, grad)
         history = history + mean_over(grad * grad, 1, keepdims=True)
         return weight - lr * grad / np.sqrt(history + single(self.epsilon)), history
 

@@ -29,11 +29,11 @@ class MultiUpdate(Writer):
     wide: ClassVar[Any] = ()
     tail: ClassVar[Any] = ()
     tail_size: ClassVar[int | None] = None
-    """How many elements an array of the tail has; None: one for each weight."""
+    """Number of elements of an array of the tail; None: one for each weight."""
 
     @property
     def weights(self) -> int:
-        """How many weights there are."""
+        """Number of weights."""
         return getattr(self, self.counter)
 
     def input_names(self):

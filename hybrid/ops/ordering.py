@@ -56,7 +56,9 @@ class Ordering(Op):
         """The shape in which there is an axis to order along."""
         return (math.prod(shape),) if self.axis is None else shape
 
-    def ordered(self, data: np.ndarray, ascending: bool, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def select_sorted(
+        self, data: np.ndarray, ascending: bool, count: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The first ``count`` numbers in order, and their positions."""
         flat = data.reshape(self.flat(data.shape))
         axis = self.along(data.ndim)
@@ -106,7 +108,7 @@ class TopK(Ordering):
         return [dtypes[0] or (None if self.ret_typ == "indices" else outputs[0])]
 
     def compute(self, data):
-        values, order = self.ordered(data, self.is_ascend, self.k if self.k > 0 else None)
+        values, order = self.select_sorted(data, self.is_ascend, self.k if self.k > 0 else None)
         if self.ret_typ == "mask":
             mask = np.zeros(self.flat(data.shape), data.dtype)
             np.put_along_axis(mask, order, np.ones((), data.dtype), self.along(data.ndim))
@@ -155,7 +157,7 @@ class Sort(Ordering):
         return tuple(F.topk(data, axis=self.axis, k=0, ret_typ="both", is_ascend=self.is_ascend, dtype="int32"))
 
     def compute(self, data):
-        values, order = self.ordered(data, self.is_ascend)
+        values, order = self.select_sorted(data, self.is_ascend)
         return values, order.astype(np.int32)
 
     def gradient(self, F, dy, data, values, order):
@@ -261,7 +263,7 @@ class ArgSort(Ordering):
         return F.Cast(found, dtype=self.dtype)
 
     def compute(self, data):
-        return self.ordered(data, self.is_ascend)[1].astype(self.dtype)
+        return self.select_sorted(data, self.is_ascend)[1].astype(self.dtype)
 
     @classmethod
     def examples(cls, make):

@@ -50,7 +50,7 @@ class Pooling(Op):
 
     larger: ClassVar[np.ufunc] = np.fmax
     ranks_of_global: ClassVar[tuple[int, ...]] = (3, 4, 5)
-    """Which data one window may cover."""
+    """Ranks of data that one window may cover."""
     ignored_attributes = ("output_size",)
 
     @classmethod
@@ -101,11 +101,11 @@ class Pooling(Op):
         return self.count_include_pad is not False
 
     def spatial(self, rank: int) -> slice:
-        """Where the spatial axes are."""
+        """Slice of the spatial axes."""
         return slice(1, rank - 1) if self.channels_last else slice(2, rank)
 
     def steps(self, size, kernel, stride, pad):
-        """How many windows there are along an axis."""
+        """Number of windows along an axis."""
         if size is not UNKNOWN and size + 2 * pad < kernel:
             raise self.error(f"got kernel={show(self.kernel)} for a size of {size} padded by {pad} at both ends")
         up = stride - 1 if self.pooling_convention == "full" else 0
@@ -121,7 +121,8 @@ class Pooling(Op):
         return (*data[: where.start], *steps, *data[where.stop :])
 
     def counts(self, size, kernel, stride, pad) -> np.ndarray:
-        """How many elements a mean counts at each window along an axis; 1 where there are none, so that their mean is 0."""
+        """Number of elements that a mean counts at each window along an axis; 1 where there are none, so that their mean is
+        0."""
         start = np.arange(self.steps(size, kernel, stride, pad)) * stride - pad
         end = np.minimum(start + kernel, size + pad)
         counted = end - start if self.include else np.minimum(end, size) - np.maximum(start, 0)
@@ -129,7 +130,7 @@ class Pooling(Op):
 
     @staticmethod
     def least(dtype: np.dtype) -> float:
-        """Where a maximum starts from."""
+        """Number that a maximum starts from."""
         return -largest(dtype)
 
     def kernel_matches(self, dtype):

@@ -53,7 +53,7 @@ GREATEST = {INT8: 127, UINT8: 255, INT32: 2147483520}
 """Greatest numbers, which those beyond become: of int32 the greatest that float32 has too."""
 
 
-def saturated(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def saturate(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Floats as integers of dtype: halves to even, what lies beyond as the nearest there is; NaN as the greatest signed one and as
     unsigned 0."""
     least, most = np.iinfo(dtype).min, GREATEST[dtype]
@@ -65,9 +65,9 @@ def saturated(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return whole.astype(dtype)
 
 
-def rescaled(data: np.ndarray, scale: np.float32, dtype: np.dtype) -> np.ndarray:
+def rescale(data: np.ndarray, scale: np.float32, dtype: np.dtype) -> np.ndarray:
     """data times scale, computed in float32, as integers of dtype."""
-    return saturated(data.astype(FLOAT) * np.float32(scale), dtype)
+    return saturate(data.astype(FLOAT) * np.float32(scale), dtype)
 
 
 def product_range(data: tuple[Any, Any], weight: tuple[Any, Any], dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
@@ -177,7 +177,7 @@ class _Calibrated(Quantized):
         return np.dtype(out_type)
 
 
-def observed(data: np.ndarray) -> tuple[np.float32, np.float32]:
+def find_range(data: np.ndarray) -> tuple[np.float32, np.float32]:
     """The least and greatest number of float32 data, NaN apart."""
     most = np.finfo(FLOAT).max
     flat = data.reshape(-1)
@@ -205,7 +205,7 @@ class Quantize(Quantized):
 
     def compute(self, data, low, high):
         most, dtype = reach(low, high), np.dtype(self.out_type)
-        y = rescaled(data, PLAIN_LEVELS[dtype] / most, dtype)
+        y = rescale(data, PLAIN_LEVELS[dtype] / most, dtype)
         return y, *(around_zero(most) if dtype == INT8 else ends(low, high))
 
     @classmethod
@@ -241,9 +241,9 @@ class QuantizeV2(_Calibrated):
         if data.dtype != FLOAT:
             levels = LEVELS[data.dtype]
             return data.astype(dtype), *ends(*(self.calibrated or (-levels if data.dtype == INT8 else 0, levels)))
-        low, high = self.calibrated or observed(data)
+        low, high = self.calibrated or find_range(data)
         most = reach(low, high)
-        y = rescaled(data, LEVELS[dtype] / most, dtype)
+        y = rescale(data, LEVELS[dtype] / most, dtype)
         return y, *(around_zero(most) if dtype == INT8 else ends(low, high))
 
     @classmethod
@@ -273,10 +273,10 @@ class QuantizeAsym(_Calibrated):
         return UINT8
 
     def compute(self, data):
-        low, high = self.calibrated or observed(data)
+        low, high = self.calibrated or find_range(data)
         scale = PLAIN_LEVELS[UINT8] / (high - low)
         shift = PLAIN_LEVELS[UINT8] - high * scale
-        return saturated(data * scale + shift, UINT8), *ends(scale, shift)
+        return saturate(data * scale + shift, UINT8), *ends(scale, shift)
 
     @classmethod
     def examples(cls, make):
@@ -341,7 +341,7 @@ class Requantize(_Calibrated):
         else:
             most = reach(data.min(initial=2**31 - 1), data.max(initial=-(2**31))) * given / PLAIN_LEVELS[INT32]
         scale = (given / PLAIN_LEVELS[INT32]) * (PLAIN_LEVELS[dtype] / most)
-        return rescaled(data, scale, dtype), *(around_zero(most) if dtype == INT8 else ends(0, most))
+        return rescale(data, scale, dtype), *(around_zero(most) if dtype == INT8 else ends(0, most))
 
     @classmethod
     def examples(cls, make):
@@ -403,7 +403,7 @@ class CalibrateEntropy(Quantized):
         total = np.bincount(bin_of, counts, self.num_quantized_bins).astype(FLOAT)
         filled = np.bincount(bin_of, counts != 0, self.num_quantized_bins).astype(FLOAT)
         q = np.where((p != 0) & (filled[bin_of] != 0), (total / np.maximum(filled, 1))[bin_of], np.float32(0))
-        smooth_p, smooth_q = _smoothed(p), _smoothed(q)
+        smooth_p, smooth_q = _smooth(p), _smooth(q)
         if smooth_p is None or smooth_q is None:
             return np.float32(np.inf)
         p, q = smooth_p / _total(smooth_p), smooth_q / _total(smooth_q)
@@ -420,7 +420,7 @@ def _total(x: np.ndarray) -> np.float32:
     return np.add.accumulate(x, dtype=FLOAT)[-1]
 
 
-def _smoothed(p: np.ndarray) -> np.ndarray | None:
+def _smooth(p: np.ndarray) -> np.ndarray | None:
     """A histogram whose empty bins get a little of the others; None where there is too little to take."""
     empty, eps = p == 0, np.float32(1e-4)
     zeros = np.float32(empty.sum())

@@ -28,8 +28,8 @@ from .quantization import (
     is_range,
     product_range,
     reach,
-    rescaled,
-    saturated,
+    rescale,
+    saturate,
 )
 from .shape import Flatten
 from .windows import convolve
@@ -59,7 +59,7 @@ class _Weighted(_Layer):
 
     @property
     def tensors(self) -> int:
-        """How many inputs are no ranges."""
+        """Number of inputs that are no ranges."""
         return 2 if self.no_bias else 3
 
     def result(self, *dtypes):
@@ -97,7 +97,7 @@ class QuantizedConvolution(_Weighted, Convolution):
         if not self.no_bias:
             total += others[0].reshape(-1, *(1,) * len(self.kernel)).astype(np.float32)
         ranges = others[self.tensors - 2 :]
-        return saturated(total, INT32), *product_range(ranges[:2], ranges[2:4], INT8)
+        return saturate(total, INT32), *product_range(ranges[:2], ranges[2:4], INT8)
 
     def gradient(self, F, dy, *arrays):
         return None
@@ -145,7 +145,7 @@ class QuantizedFullyConnected(_Weighted, FullyConnected):
             y = total.astype(np.int64).astype(INT32)
         else:  # oneDNN adds in float32
             scale = self.bias_scale(data.dtype, *(reach(*ranges[i : i + 2]) for i in (0, 2, 4)))
-            y = saturated(total.astype(np.float32) + truncate(others[0] * scale, INT32).astype(np.float32), INT32)
+            y = saturate(total.astype(np.float32) + truncate(others[0] * scale, INT32).astype(np.float32), INT32)
         return y, *product_range(ranges[:2], ranges[2:4], data.dtype)
 
     def gradient(self, F, dy, *arrays):
@@ -255,7 +255,7 @@ class QuantizedPooling(_Layer, Pooling):
         return cast(WholePooling, WholePooling.bind(**self.dump()))
 
     def compute(self, data, low, high):
-        return saturated(self.plain.compute(data.astype(np.float64)), data.dtype), *ends(low, high)
+        return saturate(self.plain.compute(data.astype(np.float64)), data.dtype), *ends(low, high)
 
     def gradient(self, F, dy, *arrays):
         return None
@@ -306,7 +306,7 @@ class QuantizedConcat(_Layer, Concat):
         parts = []
         for x, *own in zip(data, lows, highs):
             given = LEVELS[x.dtype] / reach(*own)
-            parts.append(x if given == scale and x.dtype == dtype else rescaled(x, scale / given, dtype))
+            parts.append(x if given == scale and x.dtype == dtype else rescale(x, scale / given, dtype))
         return np.concatenate(parts, self.joined_axis(data[0].ndim)), *ends(low, high)
 
     def gradient(self, F, dy, *arrays):
@@ -376,11 +376,11 @@ class QuantizedAdd(_Pair):
         kinds = lhs.dtype, rhs.dtype
         reaches = reach(*ranges[:2]), reach(*ranges[2:])
         parts = [
-            rescaled(x, scale, INT8) if kinds[0] != kinds[1] and x.dtype == UINT8 else x.astype(np.float32) * scale
+            rescale(x, scale, INT8) if kinds[0] != kinds[1] and x.dtype == UINT8 else x.astype(np.float32) * scale
             for x, scale in zip((lhs, rhs), self.scales(kinds, reaches))
         ]
         found = around_zero(reaches[0] + reaches[1]) if self.calibrated is None else ends(*self.calibrated)
-        return saturated(parts[0] + parts[1].astype(np.float32), self.result(*kinds)), *found
+        return saturate(parts[0] + parts[1].astype(np.float32), self.result(*kinds)), *found
 
     @classmethod
     def examples(cls, make):
@@ -494,12 +494,12 @@ class QuantizedBatchNorm(_Layer, BatchNorm):
         return factor / np.sqrt(np.float32(1) + np.float32(self.eps)), summand
 
     def compute(self, data, gamma, beta, moving_mean, moving_var, low, high):
-        x = data if data.dtype == INT8 else rescaled(data, LEVELS[INT8] / LEVELS[UINT8], INT8)
+        x = data if data.dtype == INT8 else rescale(data, LEVELS[INT8] / LEVELS[UINT8], INT8)
         dims = [1] * data.ndim
         dims[axis_of(self, self.axis, data.ndim)] = -1
         factor, summand = self.factors(gamma, beta, moving_mean, moving_var, reach(low, high))
         y = x.astype(np.float32) * factor.reshape(dims) + summand.reshape(dims)
-        return saturated(y, INT8), *ends(self.min_calib_range, self.max_calib_range)
+        return saturate(y, INT8), *ends(self.min_calib_range, self.max_calib_range)
 
     def gradient(self, F, dy, *arrays):
         return None

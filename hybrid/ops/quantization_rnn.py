@@ -8,7 +8,7 @@ from ..core.op import Op, op
 from ..core.shapes import UNKNOWN, merge
 from .activation import sigmoid
 from .common import want_rank
-from .quantization import FLOAT, INT8, UINT8, Quantized, saturated
+from .quantization import FLOAT, INT8, UINT8, Quantized, saturate
 from .recurrence import Cell, part
 from .rnn import RNN
 
@@ -89,9 +89,9 @@ class QuantizedRNN(Quantized, RNN):
             tops += [largest(begin, size), largest(begin + rows * (features if layer == 1 else size), size)]
         return np.float32(127) / np.max(tops, 0)
 
-    def quantized(self, packed: np.ndarray, cell: Cell, scales: np.ndarray) -> Weights:
+    def quantize_weights(self, packed: np.ndarray, cell: Cell, scales: np.ndarray) -> Weights:
         """The weights of a cell as int8, (4 H, C) and (4 H, H), and its bias, (4 H,)."""
-        weights = [saturated(part(packed, place) * scales[:, None], INT8) for place in (cell.i2h, cell.h2h)]
+        weights = [saturate(part(packed, place) * scales[:, None], INT8) for place in (cell.i2h, cell.h2h)]
         return weights[0], weights[1], part(packed, cell.i2h_bias) + part(packed, cell.h2h_bias)
 
     def compute(self, data, parameters, state, state_cell, scale, shift):
@@ -101,8 +101,8 @@ class QuantizedRNN(Quantized, RNN):
         for layer in self.cells(data.shape[2]):
             parts = []
             for direction, cell in enumerate(layer):
-                weights = self.quantized(parameters, cell, scales)
-                begin = saturated(state[len(hidden)] * scale + shift, UINT8), state_cell[len(hidden)]
+                weights = self.quantize_weights(parameters, cell, scales)
+                begin = saturate(state[len(hidden)] * scale + shift, UINT8), state_cell[len(hidden)]
                 out, h, c = self._pass(x, *weights, scales, *begin, scale, shift, direction == 1)
                 parts.append(out)
                 hidden.append(h)
@@ -123,7 +123,7 @@ class QuantizedRNN(Quantized, RNN):
             gates = (steps[t] + h.astype(np.float64) @ right) * factor + given
             i, f, g, o = np.split(gates, 4, -1)
             c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-            h = out[t] = saturated((sigmoid(o) * np.tanh(c)).astype(FLOAT) * scale + shift, UINT8)
+            h = out[t] = saturate((sigmoid(o) * np.tanh(c)).astype(FLOAT) * scale + shift, UINT8)
         return out, h, c
 
     @classmethod

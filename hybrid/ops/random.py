@@ -136,7 +136,7 @@ class Sampler(Op):
     def gradient(self, F, dy, *arrays):
         return None
 
-    def drawn(self, rng: Any, size: tuple, dtype: np.dtype, parameters: Any) -> np.ndarray:
+    def draw_samples(self, rng: Any, size: tuple, dtype: np.dtype, parameters: Any) -> np.ndarray:
         """Samples of a size and dtype."""
         working = FLOAT32 if dtype == np.float16 else dtype
         try:
@@ -179,13 +179,13 @@ class Free(Scalars):
         return wrong_float(self.dtype) or super().check()
 
     def infer_shape(self):
-        return wanted(self.shape)
+        return shape_spec(self.shape)
 
     def infer_type(self):
         return self.dtype or FLOAT32
 
     def compute(self, shape, rng: Any = None):
-        return self.drawn(rng, decided(self, shape), self.infer_type(), self.values())
+        return self.draw_samples(rng, require_shape(self, shape), self.infer_type(), self.values())
 
     @classmethod
     def examples(cls, make):
@@ -193,12 +193,12 @@ class Free(Scalars):
         yield make(shape=(5,), dtype="float64")
 
 
-def wanted(shape: Shape | None) -> tuple[Any, ...] | None:
+def shape_spec(shape: Shape | None) -> tuple[Any, ...] | None:
     """A shape attribute as inference takes it: a dim of 0, or no shape at all, is what readers decide."""
     return tuple(d or UNKNOWN for d in shape) if shape else None
 
 
-def decided(op: Op, shape: Any) -> tuple[int, ...]:
+def require_shape(op: Op, shape: Any) -> tuple[int, ...]:
     """The shape that inference found. Raises OpError when it found none."""
     if shape is None or any(d is UNKNOWN for d in shape):
         raise op.error("got no shape, or a 0 in it (a size that the readers decide), and none did; give shape")
@@ -217,7 +217,7 @@ class Like(Scalars, Elementwise):
         return data
 
     def compute(self, data, rng: Any = None):
-        return self.drawn(rng, data.shape, data.dtype, self.values())
+        return self.draw_samples(rng, data.shape, data.dtype, self.values())
 
     @classmethod
     def examples(cls, make):
@@ -256,7 +256,7 @@ class Arrays(Sampler):
                 raise self.error(problem)
         size = (*arrays[0].shape, *self.shape)
         wide = [a.astype(np.float64).reshape(a.shape + (1,) * len(self.shape)) for a in arrays]
-        return self.drawn(rng, size, self.dtype or FLOAT32, wide)
+        return self.draw_samples(rng, size, self.dtype or FLOAT32, wide)
 
     @classmethod
     def examples(cls, make):
@@ -319,7 +319,7 @@ class RandomInteger(Op):
         return None
 
     def infer_shape(self):
-        return wanted(self.shape)
+        return shape_spec(self.shape)
 
     def infer_type(self):
         return self.dtype or np.dtype("int32")
@@ -328,7 +328,7 @@ class RandomInteger(Op):
         return None
 
     def compute(self, shape, rng: Any = None):
-        return rng.integers(self.low, self.high, decided(self, shape), self.infer_type())
+        return rng.integers(self.low, self.high, require_shape(self, shape), self.infer_type())
 
     @classmethod
     def examples(cls, make):

@@ -23,7 +23,7 @@ Place = tuple[int, tuple[int, ...]]
 
 
 class Cell(NamedTuple):
-    """Where one layer's and direction's parameters lie in the packed vector, as (offset, shape)."""
+    """Places of one layer's and direction's parameters in the packed vector, as (offset, shape)."""
 
     i2h: Place
     h2h: Place
@@ -49,7 +49,7 @@ class Pass(NamedTuple):
     begin: Sequence[np.ndarray]
     """The states that it begins with."""
     lengths: np.ndarray | None
-    """How many steps each sequence has, if not T."""
+    """Number of steps of each sequence, if not T."""
     backward: bool
     """True when it goes from the last step to the first."""
     kept: np.ndarray

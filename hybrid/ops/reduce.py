@@ -18,7 +18,7 @@ from .composing import cast, definite, extreme, known, narrowly, of_floats, resh
 Axes = tuple[int, ...] | None
 
 
-def reduced(shape: tuple, axes: tuple[int, ...], keepdims: bool, *, legacy: bool = True) -> tuple:
+def reduce_shape(shape: tuple, axes: tuple[int, ...], keepdims: bool, *, legacy: bool = True) -> tuple:
     """The shape that is left when axes go; a legacy reduction over everything leaves (1,)."""
     if keepdims:
         return tuple(1 if a in axes else d for a, d in enumerate(shape))
@@ -81,7 +81,7 @@ class Restore(AlongAxes):
     only_moves_data = True
 
     def infer_shape(self, data, x):
-        shape = reduced(x, self.axes(len(x)), True)
+        shape = reduce_shape(x, self.axes(len(x)), True)
         as_many(self, "data", data, shape)
         return shape
 
@@ -109,7 +109,7 @@ class OverCount(AlongAxes):
         return F._backward_over_count(dy, x, **self.dump()), None
 
 
-def restored(F, y, x, axis: Axes, exclude: bool = False):
+def restore_axes(F, y, x, axis: Axes, exclude: bool = False):
     """A symbol of the shape that reducing x gives, in a shape that broadcasts with x."""
     return F._backward_restore(y, x, axis=axis, exclude=exclude)
 
@@ -144,19 +144,19 @@ class Reduction(Op):
         axes = self.axes(len(data))
         if self.sized and any(data[a] is not UNKNOWN and data[a] == 0 for a in axes):
             raise self.error("got an array without elements")
-        return reduced(data, axes, self.keepdims)
+        return reduce_shape(data, axes, self.keepdims)
 
     def compute(self, data):
         known = self.memo.get(data.shape)
         if known is None:
             axes = self.axes(data.ndim)
-            known = self.memo[data.shape] = axes, reduced(data.shape, axes, self.keepdims)
+            known = self.memo[data.shape] = axes, reduce_shape(data.shape, axes, self.keepdims)
         axes, shape = known
         return self.function(widen(data), axes).astype(data.dtype, copy=False).reshape(shape)  # type: ignore[call-arg]
 
-    def restored(self, F, y, data):
+    def restore(self, F, y, data):
         """A symbol of the shape of the output so that it broadcasts with data."""
-        return restored(F, y, data, self.axis or None, self.exclude)
+        return restore_axes(F, y, data, self.axis or None, self.exclude)
 
     @classmethod
     def examples(cls, make):
@@ -175,7 +175,7 @@ class Sum(Reduction):
     function = staticmethod(_sum)
 
     def gradient(self, F, dy, data, y):
-        return F._backward_broadcast_like(self.restored(F, dy, data), data)
+        return F._backward_broadcast_like(self.restore(F, dy, data), data)
 
 
 @op("mean", "_sparse_mean")
@@ -196,7 +196,7 @@ class Mean(Reduction):
         return reshaped(F, narrowly(F, data.dtype, total(F, x, axes) / count), self.infer_shape(data.shape))
 
     def gradient(self, F, dy, data, y):
-        each = F._backward_over_count(self.restored(F, dy, data), data, axis=self.axis or None, exclude=self.exclude)
+        each = F._backward_over_count(self.restore(F, dy, data), data, axis=self.axis or None, exclude=self.exclude)
         return F._backward_broadcast_like(each, data)
 
 
@@ -210,7 +210,7 @@ class Prod(Reduction):
     function = staticmethod(_prod)
 
     def gradient(self, F, dy, data, y):
-        return F.broadcast_div(self.restored(F, dy * y, data), data)
+        return F.broadcast_div(self.restore(F, dy * y, data), data)
 
 
 class Extreme(Reduction):
@@ -219,7 +219,7 @@ class Extreme(Reduction):
     sized = True
 
     def gradient(self, F, dy, data, y):
-        return F.broadcast_mul(F.broadcast_equal(data, self.restored(F, y, data)), self.restored(F, dy, data))
+        return F.broadcast_mul(F.broadcast_equal(data, self.restore(F, y, data)), self.restore(F, dy, data))
 
 
 @op("max", "max_axis")
@@ -268,7 +268,7 @@ class NanSum(Reduction):
         return np.where((np.isinf(rows) & (following > 0)).any(-1).reshape(y.shape), x.dtype.type(np.nan), y)
 
     def gradient(self, F, dy, data, y):
-        return F.broadcast_mul(data == data, self.restored(F, dy, data))  # which NaN is not
+        return F.broadcast_mul(data == data, self.restore(F, dy, data))  # which NaN is not
 
 
 @op("nanprod")
@@ -300,7 +300,7 @@ class SquareSum(Reduction):
         return F.sum(F.broadcast_mul(data, data), **self.dump())
 
     def gradient(self, F, dy, data, y):
-        return F.broadcast_mul(data * 2, self.restored(F, dy, data))
+        return F.broadcast_mul(data * 2, self.restore(F, dy, data))
 
 
 @op("norm", "_sparse_norm")
@@ -324,7 +324,7 @@ class Norm(Op):
         return self.out_dtype or data
 
     def infer_shape(self, data):
-        return reduced(data, axes_of(self, self.axis, len(data)), self.keepdims)
+        return reduce_shape(data, axes_of(self, self.axis, len(data)), self.keepdims)
 
     def composition(self, F, data):
         if not known(data) or not of_floats(data) or (self.out_dtype and self.out_dtype.kind in "iu"):
@@ -345,7 +345,7 @@ class Norm(Op):
             y = scale * F.sqrt(total(F, F.square(F.broadcast_div(size, scale)), axes))
             several = F._greater_scalar(total(F, infinite, axes), scalar=1)
             y = F._npi_where(several, F._npi_full_like(y, fill_value=np.nan), y)
-        return reshaped(F, F.Cast(y, dtype=dtype), reduced(data.shape, axes, self.keepdims))
+        return reshaped(F, F.Cast(y, dtype=dtype), reduce_shape(data.shape, axes, self.keepdims))
 
     def compute(self, data):
         axes, dtype = axes_of(self, self.axis, data.ndim), self.infer_type(data.dtype)
@@ -358,14 +358,14 @@ class Norm(Op):
             y = scale * np.sqrt(_sum(np.square(x / scale), axes))
             y = np.where(np.isinf(x).sum(axes, keepdims=True) > 1, np.nan, y)
         y = truncate(y, dtype) if dtype.kind in "iu" else y.astype(dtype)
-        return y.reshape(reduced(data.shape, axes, self.keepdims))
+        return y.reshape(reduce_shape(data.shape, axes, self.keepdims))
 
     def gradient(self, F, dy, data, y):
         x = data if self.out_dtype is None else F._backward_cast_like(data, y)
         if self.ord == 1:
-            found = F.broadcast_mul(F.sign(x), restored(F, dy, x, self.axis or None))
+            found = F.broadcast_mul(F.sign(x), restore_axes(F, dy, x, self.axis or None))
         else:
-            found = F.broadcast_mul(x, restored(F, dy / y, x, self.axis or None))
+            found = F.broadcast_mul(x, restore_axes(F, dy / y, x, self.axis or None))
         return found if self.out_dtype is None else F._backward_cast_like(found, data)
 
     @classmethod
@@ -390,7 +390,7 @@ class Moments(Op):
         return ("output0", "output1")
 
     def infer_shape(self, data):
-        return [reduced(data, axes_of(self, self.axes, len(data)), self.keepdims)] * 2
+        return [reduce_shape(data, axes_of(self, self.axes, len(data)), self.keepdims)] * 2
 
     def composition(self, F, data):
         if not known(data) or not of_floats(data):
@@ -402,18 +402,18 @@ class Moments(Op):
         (x,) = widely(F, data.dtype, data)
         mean = total(F, x, axes) / count
         variance = total(F, F.square(F.broadcast_sub(x, mean)), axes) / count
-        shape = reduced(data.shape, axes, self.keepdims)
+        shape = reduce_shape(data.shape, axes, self.keepdims)
         return tuple(reshaped(F, narrowly(F, data.dtype, y), shape) for y in (mean, variance))
 
     def compute(self, data):
         axes, x = axes_of(self, self.axes, data.ndim), widen(data)
-        shape = reduced(data.shape, axes, self.keepdims)
+        shape = reduce_shape(data.shape, axes, self.keepdims)
         mean = _mean(x, axes)
         variance = _mean(np.square(x - mean), axes)
         return tuple(y.astype(data.dtype, copy=False).reshape(shape) for y in (mean, variance))
 
     def gradient(self, F, dy, data, mean, variance):
-        of_mean, of_variance, mean = (restored(F, y, data, self.axes) for y in (dy[0], dy[1], mean))
+        of_mean, of_variance, mean = (restore_axes(F, y, data, self.axes) for y in (dy[0], dy[1], mean))
         each = F._backward_over_count(of_mean, data, axis=self.axes)
         return F.broadcast_add(deviation_gradient(F, of_variance, data, mean, self.axes), each)
 
@@ -468,7 +468,7 @@ class NpReduction(Op):
         return np_axes_of(self, self.axis, rank)
 
     def infer_shape(self, a):
-        return reduced(a, self.axes(len(a)), self.keepdims, legacy=False)
+        return reduce_shape(a, self.axes(len(a)), self.keepdims, legacy=False)
 
     def infer_input_types(self, dtypes, outputs):
         return dtypes
@@ -478,9 +478,9 @@ class NpReduction(Op):
         y = truncate(y, dtype) if dtype.kind in "iu" and y.dtype.kind == "f" else y.astype(dtype, copy=False)
         return y.reshape(self.infer_shape(shape))
 
-    def restored(self, F, y, a):
+    def restore(self, F, y, a):
         """A symbol of the shape of the output so that it broadcasts with a."""
-        return restored(F, y, a, self.axis)
+        return restore_axes(F, y, a, self.axis)
 
     @classmethod
     def examples(cls, make):
@@ -535,7 +535,7 @@ class NpSum(NpTotal):
         )
 
     def gradient(self, F, dy, a, y):
-        return F._backward_broadcast_like(self.restored(F, F._backward_cast_like(dy, a), a), a)
+        return F._backward_broadcast_like(self.restore(F, F._backward_cast_like(dy, a), a), a)
 
 
 @op("_np_prod", "_np_product")
@@ -556,7 +556,7 @@ class NpProd(NpTotal):
 
     def gradient(self, F, dy, a, y):
         product = F._backward_cast_like(dy, a) * F._backward_cast_like(y, a)
-        return F.broadcast_div(self.restored(F, product, a), a)
+        return F.broadcast_div(self.restore(F, product, a), a)
 
 
 @op("_npi_mean")
@@ -595,7 +595,7 @@ class NpMean(NpTotal):
         return self.finish(y, a.shape, dtype)
 
     def gradient(self, F, dy, a, y):
-        each = F._backward_over_count(self.restored(F, F._backward_cast_like(dy, a), a), a, axis=self.axis)
+        each = F._backward_over_count(self.restore(F, F._backward_cast_like(dy, a), a), a, axis=self.axis)
         return F._backward_broadcast_like(each, a)
 
 
@@ -632,7 +632,7 @@ class NpExtreme(NpReduction):
         return self.finish(y if self.initial is None else self.pick(y, y.dtype.type(self.initial)), a.shape, a.dtype)
 
     def gradient(self, F, dy, a, y):
-        return F.broadcast_mul(F.broadcast_equal(a, self.restored(F, y, a)), self.restored(F, dy, a))
+        return F.broadcast_mul(F.broadcast_equal(a, self.restore(F, y, a)), self.restore(F, dy, a))
 
 
 @op("_np_max", "_np_amax")
@@ -698,7 +698,7 @@ class NpVar(NpReduction):
     def gradient(self, F, dy, a, y):
         x = F._backward_cast_like(a, y)
         mean = F._backward_cast_like(F._npi_mean(x, axis=self.axis, keepdims=True), x)
-        return F._backward_cast_like(deviation_gradient(F, self.restored(F, dy, a), x, mean, self.axis, self.ddof), a)
+        return F._backward_cast_like(deviation_gradient(F, self.restore(F, dy, a), x, mean, self.axis, self.ddof), a)
 
 
 @op("_npi_std")

@@ -44,7 +44,7 @@ def resize(image: np.ndarray, width: int, height: int, method: int = LINEAR) -> 
     taps = taps_of(old, new, method)
     if method == LINEAR_EXACT:
         return _exact(image, taps) if image.dtype == np.uint8 else _floats(image, taps)
-    return _fixed(image, taps, method) if image.dtype == np.uint8 else _floats(image, taps)
+    return _resize_fixed_point(image, taps, method) if image.dtype == np.uint8 else _floats(image, taps)
 
 
 def chosen(old: tuple[int, int], new: tuple[int, int], method: int) -> int:
@@ -83,12 +83,12 @@ def matrices(old: tuple[int, int], new: tuple[int, int], method: int) -> list[np
 
 
 def nearest(new: int, old: int) -> np.ndarray:
-    """Which old pixel each new one is, along one axis."""
+    """Old pixel that each new one is, along one axis."""
     return np.minimum((np.arange(new) * (1 / (new / old))).astype(np.int64), old - 1)
 
 
 def _places(new: int, old: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where new pixels lie among the old: the pixel before, and how far behind it."""
+    """Positions of new pixels among the old: the pixel before, and the distance behind it."""
     scale = 1 / (new / old)
     position = ((np.arange(new) + 0.5) * scale - 0.5).astype(np.float32)
     before = np.floor(position)
@@ -112,7 +112,7 @@ def _rows(before: np.ndarray, after: np.ndarray, old: int) -> Taps:
     return np.stack([before, before + 1], 1).clip(0, old - 1), np.stack([1 - after, after], 1).astype(np.float32)
 
 
-def _stretched(new: int, old: int) -> Taps:
+def _area_taps(new: int, old: int) -> Taps:
     """By area where the image grows: an old pixel is spread, with a short ramp to the next."""
     inverse = new / old
     scale = 1 / inverse
@@ -147,7 +147,7 @@ def _lanczos(new: int, old: int) -> Taps:
 _TAPS: dict[int, Callable[[int, int], Taps]] = {
     LINEAR: _linear,
     CUBIC: _cubic,
-    AREA: _stretched,
+    AREA: _area_taps,
     LANCZOS: _lanczos,
     LINEAR_EXACT: _linear,
 }
@@ -163,7 +163,7 @@ def _sum(image: np.ndarray, axis: int, places: np.ndarray, weights: np.ndarray) 
     return total
 
 
-def _fixed(image: np.ndarray, taps: list[Taps], method: int) -> np.ndarray:
+def _resize_fixed_point(image: np.ndarray, taps: list[Taps], method: int) -> np.ndarray:
     """uint8, in whole numbers."""
     one = np.float32(1 << COEFFICIENT_BITS)
     (rows, row_weights), (columns, column_weights) = (
@@ -194,10 +194,10 @@ def _floats(image: np.ndarray, taps: list[Taps]) -> np.ndarray:
     work = np.float64 if image.dtype == np.float64 else np.float32
     (rows, row_weights), (columns, column_weights) = taps
     total = _sum(_sum(image.astype(work), 1, columns, column_weights), 0, rows, row_weights)
-    return _rounded(total, image.dtype)
+    return _round(total, image.dtype)
 
 
-def _rounded(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def _round(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if dtype.kind == "f":
         return values.astype(dtype, copy=False)
     limits = np.iinfo(dtype)
@@ -214,14 +214,14 @@ def _area(image: np.ndarray, new: tuple[int, int]) -> np.ndarray:
             total = blocks.sum(axis=(1, 3), dtype=np.int64)
             if (down, right) == (2, 2):
                 return ((total + 2) >> 2).astype(np.uint8)
-            return _rounded(total.astype(np.float32) * np.float32(1 / (down * right)), image.dtype)
+            return _round(total.astype(np.float32) * np.float32(1 / (down * right)), image.dtype)
         work = np.float64 if image.dtype == np.float64 else np.float32
         total = blocks.sum(axis=(1, 3), dtype=work) * work(np.float32(1 / (down * right)))
-        return _rounded(total, image.dtype)
-    return _floats(image, [covered(n, o) for n, o in zip(new, image.shape[:2])])
+        return _round(total, image.dtype)
+    return _floats(image, [covered_pixels(n, o) for n, o in zip(new, image.shape[:2])])
 
 
-def covered(new: int, old: int) -> Taps:
+def covered_pixels(new: int, old: int) -> Taps:
     """The old pixels that a new one covers, along one axis."""
     cover = _cover(new, old)
     count = int((cover > 0).sum(1).max())
@@ -232,7 +232,7 @@ def covered(new: int, old: int) -> Taps:
 
 
 def _cover(new: int, old: int) -> np.ndarray:
-    """How much of a new pixel each old one is, (new, old)."""
+    """Share that each old pixel has in a new one, (new, old)."""
     scale = old / new
     start = np.arange(new)[:, None] * scale
     stop = start + scale

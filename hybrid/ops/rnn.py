@@ -75,10 +75,10 @@ class RNN(Op):
 
     def input_names(self):
         lengths = ("sequence_length",) if self.use_sequence_length else ()
-        return ("data", "parameters", *self.kept, *lengths)
+        return ("data", "parameters", *self.state_names, *lengths)
 
     @property
-    def kept(self) -> tuple[str, ...]:
+    def state_names(self) -> tuple[str, ...]:
         """Names of the states."""
         return ("state", "state_cell") if self.mode == "lstm" else ("state",)
 
@@ -88,11 +88,11 @@ class RNN(Op):
         return self.p > 0 and self.num_layers > 1
 
     def output_names(self):
-        states = ("state_output", "statecell_output")[: len(self.kept)] if self.state_outputs else ()
+        states = ("state_output", "statecell_output")[: len(self.state_names)] if self.state_outputs else ()
         return ("output", *states, "memory", *(("dropout_seed",) if self.drops else ()))
 
     def num_visible_outputs(self):
-        return 1 + len(self.kept) * self.state_outputs
+        return 1 + len(self.state_names) * self.state_outputs
 
     @property
     def internal_outputs(self):  # type: ignore[override]
@@ -137,7 +137,7 @@ class RNN(Op):
 
     def _states(self, batch):
         layers = self.num_layers * self.directions
-        return [(layers, batch, self.result_size), (layers, batch, self.state_size)][: len(self.kept)]
+        return [(layers, batch, self.result_size), (layers, batch, self.state_size)][: len(self.state_names)]
 
     def infer_input_shapes(self, shapes, outputs):
         data, parameters, *rest = shapes
@@ -164,7 +164,7 @@ class RNN(Op):
         return [(*data[:2], self.result_size * self.directions), *(states if self.state_outputs else ()), *hidden]
 
     def infer_type(self, data, *others):
-        states = others[: 1 + len(self.kept)]
+        states = others[: 1 + len(self.state_names)]
         if wrong := [d for d in (data, *states) if d.kind in "iub"]:
             raise self.error(f"got data, parameters or states of dtype {wrong[0]}, wanted floats; cast them")
         if other := [d for d in states if d != data]:
@@ -186,7 +186,7 @@ class RNN(Op):
 
     def compute(self, data, parameters, state, *rest, training=False, rng: Any = None):
         packed, x = widen(parameters), widen(data)
-        initial = [widen(s) for s in (state, *rest[: len(self.kept) - 1])]
+        initial = [widen(s) for s in (state, *rest[: len(self.state_names) - 1])]
         lengths = rest[-1].astype(np.int64) if self.use_sequence_length else None
         seed = rng.integers(1, 2**63 - 1, 1) if training and self.drops else np.zeros(1, np.int64)
         count = self.memory_count(*x.shape[:2])
@@ -198,7 +198,7 @@ class RNN(Op):
         results = tuple(a.astype(data.dtype, copy=False) for a in (out, *states))
         return (*results, memory, seed) if self.drops else (*results, memory)
 
-    def _dropped(self, x, layer, seed):
+    def _dropout(self, x, layer, seed):
         """Input of a layer, after dropout. The seed, which is 0 out of training, gives the same mask every time."""
         if not layer or not self.drops or not seed[0]:
             return x
@@ -218,7 +218,9 @@ class RNN(Op):
             own = slice(direction * self.result_size, (direction + 1) * self.result_size)
             index = layer * self.directions + direction
             begin = [s[index] for s in initial]
-            going = Pass(self.mode, self._clipped, packed, cell, begin, lengths, direction == 1, kept[layer, direction])
+            going = Pass(
+                self.mode, self._clip_cell, packed, cell, begin, lengths, direction == 1, kept[layer, direction]
+            )
             yield going, own, index
 
     def _forward(self, x, packed, initial, lengths, seed, memory):
@@ -226,7 +228,7 @@ class RNN(Op):
         between, kept = self._rooms(memory, *x.shape[:2])
         cells, last = self.cells(x.shape[2]), []
         for layer in range(self.num_layers):
-            x = self._dropped(x, layer, seed)
+            x = self._dropout(x, layer, seed)
             final = layer == self.num_layers - 1
             out = np.empty((*x.shape[:2], self.directions * self.result_size), x.dtype) if final else between[layer]
             for going, own, _ in self._passes(packed, cells, layer, initial, lengths, kept):
@@ -235,7 +237,7 @@ class RNN(Op):
         memory[-1] = 1
         return x, last
 
-    def _clipped(self, cell):
+    def _clip_cell(self, cell):
         if not self.clip:
             return cell
         # fmin and fmax drop NaN, minimum and maximum keep it
@@ -283,11 +285,11 @@ class RNNBackward(RNN):
     needs = ()
 
     def input_names(self):
-        heads = _HEADS[: 1 + len(self.kept) * self.state_outputs]
+        heads = _HEADS[: 1 + len(self.state_names) * self.state_outputs]
         return (*heads, *super().input_names(), "output", "memory", *(("dropout_seed",) if self.drops else ()))
 
     def output_names(self):
-        return ("data", "parameters", *self.kept)
+        return ("data", "parameters", *self.state_names)
 
     def num_visible_outputs(self):
         return len(self.output_names())
@@ -308,8 +310,11 @@ class RNNBackward(RNN):
     def compute(self, *arrays):
         given = dict(zip(self.input_names(), arrays))
         packed, x = widen(given["parameters"]), widen(given["data"])
-        initial = [widen(given[n]) for n in self.kept]
-        ends = [widen(given[f"dy_{n}"]) if self.state_outputs else np.zeros_like(s) for n, s in zip(self.kept, initial)]
+        initial = [widen(given[n]) for n in self.state_names]
+        ends = [
+            widen(given[f"dy_{n}"]) if self.state_outputs else np.zeros_like(s)
+            for n, s in zip(self.state_names, initial)
+        ]
         lengths = given["sequence_length"].astype(np.int64) if self.use_sequence_length else None
         seed = given["dropout_seed"] if self.drops else None
 
@@ -322,14 +327,14 @@ class RNNBackward(RNN):
         dpacked, dinitial = np.empty_like(packed), [np.empty_like(s) for s in initial]
         dy, cells = widen(given["dy"]), self.cells(x.shape[2])
         for layer in reversed(range(self.num_layers)):
-            fed = self._dropped(between[layer - 1] if layer else x, layer, seed)
+            fed = self._dropout(between[layer - 1] if layer else x, layer, seed)
             out = widen(given["output"]) if layer == self.num_layers - 1 else between[layer]
             dx = np.zeros_like(fed)
             for going, own, index in self._passes(packed, cells, layer, initial, lengths, kept):
                 dstates = going.back(fed, out[:, :, own], dy[:, :, own], [s[index] for s in ends], dpacked, dx)
                 for all_of_them, one in zip(dinitial, dstates):
                     all_of_them[index] = one
-            dy = self._dropped(dx, layer, seed)
+            dy = self._dropout(dx, layer, seed)
         found = (dy, dpacked, *dinitial)
         return tuple(a.astype(given[n].dtype, copy=False) for n, a in zip(self.output_names(), found))
 

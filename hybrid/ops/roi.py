@@ -203,7 +203,7 @@ class ROIAlign(Regions):
         return F._backward_ROIAlign(dy, data, rois, **self.dump()), None
 
     def _weights(self, start, size, cells, limit):
-        """How much every one of limit pixels counts in every cell: (cells, limit)."""
+        """Weight of every one of limit pixels in every cell: (cells, limit)."""
         cell = size / size.dtype.type(cells)
         if not np.isfinite(start + size) or cell > MOST_SAMPLES:
             raise self.error(f"got a region from {start} on, {size} pixels long, wanted one of the size of an image")
@@ -267,7 +267,8 @@ class PSROIPooling(Regions):
         return self.output_dim, self.pooled_size, self.pooled_size
 
     def cells(self, data, rois) -> Iterator[tuple[tuple, tuple]]:
-        """Where every cell that is not empty is in the output, and in data with its channels as (output_dim, groups, groups)."""
+        """Yield the index of every cell that is not empty in the output, and in data with its channels as (output_dim,
+        groups, groups)."""
         height, width = data.shape[2:]
         cells, groups = self.pooled_size, self._groups
         corners = to_whole(rois[:, 1:]) + np.array([0, 0, 1, 1])
@@ -294,11 +295,11 @@ class PSROIPooling(Regions):
     def _groups(self) -> int:
         return self.group_size or self.pooled_size
 
-    def _grouped(self, data):
+    def _group_channels(self, data):
         return data.reshape(len(data), self.output_dim, self._groups, self._groups, *data.shape[2:])
 
     def compute(self, data, rois):
-        maps = self._grouped(widen(data))
+        maps = self._group_channels(widen(data))
         out = np.zeros((len(rois), self.output_dim, self.pooled_size, self.pooled_size), maps.dtype)
         for place, cell in self.cells(data, rois):
             out[place] = maps[cell].mean(axis=(1, 2))
@@ -319,7 +320,7 @@ class BackwardPSROIPooling(_OfRegions, PSROIPooling):
     """Every element of a cell gets its share."""
 
     def compute(self, dy, data, rois):
-        dx = self._grouped(np.zeros(data.shape, widen(data).dtype))
+        dx = self._group_channels(np.zeros(data.shape, widen(data).dtype))
         for place, cell in self.cells(data, rois):
             target = dx[cell]
             target += (widen(dy[place]) / dx.dtype.type(target[0].size))[:, None, None]

@@ -81,7 +81,7 @@ class SequenceMask(Sequences):
         return np.where(self.alive(data, lengths[0]), data, np.array(self.value).astype(data.dtype))
 
     def alive(self, data: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """Which steps are not behind the end, for data's rank."""
+        """True for the steps that are not behind the end, for data's rank."""
         steps = np.arange(data.shape[self.axis])
         ends = positions(lengths)
         alive = steps[:, None] < ends if self.axis == 0 else steps < ends[:, None]

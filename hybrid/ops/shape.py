@@ -92,7 +92,7 @@ class Reshaping(Op):
     def gradient(self, F, dy, data, *others_and_y):
         return F._backward_reshape_like(dy, data), *(None for _ in others_and_y[1:])
 
-    def completed(self, sizes: list[Size], data: Any, wanted: Any) -> list[Size]:
+    def complete_sizes(self, sizes: list[Size], data: Any, wanted: Any) -> list[Size]:
         """Sizes with INFERRED worked out where that is possible, checked against the data's shape."""
         total = product(sizes_of(data))
         if INFERRED not in sizes:
@@ -193,7 +193,7 @@ class Reshape(Reshaping):
 
     def sizes(self, data):
         if not self.shape and not self.target_shape:
-            return self.completed([], data, "the empty shape")
+            return self.complete_sizes([], data, "the empty shape")
         if not self.shape:
             sizes = [number(d) if d > 0 else INFERRED for d in self.target_shape]
             if self.keep_highest:
@@ -206,7 +206,7 @@ class Reshape(Reshaping):
             sizes = legacy_sizes(self, self.shape[way], sizes_of(data)[way])[way]
         if sizes.count(INFERRED) > 1:
             raise self.error(f"got {wanted}, wanted at most one dimension to infer")
-        return self.completed(sizes, data, wanted)
+        return self.complete_sizes(sizes, data, wanted)
 
     def infer_input_shapes(self, shapes, outputs):
         """One unknown dim of the data follows from the size of the output (MXNet's ReverseReshapeInferShape)."""
@@ -244,7 +244,7 @@ class NumpyReshape(Reshaping):
 
     def sizes(self, a):
         sizes = [INFERRED if d == -1 else number(d) for d in self.newshape]
-        return self.completed(sizes, a, f"newshape {show(self.newshape)}")
+        return self.complete_sizes(sizes, a, f"newshape {show(self.newshape)}")
 
     @classmethod
     def examples(cls, make):
@@ -272,7 +272,7 @@ class ExtendedReshape(Reshaping):
         sizes = self._forward(self.newshape[way], sizes_of(a)[way])[way]
         if sizes.count(INFERRED) > 1:
             raise self.error(f"got {wanted}, wanted at most one dimension to infer")
-        return self.completed(sizes, a, wanted)
+        return self.complete_sizes(sizes, a, wanted)
 
     def _forward(self, codes: Sequence[int], data: list[Size]) -> list[Size]:
         out: list[Size] = []
@@ -410,7 +410,7 @@ class ReshapeLike(Reshaping):
         sizes = [*own[:begin], *new, *own[end:]]
         if sizes.count(INFERRED) > 1:
             return sizes
-        return self.completed(sizes, lhs, f"the shape {show(rhs)} of rhs")
+        return self.complete_sizes(sizes, lhs, f"the shape {show(rhs)} of rhs")
 
     def span(self, rank: int, begin: int | None, end: int | None, what: str) -> tuple[int, int]:
         """Axes from begin to end counted from the front."""

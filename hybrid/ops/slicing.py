@@ -282,7 +282,7 @@ class Crop(Op):
         return f"offset={self.offset} wants no negative number" if min(self.offset) < 0 else None
 
     def begins(self, size: Any, window: Any, axis: int) -> Any:
-        """Where the window begins, along the height (axis 0) or the width (1)."""
+        """Begin of the window, along the height (axis 0) or the width (1)."""
         return (size - window) // 2 if self.center_crop else self.offset[axis]
 
     def infer_shape(self, data, *like):

@@ -111,7 +111,7 @@ class SoftmaxLike(Op):
             raise self.error(f"got data of {data}, wanted floating-point numbers; cast it or give a dtype")
         return self.dtype or data
 
-    def scaled(self, data: np.ndarray) -> np.ndarray:
+    def apply_temperature(self, data: np.ndarray) -> np.ndarray:
         """data over the temperature, in a dtype to add up in."""
         x = widen(data)
         if self.dtype is not None and self.dtype.itemsize > x.dtype.itemsize:
@@ -192,7 +192,7 @@ class Softmax(SoftmaxLike):
 
     def compute(self, data, length=None):
         dtype = self.infer_type(data.dtype)
-        x = self.scaled(data)
+        x = self.apply_temperature(data)
         if length is None:
             return softmax(x, self.axis).astype(dtype, copy=False)
         axis = axis_of(self, self.axis, data.ndim)
@@ -222,7 +222,7 @@ class LogSoftmax(SoftmaxLike):
         return scaled[1](F.broadcast_sub(y, F.log(F.sum(F.exp(y), axis=self.axis, keepdims=True))))
 
     def compute(self, data):
-        return log_softmax(self.scaled(data), self.axis).astype(self.infer_type(data.dtype), copy=False)
+        return log_softmax(self.apply_temperature(data), self.axis).astype(self.infer_type(data.dtype), copy=False)
 
     def gradient(self, F, dy, data, y):
         return self.through(F, F._backward_log_softmax, dy, data, y)
@@ -237,7 +237,7 @@ class Softmin(SoftmaxLike):
         return None if scaled is None else scaled[1](composed_softmax(F, -scaled[0], self.axis))
 
     def compute(self, data):
-        return softmax(-self.scaled(data), self.axis).astype(self.infer_type(data.dtype), copy=False)
+        return softmax(-self.apply_temperature(data), self.axis).astype(self.infer_type(data.dtype), copy=False)
 
     def gradient(self, F, dy, data, y):
         return self.through(F, F._backward_softmax, -dy, data, y)

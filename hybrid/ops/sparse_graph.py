@@ -25,14 +25,14 @@ def csr_of(values: np.ndarray) -> CSR:
 
 
 class OfStorage(Op):
-    """Base. What they compute is ``stored``; the first ``graphs()`` inputs are csr."""
+    """Base. What they compute is ``compute_sparse``; the first ``graphs()`` inputs are csr."""
 
     exception = "asks which places a sparse array stores"
 
     def graphs(self) -> int:
         return 1
 
-    def stored(self, *inputs: Any, **options: Any) -> list[Any]:
+    def compute_sparse(self, *inputs: Any, **options: Any) -> list[Any]:
         """The outputs, CSR where they are csr, from inputs of which the csr ones are CSR."""
         raise NotImplementedError
 
@@ -41,7 +41,7 @@ class OfStorage(Op):
 
     def compute(self, *arrays, **options):
         given = [csr_of(a) if i < self.graphs() else a for i, a in enumerate(arrays)]
-        found = tuple(r.todense() if isinstance(r, CSR) else r for r in self.stored(*given, **options))
+        found = tuple(r.todense() if isinstance(r, CSR) else r for r in self.compute_sparse(*given, **options))
         return found[0] if len(found) == 1 else found
 
     def square(self, graph) -> None:
@@ -53,7 +53,7 @@ class OfStorage(Op):
 
 @op("_contrib_getnnz")
 class GetNnz(OfStorage):
-    """How many entries a csr matrix stores: (1,), or with axis 0 in each column, with axis 1 in each row. int64.
+    """Number of entries that a csr matrix stores: (1,), or with axis 0 in each column, with axis 1 in each row. int64.
 
     MXNet itself has no axis 0. Source: MXNet getnnz."""
 
@@ -69,7 +69,7 @@ class GetNnz(OfStorage):
     def infer_type(self, data):
         return INT64
 
-    def stored(self, data):
+    def compute_sparse(self, data):
         if self.axis is None:
             return [np.array([len(data.data)])]
         if self.axis:
@@ -108,7 +108,7 @@ class EdgeId(OfStorage):
         size = None if shapes[0] is None or name == "data" else shapes[0][name == "v"]
         return None if size is None or size is UNKNOWN else Domain(0, size - 1, integer=True)
 
-    def stored(self, data, u, v):
+    def compute_sparse(self, data, u, v):
         out = np.full(len(u), -1, data.data.dtype)
         for i, (row, column) in enumerate(zip(u.astype(np.int64), v.astype(np.int64))):
             if not 0 <= row < data.shape[0]:
@@ -137,7 +137,7 @@ class Adjacency(OfStorage):
             raise self.error(f"got edges of dtype {data}, wanted int64")
         return np.dtype(np.float32)
 
-    def stored(self, data):
+    def compute_sparse(self, data):
         return [CSR(np.ones(len(data.data), np.float32), data.indptr, data.indices, data.shape)]
 
     @classmethod
@@ -176,7 +176,7 @@ class Subgraph(OfGraphs):
             want_rank(self, v, 1, what="vertices")
         return [(*v, *v) for v in vertices] * (1 + self.return_mapping)
 
-    def stored(self, graph, *vertices):
+    def compute_sparse(self, graph, *vertices):
         pairs = [self._part(graph, v) for v in vertices]
         return [pair[i] for i in range(1 + self.return_mapping) for pair in pairs]
 
@@ -232,7 +232,7 @@ class GraphCompact(OfGraphs):
             merge(graph[:1], graph[1:])
         return [(n, n) for n in self.graph_sizes] * (1 + self.return_mapping)
 
-    def stored(self, *inputs):
+    def compute_sparse(self, *inputs):
         both = zip(inputs[: self.graphs()], inputs[self.graphs() :], self.graph_sizes)
         pairs = [self._compact(*each) for each in both]
         return [pair[i] for i in range(1 + self.return_mapping) for pair in pairs]
@@ -276,7 +276,7 @@ class _Sample(OfStorage):
     inputs = ("*arrays",)
     needs = ("rng",)
     ahead = 1
-    """How many inputs come before the seeds."""
+    """Number of inputs before the seeds."""
 
     def check(self):
         return None if self.num_args > self.ahead else f"got {self.num_args} inputs, wanted {self.ahead + 1} at least"
@@ -296,7 +296,7 @@ class _Sample(OfStorage):
         if any(d != INT64 for d in dtypes):
             raise self.error(f"got a graph and seeds of dtypes {', '.join(map(str, dtypes))}, wanted int64")
 
-    def _searched(self, graph, seeds, rng, weights=None):
+    def _search(self, graph, seeds, rng, weights=None):
         """(vertices, edges, distances) of the neighbourhood of the seeds."""
         most = self.max_num_vertices
         if len(seeds) > most:
@@ -353,8 +353,8 @@ class UniformSample(_Sample):
         self.want_whole(graph, *seeds)
         return [*seeds, *[graph] * len(seeds), *seeds]
 
-    def stored(self, graph, *seeds, rng):
-        found = [self._searched(graph, s, rng) for s in seeds]
+    def compute_sparse(self, graph, *seeds, rng):
+        found = [self._search(graph, s, rng) for s in seeds]
         return [each[i] for i in range(3) for each in found]
 
     @classmethod
@@ -377,10 +377,10 @@ class NonUniformSample(_Sample):
         self.want_whole(graph, *seeds)
         return [*seeds, *[graph] * len(seeds), *[probability] * len(seeds), *seeds]
 
-    def stored(self, graph, probability, *seeds, rng):
+    def compute_sparse(self, graph, probability, *seeds, rng):
         found = []
         for each in seeds:
-            vertices, edges, distances = self._searched(graph, each, rng, probability)
+            vertices, edges, distances = self._search(graph, each, rng, probability)
             chances = np.zeros(self.max_num_vertices, probability.dtype)
             count = vertices[-1]
             chances[:count] = probability[vertices[:count]]

@@ -111,7 +111,7 @@ def _stirling(x: np.ndarray) -> np.ndarray:
     return np.polyval(STIRLING, 1 / (x * x)) / x
 
 
-def _shifted(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _shift(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(y, p) such that gamma(x) = gamma(y) / p and y is at least ASYMPTOTIC, for x of 0 and more."""
     y, product = x.copy(), np.ones_like(x)
     for _ in range(int(ASYMPTOTIC)):
@@ -156,7 +156,7 @@ FACTORIALS = np.array([float(math.factorial(n)) for n in range(171)])
 
 def gamma(x: np.ndarray) -> np.ndarray:
     """The gamma function of a float64 array; NaN at -1, -2, ... and infinite, of either sign, at 0."""
-    y, product = _shifted(np.minimum(np.where(x < 0, 1 - x, x), 200.0))
+    y, product = _shift(np.minimum(np.where(x < 0, 1 - x, x), 200.0))
     half = np.power(y, y / 2 - 0.25)  # the whole power overflows before the product does
     value = np.sqrt(2 * np.pi) * half * np.exp(-y) * half * np.exp(_stirling(y)) / product
     whole = (x >= 1) & (x <= len(FACTORIALS)) & (x == np.floor(x))

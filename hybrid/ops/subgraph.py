@@ -43,7 +43,7 @@ from .quantization import (
     ends,
     product_range,
     reach,
-    saturated,
+    saturate,
 )
 
 MOST_SCALE = np.float32(2**31)
@@ -116,7 +116,7 @@ def plain(product: Op) -> Op:
     return product.bind(**product.dump() | {"no_bias": True})
 
 
-def quantised_here(weight: np.ndarray, bias: np.ndarray | None, data_scale, each: bool) -> Weights:
+def quantise_weights(weight: np.ndarray, bias: np.ndarray | None, data_scale, each: bool) -> Weights:
     """float32 weights (O, ...) and bias (O,) quantised by the greatest of all weights, or of each channel, which may not make the
     bias greater than it can be."""
     tops = np.abs(weight).reshape(len(weight), -1).max(axis=1)
@@ -124,8 +124,8 @@ def quantised_here(weight: np.ndarray, bias: np.ndarray | None, data_scale, each
     if each and bias is not None:
         scale = np.minimum(scale, MOST_BIAS / np.abs(bias) / data_scale)
     scale = np.where(np.isinf(scale), MOST_SCALE, scale)
-    steps = saturated(weight * (scale.reshape(-1, *(1,) * (weight.ndim - 1)) if each else scale), INT8)
-    whole = None if bias is None else saturated(bias * (data_scale * scale), INT32)
+    steps = saturate(weight * (scale.reshape(-1, *(1,) * (weight.ndim - 1)) if each else scale), INT8)
+    whole = None if bias is None else saturate(bias * (data_scale * scale), INT32)
     return Weights(steps, whole, scale, tops.max())
 
 
@@ -163,7 +163,7 @@ class Fused(Counterpart):
         raise NotImplementedError
 
     @classmethod
-    def described(cls, ops: Sequence[Op]) -> tuple[str, dict[str, str]]:
+    def describe_fusion(cls, ops: Sequence[Op]) -> tuple[str, dict[str, str]]:
         """The text that MXNet appends to the name of a node that fuses these, and the node's attributes as it writes them."""
         raise NotImplementedError
 
@@ -172,7 +172,7 @@ class Fused(Counterpart):
         raise NotImplementedError
 
     def counts(self) -> tuple[int, ...]:
-        """How many inputs there can be, without a bias and with it."""
+        """Number of inputs, without a bias and with it."""
         raise NotImplementedError
 
     def check(self):
@@ -183,7 +183,7 @@ class Fused(Counterpart):
         return None
 
     @property
-    def biased(self) -> bool:
+    def has_bias(self) -> bool:
         return self.num_args == max(self.counts())
 
     @property
@@ -250,7 +250,7 @@ class Fused(Counterpart):
         (shape,) = self.body(subgraphs)(shapes[: len(shapes) - len(self.ranges())])[1]
         return [shape, *((1,) for _ in self.output_names()[1:])]
 
-    def stored(self, name: str) -> np.dtype | None:
+    def stored_dtype(self, name: str) -> np.dtype | None:
         """The dtype that an input has to have when quantised; None for those that may be int8 or uint8."""
         return None if name in ("data", "sum") else FLOAT
 
@@ -258,9 +258,9 @@ class Fused(Counterpart):
         if not self.quantized:
             return self.body(subgraphs)(dtypes)[0]
         for name, dtype in zip(self.input_names(), dtypes):
-            if self.stored(name) is None and dtype is not None and dtype not in EIGHT:
+            if self.stored_dtype(name) is None and dtype is not None and dtype not in EIGHT:
                 raise self.error(f"got {name} of {dtype}, wanted int8 or uint8, as _contrib_quantize_v2 makes it")
-        return [d if self.stored(n) is None else self.stored(n) for n, d in zip(self.input_names(), dtypes)]
+        return [d if self.stored_dtype(n) is None else self.stored_dtype(n) for n, d in zip(self.input_names(), dtypes)]
 
     def infer_type(self, *dtypes, subgraphs=()):
         if not self.quantized:
@@ -272,7 +272,7 @@ class Fused(Counterpart):
             return self.body(subgraphs)(arrays)[0]
         given, parts = dict(zip(self.input_names(), arrays)), self.parts(subgraphs)
         with np.errstate(all="ignore"):  # zeros alone have an infinite scale at first
-            return self.quantised(given, parts)
+            return self.compute_quantised(given, parts)
 
     def weights(self, given, parts: Parts, data_scale) -> Weights:
         """Quantised parameters of a node, for data of so many steps per unit."""
@@ -286,11 +286,11 @@ class Fused(Counterpart):
         """A scale, or a scale for each channel, as it goes with results."""
         return scale
 
-    def added(self, y, given, scale):
+    def add_operand(self, y, given, scale):
         """y with the sum's other operand, in y's units."""
         return y
 
-    def quantised(self, given, parts: Parts):
+    def compute_quantised(self, given, parts: Parts):
         data = given["data"]
         data_scale = scale_of(data.dtype, given["min_data"], given["max_data"])
         weight, bias, weight_scale, most = self.weights(given, parts, data_scale)
@@ -307,12 +307,12 @@ class Fused(Counterpart):
         else:
             scale = np.float32(1) if self.in_float else scale_of(dtype, *self.calibrated)  # type: ignore[misc]
             y = y * self.along_channels(scale / data_scale / weight_scale, y.ndim)
-        y = follow(parts.late, self.added(follow(parts.act, y, scale), given, scale), scale)
+        y = follow(parts.late, self.add_operand(follow(parts.act, y, scale), given, scale), scale)
         if self.in_float:
             return [y]
         if self.calibrated is not None:
-            return [saturated(np.minimum(y, self.greatest(given)), dtype), *ends(*self.calibrated)]
-        return [saturated(y, dtype), *product_range((given["min_data"], given["max_data"]), (most, most), data.dtype)]
+            return [saturate(np.minimum(y, self.greatest(given)), dtype), *ends(*self.calibrated)]
+        return [saturate(y, dtype), *product_range((given["min_data"], given["max_data"]), (most, most), data.dtype)]
 
 
 @op("_sg_mkldnn_conv")
@@ -347,7 +347,7 @@ class FusedConvolution(Fused):
         return last.means(ElemwiseAdd) and is_activation(op, bounded=False)
 
     @classmethod
-    def described(cls, ops):
+    def describe_fusion(cls, ops):
         normed, summed = (any(op.means(kind) for op in ops) for kind in (BatchNorm, ElemwiseAdd))
         acts = not ops[-1].means(Convolution, BatchNorm, ElemwiseAdd)
         suffix = "".join(s for s, there in (("_bn", normed), ("_add", summed), ("_act", acts)) if there)
@@ -367,18 +367,18 @@ class FusedConvolution(Fused):
             return ()
         return ("min_data", "max_data", *(("min_sum", "max_sum") if self.with_sum else ()))
 
-    def named(self, *bias: str) -> tuple[str, ...]:
+    def names_with(self, *bias: str) -> tuple[str, ...]:
         norm = ("gamma", "beta", "moving_mean", "moving_var") if self.with_bn else ()
         return ("data", "weight", *bias, *norm, *(("sum",) if self.with_sum else ()), *self.ranges())
 
     def counts(self):
-        count = len(self.named())
+        count = len(self.names_with())
         return count, count + 1
 
     def input_names(self):
-        return self.named("bias") if self.biased else self.named()
+        return self.names_with("bias") if self.has_bias else self.names_with()
 
-    def folded(self, given, parts: Parts):
+    def fold_norm(self, given, parts: Parts):
         """Weight and bias with the batch norm in them."""
         weight, bias = given["weight"], given.get("bias")
         if parts.norm is None:
@@ -389,7 +389,7 @@ class FusedConvolution(Fused):
         return weight * factor.reshape(-1, *(1,) * (weight.ndim - 1)), given["beta"] - factor * mean
 
     def weights(self, given, parts, data_scale):
-        return quantised_here(*self.folded(given, parts), data_scale, each=self.calibrated is not None)
+        return quantise_weights(*self.fold_norm(given, parts), data_scale, each=self.calibrated is not None)
 
     def negative(self, dtype: np.dtype, low) -> str | None:
         """Describe what is wrong with data whose range begins there; None when nothing is. MXNet refuses it too."""
@@ -400,11 +400,11 @@ class FusedConvolution(Fused):
             f"got uint8 data of a range from {least}, in which all negative numbers are 0: quantise with int8 or auto"
         )
 
-    def quantised(self, given, parts):
+    def compute_quantised(self, given, parts):
         wrong = self.negative(given["data"].dtype, given["min_data"].item())
         if wrong:
             raise self.error(wrong)
-        return super().quantised(given, parts)
+        return super().compute_quantised(given, parts)
 
     def along_channels(self, scale, rank):
         return scale.reshape(-1, *(1,) * (rank - 2))
@@ -412,7 +412,7 @@ class FusedConvolution(Fused):
     def greatest(self, given):
         return float(GREATEST[INT8]) if self.with_sum and given["sum"].dtype == INT8 else np.inf
 
-    def added(self, y, given, scale):
+    def add_operand(self, y, given, scale):
         if not self.with_sum:
             return y
         other = given["sum"]
@@ -439,7 +439,7 @@ class FusedFullyConnected(Fused):
         return len(ops) == 1 and (op.means(Abs) or is_activation(op, bounded=True))
 
     @classmethod
-    def described(cls, ops):
+    def describe_fusion(cls, ops):
         return ("_eltwise", {"with_eltwise": "True"}) if len(ops) > 1 else ("", {})
 
     @classmethod
@@ -453,7 +453,7 @@ class FusedFullyConnected(Fused):
     def output_names(self):
         return ("output",) if not self.quantized or self.in_float else ("output", "min_output", "max_output")
 
-    def named(self, *bias: str) -> tuple[str, ...]:
+    def names_with(self, *bias: str) -> tuple[str, ...]:
         own = ("data", "weight", *bias)
         if not self.quantized:
             return own
@@ -464,18 +464,18 @@ class FusedFullyConnected(Fused):
         return tuple(n for n in self.input_names() if n.startswith(("min_", "max_")))
 
     def counts(self):
-        return len(self.named()), len(self.named("bias"))
+        return len(self.names_with()), len(self.names_with("bias"))
 
     def input_names(self):
-        return self.named("bias") if self.biased else self.named()
+        return self.names_with("bias") if self.has_bias else self.names_with()
 
-    def stored(self, name):
+    def stored_dtype(self, name):
         if name in ("weight", "bias") and not self.channel_wise_quantize:
             return INT8
-        return super().stored(name)
+        return super().stored_dtype(name)
 
     def in_whole(self, parts):
-        return not (self.biased or self.in_float or self.calibrated or parts.act)
+        return not (self.has_bias or self.in_float or self.calibrated or parts.act)
 
     @property
     def each(self) -> bool:
@@ -485,7 +485,7 @@ class FusedFullyConnected(Fused):
     def weights(self, given, parts, data_scale):
         weight, bias = given["weight"], given.get("bias")
         if self.channel_wise_quantize:
-            return quantised_here(weight, bias, data_scale, each=self.each)
+            return quantise_weights(weight, bias, data_scale, each=self.each)
         most = reach(given["min_weight"], given["max_weight"])
         scale = scale_of(weight.dtype, -most, most)
         if bias is None:
@@ -572,13 +572,13 @@ class FusedAttention(Counterpart, Attention):
         scales = [scale_of(d, *r) for d, r in zip(dtypes, ranges)]
         product = self.whole(*(given[n].astype(np.float64) for n in plain)).astype(FLOAT)
         if self.result_type == INT32:
-            return saturated(product * self.factor(arrays[0].shape), INT32), *product_range(
+            return saturate(product * self.factor(arrays[0].shape), INT32), *product_range(
                 ranges[1], ranges[0], dtypes[1]
             )
         low, high = self.min_calib_range, self.max_calib_range
         scale = np.float32(1) if self.enable_float_output else scale_of(INT8, low, high)
         y = product * (scale / scales[0] / scales[1] * self.factor(arrays[0].shape))
-        return y if self.enable_float_output else (saturated(y, INT8), *ends(low, high))
+        return y if self.enable_float_output else (saturate(y, INT8), *ends(low, high))
 
     def whole(self, *arrays):
         """The product of floats that hold whole numbers, without a factor."""
@@ -608,7 +608,7 @@ class FusedSelfAttentionScores(FusedAttention, SelfAttentionScores):
         return np.float32(1 / math.sqrt(shape[2] // (3 * self.heads)))
 
     def whole(self, qkv):
-        queries, keys, _ = self.apart(qkv, 3)
+        queries, keys, _ = self.split_parts(qkv, 3)
         return queries @ keys.transpose(0, 2, 1)
 
     @classmethod

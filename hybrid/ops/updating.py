@@ -19,7 +19,7 @@ NUMBERS = ("lr", "wd", "rescale_grad", "clip_gradient", "first", "second", "epsi
 
 
 class FusedUpdateRule(NamedTuple):
-    """How a rule of optimizer.py is told to the kernel."""
+    """A rule of optimizer.py as the kernel is told of it."""
 
     meaning: Callable[..., Any]
     states: tuple[str, ...]

@@ -13,7 +13,7 @@ BUFFER = 4 << 20, 64 << 20
 """Bytes of unfolded windows that are made at a time, at least and at most: few enough to stay in cache, but twice as many as
 the weights have, which BLAS reads anew for every piece."""
 WIDE = 4096, 128
-"""How many columns a piece should have: longer runs are copied faster (first, for windows that are unfolded), and a matrix
+"""Number of columns that a piece should have: longer runs are copied faster (first, for windows that are unfolded), and a matrix
 that narrow is not multiplied at full speed (second, where nothing is copied)."""
 
 

@@ -17,7 +17,7 @@ from .base import Array, Optimizer, nothing_yet, register
 from .sparse import by_rows
 
 AGGREGATE = 4
-"""How many weights one operator updates; MXNet's default of an environment variable."""
+"""Number of weights that one operator updates; MXNet's default of an environment variable."""
 
 
 class _Momentum(Optimizer):

@@ -163,7 +163,7 @@ _FAILURES = (
 
 
 def _measure(value: Any, depth: int, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """How many things a value is made of, and how many containers it has inside one another.
+    """Number of things that a value is made of, and of containers it has inside one another.
 
     known: what was found so far, by id. Raises FormatError for what states do not hold, and past MOST_DEPTH, as a container
     that holds itself is."""

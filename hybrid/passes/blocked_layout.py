@@ -16,7 +16,7 @@ from ..ops.shape import Reshaping
 from .rewriter import Rewriter, as_image
 
 MOST_EMPTY = 1.5
-"""How much more memory blocks may take than channels where nothing but a chain asks for them."""
+"""Greatest ratio of the memory of blocks to that of channels where nothing but a chain asks for them."""
 
 
 _CARRIERS = (FusedElementwise, Pooling, Concat, Reshaping)

@@ -112,7 +112,7 @@ def body_of(chain: Sequence[Node]) -> tuple[Graph, list[Entry]]:
 def fused_node(fused: type[Fused], chain: Sequence[Node], number: int) -> tuple[Node, list[Entry]]:
     """The node that stands for a chain, without inputs, and the entries that it wants."""
     body, outside = body_of(chain)
-    suffix, attrs = fused.described(operators(chain))
+    suffix, attrs = fused.describe_fusion(operators(chain))
     return apply_operator(fused, f"{fused.name[1:]}{suffix}_{number}", outside, attrs, [body]), outside
 
 

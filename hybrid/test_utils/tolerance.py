@@ -1,4 +1,4 @@
-"""How far two arrays may be apart: defaults by dtype, and assertions that say where the largest difference is."""
+"""Tolerances: defaults by dtype, and assertions that say where the largest difference is."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def get_rtol(rtol: float | None = None, dtype: Any = _DOUBLE) -> float:
 
 
 def get_etol(etol: float | None = None) -> float:
-    """Which part of all elements may be wrong: etol, or none."""
+    """Share of all elements that may be wrong: etol, or none."""
     return 0 if etol is None else etol
 
 
@@ -125,7 +125,7 @@ def locationError(a: Any, b: Any, index: Any, names: tuple[str, ...], maxError: 
 
 
 def _worst(a: np.ndarray, b: np.ndarray, rtol: float, atol: float) -> tuple[tuple[int, ...], float]:
-    """Where the difference is largest in tolerances, and how large."""
+    """Position of the largest difference in tolerances, and its size."""
     with np.errstate(invalid="ignore"):
         apart = np.where(np.equal(a, b), 0, np.abs(a - b))  # infinities are equal, although their difference is nan
     errors = apart / (atol + rtol * np.abs(b) + 1e-20)

@@ -241,7 +241,7 @@ def test_large_models_are_verified_in_place(lenet: Path, tmp_path: Path, monkeyp
     assert beside.verified and len(beside.files) == 2  # whose weights are mapped as they lie
     model = bridge.open_model(lenet)
     converted = converters.convert(model.graph, model.params, {"data": shape_of("lenet")})
-    (tmp_path / "mapped.onnx").write_bytes(converted.mapped("net.onnx").SerializeToString())
+    (tmp_path / "mapped.onnx").write_bytes(converted.with_external_data("net.onnx").SerializeToString())
     mapped = {i.name: onnx.numpy_helper.to_array(i) for i in onnx.load(tmp_path / "mapped.onnx").graph.initializer}
     written = {i.name: onnx.numpy_helper.to_array(i) for i in onnx.load(target).graph.initializer}
     assert mapped.keys() == written.keys()

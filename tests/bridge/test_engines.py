@@ -18,8 +18,8 @@ import hybrid as mx
 from bridge import BadInput, EngineError, cases, engines, exact, locate, models, runtime
 from bridge.cases import make_case, pair_outputs
 from bridge.compare import compare
-from bridge.cut import cut_out, made_inside, widened_model
-from bridge.engines import NativeEngine, OnnxEngine, ReferenceEngine, opened_natively, tensors, unique
+from bridge.cut import cut_out, inner_outputs, widened_model
+from bridge.engines import NativeEngine, OnnxEngine, ReferenceEngine, open_natively, tensors, unique
 from bridge.exact import Exact, widen
 from bridge.inputs import as_specs, draw, load_feeds, parse_dynamic, parse_inputs, save_arrays
 from bridge.models import Model, describe, open_model, split_inputs, too_large
@@ -332,7 +332,7 @@ def test_float64_where_operators_have_it_and_where_they_have_not(monkeypatch: py
         y, z, w = Loop (n, , x, j) <body = step (int64 i, bool on, float[3] s, int64[3] m) =>
             (bool going, float[3] t, int64[3] p, float[3] u) { going = Identity (on) t = Add (s, s) p = Add (m, i) u = Neg (t) }>
     }""".replace("y, z, w = Loop", "y, w, z = Loop").replace("m (int64 n,", "m (int64 n, int64[3] j,", 1)
-    found = opened_natively(Model("loop", proto=onnx.parser.parse_model(text)))
+    found = open_natively(Model("loop", proto=onnx.parser.parse_model(text)))
     x, j = np.float32([1 / 3, -2, 5]), np.array([4, 5, 6])
     for turns in (0, 2):
         y, z, w = Exact(found.graph, found.params).run({"n": np.array(turns), "x": x, "j": j})
@@ -416,7 +416,7 @@ def test_pieces_of_onnx_models() -> None:
     lists = helper.make_node("Both", ["x"], ["z"])
     graphs = [a.g for a in proto.graph.node[3].attribute]
     lists.attribute.append(helper.make_attribute("bodies", graphs))
-    assert sorted(made_inside(lists)) == ["d", "p", "q"]
+    assert sorted(inner_outputs(lists)) == ["d", "p", "q"]
 
 
 def dense(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -622,7 +622,7 @@ def test_files_of_one_array(tmp_path: Path) -> None:
 def test_cases(two: Path) -> None:
     """Arrays as they are, the rest drawn; sizes that are open are asked for."""
     opened = open_model(two)
-    one, ours = OnnxEngine(opened), opened_natively(opened)
+    one, ours = OnnxEngine(opened), open_natively(opened)
     native = NativeEngine(ours)
     for first, a, second, b in ((opened, one, ours, native), (ours, native, opened, one), (opened, one, opened, one)):
         specs = {"x": Spec(X.shape, X.dtype), "z": Spec((2, 3))}

@@ -446,10 +446,10 @@ def test_distances_from_the_truth() -> None:
 
 def test_what_is_moved() -> None:
     array = np.linspace(-3, 5, 50, dtype=np.float32)
-    assert judge._moved("x", array, 0) is array
+    assert judge._perturb("x", array, 0) is array
     whole = np.arange(5)
-    assert judge._moved("x", whole, 1) is whole
-    first, second, other = (judge._moved(n, array, s) for n, s in (("x", 1), ("x", 2), ("y", 1)))
+    assert judge._perturb("x", whole, 1) is whole
+    first, second, other = (judge._perturb(n, array, s) for n, s in (("x", 1), ("x", 2), ("y", 1)))
     for found in (first, second, other):
         assert found.dtype == np.float32
         assert (found != array).mean() > 0.2

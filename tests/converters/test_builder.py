@@ -286,7 +286,7 @@ def test_inputs_and_outputs_that_little_is_known_of() -> None:
     assert export._types(nodes, inputs, {}, opsets, ["b"])["b"].tensor_type.elem_type == 1
     with pytest.raises(ConversionError, match="cannot tell the type of the outputs a; give the shapes of all inputs"):
         export._types(nodes, inputs, {}, opsets, ["a", "b"])
-    assert export.unexplained() == set()
+    assert export.unexplained_operators() == set()
 
 
 def test_many_names_of_one_kind_are_found_at_once() -> None:

@@ -613,11 +613,11 @@ def test_types_hold_sizes_and_elements() -> None:
     assert not kind_of("tensor(float)").tensor_type.HasField("shape")
     for wrap in (onnx_types.sequence_of, onnx_types.optional_of):
         assert wrap(None) is None
-        assert onnx_types.contained(wrap(kind_of("tensor(double)[3]"))) == kind_of("tensor(double)[3]")
+        assert onnx_types.element_type(wrap(kind_of("tensor(double)[3]"))) == kind_of("tensor(double)[3]")
         assert onnx_types.element_dtype(wrap(kind_of("tensor(double)[3]"))) == np.float64
     assert onnx_types.tensor_of(None) is None
     assert onnx_types.tensor_of(np.dtype(np.int8)) == kind_of("tensor(int8)")
-    assert onnx_types.contained(kind_of("tensor(double)")) is None
+    assert onnx_types.element_type(kind_of("tensor(double)")) is None
     assert onnx_types.element_dtype(None) is None
     assert onnx_types.declared_spec(kind_of("tensor(int8)[2,n,?]")) == ((2, "n", "?"), np.int8)
     assert onnx_types.declared_spec(kind_of("seq(tensor(int8))")) == ((), np.dtype(object))

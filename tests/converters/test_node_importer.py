@@ -134,13 +134,13 @@ def test_the_family_as_it_stands() -> None:
 
 def test_sizes_that_inputs_have() -> None:
     g = importer()
-    size = node_importer.symbolic_shapes.Count.named("x:n")
+    size = node_importer.symbolic_shapes.Count.of_name("x:n")
     doubles, floats = unfed((UNKNOWN,), F8), unfed((3, UNKNOWN), F4)
     g.shared.sizes[size] = [(doubles, 0), (floats, 1)]
     assert g.sized(size, F4) == (floats, 1)
     assert g.sized(size, F8) == (doubles, 0)
     assert [g.sized(size, d) for d in (None, I8)] == [None, None]
-    assert g.sized(node_importer.symbolic_shapes.Count.named("x:m"), F4) is None
+    assert g.sized(node_importer.symbolic_shapes.Count.of_name("x:m"), F4) is None
     assert Importer(g.shared, {"": 17}, g).sized(size, F4) is None
     assert Importer(g.shared, {"local": 3}).opset == 1
 
@@ -453,7 +453,7 @@ def test_what_nodes_say() -> None:
         helper.make_node("Neg", [f"a{(i + 1) % 12}"], [f"a{i}"], name="first" if i == 0 else "") for i in range(12)
     ]
     with pytest.raises(converters.ConversionError) as caught:
-        proto_nodes.ordered(circle)
+        proto_nodes.topological_order(circle)
     assert str(caught.value) == "broken model: a cycle through first, " + ", ".join(f"a{i}" for i in range(1, 10))
 
 

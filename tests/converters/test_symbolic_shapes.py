@@ -42,7 +42,7 @@ def value(count: object) -> int:
     return int(total)
 
 
-leaves = st.sampled_from([Count.named(n) for n in SIZES]) | st.integers(-4, 4)
+leaves = st.sampled_from([Count.of_name(n) for n in SIZES]) | st.integers(-4, 4)
 pairs = st.recursive(
     leaves.map(lambda n: (n, value(n))),
     lambda inner: st.tuples(inner, inner, st.sampled_from("+-*")).map(
@@ -68,10 +68,10 @@ def test_counts_reckon_as_numbers_do(one: tuple, two: tuple, divisor: int) -> No
 
 
 def test_counts_do_not_guess() -> None:
-    a, b = Count.named("a"), Count.named("b")
+    a, b = Count.of_name("a"), Count.of_name("b")
     assert a * b // b == a
     assert a // 2 != b // 2
-    assert a // 2 == Count.named("a") // 2
+    assert a // 2 == Count.of_name("a") // 2
     assert a != 3
     assert a.is_size
     assert not (a - 1).is_size
@@ -393,7 +393,7 @@ def test_chains_by_lot_mean_what_they_say() -> None:
     assert kept.count("Reshape") > 0.9 * len(kept), kept
 
 
-A, B, C = (Count.named(n) for n in "abc")
+A, B, C = (Count.of_name(n) for n in "abc")
 
 
 def tensor(shape: Sequence[object] | None, holds: object = None, const: object = None) -> ImportedValue:
@@ -409,7 +409,7 @@ def tensor(shape: Sequence[object] | None, holds: object = None, const: object =
 
 
 def test_counts_divide_where_nothing_is_left_and_are_kept_as_quotients_elsewhere() -> None:
-    div, mod = (lambda *n: Count.made("div", *n)), (lambda *n: Count.made("mod", *n))
+    div, mod = (lambda *n: Count.of_operation("div", *n)), (lambda *n: Count.of_operation("mod", *n))
     cases = [
         ("by its factor", (4 * A * B) // (2 * A), 2 * B),
         ("every term by one factor", (2 * A * B + 3 * A) // A, 2 * B + 3),
@@ -433,14 +433,14 @@ def test_counts_divide_where_nothing_is_left_and_are_kept_as_quotients_elsewhere
 
 
 def test_declared_dims_are_numbers_or_sizes_of_that_input() -> None:
-    found = symbolic_shapes.declared("x", (3, 0, "n", "?", "?", -1, "n"))
+    found = symbolic_shapes.declared_dims("x", (3, 0, "n", "?", "?", -1, "n"))
     assert found is not None
-    assert found[:3] == (3, 0, Count.named("x:n"))
+    assert found[:3] == (3, 0, Count.of_name("x:n"))
     assert found[6] == found[2]
     free = found[3:6]
     assert all(isinstance(n, Count) and n.is_size and "x:" not in repr(n) for n in free)
     assert len({*free, found[2]}) == 4
-    assert symbolic_shapes.declared("x", None) is None
+    assert symbolic_shapes.declared_dims("x", None) is None
 
 
 def test_codes_of_a_reshape() -> None:
@@ -509,10 +509,10 @@ def test_merged_dims_are_found_among_the_sizes_of_an_input() -> None:
         ) -> tuple[ImportedValue, int]:
             return other, list(theirs or (A,)).index(size)
 
-        found = symbolic_shapes.unmerged(tensor(own), tensor((len(target),), list(target)), sized)
+        found = symbolic_shapes.split_merged(tensor(own), tensor((len(target),), list(target)), sized)
         assert (found and found[1:]) == want, (own, target, theirs)
         assert found is None or found[0] is other
-    assert symbolic_shapes.unmerged(tensor((A * B,)), tensor((2,), [A, B]), lambda size, dtype: None) is None
+    assert symbolic_shapes.split_merged(tensor((A * B,)), tensor((2,), [A, B]), lambda size, dtype: None) is None
 
 
 def test_whole_shapes_are_those_that_came_from_shape_array() -> None:
@@ -536,7 +536,7 @@ def test_whole_shapes_are_those_that_came_from_shape_array() -> None:
 def test_what_nodes_make_of_sizes() -> None:
     """Numbers below 0, divisors of 0, what is only known at run time and what is left out."""
     pair, open_pair = tensor((2,), [A, 3]), tensor((2,))
-    quotients = [A // 2, -3, -3, 3, 3, Count.made("div", 5, 0)]
+    quotients = [A // 2, -3, -3, 3, 3, Count.of_operation("div", 5, 0)]
     dividend, divisor = tensor((6,), [A, -7, 7, -7, 7, 5]), tensor((6,), const=[2, 2, -2, -2, 2, 0])
     grid = [[A, 2], [3, B]]
     none: dict[str, object] = {}
@@ -547,17 +547,17 @@ def test_what_nodes_make_of_sizes() -> None:
         ("Size", [tensor(None)], none, (), None),
         ("Div", [dividend, divisor], none, (6,), quotients),
         ("Mod", [tensor((3,), [A, -7, 5]), tensor((3,), const=[0, 3, 0])], none, (3,),
-         [Count.made("mod", A, 0), 2, Count.made("mod", 5, 0)]),
+         [Count.of_operation("mod", A, 0), 2, Count.of_operation("mod", 5, 0)]),
         ("Mod", [pair, tensor((2,), const=[2, 2])], {"fmod": 1}, (2,), None),
         ("Min", [tensor((3,), [A, A, 4]), tensor((3,), [A, A, 9]), tensor((3,), [A, B, 5])], none, (3,),
-         [A, Count.made("min", A, A, B), 4]),
-        ("Max", [tensor((3,), [A, A, 4]), tensor((3,), [B, A, 9])], none, (3,), [Count.made("max", A, B), A, 9]),
+         [A, Count.of_operation("min", A, A, B), 4]),
+        ("Max", [tensor((3,), [A, A, 4]), tensor((3,), [B, A, 9])], none, (3,), [Count.of_operation("max", A, B), A, 9]),
         ("Equal", [tensor((4,), [A, A, A, 2]), tensor((4,), [A, -1, 4, 2])], none, (4,),
-         [True, False, Count.made("equal", A, 4), True]),
+         [True, False, Count.of_operation("equal", A, 4), True]),
         ("Equal", [tensor((4,), [-1, A + 1, A, 4]), tensor((4,), [A, A, A + 1, A])], none, (4,),
-         [False, False, False, Count.made("equal", 4, A)]),
+         [False, False, False, Count.of_operation("equal", 4, A)]),
         ("Where", [tensor((4,), [A, A, 0, 1]), tensor((4,), [B, B, 1, 2]), tensor((4,), [B, C, 3, 4])], none, (4,),
-         [B, Count.made("where", A, B, C), 3, 2]),
+         [B, Count.of_operation("where", A, B, C), 3, 2]),
         ("Gather", [pair, tensor((1,), const=[-1])], none, (1,), [3]),
         ("Gather", [pair, tensor((1,), [A])], none, (1,), None),
         ("Gather", [tensor((2, 2), grid), tensor((), const=1)], {"axis": 1}, (2,), [2, B]),
@@ -612,7 +612,7 @@ def test_dims_that_come_from_numbers() -> None:
     ]
     for name, inputs, shape, want in cases:
         result = ImportedValue("v", shape, np.dtype(np.int64))
-        symbolic_shapes.shaped(name, inputs, result)
+        symbolic_shapes.note_shape(name, inputs, result)
         assert result.dims == want, (name, [v.partial for v in inputs])
 
 

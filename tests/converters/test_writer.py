@@ -111,7 +111,7 @@ def test_weights_mapped_from_the_file_that_holds_them(tmp_path: Path) -> None:
     converted = stored(weights())
     converted.save(tmp_path / "m.onnx")
     content = (tmp_path / "m.onnx").read_bytes()
-    mapped = converted.mapped("m.onnx")
+    mapped = converted.with_external_data("m.onnx")
     check(mapped, str(tmp_path))
     outside = {t.name: {e.key: e.value for e in t.external_data} for t in mapped.graph.initializer if t.external_data}
     assert set(outside) == {"more", "turned", "swapped", "whole", "truth"}
@@ -133,7 +133,7 @@ def test_weights_lie_behind_halves_of_bytes_where_they_are_said_to(tmp_path: Pat
         paths = converted.save(tmp_path / "m.onnx", external=external)
         models = [read_model(paths[0])]
         if not external:
-            models.append(read_model(converted.mapped("m.onnx"), folder=tmp_path))
+            models.append(read_model(converted.with_external_data("m.onnx"), folder=tmp_path))
         for found in models:
             for tensor in found.proto.graph.initializer:
                 np.testing.assert_array_equal(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tests.house.source import nodes, sources
 
-QUESTIONS = re.compile(r"(What|Whether)\b")
+QUESTIONS = re.compile(r"(What|Whether|Which|Who|Whose|How|Why|Where|When)\b")
 
 
 def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:

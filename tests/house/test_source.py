@@ -23,7 +23,7 @@ def calls(tree: ast.AST) -> list[ast.Call]:
 def converts(node: ast.FunctionDef | ast.ClassDef) -> bool:
     """Whether it is a converter in the registry, whose meaning is its operator's."""
     called = (d.func for d in node.decorator_list if isinstance(d, ast.Call))
-    return any(isinstance(f, ast.Name) and f.id in ("exports", "imports", "_made_of") for f in called)
+    return any(isinstance(f, ast.Name) and f.id in ("exports", "imports", "_decompose") for f in called)
 
 
 def test_no_file_turns_data_into_code() -> None:

@@ -302,8 +302,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "a39-saturation-contrast",
         "hybrid/ops/image.py",
-        "    def vary(self, x, factor):\n        return saturated(x, factor)\n",
-        "    def vary(self, x, factor):\n        return contrasted(x, factor)\n",
+        "    def vary(self, x, factor):\n        return saturation_residual(x, factor)\n",
+        "    def vary(self, x, factor):\n        return contrast_residual(x, factor)\n",
         "tests/ops/test_options.py -k test_images_are_varied_by_what_is_drawn",
     ),
     (

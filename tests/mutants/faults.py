@@ -188,8 +188,8 @@ KERNELS = _area(
         (
             "adam without decay",
             "optimizer.py",
-            "grad = clipped(grad * single(op.rescale_grad) + wd * weight, op.clip_gradient)",
-            "grad = clipped(grad * single(op.rescale_grad), op.clip_gradient)",
+            "grad = clip_to(grad * single(op.rescale_grad) + wd * weight, op.clip_gradient)",
+            "grad = clip_to(grad * single(op.rescale_grad), op.clip_gradient)",
             "tests/native/test_update.py",
         ),
         (

@@ -93,8 +93,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "norm one gradient",
         "hybrid/ops/reduce.py",
-        "found = F.broadcast_mul(F.sign(x), restored(F, dy, x, self.axis or None))",
-        "found = F.broadcast_mul(x / F.abs(x), restored(F, dy, x, self.axis or None))",
+        "found = F.broadcast_mul(F.sign(x), restore_axes(F, dy, x, self.axis or None))",
+        "found = F.broadcast_mul(x / F.abs(x), restore_axes(F, dy, x, self.axis or None))",
         "tests/ops/test_boundaries.py -k test_gradients_where_sizes_bend",
     ),
     (
@@ -494,8 +494,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "qlinear concat zero point",
         "hybrid/ops/onnx/qlinear.py",
-        "antized(dequantized(x, s.reshape(()), z.reshape(())), scale.reshape(()), zero, zero.dtype)",
-        "antized(dequantized(x, s.reshape(()), zero.reshape(())), scale.reshape(()), zero, zero.dtype)",
+        "antize(dequantize(x, s.reshape(()), z.reshape(())), scale.reshape(()), zero, zero.dtype)",
+        "antize(dequantize(x, s.reshape(()), zero.reshape(())), scale.reshape(()), zero, zero.dtype)",
         "tests/converters/test_import_quantised.py -k test_quantised_networks",
     ),
     (
@@ -627,8 +627,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "np draws uncast",
         "converters/ops/np_random.py",
-        "def _drawn(b, op, *arrays):\n    values = parameters(b, op, arrays)",
-        "def _drawn(b, op, *arrays):\n    values = op.given(arrays)",
+        "def _draw(b, op, *arrays):\n    values = parameters(b, op, arrays)",
+        "def _draw(b, op, *arrays):\n    values = op.given(arrays)",
         "tests/ops/test_np_random.py -k test_distributions_of_arrays",
     ),
     (

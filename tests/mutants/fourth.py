@@ -107,15 +107,15 @@ ROWS: list[tuple[str, ...]] = [
     (
         "attention gradient by keys",
         "hybrid/ops/linear.py",
-        "return self.mixed_adjoint(dy, attention, self.apart(keys_values, 2)[1])",
-        "return self.mixed_adjoint(dy, attention, self.apart(keys_values, 2)[0])",
+        "return self.mix_adjoint(dy, attention, self.split_parts(keys_values, 2)[1])",
+        "return self.mix_adjoint(dy, attention, self.split_parts(keys_values, 2)[0])",
         "tests/table/test_gradients.py -k test_gradients_of_gradients_are_derivatives_of_gradients",
     ),
     (
         "average pool stays wide",
         "hybrid/ops/onnx/pooling.py",
-        "y /= self.counted(x.shape[2:], y.dtype)\n        return narrow(y, x.dtype)",
-        "y /= self.counted(x.shape[2:], y.dtype)\n        return narrow(y, wide.dtype)",
+        "y /= self.divisors(x.shape[2:], y.dtype)\n        return narrow(y, x.dtype)",
+        "y /= self.divisors(x.shape[2:], y.dtype)\n        return narrow(y, wide.dtype)",
         "tests/ops/test_onnx_layers.py -k test_half_precision_is_summed_up_wide",
     ),
     (
@@ -149,8 +149,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "ftml clips before decay",
         "hybrid/ops/optimizer.py",
-        "grad = clipped(grad * single(self.rescale_grad) + wd * weight, self.clip_grad)",
-        "grad = clipped(grad * single(self.rescale_grad), self.clip_grad) + wd * weight",
+        "grad = clip_to(grad * single(self.rescale_grad) + wd * weight, self.clip_grad)",
+        "grad = clip_to(grad * single(self.rescale_grad), self.clip_grad) + wd * weight",
         "tests/ops/test_optimizer.py -k test_updates_as_mxnet_does",
     ),
     (
@@ -254,7 +254,7 @@ ROWS: list[tuple[str, ...]] = [
     (
         "element declared a sequence",
         "converters/ops/onnx/sequence.py",
-        "nce, position, elem=element_dtype(sequence.kind))\n    made.kind = contained(sequence.kind)",
+        "nce, position, elem=element_dtype(sequence.kind))\n    made.kind = element_type(sequence.kind)",
         "nce, position, elem=element_dtype(sequence.kind))\n    made.kind = sequence.kind",
         "tests/converters/test_import_sequence.py -k test_elements_are_of_the_kind_that_the_sequence_holds",
     ),
@@ -275,7 +275,7 @@ ROWS: list[tuple[str, ...]] = [
     (
         "log softmax export without temperature",
         "converters/ops/softmax.py",
-        "return b.LogSoftmax(_scaled(b, op, data), axis=op.axis)",
+        "return b.LogSoftmax(_apply_temperature(b, op, data), axis=op.axis)",
         "return b.LogSoftmax(data, axis=op.axis)",
         "tests/sweep/test_sweep.py -k test_one",
     ),

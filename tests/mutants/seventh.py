@@ -277,8 +277,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "a38-shared-batchnorm",
         "converters/training.py",
-        "ng = any(movers[name] > 1 for name in _moved(node",
-        "ng = any(movers[name] > 2 for name in _moved(node",
+        "ng = any(movers[name] > 1 for name in _moved_states(node",
+        "ng = any(movers[name] > 2 for name in _moved_states(node",
         "tests/converters/test_training.py -k test_norms_along_the_last_axis_and_such_as_share_one_statistic",
     ),
     (
@@ -624,8 +624,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "solved keeps old right side",
         "converters/ops/solving.py",
-        "upper, rhs, _ = eliminated(b, a, r",
-        "upper, _, _ = eliminated(b, a, r",
+        "upper, rhs, _ = eliminate(b, a, r",
+        "upper, _, _ = eliminate(b, a, r",
         "tests/answers/test_answers.py -k test_answers_are_as_they_were",
     ),
     (

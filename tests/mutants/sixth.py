@@ -468,8 +468,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "cross attention values: adjoint to keys",
         "hybrid/ops/linear.py",
-        "     return self.joined(None, self.mixed_adjoint(dy, attention, None))\n        return self.mi",
-        "     return self.joined(self.mixed_adjoint(dy, attention, None), None)\n        return self.mi",
+        "     return self.join_parts(None, self.mix_adjoint(dy, attention, None))\n        return self.mi",
+        "     return self.join_parts(self.mix_adjoint(dy, attention, None), None)\n        return self.mi",
         "tests/table/test_gradients.py -k test_gradients_of_gradients_are_derivatives_of_gradients",
     ),
     (

@@ -88,8 +88,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "alpha forgotten",
         "hybrid/ops/onnx/integer.py",
-        "scale = np.float32(self.alpha) * combined(a_scale, b_scale)",
-        "scale = combined(a_scale, b_scale)",
+        "scale = np.float32(self.alpha) * combine_scales(a_scale, b_scale)",
+        "scale = combine_scales(a_scale, b_scale)",
         "tests/ops tests/table tests/converters/test_import_quantised.py -k QGemm or quant",
     ),
     (

@@ -20,7 +20,7 @@ def operands(op, steps, batch, features, seed=0):
     """Data, parameters of a size that keeps states of order 1, and states."""
     rng = np.random.default_rng(seed)
     size = op.result_size
-    states = [rng.uniform(-1, 1, (op.num_layers * op.directions, batch, size)) for _ in op.kept]
+    states = [rng.uniform(-1, 1, (op.num_layers * op.directions, batch, size)) for _ in op.state_names]
     count = op.parameter_count(features)
     scale = 1 / np.sqrt(max(1, size))
     arrays = [rng.uniform(-1, 1, (steps, batch, features)), rng.uniform(-scale, scale, count), *states]

@@ -16,7 +16,7 @@ from hybrid.core.shapes import UNKNOWN
 from hybrid.eager.array import invoke
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
-from hybrid.ops.quantization import _smoothed
+from hybrid.ops.quantization import _smooth
 from hybrid.ops.subgraph import homogeneous
 from tests.grouped import run
 from tests.table.goldens import run_onnx
@@ -568,13 +568,13 @@ def test_the_order_of_what_is_no_number() -> None:
 def test_histograms_give_their_empty_bins_as_much_as_they_have() -> None:
     """1e-4 for each empty bin, taken from the others in equal parts; none where these would not keep anything of 1."""
     p = np.zeros(5, np.float32)
-    assert _smoothed(p) is None
+    assert _smooth(p) is None
     p[[1, 3]] = 4, 6
-    np.testing.assert_allclose(_smoothed(p), [1e-4, 4 - 1.5e-4, 1e-4, 6 - 1.5e-4, 1e-4], rtol=1e-6)
+    np.testing.assert_allclose(_smooth(p), [1e-4, 4 - 1.5e-4, 1e-4, 6 - 1.5e-4, 1e-4], rtol=1e-6)
     for empty, some in ((9999, True), (10000, False), (10001, False)):
         p = np.zeros(empty + 1, np.float32)
         p[7] = 5
-        found = _smoothed(p)
+        found = _smooth(p)
         assert (found is not None) is some, empty
         if found is not None:
             np.testing.assert_allclose(found[7], 5 - 0.9999, rtol=1e-6)

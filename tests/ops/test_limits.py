@@ -180,7 +180,7 @@ EDGES = [
          [({"code": "$0 add"}, [(2,), (2,)], "too few operands"),
           ({"code": "$0 $2 add"}, [(2,), (2,)], "none of 2 inputs"),
           ({"code": "$0 $x add"}, [(2,), (2,)], "none of 2"),
-          ({"code": "$0 foo"}, [(2,), (2,)], "no word and no number"),
+          ({"code": "$0 foo"}, [(2,), (2,)], "no opcode and no number"),
           ({"code": "$0 $1"}, [(2,), (2,)], "one result"), ({"code": "1.5"}, [(2,), (2,)], "of inputs")]),
     Edge("_fused_chain", {"num_args": 1, "code": "$0 0.5 mul"}, None,
          [({}, [(2,)], "0.5, wanted floats"), ({"code": "$0 300 add"}, [(2,)], "300"),

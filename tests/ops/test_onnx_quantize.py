@@ -12,7 +12,7 @@ from hybrid.core.error import OpError
 from hybrid.core.op import lookup
 from hybrid.execution.program import Program
 from hybrid.ops.onnx.conversion import convert
-from hybrid.ops.onnx.quantize import dequantized, quantized
+from hybrid.ops.onnx.quantize import dequantize, quantize
 from tests.versions import OLD_RUNTIME, old_runtime
 
 MS = "com.microsoft"
@@ -97,8 +97,8 @@ def test_quantize_by_axis_and_by_block():
 
 def test_rounding_is_half_to_even_before_the_zero_point_is_added():
     x = scale([0.5, 1.5, 2.5, -0.5, -1.5, 300, -300])
-    assert quantized(x, scale(1), zero(1), np.dtype("uint8")).tolist() == [1, 3, 3, 1, 0, 255, 0]
-    assert quantized(x, scale(1), zero(1, "int8"), np.dtype("int8")).tolist() == [1, 3, 3, 1, -1, 127, -128]
+    assert quantize(x, scale(1), zero(1), np.dtype("uint8")).tolist() == [1, 3, 3, 1, 0, 255, 0]
+    assert quantize(x, scale(1), zero(1, "int8"), np.dtype("int8")).tolist() == [1, 3, 3, 1, -1, 127, -128]
 
 
 @pytest.mark.parametrize(
@@ -113,18 +113,18 @@ def test_rounding_is_half_to_even_before_the_zero_point_is_added():
 )
 def test_narrow_targets_saturate(kind, want):
     x = scale([-1000, -12, -2, 0.25, 1.5, 12, 1000])
-    got = quantized(x, scale(1), None, dtype(kind))
+    got = quantize(x, scale(1), None, dtype(kind))
     assert got.dtype == dtype(kind)
     assert got.astype(np.float32).tolist() == want
 
 
 def test_quantize_to_eight_bit_floats():
     x = scale([1, 300, 1e6, -np.inf, np.nan])
-    got = quantized(x, scale(0.5), None, dtype("float8_e4m3fn"))
+    got = quantize(x, scale(0.5), None, dtype("float8_e4m3fn"))
     np.testing.assert_array_equal(got.astype(np.float32), np.array([2, 448, 448, -448, np.nan], np.float32))
-    moved = quantized(scale([1, 3, -2]), scale(0.5), scale(1.5), dtype("float8_e4m3fn"))
+    moved = quantize(scale([1, 3, -2]), scale(0.5), scale(1.5), dtype("float8_e4m3fn"))
     assert moved.astype(np.float32).tolist() == [3.5, 7.5, -2.5]
-    got = quantized(x, scale(0.5), None, dtype("float8_e4m3fn"), saturate=False)
+    got = quantize(x, scale(0.5), None, dtype("float8_e4m3fn"), saturate=False)
     np.testing.assert_array_equal(got.astype(np.float32), np.array([2, np.nan, np.nan, np.nan, np.nan], np.float32))
 
 
@@ -157,8 +157,8 @@ def test_precision_is_that_of_the_scale_or_of_the_attribute():
     half = float(np.float16(exact))
     assert half != round(exact)
     kind = np.dtype("int16")
-    assert quantized(x, tenth, None, kind).tolist() == [int(half)]
-    assert quantized(x, tenth, None, kind, precision=np.dtype("float32")).tolist() == [round(exact)]
+    assert quantize(x, tenth, None, kind).tolist() == [int(half)]
+    assert quantize(x, tenth, None, kind, precision=np.dtype("float32")).tolist() == [round(exact)]
 
 
 @pytest.mark.parametrize("kind", ["uint8", "int8", "uint16", "int16", "int32"])
@@ -183,7 +183,7 @@ def test_dequantize_narrow_types():
         ("float4_e2m1fn", [6, -0.5]),
     ):
         x = convert(np.array(values, np.float32), kind)
-        np.testing.assert_array_equal(dequantized(x, scale(0.5), None), np.array(values, np.float32) / 2)
+        np.testing.assert_array_equal(dequantize(x, scale(0.5), None), np.array(values, np.float32) / 2)
 
 
 def test_shapes_of_scales_are_checked():

@@ -407,7 +407,7 @@ def test_a_normalization_goes_into_weight_and_bias() -> None:
         given = {"weight": weight, "gamma": gamma, "beta": beta, "moving_mean": mean, "moving_var": var}
         given |= {} if b is None else {"bias": b}
         parts = Parts(None, lookup("BatchNorm").bind(eps=0.05, fix_gamma=fixed), None, None)
-        one, more = fused.folded(given, parts)
+        one, more = fused.fold_norm(given, parts)
         plain = lookup("Convolution").bind(kernel=(1, 2), num_filter=3, no_bias=True)
         y = plain.compute(x, weight) + (0 if b is None else b.reshape(3, 1, 1))
         factor = (1 if fixed else gamma) / np.sqrt(var + 0.05)

@@ -19,7 +19,7 @@ passthrough("Selu", since=6, read=False)
 passthrough("Gelu", since=20, read=False)
 
 
-def _made_of(name):
+def _decompose(name):
     """Registers what an operator of the family is made of; floats of 16 bits are rounded once, at the end."""
 
     def register(function):
@@ -38,12 +38,12 @@ def swish(b, op, x):
     return b.Mul(x, b.Sigmoid(x if op.alpha == 1 else b.Mul(x, op.alpha)))
 
 
-_made_of("_onnx_Swish")(swish)
-_made_of("_onnx_SwiGLU")(lambda b, op, gate, x: b.Mul(swish(b, op, gate), x))
-_made_of("_onnx_HardSwish")(lambda b, op, x: b.Mul(x, b.Clip(b.Add(b.Mul(x, 1 / 6), 0.5), 0, 1)))
+_decompose("_onnx_Swish")(swish)
+_decompose("_onnx_SwiGLU")(lambda b, op, gate, x: b.Mul(swish(b, op, gate), x))
+_decompose("_onnx_HardSwish")(lambda b, op, x: b.Mul(x, b.Clip(b.Add(b.Mul(x, 1 / 6), 0.5), 0, 1)))
 
 
-@_made_of("_onnx_Gelu")
+@_decompose("_onnx_Gelu")
 def export_gelu(b, op, x):
     half = b.Mul(x, 0.5)
     if op.approximate == "none":

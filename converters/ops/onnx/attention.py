@@ -25,12 +25,12 @@ def _join(b, x):
 def export_onnx_attention(b, op, *inputs):
     windows = op.left_window_size >= 0 or op.right_window_size >= 0
     since = 25 if windows else 24 if "nonpad_kv_seqlen" in op.given else 23
-    return b.passthrough("", "Attention", op, inputs) if b.opset >= since else _taken_apart(b, op, *inputs)
+    return b.passthrough("", "Attention", op, inputs) if b.opset >= since else _decompose(b, op, *inputs)
 
 
 @exports("_onnx_Attention")
-def _taken_apart(b, op, *inputs):
-    given = dict(zip(op.inputs, op.placed(inputs)))
+def _decompose(b, op, *inputs):
+    given = dict(zip(op.inputs, op.by_input(inputs)))
     q, k, v = (given[n] for n in ("Q", "K", "V"))
     flat = q.rank == 3
     heads, groups = (op.q_num_heads, op.kv_num_heads) if flat else (q.dim(1), k.dim(1))
@@ -100,7 +100,7 @@ def _bias(b, op, given, count, keys):
 
 @exports("_onnx_RotaryEmbedding")
 def export_onnx_rotary_embedding(b, op, *inputs):
-    x, cos, sin, positions = op.placed(inputs)
+    x, cos, sin, positions = op.by_input(inputs)
     if x.dtype == np.dtype("bfloat16"):
         raise Unsupported("bfloat16 needs opset 23")
     cos, sin = (b.unsqueeze(c if positions is None else b.Gather(c, positions, axis=0), [1]) for c in (cos, sin))

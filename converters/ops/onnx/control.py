@@ -9,13 +9,13 @@ from hybrid.ops.onnx.base import BOOL, INT64, OBJECT
 from hybrid.ops.onnx.control import shared_dtype
 
 from ...error import Unsupported
-from ...onnx_types import contained, declared_spec, element_dtype, holds_numbers, known_dims, sequence_of, tensor_of
+from ...onnx_types import element_type, declared_spec, element_dtype, holds_numbers, known_dims, sequence_of, tensor_of
 from ...registry import exports, imports
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-def _named(results, subgraphs, skip=0):
+def _with_types(results, subgraphs, skip=0):
     """The results, with the types that the bodies' results have where they are no tensors."""
     results = list(results) if isinstance(results, tuple) else [results]
     for result, inside in zip(results, subgraphs[0].results[skip:]):
@@ -56,7 +56,7 @@ def import_if(g, condition, *, then_branch, else_branch):
             then_input_locs=tuple(1 + i for i in reads[0]),
             else_input_locs=tuple(1 + i for i in reads[1]),
         )
-        return _named(results, subgraphs)
+        return _with_types(results, subgraphs)
     results = g.apply(
         "_onnx_If",
         condition,
@@ -66,7 +66,7 @@ def import_if(g, condition, *, then_branch, else_branch):
         then_reads=reads[0],
         else_reads=reads[1],
     )
-    return _named(results, subgraphs)
+    return _with_types(results, subgraphs)
 
 
 def _is_cond(condition, subgraphs):
@@ -77,7 +77,7 @@ def _is_cond(condition, subgraphs):
     return same and identical(condition.shape, (1,)) and all(body.captured for body in subgraphs)
 
 
-def _repeated(g, proto, first, states, last, kinds=()):
+def _read_body(g, proto, first, states, last, kinds=()):
     """The body of a loop, read with what is known of its states in every step: what is known of the first, widened until a
     step gives no other. first and last: Specs of the body's inputs before and after them; kinds: types of the states."""
     declared = [known_dims(declared_spec(i.type).shape) for i in proto.input[len(first) : len(first) + len(states)]]
@@ -116,7 +116,7 @@ def import_loop(g, most=None, condition=None, *states, body):
             f"wanted {2 + len(states)} inputs and {1 + len(states)} outputs at least"
         )
     kinds = [v.kind if v.dtype == OBJECT else None for v in states]
-    found, _ = _repeated(g, body, (Spec((), INT64), Spec((), BOOL)), states, (), kinds)
+    found, _ = _read_body(g, body, (Spec((), INT64), Spec((), BOOL)), states, (), kinds)
     given = tuple(n for n, v in (("M", most), ("cond", condition)) if v is not None)
     inputs = [v for v in (most, condition) if v is not None]
     results = g.apply(
@@ -130,7 +130,7 @@ def import_loop(g, most=None, condition=None, *states, body):
         body_reads=found.reads,
         given=given,
     )
-    return _named(results, [found], 1)
+    return _with_types(results, [found], 1)
 
 
 @imports("Scan", since=9)
@@ -149,12 +149,12 @@ def import_scan_since_9(
     _fits(body, inputs, count)
     axes = scan_input_axes or (0,) * len(data)
     slices = [Spec(_without(v.shape, a), v.dtype) for v, a in zip(data, axes)]
-    found, specs = _repeated(g, body, (), states, slices)
+    found, specs = _read_body(g, body, (), states, slices)
     stacked = len(body.output) - count
     plain = not any((*(scan_input_directions or ()), *(scan_output_axes or ()), *(scan_output_directions or ()), *axes))
     if plain and _is_foreach(found, specs, data, count):
         return _foreach(g, found, states, data, stacked)
-    return _scanned(
+    return _apply_scan(
         g,
         found,
         inputs,
@@ -172,10 +172,10 @@ def import_scan_since_8(g, lengths, *inputs, body, num_scan_inputs, directions=N
     _fits(body, inputs, count)
     states = [Spec(_without(v.shape, 0), v.dtype) for v in inputs[:count]]
     slices = [Spec(_without(_without(v.shape, 0), 0), v.dtype) for v in inputs[count:]]
-    found, _ = _repeated(g, body, (), states, slices)
+    found, _ = _read_body(g, body, (), states, slices)
     if lengths is None:
-        return _scanned(g, found, inputs, num_scan_inputs, scan_input_directions=directions, batched=True)
-    return _scanned(
+        return _apply_scan(g, found, inputs, num_scan_inputs, scan_input_directions=directions, batched=True)
+    return _apply_scan(
         g,
         found,
         inputs,
@@ -187,7 +187,7 @@ def import_scan_since_8(g, lengths, *inputs, body, num_scan_inputs, directions=N
     )
 
 
-def _scanned(g, found, inputs, num_scan_inputs, *lengths, **attributes):
+def _apply_scan(g, found, inputs, num_scan_inputs, *lengths, **attributes):
     """The Scan of a body that has been read."""
     results = g.apply(
         "_onnx_Scan",
@@ -201,7 +201,7 @@ def _scanned(g, found, inputs, num_scan_inputs, *lengths, **attributes):
         body_reads=found.reads,
         **attributes,
     )
-    return _named(results, [found])
+    return _with_types(results, [found])
 
 
 def _fits(body, inputs, count):
@@ -270,7 +270,7 @@ def import_sequence_map(g, first, *others, body):
     specs = [Spec(known_dims(d.shape), e or d.dtype) for e, d in zip(inside, declared)]
     if any(s.dtype is None for s in specs):
         raise Unsupported("got a sequence of which nothing says what it contains, wanted a type of the body's inputs")
-    found = g.body(body, specs, [contained(v.kind) if v.dtype == OBJECT else None for v in inputs])
+    found = g.body(body, specs, [element_type(v.kind) if v.dtype == OBJECT else None for v in inputs])
     results = g.apply(
         "_onnx_SequenceMap",
         *inputs,
@@ -289,7 +289,7 @@ def import_sequence_map(g, first, *others, body):
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def _typed(b, made):
+def _set_dtypes(b, made):
     """The results of a node with bodies, of the dtypes that inference says."""
     made = list(made) if isinstance(made, tuple) else [made]
     for value, spec in zip(made, b.results):
@@ -299,9 +299,9 @@ def _typed(b, made):
 
 @exports("_onnx_If")
 def export_onnx_if(b, op, condition, *rest, subgraphs):
-    held = op.placed((condition, *rest))
+    held = op.arrange((condition, *rest))
     graphs = [b.body(lambda inner, make=make, h=h: make(inner, h)) for make, h in zip(subgraphs, held)]
-    return _typed(b, b.If(condition, then_branch=graphs[0], else_branch=graphs[1], outputs=op.num_outputs))
+    return _set_dtypes(b, b.If(condition, then_branch=graphs[0], else_branch=graphs[1], outputs=op.num_outputs))
 
 
 @exports("_onnx_Loop")
@@ -310,11 +310,11 @@ def export_onnx_loop(b, op, *inputs, subgraphs):
     most, condition, states, captured = op.split(inputs)
 
     def step(inner, *given):
-        return body(inner, op.placed(given, captured))
+        return body(inner, op.arrange(given, captured))
 
     specs = b.results[: op.num_states]
     graph = b.body(step, Spec((), INT64), Spec((), BOOL), *specs)
-    return _typed(b, b.Loop(most, condition, *states, body=graph, outputs=op.num_outputs))
+    return _set_dtypes(b, b.Loop(most, condition, *states, body=graph, outputs=op.num_outputs))
 
 
 @exports("_onnx_Scan")
@@ -324,13 +324,13 @@ def export_onnx_scan(b, op, *inputs, subgraphs):
     if lengths is not None:
         raise Unsupported("sequence_lens of opset 8 have no counterpart since opset 9; mask what is beyond")
     if op.batched:
-        return _typed(b, _batched(b, op, states, data, captured, body))
-    return _typed(b, _scan(b, op, states, data, captured, body, b.results))
+        return _set_dtypes(b, _scan_batch(b, op, states, data, captured, body))
+    return _set_dtypes(b, _scan(b, op, states, data, captured, body, b.results))
 
 
 def _scan(b, op, states, data, captured, body, results):
     def step(inner, *given):
-        return body(inner, op.placed(given, captured))
+        return body(inner, op.arrange(given, captured))
 
     axes = op.axes("input", [d.rank for d in data])
     slices = [Spec(_without(d.shape, a), d.dtype) for d, a in zip(data, axes)]
@@ -341,7 +341,7 @@ def _scan(b, op, states, data, captured, body, results):
     return b.Scan(*states, *data, outputs=op.num_outputs, body=graph, num_scan_inputs=len(data), **attributes)
 
 
-def _batched(b, op, states, data, captured, body):
+def _scan_batch(b, op, states, data, captured, body):
     """A Scan over examples, whose body is the Scan of one."""
     inside = [Spec(None if r.shape is None else r.shape[1:], r.dtype) for r in b.results]
 
@@ -366,4 +366,4 @@ def export_onnx_sequence_map(b, op, *inputs, subgraphs):
         return body(inner, [held[i] for i in op.body_reads])
 
     specs = [Spec(None if v.dtype == OBJECT else v.shape, e) for v, e in zip(given, op.elems)]
-    return _typed(b, b.SequenceMap(*given, body=b.body(step, *specs), outputs=op.num_outputs))
+    return _set_dtypes(b, b.SequenceMap(*given, body=b.body(step, *specs), outputs=op.num_outputs))

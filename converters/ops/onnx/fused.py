@@ -105,7 +105,7 @@ def import_fused_gemm(
     return spelt(g, {"A": a, "B": b, "C": c}, ["Y"], product, _ending(activation, given, "product", "Y"))
 
 
-def _skipped(g, x, skip, bias, normalised, more, inputs):
+def _skip_layer_norm(g, x, skip, bias, normalised, more, inputs):
     """Outputs of a layer normalisation of input + skip + bias; the sum is the fourth, where it is wanted."""
     nodes = [("Add", ["input", "skip"], ["both"], {})]
     if bias is not None:
@@ -122,14 +122,16 @@ def import_skip_layer_normalization(g, x, skip, gamma, beta=None, bias=None, *, 
     reads = ["gamma"] if beta is None else ["gamma", "beta"]
     more = ["mean", "deviation"] if g.wants(1) or g.wants(2) else []
     normalised = "LayerNormalization", reads, {"epsilon": epsilon}
-    return _skipped(g, x, skip, bias, normalised, more, {"gamma": gamma, "beta": beta})
+    return _skip_layer_norm(g, x, skip, bias, normalised, more, {"gamma": gamma, "beta": beta})
 
 
 @imports("SkipSimplifiedLayerNormalization", domain=MS)
 def import_skip_simplified_layer_normalization(g, x, skip, gamma, bias=None, *, epsilon=1e-12):
     if g.wants(1) or g.wants(2):
         raise Unsupported("mean and inv_std_var are wanted, which only training reads")
-    return _skipped(g, x, skip, bias, ("RMSNormalization", ["gamma"], {"epsilon": epsilon}), [], {"gamma": gamma})
+    return _skip_layer_norm(
+        g, x, skip, bias, ("RMSNormalization", ["gamma"], {"epsilon": epsilon}), [], {"gamma": gamma}
+    )
 
 
 @imports("SimplifiedLayerNormalization")

@@ -46,7 +46,7 @@ class _Spelling:
     def whole(self, *values):
         return self.number(list(values), np.int64)
 
-    def filtered(self, mask, axes, worst, queries):
+    def mask_bias(self, mask, axes, worst, queries):
         """Summand of scores for a mask of integers: nothing where it is above 0, else a very low number. The second axis of
         queries is as long as there are queries: onnxruntime's Attention wants as many rows in a mask."""
         kept = self.node("Cast", self.node("Greater", mask, self.number(0, np.int32)), to=code_of(self.dtype))
@@ -66,7 +66,7 @@ class _Spelling:
         return spelt(self.g, self.inputs, outputs, *self.nodes)
 
 
-def _known(query):
+def _require_known(query):
     if query.dtype is None or query.shape is None:
         raise Unsupported("the shape or dtype of its first input is not known")
 
@@ -90,7 +90,7 @@ def import_multi_head_attention(
     scale=0.0,
     unidirectional=0,
 ):
-    _known(query)
+    _require_known(query)
     if (
         key is None
         or value is None
@@ -117,7 +117,7 @@ def import_multi_head_attention(
             raise Unsupported("key_padding_mask of lengths: export the model with one of (batch, keys)")
         axes = (1, 2) if key_padding_mask.rank == 2 else (1,)
         (given,) = s.of(key_padding_mask=key_padding_mask)
-        padding = s.filtered(given, axes, mask_filter_value, "query")
+        padding = s.mask_bias(given, axes, mask_filter_value, "query")
     mask = s.sum(padding, *s.of(attention_bias=attention_bias))
     attributes = {"is_causal": unidirectional, **heads, **({"scale": scale} if scale else {})}
     past = s.of(past_key=past_key, past_value=past_value)
@@ -147,7 +147,7 @@ def import_attention(
     scale=0.0,
     unidirectional=0,
 ):
-    _known(x)
+    _require_known(x)
     if do_rotary or past_present_share_buffer or past_sequence_length is not None:
         raise Unsupported("do_rotary or a shared cache: export the model without them")
     s = _Spelling(g, x.dtype)
@@ -165,7 +165,7 @@ def import_attention(
             raise Unsupported("mask_index of 4 dimensions: export the model with one of (batch, keys)")
         axes = (1, 2) if mask_index.rank == 2 else (1,)
         (given,) = s.of(mask_index=mask_index)
-        padding = s.filtered(given, axes, mask_filter_value, "x")
+        padding = s.mask_bias(given, axes, mask_filter_value, "x")
     mask = s.sum(padding, *s.of(attention_bias=attention_bias))
     before = ["", ""]
     if past is not None:
@@ -193,7 +193,7 @@ def import_rotary_embedding(
     rotary_embedding_dim=0,
     scale=1.0,
 ):
-    _known(x)
+    _require_known(x)
     if is_packed_batching or scale != 1 or position_ids.rank != 2:
         raise Unsupported("packed batches, a scale or one position for all: export the model without them")
     s = _Spelling(g, x.dtype)
@@ -224,7 +224,7 @@ def import_embed_layer_normalization(
     epsilon=1e-12,
     mask_index_type=1,
 ):
-    _known(word_embedding)
+    _require_known(word_embedding)
     s = _Spelling(g, word_embedding.dtype)
     ids, words, positions = s.of(ids=input_ids, words=word_embedding, positions=position_embedding)
     terms = [s.node("Gather", words, ids, axis=0)]

@@ -11,7 +11,7 @@ from .ml_linear import attributes_of, fields_of, models
 models("CategoryMapper", "OneHotEncoder", "Binarizer", "Scaler", "Normalizer", "Imputer", "ZipMap", "CastMap")
 
 _LISTS = {"object": "string", "int64": "int64", "float32": "float"}
-"""How the names of lists end, by dtype; those of others are tensors."""
+"""Suffixes of the names of lists, by dtype; those of others are tensors."""
 
 
 def _one(what, **given):

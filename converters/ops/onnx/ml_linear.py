@@ -6,7 +6,7 @@ from onnx import numpy_helper
 from ...registry import ML, exports, imports
 
 TENSOR = "_as_tensor"
-"""How the names of attributes end that are tensors, where there are lists too."""
+"""Suffix of the names of attributes that are tensors, where there are lists too."""
 
 
 def fields_of(attributes):

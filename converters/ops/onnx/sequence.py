@@ -10,10 +10,10 @@ from hybrid.ops.onnx.base import OBJECT
 from ...error import Unsupported
 from ...onnx_types import (
     code_of,
-    contained,
     declared_spec,
     dtype_of,
     element_dtype,
+    element_type,
     holds_numbers,
     kind_of,
     optional_of,
@@ -95,7 +95,7 @@ def import_sequence_at(g, sequence, position):
     if index is not None:
         return parts[index]
     made = g.passthrough(sequence, position, elem=element_dtype(sequence.kind))
-    made.kind = contained(sequence.kind)
+    made.kind = element_type(sequence.kind)
     return made
 
 
@@ -110,7 +110,7 @@ def import_concat_from_sequence(g, sequence, *, axis, new_axis=0):
         if all(v.rank for v in parts):  # MXNet has no arrays without dimension
             return g.stack(*parts, axis=axis)
     made = g.passthrough(sequence, axis=axis, new_axis=new_axis, elem=element_dtype(sequence.kind))
-    made.kind = contained(sequence.kind)
+    made.kind = element_type(sequence.kind)
     return made
 
 
@@ -155,7 +155,7 @@ def import_optional(g, value=None, *, type=None):
 
 @imports("OptionalGetElement", since=15)
 def import_optional_get_element(g, value):
-    inside = contained(value.kind) if value.kind is not None and value.kind.HasField("optional_type") else value.kind
+    inside = element_type(value.kind) if value.kind is not None and value.kind.HasField("optional_type") else value.kind
     elem = None if inside is None else declared_spec(inside).dtype
     made = g.passthrough(value, elem=elem)
     made.kind, made.dtype = inside, made.dtype or elem

@@ -14,7 +14,7 @@ def import_dft(g, x, dft_length=None, *, axis=1, inverse=0, onesided=0):
 
 @exports("_onnx_DFT", since=17)
 def export_onnx_dft(b, op, *inputs):
-    data, length, axis = op.placed(inputs)
+    data, length, axis = op.by_input(inputs)
     if axis is None:
         axis = data.rank - 2
     elif axis.const is None:

@@ -22,7 +22,7 @@ def export_onnx_split(b, op, data, split=None):
 
 @exports("_onnx_Pad")
 def export_onnx_pad(b, op, *inputs):
-    data, pads, value, axes = op.placed(inputs)
+    data, pads, value, axes = op.by_input(inputs)
     if (op.mode == "wrap" and b.opset < 19) or (axes is not None and b.opset < 18):
         raise Unsupported(f"ONNX Pad has neither axes nor mode wrap at opset {b.opset}; choose opset 19 or newer")
     return b.Pad(data, pads, value, axes, mode=op.mode)

@@ -15,7 +15,7 @@ def count_tokens_from_str(
     to_lower: bool = False,
     counter_to_update: Counter[str] | None = None,
 ) -> Counter[str]:
-    """How often each token is in a text; added to counter_to_update, which is then what is given.
+    """Count the tokens of a text; added to counter_to_update, which is then what is given.
 
     Both delimiters are regular expressions, as in MXNet: what is between two matches is a token."""
     tokens = filter(None, re.split(f"{token_delim}|{seq_delim}", source_str.lower() if to_lower else source_str))

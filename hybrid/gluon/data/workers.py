@@ -36,11 +36,11 @@ from ...ndarray import NDArray
 LARGE = 1 << 15
 """Arrays of more bytes come in shared memory: below, a copy through the pipe is quicker."""
 PATIENCE = 1.0
-"""How many seconds a process has to end by itself before it is ended: it holds nothing that could be left half done."""
+"""Seconds that a process has to end by itself before it is ended: it holds nothing that could be left half done."""
 
 
 class WorkerTraceback(Exception):
-    """Where in a worker process an error happened; the cause of that error in the main process."""
+    """Traceback of an error in a worker process; the cause of that error in the main process."""
 
     def __str__(self) -> str:
         return f'\n"""\n{self.args[0]}"""'

@@ -1,4 +1,4 @@
-"""Where the parameters of pretrained networks lie. They are never downloaded: put the files there."""
+"""Folder of the parameters of pretrained networks. They are never downloaded: put the files there."""
 
 from __future__ import annotations
 

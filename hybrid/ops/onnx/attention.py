@@ -34,7 +34,7 @@ def join_heads(x: Array) -> Array:
     return x.transpose(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], x.shape[1] * x.shape[3])
 
 
-def summed_to(x: Array, shape: tuple[int, ...]) -> Array:
+def sum_to(x: Array, shape: tuple[int, ...]) -> Array:
     """x, to whose shape the given one broadcasts, summed down to it."""
     extra = x.ndim - len(shape)
     x = x.sum(tuple(range(extra)))
@@ -150,7 +150,7 @@ class Attention(Standard):
         past, lengths, mask = named.get("past_key"), named.get("nonpad_kv_seqlen"), named.get("attn_mask")
         bias = np.zeros((1, 1, count, total), q.dtype)
         if mask is not None:
-            bias = bias + self._padded(mask, total, q.dtype)
+            bias = bias + self._pad_mask(mask, total, q.dtype)
         before = 0 if past is None else past.shape[2]
         if lengths is not None:
             lengths = lengths.reshape(-1, 1, 1, 1)
@@ -168,7 +168,7 @@ class Attention(Standard):
         return bias if seen.all() else np.where(seen, bias, -INFINITY).astype(q.dtype, copy=False)
 
     @staticmethod
-    def _padded(mask: Array, total: int, dtype: Any) -> Array:
+    def _pad_mask(mask: Array, total: int, dtype: Any) -> Array:
         added = np.where(mask, 0, -INFINITY) if mask.dtype == np.bool_ else widen(mask).astype(dtype, copy=False)
         more = total - mask.shape[-1]
         added = (
@@ -188,7 +188,9 @@ class Attention(Standard):
         if not k.shape[1] or q.shape[1] % k.shape[1]:
             raise self.error(f"got {q.shape[1]} heads of Q and {k.shape[1]} of K, wanted a multiple")
         root = math.sqrt(abs(self._scale(q)))
-        raw = _grouped(q * root, k.shape[1]) @ (k * math.copysign(root, self._scale(q)))[:, :, None].swapaxes(-1, -2)
+        raw = _group_heads(q * root, k.shape[1]) @ (k * math.copysign(root, self._scale(q)))[:, :, None].swapaxes(
+            -1, -2
+        )
         raw = raw.reshape(*q.shape[:3], k.shape[2])
         capped = self.softcap * np.tanh(raw / self.softcap) if self.softcap else raw
         bias = self._bias(named, q, k)
@@ -202,7 +204,7 @@ class Attention(Standard):
             shares = shares.astype(self.softmax_precision)
         blind = np.isneginf(bias.max(-1, keepdims=True, initial=-INFINITY))
         shares = np.where(blind, 0, shares).astype(q.dtype, copy=False)
-        y = (_grouped(shares, k.shape[1]) @ v[:, :, None]).reshape(*q.shape[:3], v.shape[3])
+        y = (_group_heads(shares, k.shape[1]) @ v[:, :, None]).reshape(*q.shape[:3], v.shape[3])
         return Attended(q, k, v, raw, capped, biased, shares, y)
 
     def meaning(self, *arrays):
@@ -234,7 +236,7 @@ class Attention(Standard):
         )
 
 
-def _grouped(x: Array, groups: int) -> Array:
+def _group_heads(x: Array, groups: int) -> Array:
     """(B, H, S, .) as (B, K, H/K, S, .)."""
     return x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])
 
@@ -271,17 +273,17 @@ class AttentionBackward(Once, LikeInputs, Attention):
         scores: list[Array | None] = [None] * 4
         if self.num_outputs > 3:
             scores[self.qk_matmul_output_mode] = widen(named["dqk_matmul_output"])
-        dy = _grouped(split_heads(widen(named["dY"]), q.shape[1]), groups)
-        dv = (_grouped(shares, groups).swapaxes(-1, -2) @ dy).sum(2)
+        dy = _group_heads(split_heads(widen(named["dY"]), q.shape[1]), groups)
+        dv = (_group_heads(shares, groups).swapaxes(-1, -2) @ dy).sum(2)
         dshares = (dy @ v[:, :, None].swapaxes(-1, -2)).reshape(shares.shape)
         dshares = _plus(dshares, scores[3])
         dbiased = _plus(shares * (dshares - (shares * dshares).sum(-1, keepdims=True)), scores[2])
         draw = _plus(dbiased, scores[1])
         if self.softcap:
             draw = draw * (1 - (capped / self.softcap) ** 2)
-        draw = _grouped(_plus(draw, scores[0]), groups)
+        draw = _group_heads(_plus(draw, scores[0]), groups)
         dq = (draw @ k[:, :, None]).reshape(q.shape) * scale
-        dk = (draw.swapaxes(-1, -2) @ _grouped(q, groups)).sum(2) * scale
+        dk = (draw.swapaxes(-1, -2) @ _group_heads(q, groups)).sum(2) * scale
         if self.num_outputs > 1:
             dk = dk + widen(named["dpresent_key"])
         if self.num_outputs > 2:
@@ -298,7 +300,7 @@ class AttentionBackward(Once, LikeInputs, Attention):
         if "attn_mask" in named:
             mask = named["attn_mask"]
             there = dbiased[..., : mask.shape[-1]] if mask.shape[-1] < dbiased.shape[-1] else dbiased
-            found["attn_mask"] = summed_to(there, mask.shape)
+            found["attn_mask"] = sum_to(there, mask.shape)
         if named["Q"].ndim == 3:
             found |= {n: join_heads(found[n]) for n in ("Q", "K", "V")}
         return tuple(narrow(found[n], named[n].dtype) for n in self.output_names())
@@ -365,7 +367,7 @@ class RotaryEmbedding(Standard):
             raise self.error(f"got position_ids {positions.min()} to {positions.max()}, wanted 0 to {len(cache) - 1}")
         return widen(cache if positions is None else cache[positions])[:, None]
 
-    def _turned(self, x, cos, sin, shape):
+    def _rotate(self, x, cos, sin, shape):
         first, second, rest = self._parts(x)
         out = np.empty(x.shape, x.dtype)
         first_out, second_out, rest_out = self._parts(out)
@@ -402,7 +404,7 @@ class RotaryEmbedding(Standard):
 
     def meaning(self, x, cos, sin, positions):
         cos, sin = self._angles(cos, positions), self._angles(sin, positions)
-        return narrow(self._turned(split_heads(widen(x), self.num_heads), cos, sin, x.shape), x.dtype)
+        return narrow(self._rotate(split_heads(widen(x), self.num_heads), cos, sin, x.shape), x.dtype)
 
     def gradient(self, F, dy, x, cos, sin, *more):
         positions = dict(zip(("position_ids",), more[:-1]))
@@ -436,10 +438,10 @@ class RotaryEmbeddingBackward(Once, RotaryEmbedding):
         return list(dtypes[1:4])
 
     def compute(self, *arrays, **_options):
-        dy, x, cos, sin, positions = self.placed(arrays)
+        dy, x, cos, sin, positions = self.by_input(arrays)
         angles = self._angles(cos, positions), self._angles(sin, positions)
         wide_x, wide_dy = (split_heads(widen(a), self.num_heads) for a in (x, dy))
-        dx = self._turned(wide_dy, angles[0], -angles[1], x.shape)
+        dx = self._rotate(wide_dy, angles[0], -angles[1], x.shape)
         (first, second, _), (dfirst, dsecond, _) = self._parts(wide_x), self._parts(wide_dy)
         dcos = (dfirst * first + dsecond * second).sum(1)
         dsin = (dsecond * first - dfirst * second).sum(1)
@@ -449,7 +451,7 @@ class RotaryEmbeddingBackward(Once, RotaryEmbedding):
                 whole = np.zeros(cache.shape, grad.dtype)
                 np.add.at(whole, positions, grad)
                 grad = whole
-            caches.append(narrow(summed_to(grad, cache.shape), cache.dtype))
+            caches.append(narrow(sum_to(grad, cache.shape), cache.dtype))
         return narrow(dx, x.dtype), *caches
 
 
@@ -562,7 +564,7 @@ class LinearAttention(Standard):
         for t in range(steps):
             left, _, taken = self._step(given, t, state)
             state = left + given.k[t][..., None] * taken[:, :, None]
-            asked = _grouped(given.q[t][:, :, None], self.kv_num_heads)
+            asked = _group_heads(given.q[t][:, :, None], self.kv_num_heads)
             out[t] = (asked @ state[:, :, None]).reshape(batch, heads, width) * scale
         dtypes = self.dtype(*(None if a is None else a.dtype for a in arrays))
         out = out.swapaxes(0, 1).reshape(batch, steps, heads * width)
@@ -601,7 +603,7 @@ class LinearAttentionBackward(Once, LinearAttention):
         return list(dtypes[2:])
 
     def compute(self, *arrays, **_options):
-        dout, dstate, *rest = self.placed(arrays)
+        dout, dstate, *rest = self.by_input(arrays)
         given = self._read(*rest)
         states, scale = [given.state], self._scale(given.q)
         steps, batch, heads, _ = given.q.shape
@@ -615,19 +617,19 @@ class LinearAttentionBackward(Once, LinearAttention):
         d = widen(dstate).astype(given.q.dtype, copy=False)
         for t in reversed(range(steps)):
             left, news, taken = self._step(given, t, states[t])
-            asked, answers = (_grouped(a[t], self.kv_num_heads) for a in (given.q, dout))
+            asked, answers = (_group_heads(a[t], self.kv_num_heads) for a in (given.q, dout))
             d = d + asked.swapaxes(-1, -2) @ answers
             dq[t] = (answers @ states[t + 1].swapaxes(-1, -2)).reshape(dq[t].shape)
             dk[t] = np.einsum("bkdv,bkv->bkd", d, taken)
             dnews = np.einsum("bkdv,bkd->bkv", d, given.k[t])
             if given.rate is not None and drate is not None:
-                drate[t] = summed_to((dnews * news).sum(-1, keepdims=True), drate[t].shape)
+                drate[t] = sum_to((dnews * news).sum(-1, keepdims=True), drate[t].shape)
                 dnews = given.rate[t] * dnews
                 dk[t] -= np.einsum("bkdv,bkv->bkd", left, dnews)
                 d = d - given.k[t][..., None] * dnews[:, :, None]
             dv[t] = dnews
             if given.keep is not None and dkeep is not None:
-                dkeep[t] = summed_to((d * left).sum(-1), dkeep[t].shape)  # of the decay: left = exp(decay) state
+                dkeep[t] = sum_to((d * left).sum(-1), dkeep[t].shape)  # of the decay: left = exp(decay) state
                 d = given.keep[t][..., None] * d
         found = zip(LinearAttention.inputs, (dq, dk, dv, None, dkeep, drate))
         named = {n: a.swapaxes(0, 1).reshape(batch, steps, math.prod(a.shape[2:])) for n, a in found if a is not None}

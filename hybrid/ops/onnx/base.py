@@ -45,7 +45,7 @@ class Standard(Op):
             return super().input_names()
         return tuple(n for n in self.inputs if n not in self.optional or n in self.given)
 
-    def placed(self, values: Sequence[Any]) -> list[Any]:
+    def by_input(self, values: Sequence[Any]) -> list[Any]:
         """One value per entry of ``inputs``, from one per entry of ``input_names()``."""
         if not self.optional:
             return list(values)
@@ -59,7 +59,7 @@ class Standard(Op):
     spreads: ClassVar[tuple[str, ...]] = ()
     """Names of inputs that broadcast to the (first) output."""
     types: ClassVar[Mapping[str, Collection[str]]] = {}
-    """Which dtypes inputs and outputs may have, by their names; those named together have one. From ONNX's schemas: types.py."""
+    """Dtypes that inputs and outputs may have, by their names; those named together have one. From ONNX's schemas: types.py."""
 
     collects: ClassVar[bool] = False
     """True where inputs may be sequences and maps."""
@@ -96,17 +96,17 @@ class Standard(Op):
                 raise self.error(f"got {name} that is a sequence, a map or nothing, wanted a tensor")
         # one number of any rank, which must not lend it to the result
         plain = [a.reshape(()) if a.ndim > 1 and n in self.numbers else a for n, a in zip(self.input_names(), arrays)]
-        return self.meaning(*self.placed(plain), **options)
+        return self.meaning(*self.by_input(plain), **options)
 
     def infer_shape(self, *shapes, **options):
         if "values" in self.needs:
-            options["values"] = self.placed(options.get("values") or [None] * len(shapes))
+            options["values"] = self.by_input(options.get("values") or [None] * len(shapes))
         named = dict(zip(self.input_names(), shapes))
         for name in self.numbers:
             if name in named:
                 want_one(self, named[name], name)
         fit(self, self.named_axes, named)
-        found = self.shape(*self.placed(shapes), **options)
+        found = self.shape(*self.by_input(shapes), **options)
         first = found[0] if isinstance(found, list) else found
         for name in self.spreads:
             if name in named and first is not None:
@@ -115,7 +115,7 @@ class Standard(Op):
 
     def infer_type(self, *dtypes):
         self.want_types(self.input_names(), dtypes)
-        found = self.gives(*self.placed(dtypes))
+        found = self.gives(*self.by_input(dtypes))
         self.want_types(self.output_names(), found if isinstance(found, list) else [found])
         return found
 

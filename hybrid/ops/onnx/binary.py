@@ -40,10 +40,10 @@ class Pow(Pair):
         if y.dtype.kind not in "iub":
             return truncate(np.power(x.astype(np.float64), widen(y).astype(np.float64)), x.dtype)
         if not (y < 0).any():
-            return _wrapped(x, y)
+            return _integer_power(x, y)
         # 1 / x**n: of whole numbers only 1 and -1 have one that is not cut off to 0
-        unit = np.where(np.abs(x) == 1, _wrapped(x, np.abs(y)), x.dtype.type(0))
-        return np.where(y < 0, unit, _wrapped(x, np.maximum(y, 0)))
+        unit = np.where(np.abs(x) == 1, _integer_power(x, np.abs(y)), x.dtype.type(0))
+        return np.where(y < 0, unit, _integer_power(x, np.maximum(y, 0)))
 
     def gradient(self, F, dy, x, y, z):
         power = F._backward_cast_like(y, x)
@@ -61,7 +61,7 @@ class Pow(Pair):
         yield make(make.integers(3, 4, high=5, dtype="int64"), make.integers(4, high=4, dtype="int64"))
 
 
-def _wrapped(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _integer_power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """x**y of whole numbers, y not negative; what is lost on the way is a multiple of 2**64."""
     return np.power(x.astype(np.int64), y.astype(np.int64)).astype(x.dtype)
 

@@ -45,17 +45,17 @@ class If(ControlFlow):
     num_subgraphs = 2
     differentiated = (0, 1)
 
-    def misplaced(self, given):
+    def check_locations(self, given):
         if given < 1:
             return "got no condition"
         return self.within(given - 1, "then_reads", "else_reads")
 
-    def placed(self, inputs):
+    def arrange(self, inputs):
         """Values of the variables of the two bodies."""
         return [[inputs[1 + i] for i in reads] for reads in (self.then_reads, self.else_reads)]
 
     def _both(self, values, subgraphs):
-        found = [self.results(body(held)[1]) for body, held in zip(self.those(subgraphs), self.placed(values))]
+        found = [self.results(body(held)[1]) for body, held in zip(self.those(subgraphs), self.arrange(values))]
         return list(zip(*found))
 
     def infer_shape(self, *shapes, subgraphs=()):
@@ -66,7 +66,7 @@ class If(ControlFlow):
 
     def compute(self, condition, *rest, subgraphs=()):
         chosen = 0 if truth(self, condition) else 1
-        return self.results(self.those(subgraphs)[chosen](self.placed((condition, *rest))[chosen]))
+        return self.results(self.those(subgraphs)[chosen](self.arrange((condition, *rest))[chosen]))
 
 
 @op("_backward__onnx_If")
@@ -76,7 +76,7 @@ class IfBackward(ControlFlowBackward, If):
     def back(self, dy, inputs, gradients, forward, backs):
         chosen = 0 if truth(self, inputs[0]) else 1
         places = (self.then_reads, self.else_reads)[chosen]
-        for place, part in zip(places, self.through(backs, chosen, self.placed(inputs)[chosen], dy)):
+        for place, part in zip(places, self.through(backs, chosen, self.arrange(inputs)[chosen], dy)):
             gradients[1 + place] += part
 
 
@@ -92,7 +92,7 @@ class Repeated(ControlFlow):
 
     needs = ("subgraphs", "specs")
 
-    def placed(self, given, captured):
+    def arrange(self, given, captured):
         """Values of the body's variables."""
         held = (*given, *captured)
         return [held[i] for i in self.body_reads]
@@ -105,7 +105,7 @@ class Repeated(ControlFlow):
         return self.within(given, "body_reads")
 
     @staticmethod
-    def stacked(steps: Sequence[Any], axes, specs):
+    def stack_columns(steps: Sequence[Any], axes, specs):
         """The columns of steps as arrays; without any step of length 0, and otherwise of the shape that inference says."""
         found = []
         columns: Any = list(zip(*steps)) or [()] * len(axes)
@@ -125,12 +125,12 @@ class Repeated(ControlFlow):
         return found
 
 
-def gathered(op, backs, given, captured, heads, outside):
+def gather_gradients(op, backs, given, captured, heads, outside):
     """The gradients of the body's own inputs in one step of a loop; those of what it takes from around it are
     added to ``outside``."""
     own = [np.zeros_like(x) for x in given]
     totals = (*own, *outside)
-    for place, part in zip(op.body_reads, op.through(backs, 0, op.placed(given, captured), heads)):
+    for place, part in zip(op.body_reads, op.through(backs, 0, op.arrange(given, captured), heads)):
         totals[place][...] += part
     return own
 
@@ -148,7 +148,7 @@ class Loop(Repeated):
 
     differentiated = (0,)
 
-    def misplaced(self, given):
+    def check_locations(self, given):
         wrong = [n for n in self.given if n not in ("M", "cond")]
         if wrong or len(set(self.given)) < len(self.given):
             return f"got given={self.given}, wanted some of M and cond"
@@ -164,7 +164,7 @@ class Loop(Repeated):
         return most, condition, inputs[: self.num_states], inputs[self.num_states :]
 
     def _through(self, body, counter, condition, states, captured):
-        found = self.results(body(self.placed((counter, condition, *states), captured))[1], 1 + self.num_outputs)
+        found = self.results(body(self.arrange((counter, condition, *states), captured))[1], 1 + self.num_outputs)
         return found[1 : 1 + self.num_states], found[1 + self.num_states :]
 
     def infer_shape(self, *shapes, subgraphs=()):
@@ -197,7 +197,7 @@ class Loop(Repeated):
         while going and (limit is None or len(rows) < limit):
             afford_step(len(rows), self.name)
             given.append((np.array(len(rows), np.int64), flag, *states))
-            flag, *results = self.results(body(self.placed(given[-1], captured)), 1 + self.num_outputs)
+            flag, *results = self.results(body(self.arrange(given[-1], captured)), 1 + self.num_outputs)
             going = truth(self, flag)
             states = results[: self.num_states]
             rows.append(results[self.num_states :])
@@ -207,7 +207,7 @@ class Loop(Repeated):
         (body,) = self.those(subgraphs)
         _, rows, states = self.steps(arrays, body)
         count = self.num_outputs - self.num_states
-        return [*states, *self.stacked(rows, [0] * count, specs[self.num_states :])]
+        return [*states, *self.stack_columns(rows, [0] * count, specs[self.num_states :])]
 
 
 @op("_backward__onnx_Loop")
@@ -223,7 +223,7 @@ class LoopBackward(ControlFlowBackward, Loop):
         dstates = dy[: self.num_states]
         for t in reversed(range(len(given))):
             heads = (None, *dstates, *(one[t] for one in dy[self.num_states :]))
-            _, _, *dstates = gathered(self, backs, given[t], captured, heads, outside)
+            _, _, *dstates = gather_gradients(self, backs, given[t], captured, heads, outside)
         for total, part in zip(first, dstates):
             total += part
 
@@ -248,7 +248,7 @@ class Scan(Repeated):
 
     differentiated = (0,)
 
-    def misplaced(self, given):
+    def check_locations(self, given):
         if self.given not in ((), ("sequence_lens",)) or (self.given and not self.batched):
             return f"got given={self.given}, wanted sequence_lens if anything, and that when batched"
         stacked = self.num_outputs - self.num_states
@@ -294,7 +294,7 @@ class Scan(Repeated):
             length = merge(length, (shape[axis],))
         slices = [s[:a] + s[a + 1 :] for s, a in zip(data, axes)]
         while True:
-            found = self.results(body(self.placed((*states, *slices), captured))[1])
+            found = self.results(body(self.arrange((*states, *slices), captured))[1])
             after = [common(a, b) for a, b in zip(states, found[: self.num_states])]
             if all(map(identical, states, after)):
                 break
@@ -306,8 +306,8 @@ class Scan(Repeated):
 
     def infer_type(self, *dtypes, subgraphs=()):
         _, states, data, captured = self.split(dtypes)
-        found = self.results(self.those(subgraphs)[0](self.placed((*states, *data), captured))[1])
-        return self.kept(states, found[: self.num_states], "state") + found[self.num_states :]
+        found = self.results(self.those(subgraphs)[0](self.arrange((*states, *data), captured))[1])
+        return self.state_dtypes(states, found[: self.num_states], "state") + found[self.num_states :]
 
     def steps(self, states, data, captured, body, length=None):
         """Run the scan: the body's own inputs in each step, what it gave to be stacked, and the last states."""
@@ -321,12 +321,12 @@ class Scan(Repeated):
             places = [t if self.ahead("input", i) else length - 1 - t for i in range(len(data))]
             slices = [np.asarray(d[(slice(None),) * a + (p,)]) for d, a, p in zip(data, axes, places)]
             given.append((*states, *slices))
-            results = self.results(body(self.placed(given[-1], captured)))
+            results = self.results(body(self.arrange(given[-1], captured)))
             states = results[: self.num_states]
             rows.append(results[self.num_states :])
         return given, rows, states
 
-    def turned(self, arrays):
+    def flip_directions(self, arrays):
         """Stacked arrays, or their gradients, along the first axis, put in the order of the steps or back."""
         return [a if self.ahead("output", i) else a[::-1] for i, a in enumerate(arrays)]
 
@@ -357,8 +357,8 @@ class Scan(Repeated):
         ranks = [r.ndim + 1 for r in rows[0]] if rows else [1 if s is None else len(s) for s, _ in specs]
         axes = self.axes("output", ranks)
         if not rows:
-            return [*states, *self.stacked((), axes, specs)]
-        made = self.turned(self.stacked(rows, [0] * len(axes), specs))
+            return [*states, *self.stack_columns((), axes, specs)]
+        made = self.flip_directions(self.stack_columns(rows, [0] * len(axes), specs))
         return [*states, *(np.moveaxis(a, 0, axis) for a, axis in zip(made, axes))]
 
 
@@ -379,10 +379,10 @@ class ScanBackward(ControlFlowBackward, Scan):
         dstates = dy[: self.num_states]
         stacked = dy[self.num_states :]
         places = self.axes("output", [d.ndim for d in stacked])
-        stacked = self.turned([np.moveaxis(d, a, 0) for d, a in zip(stacked, places)])
+        stacked = self.flip_directions([np.moveaxis(d, a, 0) for d, a in zip(stacked, places)])
         axes = self.axes("input", [d.ndim for d in data])
         for t in reversed(range(len(given))):
-            parts = gathered(self, backs, given[t], captured, (*dstates, *(d[t] for d in stacked)), outside)
+            parts = gather_gradients(self, backs, given[t], captured, (*dstates, *(d[t] for d in stacked)), outside)
             dstates = parts[: self.num_states]
             for i, (total, axis) in enumerate(zip(ddata, axes)):
                 place = t if self.ahead("input", i) else len(given) - 1 - t
@@ -404,7 +404,7 @@ class SequenceMap(ControlFlow):
 
     exception = "runs subgraphs in ways that MXNet's control flow does not"
 
-    def misplaced(self, given):
+    def check_locations(self, given):
         if not 1 <= len(self.elems) <= given:
             return f"got {len(self.elems)} elems of {given} inputs"
         return self.within(given, "body_reads")

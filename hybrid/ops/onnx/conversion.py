@@ -27,7 +27,7 @@ def is_integer(dtype: np.dtype) -> bool:
 
 
 def bits_of(dtype: np.dtype) -> int:
-    """How many bits an element has in ONNX, where memory may take a byte for fewer."""
+    """Number of bits that an element has in ONNX, where memory may take a byte for fewer."""
     narrow = {"float4_e2m1fn": 4, "float6_e2m3fn": 6, "float6_e3m2fn": 6, **BITS}
     return narrow.get(dtype.name, 8 * dtype.itemsize)
 
@@ -57,7 +57,7 @@ def convert(array: Any, dtype: Any, *, saturate: bool = True, round_mode: str = 
         raise ValueError(f"got {array.dtype.name} to convert to {dtype.name}: ONNX converts no complex numbers")
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if dtype.hasobject:
-            return _written(plain(array))
+            return _format_numbers(plain(array))
         array = _read(array, dtype) if array.dtype.hasobject else plain(array)
         if dtype.kind == "b":
             return array != 0
@@ -82,7 +82,7 @@ def _integers(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return whole
 
 
-def rounded(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def round_to(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Numbers as float64 with the precision of a narrow float, half to even, as if its exponents went up for ever."""
     import ml_dtypes
 
@@ -97,10 +97,10 @@ def _floats(array: np.ndarray, dtype: np.dtype, saturate: bool) -> np.ndarray:
     if dtype.isbuiltin == 1:
         return array.astype(dtype)
     if dtype.name == "bfloat16":
-        return (array if array.dtype in (np.float32, np.float16) else rounded(array, dtype)).astype(dtype)
+        return (array if array.dtype in (np.float32, np.float16) else round_to(array, dtype)).astype(dtype)
     import ml_dtypes
 
-    wide, greatest = rounded(array, dtype), float(ml_dtypes.finfo(dtype).max)
+    wide, greatest = round_to(array, dtype), float(ml_dtypes.finfo(dtype).max)
     if saturate or dtype.name in FINITE:
         return np.clip(wide, -greatest, greatest).astype(dtype)
     beyond = np.copysign(np.inf if dtype.name == "float8_e5m2" else np.nan, wide)
@@ -118,7 +118,7 @@ def _powers(array: np.ndarray, dtype: np.dtype, saturate: bool, round_mode: str)
     return np.where(np.isnan(wide) | (wide < 0), 255, code).astype(np.uint8).view(dtype)
 
 
-def _written(array: np.ndarray) -> np.ndarray:
+def _format_numbers(array: np.ndarray) -> np.ndarray:
     """Numbers as text: the fewest digits that say them, without an exponent; NaN, INF and -INF; 1 and 0 for truth."""
     made = np.empty(array.size, object)
     if array.dtype.kind == "f":

@@ -76,7 +76,7 @@ class Slid(Standard):
         return pads[:rank], pads[rank:]
 
     def steps(self, spatial: tuple, kernel: tuple) -> tuple:
-        """How many windows there are along each spatial axis."""
+        """Number of windows along each spatial axis."""
         strides = self.along(len(kernel), self.strides)
         if len(spatial) != len(kernel):
             raise self.error(f"got {len(spatial)} spatial axes for a kernel of shape {show(kernel)}")
@@ -86,7 +86,7 @@ class Slid(Standard):
         return tuple(self.count(*each) for each in sizes)
 
     def count(self, size, before, after, reach, stride):
-        """How many windows there are along an axis."""
+        """Number of windows along an axis."""
         if size is not UNKNOWN and reach is not UNKNOWN and size + before + after < reach:
             raise self.error(f"got a window of {reach} for a size of {size} padded by {before} and {after}")
         return (size + before + after - reach) // stride + 1
@@ -158,7 +158,7 @@ class Conv(_Convolved):
             raise self.error(f"got {w[0]} filters, wanted a multiple of group={self.group}")
         return (x[0], w[0], *self.steps(x[2:], kernel))
 
-    def _padded(self, x, kernel):
+    def _split_padding(self, x, kernel):
         """(x, pads on both sides that are still to be added): windows.py pads evenly as it goes."""
         before, after = self.borders(x.shape[2:], kernel)
         return (x, before) if before == after else (pad_spatial(x, before, after), (0,) * len(kernel))
@@ -169,7 +169,7 @@ class Conv(_Convolved):
     def meaning(self, x, w, b):
         wide, weight = widen(x), widen(w)
         kernel = weight.shape[2:]
-        padded, pad = self._padded(wide, kernel)
+        padded, pad = self._split_padding(wide, kernel)
         y = convolve(padded, weight, *self._steps(len(kernel)), pad, self.group)
         if b is not None:
             y += widen(b).reshape(-1, *(1,) * len(kernel))
@@ -181,7 +181,7 @@ class Conv(_Convolved):
         if of == 0:
             before, _ = self.borders(x.shape[2:], kernel)
             return deconvolve(dy, w, strides, dilations, before, self.group, x.shape[2:])
-        padded, pad = self._padded(x, kernel)
+        padded, pad = self._split_padding(x, kernel)
         return correlate(padded, dy, kernel, strides, dilations, pad, self.group)
 
     @classmethod
@@ -393,7 +393,7 @@ class DeformConv(_Moved):
         return narrow(y, x.dtype)
 
     def gradient(self, F, dy, *arrays):
-        given = self.placed(arrays[:-1])
+        given = self.by_input(arrays[:-1])
         factors = [a for i, a in enumerate(given) if i != 3 and a is not None]
         attrs: dict[str, Any] = {**self.dump(), "given": tuple(n for n in self.given if n != "B")}
         found = list(F._backward__onnx_DeformConv(dy, *factors, **attrs))

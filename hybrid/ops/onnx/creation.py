@@ -35,7 +35,7 @@ class Range(Standard):
         return (self.count(*(widen(np.asarray(v)).reshape(()) for v in values)),)
 
     def count(self, start: Any, limit: Any, delta: Any) -> int:
-        """How many there are."""
+        """Number of elements of the range."""
         if delta == 0:
             raise self.error("got delta 0, wanted another number")
         if start.dtype.kind in "iu":
@@ -118,7 +118,7 @@ class OneHot(Standard):
         return pair
 
     def places(self, indices: np.ndarray, depth: np.ndarray) -> np.ndarray:
-        """Where values[1] goes."""
+        """True where values[1] goes."""
         size = int(depth.reshape(()))
         axis = axis_of(self, self.axis, indices.ndim + 1)
         whole = np.expand_dims(indices.astype(np.int64), axis)

@@ -111,7 +111,7 @@ class Clip(Pointwise):
     def composition(self, F, input, *bounds):
         if not known(input, *bounds):
             return None
-        low, high = self.placed((input, *(F._np_reshape(b, newshape=()) for b in bounds)))[1:]
+        low, high = self.by_input((input, *(F._np_reshape(b, newshape=()) for b in bounds)))[1:]
         if input.dtype.kind not in "iu":
             _, largest = self.bounds(input.dtype, None, None)
             low, high = (filled(F, input, s * float(largest)) if b is None else b for b, s in ((low, -1), (high, 1)))
@@ -134,7 +134,7 @@ class Clip(Pointwise):
 
     def gradient(self, F, dy, x, *bounds_and_y):
         bounds = bounds_and_y[:-1]
-        placed = self.placed((x, *bounds))
+        placed = self.by_input((x, *bounds))
         found = [dy * F._backward__onnx_clipped(*placed, given=self.given, where="inside")]
         for name, bound in zip(self.input_names()[1:], bounds):
             reached = F._backward__onnx_clipped(*placed, given=self.given, where=name)

@@ -99,7 +99,7 @@ class GroupQueryAttention(Standard):
             "position_ids": "B S",
         }
 
-    def _turned(self, x: Array, heads: int, cos: Array, sin: Array, positions: Array) -> Array:
+    def _rotate(self, x: Array, heads: int, cos: Array, sin: Array, positions: Array) -> Array:
         turn = RotaryEmbedding.bind(
             num_heads=heads,
             interleaved=self.rotary_interleaved,
@@ -120,10 +120,10 @@ class GroupQueryAttention(Standard):
         places = before[:, None] + np.arange(count)
         if self.do_rotary:
             turn = places if positions is None else positions
-            query = self._turned(query, self.num_heads, cos, sin, turn)
-            key = self._turned(key, groups, cos, sin, turn)
+            query = self._rotate(query, self.num_heads, cos, sin, turn)
+            key = self._rotate(key, groups, cos, sin, turn)
         keys, values = (
-            self._kept(past, split_heads(new, groups), before, whole)
+            self._update_cache(past, split_heads(new, groups), before, whole)
             for past, new in ((past_key, key), (past_value, value))
         )
         seen = np.arange(keys.shape[2]) <= places[:, None, :, None]
@@ -140,7 +140,7 @@ class GroupQueryAttention(Standard):
         (y,) = attention.compute(split_heads(query, self.num_heads), keys, values, mask)
         return join_heads(y), keys, values
 
-    def _kept(self, past: Array | None, new: Array, before: Array, whole: int) -> Array:
+    def _update_cache(self, past: Array | None, new: Array, before: Array, whole: int) -> Array:
         """The cache with what is new behind the places that each row has filled before."""
         places = before[:, None] + np.arange(new.shape[2])
         held = 0 if past is None else past.shape[2]

@@ -320,7 +320,7 @@ class TensorScatter(Standard):
         return past
 
     def index(self, past, update, where):
-        """Where update comes to lie. Raises OpError when that is outside."""
+        """Index at which update comes to lie. Raises OpError when that is outside."""
         axis = axis_of(self, self.axis, len(past))
         begin = np.zeros(past[0], np.int64) if where is None else where.astype(np.int64)
         steps = begin[:, None] + np.arange(update[axis])
@@ -340,7 +340,7 @@ class TensorScatter(Standard):
         return out
 
     def adjoint(self, of, dy, *arrays):
-        past, update, where = self.placed(arrays)
+        past, update, where = self.by_input(arrays)
         index = self.index(past.shape, update.shape, where)
         if of == 1:
             return dy[index]

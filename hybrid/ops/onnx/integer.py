@@ -41,12 +41,12 @@ def want_columns(op: Op, shape: Shape | None, b: Shape) -> None:
         spread(op, shape, b)
 
 
-def shifted(x: np.ndarray, zero: np.ndarray | None) -> np.ndarray:
+def subtract_zero(x: np.ndarray, zero: np.ndarray | None) -> np.ndarray:
     """x - zero as float64, exactly."""
     return plain(x).astype(np.float64) - (0 if zero is None else plain(zero).astype(np.float64))
 
 
-def wrapped(x: np.ndarray) -> np.ndarray:
+def wrap_int32(x: np.ndarray) -> np.ndarray:
     """Whole numbers in float64 as int32, which wraps round."""
     return x.astype(np.int64).astype(np.int32)
 
@@ -58,12 +58,12 @@ def by_row(parameter: Any) -> Any:
     return parameter.reshape(()) if parameter.size == 1 else parameter[:, None]
 
 
-def requantized(total: np.ndarray, scale: np.ndarray, zero: np.ndarray | None, dtype: np.dtype) -> np.ndarray:
+def requantize(total: np.ndarray, scale: np.ndarray, zero: np.ndarray | None, dtype: np.dtype) -> np.ndarray:
     """int32 sums times a scale (computed in float32), rounded half to even, plus zero in dtype."""
     return whole(total.astype(np.float32) * scale.astype(np.float32), zero, dtype)
 
 
-def combined(*scales: np.ndarray) -> np.ndarray:
+def combine_scales(*scales: np.ndarray) -> np.ndarray:
     """The product of two scales, divided by the third if there is one, in float32."""
     a, b, *divisor = (s.astype(np.float32) for s in scales)
     return a * b / divisor[0] if divisor else a * b
@@ -89,7 +89,7 @@ class MatMulInteger(Standard):
         return np.dtype(np.int32)
 
     def meaning(self, a, b, a_zero, b_zero):
-        return wrapped(np.matmul(shifted(a, by_row(a_zero)), shifted(b, b_zero)))
+        return wrap_int32(np.matmul(subtract_zero(a, by_row(a_zero)), subtract_zero(b, b_zero)))
 
     @classmethod
     def examples(cls, make):
@@ -128,10 +128,10 @@ class QLinearMatMul(Standard):
 
     def meaning(self, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero):
         a_scale, a_zero, y_scale, target = by_row(a_scale), by_row(a_zero), by_row(y_scale), y_zero.dtype
-        total = np.matmul(shifted(a, a_zero), shifted(b, b_zero))
-        scale = combined(a_scale, b_scale, y_scale)
+        total = np.matmul(subtract_zero(a, a_zero), subtract_zero(b, b_zero))
+        scale = combine_scales(a_scale, b_scale, y_scale)
         if is_integer(a.dtype) and is_integer(target):
-            return requantized(wrapped(total), scale, by_row(y_zero), target)
+            return requantize(wrap_int32(total), scale, by_row(y_zero), target)
         return convert(total * scale + plain(by_row(y_zero)), target)
 
     @classmethod
@@ -153,9 +153,9 @@ class Convolved(Slid):
         """The convolution of plain numbers."""
         return cast(Conv, Conv.bind(**{name: getattr(self, name) for name in Conv.fields if name != "given"}))
 
-    def convolved(self, x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    def convolve(self, x: np.ndarray, w: np.ndarray) -> np.ndarray:
         """(N, C, *spatial) with (M, C / group, *kernel), both float64 of whole numbers, as int32."""
-        return wrapped(self.conv.meaning(x, w, None))
+        return wrap_int32(self.conv.meaning(x, w, None))
 
 
 def by_filter(parameter: Any, rank: int) -> Any:
@@ -191,7 +191,7 @@ class ConvInteger(Convolved):
         return np.dtype(np.int32)
 
     def meaning(self, x, w, x_zero, w_zero):
-        return self.convolved(shifted(x, x_zero), shifted(w, by_filter(w_zero, w.ndim)))
+        return self.convolve(subtract_zero(x, x_zero), subtract_zero(w, by_filter(w_zero, w.ndim)))
 
     @classmethod
     def examples(cls, make):
@@ -234,12 +234,12 @@ class QLinearConv(Convolved):
         return dtypes[7]
 
     def meaning(self, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias):
-        total = self.convolved(shifted(x, x_zero), shifted(w, by_filter(w_zero, w.ndim)))
+        total = self.convolve(subtract_zero(x, x_zero), subtract_zero(w, by_filter(w_zero, w.ndim)))
         column = w.ndim - 1
         if bias is not None:
             total = total + by_filter(bias, column)
-        scale = combined(x_scale.reshape(()), by_filter(w_scale, column), y_scale.reshape(()))
-        return requantized(total, scale, y_zero.reshape(()), y_zero.dtype)
+        scale = combine_scales(x_scale.reshape(()), by_filter(w_scale, column), y_scale.reshape(()))
+        return requantize(total, scale, y_zero.reshape(()), y_zero.dtype)
 
     @classmethod
     def examples(cls, make):
@@ -280,8 +280,8 @@ class MatMulIntegerToFloat(Standard):
         return a_scale
 
     def meaning(self, a, b, a_scale, b_scale, a_zero, b_zero, bias):
-        total = wrapped(np.matmul(shifted(a, by_row(a_zero)), shifted(b, b_zero)))
-        return _scaled(total, combined(by_row(a_scale), b_scale), bias).astype(a_scale.dtype)
+        total = wrap_int32(np.matmul(subtract_zero(a, by_row(a_zero)), subtract_zero(b, b_zero)))
+        return _scale(total, combine_scales(by_row(a_scale), b_scale), bias).astype(a_scale.dtype)
 
     @classmethod
     def examples(cls, make):
@@ -289,7 +289,7 @@ class MatMulIntegerToFloat(Standard):
         yield make(a, b, make.array(0.1), make.array([0.5, 0.25]), make.array(12, "uint8"), given=("a_zero_point",))
 
 
-def _scaled(total: np.ndarray, scale: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
+def _scale(total: np.ndarray, scale: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
     made = total.astype(np.float32) * scale
     return made if bias is None else made + bias
 
@@ -314,8 +314,8 @@ class DynamicQuantizeMatMul(Standard):
 
     def meaning(self, a, b, b_scale, b_zero, bias):
         small, scale, zero = dynamic(a)
-        total = wrapped(np.matmul(shifted(small, zero), shifted(b, b_zero)))
-        return _scaled(total, combined(scale, b_scale), bias)
+        total = wrap_int32(np.matmul(subtract_zero(small, zero), subtract_zero(b, b_zero)))
+        return _scale(total, combine_scales(scale, b_scale), bias)
 
     @classmethod
     def examples(cls, make):
@@ -361,15 +361,15 @@ class QGemm(Standard):
         return np.dtype(np.float32) if dtypes[7] is None else dtypes[8] or dtypes[0]
 
     def meaning(self, a, a_scale, a_zero, b, b_scale, b_zero, c, y_scale, y_zero):
-        left = shifted(a.T if self.transA else a, by_row(a_zero))
-        right = shifted(b.T if self.transB else b, b_zero)
-        total = wrapped(np.matmul(left, right))
+        left = subtract_zero(a.T if self.transA else a, by_row(a_zero))
+        right = subtract_zero(b.T if self.transB else b, b_zero)
+        total = wrap_int32(np.matmul(left, right))
         if c is not None:
             total = total + c
-        scale = np.float32(self.alpha) * combined(a_scale, b_scale)
+        scale = np.float32(self.alpha) * combine_scales(a_scale, b_scale)
         if y_scale is None:
-            return _scaled(total, scale, None)
-        return requantized(total, scale / y_scale, y_zero, a.dtype if y_zero is None else y_zero.dtype)
+            return _scale(total, scale, None)
+        return requantize(total, scale / y_scale, y_zero, a.dtype if y_zero is None else y_zero.dtype)
 
     @classmethod
     def examples(cls, make):

@@ -18,7 +18,7 @@ Array = np.ndarray
 
 
 def places_of(x: Array, keys: Array) -> Array:
-    """Where each element is among the keys - the last of equal ones, NaN equal to NaN - or -1."""
+    """Position of each element among the keys - the last of equal ones, NaN equal to NaN - or -1."""
     place = {}
     for i, key in enumerate(keys.reshape(-1).tolist()):
         place["nan" if key != key else key, type(key)] = i

@@ -47,7 +47,7 @@ _CURVES = {
 }
 
 
-def transformed(scores: Array, kind: PostTransform) -> Array:
+def transform_scores(scores: Array, kind: PostTransform) -> Array:
     """Scores (N, C) after a post_transform, in their dtype."""
     return scores if kind == "NONE" else np.asarray(_CURVES[kind](scores)).astype(scores.dtype, copy=False)
 
@@ -86,7 +86,7 @@ class Classifier(Standard):
         raise NotImplementedError
 
     def columns(self) -> int:
-        """How many scores there are."""
+        """Number of scores."""
         return len(self.labels())
 
     def dtype(self, x):
@@ -101,7 +101,7 @@ class Classifier(Standard):
         return [(rows,), (rows, self.columns())]
 
     def features(self) -> int | None:
-        """How many features the model was made for; None where it does not say."""
+        """Number of features the model was made for; None where it does not say."""
         return None
 
     def gradient(self, F, dy, *arrays):
@@ -141,22 +141,29 @@ class LinearClassifier(Classifier):
             return found
         return np.array(["0", "1"], object) if found.dtype == object else np.arange(2)
 
-    def _named(self) -> int:
-        """How many labels there are."""
+    def _label_count(self) -> int:
+        """Number of labels."""
         return max(len(a) if a is not None else 0 for a in (self.classlabels_ints, self.classlabels_strings))
 
     def _rows(self) -> int:
-        """How many rows of coefficients there are."""
-        return len(self.intercepts) if self.intercepts is not None and len(self.intercepts) else max(self._named(), 1)
+        """Number of rows of coefficients."""
+        return (
+            len(self.intercepts)
+            if self.intercepts is not None and len(self.intercepts)
+            else max(self._label_count(), 1)
+        )
 
     def columns(self):
-        return 2 if self._rows() == 1 and self._named() == 2 else self._rows()
+        return 2 if self._rows() == 1 and self._label_count() == 2 else self._rows()
 
     def check(self):
         given = 0 if self.intercepts is None else len(self.intercepts)
         rows = self._rows()
         if self.coefficients.size % rows or 1 < rows != len(self.labels()):
-            return f"got {self.coefficients.size} coefficients, {given} intercepts and {self._named()} labels, which do not fit"
+            labels = self._label_count()
+            return (
+                f"got {self.coefficients.size} coefficients, {given} intercepts and {labels} labels, which do not fit"
+            )
         return super().check()
 
     def features(self):
@@ -169,10 +176,10 @@ class LinearClassifier(Classifier):
         if self.intercepts is not None and len(self.intercepts):
             scores = scores + self.intercepts.astype(np.float32)
         if self._rows() > 1:
-            return labels[scores.argmax(1)], transformed(scores, self.post_transform)
+            return labels[scores.argmax(1)], transform_scores(scores, self.post_transform)
         chosen = labels[(scores[:, 0] > 0).astype(int)]
         if self.columns() == 1:
-            return chosen, transformed(scores, self.post_transform)
+            return chosen, transform_scores(scores, self.post_transform)
         return chosen, two_scores(scores[:, 0], self.post_transform, True)
 
     @classmethod
@@ -215,7 +222,7 @@ class LinearRegressor(Standard):
         y = rows_of(x) @ self.coefficients.astype(np.float32).reshape(self.targets, -1).T
         if self.intercepts is not None and len(self.intercepts):
             y = y + self.intercepts.astype(np.float32)
-        return transformed(y, self.post_transform)
+        return transform_scores(y, self.post_transform)
 
     def gradient(self, F, dy, x, y):
         if self.post_transform != "NONE":
@@ -311,7 +318,7 @@ class SVMRegressor(Machine):
         y = (x @ weights)[:, None] + self._offsets()[0]
         if self.one_class:
             return np.where(y > 0, 1, -1).astype(np.float32)
-        return transformed(y, self.post_transform)
+        return transform_scores(y, self.post_transform)
 
     def gradient(self, F, dy, *arrays):
         raise self.error("has no gradient")
@@ -400,12 +407,12 @@ class SVMClassifier(Classifier, Machine):
             scores = self._probabilities(scores)
         if scores.shape[1] == 1:
             return labels[best], two_scores(scores[:, 0], self.post_transform, self.post_transform != "NONE")
-        return labels[best], transformed(scores, self.post_transform)
+        return labels[best], transform_scores(scores, self.post_transform)
 
     def _linear(self, x: Array, labels: Array):
         weights = self.coefficients.astype(np.float32).reshape(self._classes(), -1)
         scores = self.kernel(x, weights) + self._offsets()[0]
-        return labels[scores.argmax(1)], transformed(scores, self.post_transform)
+        return labels[scores.argmax(1)], transform_scores(scores, self.post_transform)
 
     def _pairs(self, x: Array) -> tuple[Array, Array]:
         """(scores of the pairs, (N, pairs); votes for the classes, (N, C))."""
@@ -434,7 +441,7 @@ class SVMClassifier(Classifier, Machine):
         found = 1 - sigmoid(pairs.astype(np.float64) * self.prob_a + self.prob_b)
         rate[:, first, second] = np.clip(found, 1e-7, 1 - 1e-7)
         rate[:, second, first] = 1 - rate[:, first, second]
-        return _coupled(rate).astype(np.float32)
+        return _couple_pairs(rate).astype(np.float32)
 
     @classmethod
     def examples(cls, make):
@@ -448,7 +455,7 @@ class SVMClassifier(Classifier, Machine):
         yield make(make.uniform(5, 4), prob_a=make.uniform(3, low=-2), prob_b=make.uniform(3), **attrs)
 
 
-def _coupled(rate: Array) -> Array:
+def _couple_pairs(rate: Array) -> Array:
     """Probabilities (N, C) of classes from those of i rather than j, (N, C, C): the fixed point iteration of Wu, Lin and Weng 2004,
     algorithm 2, to the precision that libsvm ends at."""
     count = rate.shape[1]

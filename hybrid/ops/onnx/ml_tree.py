@@ -12,12 +12,12 @@ from ...core.op import Op, op
 from ...core.shapes import UNKNOWN, Shape, show
 from ..common import want_rank, widen
 from .base import FLOAT32, Standard
-from .ml_linear import POST_TRANSFORMS, Classifier, PostTransform, labels_of, transformed, two_scores
+from .ml_linear import POST_TRANSFORMS, Classifier, PostTransform, labels_of, transform_scores, two_scores
 from .types import FEATURES, FLOATS
 
 Array = np.ndarray
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER", "LEAF")
-"""How a node compares a feature with its value, each at its code."""
+"""Comparisons of a node's feature with its value, each at its code."""
 MEMBER, LEAF = MODES.index("BRANCH_MEMBER"), MODES.index("LEAF")
 _COMPARE = (np.less_equal, np.less, np.greater_equal, np.greater, np.equal, np.not_equal)
 UNUSED = ("nodes_hitrates", "nodes_missing_value_tracks_true")
@@ -62,7 +62,7 @@ class Forest(NamedTuple):
             rows, trees = rows[on], trees[on]
         raise OpError("got a tree in which a node is below itself, wanted branches that end")
 
-    def checked(self, op: Op) -> "Forest":
+    def validated(self, op: Op) -> "Forest":
         """Itself. Raises OpError for branches, leaves and roots that there are not."""
         count = len(self.mode)
         for name, places in (("branches", self.yes), ("branches", self.no), ("roots", self.roots)):
@@ -163,7 +163,7 @@ class Trees(Standard):
     inputs = ("X",)
     types = {"X": FEATURES}
     leaf: ClassVar[str]
-    """How the names of what leaves add start: class or target."""
+    """Prefix of the names of what leaves add: class or target."""
 
     def check(self):
         lengths = {
@@ -184,7 +184,7 @@ class Trees(Standard):
         return next((p for p in problems if p), None) or super().check()
 
     def results(self) -> int:
-        """How many results there are for a row."""
+        """Number of results for a row."""
         raise NotImplementedError
 
     def _leaves(self) -> tuple[str, ...]:
@@ -236,7 +236,7 @@ class Trees(Standard):
         forest = Forest(
             self.nodes_featureids, self.nodes_modes, self.nodes_values, missing, yes, no, roots, *payload, {}
         )
-        return forest.checked(self)
+        return forest.validated(self)
 
     def _bases(self) -> Array | None:
         given = self.base_values
@@ -299,7 +299,7 @@ class TreeEnsembleRegressor(Trees):
         base = self._bases()
         if base is not None:
             scores = scores + base
-        return transformed(scores, self.post_transform).astype(np.float32)
+        return transform_scores(scores, self.post_transform).astype(np.float32)
 
     @classmethod
     def examples(cls, make):
@@ -335,7 +335,7 @@ class TreeEnsembleClassifier(Trees, Classifier):
         return super().shape(x)
 
     def _alone(self) -> int | None:
-        """Which of two classes is the only one that has scores."""
+        """The one of two classes that alone has scores."""
         ids, base = np.unique(self.class_ids), self.base_values
         return int(ids[0]) if len(self.labels()) == 2 and len(ids) == 1 and (base is None or len(base) < 2) else None
 
@@ -353,13 +353,15 @@ class TreeEnsembleClassifier(Trees, Classifier):
             positive = bool((self.class_weights >= 0).all())
             chosen = (score > (0.5 if positive else 0)).astype(int)
             found = (
-                transformed(scores, self.post_transform) if alone else two_scores(score, self.post_transform, positive)
+                transform_scores(scores, self.post_transform)
+                if alone
+                else two_scores(score, self.post_transform, positive)
             )
         else:
             if base is not None:
                 scores, some = scores + base, np.ones_like(some)
             chosen = np.where(some | (len(labels) == 2), scores, -np.inf).argmax(1)
-            found = transformed(scores, self.post_transform)
+            found = transform_scores(scores, self.post_transform)
         return labels[chosen], found.astype(np.float32)
 
     @classmethod
@@ -408,7 +410,7 @@ class TreeEnsemble(Standard):
             if isinstance(value, np.ndarray) and value.ndim != 1:
                 return f"got {name} of {value.ndim} dimensions, wanted 1"
         for group in (
-            [n for n in self.fields if n.startswith("nodes_") and (n not in UNUSED or self._filled(n))],
+            [n for n in self.fields if n.startswith("nodes_") and (n not in UNUSED or self._is_filled(n))],
             [n for n in self.fields if n.startswith("leaf_")],
         ):
             lengths = {n: len(getattr(self, n)) for n in group}
@@ -425,7 +427,7 @@ class TreeEnsemble(Standard):
         _want_features(self, x, self.nodes_featureids)
         return (x[0], self.n_targets)
 
-    def _filled(self, name: str) -> bool:
+    def _is_filled(self, name: str) -> bool:
         given = getattr(self, name)
         return given is not None and len(given) > 0
 
@@ -450,7 +452,7 @@ class TreeEnsemble(Standard):
             self.tree_roots,
             *_payload(own, self.leaf_targetids, widen(self.leaf_weights), inner + leaves),
             self._members(),
-        ).checked(self)
+        ).validated(self)
 
     def _members(self) -> dict[int, Array]:
         return {int(n): part for n, part in zip(np.flatnonzero(self.nodes_modes == MEMBER), self._sets())}
@@ -465,7 +467,7 @@ class TreeEnsemble(Standard):
         if "forest" not in self.memo:
             self.memo["forest"] = self._forest()
         scores, _ = self.memo["forest"].scores(x, self.n_targets, AGGREGATES[self.aggregate_function])
-        return transformed(scores, POST_TRANSFORMS[self.post_transform]).astype(x.dtype)
+        return transform_scores(scores, POST_TRANSFORMS[self.post_transform]).astype(x.dtype)
 
     def gradient(self, F, dy, *arrays):
         return None

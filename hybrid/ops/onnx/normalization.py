@@ -29,7 +29,7 @@ from .base import Standard
 from .types import FLOATS
 
 
-def _projected(F, v, h, mean: Callable[[Any], Any]):
+def _project(F, v, h, mean: Callable[[Any], Any]):
     """Project a gradient as normalizing does: v without its mean and without its part along h."""
     return F.broadcast_sub(v, mean(v)) - F.broadcast_mul(h, mean(v * h))
 
@@ -54,7 +54,7 @@ def _want_planes(op, shape, least):
         raise op.error(f"got data of shape {show(shape)}, wanted at least {least} axes")
 
 
-def _normalized(x, axes, epsilon):
+def _normalize(x, axes, epsilon):
     """(x normalized over axes, its mean, its standard deviation); step by step as MXNet's LayerNorm."""
     mean = mean_over(x, axes, keepdims=True)
     y = x - mean
@@ -148,7 +148,7 @@ class BatchNormalization(Standard):
             dx = F.broadcast_mul(v, inverse)
             dvar = total(v * h) * (inverse * inverse) * -0.5
             return _back(F, dx, x), dscale, db, _back(F, -total(dx), mean), _back(F, dvar, var)
-        dx = F.broadcast_mul(_projected(F, v, h, average), inverse)
+        dx = F.broadcast_mul(_project(F, v, h, average), inverse)
         share = (1 - self.momentum) / total(F.ones_like(x3))
         rest: list[Any] = [None, None]
         if self.num_outputs > 1:
@@ -211,7 +211,7 @@ class InstanceNormalization(Standard):
         away = F.broadcast_sub(x3, average(x3))
         inverse = F.rsqrt(average(away * away) + self.epsilon)
         h = F.broadcast_mul(away, inverse)
-        dx = F.broadcast_mul(_projected(F, F.broadcast_mul(g3, _column(F, scale, x)), h, average), inverse)
+        dx = F.broadcast_mul(_project(F, F.broadcast_mul(g3, _column(F, scale, x)), h, average), inverse)
         return _back(F, dx, x), F.sum(g3 * h, axis=(0, 2)), F.sum(g3, axis=(0, 2))
 
     @classmethod
@@ -290,7 +290,7 @@ class LayerNormalization(_FromAxis):
         return outputs if self.num_outputs > 1 else outputs[0]
 
     def meaning(self, x, scale, b):
-        y, mean, spread = _normalized(self.wide(x), self.axes(x.ndim), self.epsilon)
+        y, mean, spread = _normalize(self.wide(x), self.axes(x.ndim), self.epsilon)
         inverse = 1 / spread
         y = y * widen(scale)
         if b is not None:
@@ -308,7 +308,7 @@ class LayerNormalization(_FromAxis):
         away = F.broadcast_sub(x, average(x))
         inverse = F.rsqrt(average(away * away) + self.epsilon)
         h = F.broadcast_mul(away, inverse)
-        dx = F.broadcast_mul(_projected(F, F._npi_multiply(heads[0], scale), h, average), inverse)
+        dx = F.broadcast_mul(_project(F, F._npi_multiply(heads[0], scale), h, average), inverse)
         if self.num_outputs > 1:  # the mean of what is spread evenly over n is 1 / n of it
             count = 1 / self._count(F, F.ones_like(x))
             dx = F.broadcast_add(dx, heads[1] * count)
@@ -417,7 +417,7 @@ class GroupNormalization(Standard):
         if self.stash_type.itemsize > wide.dtype.itemsize:
             wide = wide.astype(self.stash_type)
         dims = (-1, *(1,) * (x.ndim - 2))
-        y, _, _ = _normalized(wide.reshape(len(x), self.num_groups, x[:1].size // self.num_groups), (2,), self.epsilon)
+        y, _, _ = _normalize(wide.reshape(len(x), self.num_groups, x[:1].size // self.num_groups), (2,), self.epsilon)
         y = y.reshape(x.shape) * widen(scale).reshape(dims)
         y += widen(bias).reshape(dims)
         return y.astype(x.dtype, copy=False)
@@ -434,7 +434,7 @@ class GroupNormalization(Standard):
         inverse = F.rsqrt(average(away * away) + self.epsilon)
         h = F.broadcast_mul(away, inverse)
         v = grouped(F.broadcast_mul(g3, _column(F, scale, x)))
-        dx = F.broadcast_mul(_projected(F, v, h, average), inverse)
+        dx = F.broadcast_mul(_project(F, v, h, average), inverse)
         each = g3 * F._backward_reshape_like(h, g3)
         return _back(F, dx, x), F.sum(each, axis=(0, 2)), F.sum(g3, axis=(0, 2))
 
@@ -454,7 +454,7 @@ class _Neighbours(Standard):
         _want_planes(self, x, 2)
         return x
 
-    def summed(self, x, before):
+    def sum_window(self, x, before):
         """The sum from ``before`` channels before each one on."""
         channels, out = x.shape[1], np.zeros_like(x)
         for away in range(max(-before, 1 - channels), min(self.size - 1 - before, channels - 1) + 1):
@@ -468,10 +468,10 @@ class _NeighbourSum(_Neighbours):
     """The sums of LRN, for its gradient."""
 
     def meaning(self, x):
-        return narrow(self.summed(widen(x), (self.size - 1) // 2), x.dtype)
+        return narrow(self.sum_window(widen(x), (self.size - 1) // 2), x.dtype)
 
     def adjoint(self, of, dy, x):
-        return self.summed(dy, self.size // 2)
+        return self.sum_window(dy, self.size // 2)
 
 
 @op("_onnx_LRN")
@@ -502,7 +502,7 @@ class LRN(_Neighbours):
 
     def meaning(self, x):
         wide = widen(x)
-        norm = self.summed(np.square(wide), (self.size - 1) // 2)
+        norm = self.sum_window(np.square(wide), (self.size - 1) // 2)
         norm = norm * norm.dtype.type(self.alpha / self.size) + norm.dtype.type(self.bias)
         return narrow(wide * norm ** norm.dtype.type(-self.beta), x.dtype)
 

@@ -73,7 +73,7 @@ class _Pool(Slid):
         )
         return list(zip(spatial, self.kernel, *each))
 
-    def folded(self, x, ufunc, fill):
+    def reduce_windows(self, x, ufunc, fill):
         """ufunc over all windows of x: axis after axis, as many slices as the kernel is long."""
         geometry = self.axes(x.shape[2:])
         out = np.empty((*x.shape[:2], *(g[-1] for g in geometry)), x.dtype)
@@ -116,8 +116,8 @@ class _MaxPool(_Pool):
     num_outputs: Arity = 1
 
     def positions(self, x: np.ndarray, y: np.ndarray, order: str) -> np.ndarray:
-        """Where in x, flattened, the first of the greatest elements of every window is, shaped as y (N, C, *steps). The spatial
-        axes of x count in C or F order."""
+        """Position in x, flattened, of the first of the greatest elements of every window, shaped as y (N, C, *steps). The
+        spatial axes of x count in C or F order."""
         geometry = self.axes(x.shape[2:])
         rank, spatial, steps = len(geometry), x.shape[2:], y.shape[2:]
         places, inside = [], np.ones((), bool)
@@ -174,7 +174,7 @@ class MaxPool(_MaxPool):
 
     def meaning(self, x):
         wide = widen(x)
-        y = self.folded(wide, np.maximum, lowest(wide.dtype))
+        y = self.reduce_windows(wide, np.maximum, lowest(wide.dtype))
         result = narrow(y, x.dtype)
         return (
             result if self.num_outputs == 1 else (result, self.positions(wide, y, "F" if self.storage_order else "C"))
@@ -212,7 +212,7 @@ class MaxPoolBackward(_MaxPool):
 
     def meaning(self, dy, x):
         wide = widen(x)
-        where = self.positions(wide, self.folded(wide, np.maximum, lowest(wide.dtype)), "C")
+        where = self.positions(wide, self.reduce_windows(wide, np.maximum, lowest(wide.dtype)), "C")
         dx = np.bincount(where.reshape(-1), widen(dy).reshape(-1), x.size) if x.size else np.zeros(0)
         return dx.reshape(x.shape).astype(x.dtype)
 
@@ -230,7 +230,7 @@ class AveragePool(_Pool):
 
     count_include_pad: bool = False
 
-    def counted(self, spatial, dtype):
+    def divisors(self, spatial, dtype):
         """By how much the sum over each window is divided; 1 where there is nothing in it."""
         _, after = self.borders(spatial, self.kernel)
         found = np.ones((), dtype)
@@ -242,12 +242,12 @@ class AveragePool(_Pool):
 
     def meaning(self, x):
         wide = widen(x)
-        y = self.folded(wide, np.add, 0)
-        y /= self.counted(x.shape[2:], y.dtype)
+        y = self.reduce_windows(wide, np.add, 0)
+        y /= self.divisors(x.shape[2:], y.dtype)
         return narrow(y, x.dtype)
 
     def adjoint(self, of, dy, x):
-        return self.spread(dy / self.counted(x.shape[2:], dy.dtype), x.shape[2:])
+        return self.spread(dy / self.divisors(x.shape[2:], dy.dtype), x.shape[2:])
 
     @classmethod
     def examples(cls, make):
@@ -292,7 +292,7 @@ class _SumPool(_Pool):
     """Sums over sliding windows, for the gradient of LpPool."""
 
     def meaning(self, x):
-        return narrow(self.folded(widen(x), np.add, 0), x.dtype)
+        return narrow(self.reduce_windows(widen(x), np.add, 0), x.dtype)
 
     def adjoint(self, of, dy, x):
         return self.spread(dy, x.shape[2:])
@@ -306,7 +306,7 @@ class LpPool(_Power, _Pool):
 
     def meaning(self, x):
         wide = widen(x)
-        return narrow(self.root(self.folded(self.powers(wide), np.add, 0)), x.dtype)
+        return narrow(self.root(self.reduce_windows(self.powers(wide), np.add, 0)), x.dtype)
 
     def gradient(self, F, dy, x, y):
         attrs = self.dump()

@@ -16,9 +16,9 @@ from ..common import axis_of, want_one, want_rank
 from ..softmax import softmax
 from .base import Standard
 from .convolution import Slid
-from .integer import requantized, shifted
+from .integer import requantize, subtract_zero
 from .pooling import AveragePool
-from .quantize import dequantized, quantized, whole
+from .quantize import dequantize, quantize, whole
 from .types import BYTES
 
 Scaled = tuple[np.ndarray, np.float32, np.float32]
@@ -47,8 +47,8 @@ class OfOne(Standard):
         return x
 
     def meaning(self, x, x_scale, x_zero, y_scale, y_zero):
-        y = self.function(dequantized(x, x_scale.reshape(()), None if x_zero is None else x_zero.reshape(())))
-        return quantized(y, y_scale.reshape(()), None if y_zero is None else y_zero.reshape(()), x.dtype)
+        y = self.function(dequantize(x, x_scale.reshape(()), None if x_zero is None else x_zero.reshape(())))
+        return quantize(y, y_scale.reshape(()), None if y_zero is None else y_zero.reshape(()), x.dtype)
 
     @classmethod
     def example(cls, make, **attrs):
@@ -114,9 +114,9 @@ class QLinearGlobalAveragePool(OfOne):
 
     def meaning(self, x, x_scale, x_zero, y_scale, y_zero):
         axes = self.places(x.ndim)
-        total = shifted(x, x_zero).sum(axis=axes, keepdims=True)  # whole numbers: exact
+        total = subtract_zero(x, x_zero).sum(axis=axes, keepdims=True)  # whole numbers: exact
         count = np.float32(math.prod(x.shape[a] for a in axes))
-        return requantized(total, x_scale / (y_scale * count), y_zero, x.dtype)
+        return requantize(total, x_scale / (y_scale * count), y_zero, x.dtype)
 
 
 @op("_onnx_ms_QLinearAveragePool")
@@ -147,7 +147,7 @@ class QLinearAveragePool(OfOne, Slid):
         if (
             self.ceil_mode and self.count_include_pad
         ):  # as AveragePool was up to opset 18: what is beyond the padding counts too
-            y = self.pool.folded(x, np.add, 0) / np.float32(math.prod(self.kernel_shape or ()))
+            y = self.pool.reduce_windows(x, np.add, 0) / np.float32(math.prod(self.kernel_shape or ()))
         return np.moveaxis(y, 1, -1) if self.channels_last else y
 
     @classmethod
@@ -190,7 +190,7 @@ class OfTwo(Standard):
         yield make(*inputs, given=("A_zero_point", "B_zero_point", "C_zero_point"))
 
 
-def _fused(a: Any, b: Any, c: Any) -> np.ndarray:
+def _fused_multiply_add(a: Any, b: Any, c: Any) -> np.ndarray:
     """a * b + c of float32, rounded once as processors do it (onnxruntime's order of these is kept, too)."""
     return (a.astype(np.float64) * b + c).astype(np.float32)
 
@@ -202,7 +202,9 @@ class QLinearAdd(OfTwo):
     def both(self, a, b, c_scale, c_zero):
         (x, x_scale, x_zero), (y, y_scale, y_zero) = a, b
         x_scale, y_scale = x_scale / c_scale, y_scale / c_scale
-        return _fused(x, x_scale, _fused(y, y_scale, c_zero - _fused(x_zero, x_scale, y_scale * y_zero)))
+        return _fused_multiply_add(
+            x, x_scale, _fused_multiply_add(y, y_scale, c_zero - _fused_multiply_add(x_zero, x_scale, y_scale * y_zero))
+        )
 
 
 @op("_onnx_ms_QLinearMul")
@@ -248,7 +250,7 @@ class QLinearConcat(Standard):
     def meaning(self, scale, zero, *rest):
         parts = zip(rest[::3], rest[1::3], rest[2::3])
         made = [
-            quantized(dequantized(x, s.reshape(()), z.reshape(())), scale.reshape(()), zero, zero.dtype)
+            quantize(dequantize(x, s.reshape(()), z.reshape(())), scale.reshape(()), zero, zero.dtype)
             for x, s, z in parts
         ]
         return np.concatenate(made, self.axis)

@@ -51,7 +51,7 @@ def whole(values: np.ndarray, zero: np.ndarray | None, dtype: np.dtype) -> np.nd
     return convert(np.clip(np.where(np.isnan(placed), low, placed), low, high).astype(np.int64), dtype)
 
 
-def quantized(
+def quantize(
     x: np.ndarray,
     scale: np.ndarray,
     zero: np.ndarray | None,
@@ -74,7 +74,7 @@ def quantized(
     return convert(quotient, dtype, saturate=saturate)
 
 
-def dequantized(x: np.ndarray, scale: np.ndarray, zero: np.ndarray | None, dtype: DType | None = None) -> np.ndarray:
+def dequantize(x: np.ndarray, scale: np.ndarray, zero: np.ndarray | None, dtype: DType | None = None) -> np.ndarray:
     """(x - zero) * scale in dtype, by default that of scale: computed in float32 at least and rounded once; arrays broadcast."""
     dtype = dtype or scale.dtype
     if is_integer(x.dtype):
@@ -140,7 +140,7 @@ class QuantizeLinear(Scaled):
     def meaning(self, x, scale, zero):
         scale, offset = self.spread(x, scale, zero)
         dtype = self.dtype(x.dtype, scale.dtype, None if zero is None else zero.dtype)
-        return quantized(x, scale, offset, dtype, precision=self.precision, saturate=self.saturate)
+        return quantize(x, scale, offset, dtype, precision=self.precision, saturate=self.saturate)
 
     def gradient(self, F, dy, *arrays):
         return None
@@ -178,7 +178,7 @@ class DequantizeLinear(Scaled):
     def meaning(self, x, scale, zero):
         made = self.dtype(x.dtype, scale.dtype, None)
         scale, offset = self.spread(x, scale, zero)
-        return dequantized(x, scale, offset, made)
+        return dequantize(x, scale, offset, made)
 
     def gradient(self, F, dy, x, scale, *rest):
         zero = rest[:-1]
@@ -208,7 +208,7 @@ class DequantizeLinearBackward(Scaled):
 
     def meaning(self, dy, x, scale, zero):
         one = np.ones((), np.float32)
-        each = plain(dy) * dequantized(x, one, *self.spread(x, zero))
+        each = plain(dy) * dequantize(x, one, *self.spread(x, zero))
         if scale.size == 1:
             total = each.sum()
         else:
@@ -231,7 +231,7 @@ def dynamic(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     )
     scale = (high - low) / np.float32(255) if high != low else np.float32(1)
     zero = whole(np.asarray(np.clip(-low / scale, 0, 255)), None, np.dtype(np.uint8))
-    return quantized(x, np.asarray(scale), zero, np.dtype(np.uint8)), np.asarray(scale), zero
+    return quantize(x, np.asarray(scale), zero, np.dtype(np.uint8)), np.asarray(scale), zero
 
 
 @op("_onnx_DynamicQuantizeLinear")

@@ -133,7 +133,7 @@ class OverCount(Standard):
         return F._backward__onnx_over_count(dy, x), None
 
 
-def _added(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+def _sum(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     return np.add.reduce(x, axes, x.dtype, keepdims=True)
 
 
@@ -145,7 +145,7 @@ class ReduceSum(Reduction):
         return total(F, x, axes)
 
     def reduce(self, x, axes):
-        return _added(x, axes)
+        return _sum(x, axes)
 
     def share(self, F, dy, x, y):
         return F._backward_broadcast_like(dy, x)
@@ -159,7 +159,7 @@ class ReduceMean(Reduction):
         return F.mean(x, axis=axes, keepdims=True) if axes else x
 
     def reduce(self, x, axes):
-        total, count = _added(x, axes), math.prod(x.shape[a] for a in axes)
+        total, count = _sum(x, axes), math.prod(x.shape[a] for a in axes)
         if x.dtype.kind not in "iub":
             return total / total.dtype.type(count)
         return np.sign(total) * (np.abs(total) // max(count, 1))
@@ -223,7 +223,7 @@ class ReduceL1(Reduction):
         return total(F, F.abs(x), axes)
 
     def reduce(self, x, axes):
-        return _added(np.abs(x), axes)
+        return _sum(np.abs(x), axes)
 
     def share(self, F, dy, x, y):
         return F.broadcast_mul(F.sign(x), dy)
@@ -238,8 +238,8 @@ class ReduceL2(Reduction):
 
     def reduce(self, x, axes):
         if x.dtype.kind in "iub":
-            return np.sqrt(_added(np.square(x.astype(np.float64)), axes))
-        return np.sqrt(_added(np.square(x), axes))
+            return np.sqrt(_sum(np.square(x.astype(np.float64)), axes))
+        return np.sqrt(_sum(np.square(x), axes))
 
     def share(self, F, dy, x, y):
         return F.broadcast_mul(x, dy / (y + (y == 0)))  # where y is 0 all of x is
@@ -253,7 +253,7 @@ class ReduceSumSquare(Reduction):
         return total(F, F.square(x), axes)
 
     def reduce(self, x, axes):
-        return _added(np.square(x), axes)
+        return _sum(np.square(x), axes)
 
     def share(self, F, dy, x, y):
         return F.broadcast_mul(x * 2, dy)
@@ -269,7 +269,7 @@ class ReduceLogSum(Reduction):
         return F.log(total(F, x, axes))
 
     def reduce(self, x, axes):
-        return np.log(_added(x, axes))
+        return np.log(_sum(x, axes))
 
     def share(self, F, dy, x, y):
         return F._backward_broadcast_like(dy * F.exp(-y), x)
@@ -289,7 +289,7 @@ class ReduceLogSumExp(Reduction):
     def reduce(self, x, axes):
         most = np.maximum.reduce(x, axes, keepdims=True, initial=-np.inf)
         shift = np.where(np.isfinite(most), most, x.dtype.type(0))
-        return np.log(_added(np.exp(x - shift), axes)) + shift
+        return np.log(_sum(np.exp(x - shift), axes)) + shift
 
     def share(self, F, dy, x, y):
         return F.broadcast_mul(F.exp(F.broadcast_sub(x, y)), dy)
@@ -299,8 +299,8 @@ class ReduceLogSumExp(Reduction):
 
 
 class ArgExtreme(Standard):
-    """Where the extreme along axis is, as int64: the first of several, or with select_last_index the last. NaN is more extreme than
-    anything. Shapes: any -> as data without axis, or with keepdims with size 1 for it."""
+    """Position of the extreme along axis, as int64: the first of several, or with select_last_index the last. NaN is more
+    extreme than anything. Shapes: any -> as data without axis, or with keepdims with size 1 for it."""
 
     axis: int = 0
     keepdims: bool = True
@@ -380,7 +380,7 @@ class Running(Pointwise):
     def shape(self, x, axis):
         return x
 
-    def accumulated(self, function: np.ufunc, neutral: int, x: np.ndarray, axis: np.ndarray) -> np.ndarray:
+    def running(self, function: np.ufunc, neutral: int, x: np.ndarray, axis: np.ndarray) -> np.ndarray:
         """x accumulated by function, exclusive and reverse as asked for."""
         along = axis_of(self, int(np.asarray(axis).reshape(())), x.ndim)
         wide = widen(x)
@@ -406,7 +406,7 @@ class CumSum(Running):
     Source: ONNX CumSum (opset 11 to newest)."""
 
     def meaning(self, x, axis):
-        return self.accumulated(np.add, 0, x, axis)
+        return self.running(np.add, 0, x, axis)
 
     def gradient(self, F, dy, x, axis, y):
         return F._onnx_CumSum(dy, axis, exclusive=self.exclusive, reverse=not self.reverse), None
@@ -419,7 +419,7 @@ class CumProd(Running):
     Source: ONNX CumProd (opset 26)."""
 
     def meaning(self, x, axis):
-        return self.accumulated(np.multiply, 1, x, axis)
+        return self.running(np.multiply, 1, x, axis)
 
     def gradient(self, F, dy, x, axis, y):
         return F._onnx_CumSum(dy * y, axis, exclusive=self.exclusive, reverse=not self.reverse) / x, None

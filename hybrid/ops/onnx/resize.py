@@ -19,11 +19,11 @@ class Line(NamedTuple):
 
     axis: int
     places: np.ndarray
-    """Which old elements each new one is made of, (new, taps), all within the axis,"""
+    """Old elements that each new one is made of, (new, taps), all within the axis,"""
     weights: np.ndarray | None
     """and with what weights; None for one tap of weight 1."""
     outside: np.ndarray | None
-    """Which of the new ones lie outside and get extrapolation_value instead; None for none."""
+    """True for the new ones that lie outside and get extrapolation_value instead; None for none."""
 
 
 def cubic(t: np.ndarray, a: float) -> np.ndarray:

@@ -19,7 +19,7 @@ MOST_SAMPLES = 1 << 16
 
 
 class Samples(NamedTuple):
-    """Where along one axis the sampling points of a region lie: both neighbours (points,) and their weights (0 outside)."""
+    """Sampling points of a region along one axis: both neighbours (points,) and their weights (0 outside)."""
 
     places: tuple[np.ndarray, np.ndarray]
     weights: tuple[np.ndarray, np.ndarray]

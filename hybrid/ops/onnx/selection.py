@@ -152,14 +152,14 @@ class NonMaxSuppression(Standard):
                 order = np.argsort(-score, kind="stable")
                 if least is not None:
                     order = order[score[order] > least.reshape(())]
-                chosen = self.suppressed(places, order, most, overlap)
+                chosen = self.suppress(places, order, most, overlap)
                 rows = np.empty((len(chosen), 3), INT64)
                 rows[:, 0], rows[:, 1], rows[:, 2] = batch, number, chosen
                 found.append(rows)
         return np.concatenate(found)
 
     @staticmethod
-    def suppressed(places, order, most, overlap):
+    def suppress(places, order, most, overlap):
         """Of boxes in order of their scores, those that none before them suppresses, ``most`` at most."""
         areas = (places[:, 2] - places[:, 0]) * (places[:, 3] - places[:, 1])
         chosen = []

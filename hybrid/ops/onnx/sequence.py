@@ -139,7 +139,7 @@ class SequenceErase(Collection):
 
 @op("_onnx_SequenceLength")
 class SequenceLength(Collected):
-    """How many elements a sequence has, int64 (). Source: ONNX SequenceLength (opset 11 to newest)."""
+    """Number of elements of a sequence, int64 (). Source: ONNX SequenceLength (opset 11 to newest)."""
 
     primitive = True
 

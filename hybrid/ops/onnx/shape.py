@@ -6,7 +6,7 @@ import numpy as np
 
 from ...core.op import Op, op
 from ...core.shapes import UNKNOWN, broadcast, is_known, of_rank, show
-from ..common import axis_of, narrow, tiled, want_rank, widen
+from ..common import axis_of, narrow, tile_array, want_rank, widen
 from ..shape import INFERRED, Reshaping, number, product, sizes_of
 from .base import INT64, Standard, ints
 from .types import STORED
@@ -49,7 +49,7 @@ class ShapeOf(Standard):
 
 @op("_onnx_Size")
 class SizeOf(Standard):
-    """How many elements data has, as an int64 tensor of no dimension. Source: ONNX Size (opset 1 to newest)."""
+    """Number of elements of data, as an int64 tensor of no dimension. Source: ONNX Size (opset 1 to newest)."""
 
     types = {"data": STORED}
 
@@ -128,7 +128,7 @@ class Reshape(Moving):
             return tuple(UNKNOWN if s is INFERRED else s.dim for s in sizes)
         if sizes.count(INFERRED) > 1:
             raise self.error(f"got shape {wanted}, wanted at most one -1")
-        done = self.completed(sizes, data, f"shape {wanted}")
+        done = self.complete_sizes(sizes, data, f"shape {wanted}")
         return tuple(UNKNOWN if s is INFERRED else s.dim for s in done)
 
     @classmethod
@@ -266,7 +266,7 @@ class Tile(Standard):
         return tuple(d * r for d, r in zip(data, found))
 
     def meaning(self, data, repeats):
-        return tiled(data, ints(repeats))
+        return tile_array(data, ints(repeats))
 
     def gradient(self, F, dy, data, repeats, y):
         return F._backward__onnx_Tile(dy, data, repeats), None

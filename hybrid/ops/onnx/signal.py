@@ -34,7 +34,7 @@ def _pairs(x: Array, dtype: Any, parts: int = 2) -> Array:
     return np.stack([np.real(x), np.imag(x)][:parts], axis=-1).astype(dtype)
 
 
-def _resized(x: Array, length: int, axis: int) -> Array:
+def _resize(x: Array, length: int, axis: int) -> Array:
     """x cut off or padded with zeros to a length."""
     x = x[(slice(None),) * axis + (slice(length),)]
     return np.pad(x, [(0, length - d) if a == axis else (0, 0) for a, d in enumerate(x.shape)])
@@ -42,7 +42,7 @@ def _resized(x: Array, length: int, axis: int) -> Array:
 
 def _adjoint(dy: Array, length: int, axis: int) -> Array:
     """The gradient of what fft of that length was applied to, from that of its (first) results."""
-    return np.fft.ifft(_resized(dy, length, axis), axis=axis) * length
+    return np.fft.ifft(_resize(dy, length, axis), axis=axis) * length
 
 
 @op("_onnx_DFT")
@@ -135,7 +135,7 @@ class DFTBackward(DFT):
         return dtypes[1]
 
     def compute(self, *arrays, **_options):
-        dy, data, length, axis = self.placed(arrays)
+        dy, data, length, axis = self.by_input(arrays)
         axis, length = self._plan(data.shape, _scalar(length), _scalar(axis), False)
         own, parts, heads = data.shape[axis], data.shape[-1], _numbers(dy)
         if not length or not data.size:
@@ -151,7 +151,7 @@ class DFTBackward(DFT):
             dx = dx * twice.reshape(-1, *[1] * (dx.ndim - axis - 1))
         else:
             dx = np.fft.fft(heads, axis=axis) / length
-        return _pairs(_resized(dx, own, axis), data.dtype, parts)
+        return _pairs(_resize(dx, own, axis), data.dtype, parts)
 
     def gradient(self, F, dy, *arrays):
         named = dict(zip(self.input_names()[2:], arrays[2:-1]))
@@ -246,7 +246,7 @@ class STFTBackward(Once, LikeInputs, STFT):
         return tuple(n for n in ("signal", "window") if n in self.input_names())
 
     def compute(self, *arrays, **_options):
-        dy, signal, step, window, length = self.placed(arrays)
+        dy, signal, step, window, length = self.by_input(arrays)
         places, weights = self._frames(signal, step, window, length)
         x = _numbers(signal)
         dframes = _adjoint(_numbers(dy), places.shape[1], 2)
@@ -282,7 +282,7 @@ class Window(Standard):
         return (UNKNOWN if values[0] is None else self.count(values[0]),)
 
     def count(self, size):
-        """How many numbers there are. Raises OpError unless size holds one whole number of at least 0."""
+        """Number of elements. Raises OpError unless size holds one integer of at least 0."""
         found = ints(size)
         if len(found) != 1 or found[0] < 0:
             raise self.error(f"got size {found}, wanted one number of at least 0")

@@ -8,7 +8,7 @@ import numpy as np
 from ...core.attrs import Arity, Shape
 from ...core.op import op
 from ...core.shapes import UNKNOWN, is_known
-from ..adjoint import added_up, linear
+from ..adjoint import linear, scatter_sum
 from ..common import axis_of
 from ..composing import definite, known
 from ..slicing import within
@@ -79,7 +79,7 @@ class Slice(Standard):
         return data[self.part(data.shape, *others)]
 
     def adjoint(self, of, dy, *arrays):
-        data, *others = self.placed(arrays)
+        data, *others = self.by_input(arrays)
         return within(data, self.part(data.shape, *others), dy)
 
     @classmethod
@@ -117,7 +117,7 @@ class Split(Standard):
             return [*[each] * (self.num_outputs - 1), total - each * (self.num_outputs - 1)]
         return list(split)
 
-    def checked(self, total, sizes):
+    def check_sizes(self, total, sizes):
         """Raise OpError unless the pieces make up the axis."""
         if len(sizes) != self.num_outputs or any(s is not UNKNOWN and s < 0 for s in sizes):
             raise self.error(f"cannot cut an axis of size {total} into {self.num_outputs} pieces, got sizes {sizes}")
@@ -131,14 +131,14 @@ class Split(Standard):
             sizes = [UNKNOWN] * self.num_outputs
         else:
             sizes = self.pieces(data[axis], known)
-            self.checked(data[axis], sizes)
+            self.check_sizes(data[axis], sizes)
         found = [(*data[:axis], s, *data[axis + 1 :]) for s in sizes]
         return found if len(found) > 1 else found[0]
 
     def meaning(self, data, split):
         axis = axis_of(self, self.axis, data.ndim)
         sizes = self.pieces(data.shape[axis], ints(split))
-        self.checked(data.shape[axis], sizes)
+        self.check_sizes(data.shape[axis], sizes)
         return tuple(np.split(data, np.cumsum(sizes)[:-1], axis))
 
     def gradient(self, F, dy, *arrays):
@@ -203,7 +203,7 @@ class Pad(Standard):
 
     def meaning(self, data, pads, value, axes):
         pairs = self.pairs(data.ndim, ints(pads), ints(axes))
-        cut = data[(..., *self.kept(data.shape, pairs))]
+        cut = data[(..., *self.kept_part(data.shape, pairs))]
         if self.mode == "constant":
             fill = value.reshape(()) if value is not None else "" if data.dtype == object else np.zeros((), data.dtype)
             out = np.full([d + b + a for d, (b, a) in zip(data.shape, pairs)], fill, data.dtype)
@@ -222,19 +222,19 @@ class Pad(Standard):
         return cut
 
     @staticmethod
-    def kept(shape, pairs):
+    def kept_part(shape, pairs):
         """The part of data that negative pads leave."""
         return tuple(slice(max(-b, 0), max(d - max(-a, 0), 0)) for d, (b, a) in zip(shape, pairs))
 
     @staticmethod
     def places(shape, pairs):
-        """Where that part is in the result."""
+        """Index of that part in the result."""
         return tuple(slice(max(b, 0), max(b, 0) + d) for d, (b, a) in zip(shape, pairs))
 
     def adjoint(self, of, dy, *arrays):
-        data, pads, _value, axes = self.placed(arrays)
+        data, pads, _value, axes = self.by_input(arrays)
         pairs = self.pairs(data.ndim, ints(pads), ints(axes))
-        kept = self.kept(data.shape, pairs)
+        kept = self.kept_part(data.shape, pairs)
         inner = [len(range(d)[k]) for d, k in zip(data.shape, kept)]
         if self.mode == "constant":
             place = self.places(inner, pairs)
@@ -246,7 +246,7 @@ class Pad(Standard):
         for axis, (size, (before, after)) in enumerate(zip(inner, pairs)):
             if before > 0 or after > 0:
                 where = sources(size, max(before, 0), max(after, 0), self.mode)
-                dy = np.moveaxis(added_up(np.moveaxis(dy, axis, 0), where, size), 0, axis)
+                dy = np.moveaxis(scatter_sum(np.moveaxis(dy, axis, 0), where, size), 0, axis)
         return within(data, kept, dy)
 
     def gradient(self, F, dy, *arrays_and_y):
@@ -294,8 +294,8 @@ class CenterCropPad(Standard):
 
     @staticmethod
     def middle(whole, part):
-        """Where the smaller of two sizes lies in the larger, for every axis; nothing is cut where the first is the
-        smaller one."""
+        """Index of the middle of the larger of two sizes, as long as the smaller, for every axis; nothing is cut where the
+        first is the smaller one."""
         return tuple(slice((w - p) // 2, (w - p) // 2 + p) if p < w else slice(None) for w, p in zip(whole, part))
 
     def meaning(self, data, shape):
@@ -347,7 +347,7 @@ class Trilu(Standard):
         return np.where(kept, data, np.zeros((), data.dtype))
 
     def adjoint(self, of, dy, *arrays):
-        return self.meaning(dy, self.placed(arrays)[1])
+        return self.meaning(dy, self.by_input(arrays)[1])
 
     @classmethod
     def examples(cls, make):

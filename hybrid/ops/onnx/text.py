@@ -139,7 +139,7 @@ class RegexFullMatch(Pointwise):
 
     def check(self):
         try:
-            compiled(self.pattern)
+            compile_pattern(self.pattern)
         except (ValueError, re.error) as error:
             return f"pattern {self.pattern!r} is not read: {error}"
         return super().check()
@@ -148,7 +148,7 @@ class RegexFullMatch(Pointwise):
         return BOOL
 
     def meaning(self, x):
-        pattern = compiled(self.pattern)
+        pattern = compile_pattern(self.pattern)
         return each(lambda s: pattern.fullmatch(s) is not None, x).astype(np.bool_)
 
     @classmethod
@@ -174,7 +174,7 @@ _ESCAPED = re.compile(
 )
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
+def compile_pattern(pattern: str) -> re.Pattern[str]:
     """A regular expression of RE2 as one of Python that means the same. Raises ValueError for what is not read."""
     out, at = [], 0
     repeated = True  # whether nothing is there to repeat
@@ -264,8 +264,8 @@ def _set(rest: str) -> tuple[str, int]:
 
 @op("_onnx_TfIdfVectorizer")
 class TfIdfVectorizer(Standard):
-    """How often each n-gram of a pool occurs in a row, float32: (C) -> (K), (N, C) -> (N, K), K being 1 more than the greatest of
-    ngram_indexes, which say where each n-gram is counted.
+    """Count how often each n-gram of a pool occurs in a row, float32: (C) -> (K), (N, C) -> (N, K), K being 1 more than the
+    greatest of ngram_indexes, which say where each n-gram is counted.
 
     The pool lists them by length, from the places in ngram_counts on. Between the items of an n-gram up to max_skip_count
     others are skipped, the same number each time. mode TF counts, IDF gives the n-gram's weight where it occurs, TFIDF the

@@ -24,7 +24,7 @@ class OptimizerStep(Standard):
 
     inputs = ("*inputs",)
     states: ClassVar[int]
-    """How many states a tensor has."""
+    """Number of states that a tensor has."""
 
     def check(self):
         kinds = 2 + self.states
@@ -33,7 +33,7 @@ class OptimizerStep(Standard):
 
     @property
     def tensors(self) -> int:
-        """How many tensors there are."""
+        """Number of tensors."""
         return (self.num_args - 2) // (2 + self.states)
 
     def output_names(self):

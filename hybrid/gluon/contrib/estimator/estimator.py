@@ -42,7 +42,7 @@ class Estimator:
     ``train_metrics`` and ``val_metrics`` get "training " and "validation " before their names."""
 
     logger: Any = None
-    """Where the estimator and its handlers write; by default to stdout, from level INFO on."""
+    """Logger of the estimator and its handlers; by default to stdout, from level INFO on."""
 
     def __init__(
         self,

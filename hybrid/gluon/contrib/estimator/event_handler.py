@@ -251,8 +251,8 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
 
 
 def _better(mode: str, monitor: EvalMetric) -> Callable[[float, float], bool]:
-    """How a value is better than another: greater for "max", less for "min"; for "auto" greater when the metric's name says
-    accuracy or f1, else less. (MXNet documents that, too, but its "auto" always takes the greater.)"""
+    """Comparison by which a value is better than another: greater for "max", less for "min"; for "auto" greater when the
+    metric's name says accuracy or f1, else less. (MXNet documents that, too, but its "auto" always takes the greater.)"""
     name = monitor.get()[0]
     if mode not in ("auto", "min", "max"):
         warnings.warn(f"mode {mode} is unknown, fallback to auto mode", RuntimeWarning, stacklevel=3)

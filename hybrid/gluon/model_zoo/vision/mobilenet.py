@@ -138,7 +138,7 @@ class MobileNetV2(HybridBlock):
 
 
 def _suffix(multiplier: float) -> str:
-    """How file names spell a multiplier: 1.0, 0.75, 0.5, 0.25."""
+    """Spelling of a multiplier in file names: 1.0, 0.75, 0.5, 0.25."""
     text = f"{multiplier:.2f}"
     return text[:-1] if text in ("1.00", "0.50") else text
 
