@@ -9,7 +9,7 @@ from hybrid.ops.onnx.base import BOOL, INT64, OBJECT
 from hybrid.ops.onnx.control import shared_dtype
 
 from ...error import Unsupported
-from ...onnx_types import element_type, declared_spec, element_dtype, holds_numbers, known_dims, sequence_of, tensor_of
+from ...onnx_types import declared_spec, element_dtype, element_type, holds_numbers, known_dims, sequence_of, tensor_of
 from ...registry import exports, imports
 
 # -- reading ----------------------------------------------------------------------------------------------------------
