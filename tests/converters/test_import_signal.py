@@ -59,6 +59,19 @@ def test_dft(parts: int, length: int | None, stored: bool, inverse: int) -> None
 
 
 @pytest.mark.parametrize("opset", [17, 20])
+def test_dft_along_every_axis(opset: int) -> None:
+    """An attribute before opset 20, an input since; written again as either."""
+    x = normal(3, 4, 5, 2)
+    for axis in (0, 1, 2, -2, -3, -4):
+        y = np.fft.fft(complex_of(x), axis=axis % 4)
+        want = np.stack([y.real, y.imag], -1).astype(np.float32)
+        stored, attrs = ({}, {"axis": axis}) if opset == 17 else ({"axis": np.array(axis)}, {})
+        for again in (17, 20):
+            proto = model("DFT", {"input": x}, stored, ["input", "dft_length", "axis"], opset, **attrs)
+            agree(proto, {"input": x}, wants=[[want]], rtol=1e-5, again=again)
+
+
+@pytest.mark.parametrize("opset", [17, 20])
 @pytest.mark.parametrize("length", [6, 7])
 def test_one_side(opset: int, length: int) -> None:
     x = normal(2, length, 1)

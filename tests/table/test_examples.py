@@ -151,10 +151,10 @@ OPSETS = (13, 17)
 """Older ones that many still ask for, before and after which translations change."""
 
 
-def written(example: Example, opset: int | None) -> onnx.ModelProto | None:
-    """The example at an opset, parameters stored; None where that has no words for it, which it has to say."""
+def written(example: Example, opset: int | None, parameters: Container[str] = PARAMETERS) -> onnx.ModelProto | None:
+    """The example at an opset, inputs of these names stored; None where that has no words for it, which it has to say."""
     graph, feeds = graph_of(example)
-    stored = {k: v for k, v in feeds.items() if k in PARAMETERS}
+    stored = {k: v for k, v in feeds.items() if k in parameters}
     try:
         return converters.to_onnx(graph, stored, {k: v for k, v in feeds.items() if k not in stored}, opset)
     except converters.UnsupportedModel as refusal:
@@ -193,6 +193,44 @@ def same_at_older_opsets(example: Example) -> None:
                 assert (got.shape, got.dtype) == (want.shape, want.dtype)
             else:
                 close(got, want, example.op, float(np.finfo(np.float32).eps) if narrowed else None)
+
+
+WORDLESS = {
+    (1, 1): "AveragePool BatchNormalization DequantizeLinear LpPool Reshape Resize Shape",
+    (2, 1): "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSumSquare",
+    (2, 2): "QuantizeLinear Trilu",
+    (2, 0): "DFT",
+    (4, 4): "ScatterElements ScatterND",
+}
+"""How many examples say what ONNX had no words for when it got the operator, with inputs fed and stored: attributes that are
+younger, and axes that are no attributes."""
+
+
+def test_operators_of_onnx_are_written_as_of_the_opset_that_has_them() -> None:
+    """And mean the same where all inputs but the first are stored."""
+    rows = []
+    refused: dict[str, list[int]] = {}
+    for _, example in ALL:
+        name = example.op.name
+        if not name.startswith("_onnx_") or name not in EXPORT:
+            continue
+        count = refused.setdefault(name, [0, 0])
+        stored = frozenset(example.op.input_names()[1:])
+        for since in (since for since in EXPORT[name] if since <= converters.default_opset()):
+            count[0] += written(example, since) is None
+            model = written(example, since, stored)
+            count[1] += model is None
+            if model is not None and "rng" not in example.op.needs:
+                rows.append((f"{example.op!r} {since}", (example, model)))
+
+    def same(row: tuple[Example, onnx.ModelProto]) -> None:
+        graph, feeds = graph_of(row[0])
+        for got, want in zip(run_witness(row[1], feeds, row[0]), Program(graph).run(feeds), strict=True):
+            close(got, want, row[0].op, float(np.finfo(np.float32).eps))
+
+    run(rows, same)
+    wordless = {f"_onnx_{name}": [*counts] for counts, names in WORDLESS.items() for name in names.split()}
+    assert {name: count for name, count in refused.items() if any(count)} == wordless
 
 
 FAR = {"int32": 2**24 + 1, "int64": 2**61 + 1}
