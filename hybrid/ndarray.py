@@ -75,8 +75,10 @@ def backward(
 @functions.method_of(NDArray)
 def tostype(self: NDArray, stype: str) -> Any:
     """The array as ``default``, ``row_sparse`` or ``csr``."""
-    from .eager.sparse import from_dense
+    from .eager.sparse import apply, from_dense
 
+    if STATE.recording and self._origin is not None:
+        return apply(lookup("cast_storage").bind(stype=stype), [self])
     return from_dense(self, stype)
 
 

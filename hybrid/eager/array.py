@@ -803,9 +803,9 @@ def binary(row: functions.Binary, lhs: Any, rhs: Any, out: NDArray | None = None
             if a is None or b is None or a.ndim != b.ndim:
                 rank = lhs.ndim - rhs.ndim
                 if rank > 0:
-                    rhs = rhs.reshape((1,) * rank + rhs.shape)
+                    rhs = rhs.tostype("default").reshape((1,) * rank + rhs.shape)
                 elif rank < 0:
-                    lhs = lhs.reshape((1,) * -rank + lhs.shape)
+                    lhs = lhs.tostype("default").reshape((1,) * -rank + lhs.shape)
             return invoke(_default(row.array), (lhs, rhs), out)
         if isinstance(rhs, _NUMBERS):
             return invoke(_scalar(row.scalar, rhs), (lhs,), out)

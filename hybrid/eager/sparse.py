@@ -384,17 +384,13 @@ def broadcast(row: functions.Binary, lhs: Any, rhs: Any) -> Any:
     """The functions of mx.nd that broadcast, when one side at least is sparse."""
     if isinstance(lhs, NDArray) and isinstance(rhs, NDArray):
         if lhs.ndim != rhs.ndim:
-            lhs, rhs = (x if x.ndim >= y.ndim else _prepend_axes(x, y.ndim) for x, y in ((lhs, rhs), (rhs, lhs)))
+            lhs, rhs = (x if x.ndim >= y.ndim else x.tostype("default") for x, y in ((lhs, rhs), (rhs, lhs)))
         return apply(lookup(row.array).bind(), [lhs, rhs])
     if isinstance(lhs, NDArray) and isinstance(rhs, int | float | np.number):
         return apply(lookup(row.scalar).bind(scalar=float(rhs)), [lhs])
     if isinstance(rhs, NDArray) and isinstance(lhs, int | float | np.number):
         return apply(lookup(row.reflected).bind(scalar=float(lhs)), [rhs])
     return binary(row, lhs, rhs)
-
-
-def _prepend_axes(array: NDArray, ndim: int) -> NDArray:
-    return array.tostype("default").reshape((1,) * (ndim - array.ndim) + array.shape)
 
 
 functions.add_operators(BaseSparseNDArray, _binary)

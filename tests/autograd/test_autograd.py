@@ -651,6 +651,8 @@ def test_copies_and_dtypes_pass_gradients_on() -> None:
         lambda: x.copy(), lambda: x.copyto(mx.cpu(1)), lambda: x.as_in_context(mx.cpu(1)), lambda: nd.array(x, ctx=mx.cpu(1)),
         lambda: x.copyto(nd.zeros((2, 2))), lambda: x.astype("float64"), lambda: x.astype("float32", copy=False),
         lambda: nd.array(x, dtype="float64"), lambda: x.copyto(nd.zeros((2, 2), dtype="float16")),
+        lambda: x.tostype("default"), lambda: x.tostype("row_sparse"), lambda: x.tostype("csr"),
+        lambda: x.tostype("csr").tostype("default"),
     ):  # fmt: skip
         x.grad[:] = -1
         with autograd.record():

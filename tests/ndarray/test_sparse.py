@@ -443,6 +443,8 @@ def test_what_is_stored_and_how() -> None:
         ("cr * d; nd.broadcast_mul(cr, d)", "default", "float32", (3, 3), "14 0 24 35 0 42 56 0 6", None),
         ("cr / d", "default", "float32", (3, 3), "3.5 0 1.5 1.4 0 0.857143 0.875 0 6", None),
         ("c * wide; nd.broadcast_mul(c, wide)", "default", "float32", (2, 3, 3), "1 0 2 0 0 0 -3 4 0 " * 2, None),
+        ("wide * c; wide * r; nd.broadcast_mul(wide, r)",
+         "default", "float32", (2, 3, 3), "1 0 2 0 0 0 -3 4 0 " * 2, None),
         ("sp.csr_matrix((nd.array([1, 2]), (nd.array([0, 1]), nd.array([2, 0]))), shape=(2, 3))",
          "csr", "float32", (2, 3), "0 0 1 2 0 0", 2),
         ("nd.take(c, nd.array([[0, 2]]))", "default", "float32", (1, 2, 3), "1 0 2 -3 4 0", None),
@@ -508,6 +510,17 @@ def test_sparse_arrays_elsewhere_and_of_others() -> None:
             nd.sparse.array(wrong)
     with pytest.raises(mx.MXNetError, match="retain: got a csr array"):
         nd.sparse.retain(csr, nd.array([0]))
+
+
+def test_arrays_of_fewer_axes_have_gradients_beside_sparse_ones() -> None:
+    sparse, dense = np.array(DENSE, np.float32), nd.array([2, 3, 4])
+    dense.attach_grad()
+    for stype, turned in itertools.product(("csr", "row_sparse"), (False, True)):
+        other = nd.array(sparse).tostype(stype)
+        with autograd.record():
+            (dense * other if turned else other * dense).backward()
+        np.testing.assert_array_equal(dense.grad.asnumpy(), sparse.sum(0))
+        dense.grad[:] = 0
 
 
 def test_rows_that_are_retained_pass_gradients_on() -> None:
