@@ -44,7 +44,7 @@ def rule(op: Op) -> GradientRule:
     """The operator's gradient rule, which is the derivative of its composition where it says no other. Raises OpError when it has
     none."""
     if type(op).gradient is Op.gradient and (body := composition(op)) is not None:
-        return _derived(body)
+        return _derived(body, op.num_visible_outputs())
     inputs = [build.variable(f"x{i}") for i in range(len(op.input_names()))]
     outputs = [build.variable(f"y{i}") for i in range(len(op.output_names()))]
     heads = [build.variable(f"dy{i}") for i in range(len(op.output_names()))]
@@ -71,10 +71,11 @@ def rule(op: Op) -> GradientRule:
     )
 
 
-def _derived(body: Graph) -> GradientRule:
-    """The gradient rule that follows from a composition."""
+def _derived(body: Graph, visible: int) -> GradientRule:
+    """The gradient rule that follows from a composition, so many of whose outputs are visible: no rule reads the others, so that
+    these have no gradients."""
     variables = {int(n.name[1:]): n for n in body.variables()}
-    heads = [Entry(Node(None, f"dy{i}")) for i in range(len(body.outputs))]
+    heads = [Entry(Node(None, f"dy{i}")) for i in range(visible)]
     found = dict(zip(variables, gradients(list(zip(body.outputs, heads)), list(variables.values()))))
     wanted = sorted((i, entry) for i, entry in found.items() if entry is not None)
     graph = Graph(entry for _, entry in wanted)

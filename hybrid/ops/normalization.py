@@ -9,7 +9,7 @@ from ..core.attrs import Count
 from ..core.op import WHOLE, Op, op
 from ..core.shapes import UNKNOWN, merge, merge_all, show
 from .common import Elementwise, axis_of, mean_over, narrow, want_rank, widen
-from .composing import composed_moments, definite, folded, known, narrowly, placed_at, reshaped, total, widely
+from .composing import composed_moments, definite, folded, known, narrowly, placed_at, reshaped, widely
 
 
 def _moments(x: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -400,12 +400,20 @@ class L2Normalization(Op):
         return [data, tuple(d for a, d in enumerate(data) if a not in axes)]
 
     def composition(self, F, data):
-        if not known(data):
-            return None
-        (x,), axes = widely(F, data.dtype, data), self.axes(len(data.shape))
-        norm = F.sqrt(total(F, F.square(x), axes) + float(np.float32(self.eps)))
-        outputs = F.broadcast_div(x, norm), reshaped(F, norm, self.infer_shape(data.shape)[1])
-        return tuple(narrowly(F, data.dtype, y) for y in outputs)
+        (x,) = widely(F, data.dtype, data)
+        over = {
+            "instance": {"axis": (0,), "exclude": True},
+            "channel": {"axis": (1,)},
+            "spatial": {"axis": (0, 1), "exclude": True},
+        }[self.mode]
+        eps = float(np.float32(self.eps))
+        norm = F.sqrt(F.sum(F.square(x), keepdims=True, **over) + eps)
+        squeezed = (
+            F.reshape_like(norm, F.sum(x, **over))
+            if data.shape is None
+            else reshaped(F, norm, self.infer_shape(data.shape)[1])
+        )
+        return tuple(narrowly(F, data.dtype, y) for y in (F.broadcast_div(x, norm), squeezed))
 
     def compute(self, data):
         x = widen(data)

@@ -14,6 +14,7 @@ from ..core.attrs import DType, Shape, Sizes
 from ..core.op import Op, op
 from ..core.shapes import UNKNOWN, merge, merge_all
 from .common import Elementwise, want_rank, want_some
+from .composing import definite, known
 
 FLOATS = tuple(map(np.dtype, ("float16", "float32", "float64")))
 FLOAT32 = np.dtype("float32")
@@ -125,6 +126,10 @@ DISTRIBUTIONS = (
 )
 
 
+PRIMITIVE_LAWS = ("uniform", "normal", "gamma", "exponential", "poisson")
+"""Laws that the other draws could be made of."""
+
+
 class Sampler(Op):
     """Base of the operators that draw from a law. Samples have no derivative with regard to anything: zeros."""
 
@@ -216,6 +221,11 @@ class Like(Scalars, Elementwise):
             raise self.error(problem)
         return data
 
+    def composition(self, F, data):
+        if not known(data) or 0 in definite(data.shape) or not data.shape or self.law.name not in PRIMITIVE_LAWS:
+            return None
+        return getattr(F, f"_random_{self.law.name}")(**self.dump(), shape=data.shape, dtype=data.dtype)
+
     def compute(self, data, rng: Any = None):
         return self.draw_samples(rng, data.shape, data.dtype, self.values())
 
@@ -282,9 +292,13 @@ for _law in DISTRIBUTIONS:
     _scalars: dict[str, tuple[Any, Any]] = {p.name: (p.kind, p.default) for p in _law.parameters}
     _size: dict[str, tuple[Any, Any]] = {"shape": (Shape | None, None), "ctx": (str, ""), "dtype": (DType | None, None)}
     _doc, _name = f"{_law.doc}. Shapes: -> shape.", f"_random_{_law.name}"
-    op(_name, _name[1:], *OLD_NAMES.get(_law.name, ()))(sampler(_name, Free, _law, _doc, _scalars | _size))
+    _own = _law.name in PRIMITIVE_LAWS
+    op(_name, _name[1:], *OLD_NAMES.get(_law.name, ()))(
+        sampler(_name, Free, _law, _doc, _scalars | _size, primitive=_own)
+    )
     _doc, _name = f"{_law.doc}, in the shape and dtype of data. Shapes: data -> as data.", f"_random_{_law.name}_like"
-    op(_name)(sampler(_name, Like, _law, _doc, _scalars))
+    _said = {} if _own else {"composition": Op.composition}
+    op(_name)(sampler(_name, Like, _law, _doc, _scalars, **_said))
     _doc = f"{_law.doc}, which are arrays: ``shape`` samples for each element. Shapes: (...) each -> (..., *shape)."
     _name, _inputs = f"_sample_{_law.name}", ARRAY_NAMES.get(_law.name, tuple(_scalars))
     op(_name, _name[1:])(sampler(_name, Arrays, _law, _doc, {}, inputs=_inputs))
@@ -300,7 +314,7 @@ class RandomInteger(Op):
     ctx: str = ""
     dtype: DType | None = None
 
-    exception = "draws numbers in an order of its own"
+    primitive = True
 
     inputs = ()
     needs = ("rng", "shape")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from converters import core_table
+from hybrid.core import rng as generators
 from hybrid.core.error import MXNetError
 from hybrid.core.examples import Maker
 from hybrid.core.op import OPS, REGISTRY, Example, Op, Spec
@@ -23,7 +24,7 @@ from tests.table.goldens import Case, cases, close
 
 DTYPES = ("float32", "float64", "float16", "int32", "int64", "uint8", "bool")
 """Those that take the place of an example's float32."""
-EXCEPTIONS = 290
+EXCEPTIONS = 279
 """Operators that are neither primitives nor compositions: their number may only fall."""
 PRIMITIVES = 110
 """Primitives may become more, as far as that."""
@@ -62,10 +63,12 @@ def same_as_composition(example: Example) -> bool:
     node = graph.outputs[0].node
     known = infer(graph, {k: v.shape for k, v in feeds.items()}, {k: v.dtype for k, v in feeds.items()})
     try:
+        generators.seed(7)
         wants = evaluate(graph, known, feeds)
     except MXNetError:
         return False
     inside = infer_body(body, specs)
+    generators.seed(7)
     for i, (got, want) in enumerate(zip(evaluate(body, inside, {f"x{i}": a for i, a in enumerate(arrays)}), wants)):
         close(got, want, op)
         found, wanted = inside.spec(body.outputs[i]), known.spec(Entry(node, i))
