@@ -8,6 +8,7 @@ import numpy as np
 from ..core.op import WHOLE, Domain, Op, op
 from ..core.shapes import UNKNOWN, merge, show
 from .common import as_many, want_rank, want_rank_from, widen
+from .composing import definite, known, narrowly, widely
 
 VARIANCES = (0.1, 0.1, 0.2, 0.2)
 
@@ -24,7 +25,7 @@ class MultiBoxPrior(Op):
     clip: bool = False
     steps: tuple[float, ...] = (-1.0, -1.0)
 
-    exception = "works on boxes one after another"
+    exception = "chooses among boxes, or makes them, in steps of its own"
     """Distance of centres in y and x, relative to the image; negative for 1/H and 1/W."""
     offsets: tuple[float, ...] = (0.5, 0.5)
 
@@ -132,7 +133,7 @@ class MultiBoxDetection(Op):
     nms_threshold in (0, 1] rows stay in the order of anchors. background_id is read and not used.
     Source: MXNet MultiBoxDetection."""
 
-    exception = "works on boxes one after another"
+    exception = "chooses among boxes, or makes them, in steps of its own"
 
     refuses = WHOLE
 
@@ -235,7 +236,7 @@ class BoxNms(Op):
     are -1. Rows whose first coordinate is negative (MXNet's mark of a removed row) keep in_format. With a topk of 0 data is
     returned as it is. Source: MXNet box_nms."""
 
-    exception = "works on boxes one after another"
+    exception = "chooses among boxes, or makes them, in steps of its own"
 
     refuses = WHOLE
 
@@ -352,8 +353,6 @@ class BoxIou(Op):
 
     Shapes: lhs (..., 4), rhs (..., 4) -> lhs.shape[:-1] + rhs.shape[:-1]. Source: MXNet box_iou."""
 
-    exception = "works on boxes one after another"
-
     refuses = WHOLE
 
     format: Literal["corner", "center"] = "corner"
@@ -369,6 +368,36 @@ class BoxIou(Op):
 
     def domain(self, name, shapes):
         return Domain(0, 1)
+
+    def composition(self, F, lhs, rhs):
+        if not known(lhs, rhs):
+            return None
+        sizes = [math.prod(definite(x.shape)[:-1]) for x in (lhs, rhs)]
+        if 0 in sizes:
+            return None
+        columns, areas = [], []
+        for x, shape in zip(widely(F, lhs.dtype, lhs, rhs), ((sizes[0], 1), (1, sizes[1]))):
+            rows = F._np_reshape(x, newshape=(-1, 4))
+            own = [F._np_reshape(F.slice_axis(rows, axis=1, begin=i, end=i + 1), newshape=shape) for i in range(4)]
+            if self.format == "center":
+                sides = own[2:]
+                own = [own[0] - sides[0] / 2, own[1] - sides[1] / 2, own[0] + sides[0] / 2, own[1] + sides[1] / 2]
+            else:
+                sides = [own[2] - own[0], own[3] - own[1]]
+            empty = F._logical_or(F._lesser_scalar(sides[0], scalar=0), F._lesser_scalar(sides[1], scalar=0))
+            columns.append(own)
+            areas.append(F._npi_where(empty, F.zeros_like(sides[0]), sides[0] * sides[1]))
+        a, b = columns
+        spans = [
+            F._maximum_scalar(
+                F.broadcast_sub(F.broadcast_minimum(a[i + 2], b[i + 2]), F.broadcast_maximum(a[i], b[i])), scalar=0
+            )
+            for i in (0, 1)
+        ]
+        inner = spans[0] * spans[1]
+        y = inner / (F.broadcast_add(*areas) - inner)
+        y = F._npi_where(F._npi_isnan(y), F.zeros_like(y), y)
+        return F._np_reshape(narrowly(F, lhs.dtype, y), newshape=(*lhs.shape[:-1], *rhs.shape[:-1]))
 
     def compute(self, lhs, rhs):
         a, b = widen(lhs).reshape(-1, 1, 4), widen(rhs).reshape(1, -1, 4)
@@ -390,8 +419,6 @@ class BoxDecode(Op):
 
     Shapes: data (N, A, 4), anchors (1, A, 4), corners or (with format center) centre and size -> (N, A, 4). A positive
     clip bounds the logarithm of the growth. Source: MXNet box_decode."""
-
-    exception = "works on boxes one after another"
 
     refuses = WHOLE
 
@@ -415,6 +442,23 @@ class BoxDecode(Op):
     def infer_shape(self, data, anchors):
         want_rank(self, data, 3)
         return merge(data, (UNKNOWN, UNKNOWN, 4))
+
+    def composition(self, F, data, anchors):
+        if not known(data):
+            return None
+        wide = widely(F, data.dtype, data, anchors)
+        offsets, own = ([F.slice_axis(x, axis=2, begin=i, end=i + 1) for i in range(4)] for x in wide)
+        corner, low, high = self.format == "corner", [], []
+        for axis in (0, 1):
+            side = own[axis + 2] - own[axis] if corner else own[axis + 2]
+            centre = (own[axis] + own[axis + 2]) / 2 if corner else own[axis]
+            growth = offsets[axis + 2] * self.stds[axis + 2]
+            growth = F._minimum_scalar(growth, scalar=self.clip) if self.clip > 0 else growth
+            half = F.broadcast_mul(F.exp(growth), side) / 2
+            centre = F.broadcast_add(F.broadcast_mul(offsets[axis] * self.stds[axis], side), centre)
+            low.append(centre - half)
+            high.append(centre + half)
+        return narrowly(F, data.dtype, F.Concat(*low, *high, dim=2))
 
     def compute(self, data, anchors):
         out = decode(widen(data), widen(anchors), self.stds, self.format, self.clip)

@@ -22,7 +22,7 @@ class MultiBoxTarget(Op):
     minimum_negative_samples is read and not used.
     Source: MXNet MultiBoxTarget; Liu et al., SSD, arXiv:1512.02325."""
 
-    exception = "works on boxes one after another"
+    exception = "chooses among boxes, or makes them, in steps of its own"
 
     refuses = WHOLE
 
@@ -121,7 +121,7 @@ class BoxEncode(Op):
     corners, means (4,), stds (4,) -> targets (N, A, 4) and masks (N, A, 4), both 0 where not matched.
     Source: MXNet box_encode."""
 
-    exception = "works on boxes one after another"
+    exception = "chooses among boxes, or makes them, in steps of its own"
 
     refuses = WHOLE
 
@@ -182,7 +182,7 @@ class BipartiteMatching(Op):
     Scores not beyond threshold do not match, and with a positive topk there are at most topk + 1 matches.
     Source: MXNet bipartite_matching."""
 
-    exception = "works on boxes one after another"
+    exception = "chooses among boxes, or makes them, in steps of its own"
 
     refuses = WHOLE
 

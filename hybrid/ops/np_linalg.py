@@ -63,7 +63,8 @@ class SolvedSquare(Solved, Square):
 class Cholesky(Potrf):
     """The lower triangular L with A = L L^T; only the lower triangle of A is read. Shapes: (..., N, N) -> as A."""
 
-    exception = "LAPACK's, of other forms than the primitives have"
+    def composition(self, F, a):
+        return F._linalg_potrf(a)
 
 
 # -- equations -----------------------------------------------------------------------------------------------------------

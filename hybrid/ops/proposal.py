@@ -18,7 +18,7 @@ class _Proposals(Op):
     than wanted stay they are repeated in order. Corners are inclusive pixels. Source: MXNet Proposal, MultiProposal; Ren et
     al., Faster R-CNN, arXiv:1506.01497."""
 
-    exception = "works on boxes one after another"
+    exception = "chooses among boxes, or makes them, in steps of its own"
 
     is_ordering = True
 

@@ -303,6 +303,12 @@ class Dequantize(Quantized):
     def infer_shape(self, data, *ranges):
         return data
 
+    def composition(self, F, data, low, high):
+        if data.dtype not in LEVELS:
+            return None
+        reach = F.broadcast_maximum(F.abs(low), F.abs(high)) / float(LEVELS[data.dtype])
+        return F.broadcast_mul(F.Cast(data, dtype="float32"), reach) if data.shape != () else None
+
     def compute(self, data, low, high):
         return data.astype(FLOAT) * (reach(low, high) / LEVELS[data.dtype])
 
