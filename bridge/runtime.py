@@ -15,13 +15,12 @@ import math
 import mmap
 import multiprocessing
 import os
-import pickle
 import signal
 import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple, NoReturn
@@ -46,7 +45,7 @@ class Ended(RuntimeError):
 
 
 class Settings(NamedTuple):
-    """Options of opening a model; OnnxEngine says what each means."""
+    """How a model is opened; OnnxEngine says what each means."""
 
     frugal: bool = False
     plain: bool = False
@@ -92,7 +91,7 @@ class OwnSession:
         return list(zip(self._gives, results))
 
     def _run_on_values(self, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        """Run on OrtValues, where a tensor that goes in or comes out is bfloat16, which onnxruntime has no NumPy dtype for."""
+        """Where a tensor that goes in or comes out is bfloat16, which onnxruntime has no NumPy dtype for."""
         given = {}
         for name, array in feeds.items():
             if array.dtype.name == "bfloat16":
@@ -154,7 +153,7 @@ class Runner:
 
     @property
     def ended(self) -> bool:
-        """True when it is no more; a process that was forked from its owner has none."""
+        """True where it is no more; a process that was forked from its owner has none."""
         return self._over or os.getpid() != self._owner
 
     def ask(self, *question: Any) -> Any:
@@ -193,23 +192,47 @@ def _end(pipe: Connection, copy: int, owner: int) -> None:
         os.waitpid(copy, 0)
 
 
+class _Place(NamedTuple):
+    """Where an array is in shared memory, and its form."""
+
+    start: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+def _exchange(thing: Any, kind: type, function: Callable[[Any], Any]) -> Any:
+    """The thing with what is of that type exchanged, in lists, tuples and dictionaries too."""
+    if isinstance(thing, kind):
+        return function(thing)
+    if type(thing) in (list, tuple):
+        return type(thing)(_exchange(part, kind, function) for part in thing)
+    if type(thing) is dict:
+        return {key: _exchange(part, kind, function) for key, part in thing.items()}
+    return thing
+
+
 def _send(pipe: Connection, thing: Any) -> None:
     """The thing through the pipe; its arrays in shared memory, which goes as a file descriptor: pipes are slow."""
-    buffers: list[pickle.PickleBuffer] = []
-    text = pickle.dumps(thing, protocol=5, buffer_callback=buffers.append)
-    parts = [b.raw() for b in buffers]
-    sizes = [-(-p.nbytes // ALIGNMENT) * ALIGNMENT for p in parts]
-    *starts, whole = itertools.accumulate(sizes, initial=0)
-    pipe.send_bytes(text)
-    pipe.send([(start, p.nbytes) for start, p in zip(starts, parts)])
-    if not whole:
+    parts: list[np.ndarray] = []
+    starts = [0]
+
+    def placed(array: np.ndarray) -> Any:
+        if array.dtype.hasobject or not array.size:
+            return array
+        parts.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        start = starts[-1]
+        starts.append(start - (-array.nbytes // ALIGNMENT) * ALIGNMENT)
+        return _Place(start, array.shape, array.dtype)
+
+    message = _exchange(thing, np.ndarray, placed)
+    pipe.send((message, bool(parts)))
+    if not parts:
         return
     handle = os.memfd_create("gluonnx-arrays")
     try:
-        os.ftruncate(handle, whole)
         for start, part in zip(starts, parts):
-            while part.nbytes:  # one call writes 2 GB at most
-                written = os.pwrite(handle, part, start)
+            while part.size:  # one call writes 2 GB at most
+                written = os.pwrite(handle, part.data, start)
                 start, part = start + written, part[written:]
         reduction.send_handle(pipe, handle, 0)  # type: ignore[attr-defined]
     finally:
@@ -217,21 +240,24 @@ def _send(pipe: Connection, thing: Any) -> None:
 
 
 def _receive(pipe: Connection) -> Any:
-    """The thing that ``_send`` sent. Its arrays are in the memory that came, which is gone when the last of them is."""
-    text, places = pipe.recv_bytes(), pipe.recv()
-    memory: Any = b""
-    if any(size for _, size in places):
-        handle = reduction.recv_handle(pipe)  # type: ignore[attr-defined]
-        try:
-            memory = mmap.mmap(handle, 0, mmap.MAP_SHARED | mmap.MAP_POPULATE)
-        finally:
-            os.close(handle)
-    whole = memoryview(memory)
-    return pickle.loads(text, buffers=[whole[start : start + size] for start, size in places])
+    """The thing that ``_send`` sends. Its arrays are in the memory that came, which is gone when the last of them is."""
+    message, has_memory = pipe.recv()
+    if not has_memory:
+        return message
+    handle = reduction.recv_handle(pipe)  # type: ignore[attr-defined]
+    try:
+        memory = mmap.mmap(handle, 0, mmap.MAP_SHARED | mmap.MAP_POPULATE)
+    finally:
+        os.close(handle)
+
+    def found(place: _Place) -> np.ndarray:
+        return np.frombuffer(memory, place.dtype, math.prod(place.shape), place.start).reshape(place.shape)
+
+    return _exchange(message, _Place, found)
 
 
 def _serve(pipe: Connection) -> NoReturn:
-    """Answer until the pipe ends, in the copy, which has nothing of the process open but that."""
+    """Answer until the pipe ends: the work of the copy, which has nothing of the process open but that."""
     try:
         import resource  # which Windows lacks
 
@@ -253,7 +279,7 @@ def _serve(pipe: Connection) -> NoReturn:
 
 
 def _answer(sessions: dict[int, OwnSession], what: str, number: int, *given: Any) -> tuple[bool, Any]:
-    """True with the result, or False with what onnxruntime says."""
+    """True and the result, or False and what onnxruntime says."""
     try:
         match what:
             case "open":

@@ -37,7 +37,6 @@ EXCEPT = {
     ("hybrid.test_utils.surroundings", "open(os.devnull, 'w')"): "nothing is kept there",
     ("bridge.cli", "os.open(os.devnull, os.O_WRONLY)"): "nothing is kept there",
     ("bridge.runtime", "os.open(os.devnull, os.O_RDWR)"): "nothing is kept there",
-    ("bridge.runtime", "os.ftruncate(handle, whole)"): "memory shared between processes, which is no file",
     (
         "bridge.cli",
         "tempfile.NamedTemporaryFile('w', prefix='gluonnx-', suffix='.txt', delete=False, encoding='utf-8')",
