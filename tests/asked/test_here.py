@@ -2,6 +2,7 @@
 
 # ruff: noqa: E501  a row a line
 import bz2
+import itertools
 import logging
 import pickle
 import random
@@ -251,6 +252,13 @@ def _records(rec: str) -> list[Any]:
 
 def test_masks_of_whole_sequences() -> None:
     """VariationalDropoutCell without drop_states: one mask for all steps, of inputs and of outputs, and what lengths cut off."""
+    kinds = gluon.contrib.rnn.VariationalDropoutCell, gluon.rnn.ZoneoutCell
+    for kind, rates in ((k, r) for k in kinds for r in itertools.product((0.0, 0.5), repeat=3 - kinds.index(k))):
+        one = kind(gluon.rnn.LSTMCell(4, input_size=4), *rates)
+        output, states = one(sym.var("x"), [sym.var("h"), sym.var("c")])
+        drawn = sym.Group([output, *states]).tojson().count('"op": "Dropout"')  # a rate of 0 draws nothing
+        parts = [1, 1, 1] if kind is kinds[0] else [1, 2]
+        assert drawn == sum(n for n, rate in zip(parts, rates) if rate), (kind, rates)
     cell = gluon.contrib.rnn.VariationalDropoutCell(
         gluon.rnn.RNNCell(4, input_size=4), drop_inputs=0.5, drop_outputs=0.5
     )

@@ -3,6 +3,7 @@
 import inspect
 import json
 import math
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,20 @@ def test_every_number_that_an_optimizer_takes_counts(name: str, setting: str, va
             made(0, mx.nd.array([[0.3, -1e-4], [0.02, -0.7]]) * step, weight)
         ends.append(weight.asnumpy())
     assert not np.array_equal(*ends)
+
+
+def test_halves_without_a_copy_in_float32_are_warned_of() -> None:
+    """By every optimizer; so says MXNet."""
+    wrong = []
+    for name in sorted(mx.optimizer.Optimizer.opt_registry):
+        for dtype, copied in (("float16", False), ("float16", True), ("float32", False)):
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                made = mx.optimizer.create(name, multi_precision=copied)
+                made.create_state_multi_precision(0, mx.nd.ones((2, 2), dtype=dtype))
+            if any("float16" in str(w.message) for w in told) != (dtype == "float16" and not copied):
+                wrong.append((name, dtype, copied))
+    assert not wrong
 
 
 def test_noise_of_sgld() -> None:
