@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import converters
-from converters.registry import EXPORT, PASSTHROUGH
+from converters.registry import EXPORT
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Example
 from hybrid.core.shapes import UNKNOWN, MaybeShape
@@ -38,6 +39,12 @@ FROM_THE_FIRST = {
 """Operators that refuse to count from behind."""
 
 
+OWN_AXES = {"_onnx_Resize": "onnxruntime resizes some axes alone, and onnx's evaluator stumbles over others"}
+"""Operators that are tried along the axes of their examples alone."""
+ROUNDED = {"_onnx_ms_QLinearSoftmax": "onnxruntime rounds 1 / y_scale to a whole number"}
+"""Operators whose numbers onnxruntime computes otherwise; they have tests of their own."""
+
+
 class Row(NamedTuple):
     """An example, and an attribute of its operator that numbers so many axes."""
 
@@ -51,11 +58,16 @@ class Row(NamedTuple):
         return Example(type(self.example.op).bind(**attrs, **{self.name: value}), self.example.arrays)
 
     def values(self) -> list[tuple[Any, Any]]:
-        """What the attribute may be, as the same counted from the first axis and from behind the last."""
+        """What the attribute may be, as the same counted from the first axis and from behind the last: of several axes some."""
         value = getattr(self.example.op, self.name)
         if isinstance(value, tuple):
-            first = tuple(v % self.rank for v in value)
-            return [(first, tuple(v - self.rank for v in first))]
+            own, name = tuple(v % self.rank for v in value), self.example.op.name
+            others = [
+                a for a in itertools.permutations(range(self.rank), len(own)) if a != own and name not in OWN_AXES
+            ]
+            rng = random.Random(f"{self.example.op!r} {self.name}")
+            several = [*rng.sample(others, min(len(others), 2)), own]
+            return [(first, tuple(v - self.rank for v in first)) for first in several]
         return [(v, v - self.rank) for v in range(self.rank)]
 
 
@@ -141,6 +153,6 @@ def test_axes_counted_from_behind(row: Row) -> None:
                 continue
             ran, plain = (run_witness(m, feeds, other) for m in models)
             assert same(ran, plain), (first, behind, "exported")
-            if other.op.name not in PASSTHROUGH:  # those have tests of their own against onnxruntime
-                for a, b in zip(ran, want, strict=True):
+            for a, b in zip(ran, want, strict=True):
+                if other.op.name not in ROUNDED:
                     close(a, b, other.op)
