@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from converters import coverage
-from hybrid.core.attrs import Float, Optional
-from hybrid.core.error import MXNetError, OpError
+from hybrid.core.attrs import Bool, Choice, Float, Optional
+from hybrid.core.error import InternalError, MXNetError, OpError
 from hybrid.core.op import OPS, Domain, Example, Op, Spec
 from hybrid.execution.program import Program
 from hybrid.ir.differentiate import gradients
@@ -28,6 +28,7 @@ from .examples import Numbered, examples, graph_of, numbered
 from .goldens import Case, cases, close
 from .options import others
 from .rules import gradient_graph, has_rule
+from .test_axes import NAMES as AXES
 from .test_axes import rows as rows_of_axes
 
 EPS = {name: float(np.finfo(name).eps) for name in ("float16", "float32")}
@@ -281,8 +282,12 @@ DERIVED = each(
 def check_derivatives(example: Example, directions: int = 3) -> None:
     """Fail unless the gradients of all its floating inputs are those of finite differences, along so many directions."""
     at = point(example)
-    if at is None:
-        return
+    if at is not None:
+        check_at(at, directions)
+
+
+def check_at(at: Point, directions: int) -> None:
+    """As check_derivatives, where an example has been made a point."""
     got = gradients_of(at.op, tuple(at.feeds), at.feeds, at.heads)
     program, rng = Program(at.graph, training=True), np.random.default_rng(2)
     for name in at.free:
@@ -327,8 +332,10 @@ def other_numbers() -> Iterator[tuple[str, list[Example]]]:
 def check_first_finite(several: Sequence[Example]) -> None:
     for example in several:
         at = point(example)
-        if at is None or all(np.isfinite(y).all() for y in run(at.graph, at.feeds)):
-            check_derivatives(example, directions=1)
+        if at is None:
+            return
+        if all(np.isfinite(y).all() for y in run(at.graph, at.feeds)):
+            check_at(at, directions=1)
             return
 
 
@@ -336,6 +343,55 @@ def test_gradients_are_derivatives_whatever_numbers_attributes_are() -> None:
     rows = [*other_numbers()]
     assert len(rows) > 500
     grouped_run(rows, check_first_finite)
+
+
+CHOSEN_BY_DESIGN = {
+    "output_mean_var": "MXNet passes nothing back through means and variances",
+    "reduction": "without one, of several updates of a place it is open which stays",
+}
+"""Attributes whose other values have no gradient that differences would show."""
+
+
+def other_choices() -> Iterator[tuple[str, Example]]:
+    """Examples with each attribute that is true or false or one of some words another, each whole number one more, and so one
+    of several: those that the inputs are enough for."""
+    seen, rng = set(), random.Random(0)
+    for op, arrays in itertools.chain(examples(), others()):
+        if op.name in BY_DESIGN or not has_rule(op):
+            continue
+        for name, field in op.fields.items():
+            kind, own = field.kind.kind if isinstance(field.kind, Optional) else field.kind, getattr(op, name)
+            values: list[Any] = []
+            if isinstance(kind, Bool):
+                values = [not own]
+            elif isinstance(kind, Choice):
+                values = [v for v in kind.options if v != own]
+            elif type(own) is int:
+                values = [own + 1]
+            elif isinstance(own, tuple) and own and all(type(v) is int for v in own) and name not in AXES:
+                place = rng.randrange(len(own))
+                values = [tuple(v + (i == place) for i, v in enumerate(own))]
+            for value in values if name not in CHOSEN_BY_DESIGN else ():
+                with contextlib.suppress(OpError, TypeError, ValueError):
+                    changed = type(op).bind(**{n: getattr(op, n) for n in op.fields} | {name: value})
+                    if (op.name, name, value) not in seen and len(changed.input_names()) == len(arrays):
+                        seen.add((op.name, name, value))
+                        yield f"{op!r} {name}={value}", Example(changed, arrays)
+
+
+def check_unless_refused(example: Example) -> None:
+    try:
+        check_first_finite([example])
+    except InternalError:
+        raise
+    except OpError:  # not along this axis, or not differentiable so, in words
+        return
+
+
+def test_gradients_are_derivatives_whatever_is_chosen() -> None:
+    rows = [*other_choices()]
+    assert len(rows) > 700
+    grouped_run(rows, check_unless_refused)
 
 
 def other_axes() -> Iterator[tuple[str, Example]]:
