@@ -45,7 +45,7 @@ class Ended(RuntimeError):
 
 
 class Settings(NamedTuple):
-    """How a model is opened; OnnxEngine says what each means."""
+    """Settings of a session; OnnxEngine says what each means."""
 
     frugal: bool = False
     plain: bool = False
@@ -91,7 +91,7 @@ class OwnSession:
         return list(zip(self._gives, results))
 
     def _run_on_values(self, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        """Where a tensor that goes in or comes out is bfloat16, which onnxruntime has no NumPy dtype for."""
+        """The outputs, where a tensor that goes in or comes out is bfloat16, which onnxruntime has no NumPy dtype for."""
         given = {}
         for name, array in feeds.items():
             if array.dtype.name == "bfloat16":
@@ -193,7 +193,7 @@ def _end(pipe: Connection, copy: int, owner: int) -> None:
 
 
 class _Place(NamedTuple):
-    """Where an array is in shared memory, and its form."""
+    """The place of an array in shared memory, and its form."""
 
     start: int
     shape: tuple[int, ...]
