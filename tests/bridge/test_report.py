@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -481,6 +482,38 @@ def test_every_error_has_its_status(mlp: Path, monkeypatch: pytest.MonkeyPatch, 
         assert found.exit_code == code
         data = json.loads(found.stdout)
         assert said in data["error"] and data["problems"] == listed, error
+
+
+def test_every_command_says_its_errors_as_it_is_asked_to(
+    mlp: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Those of the work and those of showing what came of it: on stderr, or with --json as JSON."""
+    np.savez(tmp_path / "x.npz", x=np.ones((4, 3), np.float32))
+    symbol, file = str(mlp), f"{mlp}.onnx"
+    wrong = []
+    for function, *arguments in (
+        ("convert", "convert", symbol, "-o", str(tmp_path / "y.onnx")),
+        ("import_onnx", "import", file, "-o", str(tmp_path / "y")),
+        ("verify", "verify", symbol, file),
+        ("inspect", "inspect", symbol),
+        ("operators", "inspect", "--operators"),
+        ("operators", "inspect", symbol, "--operators"),
+        ("run", "run", symbol, "--inputs", str(tmp_path / "x.npz")),
+        ("bench", "bench", symbol),
+    ):
+        for place, stage in ((bridge, function), (cli, "_print")):
+
+            def fail(*_: Any, **__: Any) -> None:
+                raise OSError("disk")
+
+            with monkeypatch.context() as patch:
+                patch.setattr(bridge, function, lambda *_, **__: MagicMock())
+                patch.setattr(place, stage, fail)
+                plain, asked = (CliRunner().invoke(cli.app, [*arguments, *more]) for more in ((), ("--json",)))
+            said = (plain.exit_code, plain.stdout, plain.stderr), (asked.exit_code, asked.stdout, asked.stderr)
+            if said != ((2, "", "error: disk\n"), (2, '{"error": "disk", "problems": []}\n', "")):
+                wrong.append((arguments[0], stage, said))
+    assert not wrong
 
 
 def test_every_input_output_and_repair_has_its_line(capsys: pytest.CaptureFixture[str]) -> None:
