@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
 from converters import reader
-from converters.reader import ELEMENT_TYPES, STAYS_BELOW, STRING, OnnxFile, read_model
+from converters.reader import ELEMENT_TYPES, STAYS_BELOW, STRING, OnnxFile, data_files, read_model
 from converters.writer import DATA_HEAD, DATA_KEY, varint
 from hybrid.core.error import FormatError, MissingFile
 from tests.grouped import over
@@ -250,9 +250,10 @@ def test_sparse_tensors_that_contradict_themselves(indices, dims, message: str) 
         dense_of(sparse_of(np.ones(3, "f4"), indices, dims))
 
 
-def external(location: str, **entries: object) -> TensorProto:
+def external(location: str, turned: bool = False, **entries: object) -> TensorProto:
+    """turned: the entries in the other order, the location last."""
     tensor = TensorProto(name="w", data_type=1, dims=[2], data_location=TensorProto.EXTERNAL)
-    for key, value in {"location": location, **entries}.items():
+    for key, value in list({"location": location, **entries}.items())[:: -1 if turned else 1]:
         tensor.external_data.add(key=key, value=str(value))
     return tensor
 
@@ -278,8 +279,11 @@ def test_external_data(folder: Path) -> None:
     (folder / "sub").mkdir()
     os.symlink(folder / "w.bin", folder / "sub" / "link.bin")
     for location in ("w.bin", "./w.bin", "sub/link.bin"):
-        got = read_from(folder, external(location, offset=4, length=8, checksum="x"))
-        assert got.tolist() == [1, 2] and isinstance(base_of(got), mmap.mmap) and not got.flags.writeable
+        for turned in (False, True):
+            tensor = external(location, turned, offset=4, length=8, checksum="x")
+            got = read_from(folder, tensor)
+            assert got.tolist() == [1, 2] and isinstance(base_of(got), mmap.mmap) and not got.flags.writeable
+            assert data_files(model_of(tensor), folder) == [folder / location]
     assert read_from(folder, external("w.bin")).tolist() == [0, 1]
     model = model_of(external("w.bin", offset="8"))
     for source in (model, model.SerializeToString()):
@@ -651,8 +655,8 @@ def test_only_files_beside_the_model_are_held_to_its_digest(folder: Path) -> Non
     for place in ("first.bin", "second.bin", "sub/third.bin"):
         (folder / place).write_bytes(content["a"])
 
-    def opened(*places: str, digest: str = "a" * 32) -> OnnxFile:
-        model = model_of(*(external(p, offset=len(DATA_HEAD) + 32) for p in places))
+    def opened(*places: str, digest: str = "a" * 32, turned: bool = False) -> OnnxFile:
+        model = model_of(*(external(p, turned, offset=len(DATA_HEAD) + 32) for p in places))
         model.metadata_props.add(key=DATA_KEY, value=digest)
         path = folder / "model.onnx"
         path.write_bytes(model.SerializeToString())
@@ -662,7 +666,7 @@ def test_only_files_beside_the_model_are_held_to_its_digest(folder: Path) -> Non
     for wrong in ("first.bin", "second.bin"):
         (folder / wrong).write_bytes(content["b"])
         with pytest.raises(FormatError, match=f"its weights in {wrong} were not written together with it"):
-            opened("first.bin", "second.bin")
+            opened("first.bin", "second.bin", turned=wrong == "second.bin")
         (folder / wrong).write_bytes(content["a"])
     (folder / "sub" / "third.bin").write_bytes(content["b"])
     file = opened("sub/third.bin", "gone.bin")
