@@ -201,6 +201,14 @@ def both(a: Domain, b: Domain) -> Domain:
     return Domain(max(a.low, b.low), min(a.high, b.high), a.integer or b.integer)
 
 
+def held(domain: Domain, dtype: np.dtype) -> Domain:
+    """The part of a domain that a dtype holds; of whole numbers where it holds no others."""
+    if dtype.kind not in "iu":
+        return domain
+    least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    return Domain(max(math.ceil(domain.low), least), min(math.floor(domain.high), most), integer=True)
+
+
 def draw(
     specs: Mapping[str, Spec], known: Mapping[str, Domain], seed: int = 0, like: Mapping[str, np.ndarray] | None = None
 ) -> dict[str, np.ndarray]:
@@ -219,7 +227,7 @@ def draw(
             raise BadInput(f"input {name}: the shape has unknown dims; give it")
         if any(d < 0 for d in shape):
             raise BadInput(f"input {name}: got shape {shape}, wanted no negative size; give its shape")
-        domain = known.get(name)
+        domain = None if name not in known else held(known[name], dtype)
         if domain is not None and domain.high < domain.low:
             raise BadInput(f"input {name}: there is no number that the model could take; give another shape")
         if domain is not None and domain.integer:

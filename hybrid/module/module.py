@@ -234,6 +234,8 @@ class Module(BaseModule):
         shared_module: Any = None,
         grad_req: Any = "write",
     ) -> None:
+        """Make the executors. force_rebind: anew, with the parameters as ``get_params``, ``set_params`` or ``fit`` last left them:
+        updates that nobody has asked for since are lost, as with MXNet."""
         if force_rebind:
             self._reset_bind()
         if self.binded:

@@ -592,6 +592,17 @@ def test_what_is_drawn() -> None:
     assert set(np.unique(draw({"x": spec((99,), np.dtype(bool))}, {})["x"])) == {False, True}
     assert set(np.unique(draw({"x": spec((99,), np.dtype(np.int64))}, {})["x"]).tolist()) == {0, 1, 2, 3, 4}
     assert draw({"x": spec((9,))}, {}, 3)["x"].tolist() == draw({"y": spec((3,)), "x": spec((9,))}, {}, 3)["x"].tolist()
+    for dtype, domain, want in (
+        ("uint8", Domain(-1, 1, True), {0, 1}),
+        ("uint8", Domain(-1, 1), {0, 1}),
+        ("int8", Domain(-1.5, 1.5), {-1, 0, 1}),
+        ("int8", Domain(126, 1000, True), {126, 127}),
+        ("int32", Domain(-1, 1, True), {-1, 0, 1}),
+    ):
+        found = draw({"x": spec((99,), np.dtype(dtype))}, {"x": domain})["x"]
+        assert (found.dtype, set(found.tolist())) == (dtype, want)
+    with pytest.raises(BadInput, match="no number that the model could take"):
+        draw({"x": spec((9,), np.dtype("uint8"))}, {"x": Domain(-3, -1, True)})
     one, two, other = (draw({n: spec((9,))}, {}, s)[n].tolist() for n, s in (("x", 3), ("x", 4), ("y", 3)))
     assert one != two and one != other
     given = {"x": np.zeros(0, np.float32), "y": np.float32([7])}
