@@ -17,8 +17,8 @@ settings.load_profile("steady")
 settings.register_profile("brief", settings.get_profile("steady"), phases=(Phase.explicit, Phase.generate))
 
 
-# Cycles are looked for a thirtieth as often as by default, which costs a fifteenth of the time of all tests. Those about memory that
-# is given back collect by themselves.
+# Cycles are looked for a thirtieth as often as by default, which takes a fifteenth of the time of all tests; those about memory
+# that is given back collect by themselves.
 gc.set_threshold(20_000, 20, 20)
 
 

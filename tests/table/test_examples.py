@@ -6,7 +6,6 @@ from collections.abc import Container
 import numpy as np
 import onnx
 import onnxruntime.capi.onnxruntime_pybind11_state as pybind
-import pytest
 from onnx.reference import ReferenceEvaluator
 
 import converters
@@ -142,9 +141,11 @@ def same_as_onnxruntime(example: Example, parameters: Container[str]) -> None:
 
 
 @each([row for row in ALL if row[1].op.name in EXPORT], numbered)
-@pytest.mark.parametrize("parameters", [PARAMETERS, frozenset()], ids=["stored", "fed"])
-def test_onnxruntime_computes_the_same(row: Numbered, parameters: set[str]) -> None:
-    same_as_onnxruntime(row[1], parameters)
+def test_onnxruntime_computes_the_same(row: Numbered) -> None:
+    """With parameters stored in the model, and fed to it where there are any."""
+    same_as_onnxruntime(row[1], PARAMETERS)
+    if PARAMETERS & {*row[1].op.input_names()}:
+        same_as_onnxruntime(row[1], frozenset())
 
 
 OPSETS = (13, 17)
