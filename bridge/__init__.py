@@ -2,10 +2,11 @@
 
 from .bench import BenchResult, bench
 from .compare import TOLERANCES, Difference, Tolerance, compare
-from .convert import ConvertResult, NotEquivalent, convert
+from .convert import ConvertResult, convert
 from .engines import EngineError
 from .importing import ImportResult, import_onnx
 from .inspect import InspectResult, OperatorsResult, inspect, operators
+from .job import NotEquivalent
 from .models import BadInput, Model, open_model
 from .result import Divergence, VerifyResult
 from .run import run

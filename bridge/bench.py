@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-import converters
 import hybrid
 from hybrid import native
 from hybrid.core.error import MXNetError
@@ -22,11 +21,12 @@ from hybrid.symbol import Symbol
 
 from .cases import make_case, pair_outputs
 from .compare import TOLERANCES, Difference, Tolerance, as_tolerance, compare
-from .convert import Progress, settle_inputs
-from .engines import NativeEngine, OnnxEngine, open_natively
+from .convert import settle_inputs
+from .engines import NativeEngine, OnnxEngine
 from .inputs import Inputs, as_specs
-from .models import BadInput, Model, open_model, specs_of_onnx
+from .models import ONNX, BadInput, Model, open_model, specs_of_onnx
 from .opsets import default_opset, newest
+from .result import Progress
 from .timing import block, in_turns
 
 OURS, THEIRS = "gluonnx", "onnxruntime"
@@ -172,10 +172,10 @@ def _both(
         if unknown:
             raise BadInput(*(f"unknown input {n}: the model takes {', '.join(declared)}" for n in unknown))
         wanted = {n: _with_batch(specs.get(n, s), batch, s) for n, s in declared.items()}
-        return open_natively(opened), opened, wanted
+        return opened.native, opened, wanted
     given = _add_declared_shapes(opened, specs) if batch is not None else specs
     wanted = settle_inputs(opened, {n: _with_batch(s, batch, s) for n, s in given.items()}, {})
-    made = converters.convert(opened.graph, opened.params, wanted, default=default_opset(), newest=newest())
+    made = ONNX.translated(opened, inputs=wanted, default=default_opset(), newest=newest())
     path = made.save(folder / "model.onnx")[0]
     return opened, Model(opened.name, proto=made.model, path=path), wanted
 

@@ -33,8 +33,8 @@ from hybrid.formats.files import replacing
 from hybrid.passes.strip_labels import label_names
 
 from . import report
-from .convert import check_target
 from .inputs import load_feeds, parse_dynamic, parse_inputs, save_arrays
+from .job import check_target
 from .models import BadInput, Model, specs_of_onnx, split_inputs
 from .printable import message, printable
 from .result import Progress as Tell

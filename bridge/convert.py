@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 from hybrid.core.op import OPS, Spec
 from hybrid.core.shapes import is_known
-from hybrid.formats.files import move, scratch, write
+from hybrid.formats.files import write
 from hybrid.ir.graph import Entry
 from hybrid.passes.strip_labels import label_names
 
@@ -32,8 +31,10 @@ from .cases import make_case, samplers
 from .compare import Tolerance, as_tolerance
 from .engines import NativeEngine, OnnxEngine
 from .inputs import Inputs, as_specs
+from .job import Clock, Verified, check_target, publish
 from .judge import check
 from .models import (
+    ONNX,
     BadInput,
     Model,
     check_dtypes,
@@ -49,34 +50,6 @@ from .result import Case, Progress, VerifyResult, with_names
 
 RANKING_TRIES = 3  # sets of drawn inputs, when near ties in a ranking are all that differs
 MAPPED_OVER = 64 << 20  # bytes of weights; beyond, verification maps the written file's bytes instead of loading copies
-
-
-class NotEquivalent(RuntimeError):
-    """The converted model gives other numbers, or (strict) what it gives says little; nothing was written. ``result`` says which
-    and from which node on."""
-
-    def __init__(self, result: VerifyResult, warnings: Sequence[str] = ()):
-        self.result, self.warnings = result, tuple(warnings)
-        if result.verdict != "not equivalent":
-            super().__init__(f"says little: {'; '.join(result.little)}")
-            return
-        worst = next((d for d in result.differences if not d.equal), None)
-        where = result.divergence
-        if worst is None and where is not None:
-            worst = where.accumulated
-        at = f"; the first node that differs is {where.node} ({where.operator})" if where else ""
-        notes = "".join(f"; {w}" for w in self.warnings)
-        super().__init__(f"not equivalent: {worst.name}: {worst.reason}{at}{notes}" if worst else "not equivalent")
-
-
-class Verified:
-    """Base of results that hold a verification."""
-
-    def as_dict(self: Any) -> dict[str, Any]:
-        out = asdict(self)
-        if self.verification is not None:
-            out["verification"] = self.verification.as_dict()
-        return out
 
 
 @dataclass(frozen=True)
@@ -174,37 +147,36 @@ def convert(
         )
     shaped = {n: _with_axes(s, axes.get(n, {})) for n, s in specs.items()}
     most = newest() if verify else None
-    converted = converters.convert(
-        model.graph, model.params, shaped, opset, default=default_opset(), newest=most, facts=model.facts
-    )
+    converted = ONNX.translated(model, inputs=shaped, opset=opset, default=default_opset(), newest=most)
     tell("checking")
     check_model(converted)
     clock.lap("convert")
+
+    def verified(written: list[Path]) -> VerifyResult:
+        tell("preparing inputs")
+        shown, made, path = model, converted, written[0]
+        if twin is not None:
+            shown, path = twin, path.parent / "still" / "model.onnx"
+            made = ONNX.translated(twin, inputs=shaped, opset=converted.opset)
+            path.parent.mkdir()
+            made.save(path)
+            warnings.append("verified without what is random: Dropout left out, slopes of rrelu at their mean")
+        return _verify(shown, path, made, specs, arrays, axes, also, seed, tolerance, repro, tell)
+
     result, files = None, []
-    with scratch(target.parent) if target is not None else tempfile.TemporaryDirectory() as folder:
-        if target is not None or verify:
-            tell("writing")
-            prepared = converted.save(Path(folder) / (target.name if target else "model.onnx"), external=external_data)
-            clock.lap("write")
-            if verify:
-                tell("preparing inputs")
-                shown, written, path = model, converted, prepared[0]
-                if twin is not None:
-                    shown, path = twin, Path(folder) / "still" / "model.onnx"
-                    written = converters.convert(twin.graph, twin.params, shaped, converted.opset, facts=twin.facts)
-                    path.parent.mkdir()
-                    written.save(path)
-                    warnings.append("verified without what is random: Dropout left out, slopes of rrelu at their mean")
-                result = _verify(shown, path, written, specs, arrays, axes, also, seed, tolerance, repro, tell)
-                clock.lap("verify")
-                if result.verdict == "not equivalent" or (strict and result.little):
-                    raise NotEquivalent(result, warnings)
-                warnings += result.warnings
-            if target is not None:
-                files = [target.with_name(f.name) for f in prepared]
-                for file in files[1:]:  # whether there are weights in a file of their own may only be known by now
-                    check_target(file, *model.files())
-                move(*zip(prepared, files))
+    if target is not None or verify:
+        name = target.name if target is not None else "model.onnx"
+        files, result = publish(
+            lambda folder: converted.save(folder / name, external=external_data),
+            verified if verify else None,
+            target,
+            model.files(),
+            strict=strict,
+            warnings=warnings,
+            tell=tell,
+            clock=clock,
+        )
+        warnings += () if result is None else result.warnings
     unused = model.extra_params()
     return ConvertResult(
         model=model.name,
@@ -222,20 +194,6 @@ def convert(
         warnings=tuple(dict.fromkeys(warnings)),
         seconds=clock.laps,
     )
-
-
-class Clock:
-    """Seconds by what they were spent on."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, name: str) -> None:
-        """Note the time since the last lap under a name."""
-        now = time.perf_counter()
-        self.laps[name] = round(now - self._last, 4)
-        self._last = now
 
 
 def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> dict[str, Spec]:
@@ -468,19 +426,3 @@ def _other_sizes(specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, s
             sizes.setdefault(label, size + 1 if axis == 0 else size * 2)
         out[name] = Spec(tuple(sizes[axes[i]] if i in axes else d for i, d in enumerate(spec.shape)), spec.dtype)
     return out
-
-
-def check_target(target: Path, *reads: Path | None) -> None:
-    """Raise BadInput when no file can be written there, or when it would take the place of one of those that are read."""
-    if not target.parent.is_dir():
-        raise BadInput(f"{target.parent}: no such folder to write {target.name} to")
-    if target.is_dir():
-        raise BadInput(f"{target}: a folder; give the name of the file to write")
-    if not os.access(target.parent, os.W_OK):
-        raise BadInput(f"{target.parent}: nothing may be written to this folder; give another place for {target.name}")
-    if not target.exists():
-        return
-    if not target.is_file():  # the finished file is renamed to its place, which would remove it
-        raise BadInput(f"{target}: a device or a pipe, wanted a place for a file; give the name of the file to write")
-    if any(path is not None and path.exists() and target.samefile(path) for path in reads):
-        raise BadInput(f"{target}: read as well, so that writing it would destroy it; give another name to write to")

@@ -16,7 +16,6 @@ from google.protobuf.message import EncodeError
 from onnx.external_data_helper import load_external_data_for_model
 
 from converters.error import ConversionError
-from converters.importer import Imported, import_model
 from converters.names import Names
 from converters.onnx_types import code_of, dtype_of
 from converters.proto_nodes import reads
@@ -469,7 +468,7 @@ class OnnxEngine:
     def natively(self) -> NativeEngine | None:
         """The model on our engine; None when it cannot be read."""
         try:
-            return NativeEngine(open_natively(self.model), self.specs)
+            return NativeEngine(self.model.native, self.specs)
         except (MXNetError, ConversionError, BadInput):
             return None
 
@@ -615,17 +614,6 @@ class ReferenceEngine(OnnxEngine):
         except Exception as error:
             raise EngineError(f"onnx's reference evaluator failed: {error}") from error
         return tensors(zip(session.output_names, results))
-
-
-def open_natively(model: Model) -> Model:
-    """An ONNX model as one that runs on our engine."""
-    found = import_model(model.path if model.path is not None else model.proto)
-    return Model(model.name, found.graph, found.params, None, model.path, names=names_of(found))
-
-
-def names_of(found: Imported) -> dict[str, str]:
-    """Names of the graph's tensors in the ONNX model."""
-    return {entry.name: name for name, entry in found.tensors.items()}
 
 
 def tensors(results: Iterable[tuple[str, Any]]) -> Arrays:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +15,22 @@ import onnx
 
 import converters
 import hybrid.formats.params
-from converters.importer import Imported, import_model
+from converters.importer import Imported
 from converters.names import Names
 from converters.onnx_types import text_of
-from converters.reader import OnnxFile, data_files, read_model
 from hybrid.core.error import MXNetError
 from hybrid.core.op import FAMILY, Spec
-from hybrid.formats import pairs
-from hybrid.formats.files import move, scratch
 from hybrid.ir import json as symbol_json
 from hybrid.ir.graph import Graph
 
 from .cases import make_case
 from .compare import Tolerance, as_tolerance
-from .convert import Clock, NotEquivalent, Progress, Verified, check_target
-from .engines import EngineError, NativeEngine, OnnxEngine, ReferenceEngine, names_of
+from .engines import EngineError, NativeEngine, OnnxEngine, ReferenceEngine
 from .inputs import Inputs, as_specs
+from .job import Clock, Verified, check_target, publish
 from .judge import check
-from .models import BadInput, Model, describe
-from .result import Case, VerifyResult, with_names, with_warnings
+from .models import ONNX, SYMBOL, SYMBOL_FILES, BadInput, Model, describe, names_of
+from .result import Case, Progress, VerifyResult, with_names, with_warnings
 
 SIZES = ((2, 8), (2, 32), (1, 64), (1, 224), (2, 1))
 """Sizes to verify axes at whose size the model leaves open: (the first axis, the others), tried in this order."""
@@ -93,17 +88,16 @@ def import_onnx(
     tell = progress or (lambda _text: None)
     clock = Clock()
     tell("reading")
-    file = read_model(model)
+    opened = ONNX.open(model)
+    if isinstance(model, bytes) and opened.proto is not None:
+        opened = replace(opened, name=opened.proto.graph.name or opened.name)
     prefix = None if output is None else Path(output)
-    targets = (
-        [] if prefix is None else [prefix.with_name(f"{prefix.name}{end}") for end in ("-symbol.json", "-0000.params")]
-    )
-    reads = [Path(model), *data_files(file.proto, Path(model).parent)] if isinstance(model, str | os.PathLike) else []
-    for target in targets:
-        check_target(target, *reads)
+    if prefix is not None:
+        for end in SYMBOL_FILES:
+            check_target(prefix.with_name(f"{prefix.name}{end}"), *opened.files())
     clock.lap("read")
     tell("importing")
-    found = import_model(file)
+    found = opened.imported
     clock.lap("import")
     specs, arrays = as_specs(inputs)
     named = dict.fromkeys([*specs, *(n for further in also for n in further)])
@@ -112,51 +106,46 @@ def import_onnx(
         raise BadInput(*(f"unknown input {n}: the model takes {', '.join(found.inputs) or 'none'}" for n in unknown))
     if verify:
         _refuse_objects(found)
-    name = Path(model).stem if isinstance(model, str | os.PathLike) else file.proto.graph.name or "model"
-    result, witness, warnings = None, "", list(found.doubts)
-    with scratch(prefix.parent) if prefix is not None else tempfile.TemporaryDirectory() as folder:
-        tell("writing")
-        written = write_model(found, Path(folder) / (prefix.name if prefix else "model"))
-        clock.lap("write")
-        if verify:
-            graph = symbol_json.loads(written[0].read_bytes(), source=str(written[0]))
-            params = {k.partition(":")[2]: v for k, v in _load(written[1]).items() if isinstance(v, np.ndarray)}
-            params = {n: v for n, v in params.items() if n not in arrays}  # values given in place of stored ones
-            ours = Model(name, graph, params, names=names_of(found))
-            theirs = _original_model(model, file, name)
-            limits = as_tolerance(tolerance)
-            result, witness = _Check(ours, theirs, found, specs, arrays, also, seed, limits, repro, tell).run()
-            clock.lap("verify")
-            if result.verdict == "not equivalent" or (strict and result.little):
-                raise NotEquivalent(result)
-            warnings += result.warnings
-        move(*zip(written, targets))
+    witnesses: list[str] = []
+
+    def verified(written: list[Path]) -> VerifyResult:
+        graph = symbol_json.loads(written[0].read_bytes(), source=str(written[0]))
+        params = {k.partition(":")[2]: v for k, v in _load(written[1]).items() if isinstance(v, np.ndarray)}
+        params = {n: v for n, v in params.items() if n not in arrays}  # values given in place of stored ones
+        ours = Model(opened.name, graph, params, names=names_of(found))
+        limits = as_tolerance(tolerance)
+        result, witness = _Check(ours, opened, found, specs, arrays, also, seed, limits, repro, tell).run()
+        witnesses.append(witness)
+        return result
+
+    files, result = publish(
+        lambda folder: SYMBOL.translated(opened).save(folder / (prefix.name if prefix else "model")),
+        verified if verify else None,
+        prefix,
+        opened.files(),
+        strict=strict,
+        warnings=(),
+        tell=tell,
+        clock=clock,
+    )
+    warnings = [*found.doubts, *(() if result is None else result.warnings)]
     return ImportResult(
-        model=name,
-        files=tuple(map(str, targets)),
+        model=opened.name,
+        files=tuple(map(str, files)),
         opset=found.opset,
         inputs={n: _describe(found, n) for n in found.inputs},
         outputs=found.outputs,
         operators=dict(Counter(n.op.name for n in found.graph.nodes if n.op is not None).most_common()),
         parameters=sum(a.size for a in found.params.values()),
-        bytes=sum(Path(f).stat().st_size for f in targets) or sum(a.nbytes for a in found.params.values()),
+        bytes=sum(Path(f).stat().st_size for f in files) or sum(a.nbytes for a in found.params.values()),
         repairs=found.repairs,
         mxnet=tuple(not_in_mxnet(found.graph, found.params)),
         verified=result is not None,
-        witness=witness,
+        witness="".join(witnesses),
         verification=result,
         warnings=tuple(dict.fromkeys(warnings)),
         seconds=clock.laps,
     )
-
-
-def write_model(found: Imported, prefix: Path) -> list[Path]:
-    """Write ``PREFIX-symbol.json`` and ``PREFIX-0000.params``; gives both."""
-    auxiliary = {n.name for n in found.graph.auxiliary_states()}
-    paths = [prefix.with_name(f"{prefix.name}{end}") for end in ("-symbol.json", "-0000.params")]
-    named = {f"{'aux' if n in auxiliary else 'arg'}:{n}": a for n, a in found.params.items()}
-    pairs.save({str(paths[0]): partial(symbol_json.dumps, found.graph)}, paths[1], named)
-    return paths
 
 
 def not_in_mxnet(graph: Graph, params: Mapping[str, np.ndarray]) -> Iterator[str]:
@@ -173,12 +162,6 @@ def not_in_mxnet(graph: Graph, params: Mapping[str, np.ndarray]) -> Iterator[str
 def _load(path: Path) -> dict[str, Any]:
     loaded = hybrid.formats.params.load(path)
     return loaded if isinstance(loaded, dict) else {}  # a file without any parameter reads as a list
-
-
-def _original_model(model: Any, file: OnnxFile, name: str) -> Model:
-    if isinstance(model, str | os.PathLike):
-        return Model(name, proto=file.proto, path=Path(model))
-    return Model(name, proto=model if isinstance(model, onnx.ModelProto) else onnx.load_from_string(model))
 
 
 def rebuild(found: Imported, opset: int | None = None, specs: Mapping[str, Spec] | None = None) -> onnx.ModelProto:

@@ -22,7 +22,7 @@ from hybrid.passes.strip_labels import label_names
 
 from .importing import not_in_mxnet
 from .inputs import Inputs, as_specs
-from .models import BadInput, Model, check_sizes, describe, onnx_spec, open_model, specs_of_onnx, split_inputs
+from .models import ONNX, BadInput, Model, check_sizes, describe, onnx_spec, open_model, specs_of_onnx, split_inputs
 from .opsets import default_opset, newest
 
 
@@ -178,7 +178,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, opset: int | None) -> I
 
 def _try(model: Model, specs: dict[str, Spec], opset: int) -> Sequence[converters.Problem]:
     try:
-        converters.convert(model.graph, model.params, specs, opset)
+        ONNX.translated(model, inputs=specs, opset=opset)
     except converters.UnsupportedModel as error:
         return error.problems
     except converters.ConversionError as error:

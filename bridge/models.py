@@ -6,17 +6,20 @@ import difflib
 import functools
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import onnx
 
+import converters
 import hybrid.formats.params
+from converters.importer import Imported, import_model
 from converters.onnx_types import declared_spec
-from converters.reader import data_files, read_model
+from converters.reader import OnnxFile, data_files, read_model
+from converters.writer import Converted
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 from hybrid.core.memory_budget import amount, memory_budget, size_of
@@ -40,7 +43,9 @@ class BadInput(ValueError):
 
 @dataclass(frozen=True)
 class Model:
-    """An opened model: either a graph with parameters (``graph``) or an ONNX model (``proto`` or ``path``)."""
+    """An opened model, of whatever format: a graph with parameters and what follows from them (``facts``).
+
+    One that was opened from ONNX has its message (``proto``), and is read as a graph when somebody asks (``native``)."""
 
     name: str
     graph: Graph | None = None
@@ -50,6 +55,8 @@ class Model:
     """Without the weights when it was opened from a path."""
     path: Path | None = None
     params_path: Path | None = None
+    file: OnnxFile | None = field(default=None, repr=False)
+    """The ONNX file, with its weights mapped; None for one that came as a message."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Names of tensors of the graph in the ONNX model that it was read from, where they differ."""
     cast: tuple[str, ...] = ()
@@ -61,7 +68,7 @@ class Model:
 
     @property
     def kind(self) -> str:
-        return "onnx" if self.is_onnx else "symbol"
+        return ONNX.name if self.is_onnx else SYMBOL.name
 
     def files(self) -> list[Path]:
         """Those that it is read from; of an ONNX model also those with its weights."""
@@ -82,6 +89,20 @@ class Model:
             return []
         names = {n.name for n in self.graph.variables()}
         return [n for n in self.params if n not in names]
+
+    @functools.cached_property
+    def imported(self) -> Imported:
+        """An ONNX model, read: its graph, and everything else that is known of it. Raises converters.UnsupportedModel listing
+        every node that cannot be read."""
+        return import_model(next(source for source in (self.file, self.path, self.proto) if source is not None))
+
+    @functools.cached_property
+    def native(self) -> Model:
+        """The model with a graph, which our engine runs and which can be translated: itself, or an ONNX model as it is read."""
+        if not self.is_onnx:
+            return self
+        found = self.imported
+        return Model(self.name, found.graph, found.params, path=self.path, names=names_of(found))
 
     @functools.cached_property
     def facts(self) -> Facts:
@@ -116,6 +137,117 @@ class Model:
         return replace(self, graph=graph)
 
 
+class Format(Protocol):
+    """A way in which models are kept. A further one is a class with these members, and its place in FORMATS."""
+
+    name: str
+
+    def recognises(self, source: Any) -> bool:
+        """True for an object, or the path of a file, that is of this format."""
+        ...
+
+    def open(self, source: Any, params: Any = None, foreign: bool = False) -> Model:
+        """The model that it holds; see open_model."""
+        ...
+
+    @property
+    def translated(self) -> Callable[..., Any]:
+        """Gives a model in this format, whatever it was opened from: what ``save(path)`` writes, which gives the files."""
+        ...
+
+
+class SymbolFormat:
+    """MXNet's: Symbol JSON with a file of parameters beside it; a Symbol, Graph or block in memory."""
+
+    name = "symbol"
+
+    def recognises(self, source: Any) -> bool:
+        if not isinstance(source, Path):
+            return isinstance(_graph_of(source), Graph)
+        if source.suffix == ".onnx":
+            return False
+        with open(source, "rb") as file:
+            return source.suffix == ".json" or file.read(64).lstrip()[:1] == b"{"
+
+    def open(self, source: Any, params: Any = None, foreign: bool = False) -> Model:
+        if not isinstance(source, Path):
+            collect = getattr(source, "collect_params", None)
+            if params is None and collect is not None:
+                params = {k: v.data() for k, v in collect().items()}
+            arrays, path = _read_params(params)
+            name = getattr(source, "name", None) or "model"
+            return with_dtypes_of_graph(Model(name, without_labels(_graph_of(source)), arrays, params_path=path))
+        graph = without_labels(symbol_json.loads(source.read_bytes(), source=str(source), foreign=foreign))
+        arrays, path = _read_params(params if params is not None else newest_params(source))
+        if path is not None:
+            pairs.check(source, path)
+        name = source.name.removesuffix(".json").removesuffix("-symbol")
+        return with_dtypes_of_graph(Model(name, graph, arrays, None, source, path))
+
+    def translated(self, model: Model) -> SymbolFiles:
+        return SymbolFiles(model.native)
+
+
+class SymbolFiles:
+    """A model that is to be written as MXNet keeps it."""
+
+    def __init__(self, model: Model):
+        self.model = model
+
+    def save(self, prefix: Path) -> list[Path]:
+        """Write ``PREFIX-symbol.json`` and ``PREFIX-0000.params``; gives both."""
+        graph, params = self.model.graph, self.model.params
+        assert graph is not None
+        auxiliary = {n.name for n in graph.auxiliary_states()}
+        paths = [prefix.with_name(f"{prefix.name}{end}") for end in SYMBOL_FILES]
+        named = {f"{'aux' if n in auxiliary else 'arg'}:{n}": a for n, a in params.items()}
+        pairs.save({str(paths[0]): functools.partial(symbol_json.dumps, graph)}, paths[1], named)
+        return paths
+
+
+class OnnxFormat:
+    """ONNX: a file, with its weights in it or beside it; a ModelProto or bytes in memory."""
+
+    name = "onnx"
+
+    def recognises(self, source: Any) -> bool:
+        return isinstance(source, Path | onnx.ModelProto | bytes)  # what is wrong with a file its reader says
+
+    def open(self, source: Any, params: Any = None, foreign: bool = False) -> Model:
+        if isinstance(source, onnx.ModelProto):
+            return Model(source.graph.name or "model", proto=source)
+        if params is not None and not isinstance(source, bytes):
+            raise BadInput(f"{source}: an ONNX file holds its parameters; do not give {params}")
+        file = read_model(source)
+        if isinstance(source, bytes):  # the whole message is what engines take
+            return Model("model", proto=onnx.load_from_string(source), file=file)
+        return Model(Path(source).stem, proto=file.proto, path=Path(source), file=file)
+
+    def translated(
+        self,
+        model: Model,
+        *,
+        inputs: Mapping[str, Any],
+        opset: int | None = None,
+        default: int | None = None,
+        newest: int | None = None,
+    ) -> Converted:
+        """inputs, opset, default, newest: as converters.convert takes them.
+
+        Raises converters.UnsupportedModel listing every node that ONNX cannot say."""
+        native = model.native
+        return converters.convert(
+            native.graph, native.params, inputs, opset, default=default, newest=newest, facts=native.facts
+        )
+
+
+SYMBOL_FILES = ("-symbol.json", "-0000.params")
+"""Ends of the names of the files that a symbol with parameters becomes."""
+SYMBOL, ONNX = SymbolFormat(), OnnxFormat()
+FORMATS: tuple[Format, ...] = (SYMBOL, ONNX)
+"""All formats, in the order in which they are asked whether they recognise something."""
+
+
 def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Model:
     """A Model from a path (``x-symbol.json``, ``x.onnx``, or the prefix ``x``), a Symbol, Graph, ModelProto or block.
 
@@ -126,24 +258,19 @@ def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Mod
     if isinstance(source, Model):
         return source
     if isinstance(source, str | os.PathLike):
-        return _open_path(Path(source), params, foreign)
-    if isinstance(source, onnx.ModelProto):
-        return Model(source.graph.name or "model", proto=source)
-    if isinstance(source, bytes):
-        read_model(source)  # says what is wrong with it; the whole message is what engines take
-        return Model("model", proto=onnx.load_from_string(source))
-    graph = source if isinstance(source, Graph) else getattr(source, "graph", None)
-    if not isinstance(graph, Graph):
-        raise BadInput(f"got {type(source).__name__}, wanted a path, a Symbol, a SymbolBlock or an ONNX ModelProto")
-    collect = getattr(source, "collect_params", None)
-    if params is None and collect is not None:
-        params = {k: v.data() for k, v in collect().items()}
-    arrays, path = _read_params(params)
-    name = getattr(source, "name", None) or "model"
-    return with_dtypes_of_graph(Model(name, without_labels(graph), arrays, params_path=path))
+        source = _file_of(Path(source))
+    for format in FORMATS:
+        if format.recognises(source):
+            return format.open(source, params, foreign)
+    raise BadInput(f"got {type(source).__name__}, wanted a path, a Symbol, a SymbolBlock or an ONNX ModelProto")
 
 
-def _open_path(path: Path, params: Any, foreign: bool) -> Model:
+def _graph_of(source: Any) -> Any:
+    return source if isinstance(source, Graph) else getattr(source, "graph", None)
+
+
+def _file_of(path: Path) -> Path:
+    """The file that a path, a prefix or a folder means. Raises BadInput."""
     if not path.exists():
         prefixed = path.with_name(f"{path.name}-symbol.json")
         if not prefixed.exists():
@@ -158,18 +285,7 @@ def _open_path(path: Path, params: Any, foreign: bool) -> Model:
         raise BadInput(f"{path}: these are parameters; give the -symbol.json file first and the parameters second")
     if not path.is_file():
         raise BadInput(f"{path}: not a regular file; wanted a -symbol.json or .onnx file, or the prefix of one")
-    with open(path, "rb") as file:
-        head = file.read(64)
-    if path.suffix == ".onnx" or not (path.suffix == ".json" or head.lstrip()[:1] == b"{"):
-        if params is not None:
-            raise BadInput(f"{path}: an ONNX file holds its parameters; do not give {params}")
-        return Model(path.stem, proto=read_model(path).proto, path=path)
-    graph = without_labels(symbol_json.loads(path.read_bytes(), source=str(path), foreign=foreign))
-    arrays, params_path = _read_params(params if params is not None else newest_params(path))
-    if params_path is not None:
-        pairs.check(path, params_path)
-    name = path.name.removesuffix(".json").removesuffix("-symbol")
-    return with_dtypes_of_graph(Model(name, graph, arrays, None, path, params_path))
+    return path
 
 
 def with_dtypes_of_graph(model: Model) -> Model:
@@ -311,6 +427,11 @@ def too_large(tensors: Iterable[tuple[str, Spec]]) -> list[str]:
         for what, spec in tensors
         if size_of(*spec) > budget
     ]
+
+
+def names_of(found: Imported) -> dict[str, str]:
+    """Names of the graph's tensors in the ONNX model."""
+    return {entry.name: name for name, entry in found.tensors.items()}
 
 
 def specs_of_onnx(proto: onnx.ModelProto) -> dict[str, Spec]:

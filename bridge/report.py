@@ -16,9 +16,10 @@ from hybrid.formats.files import write
 
 from .bench import BenchResult
 from .compare import Difference
-from .convert import ConvertResult, check_target
+from .convert import ConvertResult
 from .importing import ImportResult
 from .inspect import InspectResult, OperatorsResult
+from .job import check_target
 from .models import BadInput
 from .printable import clean, printable
 from .result import VerifyResult

@@ -7,14 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-import converters
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.passes.strip_labels import label_names
 
-from .engines import Arrays, NativeEngine, OnnxEngine, open_natively
+from .engines import Arrays, NativeEngine, OnnxEngine
 from .inputs import as_specs
-from .models import BadInput, Model, check_dtypes, open_model, specs_of_onnx
+from .models import ONNX, BadInput, Model, check_dtypes, open_model, specs_of_onnx
 from .opsets import default_opset, newest
 
 
@@ -53,9 +52,9 @@ def run(
                     raise BadInput(*problems) from error
                 raise
         specs = {n: Spec(v.shape, v.dtype) for n, v in native.complete(feeds).items()}
-        made = converters.convert(opened.graph, opened.params, specs, default=default_opset(), newest=newest())
+        made = ONNX.translated(opened, inputs=specs, default=default_opset(), newest=newest())
         return OnnxEngine(Model(opened.name, proto=made.proto())).run(feeds)
-    runtime = NativeEngine(open_natively(opened), feeds) if engine == "native" else OnnxEngine(opened)
+    runtime = NativeEngine(opened.native, feeds) if engine == "native" else OnnxEngine(opened)
     takes = specs_of_onnx(opened.proto)  # type: ignore[arg-type]  # is_onnx
     unknown = [n for n in feeds if n not in takes]
     if unknown:

@@ -1,9 +1,12 @@
 """convert: what it finds by itself, what it refuses, and that a file appears only when the numbers are right."""
 
+import dataclasses
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -18,8 +21,10 @@ import hybrid
 import hybrid.formats.params
 from bridge import opsets
 from bridge.compare import compare
-from bridge.convert import _only_ties_differ, _other_sizes, _warnings, check_model, check_target, settle_inputs
+from bridge.convert import _only_ties_differ, _other_sizes, _warnings, check_model, settle_inputs
 from bridge.inputs import draw
+from bridge.job import Clock, check_target, publish
+from bridge.models import BadInput
 from bridge.result import Divergence, VerifyResult
 from converters.registry import EXPORT
 from converters.writer import Converted
@@ -51,6 +56,41 @@ def test_newest_parameters_are_found(lenet: Path) -> None:
     model = bridge.open_model(lenet)
     assert model.params_path is not None
     assert model.params_path.name == "model-0010.params"
+
+
+def test_files_appear_when_they_are_verified_and_not_before(tmp_path: Path) -> None:
+    right, wrong = (VerifyResult("a", "b", verdict, (), (), None) for verdict in ("equivalent", "not equivalent"))
+    place, seen = tmp_path / "net", []
+
+    def write(folder: Path) -> list[Path]:
+        files = [folder / f"net{end}" for end in (".one", ".two")]
+        for file in files:
+            file.write_text("made")
+        return files
+
+    def verify(result: VerifyResult) -> Callable[[list[Path]], VerifyResult]:
+        def verified(files: list[Path]) -> VerifyResult:
+            seen.extend(f.read_text() for f in files)
+            assert not [f for f in tmp_path.iterdir() if f.is_file()]
+            return result
+
+        return verified
+
+    def run(result: VerifyResult | None, at: Path | None, *reads: Path, strict: bool = False) -> Any:
+        clock, check = Clock(), None if result is None else verify(result)
+        found = publish(write, check, at, reads, strict=strict, warnings=["w"], tell=lambda _text: None, clock=clock)
+        return *found, list(clock.laps)
+
+    assert run(right, None) == ([], right, ["write", "verify"]) and not list(tmp_path.iterdir())
+    for refused in (wrong, dataclasses.replace(right, verdict="says little", little=("y is empty",))):
+        with pytest.raises(bridge.NotEquivalent) as caught:
+            run(refused, place, strict=True)
+        assert caught.value.warnings == ("w",) and not list(tmp_path.iterdir())
+    files = [tmp_path / "net.one", tmp_path / "net.two"]
+    assert run(None, place) == (files, None, ["write"]) and [f.read_text() for f in files] == ["made", "made"]
+    with pytest.raises(BadInput, match=r"net\.two: read as well"):
+        run(None, place, files[1])
+    assert seen == ["made"] * 6
 
 
 def test_a_job_infers_the_graph_once_for_each_set_of_sizes(lenet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -692,7 +732,7 @@ def test_inputs_whose_values_nothing_reads_are_told_as_left_out() -> None:
 def test_each_stage_has_its_own_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter([10.0, 10.5, 13.25, 13.25006])
     monkeypatch.setattr("time.perf_counter", lambda: next(times))
-    clock = sys.modules["bridge.convert"].Clock()
+    clock = Clock()
     for name in ("one", "two", "three"):
         clock.lap(name)
     assert clock.laps == {"one": 0.5, "two": 2.75, "three": 0.0001}

@@ -19,7 +19,7 @@ from bridge import BadInput, EngineError, cases, engines, exact, locate, models,
 from bridge.cases import make_case, pair_outputs
 from bridge.compare import compare
 from bridge.cut import cut_out, inner_outputs, widened_model
-from bridge.engines import NativeEngine, OnnxEngine, ReferenceEngine, open_natively, tensors, unique
+from bridge.engines import NativeEngine, OnnxEngine, ReferenceEngine, tensors, unique
 from bridge.exact import Exact, widen
 from bridge.inputs import as_specs, draw, load_feeds, parse_dynamic, parse_inputs, save_arrays
 from bridge.models import Model, describe, open_model, split_inputs, too_large
@@ -332,7 +332,7 @@ def test_float64_where_operators_have_it_and_where_they_have_not(monkeypatch: py
         y, z, w = Loop (n, , x, j) <body = step (int64 i, bool on, float[3] s, int64[3] m) =>
             (bool going, float[3] t, int64[3] p, float[3] u) { going = Identity (on) t = Add (s, s) p = Add (m, i) u = Neg (t) }>
     }""".replace("y, z, w = Loop", "y, w, z = Loop").replace("m (int64 n,", "m (int64 n, int64[3] j,", 1)
-    found = open_natively(Model("loop", proto=onnx.parser.parse_model(text)))
+    found = Model("loop", proto=onnx.parser.parse_model(text)).native
     x, j = np.float32([1 / 3, -2, 5]), np.array([4, 5, 6])
     for turns in (0, 2):
         y, z, w = Exact(found.graph, found.params).run({"n": np.array(turns), "x": x, "j": j})
@@ -470,6 +470,43 @@ def test_every_float32_of_a_model_is_widened() -> None:
 # -- opening -------------------------------------------------------------------------------------------------------------------
 
 
+def test_formats_recognise_open_and_translate(two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one of them translates it recognises and opens again, from whichever format it came; a further one is one more."""
+    net, params = symbol()
+    (tmp_path / "braces.txt").write_text("{")
+    mine = [net, net.graph, tmp_path / "a.json", tmp_path / "braces.txt"]
+    theirs = [onnx.load(two), two.read_bytes(), two]
+    (tmp_path / "a.json").write_text("")
+    assert [[f.recognises(s) for s in (*mine, *theirs)] for f in models.FORMATS] == [
+        [True] * 4 + [False] * 3,
+        [False] * 2 + [True] * 5,
+    ]
+    assert not any(f.recognises(s) for f in models.FORMATS for s in (3, None, "text", {}))
+    for source in (open_model(net, params), open_model(two)):
+        ours = models.SYMBOL.translated(source).save(tmp_path / "again")
+        assert [f.name for f in ours] == ["again-symbol.json", "again-0000.params"]
+        back = open_model(ours[0])
+        assert back.native.params.keys() == source.native.params.keys()
+        specs = {n: Spec((4, 3), np.dtype(np.float32)) for n in back.variables()}
+        (made,) = models.ONNX.translated(source, inputs=specs).save(tmp_path / "again.onnx")
+        assert bridge.verify(back, made, inputs=specs).equivalent
+
+    class Reversed:
+        """A format of our own: words from behind."""
+
+        name, translated = "reversed", None
+
+        def recognises(self, source: Any) -> bool:
+            return source == "xevni"
+
+        def open(self, source: Any, params: Any = None, foreign: bool = False) -> Model:
+            return open_model(net, params)
+
+    monkeypatch.setattr(models, "FORMATS", (Reversed(), *models.FORMATS))
+    monkeypatch.setattr(models, "_file_of", str)
+    assert open_model("xevni", params).graph is not None
+
+
 def test_what_models_are_opened_from(two: Path, tmp_path: Path) -> None:
     net, params = symbol()
     mx.model.save_checkpoint(str(tmp_path / "net"), 12, net, {k: mx.nd.array(v) for k, v in params.items()}, {})
@@ -482,6 +519,8 @@ def test_what_models_are_opened_from(two: Path, tmp_path: Path) -> None:
         [],
     )
     assert [open_model(two.read_bytes()).name, open_model(onnx.load(two)).name] == ["model", "net"]
+    assert opened.native.graph is opened.imported.graph and opened.native is opened.native and not opened.native.is_onnx
+    assert opened.native.native is opened.native and opened.native.path == two
     with pytest.raises(BadInput, match="outputs can be chosen in symbols only"):
         opened.select(["s"])
     for source in (tmp_path / "net", tmp_path / "net-symbol.json", tmp_path):
@@ -633,7 +672,7 @@ def test_files_of_one_array(tmp_path: Path) -> None:
 def test_cases(two: Path) -> None:
     """Arrays as they are, the rest drawn; sizes that are open are asked for."""
     opened = open_model(two)
-    one, ours = OnnxEngine(opened), open_natively(opened)
+    one, ours = OnnxEngine(opened), opened.native
     native = NativeEngine(ours)
     for first, a, second, b in ((opened, one, ours, native), (ours, native, opened, one), (opened, one, opened, one)):
         specs = {"x": Spec(X.shape, X.dtype), "z": Spec((2, 3))}

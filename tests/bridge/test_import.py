@@ -663,7 +663,7 @@ def test_what_a_trial_of_every_node_may_end_in(monkeypatch: pytest.MonkeyPatch) 
         (converters.ConversionError("broken"), [converters.Problem("net", "", "broken")]),
     ):
 
-        def convert(*_: object, error: Exception | None = error) -> None:
+        def convert(*_: object, error: Exception | None = error, **__: object) -> None:
             if error is not None:
                 raise error
 

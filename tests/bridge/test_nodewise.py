@@ -10,7 +10,7 @@ import pytest
 
 import bridge
 from bridge import nodewise
-from bridge.engines import NativeEngine, OnnxEngine, Part, Tensor, open_natively
+from bridge.engines import NativeEngine, OnnxEngine, Part, Tensor
 from bridge.nodewise import node_by_node, rounds
 from bridge.result import Case
 from hybrid.core.op import OPS
@@ -22,7 +22,7 @@ NETWORK = OnnxNetwork("ort_qdq_int16_cnn", FOLDER / "ort_qdq_int16_cnn")
 
 def compared() -> dict[str, bool]:
     """Tensors of the network, and whether they are the same from the same inputs."""
-    ours, theirs = open_natively(bridge.open_model(NETWORK.model)), bridge.open_model(NETWORK.model)
+    ours, theirs = bridge.open_model(NETWORK.model).native, bridge.open_model(NETWORK.model)
     case = Case(NETWORK.runs()[0][0])
     return {
         n: d.equal for n, d in node_by_node(NativeEngine(ours), OnnxEngine(theirs, plain=True), case).compared.items()

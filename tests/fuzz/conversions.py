@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from bridge.convert import NotEquivalent, convert
+from bridge.convert import convert
 from bridge.engines import EngineError
 from bridge.importing import import_onnx
+from bridge.job import NotEquivalent
 from bridge.models import BadInput
 from converters.error import ConversionError
 from hybrid.core.error import MXNetError

@@ -12,9 +12,8 @@ import numpy as np
 
 import converters
 import hybrid as mx
-from bridge.importing import write_model
 from bridge.inputs import load_feeds, save_arrays
-from converters.importer import import_model
+from bridge.models import SYMBOL, Model
 from converters.reader import read_model
 from hybrid.core.error import FormatError, MixedFiles
 from hybrid.core.op import Spec
@@ -258,16 +257,10 @@ def _load_onnx(folder: Path) -> int:
     return _paired(int(file.proto.producer_version), _one(*values), ())
 
 
-_IMPORTED: dict[int, Any] = {}
-
-
 def _import(folder: Path, generation: int) -> None:
-    if not _IMPORTED:
-        _IMPORTED[0] = import_model(_onnx(0).proto())
-    found = _IMPORTED[0]
     graph = _network(generation).graph
-    changed = found._replace(graph=graph, params={"weight": np.full(SIZE, generation, np.float32)})
-    write_model(changed, folder / "net")
+    changed = Model("net", graph, {"weight": np.full(SIZE, generation, np.float32)})
+    SYMBOL.translated(changed).save(folder / "net")
 
 
 def _npz(folder: Path, generation: int) -> None:

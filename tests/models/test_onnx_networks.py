@@ -9,7 +9,7 @@ import pytest
 
 import bridge
 from bridge.compare import TOLERANCES, coarsest, compare
-from bridge.engines import NativeEngine, OnnxEngine, open_natively
+from bridge.engines import NativeEngine, OnnxEngine
 from bridge.importing import rebuild
 from bridge.nodewise import node_by_node, rounds
 from bridge.onnx_backend import OnnxBackendRep
@@ -49,7 +49,7 @@ def test_both_runs_give_what_onnxruntime_recorded(network: OnnxNetwork) -> None:
 def _same_node_by_node(network: OnnxNetwork, feeds: dict[str, Any]) -> None:
     """Assert that each node gives what onnxruntime gives from the same inputs: outputs of a network that rounds to whole numbers
     inside differ by whole steps."""
-    ours, theirs = open_natively(bridge.open_model(network.model)), bridge.open_model(network.model)
+    ours, theirs = bridge.open_model(network.model).native, bridge.open_model(network.model)
     compared = node_by_node(NativeEngine(ours), OnnxEngine(theirs, plain=True), Case(feeds))
     assert compared.agrees, [f"{f.node}: {f.accumulated.reason}" for f in compared.faults]
 

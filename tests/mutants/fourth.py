@@ -309,7 +309,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "strict conversion lets through",
-        "bridge/convert.py",
+        "bridge/job.py",
         'if result.verdict == "not equivalent" or (strict and result.little):',
         'if result.verdict == "not equivalent":',
         "tests/bridge/test_import.py -k test_strict_commands_end_with_the_status_of_what_says_little",

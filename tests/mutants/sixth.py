@@ -327,9 +327,9 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "auxiliary written as arguments",
-        "bridge/importing.py",
-        "named = {f\"{'aux' if n in auxiliary else 'arg'}:{n}\": a for n, a in fou",
-        'named = {f"arg:{n}": a for n, a in fou',
+        "bridge/models.py",
+        "named = {f\"{'aux' if n in auxiliary else 'arg'}:{n}\": a for n, a in params.items()",
+        'named = {f"arg:{n}": a for n, a in params.items()',
         "tests/bridge/test_import.py -k test_states_are_told_from_arguments",
     ),
     (
