@@ -88,7 +88,7 @@ def import_onnx(
     tell = progress or (lambda _text: None)
     clock = Clock()
     tell("reading")
-    opened = ONNX.open(model)
+    opened = ONNX.load(model)
     if isinstance(model, bytes) and opened.proto is not None:
         opened = replace(opened, name=opened.proto.graph.name or opened.name)
     prefix = None if output is None else Path(output)

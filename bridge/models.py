@@ -146,7 +146,7 @@ class Format(Protocol):
         """True for an object, or the path of a file, that is of this format."""
         ...
 
-    def open(self, source: Any, params: Any = None, foreign: bool = False) -> Model:
+    def load(self, source: Any, params: Any = None, foreign: bool = False) -> Model:
         """The model that it holds; see open_model."""
         ...
 
@@ -169,7 +169,7 @@ class SymbolFormat:
         with open(source, "rb") as file:
             return source.suffix == ".json" or file.read(64).lstrip()[:1] == b"{"
 
-    def open(self, source: Any, params: Any = None, foreign: bool = False) -> Model:
+    def load(self, source: Any, params: Any = None, foreign: bool = False) -> Model:
         if not isinstance(source, Path):
             collect = getattr(source, "collect_params", None)
             if params is None and collect is not None:
@@ -213,7 +213,7 @@ class OnnxFormat:
     def recognises(self, source: Any) -> bool:
         return isinstance(source, Path | onnx.ModelProto | bytes)  # what is wrong with a file its reader says
 
-    def open(self, source: Any, params: Any = None, foreign: bool = False) -> Model:
+    def load(self, source: Any, params: Any = None, foreign: bool = False) -> Model:
         if isinstance(source, onnx.ModelProto):
             return Model(source.graph.name or "model", proto=source)
         if params is not None and not isinstance(source, bytes):
@@ -261,7 +261,7 @@ def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Mod
         source = _file_of(Path(source))
     for format in FORMATS:
         if format.recognises(source):
-            return format.open(source, params, foreign)
+            return format.load(source, params, foreign)
     raise BadInput(f"got {type(source).__name__}, wanted a path, a Symbol, a SymbolBlock or an ONNX ModelProto")
 
 
