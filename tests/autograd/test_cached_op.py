@@ -271,6 +271,24 @@ def test_variables_may_be_called_as_residuals_are() -> None:
             np.testing.assert_allclose(array.grad.asnumpy(), want, rtol=2e-5, atol=1e-6, err_msg=str(names))
 
 
+def test_outputs_whose_size_the_data_decides_are_used_or_not() -> None:
+    """Beside one whose size is known, each alone and both, with masks that take other rows from call to call."""
+    x, mask = sym.var("x"), sym.var("mask")
+    cached = CachedOp(sym.Group([sym.contrib.boolean_mask(x * 2, mask), x * x]))
+    data = nd.array([[1, 2], [3, 4], [5, 6]])
+    data.attach_grad()
+    for rows in ([1, 0, 1], [0, 1, 0], [1, 1, 1]):
+        chosen = np.repeat(np.array(rows)[:, None], 2, 1)
+        for used in ((0,), (1,), (0, 1)):
+            with autograd.record():
+                outs = cached(data, nd.array(rows))
+                total = nd.add_n(*(outs[i].sum() for i in used))
+            total.backward()
+            want = (2 * chosen if 0 in used else 0) + (2 * data.asnumpy() if 1 in used else 0)
+            np.testing.assert_array_equal(data.grad.asnumpy(), want)
+            assert outs[0].shape == (sum(rows), 2)
+
+
 def test_states_that_have_a_gradient_are_no_inputs_of_it() -> None:
     """Moving statistics, attached or not: gradients are those of the other inputs, and the statistics move."""
     graph = sym.BatchNorm(*(sym.var(n) for n in ("x", "g", "b", "m", "v")), fix_gamma=False, momentum=0.5, eps=0)
