@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import random
 import zlib
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from hybrid.core.attrs import Bool, Choice, Optional
+from hybrid.core.error import OpError
 from hybrid.core.op import Example, lookup
+from tests.table.examples import examples
 
 Given = tuple[int, ...] | np.ndarray
 
@@ -161,3 +166,28 @@ def others() -> Iterator[Example]:
         yield made("_npi_rot90", (2, 3, 4), k=k, axes=(-1, 0))
     yield made("_image_normalize", (2, 3, 2, 2), mean=(0.5, 1, 2), std=(0.5, 2, 4))
     yield made("_image_crop", (2, 4, 5, 3), x=1, y=2, width=3, height=1)
+
+
+def chosen_otherwise() -> Iterator[tuple[str, Example]]:
+    """Every attribute that is true or false or one of some words with every other value, each whole number one more, and so
+    one of several: for inputs that are as many, of which the operator may still refuse them."""
+    seen, rng = set(), random.Random(0)
+    for op, arrays in itertools.chain(examples(), others()):
+        for name, field in op.fields.items():
+            kind, own = field.kind.kind if isinstance(field.kind, Optional) else field.kind, getattr(op, name)
+            values: list[Any] = []
+            if isinstance(kind, Bool):
+                values = [not own]
+            elif isinstance(kind, Choice):
+                values = [v for v in kind.options if v != own]
+            elif type(own) is int:
+                values = [own + 1]
+            elif isinstance(own, tuple) and own and all(type(v) is int for v in own):
+                place = rng.randrange(len(own))
+                values = [tuple(v + (i == place) for i, v in enumerate(own))]
+            for value in values:
+                with contextlib.suppress(OpError, TypeError, ValueError):
+                    changed = type(op).bind(**{n: getattr(op, n) for n in op.fields} | {name: value})
+                    if (op.name, name, value) not in seen and len(changed.input_names()) == len(arrays):
+                        seen.add((op.name, name, value))
+                        yield name, Example(changed, arrays)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from converters import coverage
-from hybrid.core.attrs import Bool, Choice, Float, Optional
+from hybrid.core.attrs import Float, Optional
 from hybrid.core.error import InternalError, MXNetError, OpError
 from hybrid.core.op import OPS, Domain, Example, Op, Spec
 from hybrid.execution.program import Program
@@ -26,9 +26,8 @@ from ..grouped import each
 from ..grouped import run as grouped_run
 from .examples import Numbered, examples, graph_of, numbered
 from .goldens import Case, cases, close
-from .options import others
+from .options import chosen_otherwise, others
 from .rules import gradient_graph, has_rule
-from .test_axes import NAMES as AXES
 from .test_axes import rows as rows_of_axes
 
 EPS = {name: float(np.finfo(name).eps) for name in ("float16", "float32")}
@@ -353,30 +352,10 @@ CHOSEN_BY_DESIGN = {
 
 
 def other_choices() -> Iterator[tuple[str, Example]]:
-    """Examples with each attribute that is true or false or one of some words another, each whole number one more, and so one
-    of several: those that the inputs are enough for."""
-    seen, rng = set(), random.Random(0)
-    for op, arrays in itertools.chain(examples(), others()):
-        if op.name in BY_DESIGN or not has_rule(op):
-            continue
-        for name, field in op.fields.items():
-            kind, own = field.kind.kind if isinstance(field.kind, Optional) else field.kind, getattr(op, name)
-            values: list[Any] = []
-            if isinstance(kind, Bool):
-                values = [not own]
-            elif isinstance(kind, Choice):
-                values = [v for v in kind.options if v != own]
-            elif type(own) is int:
-                values = [own + 1]
-            elif isinstance(own, tuple) and own and all(type(v) is int for v in own) and name not in AXES:
-                place = rng.randrange(len(own))
-                values = [tuple(v + (i == place) for i, v in enumerate(own))]
-            for value in values if name not in CHOSEN_BY_DESIGN else ():
-                with contextlib.suppress(OpError, TypeError, ValueError):
-                    changed = type(op).bind(**{n: getattr(op, n) for n in op.fields} | {name: value})
-                    if (op.name, name, value) not in seen and len(changed.input_names()) == len(arrays):
-                        seen.add((op.name, name, value))
-                        yield f"{op!r} {name}={value}", Example(changed, arrays)
+    """What is chosen otherwise (see options.chosen_otherwise) and has a gradient."""
+    for attribute, example in chosen_otherwise():
+        if example.op.name not in BY_DESIGN and has_rule(example.op) and attribute not in CHOSEN_BY_DESIGN:
+            yield f"{example.op!r} {attribute}", example
 
 
 def check_unless_refused(example: Example) -> None:
