@@ -291,6 +291,9 @@ def test_benched(capsys: pytest.CaptureFixture[str]) -> None:
     wrong = replace(result, equivalent=False, differences=(NEAR, FAR), steps=(), warnings=())
     warned = replace(result, steps=(), warnings=("w2", "w3"))
     assert lines(capsys, report.bench_table([warned]))[-2:] == ["note: w2", "note: w3"]  # without a profile too
+    several = lines(capsys, report.bench_table([replace(warned, model="m2"), result, warned]))
+    assert several[:5] == [head, f"m2{measured[3:]} 3.0e-06 equal", *[f"{measured} 3.0e-06 equal"] * 2, "note: w2"]
+    assert several[5:] == ["note: w3", *wanted[2:], "note: w2", "note: w3"]
     shown = lines(capsys, report.bench_table([wrong, replace(wrong, differences=(), model="m2")]))
     assert shown == [head, f"{measured} 5.0e-01 differs: 1 of 4 beyond", f"m2{measured[3:]} 0.0e+00 equal"]
 
