@@ -170,6 +170,27 @@ def with_dtypes_asked_for() -> Iterator[tuple[str, Callable[[], None]]]:
                     yield f"{number} {changed.op!r} of {dtype}", lambda e=changed, m=model: agrees(e, m)
 
 
+def with_switches_turned() -> Iterator[tuple[str, Callable[[], None]]]:
+    """Every attribute that is true or false the other way round, in float64; inputs that are not taken then are left out."""
+    for number, example in enumerate(ALL):
+        op = example.op
+        if op.name.startswith(INSIDE):
+            continue
+        wide = [_in(a, np.dtype(np.float64)) if a.dtype == np.float32 else a for a in example.arrays]
+        for name in (n for n in op.fields if isinstance(getattr(op, n), bool) and "rng" not in op.needs):
+            try:
+                turned = type(op).bind(**{**op.dump(), name: not getattr(op, name)})
+                names = turned.input_names()
+                if names != op.input_names()[: len(names)]:
+                    continue  # there is no such input
+                changed = Example(turned, tuple(wide[: len(names)]))
+                model = written(changed)
+            except (MXNetError, converters.ConversionError):
+                continue
+            if model is not None and all(o.type.tensor_type.HasField("shape") for o in model.graph.output):
+                yield f"{number} {turned!r}", lambda e=changed, m=model: agrees(e, m)
+
+
 def of_whole_bytes() -> Iterator[tuple[str, Callable[[], None]]]:
     """Bytes of the whole range for the data, a third of them its ends: sums and products that leave it come back alike."""
     for number, example in enumerate(ALL):
@@ -235,6 +256,7 @@ def of_unknown_ranks() -> Iterator[tuple[str, Callable[[], None]]]:
         (in_other_dtypes, 400),
         (with_dtypes_asked_for, 400),
         (of_whole_bytes, 250),
+        (with_switches_turned, 200),
         (of_unknown_ranks, 400),
     ],
 )
