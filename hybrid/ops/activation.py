@@ -316,18 +316,18 @@ class LeakyReLU(Op):
         if self.act_type == "rrelu" or data.shape is None:
             return None
         x, *slope = widely(F, data.dtype, data, *(() if gamma is None else (gamma,)))
-        below = F._minimum_scalar(x, scalar=0)
+        below, is_above = F._minimum_scalar(x, scalar=0), F._greater_scalar(x, scalar=0)
         if self.act_type == "leaky":
-            y = F._maximum_scalar(x, scalar=0) + below * self.slope
+            y = F._npi_where(is_above, x, x * self.slope)
         elif self.act_type == "prelu":
             scaled = F.broadcast_mul(x, placed_at(F, slope[0], min(1, len(data.shape) - 1), len(data.shape)))
-            y = F._npi_where(F._greater_scalar(x, scalar=0), x, scaled)
+            y = F._npi_where(is_above, x, scaled)
         elif self.act_type == "gelu":
             y = x * ((F.erf(x * 0.5**0.5) + 1) * 0.5)
         else:
             scale = SELU_SCALE if self.act_type == "selu" else 1.0
             slope = self.slope if self.act_type == "elu" else SELU_SCALE * SELU_ALPHA
-            y = F._npi_where(F._greater_scalar(x, scalar=0), x * scale, F.expm1(below) * slope)
+            y = F._npi_where(is_above, x * scale, F.expm1(below) * slope)
         return narrowly(F, data.dtype, y)
 
     def compute(self, data, gamma: Any = None, *, training=False, rng: Any = None):

@@ -370,7 +370,7 @@ class SmoothL1(Elementwise):
         return convert(y, data.dtype)
 
     def composition(self, F, data):
-        if not of_floats(data):
+        if not of_floats(data) or not self.squared:
             return None
         x, size = data, F.abs(data)
         near = F.square(x) * (0.5 * float(self.squared))

@@ -226,20 +226,24 @@ class Tril(Op):
             raise self.error("got data without dimensions, wanted at least one")
         return data * 2 if len(data) == 1 else data
 
+    def diagonal(self, shape: tuple[int, ...]) -> int:
+        """k, or where the matrices end."""
+        return max(-shape[-2], min(self.k, shape[-1]))
+
     def composition(self, F, data):
         if data.shape is None:
             return None
         shape = definite(self.infer_shape(data.shape))
         rows, columns = (F._arange(start=0, stop=n, dtype="int64") for n in shape[-2:])
-        kept = F.broadcast_greater_equal(placed_at(F, rows, 0, 2) + self.k, placed_at(F, columns, 1, 2))
+        kept = F.broadcast_greater_equal(placed_at(F, rows, 0, 2) + self.diagonal(shape), placed_at(F, columns, 1, 2))
         whole = data if len(data.shape) > 1 else F._npi_broadcast_to(data, shape=shape)
         return F._npi_where(kept, whole, F.zeros_like(whole))
 
     def compute(self, data):
-        return np.tril(data, self.k)
+        return np.tril(data, self.diagonal(self.infer_shape(data.shape)))
 
     def adjoint(self, of, dy, data):
-        kept = np.tril(dy, self.k)
+        kept = np.tril(dy, self.diagonal(dy.shape))
         return kept.sum(0) if data.ndim == 1 else kept
 
     @classmethod

@@ -109,6 +109,38 @@ def test_special_numbers_mean_the_same_in_compositions() -> None:
     run(with_special_numbers(), same_as_composition)
 
 
+def with_special_attributes() -> Iterator[tuple[str, Example]]:
+    """The examples of compositions with one float attribute exchanged, where the operator takes it."""
+    for name in COMPOSED:
+        for place, (op, arrays) in enumerate(OPS[name].examples(Maker(OPS[name]))):
+            floats = [f.name for f in op.fields.values() if isinstance(getattr(op, f.name), float)]
+            for attribute, number in itertools.product(floats, (*SPECIAL, 0.0, -1.5)):
+                try:
+                    changed = OPS[name].bind(**{**op.dump(), attribute: number})
+                except MXNetError:
+                    continue
+                if is_taken(changed, arrays):
+                    yield f"{name} {place} {attribute}={number}", Example(changed, arrays)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_special_attributes_mean_the_same_in_compositions() -> None:
+    run(with_special_attributes(), same_as_composition)
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "shape"),
+    [
+        ("_onnx_LRN", {"size": 2**63 - 1}, (1, 5, 2, 2)),
+        ("_npi_tril", {"k": 2**63 - 1}, (3, 4)),
+        ("_npi_tril", {"k": -(2**63)}, (3, 4)),
+    ],
+)
+def test_no_attribute_is_too_large_for_a_composition(name: str, attributes: dict, shape: tuple[int, ...]) -> None:
+    array = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    assert same_as_composition(Example(OPS[name].bind(**attributes), (array,)))
+
+
 def cut(array: np.ndarray, axis: int, size: int) -> np.ndarray:
     """The first places of an array along an axis, where it has that one and so many places."""
     there = -array.ndim <= axis < array.ndim and array.shape[axis] >= size

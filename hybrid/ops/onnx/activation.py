@@ -150,7 +150,8 @@ class Celu(Unary):
 
     def composition(self, F, data):
         def function(x):
-            return F._npi_where(x > 0, x, F.expm1(x / self.alpha) * self.alpha)
+            below = F._minimum_scalar(F.expm1(x / self.alpha) * self.alpha, scalar=0)
+            return F._maximum_scalar(x, scalar=0) + below
 
         return computed_widely(F, data, function)
 

@@ -54,6 +54,11 @@ def _want_planes(op, shape, least):
         raise op.error(f"got data of shape {show(shape)}, wanted at least {least} axes")
 
 
+def _refuse_stash(dtype: np.dtype) -> str | None:
+    """Return a message where a dtype is none to compute in."""
+    return None if dtype.name in FLOATS else f"got stash_type={dtype}, wanted {', '.join(sorted(FLOATS))}"
+
+
 def _normalize(x, axes, epsilon):
     """(x normalized over axes, its mean, its standard deviation); step by step as MXNet's LayerNorm."""
     mean = mean_over(x, axes, keepdims=True)
@@ -228,6 +233,9 @@ class _FromAxis(Standard):
     epsilon: float = 9.999999747378752e-06
     stash_type: np.dtype = np.dtype(np.float32)
 
+    def check(self):
+        return super().check() or _refuse_stash(self.stash_type)
+
     def axes(self, rank: int) -> tuple[int, ...]:
         """Axes that the mean is over."""
         if not -rank <= self.axis < max(rank, 1):
@@ -394,6 +402,9 @@ class GroupNormalization(Standard):
     inputs = ("X", "scale", "bias")
     types = {"X scale bias": FLOATS}
 
+    def check(self):
+        return super().check() or _refuse_stash(self.stash_type)
+
     def shape(self, x, scale, bias):
         _want_planes(self, x, 2)
         fit(self, {"X": "C", "scale": "C", "bias": "C"}, {"X": x[1:2], "scale": scale, "bias": bias})
@@ -491,10 +502,12 @@ class LRN(_Neighbours):
 
     def composition(self, F, x):
         def function(wide):
-            before = (self.size - 1) // 2
-            around = ((0, 0), (before, self.size - 1 - before), *((0, 0),) * (len(x.shape) - 2))
-            squares = F._npi_pad(F.square(wide), pad_width=around)
-            parts = [F.slice_axis(squares, axis=1, begin=i, end=i + x.shape[1]) for i in range(self.size)]
+            channels, before = x.shape[1], (self.size - 1) // 2
+            sides = [
+                min(n, channels - 1) for n in (before, self.size - 1 - before)
+            ]  # there are no channels farther away
+            squares = F._npi_pad(F.square(wide), pad_width=((0, 0), tuple(sides), *((0, 0),) * (len(x.shape) - 2)))
+            parts = [F.slice_axis(squares, axis=1, begin=i, end=i + channels) for i in range(sum(sides) + 1)]
             norm = folded(F.broadcast_add, parts) * (self.alpha / self.size) + self.bias
             return wide * norm**-self.beta
 
