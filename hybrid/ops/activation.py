@@ -238,7 +238,7 @@ class LeakyBackward(Elementwise):
 
 def _along_channels(gamma: np.ndarray, rank: int) -> np.ndarray:
     """One slope, or one a channel, so that it broadcasts with data of that rank."""
-    return gamma.reshape(-1, *(1,) * (rank - 2)) if rank > 1 else gamma
+    return gamma.reshape(-1, *(1,) * (rank - 2)) if rank > 1 else gamma.reshape(-1 if rank else ())
 
 
 @op("_backward_slopes")
@@ -250,7 +250,7 @@ class Slopes(Op):
     only_moves_data = True
 
     def infer_shape(self, gamma, data):
-        return (*gamma, *(1,) * (len(data) - 2))
+        return (*gamma, *(1,) * (len(data) - 2)) if data else ()
 
     def compute(self, gamma, data):
         return _along_channels(gamma, data.ndim)

@@ -213,6 +213,10 @@ class Unsqueeze(Moving):
         yield make(make.uniform(2, 3), make.array([0, -1], "int64"))
 
 
+AXES = 32
+"""How many axes NumPy broadcasts at most."""
+
+
 @op("_onnx_Expand")
 class Expand(Standard):
     """input broadcast with the given shape: a size of 1 there keeps input's. Source: ONNX Expand (opset 8 to
@@ -232,6 +236,8 @@ class Expand(Standard):
             if shape[0] is UNKNOWN:
                 return None
             wanted = of_rank(shape[0])
+        if len(wanted) > AXES:
+            raise self.error(f"got a shape of {len(wanted)} sizes, wanted {AXES} at most")
         return broadcast(data, wanted)
 
     def meaning(self, data, shape):
