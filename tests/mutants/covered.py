@@ -6,6 +6,7 @@ Lines that only run in processes of their own, or when a module is imported, bel
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sqlite3
@@ -66,7 +67,7 @@ class Covered:
     def _read(self, file: str) -> list[tuple[str, bytes]]:
         found = []
         for path in self._files:
-            with sqlite3.connect(path) as data:
+            with contextlib.closing(sqlite3.connect(path)) as data:
                 found += data.execute(
                     "select context, numbits from line_bits join context on context.id = context_id "
                     "join file on file.id = file_id where path = ? and context != ''",

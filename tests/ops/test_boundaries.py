@@ -871,3 +871,14 @@ def test_the_scale_of_regions_is_float32_in_double_too() -> None:
         attrs = {"pooled_size": (1, 1), "spatial_scale": 0.1, "sample_ratio": 2}
         found = computed("_contrib_ROIAlign", attrs, [data, rois], native)[0]
         np.testing.assert_allclose(found, [[[[552.3600147897005]]]], rtol=1e-14)
+
+
+def test_one_slope_serves_a_number_without_axes() -> None:
+    for number, wanted, slope in ((-2.0, -0.5, -2.0), (3.0, 3.0, 0.0)):
+        data, gamma = nd.array(np.array(number, np.float32)), nd.array([0.25])
+        for x in (data, gamma):
+            x.attach_grad()
+        with autograd.record():
+            y = invoke(lookup("LeakyReLU").bind(act_type="prelu"), [data, gamma])
+        y.backward()
+        assert (y.shape, y.asscalar(), gamma.grad.asnumpy().tolist()) == ((), wanted, [slope])

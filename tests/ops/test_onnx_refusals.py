@@ -63,6 +63,7 @@ def zeros(*shape: int, dtype: type = np.float32) -> np.ndarray:
     ("name", "arrays", "attrs", "words"),
     [
         ("_onnx_Expand", (zeros(3, 1), np.array(2)), {}, "got shape .*1 dimensions"),
+        ("_onnx_Expand", (zeros(3, 1), np.ones(33, np.int64)), {}, "shape of 33 sizes, wanted 32"),
         ("_onnx_GatherND", (zeros(2, 3), zeros(2, 1, dtype=np.int64)), {"batch_dims": -1}, "wanted at least 0"),
         ("_onnx_ReverseSequence", (zeros(3), np.array([1, 1, 1])), {}, "wanted at least 2 dimensions"),
         ("_onnx_Pad", (zeros(2), np.array([1, 1]), zeros(3)), {"given": ("constant_value",)}, "wanted a single number"),

@@ -214,7 +214,7 @@ class Unsqueeze(Moving):
 
 
 AXES = 32
-"""How many axes NumPy broadcasts at most."""
+"""The most axes that NumPy broadcasts."""
 
 
 @op("_onnx_Expand")
