@@ -136,7 +136,9 @@ def _dense(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) ->
             [g.const(bias[0].const.astype(data.dtype or np.float32), name=bias[0].name)] if bias[0].const.any() else []
         )
     image = _before_rows(g)
-    if image is not None and _columns(image) == (weight.shape or (None,))[attributes.get("transB", 0)]:
+    sizes = weight.shape if weight.shape is not None and len(weight.shape) == 2 else (None, None)
+    columns = None if image is None else _columns(image)
+    if columns is not None and columns == sizes[bool(attributes.get("transB", 0))]:
         # 1.9.1 took a dense layer without the attribute flatten for one with flatten=False
         g.note_fix("rows of another length than the weights': the whole of each image, which MXNet's dense layers take")
         g.shared.dense.add(g.node.output[0])
@@ -150,7 +152,7 @@ def _dense(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) ->
 def _before_rows(g: Any) -> Any:
     """Data of a dense layer before they were made rows along the last axis; None when they were not."""
     made = {o: n for n in g.shared.file.proto.graph.node for o in n.output}.get(g.node.input[0])
-    if made is None or made.op_type != "Flatten" or [a.i for a in made.attribute] != [-1]:
+    if made is None or made.op_type != "Flatten" or not made.input or [a.i for a in made.attribute] != [-1]:
         return None
     image = g.find(made.input[0])
     return image if image is not None and image.shape is not None and len(image.shape) > 2 else None
@@ -167,7 +169,7 @@ def _drop_reshape(
 ) -> tuple[list[Any], dict[str, Any], int]:
     """Inputs, attributes and opset of a node that 1.9.1 wrote after such a layer to restore the axes before the last: there
     are none."""
-    if g.node.input[0] not in g.shared.dense:
+    if not g.shared.dense.intersection(g.node.input[:1]):
         return inputs, attributes, opset
     return [inputs[0], g.const([0, -1])], {}, opset
 

@@ -109,6 +109,17 @@ def test_rows_before_a_dense_layer_of_images() -> None:
         np.testing.assert_allclose(result(found, x), x.reshape(-1, 12) @ np.arange(24.0).reshape(2, 12).T)
 
 
+def test_broken_rows_before_a_dense_layer_are_told() -> None:
+    """Not what no file should hold: a Flatten of nothing, weights that are a vector."""
+    for weights, rows in (
+        ("float[2, 12] w = {" + ", ".join(["1"] * 24) + "}", "()"),
+        ("float[4] w = {1, 2, 3, 4}", "(x)"),
+    ):
+        body = f"{{ f = Flatten <axis = -1> {rows}  y = Gemm <transB = 1> (f, w) }}"
+        with pytest.raises(UnsupportedModel):
+            read(f"(float[n, 3, 4] x) => (float[] y) <{weights}> {body}", 13)
+
+
 @pytest.mark.parametrize("opset", [6, 8, 13])
 @pytest.mark.parametrize("window", ["", "strides = [2, 1], ", "strides = [3, 3], "])
 @pytest.mark.parametrize("pads", ["", "pads = [0, 0, 0, 0], ", "pads = [1, 1, 1, 1], ", "pads = [0, 2, 1, 0], "])
