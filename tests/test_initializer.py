@@ -244,6 +244,7 @@ def test_verbosity(caplog: pytest.LogCaptureFixture) -> None:
         filled(init.Constant(4).set_verbosity(True, lambda x: "hi"), "bias")
         filled(init.Constant(4).set_verbosity(True, lambda x: "hi"), InitDesc("foo", {"__init__": "ones"}))
         filled(init.Constant(4), "weight")
+        filled(init.Constant(4).set_verbosity(True).set_verbosity(False), "weight")
     assert [r.message for r in caplog.records] == [
         "Initialized weight as weight: 4.0",
         "Initialized bias as bias: hi",

@@ -179,6 +179,8 @@ def test_bulk_size() -> None:
             for _ in range(5):
                 x = x + 1
             assert x[0, 0].asscalar() == 6
+        with pytest.raises(ZeroDivisionError), scheduler.bulk(100):
+            raise ZeroDivisionError
         assert scheduler.set_bulk_size(before) == 4
     finally:
         scheduler.set_bulk_size(before)

@@ -11,6 +11,7 @@ import bridge
 import hybrid as mx
 from bridge.onnx_backend import _to_executor
 from converters.importer import import_model
+from hybrid import native
 from hybrid.ir.differentiate import gradients
 from hybrid.ir.graph import Entry, Graph
 from hybrid.ir.infer import infer
@@ -162,3 +163,30 @@ def test_attention_becomes() -> None:
     found: Any = counted(optimized(graph, feeds, params).main)
     assert found["_fused_dense"] == 7
     assert found["elemwise_add"] == found["LeakyReLU"] == found["FullyConnected"] == 0
+
+
+@pytest.mark.parametrize("widths", [(16, 32, 32, 16), (48, 16, 64, 16), (16, 16, 64, 32, 16)])
+def test_parts_of_a_concatenation_last_until_it_is_read(widths: tuple[int, ...]) -> None:
+    """The first part is ready long before the last, whose own steps need memory meanwhile."""
+    rng = np.random.default_rng(1)
+
+    def conv(data: Any, width: int, name: str) -> Any:
+        return mx.sym.Convolution(data, kernel=(3, 3), pad=(1, 1), num_filter=width, name=name)
+
+    first, *others = widths
+    image = last = mx.sym.var("data")
+    for i, width in enumerate(others):
+        last = conv(last, width, f"other{i}")
+    net = conv(mx.sym.concat(conv(image, first, "first"), last, dim=1), 8, "end")
+    shapes = net.infer_shape(data=(1, 16, 8, 8))[0]
+    arrays = {n: mx.nd.array(rng.uniform(-1, 1, s)) for n, s in zip(net.list_arguments(), shapes)}
+
+    def answer(level: str | None) -> np.ndarray:
+        before = native.use(level)
+        try:
+            return net.bind(mx.cpu(), arrays, grad_req="null").forward()[0].asnumpy()
+        finally:
+            native.use(before)
+
+    want = answer(None)
+    np.testing.assert_allclose(answer(native.level()), want, rtol=0, atol=1e-5 * np.abs(want).max())

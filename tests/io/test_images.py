@@ -16,6 +16,7 @@ import hybrid as mx
 from hybrid import image, nd
 from hybrid.core.error import FormatError, MXNetError
 from hybrid.formats import images
+from hybrid.ops import resample
 
 pytest.importorskip("PIL")
 DATA = Path(__file__).parents[2] / "fixtures/data"
@@ -369,3 +370,11 @@ def test_random_parts_lie_inside_of_long_pictures(height: int, width: int) -> No
         part, (x, y, w, h) = image.random_crop(source, (min(5, width), min(4, height)), 0)
         np.testing.assert_array_equal(part.asnumpy(), pixels[y : y + h, x : x + w])
     assert {side for side, _ in ends} == {"left", "right", "top"}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+def test_gray_images_of_two_axes_are_resized_as_those_of_one_channel(dtype: str) -> None:
+    picture = np.random.default_rng(5).uniform(0, 255, (5, 7)).astype(dtype)
+    for method in (0, 1, 2, 3, 4):
+        wide = resample.resize(picture[:, :, None], 9, 4, method)
+        np.testing.assert_array_equal(resample.resize(picture, 9, 4, method), wide[:, :, 0], err_msg=str(method))

@@ -15,6 +15,7 @@ from hybrid.core.error import MXNetError
 from hybrid.core.examples import Maker
 from hybrid.core.op import OPS, REGISTRY, Example, Op, Spec
 from hybrid.execution.apply import evaluate
+from hybrid.execution.program import Program
 from hybrid.ir.compose import COMPOSITION, EXCEPTION, PRIMITIVE, composition, infer_body, kind_of
 from hybrid.ir.graph import Entry
 from hybrid.ir.infer import infer
@@ -139,6 +140,19 @@ def test_special_attributes_mean_the_same_in_compositions() -> None:
 def test_no_attribute_is_too_large_for_a_composition(name: str, attributes: dict, shape: tuple[int, ...]) -> None:
     array = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
     assert same_as_composition(Example(OPS[name].bind(**attributes), (array,)))
+
+
+def test_differences_of_as_many_orders_as_there_are_numbers() -> None:
+    """Nothing is left of them, whatever computes it."""
+    op = OPS["_npi_diff"].bind(n=3)
+    same_as_composition(Example(op, (np.float32([1, 2, 4]),)))
+    graph, feeds = graph_of(Example(op, (np.float32([1, 2, 4]),)))
+    assert [a.shape for a in Program(graph).run(feeds)] == [(0,)]
+
+
+def test_relu_takes_whole_numbers() -> None:
+    graph, feeds = graph_of(Example(OPS["Activation"].bind(act_type="relu"), (np.int32([-2, 3]),)))
+    assert Program(graph).run(feeds)[0].tolist() == [0, 3]
 
 
 def cut(array: np.ndarray, axis: int, size: int) -> np.ndarray:
