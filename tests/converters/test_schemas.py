@@ -1,5 +1,7 @@
 """Nodes whose inputs have dtypes that ONNX's schemas forbid are not read, nor written; loops that never end end by a budget."""
 
+import math
+
 import numpy as np
 import onnx
 import pytest
@@ -61,6 +63,8 @@ def test_attributes_come_in_the_forms_that_types_say():
         ({"axes": (), "words": (), "other": ()}, {"axes": (), "words": (), "other": ()}, []),
         ({"axis": ()}, None, ["attribute axis is an empty list, wanted a number"]),
         ({"axis": 1e30}, None, ["attribute axis is 1e+30, wanted a whole number"]),
+        ({"axis": math.nan}, None, ["attribute axis is nan, wanted a whole number"]),
+        ({"axes": (2, -math.inf)}, None, ["attribute axes is -inf, wanted a whole number"]),
         ({"axes": (1, 0.5)}, None, ["attribute axes is 0.5, wanted a whole number"]),
         ({"axes": 2}, None, ["attribute axes is a number, wanted numbers"]),
         ({"words": (2,)}, None, ["attribute words is numbers, wanted texts"]),

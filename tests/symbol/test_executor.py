@@ -128,7 +128,10 @@ def test_reshape() -> None:
     np.testing.assert_allclose(smaller.forward(data=data)[0].asnumpy(), expected(executor, data), rtol=1e-5, atol=1e-6)
     assert executor.reshape(allow_up_sizing=True, data=(5, 4)).outputs[0].shape == (5, 3)
     other = executor.reshape(partial_shaping=True, allow_up_sizing=True, data=(2, 5))
-    assert other.arg_dict["fc_weight"].shape == (3, 5)
+    assert other.arg_dict["fc_weight"].shape == other.grad_dict["fc_weight"].shape == (3, 5)
+    alone = network().simple_bind(mx.cpu(), grad_req={"fc_weight": "write"}, data=(2, 4))
+    resized = alone.reshape(partial_shaping=True, allow_up_sizing=True, data=(2, 5))
+    assert {n: a.shape for n, a in resized.grad_dict.items() if a is not None} == {"fc_weight": (3, 5)}
 
 
 def test_nan_weights_show() -> None:
