@@ -147,13 +147,13 @@ def test_parts_of_one_cut_and_then_of_another() -> None:
 def test_a_part_is_judged_by_its_least_exact_operator() -> None:
     """In whatever order they stand."""
     x = mx.sym.var("x")
-    for net in (mx.sym.relu(mx.sym.softmax(x)), mx.sym.softmax(mx.sym.relu(x)), mx.sym.relu(mx.sym.gamma(x))):
+    for net in (mx.sym.relu(mx.sym.linalg.det(x)), mx.sym.linalg.det(mx.sym.relu(x))):
         native = NativeEngine(open_model(net))
         assert native.model.graph is not None
         (end,) = native.outputs
         tolerances = [n.op.tolerance for n in native.model.graph.nodes if n.op is not None]
         part = native.part(frozenset([end]), [end])
-        assert part.operators == 2 and part.tolerance == max(tolerances)
+        assert part.operators > 1 and part.tolerance == max(tolerances) == 256
 
 
 def test_parts_of_what_is_no_tensor() -> None:
