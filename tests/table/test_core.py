@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from converters import core_table
+from converters import core_table, to_onnx
+from converters.compositions import export_composition
+from converters.registry import EXPORT, OLDEST
 from hybrid.core import rng as generators
 from hybrid.core.error import MXNetError
 from hybrid.core.examples import Maker
@@ -21,7 +23,7 @@ from hybrid.ir.graph import Entry
 from hybrid.ir.infer import infer
 from tests.grouped import each, run
 from tests.table.examples import graph_of
-from tests.table.goldens import Case, cases, close
+from tests.table.goldens import Case, cases, close, run_onnx
 
 DTYPES = ("float32", "float64", "float16", "int32", "int64", "uint8", "bool")
 """Those that take the place of an example's float32."""
@@ -148,6 +150,17 @@ def test_differences_of_as_many_orders_as_there_are_numbers() -> None:
     same_as_composition(Example(op, (np.float32([1, 2, 4]),)))
     graph, feeds = graph_of(Example(op, (np.float32([1, 2, 4]),)))
     assert [a.shape for a in Program(graph).run(feeds)] == [(0,)]
+
+
+@pytest.mark.parametrize("name", ["smooth_l1", "_onnx_Celu", "_onnx_Hardmax", "_onnx_Shrink", "_onnx_Trilu"])
+def test_compositions_are_written_that_compare(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is true or false in ONNX is a number in compositions."""
+    monkeypatch.setitem(EXPORT, name, {OLDEST: export_composition})
+    for op, arrays in OPS[name].examples(Maker(OPS[name])):
+        if composition(op, [Spec(a.shape, a.dtype) for a in arrays]) is not None:
+            graph, feeds = graph_of(Example(op, arrays))
+            (got,) = run_onnx(to_onnx(graph, {}, feeds), feeds)
+            close(got, Program(graph).run(feeds)[0], op)
 
 
 def test_relu_takes_whole_numbers() -> None:
