@@ -137,8 +137,8 @@ def _dense(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) ->
         )
     image = _before_rows(g)
     sizes = weight.shape if weight.shape is not None and len(weight.shape) == 2 else (None, None)
-    columns = None if image is None else _columns(image)
-    if columns is not None and columns == sizes[bool(attributes.get("transB", 0))]:
+    rows = sizes[bool(attributes.get("transB", 0))]
+    if image is not None and rows is not None and _columns(image) == rows:
         # 1.9.1 took a dense layer without the attribute flatten for one with flatten=False
         g.note_fix("rows of another length than the weights': the whole of each image, which MXNet's dense layers take")
         g.shared.dense.add(g.node.output[0])

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from . import eighth, fifth, fourth, seventh, sixth, third
+from . import eighth, fifth, fourth, ninth, seventh, sixth, third
 
 
 class Fault(NamedTuple):
@@ -1141,9 +1141,11 @@ FOURTH = _area("fourth planting", "", "", fourth.ROWS)
 FIFTH = _area("fifth planting", "", "", fifth.ROWS)
 SIXTH = _area("sixth planting", "", "", sixth.ROWS)
 SEVENTH = _area("seventh planting", "", "", seventh.ROWS)
+NINTH = _area("ninth planting", "", "", ninth.ROWS)
 EIGHTH = _area("eighth planting", "", "", eighth.ROWS)
 
 FAULTS = (
+    *NINTH,
     *EIGHTH,
     *SEVENTH,
     *SIXTH,
