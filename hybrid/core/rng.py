@@ -11,8 +11,10 @@ import threading
 
 import numpy as np
 
+from .changes import draw
+
 _local = threading.local()
-_state = {"seed": None, "version": 0, "threads": itertools.count(1)}
+_state = {"seed": None, "version": draw(), "threads": itertools.count(1)}
 
 
 def seed(seed_state: int, ctx: object = "all") -> None:
@@ -21,7 +23,7 @@ def seed(seed_state: int, ctx: object = "all") -> None:
         raise ValueError("seed_state must be int")
     _state["seed"] = int(seed_state)
     _state["threads"] = itertools.count(1)
-    _state["version"] += 1
+    _state["version"] = draw()
 
 
 def generator() -> np.random.Generator:

@@ -17,11 +17,12 @@ import numpy as np
 
 from .. import native
 from ..core import rng as generators
+from ..core.changes import LAST
 from ..core.error import MXNetError, OpError
 from ..execution import program as executor
 from ..execution.context import resolve
 from ..execution.program import Observer, Program, Specialization
-from ..execution.scheduler import CLOCK, SCHEDULER
+from ..execution.scheduler import SCHEDULER
 from ..frontend.symbol import Symbol
 from ..ir.differentiate import gradients
 from ..ir.graph import Entry, Graph, Node
@@ -184,20 +185,23 @@ class CachedOp:
             return out
         return made[0] if len(made) == 1 else made
 
-    def express(self, args: Sequence[NDArray], position: int, holders: Sequence[Any]) -> FastCall | None:
+    def express(
+        self, args: Sequence[NDArray], position: int, holders: Sequence[Any], structure: int
+    ) -> FastCall | None:
         """Return a FastCall for calls like one that has been made; None where nothing is faster.
 
         args: those of a call for inference that has been made and has one output, of which the one at ``position`` is the next
-        call's to give; holders: of the others, objects that have them as ``_data``, for as long as they are the same. Such calls
-        run in the caller, however long."""
+        call's to give; holders: of the others, objects that have them as ``_data``, for as long as they are the same; structure:
+        the ``LAST.structure`` for which they are the right ones. Such calls run in the caller, however long."""
         if self.random:
             return None
+        known = LAST.backends, structure
         others = [a for i, a in enumerate(args) if i != position]
         lowered = self.program(False).prepare(_signature(args)[1]).lowered
         if lowered is None or not lowered.direct or any(a._shared_var().external for a in others):
             return None
         number = lowered.pack_constants([a._shared_var().version for a in args])
-        return None if number is None else FastCall(lowered, number, args[position], others, holders)
+        return None if number is None else FastCall(lowered, number, args[position], others, holders, known)
 
     def _run(self, args: Sequence[NDArray], observe: Observer | None = None) -> list[NDArray]:
         wanted = ()
@@ -222,14 +226,15 @@ class FastCall:
     too, as parameters are others elsewhere), the parameters are the same arrays with the same values, and these values are what
     the compiled part holds. Anything else is somebody else's business: the answer is None then.
 
-    number: under which the compiled part holds the values of the others, see CompiledProgram.packed."""
+    number: under which the compiled part holds the values of the others, see CompiledProgram.packed; known: the ``LAST.backends``
+    and ``LAST.structure`` for which all this was found."""
 
     __slots__ = (
         "_ctx",
         "_dtype",
-        "_generation",
         "_held",
         "_holders",
+        "_known",
         "_make",
         "_number",
         "_out",
@@ -241,7 +246,13 @@ class FastCall:
     )
 
     def __init__(
-        self, lowered: CompiledProgram, number: int, x: NDArray, others: Sequence[NDArray], holders: Sequence[Any]
+        self,
+        lowered: CompiledProgram,
+        number: int,
+        x: NDArray,
+        others: Sequence[NDArray],
+        holders: Sequence[Any],
+        known: tuple[int, int],
     ):
         memory = x._read()
         self._number = number
@@ -252,13 +263,15 @@ class FastCall:
         self._versions = [v.version for v in self._vars]
         self._holders = holders
         self._held = [weakref.ref(a) for a in others]  # not addresses, which others get when these have gone
-        self._generation = native.generation
+        self._known = known
         self._time = -1
 
     def _is_current(self) -> bool:
-        """True while the parameters are the same arrays with the same values; asked when anything at all has been written
-        to."""
-        time = CLOCK.time
+        """True while the parameters are the same arrays with the same values, blocks have the same children, and graphs would
+        become the same programs; asked when anything at all has changed."""
+        time = LAST.change
+        if (LAST.backends, LAST.structure) != self._known:
+            return False
         if [v.version for v in self._vars] != self._versions:
             return False
         for holder, held in zip(self._holders, self._held):
@@ -278,8 +291,7 @@ class FastCall:
             or (var is not None and (var.writer is not None or var.error is not None))
             or STATE.recording
             or STATE.training
-            or (self._time != CLOCK.time and not self._is_current())
-            or native.generation != self._generation
+            or (self._time != LAST.change and not self._is_current())
             or executor.is_instrumented()
         ):
             return None

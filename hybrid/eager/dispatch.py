@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import native
 from ..core.attrs import dtype as read_dtype
+from ..core.changes import LAST
 from ..core.error import MXNetError, OpError
 from ..core.memory_budget import afford
 from ..core.op import Memo, Op, Spec
@@ -55,7 +56,7 @@ class SpecializedCall:
         self.work = 0
         """Elements that are read and written."""
         self.compiled: dict[tuple[int, bool], CompiledProgram | None] = {}
-        """The operator as a program of the compiled part, by native.generation and whether it trains."""
+        """The operator as a program of the compiled part, by LAST.backends and whether it trains."""
 
 
 def specialize(op: Op, key: tuple[Any, ...]) -> SpecializedCall:
@@ -106,7 +107,7 @@ def compile_call(op: Op, call: SpecializedCall, inputs: Sequence[Any], training:
         or (call.small and not _heavy(op, call.work))
     ):
         return None
-    key, kept = (native.generation, training), call.compiled
+    key, kept = (LAST.backends, training), call.compiled
     if key not in kept:
         kept[key] = _compile(op, inputs, training)
         if kept[key] is not None:

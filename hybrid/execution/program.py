@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import native
+from ..core.changes import LAST, draw
 from ..core.error import InternalError, MXNetError, OutOfMemory
 from ..core.fp_warnings import quietly
 from ..core.op import Spec
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 Observer = Callable[[Node, tuple[np.ndarray, ...]], None]
 
 
-_moments = itertools.count()
 _exchanges = 0
 _watched = False
 
@@ -169,7 +168,7 @@ class Program:
         has the same address all through it has the same values. rng: where they draw from, as in run."""
         if not node.subgraphs:
             return []
-        moment = next(_moments)
+        moment = draw()
 
         def through(graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
             return self._subprograms[id(graph)].run(graph.feeds(arrays), rng=rng, moment=moment)
@@ -199,7 +198,7 @@ class Program:
         feeds = {k: np.asarray(v) for k, v in feeds.items()}
         self._check(feeds)
         arrays = [feeds[n] if n in feeds else self.constants[n] for n in self.names]
-        moment = next(_moments) if moment is None else moment
+        moment = draw() if moment is None else moment
         versions = [(moment, id(a)) if n in feeds else None for n, a in zip(self.names, arrays)]
         return self.execute(self._specialize(arrays, feeds), arrays, observe, rng, versions)
 
@@ -207,13 +206,15 @@ class Program:
         """The plan for inputs of such shapes and dtypes: shape, dtype, shape, ... in the order of ``names``.
 
         replaced: constants that have other values this time. Raises OpError when they do not fit the graph."""
-        place = (key, replaced, native.generation)
+        place = (key, replaced, backends := LAST.backends)
         found = self._plans.get(place)
         if found is None:
             inference = self._infer(dict(zip(self.names, map(Spec, key[::2], key[1::2]))), replaced)
             afford_all(self.graph, inference)
             found = Specialization(self.graph, inference, self.names, self._lower(inference))
             with self._lock:
+                for old in [p for p in self._plans if p[-1] != backends]:  # nobody asks for them any more
+                    del self._plans[old]
                 self._plans[place] = found
                 if len(self._plans) > self.plans:
                     self._plans.pop(next(iter(self._plans)))

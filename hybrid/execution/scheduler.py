@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import atexit
 import copy
-import itertools
 import os
 import threading
 from collections import deque
@@ -24,28 +23,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from .. import native  # noqa: F401  what it does at exit has to come after what is done here
+from ..core.changes import LAST, draw
 from ..core.error import MXNetError
 
 PENDING_TASKS = 1000
 PENDING_BYTES = 1 << 28
 """Bytes by which work that has not been done may run ahead of a program; ``push`` waits beyond."""
-
-
-_versions = itertools.count()
-
-
-class _Clock:
-    """``time`` is another number after every write to any memory, and after ``tick``."""
-
-    time = 0
-
-
-CLOCK = _Clock()
-
-
-def tick() -> None:
-    """To be called when arrays that are known by their place (those of parameters) have been exchanged for others."""
-    CLOCK.time = next(_versions)
 
 
 class Var:
@@ -61,16 +44,16 @@ class Var:
         self.writer: Task | None = None
         self.readers: list[Task] = []
         self.error: BaseException | None = None
-        self.version = next(_versions)
+        self.version = draw()
         self.external = False
 
     def mark_written(self) -> None:
         """To be called when the memory is about to be written to, or has been, otherwise than by a task."""
-        self.version = CLOCK.time = next(_versions)
+        self.version = LAST.change = draw()
 
     def value_version(self) -> int:
         """A number that is the same as long as the memory holds the same values."""
-        return next(_versions) if self.external else self.version
+        return draw() if self.external else self.version
 
 
 class Task:

@@ -11,10 +11,10 @@ import numpy as np
 from .. import autograd, initializer, ndarray, symbol
 from ..context import Context, cpu, current_context, resolve
 from ..core.attrs import dtype as read_dtype
+from ..core.changes import changed
 from ..core.error import MXNetError
 from ..core.shapes import show
 from ..eager.array import untouched_zeros
-from ..execution.scheduler import tick
 from ..ndarray import NDArray
 from .utils import shape_is_known
 
@@ -114,7 +114,7 @@ class Parameter:
         if req == "null" and self._grad is not None:
             self._grad = None
             self._data = [array.detach() for array in self._data or []]
-            tick()
+            changed()
         elif self._data is not None:
             self._init_grad(self._data)
 
@@ -175,7 +175,7 @@ class Parameter:
             )
             return
         self._data = self._grad = None
-        tick()
+        changed()
         if init is None:
             init = default_init if self.init is None else self.init
         if not shape_is_known(self.shape) and not self._allow_deferred_init:
@@ -209,7 +209,7 @@ class Parameter:
         self._ctx_map = {_place(ctx): i for i, ctx in enumerate(self._ctx_list)}
         own = adopt and data.context == self._ctx_list[0]
         self._data = [data if own and i == 0 else data.copyto(ctx) for i, ctx in enumerate(self._ctx_list)]
-        tick()
+        changed()
         self._init_grad(self._data)
 
     def _init_grad(self, arrays: list[NDArray]) -> None:
@@ -425,7 +425,7 @@ class Parameter:
             return
         with autograd.pause():
             self._data = [array.astype(dtype) for array in self._data]
-            tick()
+            changed()
             if self._grad is not None:
                 self._grad = [array.astype(dtype) for array in self._grad]
                 autograd.mark_variables(self._data, self._grad, self.grad_req)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import ndarray, symbol
+from ..core.changes import LAST, structure_changed
 from ..core.error import MXNetError
 from ..core.shapes import is_known, to_legacy
 from ..eager.cached_op import CachedOp, FastCall
@@ -25,9 +25,6 @@ from .parameter_dict import ParameterDict
 
 Graph = tuple[list[Symbol], Symbol]
 """The variables for the inputs, and the outputs as one symbol."""
-_changes = itertools.count(1)
-_last_change = 0
-"""Grows whenever any block gets a child, so that all others know when to look whether theirs are still the same."""
 
 
 class HybridBlock(Block):
@@ -119,8 +116,7 @@ class HybridBlock(Block):
     # -- tracing ------------------------------------------------------------------------------------------------------
 
     def _clear_cached_op(self) -> None:
-        global _last_change
-        _last_change = next(_changes)
+        structure_changed()
         self._cached_graph = ()
         self._cached_op = None
         self._cached_op_args = []
@@ -130,10 +126,10 @@ class HybridBlock(Block):
         """Forget the graph when there are other blocks below this one than when it was traced.
 
         MXNet forgets it only when this block itself gets a child, and else goes on with what is no longer there."""
-        self._seen_changes = _last_change
+        self._seen_changes = LAST.structure
         if self._cached_graph and list(map(id, _below(self))) != list(map(id, self._traced)):
             self._clear_cached_op()
-            self._seen_changes = _last_change
+            self._seen_changes = LAST.structure
 
     def _get_graph(self, *args: Any) -> Graph:
         """The graph for inputs of that structure, traced if there is none yet."""
@@ -251,7 +247,6 @@ class HybridBlock(Block):
             and (express := self._express.get(args[0].shape)) is not None
             and not self._forward_hooks
             and not self._forward_pre_hooks
-            and self._seen_changes == _last_change
             and self._callback is None
             and self._active
         ):
@@ -305,7 +300,7 @@ class HybridBlock(Block):
         raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward")
 
     def _call_cached_op(self, *args: Any) -> Any:
-        if self._seen_changes != _last_change:
+        if self._seen_changes != LAST.structure:
             self._check_structure()
         run = self._cached_op or self._build_cache(*args)
         flat, form = _flatten(args, "input")
@@ -339,7 +334,7 @@ class HybridBlock(Block):
             self._express.clear()
         holders = [which for is_input, which in self._cached_op_args if not is_input]
         position = next((i for i, (is_input, _) in enumerate(self._cached_op_args) if is_input), 0)
-        self._express[given.shape] = run.express(inputs, position, holders)
+        self._express[given.shape] = run.express(inputs, position, holders, self._seen_changes)
 
     def register_op_hook(self, callback: Callable[..., Any], monitor_all: bool = False) -> None:
         """Call ``callback(name, operator, array)`` for every output of every operator when it runs as a graph.
@@ -389,7 +384,7 @@ class HybridBlock(Block):
         """Write ``PATH-symbol.json`` and ``PATH-NNNN.params``, for SymbolBlock.imports, Module and other languages.
 
         Raises MXNetError when the block was not traced as it is now."""
-        if self._seen_changes != _last_change:
+        if self._seen_changes != LAST.structure:
             self._check_structure()
         if not self._cached_graph:
             raise MXNetError(

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.changes import backends_changed
+
 
 def _load() -> tuple[ModuleType | None, str]:
     """The compiled module, or why there is none."""
@@ -43,8 +45,6 @@ if _core is not None:
 _level: str | None = None
 _loaded: str | None = None
 """The level whose kernels the compiled part has at hand."""
-generation = 0
-"""Counts changes of what is in use: programs made before another choice of level, threads or precision are made anew."""
 
 
 def level() -> str | None:
@@ -83,7 +83,7 @@ def use(name: str | None) -> str | None:
     """Use the kernels of this CPU level from now on, or NumPy alone with None; gives the level before.
 
     Raises ValueError for a level that is not compiled in or that this machine has not."""
-    global _level, _loaded, _kernels, _names, generation
+    global _level, _loaded, _kernels, _names
     before = _level
     if name is not None:
         if _core is None or name not in LEVELS:
@@ -97,7 +97,7 @@ def use(name: str | None) -> str | None:
         _level = name
         _kernels = kernels()
         _names = frozenset(n for n, _ in _kernels)
-        generation += 1
+        backends_changed()
     return before
 
 
@@ -108,12 +108,11 @@ def threads() -> int:
 
 def set_num_threads(count: int) -> None:
     """Use so many threads in kernels from now on. Raises ValueError for fewer than one."""
-    global generation
     if count < 1:
         raise ValueError(f"set_num_threads: got {count}, wanted 1 or more")
     if _core is not None:
         _core.set_threads(int(count))
-    generation += 1
+    backends_changed()
 
 
 def program(*arguments: Any, **options: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from .. import native
+from ..core.changes import LAST
 from ..core.op import Op, op
 from ..core.shapes import merge, merge_all
 
@@ -95,7 +96,7 @@ def update(rule: str, op: Any, steps: Sequence[WeightUpdate]) -> bool:
     for s in steps:
         numbers = np.zeros(len(NUMBERS), np.float32)
         numbers[: 2 + len(fixed)] = (s.lr, s.wd, *fixed)
-        _program(rule, s.out.size, native.generation).run([*s.arrays, numbers], [s.out, *s.arrays[2:]], None)
+        _program(rule, s.out.size, LAST.backends).run([*s.arrays, numbers], [s.out, *s.arrays[2:]], None)
     return True
 
 
@@ -105,8 +106,8 @@ def _plain(array: np.ndarray) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def _program(rule: str, size: int, generation: int) -> Any:
-    """The step alone, on arrays of that size. generation: of what is in use of the compiled part."""
+def _program(rule: str, size: int, backends: int) -> Any:
+    """The step alone, on arrays of that size. backends: ``LAST.backends``, with which it was made."""
     inputs, outputs = 1, 2  # places, as in execution/lower.py
     states = len(RULES[rule].states)
     tensors: list[Any] = [("float32", (size,), False, 0, 0, 0, inputs, i) for i in range(2 + states)]

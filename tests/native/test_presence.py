@@ -67,7 +67,6 @@ def test_nothing_is_said_when_it_was_put_aside(caplog: pytest.LogCaptureFixture)
 
 def test_without_it_everything_is_as_in_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     absent(monkeypatch)
-    monkeypatch.setattr(native, "generation", native.generation)
     native.set_num_threads(3)
     native.set_memory_bound(1 << 20)
     native.release_memory()

@@ -13,6 +13,7 @@ import pytest
 
 import hybrid as mx
 from hybrid import native
+from hybrid.core.changes import LAST
 from hybrid.core.op import lookup
 from hybrid.execution.program import Program
 
@@ -59,10 +60,16 @@ def number():
 
 
 def test_the_number_of_threads_can_be_set(number: int) -> None:
-    generation = native.generation
+    before = LAST.backends
     mx.set_num_threads(3)
     assert mx.get_num_threads() == native.threads() == 3
-    assert native.generation > generation, "programs are made anew"
+    assert LAST.backends > before, "programs are made anew"
+    program = Program(mx.sym.exp(mx.sym.var("x")).graph)
+    for count in (2, 3):
+        mx.set_num_threads(count)
+        for size in (2, 5):
+            program.run({"x": np.ones(size, np.float32)})
+        assert len(program._plans) == 2, "those made for other numbers of threads are forgotten"
     with pytest.raises(ValueError, match="got 0"):
         mx.set_num_threads(0)
 
