@@ -30,7 +30,7 @@ from hybrid.ir import json as symbol_json
 from hybrid.ir.facts import Facts
 from hybrid.ir.graph import Entry, Graph
 from hybrid.ir.infer import Inference, infer
-from hybrid.passes.strip_labels import without_labels
+from hybrid.passes.strip_labels import strip_labels
 
 
 class BadInput(ValueError):
@@ -176,8 +176,8 @@ class SymbolFormat:
                 params = {k: v.data() for k, v in collect().items()}
             arrays, path = _read_params(params)
             name = getattr(source, "name", None) or "model"
-            return with_dtypes_of_graph(Model(name, without_labels(_graph_of(source)), arrays, params_path=path))
-        graph = without_labels(symbol_json.loads(source.read_bytes(), source=str(source), foreign=foreign))
+            return with_dtypes_of_graph(Model(name, strip_labels(_graph_of(source)), arrays, params_path=path))
+        graph = strip_labels(symbol_json.loads(source.read_bytes(), source=str(source), foreign=foreign))
         arrays, path = _read_params(params if params is not None else newest_params(source))
         if path is not None:
             pairs.check(source, path)

@@ -22,7 +22,7 @@ from hybrid.core.op import BACKWARD, FUSED, OPS, Op, Spec
 from hybrid.ir.compose import COMPOSITION, kind_of, parts
 from hybrid.ir.differentiate import rule as gradient_rule
 from hybrid.ops import absent
-from hybrid.ops.binary import Pair
+from hybrid.ops.binary import BinaryOp
 from hybrid.ops.elementwise import Identity, IdentityLike, Unary
 from hybrid.ops.shape import Reshaping
 from hybrid.passes import elementwise_code
@@ -91,9 +91,9 @@ def gradient_of(cls: Any) -> str:
         return NONE
     if rule is Op.gradient and kind_of(cls) is COMPOSITION:
         return _derived_gradient(cls)
-    if rule is Op.gradient or (rule is Unary.gradient and cls.curve.derivative is None):  # type: ignore[attr-defined]
+    if rule is Op.gradient or (rule is Unary.gradient and cls.unary_function.derivative is None):  # type: ignore[attr-defined]
         return NO
-    if cls.means(Pair) and not (cls.arithmetic.left or cls.arithmetic.right):
+    if cls.means(BinaryOp) and not (cls.arithmetic.left or cls.arithmetic.right):
         return ZERO
     done = {i.opname for i in dis.get_instructions(rule)}
     if not any(name.startswith("RETURN") for name in done):  # it only raises

@@ -18,7 +18,7 @@ from hybrid.ir.graph import Entry, Graph, Node, SubgraphFunction
 from hybrid.ir.infer import Inference, infer
 from hybrid.ir.json import UnknownOp
 from hybrid.ops.onnx.base import OBJECT
-from hybrid.passes.strip_labels import without_labels
+from hybrid.passes.strip_labels import strip_labels
 
 from . import ops, ort_kernels  # noqa: F401  ops fills the registry
 from .builder import Builder, Value, beyond_schema, domain_opset
@@ -104,7 +104,7 @@ def convert(
     if training:
         known = _Export(Facts(graph, params, default_dtype), inputs, OLDEST)
         graph = training_form(graph, known._infer({}))
-    graph = without_labels(graph)
+    graph = strip_labels(graph)
     if facts is None or facts.graph is not graph:
         facts = Facts(graph, params, default_dtype)
     if opset is None:

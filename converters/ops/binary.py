@@ -11,7 +11,7 @@ import numpy as np
 
 from hybrid.core.op import OPS, Spec
 from hybrid.core.shapes import identical, is_known
-from hybrid.ops.binary import Mixed, Pair, Scalar, TrueDivide, common_dtype, quotient_dtype
+from hybrid.ops.binary import BinaryOp, BinaryScalarOp, PromotingBinaryOp, TrueDivide, common_dtype, quotient_dtype
 
 from ..registry import exports, imports
 from .elementwise import holds_floats, is_short, is_whole, number
@@ -169,7 +169,7 @@ TRANSLATIONS = {
 
 def _pair(b, op, lhs, rhs):
     dtype = lhs.dtype
-    if isinstance(op, Mixed):
+    if isinstance(op, PromotingBinaryOp):
         dtype = common_dtype(lhs.dtype, rhs.dtype)
     if isinstance(op, TrueDivide):
         dtype = quotient_dtype(dtype)
@@ -184,9 +184,9 @@ def _scalar(b, op, data):
 
 
 for _name, _cls in OPS.items():
-    if _cls.means(Pair):
+    if _cls.means(BinaryOp):
         exports(_name)(_pair)
-    elif _cls.means(Scalar):
+    elif _cls.means(BinaryScalarOp):
         exports(_name)(_scalar)
 
 

@@ -1,4 +1,4 @@
-"""Functions of one element. One translation per Curve serves all its operators (hybrid/ops/elementwise.py)."""
+"""Functions of one element. One translation per UnaryFunction serves all its operators (hybrid/ops/elementwise.py)."""
 
 import math
 from typing import Any
@@ -188,13 +188,13 @@ def _whole(b, name, x, y):
 
 
 def _unary(b, op, x):
-    curve = op.curve
-    if not is_whole(x) or (curve.ints == "direct" and curve.name not in _ROUNDINGS):
-        return TRANSLATIONS[curve.name](b, x)
-    if curve.name in _ROUNDINGS:
+    function = op.unary_function
+    if not is_whole(x) or (function.ints == "direct" and function.name not in _ROUNDINGS):
+        return TRANSLATIONS[function.name](b, x)
+    if function.name in _ROUNDINGS:
         return b.Identity(x)
-    wide = b.cast(x, curve.ints)
-    return b.to_integer(_whole(b, curve.name, wide, TRANSLATIONS[curve.name](b, wide)), x.dtype)
+    wide = b.cast(x, function.ints)
+    return b.to_integer(_whole(b, function.name, wide, TRANSLATIONS[function.name](b, wide)), x.dtype)
 
 
 def _predicate(b, op, x):
@@ -202,7 +202,7 @@ def _predicate(b, op, x):
         x
     ):  # ONNX has IsInf for float32 and float64 only; casting to float32 invents no infinity
         x = b.cast(x, np.float32)
-    return TRANSLATIONS[op.curve.name](b, x)
+    return TRANSLATIONS[op.unary_function.name](b, x)
 
 
 def _identity(b, op, data, *rest):
@@ -211,7 +211,7 @@ def _identity(b, op, data, *rest):
 
 _cls: Any
 for _name, _cls in OPS.items():
-    if _cls.means(Unary) and _cls.curve.name in TRANSLATIONS:
+    if _cls.means(Unary) and _cls.unary_function.name in TRANSLATIONS:
         exports(_name)(_unary)
     elif _cls.means(UnaryPredicate):
         exports(_name)(_predicate)

@@ -133,11 +133,11 @@ KINDS = {
 }
 
 
-def _drop(b, y, axes, rank, keepdims, *, legacy=True):
+def _drop(b, y, axes, rank, keepdims, *, at_least_1d=True):
     """y, whose reduced axes have size 1, without them."""
     if keepdims:
         return y
-    if legacy and len(axes) == rank:
+    if at_least_1d and len(axes) == rank:
         return b.reshape(y, [1])
     return b.squeeze(y, axes)
 
@@ -189,12 +189,14 @@ def _arg_extreme(b, data, axis, *, largest):
 
 
 def _arg(b, op, data):
-    legacy = not isinstance(op, NpArgExtreme)
+    at_least_1d = not isinstance(op, NpArgExtreme)
     if op.axis is not None:
         axis = op.axis % data.rank
-        return _drop(b, _arg_extreme(b, data, axis, largest=op.largest), [axis], data.rank, op.keepdims, legacy=legacy)
+        return _drop(
+            b, _arg_extreme(b, data, axis, largest=op.largest), [axis], data.rank, op.keepdims, at_least_1d=at_least_1d
+        )
     y = _arg_extreme(b, b.reshape(data, [-1]), 0, largest=op.largest)
-    return b.reshape(y, [1] * data.rank) if op.keepdims else y if legacy else b.squeeze(y, [0])
+    return b.reshape(y, [1] * data.rank) if op.keepdims else y if at_least_1d else b.squeeze(y, [0])
 
 
 @exports("argmax_channel")
@@ -237,7 +239,7 @@ def _np_reduction(b, op, a):
         if initial is not None:
             y = b.Add(y, initial) if op.kind == "sum" else b.Mul(y, initial)
     y = b.to_integer(y, wanted) if wanted.kind in "iu" and not is_whole(y) else b.cast(y, wanted)
-    return _drop(b, y, axes, a.rank, op.keepdims, legacy=False)
+    return _drop(b, y, axes, a.rank, op.keepdims, at_least_1d=False)
 
 
 for _name, _cls in OPS.items():
@@ -252,10 +254,10 @@ for _name, _cls in OPS.items():
 # -- reading -------------------------------------------------------------------------------------------------------------
 
 
-def _over(g, legacy, general, x, axes, keepdims):
-    """MXNet's reduction of x over axes (None means all): the general one gives () where the legacy one gives (1,)."""
+def _reduce_over(g, one_dim, no_dims, x, axes, keepdims):
+    """MXNet's reduction of x over axes (None means all): over all of them no_dims gives () and one_dim (1,)."""
     whole = axes is None or len({a % max(1, len(x.shape)) for a in axes}) == len(x.shape)
-    return g.apply(general if whole and not keepdims else legacy, x, axis=axes, keepdims=keepdims)
+    return g.apply(no_dims if whole and not keepdims else one_dim, x, axis=axes, keepdims=keepdims)
 
 
 def _has_elements(x, axes):
@@ -268,21 +270,21 @@ def _has_elements(x, axes):
 def _by_mxnet(kind, g, x, axes, keepdims):
     """A reduction as MXNet's operators, where those mean the same; else None."""
     if kind == "Sum":
-        return _over(g, "sum", "_np_sum", x, axes, keepdims)
+        return _reduce_over(g, "sum", "_np_sum", x, axes, keepdims)
     if kind == "Mean" and holds_floats(x):
-        return _over(g, "mean", "_npi_mean", x, axes, keepdims)
+        return _reduce_over(g, "mean", "_npi_mean", x, axes, keepdims)
     if kind == "Prod":
-        return _over(g, "prod", "_np_prod", x, axes, keepdims)
+        return _reduce_over(g, "prod", "_np_prod", x, axes, keepdims)
     if kind == "L1":
-        return _over(g, "sum", "_np_sum", g.abs(x), axes, keepdims)
+        return _reduce_over(g, "sum", "_np_sum", g.abs(x), axes, keepdims)
     if kind == "SumSquare" and not is_short(x):
-        return _over(g, "sum", "_np_sum", g.square(x), axes, keepdims)
+        return _reduce_over(g, "sum", "_np_sum", g.square(x), axes, keepdims)
     if kind == "L2" and holds_floats(x) and not is_short(x):
-        return g.sqrt(_over(g, "sum", "_np_sum", g.square(x), axes, keepdims))
+        return g.sqrt(_reduce_over(g, "sum", "_np_sum", g.square(x), axes, keepdims))
     if kind == "LogSum" and holds_floats(x) and not is_short(x):
-        return g.log(_over(g, "sum", "_np_sum", x, axes, keepdims))
+        return g.log(_reduce_over(g, "sum", "_np_sum", x, axes, keepdims))
     if kind in ("Max", "Min") and x.dtype.kind != "b" and _has_elements(x, axes):
-        return _over(g, kind.lower(), f"_np_{kind.lower()}", x, axes, keepdims)
+        return _reduce_over(g, kind.lower(), f"_np_{kind.lower()}", x, axes, keepdims)
     return None
 
 

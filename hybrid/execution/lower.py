@@ -70,7 +70,7 @@ def lower(
     try:
         for entry in {(id(n), i): Entry(n, i) for n in graph.nodes for i in range(len(n.outputs))}.values():
             _check(entry, inference.spec(entry))
-        for skipped in ((), ("layout",)):
+        for skipped in ((), ("use_blocked_layout",)):
             rewriter = Rewriter(inference, constants=fixed, training=training, native=native.names())
             options = {"training": training, "precise": precise, "keep": keep}
             lowered = CompiledProgram(optimize(graph, rewriter, skipped), names, perform, **options)

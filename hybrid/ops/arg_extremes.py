@@ -22,13 +22,13 @@ class ArgExtreme(Op):
     keepdims: bool = False
 
     largest: ClassVar[bool]
-    legacy_shape: ClassVar[bool] = True
+    at_least_1d: ClassVar[bool] = True
 
     def infer_shape(self, data):
         axes = tuple(range(len(data))) if self.axis is None else (axis_of(self, self.axis, len(data)),)
         if any(data[a] is not UNKNOWN and data[a] == 0 for a in axes):
             raise self.error(f"got {show(data)}, wanted an element along each axis that goes")
-        return reduce_shape(data, axes, self.keepdims, legacy=self.legacy_shape)
+        return reduce_shape(data, axes, self.keepdims, at_least_1d=self.at_least_1d)
 
     def composition(self, F, data):
         if not known(data):
@@ -92,7 +92,7 @@ class ArgMaxChannel(Op):
 class NpArgExtreme(ArgExtreme):
     """The first index along axis (of all elements in order without an axis), as int64."""
 
-    legacy_shape = False
+    at_least_1d = False
 
     def infer_input_types(self, dtypes, outputs):
         return dtypes

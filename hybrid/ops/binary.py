@@ -213,7 +213,7 @@ def want_fitting(op: Any, dtype: np.dtype) -> np.dtype:
     return dtype
 
 
-class Pair(Op):
+class BinaryOp(Op):
     """Two arrays of one dtype."""
 
     left_open = ("fit_gradient",)
@@ -244,7 +244,7 @@ class Pair(Op):
         yield make(make.uniform(3, 4, low=0.3, high=2), make.uniform(3, 4, low=0.3, high=2))
 
 
-class Same(Elementwise, Pair):
+class ElementwiseBinaryOp(Elementwise, BinaryOp):
     """Shapes: both and the result are equal."""
 
     def composition(self, F, lhs, rhs):
@@ -262,7 +262,7 @@ class Same(Elementwise, Pair):
         return Storage("csr") if stypes[0] == "csr" else Storage("row_sparse", (0, 1))
 
 
-class Broadcast(Pair):
+class BroadcastBinaryOp(BinaryOp):
     """Shapes broadcast, aligned at the right."""
 
     def composition(self, F, lhs, rhs):
@@ -290,7 +290,7 @@ class Broadcast(Pair):
             yield make(make.uniform(3, 1, low=0.3, high=2), make.uniform(1, 4, low=0.3, high=2))
 
 
-class Mixed(Broadcast):
+class PromotingBinaryOp(BroadcastBinaryOp):
     """Shapes broadcast; dtypes may differ: a float wins over an integer, then the wider one."""
 
     keeps = True
@@ -324,7 +324,7 @@ class Mixed(Broadcast):
         return np.asarray(self.arithmetic.function(lhs, rhs))
 
 
-class TrueDivide(Mixed):
+class TrueDivide(PromotingBinaryOp):
     """Shapes broadcast; integers are divided as float32."""
 
     keeps = True
@@ -360,7 +360,7 @@ def quotient_dtype(dtype: np.dtype) -> np.dtype:
 # -- an array and a number ----------------------------------------------------------------------------------------------
 
 
-class Scalar(Elementwise):
+class BinaryScalarOp(Elementwise):
     """The array is lhs, the number is rhs. Integers with a fractional number (is_int False) become float64."""
 
     scalar: float = 1.0
@@ -424,7 +424,7 @@ class Scalar(Elementwise):
         rule = self.arithmetic.right if self.reflected else self.arithmetic.left
         if rule is None:
             return None
-        converts = not self.is_int or isinstance(self, DividedBy)
+        converts = not self.is_int or isinstance(self, TrueDivideScalarOp)
         array = Term(F, F._backward_cast_like(data, y) if converts else data)
         number = Term(F, self.scalar)
         with np.errstate(all="ignore"):
@@ -438,8 +438,8 @@ class Scalar(Elementwise):
         yield make(make.integers(3, 4, low=1, high=9, dtype=np.int32), scalar=2)
 
 
-class Predicate(Scalar):
-    """As Scalar, but the result is bool, and so is the number beside bool data."""
+class PredicateScalarOp(BinaryScalarOp):
+    """The result is bool, and so is the number beside bool data."""
 
     def common(self, data):
         return data if data.kind == "b" else super().common(data)
@@ -448,15 +448,15 @@ class Predicate(Scalar):
         return np.dtype(bool)
 
 
-class ScalarBits(Scalar):
-    """As Scalar, but the result has the dtype of data, and fractions of the number are cut off."""
+class BitwiseScalarOp(BinaryScalarOp):
+    """The result has the dtype of data; fractions of the number are cut off."""
 
     def common(self, data):
         return data
 
 
-class DividedBy(Scalar):
-    """As Scalar, but integers are divided as float32."""
+class TrueDivideScalarOp(BinaryScalarOp):
+    """Integers are divided as float32."""
 
     def common(self, data):
         return quotient_dtype(data)
@@ -477,120 +477,133 @@ def _register(base: type[Any], arithmetic: str, *names: str, reflected: bool = F
     """The operator names[0], also called names[1:], that applies the arithmetic in the form of base."""
     row = ARITHMETIC[arithmetic]
     text = row.text.replace("lhs", "scalar").replace("rhs", "data") if reflected else row.text
-    if issubclass(base, Scalar) and not reflected:
+    if issubclass(base, BinaryScalarOp) and not reflected:
         text = text.replace("lhs", "data").replace("rhs", "scalar")
     members = {
         "__module__": __name__,
         "__doc__": f"{text[0].upper()}{text[1:]}.\n\n    {base.__doc__}",
         "arithmetic": row,
-        "supports_out": row.supports_out and issubclass(base, Pair | Scalar),
+        "supports_out": row.supports_out and issubclass(base, BinaryOp | BinaryScalarOp),
         "sparse": sparse,
     }
     if reflected:
         members["reflected"] = True
-    if base is Broadcast and arithmetic not in BROADCAST:
+    if base is BroadcastBinaryOp and arithmetic not in BROADCAST:
         BROADCAST[arithmetic] = names[0]
         members["primitive"] = row.composed is None
     return op(*names)(type(names[0].strip("_"), (base,), members))  # type: ignore[type-var]
 
 
-ElemwiseAdd = _register(Same, "add", "elemwise_add", "_add", "_plus", "_Plus", "_sparse_elemwise_add", sparse=True)
-_register(Same, "subtract", "elemwise_sub", "_sub", "_minus", "_Minus", "_sparse_elemwise_sub", sparse=True)
-ElemwiseMul = _register(Same, "multiply", "elemwise_mul", "_mul", "_Mul", "_sparse_elemwise_mul", sparse=True)
-_register(Same, "divide", "elemwise_div", "_div", "_Div", "_sparse_elemwise_div", sparse=True)
-_register(Same, "add", "_grad_add")
-_register(Same, "divide", "_scatter_elemwise_div")
-_register(Same, "mod", "_mod", "_Mod")
-_register(Same, "power", "_power", "_Power")
-_register(Same, "hypot", "_hypot", "_Hypot")
-_register(Same, "maximum", "_maximum", "_Maximum")
-_register(Same, "minimum", "_minimum", "_Minimum")
-_register(Same, "equal", "_equal", "_Equal")
-_register(Same, "not_equal", "_not_equal", "_Not_Equal")
-_register(Same, "greater", "_greater", "_Greater")
-_register(Same, "greater_equal", "_greater_equal", "_Greater_Equal")
-_register(Same, "less", "_lesser", "_Lesser")
-_register(Same, "less_equal", "_lesser_equal", "_Lesser_Equal")
-_register(Same, "logical_and", "_logical_and", "_Logical_And")
-_register(Same, "logical_or", "_logical_or", "_Logical_Or")
-_register(Same, "logical_xor", "_logical_xor", "_Logical_Xor")
+ElemwiseAdd = _register(
+    ElementwiseBinaryOp, "add", "elemwise_add", "_add", "_plus", "_Plus", "_sparse_elemwise_add", sparse=True
+)
+_register(
+    ElementwiseBinaryOp, "subtract", "elemwise_sub", "_sub", "_minus", "_Minus", "_sparse_elemwise_sub", sparse=True
+)
+ElemwiseMul = _register(
+    ElementwiseBinaryOp, "multiply", "elemwise_mul", "_mul", "_Mul", "_sparse_elemwise_mul", sparse=True
+)
+_register(ElementwiseBinaryOp, "divide", "elemwise_div", "_div", "_Div", "_sparse_elemwise_div", sparse=True)
+_register(ElementwiseBinaryOp, "add", "_grad_add")
+_register(ElementwiseBinaryOp, "divide", "_scatter_elemwise_div")
+_register(ElementwiseBinaryOp, "mod", "_mod", "_Mod")
+_register(ElementwiseBinaryOp, "power", "_power", "_Power")
+_register(ElementwiseBinaryOp, "hypot", "_hypot", "_Hypot")
+_register(ElementwiseBinaryOp, "maximum", "_maximum", "_Maximum")
+_register(ElementwiseBinaryOp, "minimum", "_minimum", "_Minimum")
+_register(ElementwiseBinaryOp, "equal", "_equal", "_Equal")
+_register(ElementwiseBinaryOp, "not_equal", "_not_equal", "_Not_Equal")
+_register(ElementwiseBinaryOp, "greater", "_greater", "_Greater")
+_register(ElementwiseBinaryOp, "greater_equal", "_greater_equal", "_Greater_Equal")
+_register(ElementwiseBinaryOp, "less", "_lesser", "_Lesser")
+_register(ElementwiseBinaryOp, "less_equal", "_lesser_equal", "_Lesser_Equal")
+_register(ElementwiseBinaryOp, "logical_and", "_logical_and", "_Logical_And")
+_register(ElementwiseBinaryOp, "logical_or", "_logical_or", "_Logical_Or")
+_register(ElementwiseBinaryOp, "logical_xor", "_logical_xor", "_Logical_Xor")
 
 BroadcastAdd = _register(
-    Broadcast, "add", "broadcast_add", "broadcast_plus", "_sparse_broadcast_add", "_sparse_broadcast_plus"
+    BroadcastBinaryOp, "add", "broadcast_add", "broadcast_plus", "_sparse_broadcast_add", "_sparse_broadcast_plus"
 )
-_register(Broadcast, "subtract", "broadcast_sub", "broadcast_minus", "_sparse_broadcast_sub", "_sparse_broadcast_minus")
-BroadcastMul = _register(Broadcast, "multiply", "broadcast_mul", "_sparse_broadcast_mul", sparse=True)
-_register(Broadcast, "divide", "broadcast_div", "_sparse_broadcast_div", sparse=True)
-_register(Broadcast, "mod", "broadcast_mod")
-_register(Broadcast, "power", "broadcast_power")
-_register(Broadcast, "hypot", "broadcast_hypot")
-_register(Broadcast, "maximum", "broadcast_maximum", "_npi_maximum")
-_register(Broadcast, "minimum", "broadcast_minimum", "_npi_minimum")
-_register(Broadcast, "equal", "broadcast_equal")
-_register(Broadcast, "not_equal", "broadcast_not_equal")
-_register(Broadcast, "greater", "broadcast_greater")
-_register(Broadcast, "greater_equal", "broadcast_greater_equal")
-_register(Broadcast, "less", "broadcast_lesser")
-_register(Broadcast, "less_equal", "broadcast_lesser_equal")
-_register(Broadcast, "logical_and", "broadcast_logical_and")
-_register(Broadcast, "logical_or", "broadcast_logical_or")
-_register(Broadcast, "logical_xor", "broadcast_logical_xor")
-_register(Broadcast, "arctan2", "_npi_arctan2")
-_register(Broadcast, "hypot", "_npi_hypot")
-_register(Broadcast, "copysign", "_npi_copysign")
-_register(Broadcast, "ldexp", "_npi_ldexp")
+_register(
+    BroadcastBinaryOp,
+    "subtract",
+    "broadcast_sub",
+    "broadcast_minus",
+    "_sparse_broadcast_sub",
+    "_sparse_broadcast_minus",
+)
+BroadcastMul = _register(BroadcastBinaryOp, "multiply", "broadcast_mul", "_sparse_broadcast_mul", sparse=True)
+_register(BroadcastBinaryOp, "divide", "broadcast_div", "_sparse_broadcast_div", sparse=True)
+_register(BroadcastBinaryOp, "mod", "broadcast_mod")
+_register(BroadcastBinaryOp, "power", "broadcast_power")
+_register(BroadcastBinaryOp, "hypot", "broadcast_hypot")
+_register(BroadcastBinaryOp, "maximum", "broadcast_maximum", "_npi_maximum")
+_register(BroadcastBinaryOp, "minimum", "broadcast_minimum", "_npi_minimum")
+_register(BroadcastBinaryOp, "equal", "broadcast_equal")
+_register(BroadcastBinaryOp, "not_equal", "broadcast_not_equal")
+_register(BroadcastBinaryOp, "greater", "broadcast_greater")
+_register(BroadcastBinaryOp, "greater_equal", "broadcast_greater_equal")
+_register(BroadcastBinaryOp, "less", "broadcast_lesser")
+_register(BroadcastBinaryOp, "less_equal", "broadcast_lesser_equal")
+_register(BroadcastBinaryOp, "logical_and", "broadcast_logical_and")
+_register(BroadcastBinaryOp, "logical_or", "broadcast_logical_or")
+_register(BroadcastBinaryOp, "logical_xor", "broadcast_logical_xor")
+_register(BroadcastBinaryOp, "arctan2", "_npi_arctan2")
+_register(BroadcastBinaryOp, "hypot", "_npi_hypot")
+_register(BroadcastBinaryOp, "copysign", "_npi_copysign")
+_register(BroadcastBinaryOp, "ldexp", "_npi_ldexp")
 
 for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "lcm"):
-    _register(Broadcast, _name, f"_npi_{_name}")
-    _register(ScalarBits, _name, f"_npi_{_name}_scalar")
+    _register(BroadcastBinaryOp, _name, f"_npi_{_name}")
+    _register(BitwiseScalarOp, _name, f"_npi_{_name}_scalar")
 
-_register(Mixed, "add", "_npi_add")
-_register(Mixed, "subtract", "_npi_subtract")
-_register(Mixed, "multiply", "_npi_multiply")
-_register(Mixed, "mod", "_npi_mod")
-_register(Mixed, "power", "_npi_power")
+_register(PromotingBinaryOp, "add", "_npi_add")
+_register(PromotingBinaryOp, "subtract", "_npi_subtract")
+_register(PromotingBinaryOp, "multiply", "_npi_multiply")
+_register(PromotingBinaryOp, "mod", "_npi_mod")
+_register(PromotingBinaryOp, "power", "_npi_power")
 _register(TrueDivide, "divide", "_npi_true_divide")
 for _name in ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal"):
-    _register(Mixed, _name, f"_npi_{_name}")
-    _register(Predicate, _name, f"_npi_{_name}_scalar")
+    _register(PromotingBinaryOp, _name, f"_npi_{_name}")
+    _register(PredicateScalarOp, _name, f"_npi_{_name}_scalar")
 
-_register(Scalar, "add", "_plus_scalar", "_PlusScalar", sparse=True)
-_register(Scalar, "add", "_scatter_plus_scalar")
-_register(Scalar, "add", "_npi_add_scalar")
-_register(Scalar, "subtract", "_minus_scalar", "_MinusScalar", sparse=True)
-_register(Scalar, "subtract", "_scatter_minus_scalar")
-_register(Scalar, "subtract", "_npi_subtract_scalar")
-_register(Scalar, "subtract", "_rminus_scalar", "_RMinusScalar", reflected=True)
-_register(Scalar, "subtract", "_npi_rsubtract_scalar", reflected=True)
-_register(Scalar, "multiply", "_mul_scalar", "_MulScalar", sparse=True)
-_register(Scalar, "multiply", "_npi_multiply_scalar")
-DivScalar = _register(Scalar, "divide", "_div_scalar", "_DivScalar", sparse=True)
-_register(DividedBy, "divide", "_npi_true_divide_scalar")
-_register(Scalar, "quotient", "_rdiv_scalar", "_RDivScalar", reflected=True)
-_register(DividedBy, "divide", "_npi_rtrue_divide_scalar", reflected=True)
-_register(Scalar, "mod", "_mod_scalar", "_ModScalar")
-_register(Scalar, "mod", "_npi_mod_scalar")
-_register(Scalar, "mod", "_rmod_scalar", "_RModScalar", reflected=True)
-_register(Scalar, "mod", "_npi_rmod_scalar", reflected=True)
-_register(Scalar, "power", "_power_scalar", "_PowerScalar")
-_register(Scalar, "power", "_npi_power_scalar")
-_register(Scalar, "power", "_rpower_scalar", "_RPowerScalar", reflected=True)
-_register(Scalar, "power", "_npi_rpower_scalar", reflected=True)
-_register(Scalar, "hypot", "_hypot_scalar", "_HypotScalar", "_npi_hypot_scalar")
-MaximumScalar = _register(Scalar, "maximum", "_maximum_scalar", "_MaximumScalar", "_npi_maximum_scalar")
-_register(Scalar, "minimum", "_minimum_scalar", "_MinimumScalar", "_npi_minimum_scalar")
-_register(Scalar, "equal", "_equal_scalar", "_EqualScalar", sparse=True)
-_register(Scalar, "not_equal", "_not_equal_scalar", "_NotEqualScalar", sparse=True)
-_register(Scalar, "greater", "_greater_scalar", "_GreaterScalar", sparse=True)
-_register(Scalar, "greater_equal", "_greater_equal_scalar", "_GreaterEqualScalar", sparse=True)
-_register(Scalar, "less", "_lesser_scalar", "_LesserScalar", sparse=True)
-_register(Scalar, "less_equal", "_lesser_equal_scalar", "_LesserEqualScalar", sparse=True)
-_register(Scalar, "logical_and", "_logical_and_scalar", "_LogicalAndScalar")
-_register(Scalar, "logical_or", "_logical_or_scalar", "_LogicalOrScalar")
-_register(Scalar, "logical_xor", "_logical_xor_scalar", "_LogicalXorScalar")
-_register(Scalar, "arctan2", "_npi_arctan2_scalar")
-_register(Scalar, "arctan2", "_npi_rarctan2_scalar", reflected=True)
-_register(Scalar, "copysign", "_npi_copysign_scalar")
-_register(Scalar, "copysign", "_npi_rcopysign_scalar", reflected=True)
-_register(Scalar, "ldexp", "_npi_ldexp_scalar")
-_register(Scalar, "ldexp", "_npi_rldexp_scalar", reflected=True)
+_register(BinaryScalarOp, "add", "_plus_scalar", "_PlusScalar", sparse=True)
+_register(BinaryScalarOp, "add", "_scatter_plus_scalar")
+_register(BinaryScalarOp, "add", "_npi_add_scalar")
+_register(BinaryScalarOp, "subtract", "_minus_scalar", "_MinusScalar", sparse=True)
+_register(BinaryScalarOp, "subtract", "_scatter_minus_scalar")
+_register(BinaryScalarOp, "subtract", "_npi_subtract_scalar")
+_register(BinaryScalarOp, "subtract", "_rminus_scalar", "_RMinusScalar", reflected=True)
+_register(BinaryScalarOp, "subtract", "_npi_rsubtract_scalar", reflected=True)
+_register(BinaryScalarOp, "multiply", "_mul_scalar", "_MulScalar", sparse=True)
+_register(BinaryScalarOp, "multiply", "_npi_multiply_scalar")
+DivScalar = _register(BinaryScalarOp, "divide", "_div_scalar", "_DivScalar", sparse=True)
+_register(TrueDivideScalarOp, "divide", "_npi_true_divide_scalar")
+_register(BinaryScalarOp, "quotient", "_rdiv_scalar", "_RDivScalar", reflected=True)
+_register(TrueDivideScalarOp, "divide", "_npi_rtrue_divide_scalar", reflected=True)
+_register(BinaryScalarOp, "mod", "_mod_scalar", "_ModScalar")
+_register(BinaryScalarOp, "mod", "_npi_mod_scalar")
+_register(BinaryScalarOp, "mod", "_rmod_scalar", "_RModScalar", reflected=True)
+_register(BinaryScalarOp, "mod", "_npi_rmod_scalar", reflected=True)
+_register(BinaryScalarOp, "power", "_power_scalar", "_PowerScalar")
+_register(BinaryScalarOp, "power", "_npi_power_scalar")
+_register(BinaryScalarOp, "power", "_rpower_scalar", "_RPowerScalar", reflected=True)
+_register(BinaryScalarOp, "power", "_npi_rpower_scalar", reflected=True)
+_register(BinaryScalarOp, "hypot", "_hypot_scalar", "_HypotScalar", "_npi_hypot_scalar")
+MaximumScalar = _register(BinaryScalarOp, "maximum", "_maximum_scalar", "_MaximumScalar", "_npi_maximum_scalar")
+_register(BinaryScalarOp, "minimum", "_minimum_scalar", "_MinimumScalar", "_npi_minimum_scalar")
+_register(BinaryScalarOp, "equal", "_equal_scalar", "_EqualScalar", sparse=True)
+_register(BinaryScalarOp, "not_equal", "_not_equal_scalar", "_NotEqualScalar", sparse=True)
+_register(BinaryScalarOp, "greater", "_greater_scalar", "_GreaterScalar", sparse=True)
+_register(BinaryScalarOp, "greater_equal", "_greater_equal_scalar", "_GreaterEqualScalar", sparse=True)
+_register(BinaryScalarOp, "less", "_lesser_scalar", "_LesserScalar", sparse=True)
+_register(BinaryScalarOp, "less_equal", "_lesser_equal_scalar", "_LesserEqualScalar", sparse=True)
+_register(BinaryScalarOp, "logical_and", "_logical_and_scalar", "_LogicalAndScalar")
+_register(BinaryScalarOp, "logical_or", "_logical_or_scalar", "_LogicalOrScalar")
+_register(BinaryScalarOp, "logical_xor", "_logical_xor_scalar", "_LogicalXorScalar")
+_register(BinaryScalarOp, "arctan2", "_npi_arctan2_scalar")
+_register(BinaryScalarOp, "arctan2", "_npi_rarctan2_scalar", reflected=True)
+_register(BinaryScalarOp, "copysign", "_npi_copysign_scalar")
+_register(BinaryScalarOp, "copysign", "_npi_rcopysign_scalar", reflected=True)
+_register(BinaryScalarOp, "ldexp", "_npi_ldexp_scalar")
+_register(BinaryScalarOp, "ldexp", "_npi_rldexp_scalar", reflected=True)

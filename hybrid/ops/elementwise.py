@@ -13,7 +13,7 @@ from ..core.op import BOOLS, DENSE, WHOLE, Op, Storage, lookup, op
 from .casting import convert
 from .common import Elementwise, divide, largest, narrow, want_rank_from, widen
 from .composing import definite, folded, of_floats
-from .unary_functions import CURVES, UnaryFunction
+from .unary_functions import UNARY_FUNCTIONS, UnaryFunction
 
 # where the examples (and random tests) draw from, for functions that are not defined everywhere
 _RANGES = {
@@ -28,7 +28,7 @@ _RANGES = {
 class Unary(Elementwise):
     """The function is applied to every element; integers stay integers."""
 
-    curve: ClassVar[UnaryFunction]
+    unary_function: ClassVar[UnaryFunction]
     sparse: ClassVar[bool]
     """True where MXNet implements it for sparse arrays: the result is sparse where 0 stays 0."""
 
@@ -36,34 +36,34 @@ class Unary(Elementwise):
         if not stypes or not self.sparse:
             return DENSE
         with np.errstate(all="ignore"):
-            return DENSE if self.curve(np.zeros(1)).any() else Storage(stypes[0], (0,))
+            return DENSE if self.unary_function(np.zeros(1)).any() else Storage(stypes[0], (0,))
 
     def infer_type(self, data):
-        if data.kind in self.curve.refused and not self.curve.predicate:
+        if data.kind in self.unary_function.refused and not self.unary_function.predicate:
             raise self.error(
                 f"got data of dtype {data}, wanted {'numbers' if data.kind == 'b' else 'whole numbers'}; cast it"
             )
         return data
 
     def gradient(self, F, dy, x, y):
-        if self.curve.derivative is None:
+        if self.unary_function.derivative is None:
             return super().gradient(F, dy, x, y)
-        return self.curve.derivative(F, dy, x, y)
+        return self.unary_function.derivative(F, dy, x, y)
 
     def composition(self, F, data):
-        if self.name != self.curve.name:
-            return getattr(F, self.curve.name)(data)
-        return self.curve.composed(F, data) if of_floats(data) else None  # type: ignore[misc]
+        if self.name != self.unary_function.name:
+            return getattr(F, self.unary_function.name)(data)
+        return self.unary_function.composed(F, data) if of_floats(data) else None  # type: ignore[misc]
 
     def compute(self, data, out=None):
         if out is not None:
-            return self.curve.function(data, out=out)
-        return self.curve(data).astype(data.dtype, copy=False)
+            return self.unary_function.function(data, out=out)
+        return self.unary_function(data).astype(data.dtype, copy=False)
 
     @classmethod
     def examples(cls, make):
-        low, high = _RANGES.get(cls.curve.name, (-2.0, 2.0))
-        if cls.curve.name == "bitwise_not":
+        low, high = _RANGES.get(cls.unary_function.name, (-2.0, 2.0))
+        if cls.unary_function.name == "bitwise_not":
             yield make(make.integers(3, 4, dtype=np.int32))
             return
         yield make(make.uniform(3, 4, low=low, high=high))
@@ -79,7 +79,7 @@ class StraightThrough(Unary):
 class UnaryPredicate(Elementwise):
     """The result is bool."""
 
-    curve: ClassVar[UnaryFunction]
+    unary_function: ClassVar[UnaryFunction]
 
     def infer_input_types(self, dtypes, outputs):
         return dtypes
@@ -93,14 +93,14 @@ class UnaryPredicate(Elementwise):
     def composition(self, F, data):
         if data.dtype is None:
             return None
-        if self.curve.composed is None:
-            return F.Cast(getattr(F, self.curve.name)(data), dtype="bool")
+        if self.unary_function.composed is None:
+            return F.Cast(getattr(F, self.unary_function.name)(data), dtype="bool")
         if not of_floats(data):  # whole numbers are all finite
-            return F._npi_full_like(data, fill_value=float(self.curve.name == "isfinite"), dtype="bool")
-        return self.curve.composed(F, data)
+            return F._npi_full_like(data, fill_value=float(self.unary_function.name == "isfinite"), dtype="bool")
+        return self.unary_function.composed(F, data)
 
     def compute(self, data):
-        return self.curve(data)
+        return self.unary_function(data)
 
     @classmethod
     def examples(cls, make):
@@ -111,18 +111,20 @@ SPARSE = "_sparse_"
 """Aliases of operators that MXNet implements for sparse arrays begin so."""
 
 
-def _unary(curve: str, *names: str, base: type = Unary, argument: str = "data", primitive: bool | None = None) -> None:
-    """The operator names[0], also called names[1:], that applies the curve. primitive: by default, whether it has the curve's name
-    and the curve is said in no others."""
-    row = CURVES[curve]
+def _unary(
+    function: str, *names: str, base: type = Unary, argument: str = "data", primitive: bool | None = None
+) -> None:
+    """The operator names[0], also called names[1:], that applies the function. primitive: by default, true where it has the
+    function's name and the function is said in no others."""
+    row = UNARY_FUNCTIONS[function]
     members = {
         "__module__": __name__,
         "__doc__": f"{row.text[0].upper()}{row.text[1:]}.\n\n    {base.__doc__}",
-        "curve": row,
+        "unary_function": row,
         "inputs": (argument,),
         "supports_out": row.supports_out and base is Unary,
         "sparse": any(n.startswith(SPARSE) for n in names),
-        "primitive": names[0] == curve and row.composed is None if primitive is None else primitive,
+        "primitive": names[0] == function and row.composed is None if primitive is None else primitive,
     }
     op(*names)(type(names[0].strip("_"), (base,), members))  # type: ignore[type-var]
 

@@ -20,7 +20,7 @@ from .common import want_rank
 from .convolution import Convolution
 from .linear import FullyConnected
 from .pooling import Pooling
-from .unary_functions import CURVES
+from .unary_functions import UNARY_FUNCTIONS
 
 BLOCK = 16
 """Width of a channel block."""
@@ -86,7 +86,7 @@ class FromBlocked(Op):
         yield make(make.uniform(1, 2, 4, 4, BLOCK), channels=32)
 
 
-class _Finished(Op):
+class _WithEpilogue(Op):
     """Epilogue of a product, before it is stored: bias and residual added, then leaky slope, then limits."""
 
     bias: bool = False
@@ -119,7 +119,7 @@ class _Finished(Op):
         given = iter(rest)
         return next(given) if self.bias else None, next(given) if self.residual else None
 
-    def _finish(self, y: np.ndarray) -> np.ndarray:
+    def _apply_epilogue(self, y: np.ndarray) -> np.ndarray:
         if self.slope is not None:
             y = np.where(y < 0, y * y.dtype.type(self.slope), y)
         if self.low is not None:
@@ -130,7 +130,7 @@ class _Finished(Op):
 
 
 @op("_fused_conv")
-class Conv(_Finished):
+class Conv(_WithEpilogue):
     """Convolution in two dimensions with what follows it: (data, weight, bias?, residual?) -> blocks (N, B, H', W', 16).
 
     data: blocks, or (N, channels, H, W) when it is not ``blocked``; weight (num_filter, channels / num_group, *kernel) and bias
@@ -171,7 +171,7 @@ class Conv(_Finished):
         bias, residual = self._rest(rest)
         x = unpack(data, self.channels) if self.blocked else data
         y = pack(self.plain.compute(x, weight, *([] if bias is None else [bias])))
-        return self._finish(y if residual is None else y + residual)
+        return self._apply_epilogue(y if residual is None else y + residual)
 
     @classmethod
     def examples(cls, make):
@@ -198,7 +198,7 @@ class Conv(_Finished):
 
 
 @op("_fused_separable")
-class DepthwisePointwise(_Finished):
+class DepthwisePointwise(_WithEpilogue):
     """A convolution of each channel for itself, with what follows it, and one of 1 x 1 of what it gives, with what follows that.
 
     (data, first_weight, first_bias, weight, bias?, residual?) -> blocks. data and residual: blocks; first_weight (channels, 1,
@@ -258,7 +258,7 @@ class DepthwisePointwise(_Finished):
 
 
 @op("_fused_dense")
-class Dense(_Finished):
+class Dense(_WithEpilogue):
     """data (M, K) times weight (num_hidden, K) transposed, with what follows it.
 
     (data, weight, bias?, residual?) -> (M, num_hidden)."""
@@ -275,7 +275,7 @@ class Dense(_Finished):
         bias, residual = self._rest(rest)
         product = FullyConnected.bind(num_hidden=self.num_hidden, no_bias=bias is None)
         y = product.compute(data, weight, *([] if bias is None else [bias]))
-        return self._finish(y if residual is None else y + residual)
+        return self._apply_epilogue(y if residual is None else y + residual)
 
     @classmethod
     def examples(cls, make):
@@ -343,7 +343,7 @@ OpcodeFunction = Callable[..., Any]
 
 OPCODES: dict[str, tuple[int, OpcodeFunction]] = {
     **{
-        name: (1, CURVES[name].function)
+        name: (1, UNARY_FUNCTIONS[name].function)
         for name in (
             *("abs", "negative", "reciprocal", "square", "sqrt", "rsqrt", "cbrt", "exp", "expm1"),
             *("log", "log1p", "log2", "log10", "sin", "cos", "tan", "arcsin", "arccos", "arctan"),

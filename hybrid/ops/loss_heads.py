@@ -10,7 +10,7 @@ from ..core.op import DENSE, WHOLE, Domain, Op, op
 from ..core.shapes import UNKNOWN, Undecided, compatible, is_known, merge, show
 from .common import want_rank, want_rank_from, widen
 from .composing import definite, known, narrowly, widely
-from .elementwise import CURVES, Identity
+from .elementwise import UNARY_FUNCTIONS, Identity
 from .softmax import log_softmax, softmax
 
 
@@ -187,7 +187,7 @@ class LogisticRegressionOutput(Regression):
         return narrowly(F, data.dtype, F.sigmoid(x))
 
     def compute(self, data, label):
-        return CURVES["sigmoid"](data)
+        return UNARY_FUNCTIONS["sigmoid"](data)
 
 
 @op("SVMOutput")

@@ -410,7 +410,7 @@ class Average(Op):
         return False
 
     def infer_shape(self, a, *weights):
-        left = reduce_shape(a, np_axes_of(self, self.axis, len(a)), False, legacy=False)
+        left = reduce_shape(a, np_axes_of(self, self.axis, len(a)), False, at_least_1d=False)
         return [left, left if weights and self.whole(a, weights[0]) else ()]
 
     def infer_type(self, a, *weights):

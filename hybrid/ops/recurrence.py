@@ -38,7 +38,7 @@ def part(packed: np.ndarray, place: Place) -> np.ndarray:
     return packed[place[0] : place[0] + math.prod(place[1])].reshape(place[1])
 
 
-class Pass(NamedTuple):
+class LayerDirection(NamedTuple):
     """One layer in one direction."""
 
     mode: Mode

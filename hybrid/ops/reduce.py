@@ -18,11 +18,11 @@ from .composing import cast, definite, extreme, known, narrowly, of_floats, resh
 Axes = tuple[int, ...] | None
 
 
-def reduce_shape(shape: tuple, axes: tuple[int, ...], keepdims: bool, *, legacy: bool = True) -> tuple:
-    """The shape that is left when axes go; a legacy reduction over everything leaves (1,)."""
+def reduce_shape(shape: tuple, axes: tuple[int, ...], keepdims: bool, *, at_least_1d: bool = True) -> tuple:
+    """The shape that is left when axes go; at_least_1d: (1,) where all of them go, else ()."""
     if keepdims:
         return tuple(1 if a in axes else d for a, d in enumerate(shape))
-    if legacy and len(axes) == len(shape):
+    if at_least_1d and len(axes) == len(shape):
         return (1,)
     return tuple(d for a, d in enumerate(shape) if a not in axes)
 
@@ -468,7 +468,7 @@ class NpReduction(Op):
         return np_axes_of(self, self.axis, rank)
 
     def infer_shape(self, a):
-        return reduce_shape(a, self.axes(len(a)), self.keepdims, legacy=False)
+        return reduce_shape(a, self.axes(len(a)), self.keepdims, at_least_1d=False)
 
     def infer_input_types(self, dtypes, outputs):
         return dtypes

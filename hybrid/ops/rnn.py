@@ -9,7 +9,7 @@ from ..core.attrs import Arity, Count
 from ..core.op import Domain, Op, op
 from ..core.shapes import UNKNOWN, merge, merge_all
 from .common import axis_of, part_of, want_rank, widen
-from .recurrence import GATES, KEPT, Cell, Mode, Pass
+from .recurrence import GATES, KEPT, Cell, LayerDirection, Mode
 
 
 @op("RNN", "_npx_rnn")
@@ -212,16 +212,16 @@ class RNN(Op):
         own = memory[between:-1].reshape(self.num_layers, self.directions, -1)
         return memory[:between].reshape(last, steps, batch, width), own
 
-    def _passes(self, packed, cells, layer, initial, lengths, kept):
-        """The passes of a layer, with the part of the outputs that each makes and its place among the states."""
+    def _layer_directions(self, packed, cells, layer, initial, lengths, kept):
+        """The directions of a layer, each with the part of the outputs that it makes and its place among the states."""
         for direction, cell in enumerate(cells[layer]):
             own = slice(direction * self.result_size, (direction + 1) * self.result_size)
             index = layer * self.directions + direction
             begin = [s[index] for s in initial]
-            going = Pass(
+            run = LayerDirection(
                 self.mode, self._clip_cell, packed, cell, begin, lengths, direction == 1, kept[layer, direction]
             )
-            yield going, own, index
+            yield run, own, index
 
     def _forward(self, x, packed, initial, lengths, seed, memory):
         """The outputs (T, N, D*R) and the last states of every layer and direction; fills the memory."""
@@ -231,8 +231,8 @@ class RNN(Op):
             x = self._dropout(x, layer, seed)
             final = layer == self.num_layers - 1
             out = np.empty((*x.shape[:2], self.directions * self.result_size), x.dtype) if final else between[layer]
-            for going, own, _ in self._passes(packed, cells, layer, initial, lengths, kept):
-                last.append(going.forward(x, out[:, :, own]))
+            for run, own, _ in self._layer_directions(packed, cells, layer, initial, lengths, kept):
+                last.append(run.forward(x, out[:, :, own]))
             x = out
         memory[-1] = 1
         return x, last
@@ -330,8 +330,8 @@ class RNNBackward(RNN):
             fed = self._dropout(between[layer - 1] if layer else x, layer, seed)
             out = widen(given["output"]) if layer == self.num_layers - 1 else between[layer]
             dx = np.zeros_like(fed)
-            for going, own, index in self._passes(packed, cells, layer, initial, lengths, kept):
-                dstates = going.back(fed, out[:, :, own], dy[:, :, own], [s[index] for s in ends], dpacked, dx)
+            for run, own, index in self._layer_directions(packed, cells, layer, initial, lengths, kept):
+                dstates = run.back(fed, out[:, :, own], dy[:, :, own], [s[index] for s in ends], dpacked, dx)
                 for all_of_them, one in zip(dinitial, dstates):
                     all_of_them[index] = one
             dy = self._dropout(dx, layer, seed)

@@ -79,7 +79,7 @@ def flat(F: Any, dy: Any, x: Any, y: Any) -> None:
 
 
 # fmt: off
-CURVES = {
+UNARY_FUNCTIONS = {
     row.name: row
     for row in (
         UnaryFunction("abs", "the absolute value", np.abs, lambda F, dy, x, y: dy * F.sign(x), "direct"),

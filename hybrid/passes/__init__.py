@@ -10,44 +10,47 @@ from collections.abc import Callable, Collection
 from ..core.error import MXNetError
 from ..core.shapes import identical, show
 from ..ir.graph import Graph
-from .blocked_layout import spread_blocks
-from .canonicalize_dense import find_dense
+from .blocked_layout import use_blocked_layout
+from .canonicalize_dense import canonicalize_dense
 from .decompose import decompose
-from .eliminate_common_subexpressions import merge_duplicates
-from .fold_batch_norm import fold_normalization
-from .fold_shapes import fold_values, state_shapes
-from .fuse_conv_epilogue import fuse_convolutions
-from .fuse_dense_epilogue import fuse_dense
-from .fuse_depthwise_pointwise import stage_convolutions
-from .fuse_elementwise import chain
-from .fuse_layer_norm import find_layer_norm
-from .hoist_constants import Optimized, hoist, whole
+from .eliminate_common_subexpressions import eliminate_common_subexpressions
+from .fold_batch_norm import fold_batch_norm
+from .fold_shapes import fold_shapes, set_inferred_shapes
+from .fuse_conv_epilogue import fuse_conv_epilogue
+from .fuse_dense_epilogue import fuse_dense_epilogue
+from .fuse_depthwise_pointwise import fuse_depthwise_pointwise
+from .fuse_elementwise import fuse_elementwise
+from .fuse_layer_norm import fuse_layer_norm
+from .hoist_constants import Optimized, hoist_constants, without_hoisting
 from .remove_identities import remove_identities
-from .resolve_like_ops import state_forms
+from .resolve_like_ops import resolve_like_ops
 from .rewriter import Rewriter
-from .widen_half import keep_wide
+from .widen_half import widen_half
 
 __all__ = ["PASSES", "Optimized", "Rewriter", "optimize"]
 
 Pass = Callable[[Graph, Rewriter], Graph]
 
 PASSES: dict[str, Pass] = {
-    "values": fold_values,
-    "decomposition": decompose,
-    "forms": state_forms,
-    "identities": remove_identities,
-    "duplicates": merge_duplicates,
-    "widening": keep_wide,
-    "patterns": find_layer_norm,
-    "products": find_dense,
-    "normalization": fold_normalization,
-    "convolutions": fuse_convolutions,
-    "dense": fuse_dense,
-    "chains": chain,
-    "layout": spread_blocks,
-    "stages": stage_convolutions,
+    run.__name__: run
+    for run in (
+        fold_shapes,
+        decompose,
+        resolve_like_ops,
+        remove_identities,
+        eliminate_common_subexpressions,
+        widen_half,
+        fuse_layer_norm,
+        canonicalize_dense,
+        fold_batch_norm,
+        fuse_conv_epilogue,
+        fuse_dense_epilogue,
+        fuse_elementwise,
+        use_blocked_layout,
+        fuse_depthwise_pointwise,
+    )
 }
-"""In the order in which they run. "hoisting" comes last of all."""
+"""By name, in the order in which they run. "hoist_constants" comes last of all."""
 
 
 def draws(graph: Graph, training: bool) -> list[str]:
@@ -59,12 +62,12 @@ def optimize(graph: Graph, rewriter: Rewriter, without: Collection[str] = ()) ->
     """The graph after all passes but those named in ``without``, and those that would change what random operators draw.
 
     Outputs keep their order, shapes and dtypes. Raises MXNetError when a pass has broken that, which is a bug."""
-    unknown = set(without) - {*PASSES, "hoisting"}
+    unknown = set(without) - {*PASSES, "hoist_constants"}
     if unknown:
-        raise MXNetError(f"no passes {', '.join(sorted(unknown))}; there are {', '.join((*PASSES, 'hoisting'))}")
+        raise MXNetError(f"no passes {', '.join(sorted(unknown))}; there are {', '.join((*PASSES, 'hoist_constants'))}")
     wanted = [rewriter.spec(e) for e in graph.outputs]
     drawn = draws(graph, rewriter.training)
-    for name, run in {"shapes": state_shapes, **PASSES}.items():
+    for name, run in {"set_inferred_shapes": set_inferred_shapes, **PASSES}.items():
         if name not in without:
             after = run(graph, rewriter)
             if (
@@ -78,4 +81,4 @@ def optimize(graph: Graph, rewriter: Rewriter, without: Collection[str] = ()) ->
                         f"pass {name} made {rewriter.dtype(entry)}{show(rewriter.shape(entry))} of an output of "
                         f"{spec.dtype}{show(spec.shape)}; this is a bug, please report it"
                     )
-    return whole(graph, rewriter) if "hoisting" in without else hoist(graph, rewriter)
+    return without_hoisting(graph, rewriter) if "hoist_constants" in without else hoist_constants(graph, rewriter)

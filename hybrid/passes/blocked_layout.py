@@ -23,7 +23,7 @@ _CARRIERS = (FusedElementwise, Pooling, Concat, Reshaping)
 """Operators that may stand between convolutions."""
 
 
-def spread_blocks(graph: Graph, rewriter: Rewriter) -> Graph:
+def use_blocked_layout(graph: Graph, rewriter: Rewriter) -> Graph:
     """Spread the blocked layout to what stands between convolutions, so that nothing is converted there.
 
     Before: ``conv(pack(pool(chain(unpack(conv(x))))))``. After: ``conv(blocked_pool(chain(conv(x))))``. Chains take as many blocks

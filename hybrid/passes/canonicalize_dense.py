@@ -12,7 +12,7 @@ from ..ops.shape import Transpose
 from .rewriter import Rewriter
 
 
-def find_dense(graph: Graph, rewriter: Rewriter) -> Graph:
+def canonicalize_dense(graph: Graph, rewriter: Rewriter) -> Graph:
     """A product with a constant matrix becomes a dense layer, which can take up what follows it.
 
     Before: ``dot(x, w) + b``, as exporters write. After: ``dense(x, transpose(w)) + b``, and the transpose is constant. float32

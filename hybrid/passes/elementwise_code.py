@@ -21,7 +21,7 @@ from ..ops.activation import (
     SigmoidBackward,
     TanhBackward,
 )
-from ..ops.binary import Pair, Scalar
+from ..ops.binary import BinaryOp, BinaryScalarOp
 from ..ops.elementwise import AddN, Clip, DivSqrtDim, HardSigmoid, Quadratic, Unary
 from ..ops.fused import OPCODES, FusedElementwise
 from ..ops.unary_functions import DEGREES, RADIANS
@@ -85,10 +85,10 @@ def opcodes_of(op: Any, shape: tuple[int, ...]) -> list[str] | None:
 def has_opcodes(cls: Any) -> bool:
     """True where a chain can do what the operators of a class do, at least with some attributes."""
     known = UNARY.keys() | OPCODES.keys()
-    if cls.means(Pair, Scalar):
+    if cls.means(BinaryOp, BinaryScalarOp):
         return cls.arithmetic.name in BINARY
     if cls.means(Unary):
-        return cls.curve.name in known
+        return cls.unary_function.name in known
     return cls.name in FAMILY or cls.means(DivSqrtDim) or _rule_of(cls) is not None
 
 
@@ -133,7 +133,7 @@ def _fused_opcodes(op: FusedElementwise) -> str | None:
 
 @_opcodes_rule(Unary)
 def _unary_opcodes(op: Unary) -> str | None:
-    return UNARY.get(op.curve.name, f"$0 {op.curve.name}")
+    return UNARY.get(op.unary_function.name, f"$0 {op.unary_function.name}")
 
 
 @_opcodes_rule(Activation)
@@ -174,13 +174,13 @@ def _quadratic_opcodes(op: Quadratic) -> str | None:
     return f"$0 {a} mul {b} add $0 mul {c} add"
 
 
-@_opcodes_rule(Pair)
-def _binary_opcodes(op: Pair) -> str | None:
+@_opcodes_rule(BinaryOp)
+def _binary_opcodes(op: BinaryOp) -> str | None:
     return f"$0 $1 {BINARY[op.arithmetic.name]}" if op.arithmetic.name in BINARY else None
 
 
-@_opcodes_rule(Scalar)
-def _binary_scalar_opcodes(op: Scalar) -> str | None:
+@_opcodes_rule(BinaryScalarOp)
+def _binary_scalar_opcodes(op: BinaryScalarOp) -> str | None:
     if op.arithmetic.name not in BINARY:
         return None
     pair = f"{number(op.scalar)} $0" if op.reflected else f"$0 {number(op.scalar)}"

@@ -9,7 +9,7 @@ from ..ir.graph import Entry, Graph, Node
 from .rewriter import Rewriter
 
 
-def merge_duplicates(graph: Graph, rewriter: Rewriter) -> Graph:
+def eliminate_common_subexpressions(graph: Graph, rewriter: Rewriter) -> Graph:
     """Nodes that apply the same operator to the same tensors become one.
 
     Before: ``a = relu(x); b = relu(x)``. After: ``a`` for both. Random operators, control flow and what changes states stay.

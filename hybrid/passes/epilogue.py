@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ir.graph import Entry, Node
 from ..ops.activation import Activation, LeakyReLU
-from ..ops.binary import Pair, Scalar
+from ..ops.binary import BinaryOp, BinaryScalarOp
 from ..ops.elementwise import AddN, Clip, Unary
 from .rewriter import Key, Rewriter
 
@@ -36,7 +36,9 @@ class Epilogue(NamedTuple):
         return self.slope is None and self.low is None and self.high is None
 
 
-def finish_of(product: Entry, readers: dict[Key, list[Node | None]], rewriter: Rewriter, taken: set[int]) -> Epilogue:
+def match_epilogue(
+    product: Entry, readers: dict[Key, list[Node | None]], rewriter: Rewriter, taken: set[int]
+) -> Epilogue:
     """All that follows the product in one line, each read by nobody but the next, and that can be done in the product.
 
     The residual never depends on the product: nobody else reads that. taken: nodes that are part of another product already."""
@@ -46,7 +48,7 @@ def finish_of(product: Entry, readers: dict[Key, list[Node | None]], rewriter: R
         node = read[0] if len(read) == 1 else None
         if node is None or id(node) in taken:
             return found
-        after = _with(found, node, rewriter)
+        after = _extend(found, node, rewriter)
         if after is None:
             return found
         found = after
@@ -63,11 +65,11 @@ def nodes_between(first: Node, last: Node, readers: dict[Key, list[Node | None]]
     return found
 
 
-def _with(found: Epilogue, node: Node, rewriter: Rewriter) -> Epilogue | None:
-    """The finish with a node more; None when it cannot take that up."""
+def _extend(found: Epilogue, node: Node, rewriter: Rewriter) -> Epilogue | None:
+    """The epilogue with a node more; None when it cannot take that up."""
     op: Any = node.op
     own = Entry(node)
-    if (node.means(Pair) and op.arithmetic.name == "add") or (node.means(AddN) and op.num_args == 2):
+    if (node.means(BinaryOp) and op.arithmetic.name == "add") or (node.means(AddN) and op.num_args == 2):
         if found.residual is not None or not found.linear:
             return None
         other = node.inputs[1] if node.inputs[0] == found.last else node.inputs[0]
@@ -93,12 +95,12 @@ def _with(found: Epilogue, node: Node, rewriter: Rewriter) -> Epilogue | None:
 def _limits(node: Node) -> tuple[float | None, float | None] | None:
     """(least, greatest) of an operator that cuts values to these; None when it does something else."""
     op: Any = node.op
-    if (node.means(Unary) and op.curve.name == "relu") or (node.means(Activation) and op.act_type == "relu"):
+    if (node.means(Unary) and op.unary_function.name == "relu") or (node.means(Activation) and op.act_type == "relu"):
         return 0.0, None
     if node.means(Clip):
         low, high = map(float, op.bounds(np.dtype(np.float32)))
         return (low, high) if low <= high else None
-    if node.means(Scalar) and op.arithmetic.name in ("maximum", "minimum") and op.scalar == op.scalar:
+    if node.means(BinaryScalarOp) and op.arithmetic.name in ("maximum", "minimum") and op.scalar == op.scalar:
         limit = float(np.float32(op.scalar))
         return (limit, None) if op.arithmetic.name == "maximum" else (None, limit)
     return None

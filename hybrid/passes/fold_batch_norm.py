@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.op import Op
 from ..ir.graph import Entry, Graph, Node
-from ..ops.binary import BroadcastAdd, BroadcastMul, Pair, Scalar
+from ..ops.binary import BinaryOp, BinaryScalarOp, BroadcastAdd, BroadcastMul
 from ..ops.common import axis_of
 from ..ops.convolution import Convolution, ConvolutionV1, Deconvolution
 from ..ops.elementwise import Negative, Relu
@@ -24,7 +24,7 @@ _ADD, _MULTIPLY, _NEGATIVE, _RELU = (cls.bind() for cls in (BroadcastAdd, Broadc
 _PRODUCTS = (Convolution, ConvolutionV1, Deconvolution, FullyConnected)
 
 
-def fold_normalization(graph: Graph, rewriter: Rewriter) -> Graph:
+def fold_batch_norm(graph: Graph, rewriter: Rewriter) -> Graph:
     """BatchNorm with fixed statistics, and constants that channels are multiplied by or that are added to them, disappear in the
     weight and bias of the product before, if nobody else reads that; where there is none, BatchNorm becomes a chain. A number that
     everything is multiplied by or divided by disappears in the same way.
@@ -38,12 +38,12 @@ def fold_normalization(graph: Graph, rewriter: Rewriter) -> Graph:
         op: Any = node.op
         if node.means(_BatchNorm, BatchNormWithReLU):
             return _batch_norm(node, now)
-        if node.means(Pair) and op.arithmetic.name in ("add", "subtract", "multiply"):
+        if node.means(BinaryOp) and op.arithmetic.name in ("add", "subtract", "multiply"):
             for place in (0, 1) if op.arithmetic.name != "subtract" else (0,):
                 data, other = node.inputs[place], node.inputs[1 - place]
                 if rewriter.is_constant(other) and not rewriter.is_constant(data):
                     return _arithmetic(node, op.arithmetic.name, data, now(data), other)
-        if node.means(Scalar) and op.arithmetic.name in ("multiply", "divide") and not op.reflected:
+        if node.means(BinaryScalarOp) and op.arithmetic.name in ("multiply", "divide") and not op.reflected:
             return _number(op, node, now(node.inputs[0]))
         return None
 

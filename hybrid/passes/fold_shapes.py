@@ -12,7 +12,7 @@ from ..ops.creation import Filled
 from .rewriter import Rewriter
 
 
-def state_shapes(graph: Graph, rewriter: Rewriter) -> Graph:
+def set_inferred_shapes(graph: Graph, rewriter: Rewriter) -> Graph:
     """Write shapes that readers gave into the nodes themselves, so that the readers may become others.
 
     Before: ``zeros(shape=(0, 4))`` added to y (2, 4). After: ``zeros(shape=(2, 4))``.
@@ -28,7 +28,7 @@ def state_shapes(graph: Graph, rewriter: Rewriter) -> Graph:
     return rewriter.rewrite(graph, change)
 
 
-def fold_values(graph: Graph, rewriter: Rewriter) -> Graph:
+def fold_shapes(graph: Graph, rewriter: Rewriter) -> Graph:
     """Nodes whose values follow from the shapes of their inputs become constants.
 
     Before: ``shape_array(x)`` for x (2, 3). After: ``constant(2, 3)``.

@@ -13,7 +13,7 @@ SCALED = {"$0 $1 mul $2 add": None, "$0 $1 mul $2 add relu": 0.0}
 """Chains that take a factor and a summand for each channel, and the least that they give."""
 
 
-def stage_convolutions(graph: Graph, rewriter: Rewriter) -> Graph:
+def fuse_depthwise_pointwise(graph: Graph, rewriter: Rewriter) -> Graph:
     """A convolution of each channel for itself, and one of 1 x 1 that alone reads it, become one operator; so do a normalization
     that could not be folded (with its activation) and the convolution of 1 x 1 behind it.
 

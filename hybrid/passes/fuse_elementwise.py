@@ -51,7 +51,7 @@ class _NodeProgram(NamedTuple):
     inputs: Sequence[_Expression | Entry]
 
 
-def chain(graph: Graph, rewriter: Rewriter) -> Graph:
+def fuse_elementwise(graph: Graph, rewriter: Rewriter) -> Graph:
     """Element-wise operators become chains; one whose result nobody but another of the same shape reads goes into that.
 
     Before: ``relu((x + y) * 2)``. After: ``chain(x, y, "$0 $1 add 2 mul relu")``. What is read twice in a chain is written twice;

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..ir.graph import Entry, Graph, Node
-from ..ops.binary import Pair, Scalar
+from ..ops.binary import BinaryOp, BinaryScalarOp
 from ..ops.elementwise import Unary
 from ..ops.normalization import LayerNorm
 from ..ops.reduce import Mean, NpMean
 from .rewriter import Rewriter
 
 
-def find_layer_norm(graph: Graph, rewriter: Rewriter) -> Graph:
+def fuse_layer_norm(graph: Graph, rewriter: Rewriter) -> Graph:
     """Layer normalization over the last axis, written as its formula, becomes the operator.
 
     Before, with m the mean of x and v that of its squared deviation: ``(x - m) / sqrt(v + eps) * gamma + beta``, or
@@ -25,7 +25,7 @@ def find_layer_norm(graph: Graph, rewriter: Rewriter) -> Graph:
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
         op: Any = node.op
-        if not node.means(Pair) or op.arithmetic.name != "add" or not rewriter.is_float32(Entry(node)):
+        if not node.means(BinaryOp) or op.arithmetic.name != "add" or not rewriter.is_float32(Entry(node)):
             return None
         for found in (_match_normalization(node, rewriter), _affine(node, rewriter)):
             if found is None:
@@ -81,7 +81,7 @@ def _affine(node: Node, rewriter: Rewriter) -> _Found | None:
 def _producer(entry: Entry, name: str) -> Node | None:
     """The node that makes the entry, if it applies the function of that name to all its inputs."""
     op: Any = entry.node.op
-    function = op.curve if entry.node.means(Unary) else op.arithmetic if entry.node.means(Pair) else None
+    function = op.unary_function if entry.node.means(Unary) else op.arithmetic if entry.node.means(BinaryOp) else None
     return entry.node if function is not None and function.name == name else None
 
 
@@ -122,14 +122,14 @@ def _inverse(entry: Entry) -> Entry | None:
 def _deviation(entry: Entry, rewriter: Rewriter) -> tuple[Entry, float] | None:
     """(x - m, eps) of an entry that is mean((x - m)**2) + eps with m the mean of x."""
     op: Any = entry.node.op
-    if not entry.node.means(Scalar) or op.arithmetic.name != "add":
+    if not entry.node.means(BinaryScalarOp) or op.arithmetic.name != "add":
         return None
     mean = _mean_of(entry.node.inputs[0], rewriter)
     if mean is None:
         return None
     node = mean.node
     power: Any = node.op
-    if node.means(Scalar) and power.arithmetic.name == "power":
+    if node.means(BinaryScalarOp) and power.arithmetic.name == "power":
         squared = not power.reflected and power.scalar == 2
     else:
         product = _producer(mean, "multiply")

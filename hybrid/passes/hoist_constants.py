@@ -25,13 +25,13 @@ class Optimized(NamedTuple):
     """Inference of ``main``."""
 
 
-def whole(graph: Graph, rewriter: Rewriter) -> Optimized:
+def without_hoisting(graph: Graph, rewriter: Rewriter) -> Optimized:
     """A graph of which nothing is taken out."""
     fixed = frozenset(n.name for n in graph.variables() if n.name in rewriter.constants)
     return Optimized(graph, None, (), fixed, rewriter.inference(graph))
 
 
-def hoist(graph: Graph, rewriter: Rewriter) -> Optimized:
+def hoist_constants(graph: Graph, rewriter: Rewriter) -> Optimized:
     """Everything that follows from constants alone becomes a graph of its own.
 
     Before: ``conv(x, cast(w * s))``. After: ``conv(x, v)``, and another graph with the output ``cast(w * s)``, which feeds v.
@@ -65,7 +65,7 @@ def hoist(graph: Graph, rewriter: Rewriter) -> Optimized:
 
     main = rewriter.rewrite(graph, change)
     main = Graph(feed(e) if rewriter.is_constant(e) else e for e in main.outputs)
-    found = whole(main, rewriter)
+    found = without_hoisting(main, rewriter)
     if not sources:
         return found
     return found._replace(constant=Graph(sources), feeds=tuple(e.node.name for e in taken.values()))

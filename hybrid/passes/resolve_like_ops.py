@@ -32,7 +32,7 @@ _FORMS = (
 _ALL = (*_RESHAPES, *_FORMS, *_FROM_SHAPES)
 
 
-def state_forms(graph: Graph, rewriter: Rewriter) -> Graph:
+def resolve_like_ops(graph: Graph, rewriter: Rewriter) -> Graph:
     """Operators whose further inputs lend them nothing but a shape or a dtype become such that state it.
 
     Before: ``reshape_like(x, y)``, ``slice_like(x, y)``, ``broadcast_like(x, y)``, ``cast_like(x, y)``, for y (2, 3).

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..ir.graph import Entry, Graph, Node
 
 
-def without_labels(graph: Graph) -> Graph:
+def strip_labels(graph: Graph) -> Graph:
     """The graph as inference reads it.
 
     Before: loss heads read labels, which may be computed (``label.reshape((-1,))``). After: every such input is a variable

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.op import Op
 from ..ir.graph import Entry, Graph, Node
 from ..ops.activation import Activation, LeakyReLU
-from ..ops.binary import MaximumScalar, Pair, Scalar
+from ..ops.binary import BinaryOp, BinaryScalarOp, MaximumScalar
 from ..ops.casting import Cast
 from ..ops.convolution import Convolution, Deconvolution
 from ..ops.elementwise import AddN, Clip, DivSqrtDim, HardSigmoid, Quadratic, SmoothL1, Unary
@@ -53,7 +53,7 @@ _MOVES = (
     *(Slice, SliceAxis, SliceLike, DepthToSpace, SpaceToDepth),
 )
 """Operators that move numbers about; they are better done on the half of the bytes, unless the numbers come in float32."""
-_CURVES = frozenset(
+_UNARY_FUNCTIONS = frozenset(
     word
     for line in (
         "abs negative square relu exp expm1 log log10 log2 log1p sqrt rsqrt cbrt rcbrt reciprocal sin cos arctan sinh cosh",
@@ -66,7 +66,7 @@ _ARITHMETIC = frozenset(("add", "subtract", "multiply", "divide", "power", "hypo
 _FLOAT32 = np.dtype(np.float32)
 
 
-def keep_wide(graph: Graph, rewriter: Rewriter) -> Graph:
+def widen_half(graph: Graph, rewriter: Rewriter) -> Graph:
     """Keep in float32 what operators of float16 or bfloat16 numbers hand each other; outputs are rounded, once.
 
     Before: ``relu(conv(x, w))`` in float16. After: ``cast(relu(conv(cast(x, float32), cast(w, float32))), float16)``.
@@ -130,15 +130,15 @@ def keep_wide(graph: Graph, rewriter: Rewriter) -> Graph:
 def _computes(node: Node) -> bool:
     op: Any = node.op
     if node.means(Unary):
-        return op.curve.name in _CURVES
-    if node.means(Pair, Scalar):
+        return op.unary_function.name in _UNARY_FUNCTIONS
+    if node.means(BinaryOp, BinaryScalarOp):
         return op.arithmetic.name in _ARITHMETIC
     return node.means(*_COMPUTES)
 
 
 def _as_rounded(op: Any, dtype: np.dtype) -> Op:
     """The operator with its numbers as they are in the dtype: a constant of a network is a value that a user sees."""
-    names = ("scalar",) if op.means(Scalar) else ("a_min", "a_max") if op.means(Clip) else ()
+    names = ("scalar",) if op.means(BinaryScalarOp) else ("a_min", "a_max") if op.means(Clip) else ()
     if not names:
         return op
     with np.errstate(over="ignore"):

@@ -18,7 +18,7 @@ from hybrid.passes import PASSES, Optimized, Rewriter, optimize
 FUSED = ("chain", "concat", "conv", "dense", "pack", "pool", "separable", "unpack")
 NATIVE = frozenset(("LayerNorm", *(f"_fused_{name}" for name in FUSED)))
 """The operators that passes make when they have kernels."""
-ALL = (*PASSES, "hoisting")
+ALL = (*PASSES, "hoist_constants")
 Arrays = Mapping[str, np.ndarray]
 
 

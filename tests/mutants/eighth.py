@@ -365,8 +365,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "c07-multi-output-flat",
         "hybrid/native/src/kernels/norm/softmax.cc",
-        "if (!multi && !last) around",
-        "if (!last) around",
+        "if (!multi && !last) split",
+        "if (!last) split",
         "tests/native/test_norm.py -k test_softmax_heads",
     ),
     (

@@ -690,8 +690,8 @@ PASSES = _area(
         (
             "variance axis",
             "hybrid/passes/fuse_layer_norm.py",
-            'if not entry.node.means(Scalar) or op.arithmetic.name != "add":',
-            "if not entry.node.means(Scalar):",
+            'if not entry.node.means(BinaryScalarOp) or op.arithmetic.name != "add":',
+            "if not entry.node.means(BinaryScalarOp):",
         ),
     ],
 )

@@ -270,8 +270,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "product of everything",
         "converters/ops/reduce.py",
-        'return _over(g, "prod", "_np_prod", x, axes, keepdims)',
-        'return _over(g, "prod", "_np_sum", x, axes, keepdims)',
+        'return _reduce_over(g, "prod", "_np_prod", x, axes, keepdims)',
+        'return _reduce_over(g, "prod", "_np_sum", x, axes, keepdims)',
         "tests/converters/test_import_table.py -k test_nodes_mean_what_they_meant",
     ),
     (
@@ -394,10 +394,10 @@ ROWS: list[tuple[str, ...]] = [
         "tests/native/test_rnn.py -k test_gradient",
     ),
     (
-        "integer finish column of row",
+        "integer epilogue column of row",
         "hybrid/native/src/kernels/integer/sums.cc",
-        "finish<kind()>(*this, get(sums + i), row, column + i, count - i);",
-        "finish<kind()>(*this, get(sums + i), row, column, count - i);",
+        "epilogue<kind()>(*this, get(sums + i), row, column + i, count - i);",
+        "epilogue<kind()>(*this, get(sums + i), row, column, count - i);",
         "tests/native/test_integer.py -k test_convolutions",
     ),
     (
@@ -620,8 +620,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "arg without legacy",
         "converters/ops/reduce.py",
-        "[axis], data.rank, op.keepdims, legacy=legacy)",
-        "[axis], data.rank, op.keepdims)",
+        "[axis], data.rank, op.keepdims, at_least_1d=at_least_1d\n",
+        "[axis], data.rank, op.keepdims\n",
         "tests/ops/test_boundaries.py -k test_places_of_extremes",
     ),
     (

@@ -261,8 +261,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "whole results not mended",
         "converters/ops/elementwise.py",
-        "turn b.to_integer(_whole(b, curve.name, wide, TRANSLATIONS[curve.name](b, wide)), x.dtype)",
-        "turn b.to_integer(TRANSLATIONS[curve.name](b, wide), x.dtype)",
+        "turn b.to_integer(_whole(b, function.name, wide, TRANSLATIONS[function.name](b, wide)), x.dtype)",
+        "turn b.to_integer(TRANSLATIONS[function.name](b, wide), x.dtype)",
         "tests/ops/test_arithmetic.py -k test_whole_logarithms_and_roots_of_integers_are_not_cut_below",
     ),
     (
@@ -388,7 +388,7 @@ ROWS: list[tuple[str, ...]] = [
         "lstm kept cell activated",
         "hybrid/native/src/kernels/rnn/cell.cc",
         "store_some(c.kept_cell, cell, c.count);",
-        "store_some(c.kept_cell, curve(cell), c.count);",
+        "store_some(c.kept_cell, fast_tanh(cell), c.count);",
         "tests/native/test_rnn.py -k test_layers",
     ),
     (

@@ -30,8 +30,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "products plan transposed b",
         "hybrid/native/src/kernels/gemm/products.cc",
-        "lan.b_transposed = pair.b_transposed;",
-        "lan.b_transposed = pair.a_transposed;",
+        "lan.b_transposed = operands.b_transposed;",
+        "lan.b_transposed = operands.a_transposed;",
         "tests/native/test_gemm.py -k test_dot",
     ),
     (

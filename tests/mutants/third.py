@@ -46,8 +46,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "residual of the first band",
         "hybrid/native/src/kernels/gemm/gemm.cc",
-        "residual + (begin + r0) * p.finish.residual_ld + column",
-        "residual + r0 * p.finish.residual_ld + column",
+        "residual + (begin + r0) * p.epilogue.residual_ld + column",
+        "residual + r0 * p.epilogue.residual_ld + column",
         "tests/native/test_gemm.py",
     ),
     (

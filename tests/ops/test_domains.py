@@ -39,7 +39,8 @@ FLOATS_ALONE = (
 """Of which MXNet 1.9.1, asked for each dtype, computes floats and refuses integers and bools."""
 NO_BOOLS = (
     "_npi_around", "_npi_copysign", "_npi_mod", "_npi_std", "_npi_subtract", "_npi_var", "broadcast_sub", "elemwise_sub",
-    "moments", *(n for n, o in REGISTRY.items() if n == o.name and issubclass(o, Unary) and not o.curve.predicate and n[0] != "_"),
+    "moments",
+    *(n for n, o in REGISTRY.items() if n == o.name and issubclass(o, Unary) and not o.unary_function.predicate and n[0] != "_"),
 )  # fmt: skip
 """Which refuse bools alone."""
 

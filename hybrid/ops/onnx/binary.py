@@ -13,14 +13,14 @@ from .base import BOOL, OBJECT, Pointwise
 from .types import FLOATS, INDICES, INTEGERS, NUMBERS, PLAIN, WORDS
 
 
-class Pair(Pointwise):
+class PointwiseBinaryOp(Pointwise):
     """Two inputs, broadcast."""
 
     inputs = ("A", "B")
 
 
 @op("_onnx_Pow")
-class Pow(Pair):
+class Pow(PointwiseBinaryOp):
     """X to the power of Y, in the dtype of X. Whole numbers wrap round; a negative power of one is cut off to a
     whole number, 0 where X is 0. Source: ONNX Pow (opset 7 to newest)."""
 
@@ -67,7 +67,7 @@ def _integer_power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 @op("_onnx_Mod")
-class Mod(Pair):
+class Mod(PointwiseBinaryOp):
     """The rest of A / B: with the sign of B, or with fmod of A. Of floats by 0 it is NaN, of whole numbers 0.
 
     Source: ONNX Mod (opset 10 to newest; floats without fmod since 28)."""
@@ -98,7 +98,7 @@ class Mod(Pair):
 
 
 @op("_onnx_BitShift")
-class BitShift(Pair):
+class BitShift(PointwiseBinaryOp):
     """X with its bits moved by Y places; the sign stays when moving right. By as many places as there are bits, or by less than
     none, gives 0, or -1 for a negative X moved right. Source: ONNX BitShift (opset 11 to newest)."""
 
@@ -130,7 +130,7 @@ class BitShift(Pair):
 
 
 @op("_onnx_Equal")
-class Equal(Pair):
+class Equal(PointwiseBinaryOp):
     """Test that A and B are equal, strings too. Source: ONNX Equal (opset 19; other dtypes are MXNet's _npi_equal)."""
 
     types = {"A B": PLAIN | WORDS}

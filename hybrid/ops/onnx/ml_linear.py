@@ -39,7 +39,7 @@ def _probit(x: Array) -> Array:
     return np.sqrt(2.0) * np.where(x < 0, -1, 1) * np.sqrt(np.sqrt(half * half - log / 0.147) - half)
 
 
-_CURVES = {
+_POST_TRANSFORMS = {
     "SOFTMAX": functools.partial(softmax, axis=-1),
     "LOGISTIC": sigmoid,
     "SOFTMAX_ZERO": _softmax_zero,
@@ -49,7 +49,7 @@ _CURVES = {
 
 def transform_scores(scores: Array, kind: PostTransform) -> Array:
     """Scores (N, C) after a post_transform, in their dtype."""
-    return scores if kind == "NONE" else np.asarray(_CURVES[kind](scores)).astype(scores.dtype, copy=False)
+    return scores if kind == "NONE" else np.asarray(_POST_TRANSFORMS[kind](scores)).astype(scores.dtype, copy=False)
 
 
 def two_scores(score: Array, kind: PostTransform, positive: bool) -> Array:

@@ -86,7 +86,7 @@ struct Call {
 // relies on is checked here: inference may have let through what no operator takes, and a file may say anything.
 using Bind = std::unique_ptr<Kernel> (*)(const Call&);
 
-struct Entry {
+struct KernelEntry {
   const char* op;     // the operator's name in hybrid.core.op.OPS
   const char* dtype;  // of its first input
   Bind bind;

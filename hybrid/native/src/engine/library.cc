@@ -22,7 +22,7 @@ constexpr std::size_t MOST_SCRATCH = std::size_t{1} << 44;  // bytes
 const char* const NAMES[] = {"float32", "float64", "float16", "bfloat16", "int8", "uint8", "int32", "int64", "bool",
                              "opaque1", "opaque2", "opaque4", "opaque8"};
 
-const Entry* open(const std::string& path) {
+const KernelEntry* open(const std::string& path) {
 #ifdef _WIN32
   HMODULE handle = LoadLibraryA(path.c_str());
   if (!handle) throw std::runtime_error("cannot load " + path);
@@ -33,7 +33,7 @@ const Entry* open(const std::string& path) {
   void* symbol = dlsym(handle, "gluonnx_kernels");
 #endif
   if (!symbol) throw std::runtime_error(path + " is no library of kernels");
-  return reinterpret_cast<const Entry* (*)()>(symbol)();
+  return reinterpret_cast<const KernelEntry* (*)()>(symbol)();
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ DType dtype_named(const std::string& name) {
 
 void load_library(const std::string& path) {
   std::map<std::pair<std::string, std::string>, Bind> found;
-  for (const Entry* e = open(path); e->op; ++e)
+  for (const KernelEntry* e = open(path); e->op; ++e)
     if (e->bind) found[{e->op, e->dtype}] = e->bind;
   kernels = std::move(found);
 }

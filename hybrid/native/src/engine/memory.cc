@@ -152,7 +152,7 @@ class Memory {
   }
 
  private:
-  struct Kept {
+  struct FreeBlock {
     std::byte* memory;
     std::uint64_t since;
   };
@@ -189,7 +189,7 @@ class Memory {
     }
   }
 
-  std::deque<Kept> kept_[CLASSES];
+  std::deque<FreeBlock> kept_[CLASSES];
   std::uint64_t clock_ = 0, requests_ = 0;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::size_t high_ = 0, before_ = 0;  // the most bytes that were in use, in this stretch and in the one before it

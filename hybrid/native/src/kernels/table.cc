@@ -31,7 +31,7 @@ std::unique_ptr<Kernel> checked(const Call& call) {
 #define BOUND(bind) checked<bind>
 #endif
 
-static const Entry TABLE[] = {
+static const KernelEntry TABLE[] = {
 #define KERNEL(op, dtype, bind) {op, dtype, BOUND(bind)},
 #include "kernels.inc"
 #undef KERNEL
@@ -45,4 +45,4 @@ static const Entry TABLE[] = {
 #define SHOWN __attribute__((visibility("default")))
 #endif
 
-extern "C" SHOWN const gluonnx::Entry* gluonnx_kernels() { return gluonnx::TABLE; }
+extern "C" SHOWN const gluonnx::KernelEntry* gluonnx_kernels() { return gluonnx::TABLE; }

@@ -52,7 +52,7 @@ class Chain : public Kernel {
     bool copied = false;       // an input that is not dense in a segment: brought into the buffer
     std::int64_t buffer = -1;  // offset in scratch, elements
   };
-  struct Step {
+  struct BoundLoop {
     Loop<T> loop;
     int operands[3];
     int result;
@@ -129,8 +129,8 @@ class Chain : public Kernel {
         slot.steady &= operand.steady;
         singles |= operand.single << o;
       }
-      Step step{instruction.word->loops[singles], {0, 0, 0}, instruction.result, slot.single};
-      for (int o = 0; o < 3; ++o) step.operands[o] = instruction.operands[std::min(o, arity - 1)];
+      BoundLoop bound{instruction.word->loops[singles], {0, 0, 0}, instruction.result, slot.single};
+      for (int o = 0; o < 3; ++o) bound.operands[o] = instruction.operands[std::min(o, arity - 1)];
       for (int o = 0; o < arity; ++o) {
         int operand = instruction.operands[o];
         const Slot& s = slots_[operand];
@@ -147,7 +147,7 @@ class Chain : public Kernel {
         slot.buffer = free.back();
         free.pop_back();
       }
-      (slot.steady ? steady_steps_ : steps_).push_back(step);
+      (slot.steady ? steady_steps_ : steps_).push_back(bound);
     }
     scratch_each_ = (used * sizeof(T) + 63) / 64 * 64;
   }
@@ -177,7 +177,7 @@ class Chain : public Kernel {
         else bring(const_cast<T*>(from[v]), at[v], rows_[1 + code_.values[v].input_index], start, n);
       }
       if (!scattered_) from[result] = out + start;
-      for (const Step& s : steps_)
+      for (const BoundLoop& s : steps_)
         s.loop(const_cast<T*>(from[s.result]), from[s.operands[0]], from[s.operands[1]], from[s.operands[2]], n);
       if (scattered_) {
         const T* source = from[result];
@@ -204,7 +204,7 @@ class Chain : public Kernel {
       else from[v] = p;
     }
     if (!changed) return;
-    for (const Step& s : steady_steps_)
+    for (const BoundLoop& s : steady_steps_)
       s.loop(const_cast<T*>(from[s.result]), from[s.operands[0]], from[s.operands[1]], from[s.operands[2]],
              s.single ? 1 : tile_);
   }
@@ -236,7 +236,7 @@ class Chain : public Kernel {
   std::int64_t segment_ = 0, segments_ = 0, tile_ = 0, tiles_ = 0, grain_ = 1;
   std::vector<Slot> slots_;  // by value
   std::vector<int> inputs_;  // values that are inputs
-  std::vector<Step> steady_steps_, steps_;
+  std::vector<BoundLoop> steady_steps_, steps_;
   std::size_t scratch_each_ = 0;
   bool scattered_ = false;  // the output is not dense in a segment
 };

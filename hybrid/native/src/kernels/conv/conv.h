@@ -62,20 +62,20 @@ struct Weights {
 Weights weights_of(const Shape& shape, const float* data);  // (filters, channels / groups, kernel_h, kernel_w)
 
 // What happens to a sum before it is stored, after bias and residual were added.
-struct Finish {
+struct Epilogue {
   bool leaky = false, floor = false, ceiling = false;
   float slope = 0, low = 0, high = 0;
 };
 
-GX_INLINE Reg finished(Reg v, const Finish& f) {
+GX_INLINE Reg apply_epilogue(Reg v, const Epilogue& f) {
   if (f.leaky) v = v < 0 ? v * f.slope : v;
   if (f.floor) v = f.low > v ? Reg{} + f.low : v;  // NaN stays
   if (f.ceiling) v = f.high < v ? Reg{} + f.high : v;
   return v;
 }
-GX_INLINE Block finished(Block v, const Finish& f) {
+GX_INLINE Block apply_epilogue(Block v, const Epilogue& f) {
 #pragma GCC unroll 4
-  GX_EACH v.r[i] = finished(v.r[i], f);
+  GX_EACH v.r[i] = apply_epilogue(v.r[i], f);
   return v;
 }
 
@@ -87,8 +87,8 @@ void want_images(const Tensor& t, Index batch, Index channels, Index height, Ind
 // That the operands of a call have the sizes of the convolution; bias, residual: which inputs, 0 for none.
 void want_operands(const Call& call, const Shape& shape, const Tensor& data, int weight, int bias, int residual);
 
-// The finish that attributes say; which: what the names of the attributes begin with.
-Finish finish_of(const Attrs& attrs, const std::string& which = "");
+// The epilogue that attributes say; which: what the names of the attributes begin with.
+Epilogue epilogue_of(const Attrs& attrs, const std::string& which = "");
 
 // The arrays of a run. bias: null, or as many as the blocks have lanes; residual: null, or of the output's shape.
 struct Operands {
@@ -202,7 +202,7 @@ struct Walk {
   Index pixel;            // between the inputs of neighbouring outputs
   Index down;             // between the inputs of outputs below each other
   Index out_block, out_row, out_pixel, residual_block, residual_row, residual_pixel;
-  Finish finish;
+  Epilogue epilogue;
 
   Index depth() const { return columns * rows * ((planes - 1) * inner + last); }
   void link(Index most = CHAIN) { chain = chain_of(depth(), most); }  // when all the rest is known
@@ -236,7 +236,7 @@ class Direct {
  public:
   // blocked: whether the input is. The views are those of the runs.
   // group: how many output blocks to compute together, 0 to choose; the order of packed weights follows from it.
-  Direct(const Shape& shape, bool blocked, const View& in, const View& out, const View& residual, const Finish& finish,
+  Direct(const Shape& shape, bool blocked, const View& in, const View& out, const View& residual, const Epilogue& epilogue,
          int threads, int group = 0);
 
   static bool can(const Shape& shape, bool blocked);
@@ -293,7 +293,7 @@ class Direct {
 class Lanewise {
  public:
   // parts: into how many a plane is cut, 0 to choose.
-  Lanewise(const Shape& shape, const View& in, const View& out, const View& residual, const Finish& finish, int threads,
+  Lanewise(const Shape& shape, const View& in, const View& out, const View& residual, const Epilogue& epilogue, int threads,
            Index parts = 0);
 
   Index weight_size() const { return blocks_of(shape_.filters) * taps() * BLOCK; }
@@ -322,7 +322,7 @@ class Lanewise {
   Shape shape_;
   bool copies_, moves_;  // into padded scratch; to other lanes
   View in_, out_, residual_;
-  Finish finish_;
+  Epilogue epilogue_;
   std::vector<Piece> pieces_;
   Index parts_ = 1;        // of a plane
   Index row_ = 0;          // of scratch, in elements
@@ -335,7 +335,7 @@ class Lanewise {
 // channel and filter instead of 9 SIZE^2. Blocked input and output, constant weights, one group.
 class Winograd {
  public:
-  Winograd(int size, const Shape& shape, const View& in, const View& out, const View& residual, const Finish& finish,
+  Winograd(int size, const Shape& shape, const View& in, const View& out, const View& residual, const Epilogue& epilogue,
            int threads);
 
   // The tile size which is fastest, 0 when that is none: direct convolution.
@@ -365,7 +365,7 @@ class Winograd {
   int size_, points_, group_;
   Shape shape_;
   View in_, out_, residual_;
-  Finish finish_;
+  Epilogue epilogue_;
   Direct direct_;  // for tiles in which something is not finite
   Index blocks_, filter_blocks_, strips_, tiles_h_, tiles_w_, tiles_;
   Index spectrum_size_;

@@ -43,8 +43,8 @@ bool Direct::can(const Shape& s, bool blocked) {
   return s.groups == 1 || (blocked && s.group_channels() % BLOCK == 0 && s.group_filters() % BLOCK == 0);
 }
 
-Direct::Direct(const Shape& shape, bool blocked, const View& in, const View& out, const View& residual, const Finish& finish,
-               int threads, int group)
+Direct::Direct(const Shape& shape, bool blocked, const View& in, const View& out, const View& residual,
+               const Epilogue& epilogue, int threads, int group)
     : shape_(shape), blocked_(blocked), given_(in), in_(in), out_(out), residual_(residual) {
   const Index pixel = blocked ? BLOCK : 1;
   const Index planes = blocked ? blocks_of(shape.channels) : shape.channels;
@@ -60,7 +60,7 @@ Direct::Direct(const Shape& shape, bool blocked, const View& in, const View& out
     round_ = std::max<Index>(1, shape.batch);
   }
 
-  walk_.finish = finish;
+  walk_.epilogue = epilogue;
   walk_.plane = in_.plane;
   walk_.row = shape.dilate_h * in_.row;
   walk_.rows = shape.kernel_h;

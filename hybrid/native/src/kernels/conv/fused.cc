@@ -4,15 +4,15 @@
 namespace gluonnx {
 namespace conv {
 
-Finish finish_of(const Attrs& a, const std::string& which) {
-  Finish finish;
-  finish.leaky = a.has(which + "slope");
-  finish.floor = a.has(which + "low");
-  finish.ceiling = a.has(which + "high");
-  finish.slope = static_cast<float>(a.real(which + "slope", 0));
-  finish.low = static_cast<float>(a.real(which + "low", 0));
-  finish.high = static_cast<float>(a.real(which + "high", 0));
-  return finish;
+Epilogue epilogue_of(const Attrs& a, const std::string& which) {
+  Epilogue epilogue;
+  epilogue.leaky = a.has(which + "slope");
+  epilogue.floor = a.has(which + "low");
+  epilogue.ceiling = a.has(which + "high");
+  epilogue.slope = static_cast<float>(a.real(which + "slope", 0));
+  epilogue.low = static_cast<float>(a.real(which + "low", 0));
+  epilogue.high = static_cast<float>(a.real(which + "high", 0));
+  return epilogue;
 }
 
 Shape shape_of(const Call& call) {
@@ -86,7 +86,7 @@ std::unique_ptr<Kernel> bind_fused_conv(const Call& call) {
   const Attrs& a = call.attrs;
   const bool blocked = a.flag("blocked");
   const int bias = a.flag("bias") ? 2 : 0, residual = a.flag("residual") ? 2 + (bias > 0) : 0;
-  const Finish finish = finish_of(a);
+  const Epilogue epilogue = epilogue_of(a);
   Shape shape = shape_of(call);
   shape.filters = a.integer("num_filter");
   shape.groups = a.integer("num_group");
@@ -101,9 +101,9 @@ std::unique_ptr<Kernel> bind_fused_conv(const Call& call) {
   const bool threes = shape.kernel_h == 3 && shape.kernel_w == 3 && shape.stride_h == 1 && shape.stride_w == 1 &&
                       shape.dilate_h == 1 && shape.dilate_w == 1;
   if (blocked && threes && shape.groups == 1 && call.in[1].constant && !call.precise)
-    if (const int size = Winograd::best(shape)) return made(Winograd(size, shape, from, to, more, finish, call.threads));
-  if (Direct::can(shape, blocked)) return made(Direct(shape, blocked, from, to, more, finish, call.threads));
-  if (blocked) return made(Lanewise(shape, from, to, more, finish, call.threads));
+    if (const int size = Winograd::best(shape)) return made(Winograd(size, shape, from, to, more, epilogue, call.threads));
+  if (Direct::can(shape, blocked)) return made(Direct(shape, blocked, from, to, more, epilogue, call.threads));
+  if (blocked) return made(Lanewise(shape, from, to, more, epilogue, call.threads));
   return nullptr;
 }
 

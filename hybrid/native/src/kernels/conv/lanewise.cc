@@ -10,7 +10,7 @@ namespace gluonnx::conv {
 // How the microkernel goes through its operands, as in Direct's.
 struct Lanewise::Walk {
   Index planes, plane, rows, row, columns, column, pixel, out_pixel, residual_pixel;
-  Finish finish;
+  Epilogue epilogue;
 };
 
 namespace {
@@ -74,7 +74,7 @@ void micro(const Lanewise::Walk& walk, const float* in, const float* weights, co
     for (int p = 0; p < WIDTH; ++p) {
       Reg v = begun ? load_part(sums + p * LANES) + sum[p] : sum[p];
       if (residual) v += load_part(residual + p * walk.residual_pixel + part);
-      *reinterpret_cast<RegU*>(out + p * walk.out_pixel + part) = finished(v, walk.finish);
+      *reinterpret_cast<RegU*>(out + p * walk.out_pixel + part) = apply_epilogue(v, walk.epilogue);
     }
   }
 }
@@ -110,9 +110,9 @@ void permute(const float* from, const std::int32_t* lanes, Index pixels, float* 
 
 }  // namespace
 
-Lanewise::Lanewise(const Shape& shape, const View& in, const View& out, const View& residual, const Finish& finish, int threads,
-                   Index parts)
-    : shape_(shape), in_(in), out_(out), residual_(residual), finish_(finish) {
+Lanewise::Lanewise(const Shape& shape, const View& in, const View& out, const View& residual, const Epilogue& epilogue,
+                   int threads, Index parts)
+    : shape_(shape), in_(in), out_(out), residual_(residual), epilogue_(epilogue) {
   moves_ = shape.group_channels() != 1 || shape.group_filters() != 1;
   copies_ = moves_ || in.halo_h < std::max(shape.top(), shape.bottom()) || in.halo_w < std::max(shape.left(), shape.right());
   const Index count = (shape.out_width + WIDEST - 1) / WIDEST;
@@ -189,7 +189,7 @@ void Lanewise::rows(const Operands& operands, Index n, Index b, Index y0, Index 
   const Index reach = (shape_.kernel_h - 1) * shape_.dilate_h + 1;
   const Index first = y0 * shape_.stride_h - shape_.pad_h, rows = (y1 - y0 - 1) * shape_.stride_h + reach;
   Walk walk{shape_.group_channels(), 0,          shape_.kernel_h, 0,      shape_.kernel_w, shape_.dilate_w * BLOCK,
-            shape_.stride_w * BLOCK, out_.pixel, residual_.pixel, finish_};
+            shape_.stride_w * BLOCK, out_.pixel, residual_.pixel, epilogue_};
   const float* image = operands.in + n * in_.batch;
   const float* from = image + b * in_.plane + first * in_.row - shape_.pad_w * BLOCK;
   Index row = in_.row;

@@ -87,7 +87,7 @@ void micro(const Walk& walk, const float* in, const float* weights, const float*
         Block v = sum[b][r][p];
         if (bias) v = v + load(bias + b * BLOCK);
         if (more) v = v + load(more + p * walk.residual_pixel);
-        store(to + p * walk.out_pixel, finished(v, walk.finish));
+        store(to + p * walk.out_pixel, apply_epilogue(v, walk.epilogue));
       }
     }
 }

@@ -19,12 +19,12 @@ Index parts_of(const Shape& first, int threads) {
   return 0;
 }
 
-class Separable : public Kernel {
+class DepthwisePointwise : public Kernel {
  public:
-  Separable(const Shape& first, const Shape& second, const Call& call, int bias, int residual)
+  DepthwisePointwise(const Shape& first, const Shape& second, const Call& call, int bias, int residual)
       : first_(first), residual_(residual), parts_(parts_of(first, call.threads)) {
     const Attrs& a = call.attrs;
-    const Finish finish = finish_of(a);
+    const Epilogue epilogue = epilogue_of(a);
     const View in = view_of(call.in[0]);
     out_ = view_of(call.out[0]);
     more_ = residual ? view_of(call.in[residual]) : out_;
@@ -33,12 +33,12 @@ class Separable : public Kernel {
     between_ = {blocks_of(first.filters) * rows_ * row, rows_ * row, row, BLOCK, 0, 0};
     Shape part = second;
     if (parts_) part.batch = 1, part.height = part.out_height = rows_;
-    most_ = std::make_unique<Direct>(part, true, between_, out_, more_, finish, call.threads);
+    most_ = std::make_unique<Direct>(part, true, between_, out_, more_, epilogue, call.threads);
     if (parts_ && first.out_height % parts_) {
       --part.height, --part.out_height;
-      less_ = std::make_unique<Direct>(part, true, between_, out_, more_, finish, call.threads, most_->group());
+      less_ = std::make_unique<Direct>(part, true, between_, out_, more_, epilogue, call.threads, most_->group());
     }
-    ahead_ = std::make_unique<Lanewise>(first, in, between_, between_, finish_of(a, "first_"), call.threads, parts_);
+    ahead_ = std::make_unique<Lanewise>(first, in, between_, between_, epilogue_of(a, "first_"), call.threads, parts_);
 
     own_size_ = aligned(ahead_->thread_size() * sizeof(float)) / sizeof(float);
     thread_size_ = own_size_ + aligned(between_.batch * sizeof(float)) / sizeof(float);
@@ -123,7 +123,7 @@ std::unique_ptr<Kernel> bind_fused_separable(const Call& call) {
   if (bias) want_size(call.in[bias], second.filters);
   for (const Tensor* t : {&call.out[0], residual ? &call.in[residual] : &call.out[0]})
     want_images(*t, second.batch, second.filters, second.out_height, second.out_width);
-  return std::make_unique<Separable>(first, second, call, bias, residual);
+  return std::make_unique<DepthwisePointwise>(first, second, call, bias, residual);
 }
 
 }  // namespace gluonnx

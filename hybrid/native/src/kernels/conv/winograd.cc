@@ -114,8 +114,8 @@ int Winograd::best(const Shape& s) {
   return direct <= std::min(two, four) ? 0 : four <= two ? 4 : 2;
 }
 
-Winograd::Winograd(int size, const Shape& shape, const View& in, const View& out, const View& residual, const Finish& finish,
-                   int threads)
+Winograd::Winograd(int size, const Shape& shape, const View& in, const View& out, const View& residual,
+                   const Epilogue& epilogue, int threads)
     : size_(size),
       points_((size + 2) * (size + 2)),
       group_(group_for(blocks_of(shape.filters), shape.batch * shape.pixels() / (size * size), BLOCK)),
@@ -123,8 +123,8 @@ Winograd::Winograd(int size, const Shape& shape, const View& in, const View& out
       in_(in),
       out_(out),
       residual_(residual),
-      finish_(finish),
-      direct_(shape, true, in, out, residual, finish, threads),
+      epilogue_(epilogue),
+      direct_(shape, true, in, out, residual, epilogue, threads),
       blocks_(blocks_of(shape.channels)),
       filter_blocks_(blocks_of(shape.filters)),
       strips_((filter_blocks_ + group_ - 1) / group_),
@@ -310,16 +310,16 @@ void Winograd::transform_output(const Operands& operands, Index tile0, Index cou
       float* to = operands.out + cursor.n * out_.batch + block * out_.plane + y0 * out_.row + x0 * out_.pixel + part;
       const float* more = operands.residual;
       if (more) more += cursor.n * residual_.batch + block * residual_.plane + y0 * residual_.row + x0 * residual_.pixel + part;
-      auto finish = [&](Reg v, Index i, Index j) __attribute__((always_inline)) {
+      auto put = [&](Reg v, Index i, Index j) __attribute__((always_inline)) {
         if (operands.bias) v += load_part(operands.bias + block * BLOCK + part);
         if (more) v += load_part(more + i * residual_.row + j * residual_.pixel);
-        store_part(to + i * out_.row + j * out_.pixel, finished(v, finish_));
+        store_part(to + i * out_.row + j * out_.pixel, apply_epilogue(v, epilogue_));
       };
       if (rows == SIZE && columns == SIZE && all_zero(check)) {
 #pragma GCC unroll 4
         for (int i = 0; i < SIZE; ++i)
 #pragma GCC unroll 4
-          for (int j = 0; j < SIZE; ++j) finish(tile[i][j], i, j);
+          for (int j = 0; j < SIZE; ++j) put(tile[i][j], i, j);
         continue;
       }
       const bool finite = all_zero(check);  // else infinities and NaN have spread over the tile, or something has overflowed
@@ -327,7 +327,7 @@ void Winograd::transform_output(const Operands& operands, Index tile0, Index cou
       exact.weights += spectrum_size_;
       for (Index i = 0; i < rows; ++i)
         for (Index j = 0; j < columns; ++j)
-          finish(finite ? tile[i][j] : direct_.sums(exact, cursor.n, block, y0 + i, x0 + j).r[part / LANES], i, j);
+          put(finite ? tile[i][j] : direct_.sums(exact, cursor.n, block, y0 + i, x0 + j).r[part / LANES], i, j);
     }
   }
 }

@@ -28,7 +28,7 @@ std::unique_ptr<Kernel> bind_fused_dense(const Call& call) {
   const bool bias = attrs.flag("bias"), residual = attrs.flag("residual");
   if (bias) plan.bias = 2;
   if (residual) plan.residual = 2 + bias;
-  gemm::Finish& f = plan.finish;
+  gemm::Epilogue& f = plan.epilogue;
   f.sloped = attrs.has("slope");
   f.slope = static_cast<float>(attrs.real("slope", 0));
   f.low = attrs.has("low");

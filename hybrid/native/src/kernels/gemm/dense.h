@@ -10,7 +10,7 @@ struct Plan {
   Sizes sizes{};
   int a = 0, b = 1, bias = -1, residual = -1;  // positions among the inputs, -1: there is none
   bool a_transposed = false, b_transposed = false;
-  Finish finish;
+  Epilogue epilogue;
 };
 
 // Declines operands that are no float32, or that have other sizes than the plan says.

@@ -74,9 +74,9 @@ void columns(const Product& p, Index begin, Index count) {
   for (; j + C <= count; j += C) tile<R, C>(p.a.data, lda, p.b.data + (begin + j) * ldb, ldb, k, sums + j);
   for (; j < count; ++j) tile<R, 1>(p.a.data, lda, p.b.data + (begin + j) * ldb, ldb, k, sums + j);
   for (int r = 0; r < R; ++r) {
-    const Finish& f = p.finish;
-    finish_row(sums + r * 16, count, f, p.c + r * p.ldc + begin, f.bias ? f.bias + begin : nullptr,
-               f.residual ? f.residual + r * f.residual_ld + begin : nullptr);
+    const Epilogue& f = p.epilogue;
+    store_row(sums + r * 16, count, f, p.c + r * p.ldc + begin, f.bias ? f.bias + begin : nullptr,
+              f.residual ? f.residual + r * f.residual_ld + begin : nullptr);
   }
 }
 

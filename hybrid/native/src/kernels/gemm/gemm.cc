@@ -66,13 +66,13 @@ struct Band {
     for (Index slice = 0; slice < slices; ++slice) {
       const Index k0 = slice_begin(slice), k = slice_begin(slice + 1) - k0;
       const bool last = slice + 1 == slices;
-      Finish whole = p.finish, part;
-      whole.accumulate = part.accumulate = slice > 0 || p.finish.accumulate;
-      part.alpha = p.finish.alpha;
+      Epilogue whole = p.epilogue, part;
+      whole.accumulate = part.accumulate = slice > 0 || p.epilogue.accumulate;
+      part.alpha = p.epilogue.alpha;
       Tile t;
       t.k = k;
       t.ldc = p.ldc;
-      t.finish = last ? &whole : &part;
+      t.epilogue = last ? &whole : &part;
       for (Index panel = panel_from; panel < panel_to; ++panel) {
         const Index column = panel * WIDTH;
         t.columns = std::min(WIDTH, s.n - column);
@@ -88,13 +88,13 @@ struct Band {
           pack_panel(p.b, k0, k, column, t.columns, t.ldb, room, t.ldb);
           t.b = room;
         }
-        t.bias = last && p.finish.bias ? p.finish.bias + column : nullptr;
+        t.bias = last && p.epilogue.bias ? p.epilogue.bias + column : nullptr;
         for (Index strip = strip_from; strip < strip_to; ++strip) {
           const Index r0 = strip_begin(strip), r = strip_begin(strip + 1) - r0;
           t.a = packed_a ? packed_a + k0 * rows + r0 * k : p.a.data + k0;
           t.c = p.c + (begin + r0) * p.ldc + column - first;
-          const float* residual = last ? p.finish.residual : nullptr;
-          t.residual = residual ? residual + (begin + r0) * p.finish.residual_ld + column : nullptr;
+          const float* residual = last ? p.epilogue.residual : nullptr;
+          t.residual = residual ? residual + (begin + r0) * p.epilogue.residual_ld + column : nullptr;
           micro(static_cast<int>(r), blocks)(t);
         }
       }

@@ -29,7 +29,7 @@ struct Operand {
 };
 
 // What becomes of a sum before it is stored: alpha * sum, (+ C when it accumulates,) + bias, + beta * residual, slope, limits.
-struct Finish {
+struct Epilogue {
   const float* bias = nullptr;      // N values
   const float* residual = nullptr;  // M x N; may not share memory with C
   Index residual_ld = 0;
@@ -54,7 +54,7 @@ struct Product {
   const float* packed = nullptr;  // b as pack_b made it; then b itself is not looked at
   float* c = nullptr;
   Index ldc = 0;
-  Finish finish;
+  Epilogue epilogue;
 };
 
 // Floats that pack_b wants for b (k x n), and the packing, in parallel when there is a pool.

@@ -38,11 +38,11 @@ class Many : public Kernel {
     p.b = operand(p_.b);
     p.c = run.output<float>() + p_.c[i];
     p.ldc = p_.ldc;
-    p.finish.alpha = p_.alpha;
+    p.epilogue.alpha = p_.alpha;
     if (p_.residual >= 0) {
-      p.finish.residual = run.input<float>(p_.residual) + p_.c[i];
-      p.finish.residual_ld = p_.ldc;
-      p.finish.beta = p_.beta;
+      p.epilogue.residual = run.input<float>(p_.residual) + p_.c[i];
+      p.epilogue.residual_ld = p_.ldc;
+      p.epilogue.beta = p_.beta;
     }
     return p;
   }

@@ -13,38 +13,40 @@ Index product_of(const std::vector<Index>& shape, int begin, int end) {
 }
 
 // Operands of a product op(A) op(B), or of its gradient: positions among the inputs and whether they are transposed.
-struct Pair {
+struct ProductOperands {
   int a, b;
   bool a_transposed, b_transposed;
   Sizes sizes;
 };
 
 // The product with operands at 0 and 1, where s are its sizes.
-Pair forward(const Sizes& s, bool ta, bool tb) { return {0, 1, ta, tb, s}; }
+ProductOperands forward(const Sizes& s, bool ta, bool tb) { return {0, 1, ta, tb, s}; }
 
 // The gradient of A (of = 0) or B, given dy, A and B.
-Pair backward(const Sizes& s, bool ta, bool tb, Index of) {
-  if (of == 0) return ta ? Pair{2, 0, tb, true, {s.k, s.m, s.n}} : Pair{0, 2, false, !tb, {s.m, s.k, s.n}};
-  return tb ? Pair{0, 1, true, ta, {s.n, s.k, s.m}} : Pair{1, 0, !ta, false, {s.k, s.n, s.m}};
+ProductOperands backward(const Sizes& s, bool ta, bool tb, Index of) {
+  if (of == 0 && ta) return {2, 0, tb, true, {s.k, s.m, s.n}};
+  if (of == 0) return {0, 2, false, !tb, {s.m, s.k, s.n}};
+  if (tb) return {0, 1, true, ta, {s.n, s.k, s.m}};
+  return {1, 0, !ta, false, {s.k, s.n, s.m}};
 }
 
-Plan plan_of(const Pair& pair) {
+Plan plan_of(const ProductOperands& operands) {
   Plan plan;
-  plan.sizes = pair.sizes;
-  plan.a = pair.a;
-  plan.b = pair.b;
-  plan.a_transposed = pair.a_transposed;
-  plan.b_transposed = pair.b_transposed;
+  plan.sizes = operands.sizes;
+  plan.a = operands.a;
+  plan.b = operands.b;
+  plan.a_transposed = operands.a_transposed;
+  plan.b_transposed = operands.b_transposed;
   return plan;
 }
 
 // `count` products of matrices that follow one another.
-Products products_of(const Pair& pair, Index count) {
-  const auto& [m, n, k] = pair.sizes;
+Products products_of(const ProductOperands& operands, Index count) {
+  const auto& [m, n, k] = operands.sizes;
   Products p;
-  p.sizes = pair.sizes;
-  p.a = {pair.a, steps(count, m * k), pair.a_transposed ? m : k, pair.a_transposed};
-  p.b = {pair.b, steps(count, k * n), pair.b_transposed ? k : n, pair.b_transposed};
+  p.sizes = operands.sizes;
+  p.a = {operands.a, steps(count, m * k), operands.a_transposed ? m : k, operands.a_transposed};
+  p.b = {operands.b, steps(count, k * n), operands.b_transposed ? k : n, operands.b_transposed};
   p.c = steps(count, m * n);
   p.ldc = n;
   return p;
@@ -113,8 +115,8 @@ std::unique_ptr<Kernel> bind_backward_batch_dot(const Call& call) {
   const bool ta = call.attrs.flag("transpose_a"), tb = call.attrs.flag("transpose_b");
   call.attrs.ignore("forward_stype");
   const Tensor &a = call.in[1], &b = call.in[2];
-  const Pair pair = backward(sizes_of(a, b, ta, tb), ta, tb, call.attrs.integer("of"));
-  return make(products_of(pair, matrices(call, a, b)), call);
+  const ProductOperands operands = backward(sizes_of(a, b, ta, tb), ta, tb, call.attrs.integer("of"));
+  return make(products_of(operands, matrices(call, a, b)), call);
 }
 
 std::unique_ptr<Kernel> bind_backward_FullyConnected(const Call& call) {
@@ -192,7 +194,7 @@ std::unique_ptr<Kernel> bind_onnx_Gemm(const Call& call) {
   const float alpha = static_cast<float>(attrs.real("alpha")), beta = static_cast<float>(attrs.real("beta"));
   want(call.in[0].rank() == 2 && call.in[1].rank() == 2);
   Plan plan = plan_of(forward(sizes_of(call.in[0], call.in[1], ta, tb), ta, tb));
-  plan.finish.alpha = alpha;
+  plan.epilogue.alpha = alpha;
   if (call.in.size() > 2) {
     const auto& c = call.in[2].shape;
     const bool row = !c.empty() && c.back() == plan.sizes.n && call.in[2].size() == plan.sizes.n;
@@ -200,7 +202,7 @@ std::unique_ptr<Kernel> bind_onnx_Gemm(const Call& call) {
       plan.bias = 2;
     } else if (c == std::vector<Index>{plan.sizes.m, plan.sizes.n}) {
       plan.residual = 2;
-      plan.finish.beta = beta;
+      plan.epilogue.beta = beta;
     } else {
       return nullptr;
     }

@@ -36,10 +36,10 @@ class Single : public Kernel {
     p.packed = packs_ ? packed_.data() : nullptr;
     p.c = run.output<float>();
     p.ldc = s.n;
-    p.finish = plan_.finish;
-    if (plan_.bias >= 0) p.finish.bias = run.input<float>(plan_.bias);
-    if (plan_.residual >= 0) p.finish.residual = run.input<float>(plan_.residual);
-    p.finish.residual_ld = s.n;
+    p.epilogue = plan_.epilogue;
+    if (plan_.bias >= 0) p.epilogue.bias = run.input<float>(plan_.bias);
+    if (plan_.residual >= 0) p.epilogue.residual = run.input<float>(plan_.residual);
+    p.epilogue.residual_ld = s.n;
     multiply(p, run);
   }
 

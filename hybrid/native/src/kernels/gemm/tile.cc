@@ -6,7 +6,7 @@
 namespace gluonnx::gemm {
 namespace {
 
-GX_INLINE Block finished(Block v, const Finish& f, const float* c, const float* bias, const float* residual) {
+GX_INLINE Block apply_epilogue(Block v, const Epilogue& f, const float* c, const float* bias, const float* residual) {
   if (f.alpha != 1) v = v * f.alpha;
   if (f.accumulate) v = v + load(c);
   if (bias) v = v + load(bias);
@@ -21,12 +21,12 @@ GX_INLINE Block finished(Block v, const Finish& f, const float* c, const float* 
 }
 
 // A block of sums of which `count` columns exist: nothing beyond them may be read or written.
-void finish_part(const float* sums, Index count, const Finish& f, float* c, const float* bias, const float* residual) {
+void store_partial_row(const float* sums, Index count, const Epilogue& f, float* c, const float* bias, const float* residual) {
   float own[16] = {}, by[16] = {}, rest[16] = {}, result[16];
   if (f.accumulate) std::memcpy(own, c, count * sizeof(float));
   if (bias) std::memcpy(by, bias, count * sizeof(float));
   if (residual) std::memcpy(rest, residual, count * sizeof(float));
-  store(result, finished(load(sums), f, own, bias ? by : nullptr, residual ? rest : nullptr));
+  store(result, apply_epilogue(load(sums), f, own, bias ? by : nullptr, residual ? rest : nullptr));
   std::memcpy(c, result, count * sizeof(float));
 }
 
@@ -36,8 +36,8 @@ void finish_tile(const float* sums, int rows, int blocks, const Tile& t) {
     for (int j = 0; j < blocks; ++j, sums += 16) {
       const Index left = t.columns - 16 * j;
       if (left <= 0) continue;
-      finish_row(sums, std::min<Index>(left, 16), *t.finish, t.c + r * t.ldc + 16 * j, t.bias ? t.bias + 16 * j : nullptr,
-                 t.residual ? t.residual + r * t.finish->residual_ld + 16 * j : nullptr);
+      store_row(sums, std::min<Index>(left, 16), *t.epilogue, t.c + r * t.ldc + 16 * j, t.bias ? t.bias + 16 * j : nullptr,
+                t.residual ? t.residual + r * t.epilogue->residual_ld + 16 * j : nullptr);
     }
 }
 
@@ -137,7 +137,7 @@ void run_tile(const Tile& t) {
     clear<W, R, B>(sum);
     begun = true;
   }
-  if (t.columns == 16 * B && t.finish->plain()) {
+  if (t.columns == 16 * B && t.epilogue->plain()) {
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
@@ -162,9 +162,9 @@ constexpr auto KERNELS = all(std::make_integer_sequence<int, BLOCKS>{});
 
 }  // namespace
 
-void finish_row(const float* sums, Index count, const Finish& f, float* c, const float* bias, const float* residual) {
-  if (count == 16) store(c, finished(load(sums), f, c, bias, residual));
-  else finish_part(sums, count, f, c, bias, residual);
+void store_row(const float* sums, Index count, const Epilogue& f, float* c, const float* bias, const float* residual) {
+  if (count == 16) store(c, apply_epilogue(load(sums), f, c, bias, residual));
+  else store_partial_row(sums, count, f, c, bias, residual);
 }
 
 Micro micro(int rows, int blocks) { return KERNELS[blocks - 1][rows - 1]; }

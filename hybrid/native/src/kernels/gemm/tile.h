@@ -25,13 +25,13 @@ struct Tile {
   float* c;
   Index ldc;
   Index columns;  // that exist, at most blocks * 16
-  const Finish* finish;
+  const Epilogue* epilogue;
   const float* bias;      // of the first column
   const float* residual;  // of the first element
 };
 
 // Up to 16 sums of a row, finished and stored to c; bias and residual as in Tile.
-void finish_row(const float* sums, Index count, const Finish& finish, float* c, const float* bias, const float* residual);
+void store_row(const float* sums, Index count, const Epilogue& epilogue, float* c, const float* bias, const float* residual);
 
 // The kernel for tiles of so many rows and blocks of columns.
 using Micro = void (*)(const Tile&);

@@ -56,7 +56,7 @@ struct Operands {
   int x = 0, w = 1, x_zero = -1, w_zero = -1;
   int x_scale = -1, w_scale = -1, y_scale = -1, y_zero = -1;  // of sums that are quantised again
   int bias = -1, ranges = -1;
-  Finish::Kind kind = Finish::Kind::sums;
+  Epilogue::Kind kind = Epilogue::Kind::sums;
 };
 
 // What both ways to convolve share.
@@ -82,13 +82,13 @@ class Convolution : public Kernel {
   }
 
   // rows: memory for a number of each filter. The results lie at `out`, one row for each filter of each image.
-  Finish finish_of(const Run& run, float* rows) const {
-    Finish f;
+  Epilogue epilogue_of(const Run& run, float* rows) const {
+    Epilogue f;
     f.kind = at_.kind;
     f.by_row = true;
     f.out = run.out[0];
     f.ld = g_.places();
-    if (at_.kind == Finish::Kind::quantized) {
+    if (at_.kind == Epilogue::Kind::quantized) {
       const float x = *run.input<float>(at_.x_scale), y = *run.input<float>(at_.y_scale);
       const float* w = run.input<float>(at_.w_scale);
       for (Index i = 0; i < g_.filters; ++i) rows[i] = x * w[sizes_[at_.w_scale] == 1 ? 0 : i] / y;
@@ -103,8 +103,8 @@ class Convolution : public Kernel {
     return f;
   }
   // What is added to sums: the bias that is given, and what the zero point of pixels as they are stored takes from those.
-  void set_bias(const Run& run, Finish& f, int zero, const std::int32_t* terms, std::int32_t* rows) const {
-    const auto* given = at_.kind == Finish::Kind::quantized && at_.bias >= 0 ? run.input<std::int32_t>(at_.bias) : nullptr;
+  void set_bias(const Run& run, Epilogue& f, int zero, const std::int32_t* terms, std::int32_t* rows) const {
+    const auto* given = at_.kind == Epilogue::Kind::quantized && at_.bias >= 0 ? run.input<std::int32_t>(at_.bias) : nullptr;
     if (!given && !zero) return;
     for (Index i = 0; i < g_.filters; ++i) {
       const auto taken = static_cast<std::uint32_t>(zero) * static_cast<std::uint32_t>(zero ? terms[i] : 0);
@@ -113,8 +113,8 @@ class Convolution : public Kernel {
     f.bias = rows;
   }
   // of an image
-  Finish moved(Finish f, Index image) const {
-    const Index size = f.kind == Finish::Kind::quantized ? 1 : 4;
+  Epilogue moved(Epilogue f, Index image) const {
+    const Index size = f.kind == Epilogue::Kind::quantized ? 1 : 4;
     f.out = static_cast<std::byte*>(f.out) + image * g_.filters * f.ld * size;
     return f;
   }
@@ -131,7 +131,7 @@ class Convolution : public Kernel {
   Operands at_;
   std::vector<Index> sizes_;
   bool x_signed_, w_signed_, out_signed_, constant_;
-  Kept kept_;
+  PackedWeights kept_;
 };
 
 class Panels : public Convolution {
@@ -180,8 +180,8 @@ class Panels : public Convolution {
       std::int32_t* row = made.panels + thread * panel_size();
       for (Index i = begin; i < end; ++i) fill_layer(run.input<std::uint8_t>(at_.x), i, zero, made.input, row);
     });
-    Finish finish = finish_of(run, made.rows);
-    set_bias(run, finish, right_.zero(zero), left.term, made.bias);
+    Epilogue epilogue = epilogue_of(run, made.rows);
+    set_bias(run, epilogue, right_.zero(zero), left.term, made.bias);
     bool shifted = false;
     for (Index i = 0; i < g_.filters && !shifted; ++i) shifted = left.zero[i];
     const Index items = g_.batch * g_.groups * panels_ * parts_;
@@ -198,7 +198,7 @@ class Panels : public Convolution {
           else fill_panel(input, column, made.panels + thread * panel_size());
           if (shifted) column_sums(panel, steps_, true, column_sum);
         }
-        const Finish there = moved(finish, image);
+        const Epilogue there = moved(epilogue, image);
         for (Index strip = strips_ * part / parts_; strip < strips_ * (part + 1) / parts_; ++strip) {
           const Index first = g_.share() * strip / strips_, row = group * g_.share() + first;
           Tile tile{form_,
@@ -375,8 +375,8 @@ class Depthwise : public Convolution {
     const Memory made = divide(memory);
     const bool shifted = pack(run, made);
     const int zero = x_zero(run.in);
-    Finish finish = finish_of(run, made.rows);
-    set_bias(run, finish, right_.zero(zero), made.terms, made.bias);
+    Epilogue epilogue = epilogue_of(run, made.rows);
+    set_bias(run, epilogue, right_.zero(zero), made.terms, made.bias);
     const Index steps = static_cast<Index>(places_.size()), width = g_.axis[2].steps;
     const double each = 1 + g_.share() * g_.places() * (3 + steps) / 16.;  // nanoseconds, about
     run.ranges(g_.batch * g_.channels, 1 + static_cast<Index>(8e3 / each), [&](Index begin, Index end, int thread) {
@@ -384,7 +384,7 @@ class Depthwise : public Convolution {
       std::uint8_t* straight = made.straight + thread * 2 * g_.plane();
       for (Index i = begin; i < end; ++i) {
         fill(run.input<std::uint8_t>(at_.x) + i * g_.image(), zero, straight, plane);
-        const Finish there = moved(finish, i / g_.channels);
+        const Epilogue there = moved(epilogue, i / g_.channels);
         for (Index f = i % g_.channels * g_.share(); f < (i % g_.channels + 1) * g_.share(); ++f)
           for (Index d = 0; d < g_.axis[0].steps; ++d)
             for (Index h = 0; h < g_.axis[1].steps; ++h) {
@@ -515,14 +515,14 @@ std::unique_ptr<Kernel> make(const Operands& at, const Call& call, Index groups,
     return i < 0 || is_one(call.in[i], dtype) || (call.in[i].dtype == dtype && call.in[i].size() == g.filters);
   };
   if ((at.x_zero >= 0 && !is_one(call.in[at.x_zero], x.dtype)) || !suits(at.w_zero, w.dtype)) return nullptr;
-  if (at.kind == Finish::Kind::quantized &&
+  if (at.kind == Epilogue::Kind::quantized &&
       (!is_one(call.in[at.x_scale], DType::f32) || !is_one(call.in[at.y_scale], DType::f32) || !suits(at.w_scale, DType::f32) ||
        !is_byte(y.dtype) || !is_one(call.in[at.y_zero], y.dtype) ||
        (at.bias >= 0 && (call.in[at.bias].dtype != DType::i32 || call.in[at.bias].size() != g.filters))))
     return nullptr;
-  if (at.kind != Finish::Kind::quantized) want(y.dtype == DType::i32);
+  if (at.kind != Epilogue::Kind::quantized) want(y.dtype == DType::i32);
   want_ranges(call, at.ranges);
-  if (at.kind == Finish::Kind::rounded && at.bias >= 0)
+  if (at.kind == Epilogue::Kind::rounded && at.bias >= 0)
     want(call.in[at.bias].dtype == DType::i8), want_size(call.in[at.bias], g.filters);
   if (g.depth() == 1 && g.groups > 1 && g.share() <= 4) return std::make_unique<Depthwise>(g, at, call);
   return std::make_unique<Panels>(g, at, call);
@@ -571,7 +571,7 @@ std::unique_ptr<Kernel> bind_qlinear_conv(const Call& call) {
   at.y_scale = 6;
   at.y_zero = 7;
   if (call.in.size() > 8) at.bias = 8;
-  at.kind = integer::Finish::Kind::quantized;
+  at.kind = integer::Epilogue::Kind::quantized;
   return integer::make_onnx(at, call);
 }
 
@@ -582,7 +582,7 @@ std::unique_ptr<Kernel> bind_quantized_conv(const Call& call) {
   const std::vector<integer::Index> ones(std::max<integer::Index>(1, rank), 1), zeros(ones.size(), 0);
   at.ranges = 2;
   if (call.in.size() == 9) at.bias = at.ranges++;
-  at.kind = integer::Finish::Kind::rounded;
+  at.kind = integer::Epilogue::Kind::rounded;
   const auto groups = call.attrs.integer("num_group");
   const auto strides = call.attrs.ints("stride", ones), dilations = call.attrs.ints("dilate", ones);
   const auto before = call.attrs.ints("pad", zeros);

@@ -14,7 +14,7 @@ struct Operands {
   int a_scale = -1, b_scale = -1, y_scale = -1, y_zero = -1;  // of sums that are quantised again
   int bias = -1, ranges = -1;                                 // MXNet's
   bool b_transposed = false;
-  Finish::Kind kind = Finish::Kind::sums;
+  Epilogue::Kind kind = Epilogue::Kind::sums;
 };
 
 // The right operand, packed.
@@ -67,7 +67,7 @@ class Product : public Kernel {
     const std::int32_t* left = direct ? run.input<std::int32_t>(at_.a) : made.left;
     const Index ld = direct ? steps_ : ld_;
     pack_left(run, made, shifted);
-    const Finish finish = finish_of(run, made);
+    const Epilogue epilogue = epilogue_of(run, made);
     const Index strips = divided_up(m_, HEIGHT);
     const bool by_rows = strips > panels_;                               // what there is more of is cut
     const double each = 1 + flops / (by_rows ? strips : panels_) / 500;  // nanoseconds, about
@@ -89,7 +89,7 @@ class Product : public Kernel {
           tile.row_term = made.row_term;
           if (form_ == Form::bytes) tile.column_sum = right.sum + column;
           if (shifted) tile.column_zero = right.zero + column;
-          compute(tile, finish);
+          compute(tile, epilogue);
         }
     });
   }
@@ -162,12 +162,12 @@ class Product : public Kernel {
     });
   }
 
-  Finish finish_of(const Run& run, const Memory& made) const {
-    Finish f;
+  Epilogue epilogue_of(const Run& run, const Memory& made) const {
+    Epilogue f;
     f.kind = at_.kind;
     f.out = run.out[0];
     f.ld = n_;
-    if (at_.kind == Finish::Kind::quantized) {
+    if (at_.kind == Epilogue::Kind::quantized) {
       const float a = *run.input<float>(at_.a_scale), y = *run.input<float>(at_.y_scale);
       const float* b = run.input<float>(at_.b_scale);
       for (Index j = 0; j < n_; ++j) made.columns[j] = a * b[sizes_[at_.b_scale] == 1 ? 0 : j] / y;
@@ -203,7 +203,7 @@ class Product : public Kernel {
   std::vector<Index> sizes_;
   bool out_signed_, constant_;
   Index steps_, panels_, ld_;
-  Kept kept_;
+  PackedWeights kept_;
 };
 
 bool is_one(const Tensor& t, DType dtype) { return t.size() == 1 && t.dtype == dtype; }
@@ -222,13 +222,13 @@ std::unique_ptr<Kernel> make(const Operands& at, const Call& call) {
     return t.dtype == dtype && (t.size() == 1 || (t.rank() == 1 && t.size() == many));
   };
   if (!suits(at.a_zero, a.dtype, a.shape[a.rank() - 2]) || !suits(at.b_zero, b.dtype, n)) return nullptr;
-  if (at.kind == Finish::Kind::quantized) {
+  if (at.kind == Epilogue::Kind::quantized) {
     const Tensor& y = call.out[0];
     if (!is_one(call.in[at.a_scale], DType::f32) || !is_one(call.in[at.y_scale], DType::f32) ||
         !suits(at.b_scale, DType::f32, n) || !is_byte(y.dtype) || !is_one(call.in[at.y_zero], y.dtype))
       return nullptr;
   }
-  if (at.kind != Finish::Kind::quantized) want(call.out[0].dtype == DType::i32);
+  if (at.kind != Epilogue::Kind::quantized) want(call.out[0].dtype == DType::i32);
   want(a.rank() >= 1 && k >= 0 && n >= 0);
   want_size(a, times(m, k));
   want_size(call.out[0], times(m, n));
@@ -258,7 +258,7 @@ std::unique_ptr<Kernel> bind_qlinear_matmul(const Call& call) {
   at.b_zero = 5;
   at.y_scale = 6;
   at.y_zero = 7;
-  at.kind = integer::Finish::Kind::quantized;
+  at.kind = integer::Epilogue::Kind::quantized;
   return integer::make(at, call);
 }
 
@@ -271,7 +271,7 @@ std::unique_ptr<Kernel> bind_quantized_dense(const Call& call) {
     // NumPy's sums do not wrap round before the bias is added
     if (call.in[1].rank() != 2 || call.in[1].shape[1] > 65000) return nullptr;
     at.bias = at.ranges++;
-    at.kind = integer::Finish::Kind::rounded;
+    at.kind = integer::Epilogue::Kind::rounded;
   }
   return integer::make(at, call);
 }

@@ -93,11 +93,11 @@ std::int32_t packed(const From* from, Index k, const Encoding& e, int zero, std:
 }
 
 // `count` or LANES sums, whichever is less
-template <Finish::Kind KIND>
-GX_INLINE void finish(const Finish& f, RegI sum, Index row, Index column, Index count) {
+template <Epilogue::Kind KIND>
+GX_INLINE void epilogue(const Epilogue& f, RegI sum, Index row, Index column, Index count) {
   const Index to = row * f.ld + column;
   if (f.bias) sum += f.by_row ? RegI{} + f.bias[row] : get(f.bias + column);
-  if constexpr (KIND == Finish::Kind::quantized) {
+  if constexpr (KIND == Epilogue::Kind::quantized) {
     const float low = (f.is_signed ? -128 : 0) - f.zero, high = (f.is_signed ? 127 : 255) - f.zero;
     Reg v = __builtin_convertvector(sum, Reg) * (f.by_row ? splat_reg(f.scale[row]) : get(f.scale + column));
     v = at_most(at_least(splat_reg(low), v), splat_reg(high));  // this way round NaN becomes the least, as in NumPy's `whole`
@@ -105,7 +105,7 @@ GX_INLINE void finish(const Finish& f, RegI sum, Index row, Index column, Index 
     nearest(v, &whole);
     put_bytes(static_cast<std::int8_t*>(f.out) + to, whole + f.zero, count);
   } else {
-    if constexpr (KIND == Finish::Kind::rounded) {
+    if constexpr (KIND == Epilogue::Kind::rounded) {
       Reg v = __builtin_convertvector(sum, Reg);
       if (f.addend) v += f.by_row ? splat_reg(f.addend[row]) : get(f.addend + column);
       v = at_most(at_least(v, splat_reg(-2147483648.f)), splat_reg(2147483520.f));
@@ -116,8 +116,8 @@ GX_INLINE void finish(const Finish& f, RegI sum, Index row, Index column, Index 
 }
 
 template <class F>
-GX_INLINE void with_kind(const Finish& f, F use) {
-  using Kind = Finish::Kind;
+GX_INLINE void with_kind(const Epilogue& f, F use) {
+  using Kind = Epilogue::Kind;
   if (f.kind == Kind::sums) use(std::integral_constant<Kind, Kind::sums>{});
   else if (f.kind == Kind::quantized) use(std::integral_constant<Kind, Kind::quantized>{});
   else use(std::integral_constant<Kind, Kind::rounded>{});
@@ -172,13 +172,13 @@ void Encoding::interleave(const std::uint8_t* const arrays[4], int count, int ze
   }
 }
 
-void Finish::operator()(const std::int32_t* sums, Index row, Index column, Index count) const {
+void Epilogue::operator()(const std::int32_t* sums, Index row, Index column, Index count) const {
   with_kind(*this, [&](auto kind) {
-    for (Index i = 0; i < count; i += LANES) finish<kind()>(*this, get(sums + i), row, column + i, count - i);
+    for (Index i = 0; i < count; i += LANES) epilogue<kind()>(*this, get(sums + i), row, column + i, count - i);
   });
 }
 
-void compute(const Tile& t, const Finish& f) {
+void compute(const Tile& t, const Epilogue& f) {
   alignas(64) std::int32_t sums[HEIGHT * WIDTH];
   micro(t.form, t.left_signed, t.rows)(t.steps, t.left, t.ld, t.right, sums);
   with_kind(f, [&](auto kind) {
@@ -188,7 +188,7 @@ void compute(const Tile& t, const Finish& f) {
         RegI sum = *reinterpret_cast<const RegI*>(sums + r * WIDTH + j);
         if (t.column_sum) sum -= t.row_zero[i] * get(t.column_sum + j);
         if (t.column_zero) sum -= t.row_term[i] * get(t.column_zero + j);
-        finish<kind()>(f, sum, i, t.column + j, t.columns - j);
+        epilogue<kind()>(f, sum, i, t.column + j, t.columns - j);
       }
   });
 }

@@ -75,7 +75,7 @@ struct Encoding {
 };
 
 // What becomes of sums. Parameters are those of columns, or of rows; those of columns are there up to a multiple of WIDTH.
-struct Finish {
+struct Epilogue {
   enum class Kind { sums, quantized, rounded };
 
   Kind kind = Kind::sums;
@@ -106,7 +106,7 @@ struct Tile {
   const std::int32_t *row_zero = nullptr, *row_term = nullptr;       // y, sum l - K y
   const std::int32_t *column_sum = nullptr, *column_zero = nullptr;  // sum r, z
 };
-void compute(const Tile& tile, const Finish& finish);
+void compute(const Tile& tile, const Epilogue& epilogue);
 // Sums of the columns of a panel of bytes; left_signed as in Tile.
 void column_sums(const std::int32_t* right, Index steps, bool left_signed, std::int32_t* to);
 // to[i] = sum over steps of left[step] times right[places[step] + i], up to a multiple of LANES; bytes of left are signed.
@@ -131,7 +131,7 @@ class Divided {
 };
 
 // Memory for packed weights, aligned to 64 bytes.
-class Kept {
+class PackedWeights {
  public:
   std::byte* resize(std::size_t size) {
     if (size != size_) memory_.reset(new (std::align_val_t{64}) std::byte[size + 64]);

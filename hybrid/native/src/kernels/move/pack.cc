@@ -120,9 +120,9 @@ class Repack : public Kernel {
 };
 
 // Inputs that are already where they belong (the plan writes them there when it can) stay.
-class Join : public Kernel {
+class BlockedConcat : public Kernel {
  public:
-  explicit Join(const Call& call)
+  explicit BlockedConcat(const Call& call)
       : in_(call.in), out_(call.out[0]), size_(static_cast<std::int64_t>(size_of(call.out[0].dtype))) {
     how = "copy";
   }
@@ -191,7 +191,7 @@ std::unique_ptr<Kernel> bind_join(const Call& call) {
     blocks += t.shape[1];
   }
   want(blocks == to.shape[1]);
-  return std::make_unique<Join>(call);
+  return std::make_unique<BlockedConcat>(call);
 }
 
 }  // namespace gluonnx

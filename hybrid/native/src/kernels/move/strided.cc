@@ -209,7 +209,7 @@ Copies::Copies(const std::vector<Part>& parts, const Call& call, std::uint64_t v
 }
 
 void Copies::run(const Run& run) const {
-  for (const Step& step : steps_) {
+  for (const BoundCopy& step : steps_) {
     const Part& part = step.part;
     const std::byte* from = part.source == Part::input    ? run.input<std::byte>(part.in)
                             : part.source == Part::output ? run.output<std::byte>(part.out)

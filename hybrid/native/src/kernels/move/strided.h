@@ -58,11 +58,11 @@ class Copies : public Kernel {
   void run(const Run& run) const override;
 
  private:
-  struct Step {
+  struct BoundCopy {
     Part part;
     StridedCopy copy;
   };
-  std::vector<Step> steps_;
+  std::vector<BoundCopy> steps_;
   std::int64_t element_;
   std::uint64_t value_;
 };

@@ -30,7 +30,7 @@ struct Common {
 // Of a batch: sums over everything but the channels.
 class BatchBackward : public Kernel {
  public:
-  BatchBackward(const Call& call, Around shape, Common common, bool constant, double momentum)
+  BatchBackward(const Call& call, AxisSplit shape, Common common, bool constant, double momentum)
       : shape_(shape), common_(common), constant_(constant), momentum_(momentum), moves_(call.in.size() > 5 && !constant) {
     narrow_ = shape_.after < NARROW;
     // rstd, and three factors: of channels, then, with the mean, of columns
@@ -112,7 +112,7 @@ class BatchBackward : public Kernel {
     }
   }
 
-  Around shape_;
+  AxisSplit shape_;
   Common common_;
   bool constant_, narrow_;
   double momentum_;
@@ -227,17 +227,17 @@ std::unique_ptr<Kernel> bind_backward(const Call& call, double momentum) {
   };
   if (over == "batch") {
     if (groups) return nullptr;
-    const std::int64_t channels = Around(shape, axis).size;
+    const std::int64_t channels = AxisSplit(shape, axis).size;
     want_sizes(channels, channels);
     for (std::size_t i = 5; i < call.in.size(); ++i) want_size(call.in[i], channels);
     want(call.in.size() != 6);
-    return std::make_unique<BatchBackward>(call, Around(shape, axis), common, fixed || !training, momentum);
+    return std::make_unique<BatchBackward>(call, AxisSplit(shape, axis), common, fixed || !training, momentum);
   }
   if (over == "layer") {
-    Around around(shape, axis);
-    if (groups || around.after != 1) return nullptr;
-    want_sizes(around.size, around.before);
-    return std::make_unique<RowBackward>(call, around.before, around.size, around.size, true, common);
+    AxisSplit split(shape, axis);
+    if (groups || split.after != 1) return nullptr;
+    want_sizes(split.size, split.before);
+    return std::make_unique<RowBackward>(call, split.before, split.size, split.size, true, common);
   }
   want(groups >= 0);
   const std::int64_t middle = groups ? groups : shape[1], rows = times(shape[0], middle);

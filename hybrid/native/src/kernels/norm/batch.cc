@@ -82,7 +82,7 @@ class BatchNorm : public Kernel {
         [&](std::int64_t c, double squares, double) { variances[c] = static_cast<float>(squares / count); });
   }
 
-  Around shape_;
+  AxisSplit shape_;
   float eps_;
   bool fix_gamma_, of_batch_, plain_variance_, relu_, narrow_;
 };

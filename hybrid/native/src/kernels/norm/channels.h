@@ -12,7 +12,7 @@ constexpr std::int64_t NARROW = 16;
 // f(at, k, channel) -> std::pair<Reg, Reg> for k elements from offset `at`, all of that channel, or, when narrow, columns
 // from `column` on: g(at, k, column).
 template <class F, class G, class Done>
-GX_INLINE void channel_sums(const Around& shape, std::int64_t begin, std::int64_t end, F f, G g, Done done) {
+GX_INLINE void channel_sums(const AxisSplit& shape, std::int64_t begin, std::int64_t end, F f, G g, Done done) {
   if (shape.after >= NARROW) {
     for (std::int64_t c = begin; c < end; ++c) {
       double sum1 = 0, sum2 = 0;
@@ -65,7 +65,7 @@ GX_INLINE void channel_sums(const Around& shape, std::int64_t begin, std::int64_
 
 // f(at, k, channel) for all elements of channels [begin, end), or g(at, k, column) when narrow; as above.
 template <class F, class G>
-GX_INLINE void each_of_channels(const Around& shape, std::int64_t begin, std::int64_t end, F f, G g) {
+GX_INLINE void each_of_channels(const AxisSplit& shape, std::int64_t begin, std::int64_t end, F f, G g) {
   for (std::int64_t n = 0; n < shape.before; ++n) {
     const std::int64_t row = n * shape.size * shape.after;
     if (shape.after < NARROW) {
@@ -79,7 +79,7 @@ GX_INLINE void each_of_channels(const Around& shape, std::int64_t begin, std::in
 }
 
 // One value a channel, repeated for each of its columns when they are narrow.
-inline void spread(const Around& shape, std::int64_t begin, std::int64_t end, const float* channels, float* columns) {
+inline void spread(const AxisSplit& shape, std::int64_t begin, std::int64_t end, const float* channels, float* columns) {
   for (std::int64_t c = begin; c < end; ++c) std::fill(columns + c * shape.after, columns + (c + 1) * shape.after, channels[c]);
 }
 

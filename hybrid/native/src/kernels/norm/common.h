@@ -20,11 +20,11 @@ inline void want_floats(const Call& call) {
   want_floats(call.out);
 }
 
-// A tensor around one axis: (before, size, after).
-struct Around {
+// The sizes of a tensor before, along and after one axis.
+struct AxisSplit {
   std::int64_t before = 1, size = 1, after = 1;
 
-  Around(const std::vector<std::int64_t>& shape, std::int64_t axis) {
+  AxisSplit(const std::vector<std::int64_t>& shape, std::int64_t axis) {
     axis = axis_in(axis, static_cast<std::int64_t>(shape.size()));
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(shape.size()); ++i)
       (i < axis ? before : i == axis ? size : after) *= shape[i];

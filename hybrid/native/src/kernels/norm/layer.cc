@@ -48,7 +48,7 @@ class RowNorm : public Kernel {
 // LayerNorm over an axis with others behind it.
 class ColumnNorm : public Kernel {
  public:
-  ColumnNorm(Around shape, float eps) : shape_(shape), eps_(eps) { how = "columns"; }
+  ColumnNorm(AxisSplit shape, float eps) : shape_(shape), eps_(eps) { how = "columns"; }
 
   void run(const Run& run) const override {
     const float *x = run.input<float>(0), *gamma = run.input<float>(1), *beta = run.input<float>(2);
@@ -104,7 +104,7 @@ class ColumnNorm : public Kernel {
     }
   }
 
-  Around shape_;
+  AxisSplit shape_;
   float eps_;
 };
 
@@ -132,7 +132,7 @@ std::unique_ptr<RowNorm> images(const Call& call, std::int64_t parameters) {
 std::unique_ptr<Kernel> bind_LayerNorm(const Call& call) {
   call.attrs.ignore("output_mean_var");
   float eps = static_cast<float>(call.attrs.real("eps"));
-  Around shape(call.in[0].shape, call.attrs.integer("axis"));
+  AxisSplit shape(call.in[0].shape, call.attrs.integer("axis"));
   want_operands(call, shape.size, shape.before * shape.after);
   if (shape.after != 1) return std::make_unique<ColumnNorm>(shape, eps);
   auto kernel = std::make_unique<RowNorm>();

@@ -75,7 +75,7 @@ class L2Normalization : public Kernel {
       });
   }
 
-  Around shape_;
+  AxisSplit shape_;
   float eps_ = 0;
   bool across_ = false;  // the sum is over axis 1, with others behind it
   std::int64_t rows_ = 0, n_ = 0;
@@ -134,7 +134,7 @@ class LRN : public Kernel {
     return pow(norm, splat_reg(-beta_));
   }
 
-  Around shape_;
+  AxisSplit shape_;
   std::int64_t reach_;
   float scale_, knorm_, beta_;
 };

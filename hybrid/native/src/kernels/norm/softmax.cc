@@ -9,7 +9,7 @@ namespace {
 class Softmax : public Kernel {
  public:
   // of data / divisor; lengths: what the second operand, which says how many elements of a row count, holds
-  Softmax(Around shape, bool logarithm, float divisor, int threads, DType lengths = DType::f32)
+  Softmax(AxisSplit shape, bool logarithm, float divisor, int threads, DType lengths = DType::f32)
       : shape_(shape), logarithm_(logarithm), divisor_(divisor), lengths_(lengths) {
     how = shape.after == 1 ? "rows" : "columns";
     flops = 4.0 * static_cast<double>(shape.before * shape.size * shape.after);
@@ -114,14 +114,14 @@ class Softmax : public Kernel {
       });
   }
 
-  Around shape_;
+  AxisSplit shape_;
   bool logarithm_;
   float divisor_;
   DType lengths_;
 };
 
 // The kernel of a call, for which the shapes of operands are checked; lengths: whether the second operand holds them.
-std::unique_ptr<Kernel> make(const Call& call, Around shape, bool logarithm, float divisor, bool lengths = false) {
+std::unique_ptr<Kernel> make(const Call& call, AxisSplit shape, bool logarithm, float divisor, bool lengths = false) {
   want(call.out[0].dtype == DType::f32);
   want_size(call.in[0], shape.all());
   want_size(call.out[0], shape.all());
@@ -133,7 +133,7 @@ std::unique_ptr<Kernel> bind_along_axis(const Call& call, bool logarithm, float 
   const Attrs& attrs = call.attrs;
   const bool lengths = attrs.integer("use_length", 0);
   if (attrs.text("dtype", "float32") != "float32") return nullptr;
-  const Around shape(call.in[0].shape, attrs.integer("axis"));
+  const AxisSplit shape(call.in[0].shape, attrs.integer("axis"));
   if (lengths && (call.in.size() < 2 || shape.after != 1 || (call.in[1].dtype != DType::i32 && call.in[1].dtype != DType::i64))) return nullptr;
   float temperature = static_cast<float>(attrs.real("temperature", 1.0));
   return make(call, shape, logarithm, sign * temperature, lengths);
@@ -147,7 +147,7 @@ std::unique_ptr<Kernel> bind_log_softmax(const Call& call) { return bind_along_a
 
 std::unique_ptr<Kernel> bind_SoftmaxActivation(const Call& call) {
   std::int64_t axis = call.attrs.text("mode") == "channel" ? 1 : -1;
-  return make(call, Around(call.in[0].shape, axis), false, 1.f);
+  return make(call, AxisSplit(call.in[0].shape, axis), false, 1.f);
 }
 
 std::unique_ptr<Kernel> bind_SoftmaxOutput(const Call& call) {
@@ -155,9 +155,9 @@ std::unique_ptr<Kernel> bind_SoftmaxOutput(const Call& call) {
   attrs.ignore("grad_scale", "ignore_label", "use_ignore", "normalization", "out_grad", "smooth_alpha");
   const auto& shape = call.in[0].shape;
   bool multi = attrs.flag("multi_output"), last = attrs.flag("preserve_shape");
-  Around around(shape, multi || shape.size() == 2 ? 1 : -1);
-  if (!multi && !last) around = Around({shape[0], call.in[0].size() / std::max<std::int64_t>(shape[0], 1)}, 1);
-  return make(call, around, false, 1.f);
+  AxisSplit split(shape, multi || shape.size() == 2 ? 1 : -1);
+  if (!multi && !last) split = AxisSplit({shape[0], call.in[0].size() / std::max<std::int64_t>(shape[0], 1)}, 1);
+  return make(call, split, false, 1.f);
 }
 
 }  // namespace gluonnx

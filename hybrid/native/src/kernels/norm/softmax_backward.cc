@@ -7,7 +7,7 @@ namespace {
 // y (dy - sum of dy y), or dy - exp(y) sum of dy, along one axis.
 class SoftmaxBackward : public Kernel {
  public:
-  SoftmaxBackward(Around shape, bool logarithm) : shape_(shape), logarithm_(logarithm) {
+  SoftmaxBackward(AxisSplit shape, bool logarithm) : shape_(shape), logarithm_(logarithm) {
     how = shape.after == 1 ? "rows" : "columns";
     flops = 4.0 * static_cast<double>(shape.before * shape.size * shape.after);
   }
@@ -65,7 +65,7 @@ class SoftmaxBackward : public Kernel {
       });
   }
 
-  Around shape_;
+  AxisSplit shape_;
   bool logarithm_;
 };
 
@@ -179,7 +179,7 @@ static std::unique_ptr<Kernel> bind_backward(const Call& call, bool logarithm) {
   want_floats(call);
   want_shape(call.in[1], call.in[0].shape);
   want_shape(call.out[0], call.in[0].shape);
-  return std::make_unique<SoftmaxBackward>(Around(call.in[0].shape, call.attrs.integer("axis")), logarithm);
+  return std::make_unique<SoftmaxBackward>(AxisSplit(call.in[0].shape, call.attrs.integer("axis")), logarithm);
 }
 
 std::unique_ptr<Kernel> bind_softmax_backward(const Call& call) { return bind_backward(call, false); }

@@ -140,7 +140,7 @@ class Backward : public Kernel {
         packed_a = own + count * gemm::WIDTH;
       }
     }
-    const BackStep gates = back_step_of(g_.mode);
+    const BackCellFunction gates = back_cell_function_of(g_.mode);
     const float* kept = l.memory + g_.kept_at(l.number, d);
     const float* cells = kept + g_.rows() * 4 * size;
     for (Index i = part.group; i < part.group_end; ++i) {
@@ -202,7 +202,7 @@ class Backward : public Kernel {
       p.b = b;
       p.c = c;
       p.ldc = sizes.n;
-      p.finish.accumulate = adds;
+      p.epilogue.accumulate = adds;
       gemm::multiply(p, inner);
     };
     multiply({rows, place.features, all}, {given, rows, true}, {l.x, place.features, false}, out + place.i2h, false);

@@ -30,10 +30,10 @@ GX_INLINE Reg inverse(Reg b) {
 }
 
 // As sigmoid and tanh of math.h, but that sigmoid is not less than its value at -86.
-GX_INLINE Block gate(Block x) {
+GX_INLINE Block fast_sigmoid(Block x) {
   return each(x, [](Reg v) __attribute__((always_inline)) { return inverse(1.f + exp(at_most(-v, splat_reg(86.f)))); });
 }
-GX_INLINE Block curve(Block x) {
+GX_INLINE Block fast_tanh(Block x) {
   return each(x, [](Reg v) __attribute__((always_inline)) {
     const Reg e = expm1(at_least(abs(v) * -2.f, splat_reg(-20.f)));
     return with_sign(-e * inverse(2.f + e), v);
@@ -43,10 +43,11 @@ GX_INLINE Block curve(Block x) {
 GX_INLINE Block sum(const Cell& c, int gate) { return load(c.given + gate * c.apart) + load(c.recalled + gate * c.apart); }
 
 void lstm(const Cell& c) {
-  const Block enter = gate(sum(c, 0)), forget = gate(sum(c, 1)), fresh = curve(sum(c, 2)), leave = gate(sum(c, 3));
+  const Block enter = fast_sigmoid(sum(c, 0)), forget = fast_sigmoid(sum(c, 1));
+  const Block fresh = fast_tanh(sum(c, 2)), leave = fast_sigmoid(sum(c, 3));
   const Block cell = fma(enter * fresh, forget, load(c.cell));
   store(c.cell, cell);
-  store_some(c.after, leave * curve(cell), c.count);
+  store_some(c.after, leave * fast_tanh(cell), c.count);
   if (!c.kept) return;
   store_some(c.kept, enter, c.count);
   store_some(c.kept + c.size, forget, c.count);
@@ -56,9 +57,9 @@ void lstm(const Cell& c) {
 }
 
 void gru(const Cell& c) {
-  const Block reset = gate(sum(c, 0)), update = gate(sum(c, 1));
+  const Block reset = fast_sigmoid(sum(c, 0)), update = fast_sigmoid(sum(c, 1));
   const Block recalled = load(c.recalled + 2 * c.apart) + load(c.new_bias);
-  const Block fresh = curve(fma(load(c.given + 2 * c.apart), reset, recalled));
+  const Block fresh = fast_tanh(fma(load(c.given + 2 * c.apart), reset, recalled));
   store_some(c.after, fma((splat(1) - update) * fresh, update, load_some(c.before, c.count)), c.count);
   if (!c.kept) return;
   store_some(c.kept, reset, c.count);
@@ -67,7 +68,7 @@ void gru(const Cell& c) {
   store_some(c.kept + 3 * c.size, recalled, c.count);
 }
 
-void plain_tanh(const Cell& c) { store_some(c.after, curve(sum(c, 0)), c.count); }
+void plain_tanh(const Cell& c) { store_some(c.after, fast_tanh(sum(c, 0)), c.count); }
 void plain_relu(const Cell& c) { store_some(c.after, at_least(sum(c, 0), zero()), c.count); }
 
 // The gradient of the state after the step; what is not in it is 0.
@@ -77,7 +78,7 @@ void lstm_back(const BackCell& c) {
   auto kept = [&](int gate) { return load_some(c.kept + gate * c.size, c.count); };
   auto give = [&](int gate, Block v) { store_some(c.given + gate * c.size, v, c.count); };
   const Block enter = kept(0), forget = kept(1), fresh = kept(2), leave = kept(3), one = splat(1);
-  const Block dh = state_gradient(c), hidden = curve(load_some(c.cell, c.count));
+  const Block dh = state_gradient(c), hidden = fast_tanh(load_some(c.cell, c.count));
   const Block dcell = fma(load(c.direct), dh * leave, one - hidden * hidden);
   give(0, dcell * fresh * enter * (one - enter));
   give(1, dcell * load_some(c.cell_before, c.count) * forget * (one - forget));
@@ -117,7 +118,7 @@ void relu_back(const BackCell& c) {
 
 }  // namespace
 
-BackStep back_step_of(Mode mode) {
+BackCellFunction back_cell_function_of(Mode mode) {
   switch (mode) {
     case Mode::lstm:
       return lstm_back;
@@ -130,7 +131,7 @@ BackStep back_step_of(Mode mode) {
   }
 }
 
-Step step_of(Mode mode) {
+CellFunction cell_function_of(Mode mode) {
   switch (mode) {
     case Mode::lstm:
       return lstm;

@@ -45,9 +45,9 @@ struct BackCell {
   int count;
 };
 
-using Step = void (*)(const Cell&);
-Step step_of(Mode mode);
-using BackStep = void (*)(const BackCell&);
-BackStep back_step_of(Mode mode);
+using CellFunction = void (*)(const Cell&);
+CellFunction cell_function_of(Mode mode);
+using BackCellFunction = void (*)(const BackCell&);
+BackCellFunction back_cell_function_of(Mode mode);
 
 }  // namespace gluonnx::rnn

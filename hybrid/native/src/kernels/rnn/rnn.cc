@@ -167,7 +167,7 @@ class Recurrent : public Kernel {
       p.packed = l.weights[d].input;
       p.c = scratch + given_ + d * g_.rows() * columns;
       p.ldc = columns;
-      p.finish.bias = l.weights[d].bias;
+      p.epilogue.bias = l.weights[d].bias;
       Run inner = run;
       inner.scratch = reinterpret_cast<std::byte*>(scratch + product_);
       gemm::multiply(p, inner);
@@ -199,7 +199,7 @@ class Recurrent : public Kernel {
     p.c = recalled;
     p.ldc = g_.group_columns();
     if (packed_a) gemm::pack_a(p.a, count, size, packed_a);
-    const Step gates = step_of(g_.mode);
+    const CellFunction gates = cell_function_of(g_.mode);
     float* kept = training_ ? run.output<float>(memory_output()) : nullptr;
     if (kept) kept += g_.kept_at(l.number, d);
     for (Index i = part.group; i < part.group_end; ++i) {
