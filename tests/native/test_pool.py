@@ -116,6 +116,10 @@ def test_lanes_beyond_the_channels_do_not_matter(level):
     assert np.isfinite(single.run([data])[0][..., :5]).all()
 
 
+SHAPES = [(2, 3, 9, 13), (2, 3, 11), (1, 2, 9, 10, 13), (3, 6, 11), (3, 6, 9, 11), (2, 9, 9, 10, 9)]
+"""Few planes, and as many as are taken side by side."""
+
+
 def in_axes(attrs, rank):
     """The geometry in so many axes."""
     out = {}
@@ -124,7 +128,7 @@ def in_axes(attrs, rank):
     return out
 
 
-@over("shape", [(2, 3, 9, 13), (2, 3, 11), (1, 2, 9, 10, 13)])
+@over("shape", SHAPES)
 @over("attrs", GEOMETRIES)
 @pytest.mark.parametrize("kind", TYPES)
 def test_pooling(level, shape, attrs, kind):
@@ -147,7 +151,7 @@ def test_pooling_of_other_sizes(level, shape, kind):
         close("Pooling", [uniform(*shape)], **attrs, **kind)
 
 
-@over("shape", [(2, 3, 5), (2, 3, 4, 6), (1, 2, 3, 5, 4)])
+@over("shape", [(2, 3, 5), (2, 3, 4, 6), (1, 2, 3, 5, 4), (3, 6, 3, 5, 4)])
 @pytest.mark.parametrize("kind", TYPES[:5])
 def test_one_window_of_the_whole_image(level, shape, kind):
     """With padding on no, one or all sides, which counts or does not."""
@@ -178,7 +182,7 @@ def back(data, attrs):
     return [uniform(*y.shape, seed=9), data, y]
 
 
-@over("shape", [(2, 3, 9, 13), (2, 3, 11), (1, 2, 9, 10, 13)])
+@over("shape", SHAPES)
 @over("attrs", GEOMETRIES)
 @pytest.mark.parametrize("kind", TYPES[:5])
 def test_pooling_backward(level, shape, attrs, kind):
