@@ -32,7 +32,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was collected stays until the end: tens of thousands of tests that no collection of garbage need look at."""
+    """Freeze what was collected until the end: tens of thousands of tests that no collection of garbage need look at."""
     gc.collect()
     gc.freeze()
 

@@ -83,7 +83,7 @@ def over(names: str, values: Iterable[Any]) -> Callable[[Check], Check]:
 
 
 def _name(value: Any) -> str:
-    """How a row of this value is called."""
+    """Name of a row of this value."""
     return "-".join(map(_name, value)) if isinstance(value, tuple) and len(value) < 4 else f"{value!s:.80}"
 
 

@@ -76,7 +76,7 @@ def _by(rows: Iterable[dict[str, Any]], key: str) -> dict[str, list[dict[str, An
 
 
 def _ends(rows: list[dict[str, Any]]) -> Counter[str]:
-    """How often cases ended in which way."""
+    """Counts of cases by how they ended."""
     return sum((Counter(r["outcomes"]) for r in rows), Counter[str]())
 
 

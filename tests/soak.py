@@ -72,7 +72,7 @@ def train(number: int) -> list[np.ndarray]:
 
 
 def tasks() -> dict[str, Task]:
-    """What threads choose from, by name."""
+    """Tasks that threads choose from, by name."""
     found: dict[str, Task] = {}
     for network in networks():
         if not network.runs() or not network.runs()[0][0]:
@@ -105,7 +105,7 @@ def resident() -> int:
 
 
 class Soaked(NamedTuple):
-    """What came of it; memory in bytes."""
+    """Result of a soak; memory in bytes."""
 
     tasks: int
     runs: int

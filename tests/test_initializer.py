@@ -21,7 +21,7 @@ def seeded() -> None:
 
 
 def filled(initializer: Any, desc: Any = "", shape: tuple[int, ...] = (2, 3), dtype: str = "float32") -> np.ndarray:
-    """What an array of nines becomes."""
+    """Array that the initializer makes of one of nines."""
     array = nd.full(shape, 9, dtype=dtype)
     initializer(desc if isinstance(desc, InitDesc) else InitDesc(desc or "x_weight"), array)
     return array.asnumpy()

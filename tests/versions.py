@@ -14,7 +14,7 @@ def release(version: str) -> tuple[int, int]:
 
 
 OLD_RUNTIME = release(ort.__version__) < (1, 19)
-"""Whether onnxruntime is of the oldest release that is supported, which has faults of its own."""
+"""True where onnxruntime is of the oldest release that is supported, which has faults of its own."""
 
 
 def needs_opset(opset: int) -> pytest.MarkDecorator:

@@ -1,4 +1,4 @@
-"""What was answered stays: changed symbols and ONNX models, with what was said of each when they were recorded.
+"""Recorded answers that may not change: changed symbols and ONNX models, with what was said of each when they were recorded.
 
     python -m tests.answers            (writes what is answered now, and prints what has changed)
 
@@ -43,7 +43,7 @@ Answer = dict[str, Any]
 
 
 def answer(surface: str, case: Any, *, careful: bool = False) -> Answer:
-    """What is said of a case now. careful: numbers only where rounding cannot change them, for recording."""
+    """Answer to a case now. careful: numbers only where rounding cannot change them, for recording."""
     before = set_step_budget(STEPS)
     try:
         return of_symbol(case, careful) if surface == "symbols" else of_onnx(case, careful)
@@ -115,7 +115,7 @@ def of_onnx(case: str, careful: bool) -> Answer:
 
 
 def _ran(graph: Graph, feeds: Mapping[str, np.ndarray], constants: Mapping[str, np.ndarray], careful: bool) -> Any:
-    """What both engines give; where they may differ by rounding, shapes alone."""
+    """Results of both engines; where they may differ by rounding, shapes alone."""
     draw_from(5)
     found = []
     for native in (False, True):
@@ -223,7 +223,7 @@ def digest(what: Any) -> str:
 
 
 def alike(now: Any, then: Any) -> bool:
-    """Whether answers are the same but for the rounding of their figures."""
+    """True where answers are the same but for the rounding of their figures."""
     if isinstance(now, dict) and isinstance(then, dict):
         return now.keys() == then.keys() and all(alike(now[k], then[k]) for k in now)
     if isinstance(now, list) and isinstance(then, list):

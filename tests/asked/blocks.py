@@ -26,7 +26,7 @@ def fill(mx, block):
 
 
 def ran(mx, make, *inputs, train=True, call=None, smooth=None, hybridize=False):
-    """What a block gives in inference, and in training with its gradients; whether the hybridized block gives the same."""
+    """Results of a block in inference, and in training with its gradients; and a flag: the hybridized block gives the same."""
     call = call or (lambda block, arrays: block(*arrays))
     found = []
     for hybrid in (False, True) if hybridize else (False,):

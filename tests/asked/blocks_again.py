@@ -132,7 +132,7 @@ def inputs_that_are_none(mx, folder):
 
 @ask
 def containers_of_blocks(mx, folder):
-    """Which containers of blocks that nobody registered are warned of."""
+    """Warnings about containers of blocks that nobody registered."""
     nn = mx.gluon.nn
 
     class Holder(mx.gluon.Block):

@@ -66,7 +66,7 @@ def brought(mx, made, state):
 
 @ask
 def modules_that_are_not_ready(mx, folder):
-    """Which calls each kind of module refuses when it is made, bound, has parameters, has an optimizer."""
+    """Refusals of each kind of module of calls that come before it is made, bound, has parameters, has an optimizer."""
     found = {}
     batch = reader(mx).next()
     own, aux = weights(mx, small(mx), data=(4, 5), softmax_label=(4,))
@@ -202,7 +202,7 @@ def files_with_flags(mx, folder):
 
 @ask
 def readers_in_the_middle(mx, folder):
-    """What predict, score and fit of models and modules give of a reader that was begun, with and without a reset."""
+    """Results of predict, score and fit of models and modules on a reader that was begun, with and without a reset."""
     found = {}
     own, aux = weights(mx, small(mx), data=(4, 5), softmax_label=(4,))
 
@@ -400,7 +400,7 @@ def steps_of_cells(mx, folder):
 
 @ask
 def parameters_of_layers(mx, folder):
-    """What the parameters of layers are, with everything given: kind of storage, gradients, dtype, factors, what fills them."""
+    """Parameters of layers with everything given: kind of storage, gradients, dtype, factors, what fills them."""
     nn, rnn, more, found = mx.gluon.nn, mx.gluon.rnn, mx.gluon.contrib, {}
     one, two = mx.init.One(), mx.init.Constant(2.0)
     both = {"weight_initializer": one, "bias_initializer": two}

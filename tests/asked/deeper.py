@@ -1,4 +1,4 @@
-"""What is seldom asked of executors, modules, functions with gradients of their own, and loops inside loops."""
+"""Rare uses of executors, modules, functions with gradients of their own, and loops inside loops."""
 
 # ruff: noqa: B023, E501  calls are made at once
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is given though it looks like nothing (0, "", [], False), settings that differ from axis to axis, resets in the middle."""
+"""Values that look like nothing (0, "", [], False), settings that differ from axis to axis, resets in the middle."""
 
 # ruff: noqa: B023, E731  calls are made at once
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .questions import ask, attempt, numbers, plain
 
 @ask
 def parameters_that_exist(mx, folder):
-    """What a second get() of a parameter says to properties that are 0, False or empty, on either side."""
+    """Answers of a second get() of a parameter to properties that are 0, False or empty, on either side."""
     found = {}
     for key, first, second in (
         ("rate 0 after 1", {}, {"lr_mult": 0}), ("rate 1 after 0", {"lr_mult": 0}, {"lr_mult": 1}),
@@ -177,7 +177,7 @@ def cells_used_again(mx, folder):
 
 @ask
 def resets_in_the_middle(mx, folder):
-    """What iterators give after a reset that comes before the first, a middle, the last and after the last batch."""
+    """Batches of iterators after a reset that comes before the first, a middle, the last and after the last batch."""
     found = {}
 
     def column(batch):

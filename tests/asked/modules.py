@@ -252,7 +252,7 @@ def over_iterators(mx, folder):
 
 @ask
 def optimizers_of_modules(mx, folder):
-    """What init_optimizer makes of names and objects, again or not; whose states are borrowed; refusals."""
+    """Optimizers that init_optimizer makes of names and objects, again or not; borrowed states; refusals."""
     found = {}
     module = ready(mx)
     with logged() as lines:

@@ -21,7 +21,7 @@ def filled(mx, block, scale=1.0):
 
 
 def shown(mx, block, *inputs):
-    """What a block gives, with the dtypes of its parameters, hybridized and not, and how it shows itself."""
+    """Results of a block with the dtypes of its parameters, hybridized and not, and its printed form."""
     found = [repr(block), sorted(str(np.dtype(p.dtype)) for p in block.collect_params().values())]
     for hybrid in (False, True):
         block.hybridize(hybrid)

@@ -41,7 +41,7 @@ def epochs(iterator, count=2, numbered=True):
 
 
 def told(dumped):
-    """What an augmenter tells of itself, without the order of its settings."""
+    """Description of an augmenter by itself, without the order of its settings."""
     if isinstance(dumped, str):
         name, settings = json.loads(dumped)
         return [name, dict(sorted(settings.items()))]

@@ -1,4 +1,4 @@
-"""What the questions of this folder are made of. A question is a function of (mx, folder) that gives numbers, texts, arrays and
+"""Tools that the questions of this folder share. A question is a function of (mx, folder) that gives numbers, texts, arrays and
 lists and dicts of them; fixtures/make/asked.py asks them in MXNet 1.9.1, test_asked.py here. They draw no random numbers."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def plain(value):
 
 
 def attempt(call):
-    """What a call gives, or the class of what it raises."""
+    """Result of a call, or the class of what it raises."""
     try:
         return plain(call())
     except Exception as error:
@@ -89,7 +89,7 @@ def encoded(value):
 
 
 def answer(question, mx, folder):
-    """What a question gives, encoded."""
+    """Answer to a question, encoded."""
     with warnings.catch_warnings(), mx.name.NameManager():  # automatic names count from 0, whatever ran before
         warnings.simplefilter("ignore")
         return encoded(plain(question(mx, folder)))

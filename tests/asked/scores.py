@@ -9,7 +9,7 @@ from .questions import ask, attempt, logged, numbers
 
 
 def said(mx, make, updates, reset=None):
-    """What a metric says after every update, since reset_local (before the update of that number) and altogether."""
+    """Values of a metric after every update, since reset_local (before the update of that number) and altogether."""
     metric = make()
     found = [metric.name, attempt(lambda: metric.get_config()), str(metric), metric.get_global()]
     for step, (labels, preds) in enumerate(updates):
@@ -181,7 +181,7 @@ def metrics_of_metrics(mx, folder):
 
 @ask
 def initializers(mx, folder):
-    """What names, attributes and patterns mean; bilinear weights, biases of gates, files; verbose and not."""
+    """Meaning of names, attributes and patterns; bilinear weights, biases of gates, files; verbose and not."""
     init = mx.init
 
     def filled(initializer, name, shape=(4, 3), attrs=None, desc=True):

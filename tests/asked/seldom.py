@@ -441,7 +441,7 @@ def chains_of_several(mx, folder):
 
 @ask
 def fitting(mx, folder):
-    """What fit hands on: parameters that are missing, rebinding, initializing anew, metrics made before, optimizers."""
+    """Hand-overs by fit: parameters that are missing, rebinding, initializing anew, metrics made before, optimizers."""
     found = {}
 
     def fitted(tag, module=None, data=None, **given):

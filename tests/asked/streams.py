@@ -10,7 +10,7 @@ from .questions import ask, attempt, numbers, plain
 
 
 def _epochs(made, count=3, reset="reset"):
-    """What every batch of some epochs holds."""
+    """Contents of every batch of some epochs."""
     found = []
     for _ in range(count):
         batches = []

@@ -1,4 +1,4 @@
-"""What MXNet 1.9.1 answered to the questions of this folder (fixtures/asked, by fixtures/make/asked.py) is answered here."""
+"""Answers of MXNet 1.9.1 to the questions of this folder (fixtures/asked, by fixtures/make/asked.py), which are given here too."""
 
 import importlib
 import json
@@ -24,7 +24,7 @@ TOLERANCE = 2e-5
 
 
 def differences(got: Any, want: Any, path: str) -> list[str]:
-    """Where two answers differ."""
+    """Paths at which two answers differ, with both values."""
     if isinstance(want, dict) and isinstance(got, dict) and "raises" in want and "raises" in got:
         return [] if want["raises"][0] in got["raises"] else [f"{path}: {got['raises'][0]}, wanted {want['raises']}"]
     if isinstance(want, dict) and isinstance(got, dict) and want.keys() == got.keys():
@@ -45,7 +45,7 @@ def differences(got: Any, want: Any, path: str) -> list[str]:
 
 
 def same_text(got: str, want: str) -> bool:
-    """Whether texts are the same but for the last digits of numbers in them."""
+    """True where texts are the same but for the last digits of numbers in them."""
     a, b = (re.split(r"(\d+\.\d+)", text) for text in (got, want))
     return a[::2] == b[::2] and np.allclose([*map(float, a[1::2])], [*map(float, b[1::2])], rtol=1e-4, atol=2e-6)
 

@@ -1,4 +1,4 @@
-"""What MXNet cannot be asked: what is refused here in words of its own, and what is done where MXNet fails or draws otherwise."""
+"""Questions that MXNet cannot be asked: refusals in words of our own, and what is done where MXNet fails or draws otherwise."""
 
 # ruff: noqa: E501  a row a line
 import bz2

@@ -1,4 +1,4 @@
-"""What tests are made with (test_utils), control flow, and update rules as functions: decisions and numbers."""
+"""Tools of tests (test_utils), control flow, and update rules as functions: decisions and numbers."""
 
 # ruff: noqa: B023, N803  calls are made at once, and F is called as in every MXNet program
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .questions import ask, attempt, numbers, plain
 
 
 def verdict(call):
-    """Whether a check lets something pass."""
+    """True where a check lets something pass."""
     with contextlib.redirect_stdout(io.StringIO()):
         try:
             result = call()
@@ -209,7 +209,7 @@ def checks(mx, folder):
 
 @ask
 def material(mx, folder):
-    """What arrays and shapes for tests are made of, what may not be asked for, environments, retries."""
+    """Arrays and shapes that tests are made of, refusals of what may not be asked for, environments, retries."""
     t, found = mx.test_utils, {}
     x = numbers(2, 3, 4).astype(np.float64)
     found["reduced"] = [

@@ -1,4 +1,4 @@
-"""What is called out of turn, twice, or on several at once: what has to come first, and what a second call finds."""
+"""Calls out of turn, twice, or on several objects at once: what has to come first, and what a second call finds."""
 
 from __future__ import annotations
 

@@ -476,7 +476,7 @@ def test_other_shapes_of_the_same_have_gradients_in_their_own() -> None:
 
 
 def test_one_of_several_outputs_and_every_request() -> None:
-    """What nobody reads counts as zero; ``write`` writes over what was there, ``add`` adds to it, ``null`` leaves it."""
+    """Outputs that nobody reads count as zero; ``write`` writes over what was there, ``add`` adds to it, ``null`` leaves it."""
     values = np.array([[1.0, -2, 3, 4], [5, 6, -7, 8]], np.float32)
     for request in ("write", "add", "null"):
         for used in ((0,), (1,), (0, 1), ()):
@@ -779,7 +779,7 @@ def test_gradients_that_have_come_are_known_of_what_has_room_for_them() -> None:
 
 
 def test_nothing_comes_back_through_what_has_no_derivative() -> None:
-    """Where zeros are all that arrives there; what depends on it otherwise is refused."""
+    """Inputs without a derivative are refused, but where zeros are all that arrives there."""
     x, places = leaf([[1.0, 2], [3, 4]]), nd.array([1, 0])
     with autograd.record():
         y = nd.fill_element_0index(x, nd.array([8, 9]), places)

@@ -29,7 +29,7 @@ RANDOM: dict[str, str] = {
 
 
 def reason(name: str, table: dict[str, str]) -> str | None:
-    """Why a test does not pass; None for those that have to."""
+    """Reason for which a test does not pass; None for those that have to."""
     return next((why for pattern, why in table.items() if re.fullmatch(pattern, name)), None)
 
 

@@ -426,7 +426,7 @@ def test_an_array_without_dims_stays_one(tmp_path: Path) -> None:
 
 
 def test_parameters_that_are_no_dict(net: Path) -> None:
-    """What load_checkpoint returns, taken for one thing."""
+    """A tuple that load_checkpoint returns, given as the parameters."""
     params = hybrid.formats.params.split(hybrid.formats.params.load(net.with_name("model-0000.params")))
     with pytest.raises(bridge.BadInput, match="got tuple, wanted a path or a dict"):
         bridge.open_model(net, params)

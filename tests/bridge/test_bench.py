@@ -182,7 +182,7 @@ def test_a_model_that_differs_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def script(*arguments: object, code: int = 0) -> list[dict]:
-    """What benchmarks/engine.py says; with this process's packages."""
+    """Rows that benchmarks/engine.py prints; with this process's packages."""
     command = [
         sys.executable,
         ROOT / "benchmarks" / "engine.py",

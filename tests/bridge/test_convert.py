@@ -557,7 +557,7 @@ def test_what_is_missing_and_where_it_was_looked_for(tmp_path: Path) -> None:
 
 
 def test_labels_take_the_axes_of_what_they_belong_to() -> None:
-    """Where both change alike; not where the call names axes of the label itself."""
+    """A label's axis changes with that of the data; not where the call names axes of the label itself."""
     data, other = hybrid.sym.var("data"), hybrid.sym.var("other")
     one = hybrid.sym.SoftmaxOutput(data, multi_output=True, name="one")
     two = hybrid.sym.LinearRegressionOutput(other, name="two")

@@ -133,7 +133,7 @@ def test_a_variable_that_is_made_twice_is_one_input() -> None:
 
 
 def test_parts_of_one_cut_and_then_of_another() -> None:
-    """What stands between tensors depends on which are cut."""
+    """Nodes that stand between tensors depend on which tensors are cut."""
     n = mx.sym.negative(mx.sym.var("x"), name="n")
     net = mx.sym.identity(mx.sym.square(n, name="s") + 1, name="t")
     native = NativeEngine(open_model(net))
@@ -483,7 +483,7 @@ def test_every_float32_of_a_model_is_widened() -> None:
 
 
 def test_formats_recognise_open_and_translate(two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one of them translates it recognises and opens again, from whichever format it came; a further one is one more."""
+    """A format recognises and opens again what it translated, from whichever format it came; a further one is one more."""
     net, params = symbol()
     (tmp_path / "braces.txt").write_text("{")
     mine = [net, net.graph, tmp_path / "a.json", tmp_path / "braces.txt"]
@@ -581,7 +581,7 @@ def test_cutting_keeps_the_order_that_was_asked_for() -> None:
 
 
 def test_inputs_are_told_from_missing_parameters() -> None:
-    """What stands where an operator takes a parameter is one, unless something else reads it too or it is named."""
+    """A variable in the place of an operator's parameter is one, unless something else reads it too or it is named."""
     x, w = mx.sym.var("x"), mx.sym.var("w")
     fc = mx.sym.FullyConnected(x, w, num_hidden=2, name="fc")
     assert split_inputs(open_model(fc), {}) == (["x"], ["w", "fc_bias"])
@@ -1324,7 +1324,7 @@ def test_arrays_in_files_keep_their_names_whatever_they_are(tmp_path: Path) -> N
 
 
 def test_numbers_like_others_are_drawn_from_all_of_them_in_the_dtype_that_is_asked_for() -> None:
-    """What is known of a domain comes first; of whole numbers of every width the same five, of words of nothing."""
+    """A known domain comes first; of whole numbers of every width the same five, of words of nothing."""
     like = {"x": np.arange(12, dtype=np.float32).reshape(3, 4) * 10}
     for dtype in (np.float32, np.float16, np.int32, np.uint8):
         found = draw({"x": Spec((20, 30), np.dtype(dtype))}, {}, 1, like)["x"]

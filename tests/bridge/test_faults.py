@@ -209,7 +209,7 @@ def test_a_given_tolerance_decides_alone_over_the_outputs(prefix: str, right: on
 
 
 class TestPrecision:
-    """How exact numbers have to be is what the reference computes in."""
+    """Numbers have to be as exact as the precision that the reference computes in."""
 
     def test_half_precision_in_the_candidate_buys_nothing(self, prefix: str, right: onnx.ModelProto) -> None:
         wrong = planted(right, "a_layer_wrong_by_a_500th")

@@ -1,4 +1,4 @@
-"""What the judge decides when all that it asks is known: each side, each order, each name."""
+"""Decisions of the judge where all that it asks is known: each side, each order, each name."""
 
 from typing import Any
 
@@ -172,7 +172,7 @@ SAYS = Inner({"inside": compare("inside", WANT, WANT)})
 
 
 class Told:
-    """What a comparison asked others."""
+    """Questions that a comparison asked others, recorded."""
 
     def __init__(self) -> None:
         self.inspected: list[int] = []
@@ -236,7 +236,7 @@ def test_one_wrong_output_of_one_run_is_found_wherever_it_is(monkeypatch: pytest
 
 
 def test_the_worst_of_each_output_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What differs before what is equal, then what is farther off."""
+    """Outputs that differ come before those that are equal, then those that are farther off."""
     one = Played("one", outputs({}, {}, {}))
     two = Played("two", outputs({"y": 2e-5, "z": 0.3}, {"y": 4e-5, "z": 0.1}, {"y": 1e-5, "z": 0.2}))
     found, told = tried(monkeypatch, one, two)

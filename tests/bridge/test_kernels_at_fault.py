@@ -1,4 +1,4 @@
-"""When a compiled kernel is wrong, verification says that it is the kernel, not the model."""
+"""A compiled kernel that is wrong: verification says that it is the kernel, not the model."""
 
 import numpy as np
 import pytest

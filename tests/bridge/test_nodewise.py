@@ -430,7 +430,7 @@ def met(one: Any, two: Any, *outputs: tuple[str, str], reference: Any = None) ->
 
 
 def test_why_nothing_inside_was_compared() -> None:
-    """What went wrong first: with all tensors, not with the outputs alone after that."""
+    """The reason is the first thing that went wrong: with all tensors, not with the outputs alone after that."""
     assert met(Acted({"a": A}), Acted({"b": A})).problem == "no tensor goes by the same name in both"
     for error in (
         bridge.EngineError("refused\nat length"),

@@ -1,4 +1,4 @@
-"""What each command prints: every line of a report, from results whose figures are known; and what its options hand on."""
+"""Printed reports of each command: every line, from results whose figures are known; and what its options hand on."""
 
 import io
 import json
@@ -79,7 +79,7 @@ IMPORTED = ImportResult(
 
 
 def lines(capsys: pytest.CaptureFixture[str], shown: Any) -> list[str]:
-    """What is printed, with single spaces, without empty lines."""
+    """Printed lines, with single spaces, without empty lines."""
     report.show(shown)
     return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines() if line.strip()]
 
@@ -335,7 +335,7 @@ def test_files_of_reports(tmp_path: Path) -> None:
 
 
 def handed(function: str, *arguments: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What a command hands to a function of the package."""
+    """Arguments that a command hands to a function of the package."""
     seen: list[Any] = []
 
     def record(*args: Any, **kwargs: Any) -> None:
@@ -543,7 +543,7 @@ class Terminal(Console):
 
 
 def test_what_a_terminal_sees(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is being done, but for machines; reports as wide as it is."""
+    """Progress is told, but not for machines; reports are as wide as the terminal."""
     monkeypatch.setattr(cli, "Console", Terminal)
     monkeypatch.setattr(report, "Console", Terminal)
     monkeypatch.setattr(Terminal, "written", io.StringIO())
@@ -561,7 +561,7 @@ def test_what_a_terminal_sees(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 
 
 def test_a_reader_who_leaves_is_no_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What the interpreter still writes goes nowhere."""
+    """Text that the interpreter still writes goes nowhere."""
 
     def left(_: object) -> None:
         raise BrokenPipeError

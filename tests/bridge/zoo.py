@@ -86,7 +86,7 @@ def _told(result: bridge.VerifyResult) -> str:
 
 
 def _apart(target: Any, *arguments: Any) -> Any:
-    """What a function sends from a process of its own."""
+    """Value that a function sends from a process of its own."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=target, args=(*arguments, sender) if target is _convert else arguments)

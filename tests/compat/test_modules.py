@@ -108,7 +108,7 @@ NOT_BY_STARS = {
     "gluon.utils": {"HookHandle", "shape_is_known"},
     "rnn.rnn_cell": {"gru_step", "lstm_step"},
 }
-"""What ``from mxnet.MODULE import *`` does not bring, though the module defines it: neither does it in MXNet, where it has it."""
+"""Names that ``from mxnet.MODULE import *`` does not bring, though the module has them: nor does MXNet, where it has them."""
 
 
 def test_stars_import_what_a_module_defines() -> None:

@@ -1,4 +1,4 @@
-"""What GluonCV, GluonNLP and other packages built on MXNet take from it beyond its documented names."""
+"""Names that GluonCV, GluonNLP and other packages built on MXNet take from it beyond its documented ones."""
 
 import io
 from multiprocessing.pool import ThreadPool

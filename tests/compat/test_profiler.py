@@ -220,7 +220,7 @@ def test_operators_inside_of_others_are_not_counted() -> None:
 
 @pytest.mark.parametrize("kind", [staticmethod, lambda function: np.negative], ids=["static", "ufunc"])
 def test_operators_that_compute_by_a_function_of_their_arrays_alone(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which no instance is bound to."""
+    """Operators to which no instance is bound."""
     monkeypatch.setattr(REGISTRY["erfinv"], "compute", kind(lambda data: -data))
     profiler.set_config(profile_all=True)
     profiler.set_state("run")

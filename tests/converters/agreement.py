@@ -1,4 +1,4 @@
-"""What reading a model has to keep: tests hand over an ONNX model and inputs, and every way through the product gives what
+"""Agreement that reading a model has to keep: of an ONNX model and inputs every way through the product gives what
 onnxruntime gives for the model itself, or onnx's own evaluator where onnxruntime has no kernel."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def parsed(text: str) -> onnx.ModelProto:
 
 
 def by_onnxruntime(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any]:
-    """What onnxruntime makes of a model, without its own rewriting."""
+    """Results of onnxruntime for a model, without its own rewriting."""
     return in_onnxruntime(model)(feeds)
 
 

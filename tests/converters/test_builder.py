@@ -1,4 +1,4 @@
-"""What translations write with: names, constants, casts, bodies, and what comes of them in the node."""
+"""Tools that translations write with: names, constants, casts, bodies, and what comes of them in the node."""
 
 from __future__ import annotations
 

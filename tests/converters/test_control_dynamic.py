@@ -75,7 +75,7 @@ def test_recurrent_at_any_length_and_batch(dtype: str) -> None:
 
 
 def test_states_of_several_dtypes() -> None:
-    """What Scan and Loop give has the dtypes of their bodies, not those of whichever input comes last."""
+    """Results of Scan and Loop have the dtypes of their bodies, not those of whichever input comes last."""
     d, i = variable("d-0"), variable("i-0")
     body = Graph([one("Cast", one("_plus_scalar", i, scalar=1, name="more"), dtype="float64"), one("_copy", d)])
     body = Graph([*body.outputs, one("elemwise_add", i, i, name="double")])

@@ -148,7 +148,7 @@ def test_kernels_that_are_compiled_are_listed() -> None:
 
 @pytest.mark.slow
 def test_refusals_of_recorded_cases_are_listed() -> None:
-    """What the table says that a translation refuses is what it refuses, in other words than of dynamic sizes and opsets."""
+    """Refusals in the table are those of the translations, in other words than of dynamic sizes and opsets."""
     said = {row.name: row.refused for row in rows()}
     seen = set()
     for case in cases():

@@ -1,4 +1,4 @@
-"""What an exported model says beside its numbers: names, types, sizes, versions; which opset is chosen; and what is refused."""
+"""Facts of an exported model beside its numbers: names, types, sizes, versions; the opset that is chosen; and refusals."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ UNKNOWN = Spec(None, None)
 
 
 def refusals() -> list[tuple[str, Callable[[], sym.Symbol], dict[str, Any], int | None, str]]:
-    """What is refused, beside what is not: name, symbol, inputs, opset, a part of the reason (empty where it is written)."""
+    """Exports that are refused, beside others: name, symbol, inputs, opset, a part of the reason (empty where it is written)."""
     x, y, z = sym.var("x"), sym.var("y"), sym.var("z")
     return [
         (

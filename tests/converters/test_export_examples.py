@@ -30,7 +30,7 @@ ALL = [e for e in examples() if e.op.name in EXPORT and e.op.name not in PASSTHR
 DTYPES = ("float16", "float64", "int32")
 
 FLOATS_ALONE = ("_contrib_fft", "_contrib_ifft", "_linalg_gemm")
-"""What MXNet computes of floats alone: of whole numbers the engine and what is written round where they may."""
+"""Operators that MXNet computes of floats alone: of whole numbers the engine and the written model round where they may."""
 FLOAT32_KERNELS = tuple(
     name
     for line in (
@@ -41,15 +41,15 @@ FLOAT32_KERNELS = tuple(
     )
     for name in line.split()
 )
-"""What onnxruntime computes in float32 alone, with casts around it in float64, or in part (the 1/n of an inverse DFT). Everything
-else is as exact as float64."""
+"""Operators that onnxruntime computes in float32 alone, with casts around them in float64, or in part (the 1/n of an inverse
+DFT). Everything else is as exact as float64."""
 INSIDE = "_contrib_interleaved_matmul_", "_sg_mkldnn_selfatt_"
 """Scaled by the root of a size, which in whole numbers may be cut off before or after; MXNet multiplies floats alone."""
 
 NO_BOOLS = "_npi_arctan2", "_npi_svd"
-"""What MXNet refuses of them, or what is not unique."""
+"""Operators that MXNet refuses bools of, or whose results are not unique."""
 STOPPING = ("prod",)
-"""What onnxruntime computes of whole numbers in float64, and stops at the largest."""
+"""Operators of whole numbers that onnxruntime computes in float64, and stops at the largest."""
 
 
 def written(example: Example, opset: int | None = None, *, free: bool = False) -> onnx.ModelProto | None:

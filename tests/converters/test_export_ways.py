@@ -1,4 +1,4 @@
-"""How operators are written where a size, a dtype or an attribute leaves the usual way: run by onnxruntime, with what may be free
+"""Operators written where a size, a dtype or an attribute leaves the usual way: run by onnxruntime, with what may be free
 left free, against the engine, or NumPy where a row says what is wanted; and by which of ONNX's operators, where a row says that."""
 
 from __future__ import annotations
@@ -753,7 +753,7 @@ def test_what_a_loop_stacks_is_filled_up_with_rows_of_zeros() -> None:
 
 
 def test_a_loop_of_no_known_rank_is_refused() -> None:
-    """What Scan stacks and what is filled up to the most steps has to have a rank."""
+    """Stacked outputs of Scan, and those filled up to the most steps, have to have a rank."""
     text = """<ir_version: 8, opset_import: ["" : 17]> main (float[n] x, int64[k] s) => (float[?] y) { y = Reshape (x, s) }"""
     found = import_model(parsed(text))
     d, state = variable("d-0"), variable("s-0")

@@ -87,7 +87,7 @@ def test_attention_below_opset_23(mask: str, past: int, causal: int, flat: bool,
 
 
 def decomposed(proto: onnx.ModelProto, *runs: dict[str, np.ndarray]) -> None:
-    """What is written at opset 18 computes the same."""
+    """Check that the model written at opset 18 computes the same."""
     found = import_model(proto)
     written = converters.to_onnx(found.graph, found.params, found.inputs, 18)
     for run in runs:

@@ -1,4 +1,4 @@
-"""What onnxruntime's optimiser makes of transformers: against onnxruntime, at two lengths each."""
+"""Operators that onnxruntime's optimiser makes of transformers: against onnxruntime, at two lengths each."""
 
 from typing import Any
 

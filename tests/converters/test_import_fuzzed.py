@@ -34,7 +34,7 @@ def model(nodes, inputs=(), outputs=("y",), stored=(), opset=18, functions=()):
 
 
 def run(proto, *inputs):
-    """What our engine gives for a model, which it also has to give for the model exported and imported again."""
+    """Results of our engine for a model, which it also has to give for the model exported and imported again."""
     found = import_model(proto)
     first = OnnxBackendRep(found).run(inputs)
     again = import_model(rebuild(found))

@@ -181,7 +181,7 @@ def test_slopes_broadcast_to_the_data(shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_slopes_along_any_axis_of_equal_sizes(rank: int) -> None:
-    """Where sizes are known and the same, they do not say which axis slopes belong to."""
+    """Sizes that are known and the same do not say which axis slopes belong to."""
     for slopes in (s for r in range(rank + 1) for s in itertools.product([1, 3], repeat=r)):
         infos = [
             helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", [3] * rank), ("slope", slopes))

@@ -52,7 +52,7 @@ def pictures(seed: int, count: int) -> np.ndarray:
 
 
 class Pictures(quantization.CalibrationDataReader):
-    """What the quantiser looks at."""
+    """Pictures that the quantiser looks at."""
 
     def __init__(self):
         self.left = iter([{"x": pictures(seed, 4)} for seed in range(3)])

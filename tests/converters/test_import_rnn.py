@@ -161,7 +161,7 @@ def test_weights_that_do_not_fit() -> None:
 
 @pytest.mark.parametrize("kind", USUAL)
 def test_the_first_version_says_whether_every_step_is_wanted(kind: str) -> None:
-    """Which its outputs say too."""
+    """An activation at every step or at the last alone: its outputs say so too."""
     new = layer(kind)
     given = feeds(new, 4, 2)
     for wanted in (0, 1):

@@ -36,12 +36,12 @@ class Case(NamedTuple):
     inputs: Sequence[Any]
     attributes: dict[str, Any] = {}
     want: Want | None = None
-    """What NumPy makes of the inputs that are there; None to ask a runtime."""
+    """Function of the inputs that are there, in NumPy; None to ask a runtime."""
     outputs: int = 1
     stored: Sequence[int] = ()
     """Inputs that are part of the model."""
     declared: Sequence[str] = ("sizes", "rank", "nothing", "untyped", "unsaid")
-    """What is tried to be known of the inputs: the last two say no dtypes either, with sizes and without."""
+    """Knowledge of the inputs that is tried: the last two say no dtypes either, with sizes and without."""
     rtol: float = 1e-5
 
 
@@ -90,7 +90,7 @@ def fed(case: Case) -> dict[str, np.ndarray]:
 
 
 def results(found: Imported, feeds: dict[str, np.ndarray]) -> list[Any]:
-    """What the engine makes of a model that has been read."""
+    """Results of the engine for a model that has been read."""
     return list(OnnxBackendRep(found).run({n: a for n, a in feeds.items() if n in found.inputs}))
 
 
@@ -122,7 +122,7 @@ OPSETS = (21, 13, 17)
 
 
 def again(found: Imported, feeds: dict[str, np.ndarray], opset: int) -> Iterator[list[Any]]:
-    """What a runtime makes of the model when it is written again; nothing where that opset has no words for it."""
+    """Results of a runtime for the model when it is written again; nothing where that opset has no words for it."""
     used = {n.name for n in found.graph.variables()}
     inputs = {n: a for n, a in feeds.items() if n in used}
     try:
@@ -194,7 +194,7 @@ def elements() -> Iterator[Case]:
 
 
 def shapes() -> Iterator[Case]:
-    """What moves elements."""
+    """Operators that move elements."""
     x = floats(2, 3, 4)
     yield Case("Concat", 1, [x, floats(2, 2, 4)], want=lambda *v: np.concatenate(v, 1))
     yield Case("Concat", 4, [x, floats(2, 3, 1)], {"axis": 2})
@@ -294,7 +294,7 @@ def one_hot(indices: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def reductions() -> Iterator[Case]:
-    """What reduces, orders and normalizes."""
+    """Operators that reduce, order and normalize."""
     x = floats(2, 3, 4) + 3
     kinds = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")
     for i, kind in enumerate(kinds):
@@ -601,7 +601,7 @@ def test_nodes_mean_what_they_meant(table: Callable[[], Iterator[Case]]) -> None
 
 
 NARROW = "Gelu", "Hardmax", "Shrink"
-"""What onnxruntime computes of float64 in float32, in part; the old Hardmax is taken for the new by onnx's evaluator."""
+"""Operators whose float64 onnxruntime computes in float32, in part; the old Hardmax is taken for the new by onnx's evaluator."""
 
 
 def in_float64() -> Iterator[tuple[str, tuple[Case, onnx.ModelProto, list[np.ndarray]]]]:

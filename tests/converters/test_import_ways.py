@@ -785,7 +785,7 @@ def doubled(x: np.ndarray, *_: Any) -> np.ndarray:
 
 
 def numbered(x: np.ndarray, sizes: Sequence[int], mode: str) -> np.ndarray:
-    """What opset 13 makes of these sizes."""
+    """Constant that opset 13 makes of these sizes."""
     case = Case("Resize", 13, [x, None, None, ints(*sizes)], {"mode": mode}, stored=[3])
     (found,) = by_onnxruntime(model_of(case, "sizes"), fed(case))
     return found
@@ -1042,7 +1042,7 @@ DOUBLE, WHOLE_NUMBERS = TensorProto.DOUBLE, TensorProto.INT32
 
 @pytest.mark.parametrize("like", [False, True])
 def test_random_numbers_are_mxnets_where_it_has_them(like: bool) -> None:
-    """Which operator draws, and with what; a seed, other dtypes, no spread and no size are not MXNet's."""
+    """The operator that draws, and its attributes; a seed, other dtypes, no spread and no size are not MXNet's."""
     end, data = ("Like", [X]) if like else ("", [])
     size = {} if like else {"shape": [2, 3]}
     kept = {} if like else {"shape": "(2, 3)"}
@@ -1324,7 +1324,7 @@ def test_what_cannot_be_meant_is_refused() -> None:
 
 
 def test_casts_are_mxnets_where_it_has_both_dtypes() -> None:
-    """Which operator, and what comes out of numbers that both dtypes hold."""
+    """The operator that casts, and its results for numbers that both dtypes hold."""
     for source, target, name in (
         ("float32", "float16", "Cast"),
         ("float64", "float32", "Cast"),

@@ -1,4 +1,4 @@
-"""How models are put together: functions, scopes, order, names, inputs and outputs of every kind."""
+"""Parts of models and how they fit: functions, scopes, order, names, inputs and outputs of every kind."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What readings write with: constants, folding, subgraphs; and what scopes and functions hide from each other."""
+"""Tools that readers write with: constants, folding, subgraphs; and names that scopes and functions hide from each other."""
 
 from __future__ import annotations
 
@@ -571,7 +571,7 @@ def test_types_are_noted_of_what_nodes_make_alone() -> None:
 
 
 def test_problems_within_bodies_and_functions_are_told_once() -> None:
-    """What follows from a node that cannot be read is no problem in a subgraph either, nor beyond it."""
+    """Consequences of a node that cannot be read are no problems, in a subgraph or beyond it."""
     text = """<ir_version: 8, opset_import: ["" : 18]> m (bool c, float[2] x, int64[2] i, int64[1] j) => (float[2] y) {
         y = If (c) <
             then_branch = yes () => (p) { a = Strange (x) b = Pad (a, i, , j) d = Neg (b) p = Odd (d) },

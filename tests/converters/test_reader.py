@@ -581,7 +581,7 @@ def test_numbers_below_zero_are_passed_over() -> None:
 
 
 def test_limits_of_messages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What protobuf takes, and what is left to it because it is small."""
+    """Sizes that protobuf takes, and those left to it because they are small."""
     path = tmp_path / "model.onnx"
     path.write_bytes(WHOLE)
     whole = len(WHOLE)

@@ -24,7 +24,7 @@ class Row(NamedTuple):
     inputs: tuple[Sequence[Any], ...]
     """Shapes, with names for dynamic axes."""
     whole: int = 0
-    """When not 0, inputs after the first are whole numbers below this."""
+    """Bound of inputs after the first where it is not 0: they are whole numbers below it."""
 
 
 def row(operator: str, *inputs: Sequence[Any], whole: int = 0, **attrs: Any) -> Row:

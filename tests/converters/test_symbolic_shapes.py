@@ -29,7 +29,7 @@ SIZES = {"a": 3, "b": 5, "c": 7}
 
 
 def value(count: object) -> int:
-    """What it is when the sizes are SIZES."""
+    """Number that it stands for when the sizes are SIZES."""
     if not isinstance(count, Count):
         assert isinstance(count, int)
         return count
@@ -179,7 +179,7 @@ def test_numbers_that_may_be_negative_are_not_taken_for_sizes() -> None:
 
 
 def test_negative_numbers_reckoned_with_are_those_of_onnxruntime() -> None:
-    """What is made of a known size beside one that is not, below 0 too: the numbers, and the shape that they give."""
+    """Results of a known size beside one that is not, below 0 too: the numbers, and the shape that they give."""
     ends = [f"{name} (m, {n})" for name in ("Div", "Mod", "Min", "Max", "Mul", "Sub") for n in "pqr"]
     ends += ["Neg (m)", "Where (e, m, q)", "Mod<fmod = 1> (m, p)", "Mod<fmod = 1> (m, q)"]
     wrong = []
@@ -214,7 +214,7 @@ class Chain:
         self.stored: dict[str, np.ndarray] = {}
         self.outputs: list[str] = []
         self.neighbours: list[bool] = []
-        """Whether a target keeps sizes and multiplies two beside each other, which MXNet's codes can say."""
+        """True where a target keeps sizes and multiplies two beside each other, which MXNet's codes can say."""
         self.dims = self.random.sample(["a", "b", "c", 3, 4, 6, 2], self.random.choice([2, 3, 4]))
         if self.random.random() < 0.3:
             self.dims[-1] = self.dims[0]
@@ -629,7 +629,7 @@ class Rule:
 
 
 def test_dims_go_through_shape_rules() -> None:
-    """What a rule cannot say of several open dims at once it is asked one by one, of one input."""
+    """A rule that cannot tell of several open dims at once is asked one by one, of one input."""
 
     def outputs(*shapes: object) -> list[ImportedValue]:
         return [ImportedValue("y", s, np.dtype(np.float32)) for s in shapes]

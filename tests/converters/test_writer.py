@@ -1,4 +1,4 @@
-"""What is stored: arrays of elements smaller than a byte, which ONNX packs; weights inside, beside and mapped."""
+"""Stored tensors: arrays of elements smaller than a byte, which ONNX packs; weights inside, beside and mapped."""
 
 from pathlib import Path
 from typing import Any

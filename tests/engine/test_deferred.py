@@ -113,7 +113,7 @@ def test_views_and_writes_do_as_numpy_does(seed: int, deferred: None) -> None:
 
 
 def test_a_program_goes_on_after_an_error(deferred: None) -> None:
-    """What failed says so, to everyone who reads it; written anew it is as good as any array."""
+    """An array that failed says so, to everyone who reads it; written anew it is as good as any array."""
     x, outside = nd.ones((5, 5)), nd.array([[100], [0]])
     x.attach_grad()
     with autograd.record():

@@ -1,4 +1,4 @@
-"""What computations meet in the arrays they are given: errors of before, readers and writers that are not done, other devices."""
+"""States in which computations meet arrays: errors of before, readers and writers that are not done, other devices."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass
 class Figures:
-    """What came of a surface's cases."""
+    """Figures of a surface's cases."""
 
     surface: str
     seed: int
@@ -72,7 +72,7 @@ class Worker:
         return PROGRESS.unpack(Path(self.job.progress).read_bytes())  # type: ignore[return-value]
 
     def hangs(self) -> bool:
-        """Whether it has been at one case for longer than any may take."""
+        """True where it has been at one case for longer than any may take."""
         at = self.progress()[0]
         if at != self.seen:
             self.seen, self.since = at, time.monotonic()

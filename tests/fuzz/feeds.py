@@ -29,7 +29,7 @@ MARKS = (
     b"'descr': '",
     b"NUMPY",
 )
-"""What numbers stand behind."""
+"""Bytes that numbers stand behind."""
 
 
 def seeds() -> list[bytes]:

@@ -1,4 +1,4 @@
-"""What the surfaces about graphs share: Symbol JSON as data, changes to it, and the two engines side by side."""
+"""Tools that the surfaces about graphs share: Symbol JSON as data, changes to it, and the two engines side by side."""
 
 from __future__ import annotations
 
@@ -331,7 +331,7 @@ class Disagreement(AssertionError):
 
 
 def typed(error: Exception) -> bool:
-    """Whether an error is one of the allowed: raised on purpose, and no bug by its own words."""
+    """True where an error is one of the allowed: raised on purpose, and no bug by its own words."""
     return isinstance(error, MXNetError) and not isinstance(error, InternalError) and "please report" not in str(error)
 
 
@@ -378,7 +378,7 @@ def compared(graph: Graph, feeds: Mapping[str, np.ndarray], numbers: bool) -> bo
 
 
 def steady(graph: Graph, feeds: Mapping[str, np.ndarray], entry: Entry, wanted: np.ndarray) -> bool:
-    """Whether an output stays the same, by NumPy, when what is fed and what every step gives are moved by their rounding: only
+    """True where an output stays the same, by NumPy, when what is fed and what every step gives are moved by their rounding: only
     then may two engines be asked for one answer. What a mutation leaves of a network may divide by what rounding leaves of 0."""
     program = Program(Graph([entry]), native=False)
     for seed in range(4):
@@ -402,7 +402,7 @@ class _Shaken:
         self.rng = np.random.default_rng(seed)
         self.infinite: set[int] = set()
         self.overflowed = False
-        """Whether a sum of finite numbers was none: with which sign, or NaN, is a matter of its order."""
+        """True where a sum of finite numbers was none: with which sign, or NaN, is a matter of its order."""
 
     def __call__(self, node: Node, results: Sequence[np.ndarray]) -> None:
         summed = node.op is not None and node.op.name in SUMS
@@ -428,7 +428,7 @@ class _Shaken:
 
 
 def near(a: np.ndarray, b: np.ndarray, share: float = 1.0) -> bool:
-    """Whether two results are the same but for rounding, of which a share is allowed: so much of the largest number."""
+    """True where two results are the same but for rounding, of which a share is allowed: so much of the largest number."""
     if a.shape != b.shape:
         return False
     if a.dtype.kind in "OSU" or not a.size:
@@ -446,5 +446,5 @@ def near(a: np.ndarray, b: np.ndarray, share: float = 1.0) -> bool:
 
 
 def comparable(graph: Graph) -> bool:
-    """Whether numbers have to agree: nothing random, and nothing where a rounding changes who is greatest."""
+    """True where numbers have to agree: nothing random, and nothing where a rounding changes who is greatest."""
     return not any(n.op is not None and ("rng" in n.op.needs or n.op.is_ordering) for n in graph.everywhere())

@@ -31,7 +31,7 @@ PARSERS = {
 }
 """The packages whose branches are counted, by surface."""
 BETWEEN = b"\n--gluonnx--\n"
-"""What stands between the files of a case that is several."""
+"""Separator of the files of a case that is several."""
 LONGEST = 1 << 16
 MARGIN = 60
 """Seconds after its end at which a run is killed."""
@@ -53,7 +53,7 @@ def decoded(surface: str, data: bytes) -> Any:
 
 
 def seed_of(surface: str, data: bytes) -> Any:
-    """What ``mutate`` takes. Raises ValueError, KeyError or TypeError for bytes that are none."""
+    """Seed that ``mutate`` takes. Raises ValueError, KeyError or TypeError for bytes that are none."""
     if surface == "symbols":
         first, _, text = data.partition(b"\n")
         found = {"feeds": json.loads(first), "symbol": json.loads(text)}
@@ -100,7 +100,7 @@ def fuzz(surface: str, corpus: str, keep: str, progress: str, seconds: int, seed
 
 
 def _fits(surface: str, case: Any) -> bool:
-    """Whether it is a case: the feeds of a symbol are the campaign's own words, not the user's."""
+    """True where it is a case: the feeds of a symbol are the campaign's own words, not the user's."""
     if surface != "symbols":
         return True
     try:

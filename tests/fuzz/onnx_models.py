@@ -321,7 +321,7 @@ def judge(case: bytes) -> str:
 
 
 def _runs(found: Any) -> bool:
-    """Whether inference and both engines have an answer, the same. Raises MXNetError where all refuse."""
+    """True where inference and both engines have an answer, the same. Raises MXNetError where all refuse."""
     graph = found.graph
     shapes: dict[str, Any] = {n: a.shape for n, a in found.params.items()}
     dtypes: dict[str, Any] = {n: a.dtype for n, a in found.params.items()}

@@ -76,7 +76,7 @@ class Seed(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What does not hold of a trial: its kind, a text by which findings are alike, and all of it."""
+    """Fault that a trial has: its kind, a text by which findings are alike, and all of it."""
 
     kind: str
     operator: str
@@ -238,7 +238,7 @@ def _bound(case: Trial) -> Example:
 
 
 def _root(error: BaseException) -> BaseException:
-    """What was raised first."""
+    """Exception that was raised first."""
     seen = {id(error)}
     while error.__cause__ is not None and id(error.__cause__) not in seen:
         error = error.__cause__
@@ -254,7 +254,7 @@ def _typed(error: BaseException) -> BaseException:
 
 
 def _place(error: BaseException) -> str:
-    """Where in hybrid an exception came from, by file and function."""
+    """Place in hybrid that an exception came from, by file and function."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "/hybrid/" in f.filename]
     return f"{Path(frames[-1].filename).name}:{frames[-1].name}" if frames else "?"
 
@@ -264,7 +264,7 @@ def _message(error: BaseException) -> str:
 
 
 def verdict(case: Trial) -> tuple[str, Finding | None]:
-    """How a trial ended ("computed", "refused", "values": refused for its values, "large" or
+    """Outcome of a trial ("computed", "refused", "values": refused for its values, "large" or
     "unreadable"), and what does not hold of it."""
 
     def found(kind: str, text: str) -> tuple[str, Finding]:
@@ -331,12 +331,12 @@ def _largest(array: np.ndarray) -> float:
 
 
 def _epsilon(array: np.ndarray) -> float:
-    """How far numbers of the dtype are apart at 1; of whole numbers as of float32, in which they may be computed."""
+    """Distance of numbers of the dtype at 1; of whole numbers that of float32, in which they may be computed."""
     return float(np.finfo(array.dtype if array.dtype.kind in "fc" else np.float32).eps)
 
 
 def _alike(a: np.ndarray, b: np.ndarray, floor: float) -> bool:
-    """Whether arrays are the same but for rounding, which is judged elsewhere: here foreign memory would show. floor: what is no
+    """True where arrays are the same but for rounding, which is judged elsewhere: here foreign memory would show. floor: what is no
     difference whatever the scale, for results that are 0 but for what their inputs were rounded by."""
     if a.dtype.kind not in "fc" or a.dtype.itemsize < 2:
         return a.dtype.kind not in "biu" or bool((np.abs(a.astype(float) - b.astype(float)) <= 1).all())

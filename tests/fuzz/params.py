@@ -88,12 +88,12 @@ def _same(got: Any, want: Any) -> None:
 
 
 def _read(data: bytes) -> list[Any]:
-    """What each record holds, of a file that is known to be sound: (shape, the bytes of each part), strings, or None."""
+    """Contents of each record of a file that is known to be sound: (shape, the bytes of each part), strings, or None."""
     return [_record(data, start)[1] for start, _ in _walk(data)[1]]
 
 
 def _walk(data: bytes) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Where the numbers of headers stand (offset, size), and where records start and stop. Raises ValueError for no such file."""
+    """Places of the numbers in headers (offset, size), and of records (start, stop). Raises ValueError for no such file."""
     if data[:8] != struct.pack("<Q", params.LIST_MAGIC):
         raise ValueError("no list")
     (count,) = struct.unpack_from("<Q", data, 16)
@@ -115,7 +115,7 @@ def _names(data: bytes, at: int) -> Iterator[tuple[int, int]]:
 
 
 def _record(data: bytes, at: int) -> tuple[int, Any, list[tuple[int, int]]]:
-    """Where a record ends, what it holds, and where its numbers stand."""
+    """End of a record, its contents, and the places of its numbers."""
     fields: list[tuple[int, int]] = []
 
     def take(code: str) -> int:

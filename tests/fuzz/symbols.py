@@ -85,13 +85,13 @@ def _foreign(graph: Graph) -> bool:
 
 
 def inspect_names(graph: Graph) -> None:
-    """What inspect says without shapes; it lists problems and raises for none of them."""
+    """Inspect the graph without shapes; it lists problems and raises for none of them."""
     if len(graph.nodes) < 50:
         inspect(graph)
 
 
 def _runs(graph: Graph, doc: Doc) -> bool:
-    """Whether inference and both engines have an answer, the same. Raises MXNetError where all refuse."""
+    """True where inference and both engines have an answer, the same. Raises MXNetError where all refuse."""
     shapes = {n: tuple(s) for n, (_, s) in doc["feeds"].items()}
     dtypes = {n: d for n, (d, _) in doc["feeds"].items()}
     names = [n.name for n in graph.variables()]

@@ -41,7 +41,7 @@ WORDS = (
     *(b"2147483648", b"9007199254740993", b"1.5", b"\xef\xbb\xbf1", b"\r", b"\xe2\x80\xa8"),
 )
 Case = tuple[str, bytes]
-"""What kind of file, and its bytes."""
+"""A kind of file, and its bytes."""
 
 
 def seeds() -> list[Case]:

@@ -27,7 +27,7 @@ from typing import Any
 from . import REFUSED, RIGHT
 
 PROGRESS = struct.Struct("=qqqq")
-"""What a worker writes where the driver sees it: the case it is at, and how many were right, refused and faults."""
+"""Record that a worker writes where the driver sees it: the case it is at, and how many were right, refused and faults."""
 SEED = 0x5EED
 
 
@@ -112,7 +112,7 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 def attempt(module: ModuleType, case: Any, limit: float) -> str:
-    """What judge says of a case, within its time. Raises what judge raises, AssertionError for another verdict."""
+    """Verdict of judge on a case, within its time. Raises what judge raises, AssertionError for another verdict."""
     with limited(limit), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         verdict = module.judge(case)

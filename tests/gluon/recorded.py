@@ -1,4 +1,4 @@
-"""What MXNet 1.9.1's Gluon answered (fixtures/gluon), and the blocks it was asked about, built again here."""
+"""Answers of MXNet 1.9.1's Gluon (fixtures/gluon), and the blocks it was asked about, built again here."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What the programs of this folder work with. They use gluon and are written for MXNet: fixtures/make/programs.py runs them in
-MXNet 1.9.1, the tests in this engine, and what they show is compared."""
+"""The stage that the programs of this folder work with. They use gluon and are written for MXNet: fixtures/make/programs.py runs
+them in MXNet 1.9.1, the tests in this engine, and what they show is compared."""
 
 # ruff: noqa: N803, N806  F and classes are called as in every MXNet program
 from __future__ import annotations
@@ -16,7 +16,7 @@ PROGRAMS: dict[str, Program] = {}
 
 
 class Stage:
-    """What a program works with, and the lines it showed: texts, and ("raises", names of the error's classes)."""
+    """Tools of a program, and the lines it showed: texts, and ("raises", names of the error's classes)."""
 
     def __init__(self, mx: Any, folder: Path):
         self.mx, self.nd, self.sym, self.gluon = mx, mx.nd, mx.sym, mx.gluon

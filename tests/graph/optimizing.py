@@ -25,7 +25,7 @@ Arrays = Mapping[str, np.ndarray]
 def rewriter_of(
     graph: Graph, feeds: Arrays, params: Arrays, *, training: bool = False, native: Any = NATIVE
 ) -> Rewriter:
-    """What passes are told of a graph."""
+    """Rewriter that passes are given for a graph."""
     given = {**params, **feeds}
     shapes, dtypes = ({k: getattr(v, what) for k, v in given.items()} for what in ("shape", "dtype"))
     found = infer(graph, shapes, dtypes, default_dtype="float32", values=params)
@@ -55,7 +55,7 @@ def run(found: Optimized, feeds: Arrays, params: Arrays, *, training: bool = Fal
 
 
 def counted(graph: Graph | None) -> Counter[str]:
-    """How many nodes there are of each operator."""
+    """Number of nodes of each operator."""
     return Counter(n.op.name for n in (graph.nodes if graph else ()) if n.op is not None)
 
 

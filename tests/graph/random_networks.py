@@ -88,7 +88,7 @@ class Network:
             self.pool.append(entry)
 
     def feeds(self, seed: int) -> Arrays:
-        """What the variables hold."""
+        """Arrays that the variables hold."""
         rng = np.random.default_rng(seed)
         used = [n.name for n in self.graph.variables()]
         arrays = {n: rng.uniform(-1, 1, self.shapes[n]).astype(np.float32) for n in used}
@@ -289,7 +289,7 @@ def pooling(n: Network) -> None:
 
 
 def source(n: Network) -> None:
-    """What has no inputs: numbers whose shape readers decide, constants, samples."""
+    """Add an operator without inputs: numbers whose shape readers decide, constants, samples."""
     one = n.any()
     shape = n.shape(one)
     kind = n.pick(["decided", "full", "sample", "eye", "like"])
@@ -327,7 +327,7 @@ LAYERS += [normalization, pooling, source, source]
 
 
 def faults(seed: int) -> list[str]:
-    """What the network of that seed does otherwise compiled, whatever it is fed: where a comparison of rounded numbers turns
+    """Differences of the compiled network of that seed, whatever it is fed: where a comparison of rounded numbers turns
     out otherwise (the greatest of two, the corner of relu) it is so for one input and not for the next."""
     network = Network(seed)
     found: list[str] = []

@@ -719,7 +719,7 @@ def test_without_kernels_for_blocks_nothing_is_in_blocks(monkeypatch: pytest.Mon
 
 @compiled
 def test_parts_of_several_concatenations() -> None:
-    """What is joined twice, or read otherwise too, or fed, or constant, or an output, is whole in each."""
+    """An array that is joined twice, or read otherwise too, or fed, or constant, or an output, is whole in each."""
     rng = np.random.default_rng(3)
     x = Entry(Node(None, "x"))
     params: dict[str, np.ndarray] = {}

@@ -43,7 +43,7 @@ def norm_parameters(channels: int) -> dict[str, np.ndarray]:
 
 
 def kept(graph: Graph, feeds: dict[str, np.ndarray], params: dict[str, np.ndarray], **options: Any) -> Any:
-    """What the passes make of the graph, after a check that it gives the same."""
+    """Graph that the passes make, after a check that it gives the same."""
     training = options.get("training", False)
     found = optimized(graph, feeds, params, **options)
     want = plainly(graph, feeds, params, training=training)
@@ -144,7 +144,7 @@ def test_the_graph_itself_stays_as_it_is() -> None:
 
 
 def test_unknown_shapes_are_left_alone() -> None:
-    """What depends on values has no shape before it runs, nor has what follows."""
+    """A node that depends on values has no shape before it runs, nor has what follows."""
     y = apply("relu", apply("_contrib_boolean_mask", var("x"), var("m")))
     found = kept(Graph([y]), {"x": f32([3, 1, 3]), "m": f32([1, 0, 1])}, {})
     assert counted(found.main)["relu"] == 1
@@ -327,7 +327,7 @@ def loop_of(op: str, x: Entry, s: Entry) -> Node:
 
 @pytest.mark.parametrize("reader", ["ones_like", "shape_array", "reshape_like"])
 def test_what_is_read_for_its_shape_alone_is_drawn_all_the_same(reader: str) -> None:
-    """What is drawn after it would be other numbers."""
+    """Numbers that are drawn after it would be others."""
     first, second = (apply("_random_uniform", shape=(2, 3)) for _ in range(2))
     alone = apply(reader, *([var("x")] if reader == "reshape_like" else []), first)
     graph, feeds = Graph([alone, second]), {"x": uniform(3, 2)} if reader == "reshape_like" else {}

@@ -1,4 +1,4 @@
-"""What passes decide: forms that resemble what they change stay, and give the same numbers; forms that mean the same do not."""
+"""Decisions of passes: forms that resemble what they change stay, and give the same numbers; forms that mean the same do not."""
 
 import itertools
 from typing import Any
@@ -407,7 +407,7 @@ def test_chains_are_as_deep_as_the_kernel_goes() -> None:
 
 
 def test_a_chain_that_is_too_long_ends_before_a_number() -> None:
-    """Which has no operands to make a chain of, first or last."""
+    """A number has no operands to make a chain of, first or last."""
     for steps in range(20, 26):
         y = var("x")
         for i in range(steps):

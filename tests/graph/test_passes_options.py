@@ -1,4 +1,4 @@
-"""What passes hand on: every option of an operator is an option of what stands for it, and no two options have the same value."""
+"""Options that passes hand on: every one of an operator is one of what stands for it, and no two have the same value."""
 
 from typing import Any
 
@@ -238,7 +238,7 @@ STEPS = frozenset(
 
 
 def decides(cls: Any) -> bool:
-    """Whether an operator of one or two arrays applies one of these."""
+    """True where an operator of one or two arrays applies one of these."""
     return (cls.unary_function if issubclass(cls, Unary) else cls.arithmetic).name in STEPS
 
 

@@ -1,4 +1,4 @@
-"""What operators refuse: inference before anything runs, or compute for values, and never as an error of the operator's own."""
+"""Refusals by operators: inference before anything runs, or compute for values, and never as an error of the operator's own."""
 
 import json
 

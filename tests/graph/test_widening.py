@@ -19,7 +19,7 @@ from .optimizing import apply, counted, optimized, plainly, var
 compiled = pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
 SLOW = ("mobilenet0.25", "resnet18_v1")
 HALF = float(np.finfo(np.float16).eps) / 2
-"""What rounding a number to float16 once may change, over its size."""
+"""Greatest change by rounding a number to float16 once, over its size."""
 
 
 def named(name: str) -> Any:
@@ -152,7 +152,7 @@ def test_limits_are_those_that_half_precision_has(first: str, attrs: dict[str, A
 
 @compiled
 def test_outputs_in_between_are_the_rounded_numbers() -> None:
-    """What is both an output and an input of more is rounded for the user alone."""
+    """A tensor that is both an output and an input of more is rounded for the user alone."""
     y = sym.exp(named("x"))
     x = half(3, 100)
     shown, after = Program(sym.Group([y, sym.log(y)]).graph).run({"x": x})

@@ -1,4 +1,4 @@
-"""Which public names of MXNet 1.9.1 are here, which are not, and why.
+"""Public names of MXNet 1.9.1: those that are here, those that are not, and why.
 
 fixtures/api/mxnet-1.9.1.json holds the names. ``python -m tests.house.api > docs/api.md`` writes the table."""
 
@@ -47,7 +47,7 @@ def public() -> Iterator[Public]:
 
 @functools.cache
 def find(item: Public) -> Any:
-    """What the name is here, or _ABSENT."""
+    """Object of that name here, or _ABSENT."""
     found = _module(item.module)
     *owner, name = item.name.split(".")
     for part in owner:
@@ -140,7 +140,7 @@ def parameters(function: Any) -> list[Parameter] | None:
 
 
 def difference(item: Public) -> str | None:
-    """How a signature here differs from MXNet's: parameters that it lacks, other defaults, another order, more that is
+    """Difference of a signature here from MXNet's: parameters that it lacks, other defaults, another order, more that is
     required. Further parameters are fine, and so are defaults where MXNet has none."""
     found = find(item)
     if item.signature is None or found is _ABSENT or item.kind in ("property", "value") or _backward(item):
@@ -246,7 +246,7 @@ def document() -> str:
 
 
 def _size(gap: Public, items: list[Public]) -> int:
-    """How many names go with a missing one: its members."""
+    """Number of names that go with a missing one: its members."""
     return sum(i.name == gap.name or i.name.startswith(gap.name + ".") for i in items if i.name)
 
 

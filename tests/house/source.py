@@ -25,7 +25,7 @@ class Source(NamedTuple):
 
     @property
     def package(self) -> tuple[str, ...]:
-        """What its relative imports start from."""
+        """Package that its relative imports start from."""
         return self.module if self.path.name == "__init__.py" else self.module[:-1]
 
 

@@ -39,7 +39,7 @@ def every() -> tuple[Import, ...]:
 
 @functools.cache
 def arrows() -> dict[str, set[str]]:
-    """Which files each file needs: by statements, in functions and for type checkers too, and by names of modules in strings."""
+    """Files that each file needs: by statements, in functions and for type checkers too, and by names of modules in strings."""
     found: dict[str, set[str]] = {".".join(s.module): set() for s in sources()}
     for source in sources():
         own = ".".join(source.module)
@@ -58,7 +58,7 @@ def target_of(target: tuple[str, ...], modules: Iterable[str]) -> str:
 
 
 def floor(module: str) -> int:
-    """How high a module of any package stands."""
+    """Height of a module of any package."""
     parts = module.split(".")
     if parts[0] != "hybrid":
         return len(ROOMS) + 1 + ("converters", "bridge").index(parts[0])

@@ -1,4 +1,4 @@
-"""What the documents say to do is done, in copies, and works."""
+"""Instructions of the documents: they are followed, in copies, and work."""
 
 import os
 import re
@@ -29,7 +29,7 @@ def copy(target: Path, *parts: str) -> Path:
 
 
 def run(command: list[str], cwd: Path, **environment: str) -> str:
-    """What the command prints; its whole output is shown when it fails."""
+    """Output of the command; all of it is shown when it fails."""
     done = subprocess.run(command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout

@@ -1,4 +1,4 @@
-"""What importing costs and loads."""
+"""Cost of importing, and modules that it loads."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ print(middle - start, end - middle)
 
 
 def python(code: str, **environment: str) -> str:
-    """What a fresh interpreter prints."""
+    """Output of a fresh interpreter."""
     settings = {**os.environ, **environment}
     command = [sys.executable, "-c", code]
     return subprocess.run(command, cwd=ROOT, env=settings, check=True, capture_output=True, text=True).stdout

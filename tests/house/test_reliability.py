@@ -20,7 +20,7 @@ def test_a_fault_shows() -> None:
 
 
 def test_cases_of_earlier_commits_count_apart() -> None:
-    """What was mended is no fault of what there is; what there is has not stood up to the earlier cases."""
+    """A mended fault is no fault of what there is; what there is has not stood up to the earlier cases."""
     before = {"surface": "params", "date": "2026-11-22T00:00:00Z", "commit": "abc", "count": 5}
     now = before | {"date": "2026-11-23T00:00:00Z", "commit": "def", "count": 7}
     text = page([now | {"outcomes": {"right": 7}}, before | {"outcomes": {"right": 4, "crash": 1}}])

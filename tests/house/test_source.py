@@ -1,4 +1,4 @@
-"""What the product's source must not hold, and what all of it must: found by reading the syntax trees."""
+"""Rules for the product's source, on what it must not hold and what all of it must: found by reading the syntax trees."""
 
 import ast
 import importlib
@@ -21,7 +21,7 @@ def calls(tree: ast.AST) -> list[ast.Call]:
 
 
 def converts(node: ast.FunctionDef | ast.ClassDef) -> bool:
-    """Whether it is a converter in the registry, whose meaning is its operator's."""
+    """True where it is a converter in the registry, whose meaning is its operator's."""
     called = (d.func for d in node.decorator_list if isinstance(d, ast.Call))
     return any(isinstance(f, ast.Name) and f.id in ("exports", "imports", "_decompose") for f in called)
 
@@ -121,7 +121,7 @@ NAMED = {
 
 
 def test_operators_are_known_by_their_classes() -> None:
-    """What holds of an operator stands on its class, and nodes are matched by class: no table elsewhere repeats its name."""
+    """Facts about an operator stand on its class, and nodes are matched by class: no table elsewhere repeats its name."""
     load_family()
     found = {}
     for source in sources("hybrid"):

@@ -1,4 +1,4 @@
-"""What iterators refuse, how they print, and what MXNet does wrong."""
+"""Refusals of iterators, their printed forms, and mistakes of MXNet."""
 
 import copy
 import pickle

@@ -27,7 +27,7 @@ LONG_AGO = 1_000_000_000
 
 
 def kills(writer: Writer, count: int, seed: int) -> dict[str, int]:
-    """What so many kills left: ``whole`` files, ``mixed`` pairs that were noticed and can be mended, ``lost``; ``part`` is how
+    """Remains of so many kills: ``whole`` files, ``mixed`` pairs that were noticed and can be mended, ``lost``; ``part`` is how
     many hit the process between the first byte and the last rename.
 
     A third of the processes end right before or after a rename, the others at any moment of a write. Nobody tidies up between two
@@ -69,7 +69,7 @@ def kills(writer: Writer, count: int, seed: int) -> dict[str, int]:
 
 
 def _left(folder: Path) -> set[Path]:
-    """What killed processes left."""
+    """Files that killed processes left."""
     return set(folder.glob(".gluonnx-*"))
 
 

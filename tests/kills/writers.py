@@ -1,4 +1,4 @@
-"""What writes files: each writes a generation (a number that its content says everywhere) and reads one back."""
+"""Writers of files: each writes a generation (a number that its content says everywhere) and reads one back."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Network(NamedTuple):
 
     @property
     def limit(self) -> float:
-        """How far outputs may be off, over their scale: float32 accuracy unless the graph computes in float16."""
+        """Bound on the error of outputs, over their scale: float32 accuracy unless the graph computes in float16."""
         text = (self.folder / "model-symbol.json").read_text()
         fed = [a.dtype.name for inputs, outputs in self.runs() for a in (*inputs.values(), *outputs.values())]
         return 2e-3 if "float16" in fed or re.search(r'"float16"|"__dtype__": "2"', text) else 1e-5

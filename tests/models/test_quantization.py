@@ -125,7 +125,7 @@ def test_partitioning_changes_no_number() -> None:
 
 
 def test_sums_are_fused_whichever_side_the_convolution_is() -> None:
-    """What is added (an input, another layer's output, another convolution, the convolution's own input) before or behind it."""
+    """Summands (an input, another layer's output, another convolution, the convolution's own input) before or behind it."""
     rng = np.random.default_rng(0)
     data, other = mx.sym.var("data"), mx.sym.var("other")
     conv = dict(num_filter=3, kernel=(3, 3), pad=(1, 1))
@@ -246,7 +246,7 @@ def test_other_backends_are_refused() -> None:
 
 
 def test_data_that_say_nothing_are_refused() -> None:
-    """What has been gone through already, or has no range: the network would stay without ranges."""
+    """Data that were gone through already, or have no range: the network would stay without ranges."""
     data = mx.io.NDArrayIter(np.ones((4, 3), np.float32), None, 2)
     net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")
     params = {"fc_weight": mx.nd.ones((2, 3)), "fc_bias": mx.nd.zeros(2)}
@@ -354,7 +354,7 @@ ENDS = {
 
 
 def test_divergences_where_much_lies_at_the_ends() -> None:
-    """What is added to an end does not make its bin a filled one; the numbers are MXNet 1.9.1's."""
+    """Adding to an end does not make its bin a filled one; the numbers are MXNet 1.9.1's."""
     for (bins, counts), wanted in zip(ENDS.items(), (0.17902588844299316, 0.21290260553359985, 0.1926005333662033)):
         edges = np.linspace(-2, 2, len(counts) + 1).astype("float32")
         found = mx.nd.contrib.calibrate_entropy(mx.nd.array(counts), mx.nd.array(edges), num_quantized_bins=bins)

@@ -1,4 +1,4 @@
-"""What quantising fuses and puts on integers, beside what MXNet 1.9.1 does with the same symbols; and the numbers that come of it.
+"""Operators that quantising fuses and puts on integers, beside MXNet 1.9.1 with the same symbols; and the numbers of both.
 
 The names of nodes below are those of MXNet (get_backend_symbol("MKLDNN_QUANTIZE"), quantize_model and quantize_model_mkldnn), but
 where a comment says that MXNet is wrong.
@@ -281,7 +281,7 @@ def test_what_is_put_on_integers():
 
 
 def test_attributes_of_users_stand_in_no_way():
-    """What a scope says of devices and rates is no attribute of an operator."""
+    """Devices and rates that a scope names are no attributes of an operator."""
     plain, rng = [], np.random.default_rng(0)
     for given in ({}, {"ctx_group": "dev", "__lr_mult__": "2", "__own__": "x"}):
         with mx.AttrScope(**given):

@@ -1,4 +1,4 @@
-"""What of Module, Monitor, FeedForward and drawings is not seen in the recorded programs."""
+"""Parts of Module, Monitor, FeedForward and drawings that the recorded programs do not show."""
 
 import builtins
 import logging
@@ -442,7 +442,7 @@ def test_what_modules_cannot_do(tmp_path: Any) -> None:
 
 
 def test_out_grads_as_one_array_and_batches_of_other_classes() -> None:
-    """What stands for a batch needs only data; one gradient needs no list."""
+    """A batch of another class needs only data; one gradient needs no list."""
     x = mx.sym.var("data")
     module = mx.mod.Module(x * x, label_names=None, context=[mx.cpu(0), mx.cpu(1)])
     module.bind([("data", (2, 3))], inputs_need_grad=True)

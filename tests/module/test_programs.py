@@ -38,7 +38,7 @@ TOLERANCE = 2e-5
 
 
 def differences(got: Any, want: Any, path: str) -> list[str]:
-    """Where two things that a program shows differ."""
+    """Places at which two things that a program shows differ."""
     if isinstance(want, dict) and set(want) == {"array", "shape"}:
         array = np.array(want["array"]).reshape(want["shape"])
         if not isinstance(got, np.ndarray) or got.shape != array.shape:

@@ -331,7 +331,7 @@ def test_a_batch_may_be_loaded_without_its_labels() -> None:
 
 
 def test_outputs_without_axes() -> None:
-    """Which only imported networks have: they are no parts of a batch."""
+    """Outputs without axes, which only imported networks have, are no parts of a batch."""
     import onnx.parser
 
     import converters

@@ -92,7 +92,7 @@ def tested(tree: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]
 
 
 def failed(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """What pytest says of the tests that failed, one line each."""
+    """Lines of pytest about the tests that failed, one each."""
     return [x for x in done.stdout.splitlines() if x.startswith(("FAILED", "ERROR"))]
 
 

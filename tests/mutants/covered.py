@@ -1,4 +1,4 @@
-"""Which tests run which line of the product: recorded once with coverage.py, a context for each test, and asked often.
+"""Tests by the lines of the product that they run: recorded once with coverage.py, a context for each test, and asked often.
 
     python -m tests.mutants.covered FOLDER [pytest's arguments]     records; minutes, with -n 2 in two processes
 
@@ -56,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Covered:
-    """What was recorded in a folder."""
+    """Records of coverage in a folder."""
 
     def __init__(self, folder: Path):
         self._files = sorted(folder.glob("lines.*"))

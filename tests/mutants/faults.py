@@ -21,7 +21,7 @@ class Fault(NamedTuple):
 
     @property
     def is_native(self) -> bool:
-        """Whether it is C++, which has to be compiled."""
+        """True where it is C++, which has to be compiled."""
         return "/native/src/" in self.file
 
     @property

@@ -48,7 +48,7 @@ KEPT = ("hybrid.core.op",)
 
 
 class Outcome(NamedTuple):
-    """What became of a slip."""
+    """Result of planting a slip."""
 
     slip: Slip
     result: str
@@ -57,7 +57,7 @@ class Outcome(NamedTuple):
     """The test that failed, or what else ended the fork."""
     covering: int
     tried: int
-    """How many tests run the line, and how many of them were tried."""
+    """Numbers of tests that run the line, and of those that were tried."""
 
 
 def measured(folder: Path) -> dict[str, float]:

@@ -68,7 +68,7 @@ class Slip(NamedTuple):
     kind: str
     start: int
     end: int
-    """Which characters of the file,"""
+    """Characters of the file, first and end,"""
     new: str
     """and what stands there instead."""
     lines: tuple[int, ...]

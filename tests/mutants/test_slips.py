@@ -27,7 +27,7 @@ def bounded(low: int, high: int, values: list[int]) -> list[int]:
 
 
 def planted(module: str = MODULE) -> dict[str, set[str]]:
-    """What stands in changed lines, by kind."""
+    """Changed lines, by kind of slip."""
     found: dict[str, set[str]] = {}
     for slip in slips("x.py", module):
         text = slip.plant(module)

@@ -72,7 +72,7 @@ def applications() -> dict[str, list[Application]]:
 
 
 def by_hand() -> Iterator[Application]:
-    """What no example comes to."""
+    """Applications that no example comes to."""
     wide, narrow = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4), np.ones((3, 4), np.float16)
     yield Application("by hand", lookup("_backward_widen_like").bind(), (narrow, wide))
     yield Application("by hand", lookup("_backward_widen_like").bind(), (wide, wide))
@@ -111,5 +111,5 @@ def backward(application: Application) -> list[Application]:
 
 
 def _wanted(node: Node) -> bool:
-    """Whether it applies an operator of gradients that there are kernels of."""
+    """True where it applies an operator of gradients that there are kernels of."""
     return node.op is not None and node.op.name.startswith(BACKWARD) and node.op.name in names()

@@ -1,4 +1,4 @@
-"""What tests of kernels run on: every CPU level that is compiled in (only the best in the quick run), one thread and two."""
+"""Settings under which kernels are tested: every CPU level compiled in (only the best in the quick run), one thread and two."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ def level(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture(params=(1, 2))
 def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    """How many threads kernels use."""
+    """Number of threads that kernels use."""
     before = native.threads()
     native.set_num_threads(request.param)
     yield request.param

@@ -194,8 +194,9 @@ CHANGES = (_shape, _shape, _shape, _together, _together, _result, _dtype, _value
 
 
 def outcome(changed: Changed, threads: int = 1) -> str:
-    """What became of it: "declined", "refused" (bind says what is wrong), "large" (bound, not run), "ran". Raises AssertionError
-    for what a kernel did to memory."""
+    """Outcome of the mutation: "declined", "refused" (bind says what is wrong), "large" (bound, not run), "ran".
+
+    Raises AssertionError for what a kernel did to memory."""
     try:
         single = Single(changed.op, changed.arrays, threads=threads, specs=changed.specs, attrs=changed.attrs)
     except RuntimeError as error:

@@ -72,7 +72,7 @@ class Guarded:
 
 
 def specs_of(op: Op, arrays: Sequence[np.ndarray]) -> list[Any]:
-    """What inference says of the outputs."""
+    """Specs of the outputs, by inference."""
     graph, feeds = graph_of(Example(op, tuple(arrays)))
     node = graph.outputs[0].node
     found = infer(graph, {k: v.shape for k, v in feeds.items()}, {k: v.dtype for k, v in feeds.items()}, values=feeds)
@@ -80,7 +80,7 @@ def specs_of(op: Op, arrays: Sequence[np.ndarray]) -> list[Any]:
 
 
 def blocked(shape: Sequence[int], op: Op) -> bool:
-    """Whether an operand of this shape of this operator is blocked data."""
+    """True where an operand of this shape of this operator is blocked data."""
     return op.name.startswith("_fused_") and len(shape) == 5 and shape[-1] == 16 and op.name != "_fused_chain"
 
 
@@ -203,7 +203,7 @@ class Single:
         """Called after a run with each output as it lies in memory, which was full of these bytes."""
 
     def _inside(self, array: np.ndarray, kind: int, number: int) -> np.ndarray:
-        """What a kernel writes of an array: without the halo."""
+        """Part of an array that a kernel writes: without the halo."""
         if not blocked(array.shape, self.op):
             return array
         h, w = self.around(kind, number)

@@ -1,4 +1,4 @@
-"""How far kernels are from float64: each within the bound that docs/accuracy.md states, in epsilons of its output's scale.
+"""Distances of kernels from float64: each within the bound that docs/accuracy.md states, in epsilons of its output's scale.
 
 The cases are those of benchmarks/accuracy.py, at depths where a single chain of additions, a sum in float16 or a polynomial with
 a wrong digit shows."""

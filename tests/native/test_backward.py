@@ -179,7 +179,7 @@ def test_batches_that_are_copied_in_rounds(level):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_not_finite(level, value):
-    """What is not a number spreads to what saw it, and nowhere else."""
+    """Not-a-numbers spread to what saw them, and nowhere else."""
     data, weight, _, dy, attrs = operands((2, 17, 20, (9, 9), (3, 3), (1, 1), (1, 1), (0, 0), 1))
     data[1, 3, 4, 4] = value
     close("Convolution", (data, weight), no_bias=True, **attrs)

@@ -201,7 +201,7 @@ def test_separable(level, case, halo):
 
 
 def test_separable_in_parts(level):
-    """Where parts of equal height fit the threads, and only there."""
+    """The first convolution runs in parts where those of equal height fit the threads, and only there."""
     for case, threads, how in (
         *(("large", 2, "29 rows"), ("large", 1, "29 rows"), ("large scaled", 2, "8 rows")),
         *(("seven", 1, "7 rows"), ("seven", 2, "one after the other")),

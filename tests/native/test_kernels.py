@@ -86,7 +86,7 @@ UNREACHED = {
 
 
 def agree(op: Op, arrays: Sequence[np.ndarray]) -> bool:
-    """Whether there is a kernel; it has to give what NumPy gives, with inputs constant or not."""
+    """True where there is a kernel; it has to give what NumPy gives, with inputs constant or not."""
     wanted = specs = None
     for constants in ((), range(1, len(arrays))):
         single = Single(op, arrays, constants, specs=specs)
@@ -108,7 +108,7 @@ def agree(op: Op, arrays: Sequence[np.ndarray]) -> bool:
 
 
 def exactly(op: Op, arrays: Sequence[np.ndarray], output: int) -> np.ndarray | None:
-    """What float64 gives, against which NumPy itself may have lost digits; None where it cannot be asked."""
+    """Results in float64, against which NumPy itself may have lost digits; None where it cannot be asked."""
     if any(a.dtype != np.float32 for a in arrays):
         return None
     wide = [a.astype(np.float64) for a in arrays]
@@ -156,7 +156,7 @@ def test_every_row_is_reached(level):
 
 
 def reached(name: str, dtype: str) -> bool:
-    """Whether an application agrees when its first input, and what has the same dtype, is cast to this one."""
+    """True where an application of the operator agrees when its first input, and what has the same dtype, is cast to this one."""
     wanted = dtype_of(AS.get(dtype, dtype))
     for _, op, arrays in applications()[name]:
         if arrays:
@@ -170,7 +170,7 @@ def reached(name: str, dtype: str) -> bool:
 
 
 def test_what_one_element_gains_excuses_no_other():
-    """Where NumPy has lost digits, a kernel is held to float64 in each element, not in the worst of them."""
+    """A kernel is held to float64 in each element where NumPy has lost digits, not in the worst of them."""
     op = lookup("exp").bind()
     exact = np.array([1.0, 1.0, 100.0])
     numpy = (exact * (1 + np.array([0, 0, 1e-4]))).astype(np.float32)

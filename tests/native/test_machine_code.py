@@ -1,4 +1,4 @@
-"""What the compiler made of the microkernels: a flag or another version of it can halve them, and no result would show it.
+"""Machine code of the microkernels: a flag or another version of it can halve them, and no result would show it.
 
 GCC moves broadcasts out of inner loops when it may, runs out of registers and then stores and loads vectors on each pass. The
 inner loops of products and convolutions, which are those that multiply and add the most, must not touch the stack."""
@@ -57,7 +57,7 @@ def is_microkernel(body: list[str]) -> bool:
 
 
 def spilling(text: str) -> tuple[int, list[str]]:
-    """How many microkernels there are, and those that use the stack."""
+    """Number of microkernels, and those that use the stack."""
     found = list(filter(is_microkernel, loops(text)))
     return len(found), ["\n".join(body) for body in found if any(map(_STACK.match, body))]
 

@@ -1,4 +1,4 @@
-"""What is said of the compiled part, whether it is there or not."""
+"""Statements about the compiled part, where it is there and where it is not."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def softmax(threads: int, seed: int = 0):
 
 
 def python(program: str, *, within: float = 60) -> str:
-    """What the program, in a process of its own that may not hang, writes."""
+    """Output of the program, in a process of its own that may not hang."""
     path = os.pathsep.join(p for p in sys.path if p)
     done = subprocess.run(
         [sys.executable, "-c", START + textwrap.dedent(program)],

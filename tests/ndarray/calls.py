@@ -26,7 +26,7 @@ _KINDS = {
 
 
 def read(mx, value):
-    """What a piece of a call stands for."""
+    """Value that a piece of a call stands for."""
     if isinstance(value, list):
         return [read(mx, item) for item in value]
     if not isinstance(value, dict):
@@ -36,7 +36,7 @@ def read(mx, value):
 
 
 def perform(mx, call):
-    """What the call gives, described; ``{"error": [names of the classes]}`` when it raises."""
+    """Result of the call, described; ``{"error": [names of the classes]}`` when it raises."""
     what, *rest = call
     try:
         keywords = rest.pop()["kw"] if rest and isinstance(rest[-1], dict) and "kw" in rest[-1] else {}

@@ -381,7 +381,7 @@ mx.operator.register("test_picky")(Picky)
 
 
 def test_dtypes_are_asked_with_those_that_are_known() -> None:
-    """What is not known yet is taken for the first that is, as MXNet's own default does."""
+    """Dtypes that are not known yet are taken for the first that is, as MXNet's own default does."""
     out = sym.Custom(sym.var("a"), sym.var("b"), op_type="test_picky")
     for given, asked in (
         ({"a": "float64", "b": "int32"}, [np.float64, np.int32]),
@@ -439,7 +439,7 @@ def test_each_call_of_an_operator_in_python_is_made() -> None:
 
 @pytest.mark.parametrize("kind", [Square, SquareArrays])
 def test_large_arrays_of_old_operators(kind: Any) -> None:
-    """What their code asks of arrays may come later; what they give is there."""
+    """Arrays that their code asks for may come later; those that they give are there."""
     with pytest.warns(UserWarning, match="deprecated"):
         net = kind()(sym.var("x"), sym.var("y"))
     x = np.linspace(-3, 3, 400_000, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""What the recorded cases do not reach: special functions all over their domain, integers beyond float32, NaN in long rows."""
+"""Arithmetic beyond the recorded cases: special functions all over their domain, integers beyond float32, NaN in long rows."""
 
 import math
 
@@ -23,7 +23,7 @@ def graph_of(operator: str, inputs: int = 1, **attrs: str) -> Graph:
 
 
 def both(operator: str, *arrays: np.ndarray, **attrs: str) -> tuple[np.ndarray, np.ndarray]:
-    """What the engine and onnxruntime give."""
+    """Results of the engine and of onnxruntime."""
     graph = graph_of(operator, len(arrays), **attrs)
     feeds = {f"x{i}": a for i, a in enumerate(arrays)}
     return Program(graph).run(feeds)[0], run_onnx(converters.to_onnx(graph, {}, feeds), feeds)[0]

@@ -1,4 +1,4 @@
-"""What inference accepts is computed, by NumPy and compiled alike; what it refuses it refuses in its author's words.
+"""Inputs that inference accepts are computed, by NumPy and compiled alike; what it refuses it refuses in its author's words.
 
 Here by a sample; ``python -m tests.fuzz.operators`` changes dims, ranks, dtypes and attributes of all operators at random."""
 
@@ -156,14 +156,14 @@ def test_changed_shapes_hold_the_contract() -> None:
 
 
 def computed(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """What an operator's NumPy makes of arrays, when training."""
+    """Results of an operator's NumPy for arrays, when training."""
     with np.errstate(all="ignore"):
         found = op.compute(*arrays, **{"training": True} if "training" in op.needs else {})
     return [np.array(one) for one in (found if isinstance(found, tuple | list) else (found,))]
 
 
 def taken(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """What is computed of dtypes that inference takes. Raises ValueError or TypeError for others."""
+    """Results for dtypes that inference takes. Raises ValueError or TypeError for others."""
     dtypes = tuple(a.dtype for a in arrays)
     op.infer_input_types(dtypes, (None,) * len(op.output_names()))
     op.want_dtype(dtypes)
@@ -218,7 +218,7 @@ ROUNDED_BETWEEN = (
     ),
 )
 CONSTANTS = r"_?(npi_)?(degrees|radians|nan_to_num)|.*_scalar|.*BatchNorm.*|_fused_.*"
-"""Whose constants are numbers of the dtype, or whose eps is; and passes that put several operators in one."""
+"""Names of operators whose constants are numbers of the dtype, or whose eps is; and of those that put several in one."""
 
 
 def test_half_precision_is_rounded_once() -> None:
@@ -259,7 +259,7 @@ BY_COUNTS = {
 
 
 def bound_apart(op: Op, dtype: np.dtype, arrays: Sequence[np.ndarray]) -> bool:
-    """Whether attributes or numbers of the example are others in that dtype."""
+    """True where attributes or numbers of the example are others in that dtype."""
     numbers = [v for n in op.fields if isinstance(v := getattr(op, n), int | float) and not isinstance(v, bool)]
     broken = any(isinstance(v := getattr(op, n, None), float) and v != int(v) for n in SCALARS)
     below = any(a.size and a.min() < 0 for a in arrays) or any(v < 0 for v in numbers)
@@ -313,7 +313,7 @@ def test_whole_numbers_are_those_of_floats() -> None:
 
 
 def refused(op: Op, arrays: Sequence[np.ndarray]) -> bool:
-    """Whether inference refuses these shapes and dtypes."""
+    """True where inference refuses these shapes and dtypes."""
     shapes, dtypes, none = [a.shape for a in arrays], tuple(a.dtype for a in arrays), [None] * len(op.output_names())
     try:
         op.infer_input_shapes(shapes, none)

@@ -1,4 +1,4 @@
-"""What operators have no answer for is refused before anything runs, as MXNet 1.9.1 refuses it, by NumPy and compiled alike."""
+"""Inputs that operators have no answer for are refused before anything runs, as in MXNet 1.9.1, by NumPy and compiled alike."""
 
 import itertools
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ NO_BOOLS = (
     "moments",
     *(n for n, o in REGISTRY.items() if n == o.name and issubclass(o, Unary) and not o.unary_function.predicate and n[0] != "_"),
 )  # fmt: skip
-"""Which refuse bools alone."""
+"""Operators that refuse bools alone."""
 
 
 def example(name: str) -> tuple[Op, tuple[np.ndarray, ...]]:
@@ -383,7 +383,7 @@ HELD: list[tuple[str, dict[str, Any], list[tuple[int, ...]], dict[str, tuple[flo
                           ("_contrib_PSROIPooling", {"output_dim": 2, "pooled_size": 2}))
       for n in (1, 3)),
 ]  # fmt: skip
-"""What the inputs of an operator may hold, from its definition: positions below a size, lengths up to one, shares, classes."""
+"""Domains of the inputs of operators, from their definition: positions below a size, lengths up to one, shares, classes."""
 
 
 @pytest.mark.parametrize("row", HELD, ids=lambda row: row[0])

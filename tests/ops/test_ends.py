@@ -55,7 +55,7 @@ BEYOND = {
 
 
 def outcome(op: Op, arrays: Sequence[np.ndarray]) -> bytes | None:
-    """What is computed; None where it is refused."""
+    """Results; None where they are refused."""
     try:
         return b"".join(one.tobytes() for one in computed(op, arrays))
     except (ValueError, IndexError):

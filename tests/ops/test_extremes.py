@@ -1,4 +1,4 @@
-"""What no recorded case says: places counted from behind, labels that no class has, numbers as large and small as there are."""
+"""Values beyond the recorded cases: places counted from behind, labels of no class, numbers as large and small as there are."""
 
 from typing import Any
 

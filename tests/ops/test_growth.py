@@ -1,4 +1,4 @@
-"""What is remembered of operators is bounded, however many there are: counts of objects, no times."""
+"""Bounds on what is remembered of operators, however many there are: counts of objects, no times."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def recorded() -> Step:
 
 @pytest.fixture(scope="module", autouse=True)
 def apart() -> None:
-    """What other tests have left is not looked at: it may be a million objects, each time."""
+    """Set aside what other tests have left: it may be a million objects, each time."""
     gc.collect()
     gc.freeze()
 

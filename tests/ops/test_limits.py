@@ -1,4 +1,4 @@
-"""Where operators stop: what lies one step beyond is refused in words, and what lies just before is taken."""
+"""Limits of operators: what lies one step beyond is refused in words, and what lies just before is taken."""
 
 from __future__ import annotations
 

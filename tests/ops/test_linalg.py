@@ -65,7 +65,7 @@ def test_matrices_are_square():
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_products_with_triangles_are_rounded_once(dtype):
-    """What alpha makes small enough was too large for float16 before."""
+    """Results that alpha makes small enough were too large for float16 before."""
     a, b = (np.array([[v]]).astype(named_dtype(dtype)) for v in (1024, 4096))
     found = REGISTRY["_linalg_trmm"].bind(alpha=0.0009765625).compute(a, b)
     assert found.dtype == a.dtype

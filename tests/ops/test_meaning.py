@@ -1,4 +1,4 @@
-"""What one operator inherits from another holds of it only where it says so: ``Op.means``, and the claims about ``compute``."""
+"""Meaning that one operator inherits from another holds only where it says so: ``Op.means``, and the claims about ``compute``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.house.source import sources
 load_family()
 CLASSES = sorted(set(REGISTRY.values()), key=lambda cls: cls.name)
 CLAIMS = ("view", "only_moves_data", "supports_out", "is_ordering", "compute_into", "infer_value")
-"""What a class says of its compute, or does in its place."""
+"""Members by which a class claims something of its compute, or does without it."""
 
 
 def matched() -> set[type[Op]]:

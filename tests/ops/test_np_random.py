@@ -131,7 +131,7 @@ def test_choice(run: Any) -> None:
 
 
 def orders(p: np.ndarray) -> dict[tuple[int, int], float]:
-    """How likely two draws without putting back are."""
+    """Probabilities of ordered pairs of draws without putting back."""
     return {(i, j): p[i] * p[j] / (1 - p[i]) for i in range(len(p)) for j in range(len(p)) if i != j}
 
 

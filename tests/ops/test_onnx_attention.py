@@ -30,7 +30,7 @@ def heads(x, count):
 
 
 def answers(query, keys, values, places, bias=0.0, window=None):
-    """What each new query reads of a cache whose places up to its own it sees, (B, S, 4 * D); heads in pairs share keys."""
+    """Attention of new queries to a cache of which each sees the places up to its own, (B, S, 4 * D); heads in pairs share keys."""
     q = heads(query.astype(float), 4)
     scores = q @ keys.repeat(2, 1).swapaxes(-1, -2) / np.sqrt(q.shape[-1]) + bias
     at, own = np.arange(keys.shape[2]), places[:, None, :, None]

@@ -73,7 +73,7 @@ def size_of(array: np.ndarray) -> float:
 
 
 def problems_of(example: Example, like: Example) -> Iterator[str]:
-    """What is wrong with the outputs of an example that was made from another one."""
+    """Faults in the outputs of an example that was made from another one."""
     op, wide = example.op, doubled(example, like)
     dtypes = listed(op.infer_type(*[a.dtype for a in example.arrays]))
     coarsest = max((float(ml_dtypes.finfo(a.dtype).eps) for a in example.arrays if a.dtype.kind in "fV"), default=0.0)

@@ -266,7 +266,7 @@ def test_trees_in_parts_of_many_rows_and_no_trees_at_all(monkeypatch: pytest.Mon
 
 
 def test_trees_of_two_classes_decide_at_a_half_or_at_zero() -> None:
-    """Where one class alone has scores the border is 0.5 if no weight is negative; on it the first class wins."""
+    """The border is 0.5 where one class alone has scores and no weight is negative; on it the first class wins."""
     for weights, ids, base, labels, scores in (
         ([0.5, 0.75], (1, 1), None, [3, 3, 8, 8], [[0, 0.5], [0, 0.5], [0, 0.75], [0, 0.75]]),
         ([0.5, 0], (1, 1), None, [3, 3, 3, 3], [[0, 0.5], [0, 0.5], [0, 0], [0, 0]]),

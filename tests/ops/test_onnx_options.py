@@ -817,7 +817,7 @@ def caches() -> Iterator[Row]:
 
 
 def maker(name: str) -> Maker:
-    """What makes examples of an operator."""
+    """Function that makes examples of an operator."""
     found = MAKERS.get(name)
     if found is None:
         found = MAKERS[name] = Maker(OPS[f"_onnx_{name}"])

@@ -1,4 +1,4 @@
-"""What mutated models found in operators of the family: refused by inference or with a word of its own, and never endless."""
+"""Refusals that mutated models found in operators of the family: by inference or with a word of its own, and never endless."""
 
 import ml_dtypes
 import numpy as np

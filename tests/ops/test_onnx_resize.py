@@ -19,7 +19,7 @@ A = -0.625
 
 
 def place(way: str, i: int, old: int, new: int, scale: float) -> float:
-    """Where element i of the result lies among the old ones."""
+    """Place of element i of the result among the old ones."""
     if way == "align_corners":
         return i * (old - 1) / (new - 1) if new > 1 else 0
     if way == "asymmetric":
@@ -45,7 +45,7 @@ def keys(t: float) -> float:
 
 
 def weights(at: float, old: int, scale: float, mode: str, antialias: bool, exclude: bool) -> np.ndarray:
-    """What each old element contributes to a new one that lies there."""
+    """Contributions of the old elements to a new one that lies there."""
     stretch = min(scale, 1) if antialias else 1
     kernel = keys if mode == "cubic" else lambda t: max(0, 1 - abs(t))
     reach = math.ceil((2 if mode == "cubic" else 1) / stretch)

@@ -1,4 +1,4 @@
-"""Which axes of an operator's inputs may have another size than in its examples, the other inputs left as they are.
+"""Axes of an operator's inputs that may have another size than in its examples, the other inputs left as they are.
 
 The table was compared with onnxruntime, which computes the same wherever it takes what the table says."""
 

@@ -1,4 +1,4 @@
-"""What inference makes of half of what there is to know: nothing untrue, and all that follows from the half."""
+"""Inference from half of what there is to know: nothing untrue, and all that follows from the half."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.table.examples import examples
 from tests.table.rules import gradient_graph
 
 LATE = {"_contrib_box_nms", "_npi_insert_tensor", "_npi_multinomial", "_onnx_Multinomial"}
-"""Which compare sizes before they say anything: with one that is not known they say nothing yet."""
+"""Operators that compare sizes before they say anything: with one that is not known they say nothing yet."""
 
 
 def told() -> list[Example]:
@@ -27,7 +27,7 @@ def told() -> list[Example]:
 
 
 def inferred(op: Op, shapes: Sequence[MaybeShape]) -> list[MaybeShape] | None:
-    """What inference says of the outputs, if anything."""
+    """Specs that inference gives the outputs, if any."""
     try:
         known: list[MaybeShape] = [None] * len(op.output_names())
         filled = [merge(a, b) for a, b in zip(shapes, op.infer_input_shapes(shapes, known), strict=True)]
@@ -115,9 +115,9 @@ LESS: dict[str, Callable[[Any], MaybeShape]] = {
     "the rank": lambda s: (UNKNOWN,) * len(s),
     "nothing": lambda s: None,
 }
-"""How much is known of a shape, each of which is more than those below it (of the first three: than the last two)."""
+"""Degrees of knowledge of a shape, each of which is more than those below it (of the first three: than the last two)."""
 GUESSED = {"_rnn_param_concat": "sizes that are not known are equal", "LeakyReLU": "one slope for each channel"}
-"""What these take for granted, as MXNet does, and their examples are not so."""
+"""Assumptions that these make, as MXNet does, and that do not hold of their examples."""
 
 
 Known = tuple[Op, list[tuple[int, ...]], list[np.dtype]]
@@ -135,7 +135,7 @@ def first_of_a_kind() -> Iterator[Known]:
 
 
 def parts_of_gradients() -> Iterator[Known]:
-    """What the gradients of these consist of that is registered for that alone."""
+    """Operators of which the gradients of these consist and that are registered for that alone."""
     done = set()
     for op, shapes, dtypes in first_of_a_kind():
         ends = op.infer_shape(*shapes)
@@ -163,7 +163,7 @@ def parts_of_gradients() -> Iterator[Known]:
 
 
 def told_of_part(known: Known, owns: list[str], endings: list[str]) -> list[str]:
-    """What is wrong with what an operator infers when one input is known less than others, or they are not."""
+    """Faults in what an operator infers when one input is known less than others, or they are not."""
     op, shapes, _ = known
     whole, order, wrong = inferred(op, shapes), list(LESS), []
     if whole is None or not all(map(is_known, whole)):
@@ -224,7 +224,7 @@ def test_parts_of_gradients_take_what_is_known() -> None:
 
 
 def test_domains_ask_for_no_more_than_is_known() -> None:
-    """What an input may hold is the same however little is known of other shapes, or is not told."""
+    """The domain of an input is the same however little is known of other shapes, or is not told."""
     wrong, seen = [], 0
     for op, arrays in ((e.op, e.arrays) for e in examples() if e.arrays):
         shapes = [a.shape for a in arrays]
@@ -325,7 +325,7 @@ def test_inputs_follow_from_others_as_in_mxnet() -> None:
 
 
 def test_outputs_tell_of_inputs() -> None:
-    """Where each size of the output is that of an input, or the other way round: what is known of one is known of the other."""
+    """Sizes of the output that are those of an input, or the other way round: what is known of one is known of the other."""
     shape, half = (2, UNKNOWN, 4), np.dtype(np.float16)
     for name, attrs, given, wanted in (
         ("elemwise_add", {}, [(UNKNOWN, 3, UNKNOWN), None], [(2, 3, 4)] * 2),

@@ -68,7 +68,7 @@ INFERRED: dict[str, tuple[str, list[Given], dict[str, object]]] = {
     ),
     "a gradient of another dtype than the output's": ("_backward_transpose", [("float64", (3, 2)), (F, (2, 3))], {}),
 }
-"""What inference refuses."""
+"""Applications that inference refuses."""
 
 RUN: dict[str, tuple[str, list[Given], dict[str, object]]] = {
     "frames that its step does not give": (
@@ -110,7 +110,7 @@ RUN: dict[str, tuple[str, list[Given], dict[str, object]]] = {
         {"given": ("axes",)},
     ),
 }
-"""What is refused once values are known."""
+"""Applications that are refused once values are known."""
 
 
 @pytest.mark.parametrize("case", INFERRED)
@@ -172,7 +172,7 @@ def test_nothing_has_a_gradient_of_nothing(name: str, given: list[Given], attrs:
 
 
 LOSSES = {"SoftmaxOutput", "SVMOutput", *(f"{n}RegressionOutput" for n in ("Linear", "Logistic", "MAE"))}
-"""Which look at labels in the backward pass alone, and refuse there what is no label for the data."""
+"""Losses that look at labels in the backward pass alone, and refuse there what is no label for the data."""
 
 
 def resized(shapes: list[tuple[int, ...]], new: int) -> Iterator[list[tuple[int, ...]]]:
@@ -195,7 +195,7 @@ def with_gradients(op: Op) -> tuple[Graph, list[str]]:
 
 
 def what_is_wrong(op: Op, graph: Graph, names: list[str], feeds: dict[str, np.ndarray]) -> str:
-    """What is wrong with the gradients of an operator of such inputs."""
+    """Fault in the gradients of an operator of such inputs."""
     try:
         found = walk(graph, feeds)
     except MXNetError as error:  # what the operator itself refuses only values show

@@ -21,7 +21,7 @@ def seeded() -> None:
 
 
 def furthest(samples: np.ndarray, distribution: Callable[[np.ndarray], Any]) -> float:
-    """How far the empirical distribution function is from the true one at most, times the root of the sample size.
+    """Greatest distance of the empirical distribution function from the true one, times the root of the sample size.
 
     For continuous distributions it is above 1.95 once in a thousand times (Kolmogorov); discrete ones are nearer."""
     x = np.sort(samples.astype(np.float64).ravel())

@@ -15,7 +15,7 @@ def shape_of(operator, *shapes, **attrs):
 
 
 def test_inferred_dims_survive_an_unknown_batch():
-    """What an absorbing UNKNOWN would lose: the batch cancels."""
+    """The batch cancels: an absorbing UNKNOWN would lose these dims."""
     batch = (UNKNOWN, 3, 4)
     assert shape_of("Reshape", batch, shape=(0, -1)) == (UNKNOWN, 12)
     assert shape_of("Reshape", batch, shape=(0, 0, -4, 2, -1)) == (UNKNOWN, 3, 2, 2)

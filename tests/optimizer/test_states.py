@@ -182,7 +182,7 @@ def test_a_broken_file_is_named(tmp_path: Path) -> None:
 
 
 def test_every_protocol_of_pickle_is_read() -> None:
-    """What programs pickled themselves: containers that are shared, numbers of NumPy, texts, of each generation of operations."""
+    """Pickles of programs: containers that are shared, numbers of NumPy, texts, of each generation of operations."""
     shared = [1, -2, 2**40]
     value = {
         0: (shared, shared), "text": ("one",), 2: ("a", 2), 3: (1, 2.5, None), 4: (1, 2, 3, 4), "none": (), 5: [[], {}],

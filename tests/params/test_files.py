@@ -1,4 +1,4 @@
-"""What is written appears whole or not at all, and nothing of it stays behind."""
+"""Files appear whole or not at all, and nothing of the writing stays behind."""
 
 import os
 import subprocess
@@ -222,7 +222,7 @@ def test_moves_from_another_file_system_are_copies(tmp_path: Path, monkeypatch: 
 
 
 def test_a_fork_lets_go_of_the_file(tmp_path: Path) -> None:
-    """What is in its buffer is not written a second time, and the part is left to the parent."""
+    """Data in its buffer are not written a second time, and the part is left to the parent."""
     made = files.Replacement(tmp_path / "a")
     made.file.write(b"parent")
     child = os.fork()

@@ -1,4 +1,4 @@
-"""What we write is held to the bytes that MXNet 1.9.1 writes for the same program (fixtures/make/writing.py)."""
+"""Files that we write, held to the bytes that MXNet 1.9.1 writes for the same program (fixtures/make/writing.py)."""
 
 import os
 import runpy

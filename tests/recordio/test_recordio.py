@@ -282,7 +282,7 @@ def test_copies_of_closed_files_and_two_channels(tmp_path: Path) -> None:
 
 
 def test_a_fork_publishes_nothing(tmp_path: Path) -> None:
-    """What the parent wrote appears when the parent closes it."""
+    """Records that the parent wrote appear when the parent closes it."""
     writer = recordio.MXRecordIO(tmp_path / "a.rec", "w")
     writer.write(b"one")
     child = os.fork()

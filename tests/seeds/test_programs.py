@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PROGRAMS = sorted((HERE / "programs").glob("*.py"))
 SYNONYMS = {"OpError": "MXNetError"}
-"""What this package says more exactly."""
+"""Classes of errors that this package tells more exactly, by those that MXNet has."""
 
 
 def run(program: Path, folder: Path) -> str:
@@ -61,7 +61,7 @@ def test_every_seed_is_here() -> None:
 
 
 def test_random_numbers_are_drawn(tmp_path: Path) -> None:
-    """What the comparison leaves out is there: arrays of the right shapes, not all alike."""
+    """Arrays that the comparison leaves out are there: of the right shapes, not all alike."""
     text = run(HERE / "programs" / "hybrid_net.py", tmp_path)
     assert len(re.findall(r"<NDArray 1x2 @cpu\(0\)>", text)) == 5
     numbers = [float(n) for n in re.findall(r"-?\d\.\d{4,}", text)]

@@ -13,7 +13,7 @@ from .verdicts import INVALID, OPSETS, REFUSED, RIGHT, WRONG, Verdict, judge, po
 
 
 def figures(found: Iterable[Verdict]) -> dict[str, object]:
-    """How many combinations there are of each verdict, the reasons of refusals and the details of what is wrong."""
+    """Number of combinations of each verdict, the reasons of refusals and the details of what is wrong."""
     found = list(found)
     words = Counter(v.word for v in found)
     return {

@@ -34,7 +34,7 @@ Told = set[Hashable]
 
 
 def told(graph: Graph, feeds: Mapping[str, np.ndarray], operator: str, attrs: Mapping[str, Any]) -> Told:
-    """What an export shows: the steps that it takes, and the attributes' values with the translation that reads them."""
+    """Steps that an export takes, and the attributes' values with the translation that reads them."""
     steps: Told = set()
 
     def enter(frame: FrameType, event: str, arg: Any) -> Any:
@@ -66,7 +66,7 @@ def told(graph: Graph, feeds: Mapping[str, np.ndarray], operator: str, attrs: Ma
 
 
 def known() -> Told:
-    """What the tests of recorded cases and of examples show."""
+    """Steps and values that the tests of recorded cases and of examples show."""
     found: Told = set()
     for case in cases():
         if case.operator in EXPORT and not case.beyond_onnx:

@@ -105,5 +105,5 @@ def epsilon(table: Mapping[str, Sequence[tuple[Callable[[Point], bool], str, str
 
 
 def reason(rules: Mapping[str, Sequence[Rule]], point: Point) -> str:
-    """Why a combination stands in a table; '' when it does not."""
+    """Reason for which a combination stands in a table; '' when it does not."""
     return next((why for holds, why in rules.get(point.operator, ()) if holds(point)), "")

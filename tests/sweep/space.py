@@ -59,7 +59,7 @@ class Point(NamedTuple):
     np_shape: bool
     """MXNet's mode in which 0 is a size."""
     indices: tuple[int, ...] = ()
-    """Which of its values each attribute and each of ``given`` takes."""
+    """Index of the value that each attribute and each of ``given`` takes."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ RIGHT, REFUSED, INVALID, WRONG = "right", "refused", "invalid", "wrong"
 
 
 class Verdict(NamedTuple):
-    """What became of a combination."""
+    """Outcome of a combination."""
 
     point: Point
     word: str
@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
     rejects it, as MXNet does. WRONG: anything else."""
     detail: str = ""
     witnessed: bool = True
-    """Whether MXNet's numbers are among the witnesses; where it does not run the combination, engine and onnxruntime are."""
+    """True where MXNet's numbers are among the oracles; where it does not run the combination, engine and onnxruntime are."""
     since: int = OPSETS[0]
     """The first opset at which it is right."""
 

@@ -88,7 +88,7 @@ def scoped(scope: Any, function: Any) -> Any:
 
 
 def scope(mx: Any) -> dict[str, Any]:
-    """What the calls speak of."""
+    """Names that the calls speak of."""
     import copy
     import pickle
 
@@ -120,7 +120,7 @@ def shown(value: Any) -> Any:
 
 
 def result(text: str, mx: Any) -> Any:
-    """What a call gives, or the names of what it raises, with the message where MXNet's Python wrote it."""
+    """Result of a call, or the names of what it raises, with the message where MXNet's Python wrote it."""
     with mx.name.NameManager():
         try:
             return shown(eval(text, scope(mx)))

@@ -201,7 +201,7 @@ def test_updates_of_lists_take_their_numbers_in_order() -> None:
 
 
 class Drops(gluon.HybridBlock):
-    """What the bodies of control flow drop, beside what is dropped outside of them."""
+    """Draws inside the bodies of control flow, beside those outside of them."""
 
     def __init__(self, kind: str):
         super().__init__(prefix="drops_")

@@ -97,7 +97,7 @@ def test_outputs_alone_do_not_make_shapes_known() -> None:
 
 
 def test_copies_have_attributes_of_their_own() -> None:
-    """What is set on a copy, on what was composed of it, or in the dict that was handed in, is set there alone."""
+    """Attributes set on a copy, on what was composed of it, or in the dict that was handed in, are set there alone."""
     given = {"__mine__": "1"}
     x = sym.var("x", attr=given)
     net = sym.relu(x, name="r", attr=given)

@@ -241,7 +241,7 @@ def test_what_is_written_to_the_letter() -> None:
 
 
 def said_of(rows: list, heads: object = None, **more) -> str:
-    """What is wrong with a graph of these nodes, "" if nothing."""
+    """Fault that is found in a graph of these nodes, "" if none."""
     try:
         mx.sym.load_json(
             json.dumps({"nodes": rows, "heads": [[len(rows) - 1, 0, 0]] if heads is None else heads, **more})

@@ -386,7 +386,7 @@ OTHER = np.array([[[3.0, 2, 1], [0.5, 5, 2]]], np.float32)
 
 
 def value(symbol: mx.Symbol) -> list:
-    """What the symbol gives for a = PLAIN and b = OTHER."""
+    """Value of the symbol for a = PLAIN and b = OTHER."""
     given_ones = {n: nd.array({"a": PLAIN, "b": OTHER}[n]) for n in symbol.list_arguments()}
     return [y.asnumpy() for y in symbol.eval(mx.cpu(), **given_ones)]
 

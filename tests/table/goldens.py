@@ -195,7 +195,7 @@ class Case(NamedTuple):
     """Outputs in inference without recorded numbers that mean something."""
 
     moves_backward: bool
-    """Whether it is the backward pass that changes the auxiliary states."""
+    """True where it is the backward pass that changes the auxiliary states."""
 
     def outputs(self, kind: str = "out") -> list[Any]:
         found: dict[int, Any] = {int(i): array for i, array in self.data.get(kind, {}).items()}
@@ -266,7 +266,7 @@ def cases(*, known: bool = True) -> Iterator[Case]:
 
 
 def run_onnx(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
-    """What onnxruntime makes of a model; inputs that it does not have are left out."""
+    """Results of onnxruntime for a model; inputs that it does not have are left out."""
     onnx.checker.check_model(model, full_check=True)
     options = ort.SessionOptions()
     options.log_severity_level = 4

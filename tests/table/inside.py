@@ -37,7 +37,7 @@ class _Making:
         return Node(op, f"n{self._count}", inputs, op.dump())
 
     def results(self, inputs: list[Entry]) -> list[Entry]:
-        """What the operator gives a user."""
+        """Results that the operator gives a user."""
         node = self.node(self.op, inputs)
         return [Entry(node, i) for i in range(node.num_visible_outputs)]
 
@@ -64,7 +64,7 @@ class _Making:
         return self.apply("elemwise_add", self.after(self.apply("elemwise_mul", entry, other)), entry)
 
     def after(self, entry: Entry, scale: float = 3.0) -> Entry:
-        """What another operator makes of an output."""
+        """Results of another operator for an output."""
         return self.apply("_plus_scalar", self.apply("_mul_scalar", entry, scalar=scale), scalar=0.5)
 
 

@@ -24,7 +24,7 @@ def gradient_graph(op: Op, names: tuple[str, ...], heads: Iterable[int]) -> tupl
 
 
 def has_rule(op: Op) -> bool:
-    """Whether the operator has a gradient rule. One that has and fails is a fault: then this raises."""
+    """True where the operator has a gradient rule. One that has and fails is a fault: then this raises."""
     if type(op).gradient is Op.gradient and composition(op) is None:
         return False
     try:

@@ -25,7 +25,7 @@ from tests.table.test_examples import run_witness
 from tests.table.training import trained
 
 NAMES = ("axis", "axes", "dim", "dim1", "dim2", "axis1", "axis2", "lhs_axes", "rhs_axes")
-"""What attributes are called that number axes."""
+"""Names of attributes that number axes."""
 OF_THE_OUTPUT = ("stack", "_npi_stack", "expand_dims", "_onnx_OneHot")
 """Operators whose output has one axis more, which the attribute places."""
 FROM_THE_FIRST = {
@@ -58,7 +58,7 @@ class Row(NamedTuple):
         return Example(type(self.example.op).bind(**attrs, **{self.name: value}), self.example.arrays)
 
     def values(self) -> list[tuple[Any, Any]]:
-        """What the attribute may be, as the same counted from the first axis and from behind the last: of several axes some."""
+        """Values of the attribute, as the same counted from the first axis and from behind the last: of several axes some."""
         value = getattr(self.example.op, self.name)
         if isinstance(value, tuple):
             own, name = tuple(v % self.rank for v in value), self.example.op.name

@@ -37,7 +37,7 @@ ALL = [(i, b) for i, e in NUMBERED for first in FIRST if (b := beyond(e, first))
 
 
 def result(example: Example) -> list[np.ndarray] | None:
-    """What the engine gives; None where it refuses."""
+    """Result of the engine; None where it refuses."""
     graph, feeds = graph_of(example)
     try:
         return Program(graph).run({k: v.copy() for k, v in feeds.items()})

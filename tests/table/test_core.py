@@ -154,7 +154,7 @@ def test_differences_of_as_many_orders_as_there_are_numbers() -> None:
 
 @pytest.mark.parametrize("name", ["smooth_l1", "_onnx_Celu", "_onnx_Hardmax", "_onnx_Shrink", "_onnx_Trilu"])
 def test_compositions_are_written_that_compare(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is true or false in ONNX is a number in compositions."""
+    """Truth values of ONNX are numbers in compositions."""
     monkeypatch.setitem(EXPORT, name, {OLDEST: export_composition})
     for op, arrays in OPS[name].examples(Maker(OPS[name])):
         if composition(op, [Spec(a.shape, a.dtype) for a in arrays]) is not None:

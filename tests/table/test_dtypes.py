@@ -1,4 +1,4 @@
-"""Which dtypes follow from one, operator by operator, against what MXNet 1.9.1 inferred (fixtures/dtypes.json). No operator is
+"""Dtypes that follow from one, operator by operator, against what MXNet 1.9.1 inferred (fixtures/dtypes.json). No operator is
 named here but with the reason why MXNet is not followed."""
 
 import json

@@ -106,7 +106,7 @@ def _part(rng: random.Random, shape: MaybeShape) -> MaybeShape:
 
 
 def run_witness(model: onnx.ModelProto, feeds: dict[str, np.ndarray], example: Example) -> list[np.ndarray]:
-    """What onnxruntime computes; for operators of ONNX that it has no kernel for, what onnx's own evaluator does."""
+    """Results of onnxruntime; for operators of ONNX that it has no kernel for, of onnx's own evaluator."""
     standing = PASSTHROUGH.get(example.op.name)
     if standing is None:
         return run_onnx(model, feeds)
@@ -227,7 +227,7 @@ WORDLESS = {
     (2, 0): "DFT",
     (4, 4): "ScatterElements ScatterND",
 }
-"""How many examples say what ONNX had no words for when it got the operator, with inputs fed and stored: attributes that are
+"""Number of examples that say what ONNX had no words for when it got the operator, with inputs fed and stored: attributes that are
 younger, and axes that are no attributes."""
 
 

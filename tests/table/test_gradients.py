@@ -226,7 +226,7 @@ class Point(NamedTuple):
 
 
 def counts(domain: Domain | None) -> bool:
-    """Whether the numbers of a domain are places, lengths or classes, by which nothing is differentiated."""
+    """True where the numbers of a domain are places, lengths or classes, by which nothing is differentiated."""
     return domain is not None and domain.integer
 
 
@@ -257,7 +257,7 @@ def point(example: Example) -> Point | None:
 
 
 def differs(f: Callable[[Arrays], Sequence[np.ndarray]], at: Arrays, name: str, along: np.ndarray) -> list[np.ndarray]:
-    """How the results of f change along a direction of one of its arguments (central differences)."""
+    """Change of the results of f along a direction of one of its arguments (central differences)."""
     after, before = (f({**at, name: at[name] + sign * STEP * along}) for sign in (1, -1))
     return [(a - b) / (2 * STEP) for a, b in zip(after, before)]
 
@@ -352,7 +352,7 @@ CHOSEN_BY_DESIGN = {
 
 
 def other_choices() -> Iterator[tuple[str, Example]]:
-    """What is chosen otherwise (see options.chosen_otherwise) and has a gradient."""
+    """Examples in which something is chosen otherwise (see options.chosen_otherwise) and has a gradient."""
     for attribute, example in chosen_otherwise():
         if example.op.name not in BY_DESIGN and has_rule(example.op) and attribute not in CHOSEN_BY_DESIGN:
             yield f"{example.op!r} {attribute}", example

@@ -19,7 +19,7 @@ from tests.table.training import differences, numpy_alone, trained
 
 
 def has_words(example: Example) -> bool:
-    """Whether it takes or gives what no NDArray holds."""
+    """True where it takes or gives what no NDArray holds."""
     graph, feeds = graph_of(example)
     found = infer(graph, {n: a.shape for n, a in feeds.items()}, {n: a.dtype for n, a in feeds.items()})
     return any(d is not None and d.hasobject for d in found.dtypes.values())

@@ -19,11 +19,11 @@ RUNS = 3
 
 
 class Trained(NamedTuple):
-    """What some steps of training gave, and inference after them: by name, "run/kind/name"."""
+    """Results of some steps of training, and of inference after them: by name, "run/kind/name"."""
 
     arrays: dict[str, np.ndarray]
     error: str = ""
-    """Why there are no gradients, if so."""
+    """Reason for which there are no gradients, if so."""
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def trained(graph: Graph, feeds: Arrays, seed: int = 0) -> Trained:
 
 
 def differences(got: Trained, want: Trained, tolerance: float, rounding: float) -> list[str]:
-    """What two ways to train do not agree on: beyond so many epsilons, but at least ``rounding``, times an array's scale.
+    """Differences of two ways to train: beyond so many epsilons, but at least ``rounding``, times an array's scale.
 
     Epsilon is that of the narrowest dtype there is, which what is wider may come from; the scale is no less than CANCELLED of the
     largest number of the whole, of which gradients may be what is left."""

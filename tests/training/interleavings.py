@@ -76,7 +76,7 @@ class Shadow:
 
 
 class Surface:
-    """Where the network lives. ``arrays`` are those that it computes with; all of its own ways to change them are ``moves``."""
+    """Part of the API that a network lives in. ``array`` gives what it computes with; its own ways to change that are ``moves``."""
 
     names: Sequence[str] = tuple(SHAPES)
     gradients: dict[str, nd.NDArray]
@@ -85,7 +85,7 @@ class Surface:
         raise NotImplementedError
 
     def array(self, name: str) -> nd.NDArray:
-        """What the network computes with."""
+        """Array that the network computes with."""
         raise NotImplementedError
 
     def infer(self, x: np.ndarray) -> np.ndarray:

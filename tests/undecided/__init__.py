@@ -1,4 +1,4 @@
-"""What no test decides: expressions of the product that could be wrong in some way without any value changing in the tests.
+"""Choices that no test decides: expressions of the product that could be wrong in some way without any value changing in the tests.
 
     python -m tests.undecided [--only REGEX] [--json] [PATH ...]      PATH: tests to run, otherwise the quick set
 

@@ -28,7 +28,7 @@ Left = dict[tuple[str, str, str, int], tuple[Site, int]]
 
 
 def merged(folder: Path) -> Left:
-    """What all processes together leave open."""
+    """Expressions that all processes together leave open."""
     found: Left = {}
     for path in folder.glob("*.json"):
         seen: collections.Counter[tuple[str, str, str]] = collections.Counter()

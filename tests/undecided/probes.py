@@ -73,7 +73,7 @@ def decided(site: int, conjunction: bool, operands: Sequence[Callable[[], Any]])
 
 
 def _matters(later: Sequence[Callable[[], Any]], value: Any, conjunction: bool) -> bool:
-    """Whether without this value, which ended an ``and`` or ``or``, the result would be another."""
+    """True where without this value, which ended an ``and`` or ``or``, the result would be another."""
     with contextlib.suppress(Exception):  # an error without it is another result, too
         if not later:
             return bool(value) != conjunction or not isinstance(value, bool)
@@ -191,14 +191,14 @@ def extreme(site: int, name: str, values: Sequence[Any]) -> Any:
 
 
 def ended(site: int, values: Any) -> Any:
-    """What is indexed at its first or last place: that these differ."""
+    """Record that the first and the last of the values differ: one of them is indexed."""
     if LEFT[site] and (not isinstance(values, list | tuple | str) or (len(values) > 1 and values[0] is not values[-1])):
         seen(site, 1)
     return values
 
 
 def repeated(site: int, values: Iterable[Any]) -> Iterable[Any]:
-    """What a loop goes over: that there are two."""
+    """Record that a loop goes over two values at least."""
     return _counted(site, values) if LEFT[site] else values
 
 

@@ -344,7 +344,7 @@ if sys.argv[1] == "kill":
 
 
 def running(pid: str) -> bool:
-    """Whether a process is there and no zombie (an orphan's is the business of init)."""
+    """True where a process is there and no zombie (an orphan's is the business of init)."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     except OSError:
@@ -352,7 +352,7 @@ def running(pid: str) -> bool:
 
 
 def test_batches_are_taken_apart_and_put_together_as_they_were() -> None:
-    """What processes do with a batch, here in one: kinds of containers and of arrays, and from which size on memory is shared."""
+    """Containers and arrays of every kind go to a process and back, here in one; from a size on their memory is shared."""
     small = np.arange(workers.LARGE // 4, dtype=np.float32)
     large = np.arange(workers.LARGE // 4 + 1, dtype=np.float32)
     turned = np.arange(2 * workers.LARGE, dtype=np.int16).reshape(2, -1).T

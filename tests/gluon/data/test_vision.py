@@ -196,7 +196,7 @@ def test_a_transform_is_applied_as_often_as_its_probability_says(p: int) -> None
 
 
 def test_draws_that_are_just_the_probability(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether they count is as in MXNet: transforms of gluon are applied, those of mx.image are not."""
+    """Draws equal to the probability count as in MXNet: transforms of gluon are applied, those of mx.image are not."""
     picture = nd.array(np.random.RandomState(0).rand(4, 4, 3))
     objects = np.array([[0, 0.1, 0.2, 0.5, 0.6]])
     for draw in (0.25, 0.5):
@@ -235,7 +235,7 @@ def test_random_transforms_refuse() -> None:
 
 
 def test_archives_that_lack_files_or_are_damaged(tmp_path: Path) -> None:
-    """What lies beside the archive counts only where it is all there; folders in it are no files."""
+    """Files beside the archive count only where they are all there; folders in it are no files."""
     row = bytes([7]) + bytes(range(256)) * 12
     archive = tmp_path / "cifar-10-binary.tar.gz"
 

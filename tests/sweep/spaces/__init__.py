@@ -1,4 +1,4 @@
-"""What is tried: a module per family, loaded in this order."""
+"""Spaces that are tried: a module per family, loaded in this order."""
 
 import importlib
 

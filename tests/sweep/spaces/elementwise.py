@@ -18,7 +18,7 @@ def between(a):
 
 
 def whole(a):
-    """Whether whole numbers are asked for where there are enough in the range."""
+    """True for floats, and where the range of other dtypes is one of whole numbers."""
     return a.dtype.startswith("float") or all(isinstance(n, int) for n in a.range)
 
 

@@ -1,4 +1,4 @@
-"""What finds, picks, orders and multiplies: take, topk, where, dot."""
+"""Operators that find, pick, order and multiply: take, topk, where, dot."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What moves, joins, cuts and repeats elements, and what makes arrays of a shape."""
+"""Operators that move, join, cut and repeat elements, and those that make arrays of a shape."""
 
 from fixtures.make.cases import ramp, uniform
 
