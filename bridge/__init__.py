@@ -10,6 +10,7 @@ from .job import NotEquivalent
 from .models import BadInput, Model, open_model
 from .result import Divergence, VerifyResult
 from .run import run
+from .runtime import set_time_limit
 from .verify import verify
 
 __all__ = [
@@ -35,5 +36,6 @@ __all__ = [
     "open_model",
     "operators",
     "run",
+    "set_time_limit",
     "verify",
 ]

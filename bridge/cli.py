@@ -39,6 +39,7 @@ from .models import BadInput, Model, specs_of_onnx, split_inputs
 from .printable import message, printable
 from .result import Progress as Tell
 from .result import VerifyResult
+from .runtime import TIME_LIMIT
 
 NOT_EQUIVALENT, BAD_INPUT, RUNTIME, SAYS_LITTLE = 1, 2, 3, 4
 INTERNAL = 70
@@ -77,6 +78,22 @@ Strict = Annotated[
     typer.Option("--strict", help="Exit status 4 when an output agrees but says little: constant, saturated, empty."),
 ]
 
+
+def _set_time_limit(seconds: float) -> float:
+    try:
+        bridge.set_time_limit(seconds)
+    except ValueError:
+        raise typer.BadParameter(f"got {seconds:g}, wanted a positive number of seconds") from None
+    return seconds
+
+
+TimeLimit = Annotated[
+    float,
+    typer.Option(
+        callback=_set_time_limit,
+        help="Seconds that onnxruntime may take to open a model, or to run it once; inf for no limit.",
+    ),
+]
 Report = Annotated[Path | None, typer.Option("--report", help="Also write what is printed to a .md or .html file.")]
 
 
@@ -111,6 +128,7 @@ def convert(
     rtol: Rtol = None,
     repro: Repro = None,
     strict: Strict = False,
+    time_limit: TimeLimit = TIME_LIMIT,
     report_to: Report = None,
     as_json: AsJson = False,
 ) -> None:
@@ -157,6 +175,7 @@ def import_(
     rtol: Rtol = None,
     repro: Repro = None,
     strict: Strict = False,
+    time_limit: TimeLimit = TIME_LIMIT,
     report_to: Report = None,
     as_json: AsJson = False,
 ) -> None:
@@ -206,6 +225,7 @@ def verify(
     rtol: Rtol = None,
     repro: Repro = None,
     strict: Strict = False,
+    time_limit: TimeLimit = TIME_LIMIT,
     report_to: Report = None,
     as_json: AsJson = False,
 ) -> None:
@@ -271,6 +291,7 @@ def run(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write outputs here (.npz).")] = None,
     engine: Annotated[str | None, typer.Option(help="native or onnxruntime; by default what the model is for.")] = None,
     outputs: OutputsOption = None,
+    time_limit: TimeLimit = TIME_LIMIT,
     as_json: AsJson = False,
 ) -> None:
     """Run a model on arrays from a file."""
@@ -306,6 +327,7 @@ def bench(
     seed: Seed = 0,
     atol: Atol = None,
     rtol: Rtol = None,
+    time_limit: TimeLimit = TIME_LIMIT,
     report_to: Report = None,
     as_json: AsJson = False,
 ) -> None:

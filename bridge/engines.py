@@ -45,6 +45,16 @@ class EngineError(RuntimeError):
     """An engine could not load or run the model; the text is the engine's own."""
 
 
+class OutOfTime(EngineError):
+    """An engine took longer than the time limit: the model may hold a loop without an end."""
+
+    def __init__(self, what: str, limit: object):
+        super().__init__(
+            f"{what} within {limit}; it may hold a loop without an end: if it does not, allow more (--time-limit, "
+            "bridge.set_time_limit)"
+        )
+
+
 class Tensor(NamedTuple):
     """A tensor inside a model: who makes it, from which others."""
 
@@ -395,6 +405,8 @@ class OnnxEngine:
             session = runtime.OwnSession(source, settings) if own else runtime.open_session(source, settings)
         except runtime.Failed as error:
             raise EngineError(f"{runtime.LABEL} refused {self.model.name}: {error}") from error
+        except runtime.Late as error:
+            raise OutOfTime(f"{runtime.LABEL} has not opened {self.model.name}", error) from error
         except runtime.Ended as error:
             raise EngineError(f"{runtime.LABEL} ended the process that opened {self.model.name} ({error})") from error
         if isinstance(session, runtime.Session):
@@ -407,6 +419,8 @@ class OnnxEngine:
             return tensors(session.run(feeds))
         except runtime.Failed as error:
             raise EngineError(f"{runtime.LABEL} failed: {error}") from error
+        except runtime.Late as error:
+            raise OutOfTime(f"{runtime.LABEL} has not run the model to its end", error) from error
         except runtime.Ended as error:
             raise EngineError(f"{runtime.LABEL} ended the process that ran it ({error})") from error
 

@@ -25,7 +25,7 @@ from hybrid.ir.graph import Graph
 
 from .cases import make_case
 from .compare import Tolerance, as_tolerance
-from .engines import EngineError, NativeEngine, OnnxEngine, ReferenceEngine
+from .engines import EngineError, NativeEngine, OnnxEngine, OutOfTime, ReferenceEngine
 from .inputs import Inputs, as_specs
 from .job import Clock, Verified, check_target, publish
 from .judge import check
@@ -210,6 +210,8 @@ class _Check:
                 witness = engine(model, plain=True)
                 witness.open()
                 result = self._compare(witness, self.ours if model is self.original else replace(self.ours, names={}))
+            except OutOfTime:  # onnx's evaluator, which has no limit, would not end either
+                raise
             except EngineError as error:
                 failures.append(error)
                 continue
@@ -280,7 +282,7 @@ class _Check:
                 )
             except (EngineError, MXNetError) as error:
                 failures.append(error)
-                if not open_axes:
+                if not open_axes or isinstance(error, OutOfTime):
                     raise
         if all(isinstance(f, EngineError) for f in failures) and self.found.repairs and witness.model is self.original:
             raise failures[0]  # it is the model rather than the sizes

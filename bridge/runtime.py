@@ -2,7 +2,8 @@
 
 onnxruntime 1.32 ends its process on LSTM and GRU of nothing, Unique of slices without elements, Einsum of nothing, caches of
 Attention that are no arrays, and on what nobody has met yet. So a model is opened and run in a copy of this process, which begins
-when it is first wanted, at the cost of a fork, lives as long as somebody has a session there, and is told by a pipe what to do.
+when it is first wanted, at the cost of a fork, lives as long as somebody has a session there, and is told by a pipe what to do. A
+file may hold a loop without an end, too: what takes longer than the time limit ends the copy.
 """
 
 from __future__ import annotations
@@ -34,6 +35,21 @@ from converters.onnx_types import dtype_of
 LABEL = f"onnxruntime {onnxruntime.__version__}"
 ALIGNMENT = 64
 """Bytes: where arrays begin in shared memory."""
+TIME_LIMIT = 600.0
+"""Seconds that opening or running a model once may take, unless somebody sets others."""
+
+_limit: float | None = TIME_LIMIT
+
+
+def set_time_limit(seconds: float | None) -> float | None:
+    """End, from now on, what onnxruntime takes longer for than this, opening a model or running it once, with EngineError; None for
+    no limit. At first it is 600. Gives what was set before. Raises ValueError for what is no positive number. Where processes are
+    not copied (not Linux) there is no limit."""
+    global _limit
+    if seconds is not None and not seconds > 0:
+        raise ValueError(f"set_time_limit: got {seconds}, wanted a positive number of seconds, or None")
+    before, _limit = _limit, None if seconds is None or math.isinf(seconds) else float(seconds)
+    return before
 
 
 class Failed(RuntimeError):
@@ -42,6 +58,10 @@ class Failed(RuntimeError):
 
 class Ended(RuntimeError):
     """The process that onnxruntime ran in has ended."""
+
+
+class Late(Ended):
+    """The process that onnxruntime ran in was ended, since it took too long."""
 
 
 class Settings(NamedTuple):
@@ -157,7 +177,7 @@ class Runner:
         return self._over or os.getpid() != self._owner
 
     def ask(self, *question: Any) -> Any:
-        """The answer. Raises Failed with onnxruntime's words, Ended when it ended the process."""
+        """The answer. Raises Failed with onnxruntime's words, Ended when it ended the process, Late when it took too long."""
         with self._lock:
             if self.ended:
                 raise Ended("it has ended before")
@@ -171,7 +191,7 @@ class Runner:
                 self._end.detach()
                 self._pipe.close()
                 raise Ended(signal.Signals(-status).name if status < 0 else f"status {status}") from None
-            except BaseException:  # an answer that nobody has waited for would be taken for the next
+            except BaseException:  # an answer that nobody has waited for, or not any more, would be taken for the next
                 self._over = True
                 self._end()
                 raise
@@ -181,6 +201,9 @@ class Runner:
 
     def _ask(self, *question: Any) -> tuple[bool, Any]:
         _send(self._pipe, question)
+        limit = _limit
+        if not self._pipe.poll(limit):
+            raise Late(f"{limit:g} s")
         return _receive(self._pipe)
 
 

@@ -143,6 +143,13 @@ def _read(graph: Graph) -> set[tuple[int, int]]:
     return {(id(e.node), e.index) for e in (*(e for n in graph.nodes for e in n.inputs), *graph.outputs)}
 
 
+def _empty_array(spec: Spec) -> np.ndarray | None:
+    """The array that a tensor of numbers is, where it is known to have no elements; else None."""
+    if not is_known(spec.shape) or 0 not in spec.shape or spec.dtype is None or spec.dtype == OBJECT:
+        return None
+    return np.empty(spec.shape, spec.dtype)
+
+
 class _Export:
     """One conversion."""
 
@@ -227,6 +234,13 @@ class _Export:
         results: list[Value] = []
         if missing:
             self.problems.append(missing)
+        elif (empty := self._nothing(node, specs)) is not None:
+            start = b.enter(node.name, specs)
+            made = [
+                Value(name, *spec) if array is None else b.node("Identity", b.const(array))
+                for name, spec, array in zip(node.outputs, specs, empty)
+            ]
+            results = b.leave(start, made, node.outputs)
         else:
             handler = export_handler(op.name, self.opset)
             assert handler is not None
@@ -262,6 +276,13 @@ class _Export:
                 self.values[id(node), i] = Value(node.outputs[i], spec.shape, spec.dtype)
                 if not missing and results:
                     self._refuse_use(node, i)
+
+    def _nothing(self, node: Node, specs: Sequence[Spec]) -> list[np.ndarray | None] | None:
+        """The outputs, those that are read, where none of these has an element whatever arrives; else None. onnxruntime's kernels
+        refuse such sizes, give other ones, or end the process, each in its own way."""
+        arrays = [_empty_array(s) for s in specs]
+        wanted = [a for i, a in enumerate(arrays) if (id(node), i) in self.read]
+        return None if not wanted or any(a is None for a in wanted) else arrays
 
     def _body(self, graph: Graph, b: Builder, held: Sequence[Value]) -> list[Value]:
         """A subgraph of control flow, translated into b: its outputs when its variables hold these values."""

@@ -303,9 +303,10 @@ def export_npi_nan_to_num(b, op, data):
 
 @exports("all_finite", "multi_all_finite")
 def export_all_finite(b, op, *arrays):
-    bad = [b.reduce("Max", b.cast(b.Not(_finite(b, x)), np.float32), None, keepdims=False) for x in arrays]
+    # how many are not: onnxruntime has no largest of nothing
+    bad = [b.reduce("Sum", b.cast(b.Not(_finite(b, x)), np.float32), None, keepdims=False) for x in arrays]
     worst = bad[0] if len(bad) == 1 else b.Max(*bad)
-    return b.unsqueeze(b.Sub(1, worst), [0])
+    return b.unsqueeze(b.cast(b.Equal(worst, 0), np.float32), [0])
 
 
 # -- reading -------------------------------------------------------------------------------------------------------------

@@ -93,8 +93,16 @@ def part(b, op, x, count, index):
 
 def attention_scores(b, op, queries, keys, t, s):
     """(N * heads, T, S) from (N, heads, T, D) and (N, heads, S, D), D being the width of a head."""
-    product = b.MatMul(queries, b.transpose(keys, [0, 1, 3, 2]))
-    return b.reshape(product, b.dims(-1, t, s))
+    return join_heads(b, op, b.MatMul(queries, b.transpose(keys, [0, 1, 3, 2])), t, s)
+
+
+def join_heads(b, op, product, t, s):
+    """(N * heads, T, S) from (N, heads, T, S)."""
+    if isinstance(t, int) and isinstance(s, int):
+        return b.reshape(product, [-1, t, s])
+    # beside a -1 a size that turns out to be 0 could not be said
+    batch = b.Mul(b.shape_of(product, 0), [op.heads])
+    return b.reshape(product, b.dims(batch, t, s), allowzero=b.opset >= 14)
 
 
 def attention_values(b, op, attention, values, width):

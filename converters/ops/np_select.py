@@ -7,8 +7,10 @@ import numpy as np
 from hybrid.core.shapes import is_known
 from hybrid.ops.np_select import InsertScalar
 
+from ..error import Unsupported
 from ..registry import exports
 from .elementwise import is_whole
+from .reduce import has_some
 
 END = np.iinfo(np.int64).max
 
@@ -22,6 +24,10 @@ def export_npx_nonzero(b, op, x):
 
 @exports("_npi_unique")
 def export_npi_unique(b, op, data):
+    if op.axis is not None and has_some(b, data, range(data.rank)) is False:
+        raise Unsupported(
+            "slices without elements, of which onnxruntime ends its process; give an array of other sizes"
+        )
     x = data
     if data.dtype not in (np.float32, np.float64, np.int64, np.int8):  # which onnxruntime has kernels for
         x = b.cast(data, np.int64 if is_whole(data) else np.float32)

@@ -15,6 +15,7 @@ from hybrid.core.shapes import UNKNOWN
 from ..error import Unsupported
 from ..registry import exports, imports
 from .convolution import in_networks, pad_spatial, window
+from .reduce import has_some
 
 
 class Window(NamedTuple):
@@ -158,6 +159,8 @@ def maxima(b, op, w, x):
 
 @exports("_contrib_AdaptiveAvgPooling2D")
 def export_contrib_adaptive_avg_pooling2_d(b, op, data):
+    if has_some(b, data, (2, 3)) is False:
+        return b.Expand(b.like(np.nan, data), b.dims(b.size(data, 0), b.size(data, 1), *op.grid))
     if op.grid == (1, 1):
         return b.GlobalAveragePool(data)
     sizes = [data.dim(2), data.dim(3)]

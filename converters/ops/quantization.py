@@ -111,14 +111,20 @@ def integer_product(b, lhs, rhs):
     return b.MatMulInteger(x, y, zero, y_zero)
 
 
+def zeros(b, *sizes):
+    """Sums of nothing, of these sizes (as ``b.size`` gives them): onnxruntime leaves there what was in its memory."""
+    return b.Expand(b.const(np.zeros((), INT32)), b.dims(*sizes))
+
+
 def find_range(b, data):
-    """The least and greatest number of data, (1,) each; NaN apart."""
+    """The least and greatest number of data, (1,) each; NaN apart. Where there is none, or infinities alone, the greatest and the
+    least finite number."""
     most, nan = float(np.finfo(FLOAT).max), b.IsNaN(data)
-    found = [
-        b.reduce(kind, b.Where(nan, np.float32(none), data), None, keepdims=False)
-        for kind, none in (("Min", most), ("Max", -most))
-    ]
-    return [b.reshape(x, [1]) for x in found]
+    found = []
+    for kind, none in (("Min", np.float32(most)), ("Max", np.float32(-most))):
+        extreme = b.reduce(kind, b.Where(nan, none, data), None, keepdims=False)
+        found.append(b.reshape(b.node(kind, extreme, none), [1]))
+    return found
 
 
 @exports("_contrib_quantize")

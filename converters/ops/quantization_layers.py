@@ -10,6 +10,7 @@ from hybrid.ops.common import truncate
 from hybrid.ops.quantization import FLOAT, INT8, INT32, LEVELS, UINT8
 
 from ..builder import Value
+from ..error import Unsupported
 from ..registry import exports
 from .convolution import attributes
 from .indexing import positions
@@ -26,6 +27,7 @@ from .quantization import (
     product_range,
     scale_of,
     whole,
+    zeros,
 )
 
 EXACT = 1 << 24
@@ -56,8 +58,14 @@ def through_float(b, total, summand, most):
 def export_contrib_quantized_conv(b, op, data, weight, *others):
     bias, ranges = (None, others) if op.no_bias else (others[0], others[1:])
     attrs = attributes(op)
-    total = integer_convolution(b, data, weight, **attrs)
     length = math.prod(weight.shape[1:]) if is_known(weight.shape) else None
+    if length == 0:
+        sizes = b.results[0].shape[2:]
+        if not is_known(sizes):
+            raise Unsupported("a convolution over nothing, whose sizes are only known at run time")
+        total = zeros(b, b.size(data, 0), op.num_filter, *sizes)
+    else:
+        total = integer_convolution(b, data, weight, **attrs)
     if bias is not None:
         bias = b.reshape(bias, [-1, *(1,) * len(op.kernel)])
     y = through_float(b, total, bias, most_of(data, length))
@@ -68,7 +76,12 @@ def export_contrib_quantized_conv(b, op, data, weight, *others):
 def export_contrib_quantized_fully_connected(b, op, data, weight, *others):
     bias, ranges = (None, others) if op.no_bias else (others[0], others[1:])
     x = b.Flatten(data) if op.flatten and data.rank > 2 else data
-    total = integer_product(b, x, b.transpose(weight, [1, 0]))
+    length = weight.shape[1] if is_known(weight.shape) else None
+    total = (
+        zeros(b, *(b.size(data, a) for a in range(len(b.results[0].shape) - 1)), op.num_hidden)
+        if length == 0
+        else integer_product(b, x, b.transpose(weight, [1, 0]))
+    )
     reaches = [largest(b, *ranges[i : i + 2]) for i in range(0, len(ranges), 2)]
     y = total
     if bias is not None:
@@ -78,7 +91,6 @@ def export_contrib_quantized_fully_connected(b, op, data, weight, *others):
             summand = truncate(bias.const * scale, INT32)
         else:
             summand = cut(b, b.Mul(b.cast(bias, FLOAT), scale), INT32)
-        length = weight.shape[1] if is_known(weight.shape) else None
         y = through_float(b, total, summand, most_of(data, length))
     return y, *product_range(b, data.dtype, *reaches[:2])
 

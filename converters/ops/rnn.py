@@ -8,6 +8,7 @@ import numpy as np
 from hybrid.core.shapes import UNKNOWN
 
 from ..registry import exports, imports
+from .reduce import has_some
 
 # MXNet's gates in ONNX's order: LSTM i f g o -> i o f c, GRU r z n -> z r h
 _ORDER = {"rnn_relu": [0], "rnn_tanh": [0], "lstm": [0, 3, 1, 2], "gru": [1, 0, 2]}
@@ -17,6 +18,8 @@ _ORDER = {"rnn_relu": [0], "rnn_tanh": [0], "lstm": [0, 3, 1, 2], "gru": [1, 0, 
 def export_rnn(b, op, data, parameters, state, *rest):
     cells = op.cells(data.dim(2))
     states = [state, *rest[: op.mode == "lstm"]]
+    if has_some(b, data, [0]) is False:  # no step moves the states; onnxruntime ends its process on it
+        return b.Identity(b.const(np.empty(b.results[0].shape, data.dtype))), *map(b.rename, states)
     lengths = b.cast(rest[-1], np.int32) if op.use_sequence_length else None
     layer_of = _scans if op.projection_size or op.clip else _node
     if layer_of is _node and data.dtype == np.float64:

@@ -78,7 +78,7 @@ def export_reshape_like(b, op, lhs, rhs):
     begin, end = op.span(lhs.rank, op.lhs_begin, op.lhs_end, "lhs")
     first, last = op.span(rhs.rank, op.rhs_begin, op.rhs_end, "rhs")
     sizes = op.sizes(lhs.shape, rhs.shape)
-    if sizes.count(INFERRED) > 1:
+    if not is_known(rhs.shape[first:last]):  # that they follow from lhs holds only where that has elements
         own, theirs = sizes_of(lhs.shape), sizes_of(rhs.shape[first:last])
         like = [b.shape_of(rhs, first + i) if size.axes else size for i, size in enumerate(theirs)]
         sizes = [*own[:begin], *like, *own[end:]]

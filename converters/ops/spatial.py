@@ -6,6 +6,7 @@ from hybrid.ops.spatial import affine_base
 
 from ..error import Unsupported
 from ..registry import exports, imports
+from .reduce import count_reduced, has_some
 
 _END = np.iinfo(np.int64).max
 
@@ -82,6 +83,8 @@ def export_spatial_transformer(b, op, data, loc):
 @exports("Correlation")
 def export_correlation(b, op, data1, data2):
     reach, pad = op.max_displacement, op.pad_size
+    some = has_some(b, data1, [1])
+    count = None if some else count_reduced(b, data1, [1])
     if pad:
         data1, data2 = (b.Pad(x, [0, 0, pad, pad] * 2) for x in (data1, data2))
 
@@ -94,7 +97,8 @@ def export_correlation(b, op, data1, data2):
         for dx in op.displacements:
             other = window(data2, dy, dx)
             likeness = b.Mul(middle, other) if op.is_multiply else b.Abs(b.Sub(middle, other))
-            planes.append(b.reduce("Mean", likeness, [1], keepdims=True))
+            found = b.reduce("Mean" if some else "Sum", likeness, [1], keepdims=True)
+            planes.append(found if some else b.Div(found, count))  # the mean over nothing is NaN, onnxruntime's is 0
     y = b.Concat(*planes, axis=1) if len(planes) > 1 else planes[0]
     if op.kernel_size == op.stride1 == 1:
         return y

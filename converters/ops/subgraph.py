@@ -14,7 +14,7 @@ from hybrid.ops.subgraph import MOST_BIAS, MOST_SCALE, Weights, homogeneous, qua
 from ..builder import Value
 from ..error import Unsupported
 from ..registry import export_handler, exports
-from .linear import part
+from .linear import join_heads, part
 from .quantization import fold, integer_convolution, integer_product, largest, product_range, whole
 
 
@@ -199,7 +199,7 @@ def export_sg_mkldnn_selfatt_qk(b, op, *inputs):
     qkv = inputs[0]
     queries, keys = (part(b, op, qkv, 3, i) for i in (0, 1))
     t = b.size(qkv, 0)
-    product = b.reshape(integer_product(b, queries, b.transpose(keys, [0, 1, 3, 2])), b.dims(-1, t, t))
+    product = join_heads(b, op, integer_product(b, queries, b.transpose(keys, [0, 1, 3, 2])), t, t)
     width = [0, 0, qkv.dim(2)]
     return attention_result(b, op, product, dict(zip(op.input_names(), inputs)), op.factor(width))
 

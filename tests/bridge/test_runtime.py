@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from typer.testing import CliRunner
 
 import bridge
 from bridge import EngineError, runtime
+from bridge.cli import app
 from bridge.engines import OnnxEngine
 from bridge.models import Model
 
@@ -26,6 +28,12 @@ DOUBLED = """<ir_version: 8, opset_import: ["": 17]> net (float[N, M] x) => (flo
 ENDS = (
     """<ir_version: 8, opset_import: ["": 17]> net (float[N, M] x) => (float[A, B] y) { y = Unique <axis = 0> (x) }"""
 )
+
+
+ENDLESS = """<ir_version: 8, opset_import: ["": 17]> net (float[2, 3] x) => (float[2, 3] y) {
+c = Constant <value = bool {1}> ()
+y = Loop <body = again (int64 i, bool so, float[2, 3] s) => (bool too, float[2, 3] t) {
+    too = Identity (so) t = Neg (s) }> (, c, x) }"""
 
 
 def engine(text: str = DOUBLED) -> OnnxEngine:
@@ -57,6 +65,55 @@ def test_models_that_end_the_process_are_told(tmp_path: Path) -> None:
     )
     with pytest.raises(EngineError, match="ended the process"):
         engine(hidden).run({"x": X})
+
+
+def test_a_loop_without_an_end_is_ended(tmp_path: Path) -> None:
+    """By run, verify and import, which asks nobody else then; and what comes after it runs."""
+    path, text = (
+        tmp_path / "net.onnx",
+        "not run the model to its end within 0.3 s; .*--time-limit, bridge.set_time_limit",
+    )
+    onnx.save(onnx.parser.parse_model(ENDLESS), path)
+    before = bridge.set_time_limit(0.3)
+    try:
+        for use in (
+            lambda: bridge.run(path, {"x": X}),
+            lambda: bridge.verify(path, path),
+            lambda: bridge.import_onnx(path),
+        ):
+            with pytest.raises(EngineError, match=text):
+                use()
+        told = CliRunner().invoke(app, ["verify", str(path), str(path), "--time-limit", "0.4"])
+        assert told.exit_code == 3, told.output
+        assert "within 0.4 s" in told.output
+        assert CliRunner().invoke(app, ["verify", str(path), str(path), "--time-limit", "0"]).exit_code == 2
+        bridge.set_time_limit(0.3)
+    finally:
+        assert bridge.set_time_limit(before) == 0.3
+    assert before == 600
+    np.testing.assert_array_equal(engine().run({"x": X})["y"], X + X)
+
+
+def test_opening_is_limited_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = engine()
+    one.run({"x": X})
+    assert one._runner is not None
+    monkeypatch.setattr(type(one._runner._pipe), "poll", lambda _self, limit: False)
+    with pytest.raises(EngineError, match="not opened net within 600 s"):
+        engine().open()
+    assert not exists(one._runner._copy)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(one.run({"x": X})["y"], X + X)
+
+
+def test_time_limits_are_positive() -> None:
+    for wrong in (0, -1, float("nan")):
+        with pytest.raises(ValueError, match="wanted a positive number of seconds"):
+            bridge.set_time_limit(wrong)
+    before = bridge.set_time_limit(float("inf"))
+    assert bridge.set_time_limit(2) is None
+    assert bridge.set_time_limit(None) == 2
+    assert bridge.set_time_limit(before) is None
 
 
 def test_sessions_are_opened_again_after_an_end() -> None:
