@@ -136,6 +136,12 @@ CHAINS = {
         }""",
         ["_contrib_arange_like"],
     ),
+    "places beyond the first": (
+        """(int64[2, steps] x) => (int64[more] y) <int64 i1 = {1}, int64 i3 = {3}> {
+            s = Shape(x) n = Gather(s, i1) m = Add(n, i3) y = Range(i3, m, i1)
+        }""",
+        ["_contrib_arange_like"],
+    ),
 }
 
 
@@ -154,6 +160,17 @@ def test_shape_chains_become_operators_of_mxnet(name: str) -> None:
         got, want = Program(found.graph, found.params).run({"x": x}), session.run(None, {"x": x})
         for one, two in zip(got, want, strict=True):
             np.testing.assert_array_equal(one, np.asarray(two))
+
+
+def test_a_range_up_to_a_size_does_not_begin_anew() -> None:
+    """From another number than 0 up to the length of an axis: fewer than are along it."""
+    text = """(int64[2, steps] x) => (int64[fewer] y) <int64 i1 = {1}, int64 i2 = {2}> {
+        s = Shape(x) n = Gather(s, i1) y = Range(i2, n, i1)
+    }"""
+    found = import_model(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {text}'))
+    for steps in (5, 3, 2):
+        (got,) = Program(found.graph, found.params).run({"x": np.zeros((2, steps), np.int64)})
+        np.testing.assert_array_equal(got, np.arange(2, steps))
 
 
 def test_what_the_codes_cannot_say_is_computed() -> None:

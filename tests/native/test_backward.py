@@ -115,6 +115,13 @@ def test_to_data(level, case):
     close("_backward_Convolution_data", (dy, weight, data), **attrs)
 
 
+def test_groups_that_threads_cannot_share_evenly(level):
+    """Few windows: threads take groups, four of seven and three."""
+    data, weight, bias, dy, attrs = operands((1, 280, 1400, (3, 3), (3, 3), (1, 1), (1, 1), (1, 1), 7))
+    close("Convolution", (data, weight, bias), **attrs)
+    close("_backward_Convolution_data", (dy, weight, data), **attrs)
+
+
 @cases
 def test_to_weight(level, case):
     data, weight, _, dy, attrs = operands(case)

@@ -105,7 +105,7 @@ def test_alignment_of_all_sizes() -> None:
 
 @compiled
 def test_there_is_no_memory_for_what_is_too_large(stats: dict[str, int]) -> None:
-    """What the system refuses is not counted either."""
+    """Nor is what the system refuses counted."""
     for shape in ((1 << 61,), (1 << 40, 1 << 40), (1 << 46,)):
         with pytest.raises(MemoryError):
             native.empty(shape, np.dtype("float64"))
