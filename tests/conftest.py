@@ -1,7 +1,10 @@
 """Settings of the whole suite."""
 
+import functools
 import gc
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import Phase, settings
@@ -32,9 +35,25 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Freeze what was collected until the end: tens of thousands of tests that no collection of garbage need look at."""
+    """Freeze what was collected until the end: tens of thousands of tests that no collection of garbage need look at. Keep the
+    process that onnxruntime runs in, once there is one: each costs a fork of this one, which has grown."""
     gc.collect()
     gc.freeze()
+    if "bridge.runtime" in sys.modules:
+        runtime: Any = sys.modules["bridge.runtime"]
+        runtime.current = kept(runtime.current)
+
+
+def kept(current: Callable[[], Any]) -> Callable[[], Any]:
+    """The function, which remembers what it gave last."""
+    last: list[Any] = []
+
+    @functools.wraps(current)
+    def found() -> Any:
+        last[:] = [current()]
+        return last[0]
+
+    return found
 
 
 @pytest.fixture
