@@ -72,10 +72,12 @@ class Settings(NamedTuple):
     threads: int = 0
 
 
-def options_for(settings: Settings) -> onnxruntime.SessionOptions:
-    """Settings as onnxruntime takes them."""
+def options_for(settings: Settings, spinning: bool = True) -> onnxruntime.SessionOptions:
+    """Settings as onnxruntime takes them. spinning: its threads keep their processor for a while when a run is over."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4  # errors arrive as exceptions; printed too, they break up what is shown
+    if not spinning:
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if settings.frugal:
         # packed copies of the weights pay off over many runs, here there are few
         options.add_session_config_entry("session.disable_prepacking", "1")
@@ -89,10 +91,10 @@ def options_for(settings: Settings) -> onnxruntime.SessionOptions:
 class OwnSession:
     """A model opened in this process: for measuring, once it has been run elsewhere, and where processes are not copied."""
 
-    def __init__(self, source: str | bytes, settings: Settings):
+    def __init__(self, source: str | bytes, settings: Settings, spinning: bool = True):
         try:
             self._session = onnxruntime.InferenceSession(
-                source, options_for(settings), providers=["CPUExecutionProvider"]
+                source, options_for(settings, spinning), providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # onnxruntime's exceptions share no base class
             raise Failed(str(error)) from error
@@ -306,7 +308,8 @@ def _answer(sessions: dict[int, OwnSession], what: str, number: int, *given: Any
     try:
         match what:
             case "open":
-                sessions[number] = OwnSession(*given)
+                # between two questions the one who asks has work for every processor
+                sessions[number] = OwnSession(*given, spinning=False)
             case "run":
                 return True, sessions[number].run(*given)
             case _:
