@@ -203,7 +203,7 @@ class NativeEngine:
         inference = self.program.inference(complete)
         for node in self.graph.nodes:
             if node.op is not None:
-                yield from ((e, inference.spec(e)) for e in (Entry(node, i) for i in range(len(node.outputs))))
+                yield from ((e, inference.spec(e)) for e in (Entry(node, i) for i in range(node.num_outputs)))
 
     def kernels_at_fault(self, feeds: Mapping[str, np.ndarray], tolerance: Tolerance | None) -> str | None:
         """A warning when the compiled kernels give other outputs than NumPy does; None when they do not."""
@@ -223,7 +223,7 @@ class NativeEngine:
         found: dict[tuple[int, int], str] = {}
         for node in self.graph.nodes:
             read = [found[id(e.node), e.index] for e in node.inputs] if node.op is not None else []
-            for i in range(len(node.outputs)):
+            for i in range(node.num_outputs):
                 dtype = inference.spec(Entry(node, i)).dtype
                 own = "" if dtype is None or node.op is None else dtype.name  # what is stored or fed is not rounded
                 found[id(node), i] = coarsest([own, *read])
@@ -260,7 +260,7 @@ class NativeEngine:
                 if node.op is None:
                     return None
                 made = Node(node.op, node.name, inputs, node.attrs, node.subgraphs)
-                pairs = [(self.name_of(Entry(node, i)), Entry(made, i)) for i in range(len(node.outputs))]
+                pairs = [(self.name_of(Entry(node, i)), Entry(made, i)) for i in range(node.num_outputs)]
                 makers.update((n, e) for n, e in pairs if n in cut)
                 return [Entry(Node(None, f"{GIVEN}{n}")) if n in cut else e for n, e in pairs]
 
@@ -363,7 +363,7 @@ class NativeEngine:
             if value is not None:
                 feeds[variable.name] = value
         copy = Node(node.op, node.name, [Entry(v) for v in variables], node.attrs, node.subgraphs)
-        index = next(i for i in range(len(node.outputs)) if self.name_of(Entry(node, i)) == tensor.name)
+        index = next(i for i in range(node.num_outputs) if self.name_of(Entry(node, i)) == tensor.name)
         if len(feeds) < len(variables):
             return None
         return Program(Graph([Entry(copy, index)])).run(feeds)[0]

@@ -86,7 +86,7 @@ class Exact:
 
     def _apply(self, node: Node, arrays: list[np.ndarray], inference: Inference) -> tuple[np.ndarray, ...]:
         assert node.op is not None
-        found = [inference.spec(Entry(node, i)) for i in range(len(node.outputs))]
+        found = [inference.spec(Entry(node, i)) for i in range(node.num_outputs)]
         # dtypes only where an operator asks: what computes float32 whatever it gets is widened afterwards
         asks = "specs" in node.op.needs
         specs = [Spec(s.shape, (DOUBLE if s.dtype == SINGLE else s.dtype) if asks else None) for s in found]

@@ -83,7 +83,7 @@ def write_repro(folder: Path, left: Engine, right: Engine, found: Divergence, ca
     if isinstance(left, NativeEngine):
         node = next(n for n in left.graph.nodes if n.op is not None and n.name == found.node)
         variables = [Entry(Node(None, left.name_of(e))) for e in node.inputs]
-        index = next(i for i in range(len(node.outputs)) if left.name_of(Entry(node, i)) == found.tensor)
+        index = next(i for i in range(node.num_outputs) if left.name_of(Entry(node, i)) == found.tensor)
         alone = Graph([Entry(Node(node.op, node.name, variables, node.attrs, node.subgraphs), index)])
         write(folder / "node-symbol.json", symbol_json.dumps(alone))
         params = left.model.params

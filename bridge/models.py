@@ -415,7 +415,7 @@ def check_sizes(graph: Graph, inference: Inference) -> list[str]:
         (f"node {n.name} ({n.op.name})", inference.spec(Entry(n, i)))
         for n in graph.nodes
         if n.op is not None
-        for i in range(len(n.outputs))
+        for i in range(n.num_outputs)
     )
 
 

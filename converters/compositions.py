@@ -28,7 +28,7 @@ def export_composition(b: Any, op: Op, *inputs: Any) -> list[Any]:
         handler = export_handler(node.op.name, b.opset)
         if handler is None:
             raise Unsupported(f"is made of {node.op.name}, which has no translation at opset {b.opset}")
-        b.results = [known.spec(Entry(node, i)) for i in range(len(node.outputs))]
+        b.results = [known.spec(Entry(node, i)) for i in range(node.num_outputs)]
         made = handler(b, node.op, *(values[id(e.node), e.index] for e in node.inputs))
         for i, (value, spec) in enumerate(zip(made if isinstance(made, tuple | list) else [made], b.results)):
             value = value if spec.dtype is None else b.cast(value, spec.dtype)

@@ -230,7 +230,7 @@ class _Export:
         op, b = node.op, self.builder
         assert op is not None
         missing = _no_handler(node, self.opset)
-        specs = [self.inference.spec(Entry(node, i)) for i in range(len(node.outputs))]
+        specs = [self.inference.spec(Entry(node, i)) for i in range(node.num_outputs)]
         results: list[Value] = []
         if missing:
             self.problems.append(missing)

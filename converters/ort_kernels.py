@@ -50,6 +50,7 @@ def runs_on(onnx_op: str, version: int, variable: str) -> frozenset[str] | None:
     return None
 
 
+@functools.cache
 def substitute(onnx_op: str, version: int, variable: str, dtype: np.dtype) -> np.dtype | None:
     """The dtype to cast an operand to so that onnxruntime has a kernel; None when it has one as it is (or none at all)."""
     names = runs_on(onnx_op, version, variable)

@@ -74,7 +74,7 @@ def training_form(graph: Graph, inference: Inference, *, still: bool = False) ->
         if node.subgraphs:
             bodies = [body.rewrite(lambda inner, given: change(inner, given, None)) for body in node.subgraphs]
             new = Node(op, node.name, inputs, node.attrs, bodies)
-            return [Entry(new, i) for i in range(len(new.outputs))]
+            return [Entry(new, i) for i in range(new.num_outputs)]
         try:
             if op.name in _LOSSES and specs is not None:
                 (loss,) = _trace(node.name, inputs, lambda *x: [_LOSSES[op.name](op, specs, *_wide(specs, x))])
@@ -107,7 +107,7 @@ def training_form(graph: Graph, inference: Inference, *, still: bool = False) ->
             moves.setdefault(node.inputs[place].name, []).append(move)
         if (id(node), 0) in shown:
             results[0] = Entry(Node(lookup("_copy").bind(), node.name, results[:1]))
-        return results + results[:1] * (len(node.outputs) - len(results))  # hidden ones have no reader in a symbol
+        return results + results[:1] * (node.num_outputs - len(results))  # hidden ones have no reader in a symbol
 
     new = graph.rewrite(lambda node, inputs: change(node, inputs, [inference.spec(e) for e in node.inputs]))
     if problems:

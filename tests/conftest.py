@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import re
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,10 +24,20 @@ settings.register_profile("brief", settings.get_profile("steady"), phases=(Phase
 # Cycles are looked for a thirtieth as often as by default, which takes a fifteenth of the time of all tests; those about memory
 # that is given back collect by themselves.
 gc.set_threshold(20_000, 20, 20)
+gc.disable()  # until all is collected, which makes hundreds of thousands of objects that stay
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--row", default="", metavar="TEXT", help="of tests of many rows, those whose names hold this")
+
+
+def pytest_pycollect_makeitem(collector: pytest.Module, obj: Any) -> list[pytest.Item] | None:
+    """Make no items of a function that a selection such as "not slow and not models" leaves out: there may be thousands."""
+    selection = collector.config.getoption("markexpr")
+    if not re.fullmatch(r"not \w+( and not \w+)*", selection):
+        return None
+    marks = getattr(obj, "pytestmark", [])
+    return [] if isinstance(marks, list) and {m.name for m in marks} & set(selection.split()) else None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -37,15 +48,15 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_finish() -> None:
     """Freeze what was collected until the end: tens of thousands of tests that no collection of garbage need look at. Keep the
     process that onnxruntime runs in, once there is one: each costs a fork of this one, which has grown."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
     if "bridge.runtime" in sys.modules:
         runtime: Any = sys.modules["bridge.runtime"]
         runtime.current = kept(runtime.current)
 
 
 def kept(current: Callable[[], Any]) -> Callable[[], Any]:
-    """The function, which remembers what it gave last."""
+    """The function, made to remember what it gave last."""
     last: list[Any] = []
 
     @functools.wraps(current)

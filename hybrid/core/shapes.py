@@ -78,7 +78,12 @@ def of_rank(rank: int) -> Shape:
 
 def is_known(shape: MaybeShape) -> TypeGuard[tuple[int, ...]]:
     """True when the rank and every dim are known."""
-    return shape is not None and not any(d is UNKNOWN for d in shape)
+    if shape is None:
+        return False
+    for d in shape:  # noqa: SIM110  asked of every tensor again and again, and any() takes twice as long
+        if d is UNKNOWN:
+            return False
+    return True
 
 
 def fits(shape: MaybeShape, array: tuple[int, ...]) -> bool:
@@ -88,7 +93,7 @@ def fits(shape: MaybeShape, array: tuple[int, ...]) -> bool:
 
 def identical(a: MaybeShape, b: MaybeShape) -> bool:
     """Equality that treats UNKNOWN as equal to itself only (``==`` on shapes may raise Undecided)."""
-    if a is None or b is None:
+    if a is b or a is None or b is None:
         return a is b
     return len(a) == len(b) and all(x is y or (x is not UNKNOWN and y is not UNKNOWN and x == y) for x, y in zip(a, b))
 

@@ -62,7 +62,7 @@ def _compile(op: Op, asked: tuple[bool, ...]) -> _Compiled:
     steps = []
     for node in graph.nodes:
         first = len(slots)
-        for i in range(len(node.outputs)):
+        for i in range(node.num_outputs):
             slots[id(node), i] = len(slots)
         if node.op is None:
             names[node.name] = first

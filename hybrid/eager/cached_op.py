@@ -145,12 +145,12 @@ class CachedOp:
         stand: dict[str, Entry] = {}
 
         def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
-            if not any((id(node), i) in given for i in range(len(node.outputs))):
+            if not any((id(node), i) in given for i in range(node.num_outputs)):
                 return None
             same = all(a.node is b.node for a, b in zip(inputs, node.inputs))
             kept = node if same else Node(node.op, node.name, inputs, node.attrs, node.subgraphs)
             entries = []
-            for i in range(len(node.outputs)):
+            for i in range(node.num_outputs):
                 name, _ = given.get((id(node), i), ("", 0))
                 entries.append(stand.setdefault(name, Entry(Node(None, name))) if name else Entry(kept, i))
             return entries

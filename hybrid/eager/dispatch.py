@@ -129,7 +129,7 @@ def _forget_the_oldest(newest: SpecializedCall) -> None:
 def _compile(op: Op, inputs: Sequence[Any], training: bool) -> CompiledProgram | None:
     names = [str(i) for i in range(len(inputs))]
     node = Node(op, op.name, [Entry(Node(None, n)) for n in names])
-    graph = Graph(Entry(node, i) for i in range(len(node.outputs)))
+    graph = Graph(Entry(node, i) for i in range(node.num_outputs))
     program = Program(graph, training=training, fixed=None)
     return program.prepare(tuple(v for x in inputs for v in (x.shape, x._dtype))).lowered
 
@@ -139,7 +139,7 @@ def specs_of(op: Op, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtyp
     not fit."""
     inputs = [Node(None, f"{i}") for i in range(len(shapes))]
     node = Node(op, op.name, map(Entry, inputs))
-    graph = Graph([Entry(node, i) for i in range(len(node.outputs))])
+    graph = Graph([Entry(node, i) for i in range(node.num_outputs)])
     result = infer(graph, {n.name: s for n, s in zip(inputs, shapes)}, {n.name: d for n, d in zip(inputs, dtypes)})
     return tuple(map(result.spec, graph.outputs))
 

@@ -126,7 +126,7 @@ def afford_all(graph: Graph, inference: Inference) -> None:
     """Raise OutOfMemory, naming the node, where one of a graph's tensors would take more than the budget."""
     for node in graph.nodes:
         if node.op is not None:
-            for i in range(len(node.outputs)):
+            for i in range(node.num_outputs):
                 spec = inference.spec(Entry(node, i))
                 size = size_of(*spec)
                 if size >= LARGE:
@@ -185,7 +185,7 @@ def _infer(op: Op, arrays: Sequence[np.ndarray], name: str) -> list[Spec]:
         {n: a.dtype for n, a in given.items()},
         values=given,
     )
-    return [found.spec(Entry(node, i)) for i in range(len(node.outputs))]
+    return [found.spec(Entry(node, i)) for i in range(node.num_outputs)]
 
 
 def _aliases(result: np.ndarray, arrays: Sequence[np.ndarray]) -> bool:
@@ -210,7 +210,7 @@ def evaluate(graph: Graph, inference: Inference, feeds: Mapping[str, np.ndarray]
             values[id(node), 0] = feeds[node.name]
             continue
         arrays = [values[id(e.node), e.index] for e in node.inputs]
-        specs = [inference.spec(Entry(node, i)) for i in range(len(node.outputs))]
+        specs = [inference.spec(Entry(node, i)) for i in range(node.num_outputs)]
         for i, result in enumerate(apply(node.op, arrays, specs, name=node.name)):
             values[id(node), i] = result
         for entry in node.inputs:

@@ -68,7 +68,7 @@ def lower(
     names: the variables in the order in which arrays will come; fixed: those that rarely have other values; keep: whether the
     memory of a run stays for the next one, instead of going back to the allocator."""
     try:
-        for entry in {(id(n), i): Entry(n, i) for n in graph.nodes for i in range(len(n.outputs))}.values():
+        for entry in {(id(n), i): Entry(n, i) for n in graph.nodes for i in range(n.num_outputs)}.values():
             _check(entry, inference.spec(entry))
         for skipped in ((), ("use_blocked_layout",)):
             rewriter = Rewriter(inference, constants=fixed, training=training, native=native.names())
@@ -387,7 +387,7 @@ class _Build:
 
     def _enter(self, node: Node, inference: Inference, inputs: Mapping[str, int], constants: Mapping[str, int]) -> None:
         op = node.op
-        for i in range(len(node.outputs)):
+        for i in range(node.num_outputs):
             spec = inference.spec(Entry(node, i))
             _check(Entry(node, i), spec)
             self.of[id(node), i] = _Tensor(spec, self._is_blocked(node))
@@ -405,7 +405,7 @@ class _Build:
             own.whole.plain = True
             return
         self.nodes.append(node)
-        for i in range(len(node.outputs)):
+        for i in range(node.num_outputs):
             self.of[id(node), i].storage = _Storage(ARENA)
 
     def _is_blocked(self, node: Node) -> bool:
@@ -442,7 +442,7 @@ class _Build:
 
     def _live(self) -> None:
         for index, node in enumerate(self.nodes):
-            for i in range(len(node.outputs)):
+            for i in range(node.num_outputs):
                 storage = self._storage(self.of[id(node), i])
                 storage.first, storage.last = min(storage.first, index), max(storage.last, index)
             for entry in node.inputs:
@@ -529,7 +529,7 @@ class _Build:
             if in_place and len(set(node.inputs)) == len(node.inputs):  # what is joined twice has to be copied once
                 continue
             ins = [number((id(e.node), e.index)) for e in node.inputs]
-            outs = [number((id(node), i)) for i in range(len(node.outputs))]
+            outs = [number((id(node), i)) for i in range(node.num_outputs)]
             attrs = None
             if (
                 node.inputs
@@ -537,7 +537,7 @@ class _Build:
                 and op.kernel_matches(kind)
             ):
                 attrs = attributes(op, self.training)
-            specs = [inference.spec(Entry(node, i)) for i in range(len(node.outputs))]
+            specs = [inference.spec(Entry(node, i)) for i in range(node.num_outputs)]
             self.hosts[len(self.steps)] = node, [self.tensor(e).dtype for e in node.inputs], specs
             self.rows.append((node.name, self.of[id(node), 0].shape))
             self.steps.append((op.name, attrs or {}, ins, outs, attrs is None))

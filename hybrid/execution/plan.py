@@ -68,7 +68,7 @@ def make_plan(graph: Graph, inference: Inference, names: Sequence[str]) -> Plan:
     place_of = {name: i for i, name in enumerate(names)}
     slot: dict[tuple[int, int], int] = {}
     for node in graph.nodes:
-        for i in range(len(node.outputs)):
+        for i in range(node.num_outputs):
             slot[id(node), i] = len(slot)
 
     def slot_of(entry: Entry) -> int:
@@ -81,7 +81,7 @@ def make_plan(graph: Graph, inference: Inference, names: Sequence[str]) -> Plan:
         assert node.op is not None
         for entry in node.inputs:
             last[slot_of(entry)] = index
-        for i in range(len(node.outputs)):
+        for i in range(node.num_outputs):
             own = slot[id(node), i]
             last.setdefault(own, index)
             if node.op.view:
@@ -116,12 +116,12 @@ def make_plan(graph: Graph, inference: Inference, names: Sequence[str]) -> Plan:
     for index, node in enumerate(applied):
         assert node.op is not None
         own = slot[id(node), 0]
-        specs = tuple(inference.spec(Entry(node, i)) for i in range(len(node.outputs)))
+        specs = tuple(inference.spec(Entry(node, i)) for i in range(node.num_outputs))
         buffer = None
         if own in wanted:
             buffer = len(buffers)
             buffers.append(Buffer(offsets[wanted[own]], specs[0].shape, specs[0].dtype))  # type: ignore[arg-type]
-        outputs = tuple(slot[id(node), i] for i in range(len(node.outputs)))
+        outputs = tuple(slot[id(node), i] for i in range(node.num_outputs))
         # what compute does, and whether it hands out memory of its inputs, is the same every time only for the same shapes
         same = (
             all(_is_static(s) for s in (*specs, *map(inference.spec, node.inputs))) and not node.op.data_dependent_shape

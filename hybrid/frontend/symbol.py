@@ -246,7 +246,7 @@ class Symbol:
             if node is not head:
                 return None
             renamed = Node(node.op, name or node.name, inputs, node.attrs, node.subgraphs)
-            return [Entry(renamed, i) for i in range(len(node.outputs))]
+            return [Entry(renamed, i) for i in range(node.num_outputs)]
 
         return Symbol(self.graph.rewrite(change).outputs)
 
@@ -256,7 +256,7 @@ class Symbol:
     def __deepcopy__(self, memo: Any) -> Symbol:
         def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry]:
             twin = Node(node.op, node.name, inputs, node.attrs, node.subgraphs)
-            return [Entry(twin, i) for i in range(len(node.outputs))]
+            return [Entry(twin, i) for i in range(node.num_outputs)]
 
         return Symbol(self.graph.rewrite(change).outputs)
 

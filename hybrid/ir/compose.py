@@ -102,7 +102,7 @@ def place(body: Graph, inputs: Sequence[Entry], name: str) -> list[Entry]:
             new[node] = (inputs[int(node.name[1:])],)
         else:
             made = Node(node.op, f"{name}_{node.name}", [new[e.node][e.index] for e in node.inputs], node.attrs)
-            new[node] = [Entry(made, i) for i in range(len(node.outputs))]
+            new[node] = [Entry(made, i) for i in range(node.num_outputs)]
     return [new[e.node][e.index] for e in body.outputs]
 
 

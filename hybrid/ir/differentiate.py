@@ -128,7 +128,7 @@ def gradients(
     for node in reversed(forward.nodes):
         if node.op is None or id(node) not in leads:
             continue
-        arriving = [total((id(node), i)) for i in range(len(node.outputs))]
+        arriving = [total((id(node), i)) for i in range(node.num_outputs)]
         if all(a is None for a in arriving):
             continue
         try:

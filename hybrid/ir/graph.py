@@ -46,6 +46,10 @@ class Node:
         return tuple(f"{self.name}_{suffix}" for suffix in self.op.output_names())
 
     @property
+    def num_outputs(self) -> int:
+        return 1 if self.op is None else len(self.op.output_names())
+
+    @property
     def num_visible_outputs(self) -> int:
         return 1 if self.op is None else self.op.num_visible_outputs()
 
@@ -196,7 +200,7 @@ class Graph:
             if replaced is None:
                 same = all(a.node is b.node and a.index == b.index for a, b in zip(inputs, node.inputs))
                 kept = node if same else Node(node.op, node.name, inputs, node.attrs, node.subgraphs)
-                replaced = [Entry(kept, i) for i in range(len(node.outputs))]
+                replaced = [Entry(kept, i) for i in range(node.num_outputs)]
             new[id(node)] = replaced
         return Graph(new[id(e.node)][e.index] for e in self.outputs)
 

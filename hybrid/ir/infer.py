@@ -103,7 +103,7 @@ def _infer_shapes(
             (id(n), 0): values[n.name] for n in result.graph.variables() if values and _small(values.get(n.name))
         }
     for node in result.graph.nodes:
-        for i in range(len(node.outputs)):
+        for i in range(node.num_outputs):
             known[id(node), i] = None
         if node.is_variable:
             hint = node.attrs.get("__shape__")
@@ -126,7 +126,7 @@ def _infer_dtypes(result: Inference, given: Mapping[str, Any], default: Any, mem
     known = result.dtypes
     variables = []
     for node in result.graph.nodes:
-        for i in range(len(node.outputs)):
+        for i in range(node.num_outputs):
             known[id(node), i] = None
         if node.is_variable:
             chosen = given.get(node.name, declared_dtype(node.attrs.get("__dtype__")))
@@ -157,7 +157,7 @@ class _Settling:
         self.step = step
         self._known, self._same, self._complete = known, same, complete
         self._rows = [
-            (n, [(id(e.node), e.index) for e in n.inputs], [(id(n), i) for i in range(len(n.outputs))])
+            (n, [(id(e.node), e.index) for e in n.inputs], [(id(n), i) for i in range(n.num_outputs)])
             for n in nodes
             if n.op is not None
         ]

@@ -267,10 +267,10 @@ def _text(value: Any) -> str:
 
 def _check_outputs(reader: str, entries: Iterable[Entry], source: str) -> None:
     for entry in entries:
-        if entry.index >= len(entry.node.outputs):
+        if entry.index >= entry.node.num_outputs:
             raise FormatError(
                 f"{source}: broken graph: {reader} reads output {entry.index} of {entry.node.name}, "
-                f"which has {len(entry.node.outputs)}"
+                f"which has {entry.node.num_outputs}"
             )
 
 
@@ -330,7 +330,7 @@ def _write_graph(graph: Graph) -> dict[str, Any]:
         for name, source in zip(node.op.input_names(), node.inputs) if node.op is not None and changed else ():
             if name in changed and source.node.is_variable:
                 versions[id(source.node)] = versions.get(id(source.node), 0) + 1
-        rows.append(rows[-1] + len(node.outputs) - (0 if node.op is None else node.op.internal_outputs))
+        rows.append(rows[-1] + node.num_outputs - (0 if node.op is None else node.op.internal_outputs))
         entry: dict[str, Any] = {"op": "null" if node.op is None else node.op.name, "name": node.name}
         if node.attrs:
             entry["attrs"] = dict(sorted(node.attrs.items()))

@@ -51,7 +51,7 @@ def read_alone(graph: Graph) -> dict[int, Node]:
     heads = {id(e.node) for e in graph.outputs}
     readers: dict[int, Node] = {}
     for node in graph.nodes:
-        found = [r for i in range(len(node.outputs)) for r in uses.get((id(node), i), [])]
+        found = [r for i in range(node.num_outputs) for r in uses.get((id(node), i), [])]
         if len(found) == 1 and id(node) not in heads and (id(node), 0) in uses:
             readers[id(node)] = found[0][0]
     return readers
@@ -137,7 +137,7 @@ def partition(graph: Graph) -> Graph:
             made, outside = Node(node.op, node.name, node.inputs, node.attrs, node.subgraphs), list(node.inputs)
         made.inputs = tuple(new.get((id(e.node), e.index), e) for e in outside)
         kept = node if made.op is node.op and made.inputs == node.inputs else made
-        new.update({(id(node), i): Entry(kept, i) for i in range(len(node.outputs))})
+        new.update({(id(node), i): Entry(kept, i) for i in range(node.num_outputs)})
     return Graph(new[id(e.node), e.index] for e in graph.outputs)
 
 
@@ -216,7 +216,7 @@ def quantise(
             inputs = [in_float(e) for e in node.inputs]
             same = all(a.node is b.node for a, b in zip(inputs, node.inputs))
             made = node if same else Node(node.op, node.name, inputs, node.attrs, node.subgraphs)
-            floats.update({(id(node), i): Entry(made, i) for i in range(len(node.outputs))})
+            floats.update({(id(node), i): Entry(made, i) for i in range(node.num_outputs)})
             continue
         assert node.op is not None
         names = node.op.input_names()

@@ -129,7 +129,7 @@ class Rewriter:
                 new[node, 0] = inputs[int(node.name[1:])]
                 continue
             made = self.make(node.op, f"{name}_{node.name}", *(new[e.node, e.index] for e in node.inputs)).node
-            new.update(((node, i), Entry(made, i)) for i in range(len(node.outputs)))
+            new.update(((node, i), Entry(made, i)) for i in range(node.num_outputs))
         return [new[e.node, e.index] for e in body.outputs]
 
     def variable(self, name: str, spec: Spec) -> Entry:

@@ -28,7 +28,7 @@ def strip_labels(graph: Graph) -> Graph:
             for name, entry in zip(node.op.input_names(), inputs)
         ]
         new = Node(node.op, node.name, cut, node.attrs, node.subgraphs)
-        return [Entry(new, i) for i in range(len(new.outputs))]
+        return [Entry(new, i) for i in range(new.num_outputs)]
 
     return graph.rewrite(change)
 

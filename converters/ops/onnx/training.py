@@ -25,8 +25,7 @@ def import_gradient(g, *inputs, xs, y, zs=()):
     def separate(node, entries):
         own = Node(node.op, node.name, entries, node.attrs, node.subgraphs)
         return [
-            independent.get((id(node), i), Entry(node if node.is_variable else own, i))
-            for i in range(len(node.outputs))
+            independent.get((id(node), i), Entry(node if node.is_variable else own, i)) for i in range(node.num_outputs)
         ]
 
     derived = gradients([(Graph([end]).rewrite(separate).outputs[0], None)], free[: len(xs)])
