@@ -147,3 +147,58 @@ def plain_numbers(mx, folder):
             )
         found[f"{name} of text"] = attempt(lambda name=name: getattr(mx.nd, name)("a", 3))
     return found
+
+
+def block_makers(mx):
+    """Every class of blocks with what it cannot do without."""
+    nn, rnn, loss, contrib = mx.gluon.nn, mx.gluon.rnn, mx.gluon.loss, mx.gluon.contrib
+    needed = {
+        "Activation": ["tanh"], "LeakyReLU": [0.1], "Dense": [3], "Dropout": [0.5], "Embedding": [4, 3], "RNNCell": [3],
+        "LSTMCell": [3], "GRUCell": [3], "DropoutCell": [0.5], "RNN": [3], "LSTM": [3], "GRU": [3], "LSTMPCell": [3, 2],
+        "DeformableConvolution": [3], "ModulatedDeformableConvolution": [3], "SparseEmbedding": [4, 3],
+        "PixelShuffle1D": [2], "PixelShuffle2D": [2], "PixelShuffle3D": [2],
+    }  # fmt: skip
+    for place in (nn, rnn, loss, contrib.nn, contrib.rnn, contrib.cnn):
+        for name in sorted(dir(place)):
+            made = getattr(place, name)
+            bare = name in (
+                "Block",
+                "HybridBlock",
+                "SymbolBlock",
+                "RecurrentCell",
+                "HybridRecurrentCell",
+                "ModifierCell",
+                "Loss",
+            )
+            if not (isinstance(made, type) and issubclass(made, mx.gluon.Block)) or name.startswith("_") or bare:
+                continue
+            arguments = needed.get(name, [])
+            if name.endswith(("1D", "2D", "3D", "1DTranspose", "2DTranspose", "3DTranspose")) and name.startswith(
+                "Conv"
+            ):
+                arguments = [3, 2]
+            elif name.startswith("Conv") and name.endswith("Cell"):
+                arguments = [(2, *[6] * int(name[4])), 3, 3, 3]
+            yield f"{place.__name__.partition('.')[2]}.{name}", made, arguments
+
+
+@ask
+def prefixes(mx, folder):
+    """Blocks that are told their prefix, or whose parameters they share."""
+    found = {}
+    for key, make, arguments in block_makers(mx):
+
+        def named(make=make, arguments=arguments):
+            one = make(*arguments, prefix="own_")
+            with one.name_scope():
+                inner = mx.gluon.nn.Flatten().prefix
+            return [one.prefix, one.name, sorted(one.collect_params()), inner]
+
+        def sharing(make=make, arguments=arguments):
+            one = make(*arguments, prefix="first_")
+            two = make(*arguments, prefix="second_", params=one.collect_params())
+            mine = two.collect_params()
+            return [two.prefix, sorted(mine), all(mine[n] is p for n, p in one.collect_params().items())]
+
+        found[key] = [attempt(named), attempt(sharing)]
+    return found
