@@ -231,12 +231,11 @@ def _add_profile(
     program = engine.program
     complete = engine.complete(feeds)
     arrays = [complete[n] if n in complete else program.constants[n] for n in program.names]
-    lowered = program.prepare(tuple(x for a in arrays for x in (a.shape, a.dtype))).lowered
-    if lowered is None:
+    bound = program.prepare(tuple(x for a in arrays for x in (a.shape, a.dtype))).bound
+    if bound.profile(arrays) is None:
         why = "no kernels are in use" if native.level() is None else "no step has a kernel, or data decide about shapes"
         return replace(result, warnings=(*result.warnings, f"no profile: NumPy computes this model ({why})"))
-    lowered.run(arrays)
-    runs = [lowered.profile(arrays) for _ in range(RUNS)]
+    runs = [rows for _ in range(RUNS) if (rows := bound.profile(arrays)) is not None]
     peak = measure_peak(threads)
     rows = [(row, max(min(r[i]["seconds"] for r in runs), 1e-9)) for i, row in enumerate(runs[0])]
     total = sum(seconds for _, seconds in rows)

@@ -14,7 +14,7 @@ from .eager.backward import backward
 from .eager.cached_op import CachedOp
 from .eager.tape import STATE, Leaf
 from .execution.context import Context, resolve
-from .execution.program import Observer
+from .execution.hooks import Observer
 from .frontend.symbol import Symbol
 from .ir.graph import Entry, Node
 from .ir.infer import infer, want_ignored

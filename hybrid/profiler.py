@@ -1,6 +1,6 @@
 """Times of operators: ``mx.profiler``. ``dump`` writes a trace for chrome://tracing, ``dumps`` gives a table.
 
-While the profiler runs, ``compute`` of every operator is timed, in whichever thread it runs; while it does not, nothing costs
+While the profiler runs, it is a hook around every operator, in whichever thread that runs; while it does not, nothing costs
 anything. Operators run one by one then, as NumPy computes them, under the names that the model has: what the compiled part makes
 of a network, and how long each of its steps takes, ``gluonnx bench --profile`` says. Memory and calls of an interface between
 languages, which MXNet can record too, are not: there is no such interface.
@@ -8,8 +8,6 @@ languages, which MXNet can record too, are not: there is no such interface.
 
 from __future__ import annotations
 
-import functools
-import inspect
 import json
 import os
 import threading
@@ -20,8 +18,8 @@ from typing import Any, NamedTuple
 
 from .core.attrs import kind_of
 from .core.error import MXNetError
-from .core.op import REGISTRY, Op, load_family
-from .execution import program
+from .core.op import Op
+from .execution.hooks import HOOKS, unwatch, watch
 from .execution.scheduler import SCHEDULER
 from .formats.files import write
 
@@ -131,9 +129,9 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
     if start:
         _PROFILER.records = []
         if any(_PROFILER.settings[f"profile_{what}"] for what in ("all", "symbolic", "imperative")):
-            _watch()
-    else:
-        _unwatch()
+            watch(_time_operator)
+    elif _time_operator in HOOKS:
+        unwatch(_time_operator)
 
 
 def profiler_set_state(state: str = "stop") -> None:
@@ -158,51 +156,18 @@ def resume(profile_process: str = "worker") -> None:
 
 # -- operators --------------------------------------------------------------------------------------------------------------
 
-_ORIGINALS: dict[type[Op], Any] = {}
-"""compute of the classes that have one of their own; the others inherit it."""
 
-
-def _time_compute(raw: Any) -> Callable[..., Any]:
-    """compute, timed where no other operator's is running in this thread."""
-    bind = getattr(raw, "__get__", None)
-
-    def compute(self: Op, *arrays: Any, **options: Any) -> Any:
-        run = raw if bind is None else bind(self, type(self))
-        if getattr(_PROFILER.inside, "operator", False):
-            return run(*arrays, **options)
-        _PROFILER.inside.operator = True
-        start = time.perf_counter_ns()
-        try:
-            return run(*arrays, **options)
-        finally:
-            _PROFILER.inside.operator = False
-            _PROFILER.note("operator", self.name, threading.get_ident(), start, time.perf_counter_ns())
-
-    return compute if isinstance(raw, staticmethod) or bind is None else functools.wraps(raw)(compute)
-
-
-def _watch() -> None:
-    """Time every operator from now on."""
-    load_family()
-    classes = dict.fromkeys(REGISTRY.values())
-    _ORIGINALS.update({cls: inspect.getattr_static(cls, "compute") for cls in classes})
-    own = {cls for cls in classes if "compute" in cls.__dict__}
-    for cls, raw in _ORIGINALS.items():
-        cls.compute = _time_compute(raw)  # type: ignore[method-assign]
-    for cls in _ORIGINALS.keys() - own:
-        _ORIGINALS[cls] = None
-    program.invalidate_compute_cache(True)
-
-
-def _unwatch() -> None:
-    """Give every operator its own compute again."""
-    for cls, raw in _ORIGINALS.items():
-        if raw is None:
-            del cls.compute
-        else:
-            cls.compute = raw
-    _ORIGINALS.clear()
-    program.invalidate_compute_cache(False)
+def _time_operator(op: Op, compute: Callable[..., Any], *arrays: Any, **options: Any) -> Any:
+    """A hook (execution/hooks.py): compute, timed where no other operator's is running in this thread."""
+    if getattr(_PROFILER.inside, "operator", False):
+        return compute(*arrays, **options)
+    _PROFILER.inside.operator = True
+    start = time.perf_counter_ns()
+    try:
+        return compute(*arrays, **options)
+    finally:
+        _PROFILER.inside.operator = False
+        _PROFILER.note("operator", op.name, threading.get_ident(), start, time.perf_counter_ns())
 
 
 # -- results ----------------------------------------------------------------------------------------------------------------

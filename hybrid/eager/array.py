@@ -19,14 +19,15 @@ from typing import Any
 import numpy as np
 
 from ..core import functions, rng
+from ..core.changes import LAST
 from ..core.error import MXNetError, OperandError, OpError
 from ..core.fp_warnings import QUIET
 from ..core.memory_budget import afford, afford_array
 from ..core.op import INSTANCES, Op, Spec, lookup
 from ..core.shapes import show
 from ..execution.apply import apply, failure
+from ..execution.backends import update
 from ..execution.context import Context, resolve
-from ..execution.program import is_instrumented
 from ..execution.scheduler import SCHEDULER, Var
 from ..ir.differentiate import GradientRule, rule
 from ..ops.casting import Cast
@@ -39,9 +40,9 @@ from ..ops.slicing import Slice, SliceAssign, SliceAssignScalar
 from .dispatch import (
     SpecializedCall,
     array_dtype,
+    bind_call,
     check_first_result,
     check_targets,
-    compile_call,
     specialize,
     without_aliasing,
 )
@@ -78,7 +79,9 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None) -> Any:
             arrays, known, ready = _signature(inputs)
     else:
         arrays, known, ready = _signature(inputs)
-    call = op.calls.get(known) or specialize(op, known)
+    call = op.calls.get(known)
+    if call is None or call.settings != LAST.settings:
+        call = specialize(op, known)
     if ready and call.fast_path and (out is None or _takes(out, call.specs[0])):
         try:
             result = QUIET.run(op.compute, *arrays)
@@ -168,7 +171,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: SpecializedCall, 
         for x in changed:
             x.wait_to_write()
         arrays = [x._read() for x in inputs]
-        if targets and op.always_mutates and op.compute_into(arrays, [t._overwrite() for t in targets]):
+        if targets and op.always_mutates and update(op, call.work, arrays, [t._overwrite() for t in targets]):
             made = targets
         else:
             results = _compute(op, call, inputs, arrays, options)
@@ -184,7 +187,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: SpecializedCall, 
 
         def run() -> None:
             arrays = [x._storage() for x in inputs]
-            if targets and op.always_mutates and op.compute_into(arrays, [t._storage() for t in targets]):
+            if targets and op.always_mutates and update(op, call.work, arrays, [t._storage() for t in targets]):
                 return
             for y, result in zip(made, _compute(op, call, inputs, arrays, options)):
                 y._fulfil(result)
@@ -205,10 +208,10 @@ def _compute(
     arrays: Sequence[np.ndarray],
     options: dict[str, Any],
 ) -> list[np.ndarray]:
-    """The results, each in memory of its own: by a kernel where that is worth it, else by NumPy."""
-    lowered = None if is_instrumented() else compile_call(op, call, inputs, options["training"])
-    if lowered is not None:
-        return lowered.run(arrays)
+    """The results, each in memory of its own."""
+    bound = bind_call(op, call, inputs, options["training"])
+    if bound is not None:
+        return bound.run(arrays, None, options["rng"])
     return without_aliasing(apply(op, arrays, call.specs, name=op.name, **options), arrays)
 
 

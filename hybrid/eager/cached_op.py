@@ -11,27 +11,25 @@ import math
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import native
 from ..core import rng as generators
 from ..core.changes import LAST
 from ..core.error import MXNetError, OpError
-from ..execution import program as executor
+from ..execution import backends
+from ..execution.backend import SMALL, Shortcut
 from ..execution.context import resolve
-from ..execution.program import Observer, Program, Specialization
+from ..execution.hooks import HOOKS, Observer
+from ..execution.program import Program, Specialization
 from ..execution.scheduler import SCHEDULER
 from ..frontend.symbol import Symbol
 from ..ir.differentiate import gradients
 from ..ir.graph import Entry, Graph, Node
 from .array import NDArray, _has_pending_work, _pending, _signature, with_origin
-from .dispatch import SMALL, without_aliasing
+from .dispatch import without_aliasing
 from .tape import STATE, TapeRecord
-
-if TYPE_CHECKING:
-    from ..execution.lower import CompiledProgram
 
 
 class BackwardProgram(NamedTuple):
@@ -197,11 +195,11 @@ class CachedOp:
             return None
         known = LAST.backends, structure
         others = [a for i, a in enumerate(args) if i != position]
-        lowered = self.program(False).prepare(_signature(args)[1]).lowered
-        if lowered is None or not lowered.direct or any(a._shared_var().external for a in others):
+        if any(a._shared_var().external for a in others):
             return None
-        number = lowered.pack_constants([a._shared_var().version for a in args])
-        return None if number is None else FastCall(lowered, number, args[position], others, holders, known)
+        bound = self.program(False).prepare(_signature(args)[1]).bound
+        shortcut = bound.shortcut([a._shared_var().version for a in args])
+        return None if shortcut is None else FastCall(shortcut, args[position], others, holders, known)
 
     def _run(self, args: Sequence[NDArray], observe: Observer | None = None) -> list[NDArray]:
         wanted = ()
@@ -220,14 +218,13 @@ class CachedOp:
 
 
 class FastCall:
-    """A call like one that has been made: an array in, an array out, and straight into the compiled part.
+    """A call like one that has been made: an array in, an array out, by a backend's shortcut.
 
     What such a call checks is compared at once: nothing is recorded, the array is ready and like the one before (on the same device
     too, as parameters are others elsewhere), the parameters are the same arrays with the same values, and these values are what
-    the compiled part holds. Anything else is somebody else's business: the answer is None then.
+    the backend holds. Anything else is somebody else's business: the answer is None then.
 
-    number: under which the compiled part holds the values of the others, see CompiledProgram.packed; known: the ``LAST.backends``
-    and ``LAST.structure`` for which all this was found."""
+    known: the ``LAST.backends`` and ``LAST.structure`` for which all this was found."""
 
     __slots__ = (
         "_ctx",
@@ -247,18 +244,16 @@ class FastCall:
 
     def __init__(
         self,
-        lowered: CompiledProgram,
-        number: int,
+        shortcut: Shortcut,
         x: NDArray,
         others: Sequence[NDArray],
         holders: Sequence[Any],
         known: tuple[int, int],
     ):
         memory = x._read()
-        self._number = number
         self._shape, self._dtype, self._ctx = memory.shape, memory.dtype, x._ctx
-        self._run = lowered.core.run_one
-        ((self._make, *self._out),) = lowered.makers
+        self._make, self._run, self._number = shortcut.make, shortcut.run, shortcut.number
+        self._out = shortcut.shape, shortcut.dtype
         self._vars = [a._shared_var() for a in others]
         self._versions = [v.version for v in self._vars]
         self._holders = holders
@@ -268,9 +263,9 @@ class FastCall:
 
     def _is_current(self) -> bool:
         """True while the parameters are the same arrays with the same values, blocks have the same children, and graphs would
-        become the same programs; asked when anything at all has changed."""
+        become the same programs, which nobody watches; asked when anything at all has changed."""
         time = LAST.change
-        if (LAST.backends, LAST.structure) != self._known:
+        if HOOKS or (LAST.backends, LAST.structure) != self._known:
             return False
         if [v.version for v in self._vars] != self._versions:
             return False
@@ -292,7 +287,6 @@ class FastCall:
             or STATE.recording
             or STATE.training
             or (self._time != LAST.change and not self._is_current())
-            or executor.is_instrumented()
         ):
             return None
         out = self._make(*self._out)
@@ -313,7 +307,7 @@ def launch(
     draws: bool,
     observe: Observer | None = None,
 ) -> list[NDArray]:
-    """The outputs of a program: at once when that is quick and everything is ready, else by the engine.
+    """The outputs of a program: at once when that is quick and everything is ready, else by the scheduler.
 
     args in the order of ``program.names``; observe: see Program.run."""
     arrays, key, ready = _signature(args)
@@ -321,25 +315,24 @@ def launch(
     ctx = args[0]._ctx if args else resolve(None)
     rng = generators.fork() if draws else None
     written = [args[i] for i in program.written]
-    lowered = prepared.lowered
-    quick = prepared.work <= SMALL or (lowered is not None and lowered.quick)
+    quick = prepared.work <= SMALL or prepared.bound.quick
     if ready and quick and observe is None and not any(map(_has_pending_work, written)):
         with _writing(written):
-            return [NDArray._own(r, ctx) for r in _run_once(program, prepared, arrays, rng, args)]
+            return [NDArray._own(r, ctx) for r in _run_once(prepared, arrays, rng, args)]
     if not prepared.known or observe is not None:
         for x in written:
             x.wait_to_write()
         with _writing(written):
-            results = program.execute(prepared, [x._read() for x in args], observe, rng)
+            results = prepared.runner(observe).run([x._read() for x in args], None, rng, observe)
         return [NDArray._own(r, ctx) for r in without_aliasing(results)]
     made = [_pending(s, ctx) for s in prepared.outputs]
 
     def run() -> None:
-        for y, result in zip(made, _run_once(program, prepared, [x._storage() for x in args], rng, args)):
+        for y, result in zip(made, _run_once(prepared, [x._storage() for x in args], rng, args)):
             y._fulfil(result)
 
-    if lowered is None:
-        native.warn_not_compiled()
+    if prepared.bound is prepared.reference:
+        backends.warn_of_missing()
     size = sum(math.prod(s.shape) * s.dtype.itemsize for s in prepared.outputs)  # type: ignore[arg-type,union-attr]
     SCHEDULER.push(run, [x._shared_var() for x in args], [y._shared_var() for y in (*made, *written)], size)
     return made
@@ -356,13 +349,13 @@ def _writing(written: Sequence[NDArray]) -> Iterator[None]:
 
 
 def _run_once(
-    program: Program, prepared: Specialization, arrays: Sequence[Any], rng: Any, args: Sequence[NDArray]
+    prepared: Specialization, arrays: Sequence[Any], rng: Any, args: Sequence[NDArray]
 ) -> Sequence[np.ndarray]:
     """The results for the arrays of args, each in memory of its own."""
-    if prepared.lowered is None:
-        return without_aliasing(program.execute(prepared, arrays, None, rng))
-    results = program.execute(prepared, arrays, None, rng, [x._shared_var().value_version() for x in args])
-    return without_aliasing(results) if executor.is_instrumented() else results
+    runner = prepared.runner()
+    if runner is prepared.reference:
+        return without_aliasing(runner.run(arrays, None, rng))
+    return runner.run(arrays, [x._shared_var().value_version() for x in args], rng)
 
 
 class _CachedOpRecord(TapeRecord):

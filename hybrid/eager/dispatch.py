@@ -5,32 +5,39 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .. import native
 from ..core.attrs import dtype as read_dtype
 from ..core.changes import LAST
 from ..core.error import MXNetError, OpError
 from ..core.memory_budget import afford
 from ..core.op import Memo, Op, Spec
 from ..core.shapes import is_known, show
+from ..execution import backends
+from ..execution.backend import SMALL, Bound
+from ..execution.hooks import HOOKS
 from ..execution.program import Program
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import infer
-
-if TYPE_CHECKING:
-    from ..execution.lower import CompiledProgram
-
-SMALL = 1 << 18
-"""Elements that an operation may read and write in all to be done at once: less than a hand-over costs."""
 
 
 class SpecializedCall:
     """Facts about calls of an operator with inputs of certain shapes and dtypes."""
 
-    __slots__ = ("changed", "compiled", "fast_path", "size", "small", "specs", "static_shapes", "validated", "work")
+    __slots__ = (
+        "bound",
+        "changed",
+        "fast_path",
+        "settings",
+        "size",
+        "small",
+        "specs",
+        "static_shapes",
+        "validated",
+        "work",
+    )
 
     def __init__(
         self,
@@ -40,27 +47,31 @@ class SpecializedCall:
         fast_path: bool,
         size: int,
         changed: tuple[int, ...],
+        settings: int,
     ):
         self.specs = specs
         self.static_shapes = static_shapes
         """True when all shapes are known; else the data decides."""
         self.small = small
         self.fast_path = fast_path
-        """One output, small, and compute wants nothing but arrays."""
+        """One output, small, compute wants nothing but arrays, no hook is to see it, and no backend takes it from NumPy."""
         self.size = size
         """Bytes of the outputs."""
         self.changed = changed
         """Numbers of the inputs that are written to."""
+        self.settings = settings
+        """The ``LAST.settings`` for which this was found."""
         self.validated = False
         """True once compute has been seen to give what specs say."""
         self.work = 0
         """Elements that are read and written."""
-        self.compiled: dict[tuple[int, bool], CompiledProgram | None] = {}
-        """The operator as a program of the compiled part, by LAST.backends and whether it trains."""
+        self.bound: dict[bool, Bound | None] = {}
+        """The operator as a backend runs it, by whether it trains; None where NumPy does, by ``apply``."""
 
 
 def specialize(op: Op, key: tuple[Any, ...]) -> SpecializedCall:
     """The SpecializedCall for inputs of these shapes and dtypes, remembered. Raises OpError when they do not fit."""
+    settings = LAST.settings
     wanted = op.input_names()
     if len(key) != 2 * len(wanted):
         raise OpError(f"{op.name}: got {len(key) // 2} inputs, wanted {len(wanted)} ({', '.join(wanted)})")
@@ -75,9 +86,10 @@ def specialize(op: Op, key: tuple[Any, ...]) -> SpecializedCall:
         specs,
         known,
         small,
-        small and len(specs) == 1 and known and not op.needs and not op.mutates and not _heavy(op, work),
+        small and len(specs) == 1 and known and not (op.needs or op.mutates or HOOKS or backends.takes(op, work)),
         size,
         tuple(i for i, n in enumerate(wanted) if n in op.mutates),
+        settings,
     )
     call.work = work
     if len(op.calls) >= Memo.MOST:
@@ -86,52 +98,37 @@ def specialize(op: Op, key: tuple[Any, ...]) -> SpecializedCall:
     return call
 
 
-HEAVY = 1 << 13
-"""Elements from which operators with a kernel of their own are worth a call of the compiled part."""
-
-
-def _heavy(op: Op, work: int) -> bool:
-    """True when the operator has a kernel that NumPy is no match for, other than in passing over memory once."""
-    return work >= HEAVY and op.name in native.names()
-
-
-def compile_call(op: Op, call: SpecializedCall, inputs: Sequence[Any], training: bool) -> CompiledProgram | None:
-    """The operator as a program of the compiled part for such calls; None where NumPy is as good, or all there is.
+def bind_call(op: Op, call: SpecializedCall, inputs: Sequence[Any], training: bool) -> Bound | None:
+    """The operator as a backend runs it for such calls; None where NumPy does, by ``apply``.
 
     inputs: what has the shapes and dtypes (``shape``, ``_dtype``)."""
-    if (
-        not call.static_shapes
-        or op.mutates
-        or "rng" in op.needs
-        or "subgraphs" in op.needs
-        or (call.small and not _heavy(op, call.work))
-    ):
-        return None
-    key, kept = (LAST.backends, training), call.compiled
-    if key not in kept:
-        kept[key] = _compile(op, inputs, training)
-        if kept[key] is not None:
+    if training not in call.bound:
+        call.bound[training] = bound = _bind(op, call, inputs, training)
+        if bound is not None:
             _forget_the_oldest(call)
-    return kept[key]
+    bound = call.bound[training]
+    return None if bound is None or (HOOKS and not bound.observes) else bound
 
 
 PROGRAMS = 128
-"""Number of eager calls that keep a program of the compiled part. The oldest gives way: a millisecond makes it anew."""
-_compiled: deque[SpecializedCall] = deque()
+"""Number of eager calls that stay bound to a backend. The oldest gives way: a millisecond binds it anew."""
+_bound: deque[SpecializedCall] = deque()
 
 
 def _forget_the_oldest(newest: SpecializedCall) -> None:
-    _compiled.append(newest)
-    while len(_compiled) > PROGRAMS:
-        _compiled.popleft().compiled = {}
+    _bound.append(newest)
+    while len(_bound) > PROGRAMS:
+        _bound.popleft().bound = {}
 
 
-def _compile(op: Op, inputs: Sequence[Any], training: bool) -> CompiledProgram | None:
+def _bind(op: Op, call: SpecializedCall, inputs: Sequence[Any], training: bool) -> Bound | None:
+    if not call.static_shapes or "subgraphs" in op.needs or not backends.takes(op, call.work):
+        return None
     names = [str(i) for i in range(len(inputs))]
     node = Node(op, op.name, [Entry(Node(None, n)) for n in names])
     graph = Graph(Entry(node, i) for i in range(node.num_outputs))
-    program = Program(graph, training=training, fixed=None)
-    return program.prepare(tuple(v for x in inputs for v in (x.shape, x._dtype))).lowered
+    found = Program(graph, training=training, fixed=None).prepare(tuple(v for x in inputs for v in (x.shape, x._dtype)))
+    return None if found.bound is found.reference else found.bound
 
 
 def specs_of(op: Op, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype]) -> tuple[Spec, ...]:

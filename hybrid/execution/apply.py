@@ -15,6 +15,7 @@ from ..core.op import Op, Spec
 from ..core.shapes import Undecided, fits, is_known, show
 from ..ir.graph import Entry, Graph, Node, SubgraphFunction
 from ..ir.infer import Inference, infer
+from .hooks import HOOKS, compute_of
 
 LARGE = 1 << 12
 """Bytes of a tensor below which no budget need be asked."""
@@ -65,7 +66,8 @@ def apply_tracked(
     else:
         _afford(op, arrays, specs, name)
     try:
-        results = quietly(lambda: op.compute(*arrays, **options))  # type: ignore[call-arg]
+        compute = compute_of(op) if HOOKS else op.compute
+        results = quietly(lambda: compute(*arrays, **options))  # type: ignore[call-arg]
     except Exception as error:
         raise failure(op, arrays, name, error) from error
     results = tuple(map(np.asarray, results)) if isinstance(results, tuple | list) else (np.asarray(results),)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar
 
-from .. import native
 from ..core.error import MXNetError
 from ..core.scope import Scope
+from .backends import release_memory
 
 
 class Context(Scope):
@@ -40,7 +40,7 @@ class Context(Scope):
 
     def empty_cache(self) -> None:
         """Give memory that is kept for the next results, and not in use, back to the system."""
-        native.release_memory()
+        release_memory()
 
 
 def cpu(device_id: int = 0) -> Context:

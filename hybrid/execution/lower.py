@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import native
+from ..core.error import InternalError, MXNetError
+from ..core.fp_warnings import quietly
 from ..core.op import Op, Spec
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
@@ -29,10 +31,9 @@ from ..ops.fused import BLOCK, BlockedConcat, Conv, DepthwisePointwise, FromBloc
 from ..ops.shape import Reshaping
 from ..passes import Optimized, Rewriter, optimize
 from .apply import evaluate
+from .backend import Bound, Request, Shortcut, too_large
+from .hooks import Observer
 from .memory_planner import Lifetime, place
-
-Perform = Callable[[Node, Sequence[np.ndarray], Sequence[Spec], "np.random.Generator | None"], Sequence[np.ndarray]]
-"""Function by which NumPy applies a node to arrays: its results, checked."""
 
 ARENA, INPUT, OUTPUT, CONSTANT = range(4)
 QUICK = 30_000_000
@@ -48,36 +49,31 @@ KNOWN = frozenset(
 )  # base/tensor.h
 
 
+REFUSED = (ValueError, RuntimeError, MemoryError, OverflowError)
+"""Exceptions that the compiled part raises."""
+
+
 class Unsuited(Exception):
     """The graph cannot be a program of the compiled part: its shapes are not known, or it holds what is no memory."""
 
 
-def lower(
-    graph: Graph,
-    inference: Inference,
-    names: Sequence[str],
-    perform: Perform,
-    *,
-    fixed: Collection[str] = (),
-    training: bool = False,
-    precise: bool = False,
-    keep: bool = False,
-) -> CompiledProgram | None:
-    """The graph as a program of the compiled part; None when it has to stay with NumPy.
-
-    names: the variables in the order in which arrays will come; fixed: those that rarely have other values; keep: whether the
-    memory of a run stays for the next one, instead of going back to the allocator."""
+def lower(request: Request) -> CompiledProgram | None:
+    """The graph as a program of the compiled part; None when it has to stay with NumPy."""
+    graph, inference, training = request.graph, request.inference, request.training
     try:
         for entry in {(id(n), i): Entry(n, i) for n in graph.nodes for i in range(n.num_outputs)}.values():
             _check(entry, inference.spec(entry))
         for skipped in ((), ("use_blocked_layout",)):
-            rewriter = Rewriter(inference, constants=fixed, training=training, native=native.names())
-            options = {"training": training, "precise": precise, "keep": keep}
-            lowered = CompiledProgram(optimize(graph, rewriter, skipped), names, perform, **options)
+            rewriter = Rewriter(inference, constants=request.fixed, training=training, native=native.names())
+            lowered = CompiledProgram(optimize(graph, rewriter, skipped), request)
             if not lowered.lost:
                 return lowered
     except Unsuited:
         pass
+    except MXNetError:
+        raise
+    except REFUSED as error:
+        raise _refusal(error) from error
     return None
 
 
@@ -160,23 +156,13 @@ class _Packed(NamedTuple):
     """The fixed arrays: as long as they are held, no other array has the address of one."""
 
 
-class CompiledProgram:
-    """A graph as one call. Safe for any number of threads at once.
+class CompiledProgram(Bound):
+    """A graph as one call. optimized: what the passes made of the graph of the request."""
 
-    names: all variables, in the order in which ``run`` takes their arrays; fixed: those that rarely have other values."""
-
-    def __init__(
-        self,
-        optimized: Optimized,
-        names: Sequence[str],
-        perform: Perform,
-        *,
-        training: bool,
-        precise: bool,
-        keep: bool,
-    ):
+    def __init__(self, optimized: Optimized, request: Request):
         self.optimized = optimized
-        self._perform, self._names = perform, tuple(names)
+        names, training = request.names, request.training
+        self._apply, self._names = request.apply, names
         main, inference = optimized.main, optimized.inference
         place_of = {name: i for i, name in enumerate(names)}
         self._constant = optimized.constant
@@ -200,7 +186,13 @@ class CompiledProgram:
         self._odd_outputs = any(dtype.kind == "V" for _, dtype in self.outputs)
         counts = len(given), len(main.outputs) - len(build.copies), len(self._fixed)
         self.core = native.program(
-            build.tensors, build.steps, build.arena, *counts, native.threads(), precise or training, keep
+            build.tensors,
+            build.steps,
+            build.arena,
+            *counts,
+            native.threads(),
+            request.precise or training,
+            request.keep,
         )
         there = self.core.native()
         self.lost = {s[0] for s, n in zip(build.steps, there) if not n and s[0].startswith("_fused_")}
@@ -210,21 +202,34 @@ class CompiledProgram:
         self._all = all(there)
         flops = sum(row["flops"] for row in self.core.describe())
         self.quick = self._all and flops <= QUICK and 8 * build.moved <= QUICK
-        """True when handing it to another thread costs more than running it."""
         odd = self._copies or self._odd_inputs or self._odd_outputs
-        self.direct = self._all and self._inputs == (0,) and len(self.outputs) == 1 and not odd
+        self._direct = self._all and self._inputs == (0,) and len(self.outputs) == 1 and not odd
         """True when the compiled program takes the first of the arrays and gives one output, and that is all there is to a run."""
 
     # -- running --------------------------------------------------------------------------------------------------------
 
     def run(
-        self, arrays: Sequence[np.ndarray], versions: Any = None, rng: np.random.Generator | None = None
+        self,
+        arrays: Sequence[np.ndarray],
+        versions: Sequence[Any] | None = None,
+        rng: np.random.Generator | None = None,
+        observe: Observer | None = None,
     ) -> list[np.ndarray]:
         """The outputs. versions: of the arrays; what is fixed is looked at anew when they differ from those of last time."""
-        return self._go(self.core.run, arrays, versions, rng)[0]
+        try:
+            return quietly(self._go, self.core.run, arrays, versions, rng)[0]
+        except MXNetError:
+            raise
+        except REFUSED as error:
+            raise _refusal(error) from error
+
+    def shortcut(self, versions: Sequence[Any]) -> Shortcut | None:
+        packed = self._packed
+        if not self._direct or packed.versions != [versions[i] for i in self._watched]:
+            return None
+        return Shortcut(*self.makers[0], self.core.run_one, packed.number)
 
     def profile(self, arrays: Sequence[np.ndarray]) -> list[dict[str, Any]]:
-        """One run, a row for each step: node, op, how, shape (of the first output), seconds, flops, bytes, native."""
         _, seconds = self._go(self.core.profile, arrays, None, None)
         rows = []
         for row, (node, shape), time in zip(self.core.describe(), self._rows, seconds):
@@ -239,11 +244,6 @@ class CompiledProgram:
     def memory(self) -> int:
         """Bytes of the arena of one run, scratch included."""
         return self.core.arena_bytes()
-
-    def pack_constants(self, versions: Sequence[Any]) -> int | None:
-        """The number under which the compiled part holds what follows from fixed arrays of these versions; None where it holds
-        that of others."""
-        return packed.number if (packed := self._packed).versions == [versions[i] for i in self._watched] else None
 
     def _go(
         self, call: Callable[..., Any], arrays: Sequence[np.ndarray], versions: Any, rng: Any
@@ -331,9 +331,16 @@ class CompiledProgram:
     def _host(self, step: int, inputs: list[Any], outputs: list[Any], rng: Any) -> None:
         node, ins, specs = self._hosts[step]
         arrays = [a.view(d) if a.dtype != d else a for a, d in zip(inputs, ins)]
-        results = self._perform(node, arrays, specs, rng)
+        results, _ = self._apply(node, arrays, specs, rng)
         for out, result in zip(outputs, results):
             (out.view(result.dtype) if out.dtype != result.dtype else out)[...] = result
+
+
+def _refusal(error: Exception) -> MXNetError:
+    """The exception for an error of the compiled part: it gets what inference accepts, so that to refuse it is a fault of one."""
+    if isinstance(error, MemoryError):
+        return too_large(error)
+    return InternalError(f"the compiled part refuses what inference accepts: {error}; please report it with the symbol")
 
 
 def _reads_blocks(op: Any, position: int) -> bool:

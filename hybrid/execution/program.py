@@ -2,114 +2,44 @@
 
 from __future__ import annotations
 
-import functools
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from .. import native
 from ..core.changes import LAST, draw
-from ..core.error import InternalError, MXNetError, OutOfMemory
-from ..core.fp_warnings import quietly
+from ..core.error import MXNetError
 from ..core.op import Spec
 from ..core.shapes import is_known
 from ..ir.facts import Facts
 from ..ir.graph import Graph, Node, SubgraphFunction
 from ..ir.infer import Inference, infer
-from .apply import afford_all, apply_tracked, failure
-from .plan import Plan, Step, make_plan, work_of
-
-if TYPE_CHECKING:
-    from .lower import CompiledProgram
-
-Observer = Callable[[Node, tuple[np.ndarray, ...]], None]
-
-
-_exchanges = 0
-_watched = False
-
-
-def is_instrumented() -> bool:
-    """True where operators' ``compute`` is exchanged at the moment: then NumPy does every step, so that each is seen."""
-    return _watched
-
-
-def invalidate_compute_cache(exchanged: bool) -> None:
-    """To be called when operators' ``compute`` has been exchanged (by the profiler), and when each is its own again: no run reuses
-    what it had looked up."""
-    global _exchanges, _watched
-    _exchanges += 1
-    _watched = exchanged
-
-
-def _too_large(error: Exception) -> OutOfMemory:
-    return OutOfMemory(f"the graph's tensors do not fit into memory: {error}; give smaller inputs")
-
-
-_REFUSED = (ValueError, RuntimeError, MemoryError, OverflowError)
-"""Exceptions that the compiled part raises."""
-
-
-def _refusal(error: Exception) -> MXNetError:
-    """The exception for an error of the compiled part: it gets what inference accepts, so that to refuse it is a fault of one."""
-    if isinstance(error, MemoryError):
-        return _too_large(error)
-    return InternalError(f"the compiled part refuses what inference accepts: {error}; please report it with the symbol")
-
-
-class _Arena:
-    """The memory of one run, and the steps with their places in it: concurrent runs of one plan each take their own."""
-
-    def __init__(self, plan: Plan):
-        try:
-            self.memory = np.empty(plan.arena, np.uint8)
-            self.views = [b.view(self.memory) for b in plan.buffers]
-        except (MemoryError, ValueError) as error:
-            raise _too_large(error) from error
-        self.code: list[_Instruction] = []
-        """The steps as a first run has found them to be; empty before."""
-        self.exchange = -1
-        """Number of times that operators' compute had been exchanged by then."""
-
-    def outs(self, step: Step) -> np.ndarray | None:
-        """The step's output buffer, if that is in the arena."""
-        return None if step.buffer is None else self.views[step.buffer]
-
-
-class _Instruction(NamedTuple):
-    """A step that has been proven: what it computes is what inference said."""
-
-    compute: Callable[..., Any] | None
-    """None for what needs more than arrays, and goes through ``apply``."""
-    inputs: tuple[int, ...]
-    output: int
-    dying: tuple[int, ...]
-    copies: bool
-    """True when the result is memory of an input that it must not be."""
-    step: Step
+from .apply import afford_all
+from .backend import Bound, Request
+from .backends import NUMPY, bind
+from .hooks import HOOKS, Observer
+from .plan import Plan, work_of
 
 
 class Specialization:
-    """A graph for inputs of certain shapes and dtypes: what inference says, and how it runs."""
+    """A graph for inputs of certain shapes and dtypes: what inference says, and who runs it."""
 
-    def __init__(self, graph: Graph, inference: Inference, names: Sequence[str], lowered: CompiledProgram | None):
-        self._graph, self._names = graph, names
-        self.inference = inference
-        self.lowered = lowered
-        """The graph as a program of the compiled part, where there is one."""
-        self.arenas: list[_Arena] = []
-        """Those that no run of the plan is using at the moment."""
-        self.outputs = tuple(map(inference.spec, graph.outputs))
+    def __init__(self, request: Request, bound: Bound | None):
+        self.inference = request.inference
+        self.reference = NUMPY.bind(request)
+        """The graph as NumPy runs it."""
+        self.bound = bound or self.reference
+        """The graph as it runs when nobody looks."""
+        self.outputs = tuple(map(request.inference.spec, request.graph.outputs))
         self.known = all(is_known(s.shape) and s.dtype is not None for s in self.outputs)
         """True when the shapes of the outputs are known before it runs."""
-        self.work = work_of(graph, inference)
+        self.work = work_of(request.graph, request.inference)
 
-    @functools.cached_property
-    def plan(self) -> Plan:
-        """The plan for the NumPy interpreter."""
-        return make_plan(self._graph, self.inference, self._names)
+    def runner(self, observe: Observer | None = None) -> Bound:
+        """The one that runs now: NumPy, where a hook or an observer would see nothing of what else would."""
+        bound = self.bound
+        return bound if bound.observes or (observe is None and not HOOKS) else self.reference
 
 
 class Program:
@@ -119,7 +49,7 @@ class Program:
     other values; those that operators read as parameters are taken for such anyway, unless
     it is None. precise: no kernel that trades accuracy for
     speed. keep: whether the memory of a run stays with the program for the next one. plans: how many sets of
-    input shapes it remembers. native: whether compiled kernels may be used at all. facts: those of the graph with these
+    input shapes it remembers. native: whether other backends than NumPy may be asked at all. facts: those of the graph with these
     constants, where there are some already.
     """
 
@@ -177,7 +107,9 @@ class Program:
 
     def plan(self, feeds: Mapping[str, np.ndarray]) -> Plan:
         """The plan for inputs of these shapes and dtypes. Raises OpError when they do not fit the graph."""
-        return self._specialize([feeds[n] if n in feeds else self.constants[n] for n in self.names], feeds).plan
+        return self._specialize(
+            [feeds[n] if n in feeds else self.constants[n] for n in self.names], feeds
+        ).reference.plan
 
     def inference(self, feeds: Mapping[str, np.ndarray]) -> Inference:
         """The inference for inputs of these shapes and dtypes. Raises OpError when they do not fit the graph."""
@@ -200,7 +132,7 @@ class Program:
         arrays = [feeds[n] if n in feeds else self.constants[n] for n in self.names]
         moment = draw() if moment is None else moment
         versions = [(moment, id(a)) if n in feeds else None for n, a in zip(self.names, arrays)]
-        return self.execute(self._specialize(arrays, feeds), arrays, observe, rng, versions)
+        return self._specialize(arrays, feeds).runner(observe).run(arrays, versions, rng, observe)
 
     def prepare(self, key: tuple[Any, ...], replaced: frozenset[str] = frozenset()) -> Specialization:
         """The plan for inputs of such shapes and dtypes: shape, dtype, shape, ... in the order of ``names``.
@@ -211,7 +143,17 @@ class Program:
         if found is None:
             inference = self._infer(dict(zip(self.names, map(Spec, key[::2], key[1::2]))), replaced)
             afford_all(self.graph, inference)
-            found = Specialization(self.graph, inference, self.names, self._lower(inference))
+            request = Request(
+                self.graph,
+                inference,
+                self.names,
+                self.fixed,
+                self.training,
+                self.precise,
+                self.keep,
+                self._subgraphs_of,
+            )
+            found = Specialization(request, bind(request) if self.native else None)
             with self._lock:
                 for old in [p for p in self._plans if p[-1] != backends]:  # nobody asks for them any more
                     del self._plans[old]
@@ -225,124 +167,6 @@ class Program:
             return self.facts.infer({n: s for n, s in specs.items() if n not in self.constants or n in replaced})
         shapes, dtypes = {n: s.shape for n, s in specs.items()}, {n: s.dtype for n, s in specs.items()}
         return infer(self.graph, shapes, dtypes, values={n: v for n, v in self.constants.items() if n not in replaced})
-
-    def execute(
-        self,
-        prepared: Specialization,
-        arrays: Sequence[np.ndarray],
-        observe: Observer | None = None,
-        rng: np.random.Generator | None = None,
-        versions: Sequence[Any] | None = None,
-    ) -> list[np.ndarray]:
-        """The outputs for arrays in the order of ``names``; what it was prepared for has to be what they are.
-
-        versions: of the arrays, something each that changes with the values; None when arrays are never written to."""
-        lowered = prepared.lowered
-        if lowered is not None and observe is None and not is_instrumented():
-            try:
-                return quietly(lowered.run, arrays, versions, rng)
-            except MXNetError:
-                raise
-            except _REFUSED as error:
-                raise _refusal(error) from error
-        plan, arenas = prepared.plan, prepared.arenas
-        try:
-            arena = arenas.pop()
-        except IndexError:
-            arena = _Arena(plan)
-        values: list[Any] = [None] * plan.slots
-        for slot, place in plan.variables:
-            values[slot] = arrays[place]
-        if arena.exchange == _exchanges and observe is None:
-            quietly(self._again, arena, values, rng)
-        else:
-            quietly(self._first, plan, arena, values, observe, rng)
-        outputs = [np.array(values[s]) if copy or _in(arena, values[s]) else values[s] for s, copy in plan.results]
-        arenas.append(arena)
-        return outputs
-
-    def _lower(self, inference: Inference) -> CompiledProgram | None:
-        """The graph as a program of the compiled part; None when there is no such part, or nothing in it for it to do."""
-        if not self.native or native.level() is None:
-            return None
-        from .lower import lower
-
-        try:
-            return lower(
-                self.graph, inference, self.names, self._perform, fixed=self.fixed, training=self.training, precise=self.precise,
-                keep=self.keep,
-            )  # fmt: skip
-        except MXNetError:
-            raise
-        except _REFUSED as error:
-            raise _refusal(error) from error
-
-    def _perform(
-        self, node: Node, arrays: Sequence[np.ndarray], specs: Sequence[Spec], rng: np.random.Generator | None
-    ) -> Sequence[np.ndarray]:
-        """A step that has no kernel."""
-        assert node.op is not None
-        subgraphs = self._subgraphs_of(node, rng)
-        return apply_tracked(node.op, arrays, specs, node.name, self.training, None, subgraphs, rng)[0]
-
-    def _apply(
-        self, step: Step, arena: _Arena, values: list[Any], rng: np.random.Generator | None
-    ) -> tuple[tuple[np.ndarray, ...], bool]:
-        """Run a step with all checks: its results, and whether they had to be copied out of its inputs."""
-        inputs, subgraphs = [values[i] for i in step.inputs], self._subgraphs_of(step.node, rng)
-        results, copied = apply_tracked(
-            step.op, inputs, step.specs, step.node.name, self.training, arena.outs(step), subgraphs, rng
-        )
-        for slot, result in zip(step.outputs, results):
-            values[slot] = result
-        return results, copied
-
-    def _first(
-        self,
-        plan: Plan,
-        arena: _Arena,
-        values: list[Any],
-        observe: Observer | None,
-        rng: np.random.Generator | None,
-    ) -> None:
-        """Run every step with all checks, and note what ``_again`` need not find out again."""
-        code = []
-        for step in plan.steps:
-            results, copies = self._apply(step, arena, values, rng)
-            if observe is not None:
-                observe(step.node, results)
-            for slot in step.dying:
-                values[slot] = None
-            compute = None
-            if step.plain:
-                out = arena.outs(step)
-                compute = step.op.compute if out is None else functools.partial(step.op.compute, out=out)  # type: ignore[call-arg]
-            code.append(_Instruction(compute, step.inputs, step.outputs[0], step.dying, copies, step))
-        arena.code, arena.exchange = code, _exchanges
-
-    def _again(self, arena: _Arena, values: list[Any], rng: np.random.Generator | None) -> None:
-        """Run every step as the first run has found it to be."""
-        step: Step | None = None
-        array = np.ndarray
-        try:
-            for compute, inputs, output, dying, copies, step in arena.code:
-                if compute is None:
-                    self._apply(step, arena, values, rng)
-                else:
-                    result = compute(*[values[i] for i in inputs])
-                    if type(result) is not array:
-                        result = _single(result)
-                    values[output] = result.copy() if copies else result
-                for slot in dying:
-                    values[slot] = None
-        except MXNetError as error:
-            if str(error).startswith("Error in operator"):
-                raise
-            assert step is not None
-            raise failure(step.op, [values[i] for i in step.inputs], step.node.name, error) from error
-        except Exception as error:
-            assert step is not None
-            raise failure(step.op, [values[i] for i in step.inputs], step.node.name, error) from error
 
     def _check(self, feeds: Mapping[str, np.ndarray]) -> None:
         missing = [n for n in self.inputs if n not in feeds]
@@ -369,15 +193,3 @@ def _fixed_names(graph: Graph) -> frozenset[str]:
         ):
             found.append(node.name)
     return frozenset(found)
-
-
-def _single(result: Any) -> np.ndarray:
-    """The array of an operator with one output, however compute gave it."""
-    if isinstance(result, tuple | list):
-        (result,) = result
-    return np.asarray(result)
-
-
-def _in(arena: _Arena, array: np.ndarray) -> bool:
-    """True where the array is memory of the arena; a view's base is always the array that owns the memory."""
-    return array.base is arena.memory

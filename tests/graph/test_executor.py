@@ -16,7 +16,7 @@ from hybrid.core.error import InternalError, MXNetError, OpError, OutOfMemory
 from hybrid.core.op import REGISTRY, lookup
 from hybrid.core.shapes import UNKNOWN, is_known
 from hybrid.eager.cached_op import CachedOp
-from hybrid.execution.lower import attributes
+from hybrid.execution.lower import CompiledProgram, attributes
 from hybrid.execution.memory_planner import Lifetime, place
 from hybrid.execution.plan import make_plan
 from hybrid.execution.program import Program
@@ -272,8 +272,8 @@ def test_sequences_hold_no_memory_of_the_arena() -> None:
     held = [list(r.item()) for r in results[:-1]]
     before = [[e.copy() for e in elements] for elements in held]
     (prepared,) = program._plans.values()
-    assert prepared.plan.arena
-    (arena,) = prepared.arenas
+    assert prepared.reference.plan.arena
+    (arena,) = prepared.reference.arenas
     assert not any(np.shares_memory(e, arena.memory) or np.shares_memory(e, first) for part in held for e in part)
     program.run({"x": first * 3})
     for part, old in zip(held, before, strict=True):
@@ -613,8 +613,8 @@ def test_what_trades_accuracy_for_speed_is_left_out_where_that_is_asked_for(prec
 
     def ways(program: Program) -> str:
         key = tuple(v for n in program.names for v in (shapes[n], np.dtype(np.float32)))
-        found = program.prepare(key).lowered
-        assert found is not None and found.memory > 0
+        found = program.prepare(key).bound
+        assert isinstance(found, CompiledProgram) and found.memory > 0
         rows = found.describe()
         assert {r["node"] for r in rows} >= {"c"} and all(r["native"] for r in rows)
         assert next(r["shape"] for r in rows if r["node"] == "c") in ((1, 64, 28, 28), (1, 4, 28, 28, 16))
@@ -652,8 +652,8 @@ def test_fixed_arrays_that_others_exchange_meanwhile() -> None:
         np.eye(3, 4, dtype=np.float32),
         np.ones((3, 4), np.float32),
     )
-    lowered = program.prepare((data.shape, data.dtype, one.shape, one.dtype)).lowered
-    assert lowered is not None
+    lowered = program.prepare((data.shape, data.dtype, one.shape, one.dtype)).bound
+    assert isinstance(lowered, CompiledProgram)
 
     class Version:
         """Of whom it says whether it is the one held, in turn; at the first question something happens."""
@@ -714,7 +714,7 @@ def test_without_kernels_for_blocks_nothing_is_in_blocks(monkeypatch: pytest.Mon
             np.testing.assert_allclose(program.run(feeds)[0], want, rtol=1e-4)
         assert [name in steps for steps in asked] == [True, not more]
         (prepared,) = program._plans.values()
-        assert (prepared.lowered is not None) == more
+        assert (prepared.bound is not prepared.reference) == more
 
 
 @compiled

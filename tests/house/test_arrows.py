@@ -27,6 +27,15 @@ ALLOWED = {
 
 ROOMS = ("core", "native", "formats", "ops", "ir", "passes", "execution", "frontend", "eager")
 """The engine's rooms, from the bottom up. What else is in hybrid has MXNet's names, stands on all of them, and may use them all."""
+NATIVE = {
+    "hybrid.execution.compiled",
+    "hybrid.execution.lower",
+    "hybrid.execution.scheduler",
+    "hybrid.ops.updating",
+    "hybrid.runtime",
+}
+"""Who names the compiled part: its backend (with what optimizers have it do), the scheduler, which has to end before it, and
+``mx.runtime``, which tells of it."""
 BACK = {("hybrid", "bridge.mxnet_onnx"), ("hybrid.contrib", "bridge.mxnet_onnx_contrib")}
 """Arrows that run back up: MXNet's modules that are made of packages above, loaded when a program asks for them."""
 
@@ -89,6 +98,11 @@ def test_nothing_else_from_outside_is_imported() -> None:
 def test_arrows_run_down_the_floors() -> None:
     found = {(a, b) for a, targets in arrows().items() for b in targets if floor(b) > floor(a)}
     assert found == BACK
+
+
+def test_the_front_end_asks_backends_and_not_the_compiled_part() -> None:
+    asks = {a for a, targets in arrows().items() if "hybrid.native" in targets and a.startswith("hybrid.")}
+    assert {a for a in asks if not a.startswith("hybrid.native")} == NATIVE
 
 
 def test_no_files_need_each_other() -> None:

@@ -563,9 +563,9 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "apply without rng",
-        "hybrid/execution/program.py",
-        "inputs, step.specs, step.node.name, self.training, arena.outs(step), subgraphs, rng\n        )",
-        "inputs, step.specs, step.node.name, self.training, arena.outs(step), subgraphs, None\n        )",
+        "hybrid/execution/interpreter.py",
+        "self._request.apply(step.node, inputs, step.specs, rng, arena.outs(step))",
+        "self._request.apply(step.node, inputs, step.specs, None, arena.outs(step))",
         "tests/table/test_inside.py -k test_trains_among_others_as_numpy_does",
     ),
     (

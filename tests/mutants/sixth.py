@@ -201,9 +201,9 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "observer of later runs",
-        "hybrid/execution/program.py",
-        "a.exchange == _exchanges and observe is None:",
-        "a.exchange == _exchanges:",
+        "hybrid/execution/interpreter.py",
+        "arena.code is not None and observe is None and not HOOKS:",
+        "arena.code is not None and not HOOKS:",
         "tests/module/test_programs.py -k test_program_shows_what_it_showed_in_mxnet",
     ),
     (

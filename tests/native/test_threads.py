@@ -15,6 +15,7 @@ import hybrid as mx
 from hybrid import native
 from hybrid.core.changes import LAST
 from hybrid.core.op import lookup
+from hybrid.execution.lower import CompiledProgram
 from hybrid.execution.program import Program
 
 from .single import Single
@@ -110,8 +111,8 @@ def test_other_weights_between_two_looks_at_them() -> None:
     data, *weights = (rng.uniform(-1, 1, shape).astype("f") for shape in ((5, 4), (4, 3), (4, 3)))
     program = Program(made.graph, fixed=["w"])
     feeds = {"x": data, "w": weights[0]}
-    lowered = program._specialize([feeds[n] for n in program.names], feeds).lowered
-    assert lowered is not None
+    lowered = program._specialize([feeds[n] for n in program.names], feeds).bound
+    assert isinstance(lowered, CompiledProgram)
 
     def arrays(weight: np.ndarray) -> list[np.ndarray]:
         return [{"x": data, "w": weight}[n] for n in program.names]

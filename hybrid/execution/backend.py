@@ -1,0 +1,128 @@
+"""A backend is something that graphs are bound to, and that runs them then.
+
+NumPy is one (interpreter.py), the compiled part another (compiled.py); backends.py has them in a list. Whoever wants something
+computed makes a Request and asks the list. Arrays that go in and come out are NumPy's; memory of other kinds is a backend's own
+affair: it may keep what it makes of arrays that are ``fixed``, as long as their versions are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.error import OutOfMemory
+from ..core.op import Op, Spec
+from ..ir.graph import Graph, Node, SubgraphFunction
+from ..ir.infer import Inference
+from .apply import apply_tracked
+from .hooks import Observer
+
+SMALL = 1 << 18
+"""Elements that an operation may read and write in all to be done at once: less than a hand-over to another thread costs."""
+
+
+class Request(NamedTuple):
+    """A graph for inputs of certain shapes and dtypes, to be bound."""
+
+    graph: Graph
+    inference: Inference
+    """Facts about all its tensors."""
+    names: tuple[str, ...]
+    """Variables in the order in which arrays will come."""
+    fixed: Collection[str]
+    """Those that rarely have other values."""
+    training: bool
+    precise: bool
+    """Nothing may trade accuracy for speed."""
+    keep: bool
+    """The memory of a run stays for the next one, instead of going back to whom it came from."""
+    subgraphs: Callable[[Node, np.random.Generator | None], list[SubgraphFunction]]
+    """The subgraphs of a node for one application of its operator; random operators in them draw from that generator."""
+
+    def apply(
+        self,
+        node: Node,
+        arrays: Sequence[np.ndarray],
+        specs: Sequence[Spec],
+        rng: np.random.Generator | None,
+        out: np.ndarray | None = None,
+    ) -> tuple[tuple[np.ndarray, ...], bool]:
+        """A node applied to arrays by NumPy, with all checks and hooks: its results, and whether they had to be copied out of its
+        inputs. out: where to write them, for operators that can."""
+        assert node.op is not None
+        subgraphs = self.subgraphs(node, rng)
+        return apply_tracked(node.op, arrays, specs, node.name, self.training, out, subgraphs, rng)
+
+
+class Shortcut(NamedTuple):
+    """A run of one array in, one array out, without another look at anything: ``run(memory, out, number)`` writes to an ``out``
+    that ``make(shape, dtype)`` gave; false where the arrays that rarely have other values have them by now."""
+
+    make: Callable[[tuple[int, ...], np.dtype], np.ndarray]
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    run: Callable[[np.ndarray, np.ndarray, int], bool]
+    number: int
+
+
+class Bound:
+    """A graph that a backend runs. Safe for any number of threads at once."""
+
+    observes = False
+    """True when hooks and observers see every step of it. Where they do not, NumPy runs while there are some."""
+    quick = False
+    """True when handing it to another thread costs more than running it."""
+
+    def run(
+        self,
+        arrays: Sequence[np.ndarray],
+        versions: Sequence[Any] | None = None,
+        rng: np.random.Generator | None = None,
+        observe: Observer | None = None,
+    ) -> list[np.ndarray]:
+        """The outputs, each in contiguous and writable memory of its own; NumPy's alone may be memory of inputs, or of each other.
+
+        What operators mutate is written to in arrays. versions: of the arrays, something each that changes with the values; None
+        when arrays are never written to. rng: where random operators draw from, this thread's generator if None. observe: given
+        only to what observes."""
+        raise NotImplementedError
+
+    def shortcut(self, versions: Sequence[Any]) -> Shortcut | None:
+        """Return a shortcut for runs on the first of the arrays, the others having these versions; None where there is none."""
+        return None
+
+    def profile(self, arrays: Sequence[np.ndarray]) -> list[dict[str, Any]] | None:
+        """One run, a row for each step: node, op, how, shape (of the first output), seconds, flops, bytes, native. None where its
+        steps are those of the graph, which hooks see."""
+        return None
+
+
+class Backend:
+    """Something that runs graphs. It may decline any: who comes after it in the list is asked next, NumPy at last."""
+
+    def bind(self, request: Request) -> Bound | None:
+        """The graph, ready to run; None where that is better left to another."""
+        raise NotImplementedError
+
+    def takes(self, op: Op, work: int) -> bool:
+        """True where one operator that is called alone, to read and write so many elements, is worth a graph of its own."""
+        return True
+
+    def update(self, op: Op, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> bool:
+        """Apply an operator that always writes to its inputs (a step of an optimizer), its outputs straight to ``outs``; False,
+        and nothing done, where it cannot."""
+        return False
+
+    def warn_if_missing(self) -> None:
+        """Say, once in a process, that it could have run something large, were it there."""
+
+    def release_memory(self) -> int:
+        """Give back to the system what is kept and not in use; gives its size in bytes."""
+        return 0
+
+
+def too_large(error: Exception) -> OutOfMemory:
+    """The exception for a run for which there is not memory enough."""
+    return OutOfMemory(f"the graph's tensors do not fit into memory: {error}; give smaller inputs")
