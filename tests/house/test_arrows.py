@@ -34,7 +34,7 @@ NATIVE = {
     "hybrid.ops.updating",
     "hybrid.runtime",
 }
-"""Who names the compiled part: its backend (with what optimizers have it do), the scheduler, which has to end before it, and
+"""Files that name the compiled part: its backend (with what optimizers have it do), the scheduler, which has to end before it, and
 ``mx.runtime``, which tells of it."""
 BACK = {("hybrid", "bridge.mxnet_onnx"), ("hybrid.contrib", "bridge.mxnet_onnx_contrib")}
 """Arrows that run back up: MXNet's modules that are made of packages above, loaded when a program asks for them."""
