@@ -11,6 +11,7 @@ round halves away from 0 and count uint8 from the low end of the range. We follo
 operations: halves to even, saturating at -128.
 """
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -393,22 +394,28 @@ class CalibrateEntropy(Quantized):
     def compute(self, hist, edges):
         middle, half = len(hist) // 2, self.num_quantized_bins // 2
         widths = range(half, middle + 1)
-        divergences = np.array([self._divergence(hist, middle - i, middle + i + 1) for i in widths], FLOAT)
+        whole = truncate(hist, np.dtype(np.int64))
+        sums = np.add.accumulate(hist, dtype=FLOAT), _before(whole), _before(whole != 0)
+        divergences = np.array([self._divergence(hist, sums, middle - i, middle + i + 1) for i in widths], FLOAT)
         divergences = np.fmin(divergences, np.finfo(FLOAT).max)  # where none is finite MXNet gives the first threshold
         best = int(divergences.argmin())
         return ends(edges[middle + widths[best] + 1], divergences[best])
 
-    def _divergence(self, hist: np.ndarray, start: int, stop: int) -> np.float32:
-        """That of the part from start to stop with what lies outside added to its ends; in float32, one after another."""
-        inner = hist[start + 1 : stop]
-        counts = np.concatenate([[0], truncate(inner, np.dtype(np.int64))])
-        p = np.concatenate([[_total(hist[: start + 1])], inner])
+    def _divergence(self, hist: np.ndarray, sums: Sequence[np.ndarray], start: int, stop: int) -> np.float32:
+        """That of the part from start to stop with what lies outside added to its ends; in float32, one after another.
+
+        sums: of all numbers up to each, of the whole numbers before each, and of how many of those are not 0."""
+        upto, whole, filled = sums
+        p = np.concatenate([upto[start : start + 1], hist[start + 1 : stop]])
         p[-1] = _total(np.concatenate([p[-1:], hist[stop:]]))
-        merged = len(counts) // self.num_quantized_bins
-        bin_of = np.minimum(np.arange(len(counts)) // merged, self.num_quantized_bins - 1)
-        total = np.bincount(bin_of, counts, self.num_quantized_bins).astype(FLOAT)
-        filled = np.bincount(bin_of, counts != 0, self.num_quantized_bins).astype(FLOAT)
-        q = np.where((p != 0) & (filled[bin_of] != 0), (total / np.maximum(filled, 1))[bin_of], np.float32(0))
+        merged = len(p) // self.num_quantized_bins
+        bounds = start + merged * np.arange(self.num_quantized_bins + 1)
+        bounds[-1] = stop
+        sizes = np.diff(bounds)
+        bounds[0] += 1  # the first number is no count
+        counts = np.diff(whole[bounds]).astype(FLOAT)
+        levels = counts / np.maximum(np.diff(filled[bounds]), 1).astype(FLOAT)
+        q = np.where(p != 0, np.repeat(levels, sizes), np.float32(0))
         smooth_p, smooth_q = _smooth(p), _smooth(q)
         if smooth_p is None or smooth_q is None:
             return np.float32(np.inf)
@@ -426,10 +433,15 @@ def _total(x: np.ndarray) -> np.float32:
     return np.add.accumulate(x, dtype=FLOAT)[-1]
 
 
+def _before(x: np.ndarray) -> np.ndarray:
+    """Sums of the whole numbers before each, and of all."""
+    return np.concatenate([[0], np.cumsum(x, dtype=np.int64)])
+
+
 def _smooth(p: np.ndarray) -> np.ndarray | None:
     """A histogram whose empty bins get a little of the others; None where there is too little to take."""
     empty, eps = p == 0, np.float32(1e-4)
-    zeros = np.float32(empty.sum())
+    zeros = np.float32(np.count_nonzero(empty))
     if zeros == len(p):
         return None
     taken = eps * zeros / np.float32(len(p) - zeros)
