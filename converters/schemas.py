@@ -145,12 +145,13 @@ def misfit(op_type: str, opset: int, domain: str, dtypes: Sequence[np.dtype | No
     formals, variadic = _formals(op_type, opset, domain)
     bound: dict[str, tuple[str, str]] = {}
     for index, dtype in enumerate(dtypes):
-        if dtype is None or dtype.name not in _JUDGED or not (index < len(formals) or variadic):
+        own = "" if dtype is None else dtype.name
+        if own not in _JUDGED or not (index < len(formals) or variadic):
             continue
         name, variable, allowed, _ = formals[min(index, len(formals) - 1)]
-        if dtype.name not in allowed:
-            return f"got {name} of dtype {dtype.name}, wanted {' or '.join(sorted(allowed))}"
-        first, known = bound.setdefault(variable, (name, dtype.name)) if variable else (name, dtype.name)
-        if known != dtype.name:
-            return f"got {first} of dtype {known} and {name} of dtype {dtype.name}, wanted one dtype; cast one of them"
+        if own not in allowed:
+            return f"got {name} of dtype {own}, wanted {' or '.join(sorted(allowed))}"
+        first, known = bound.setdefault(variable, (name, own)) if variable else (name, own)
+        if known != own:
+            return f"got {first} of dtype {known} and {name} of dtype {own}, wanted one dtype; cast one of them"
     return None

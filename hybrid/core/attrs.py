@@ -340,6 +340,10 @@ def dtype(value: Any) -> Any:
     return found.newbyteorder("=") if found.isbuiltin == 0 else found
 
 
+dtype_text = functools.cache(str)
+"""A dtype as text ("float32", ">f4"), which NumPy writes anew at every question."""
+
+
 def is_float(dtype: np.dtype, *, small: bool = False) -> bool:
     """True for dtypes whose numbers are rounded: floats, bfloat16 included, which is not among NumPy's own; with small those
     of 8 bits and fewer too."""

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import native
+from ..core.attrs import dtype_text
 from ..core.error import InternalError, MXNetError
 from ..core.fp_warnings import quietly
 from ..core.op import Op, Spec
@@ -558,7 +559,7 @@ class _Build:
         root, offset = tensor.root()
         storage = root.storage
         assert storage is not None
-        dtype = str(tensor.dtype)
+        dtype = dtype_text(tensor.dtype)
         if dtype not in KNOWN:
             dtype = f"opaque{tensor.dtype.itemsize}"
         at = storage.number

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.attrs import dtype_text
 from ..core.changes import backends_changed
 
 
@@ -66,7 +67,7 @@ def _rows(level: str) -> frozenset[tuple[str, str]]:
 
 def takes(op: str, dtype: Any) -> bool:
     """True when there is a kernel of this operator for inputs of this dtype; float16 and bfloat16 are computed in float32."""
-    name = str(dtype)
+    name = dtype_text(dtype)
     return (op, name) in _kernels or (name in ("float16", "bfloat16") and (op, "float32") in _kernels)
 
 

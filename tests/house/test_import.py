@@ -1,5 +1,6 @@
 """Cost of importing, and modules that it loads."""
 
+import math
 import os
 import subprocess
 import sys
@@ -27,10 +28,13 @@ def python(code: str, **environment: str) -> str:
 
 def test_import_is_quick(tmp_path: Path) -> None:
     """hybrid adds at most 0.15 s of CPU time to NumPy's own import, or on a slow machine as long as NumPy takes."""
-    compiled = {"PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
-    python(MEASURE, **compiled)  # compiles
-    runs = [tuple(map(float, python(MEASURE, **compiled).split())) for _ in range(7)]
-    numpy, hybrid = (min(column) for column in zip(*runs))
+    compiled = {"PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""} if sys.dont_write_bytecode else {}
+    numpy = hybrid = math.inf
+    for _ in range(8):  # the first may compile
+        times = map(float, python(MEASURE, **compiled).split())
+        numpy, hybrid = map(min, zip((numpy, hybrid), times))
+        if hybrid < 0.15:
+            break
     assert hybrid < max(0.15, numpy), (
         f"import hybrid takes {hybrid:.3f} s after import numpy, which takes {numpy:.3f} s"
     )

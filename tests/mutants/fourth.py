@@ -163,8 +163,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "bfloat16 not kept wide",
         "hybrid/passes/widen_half.py",
-        'return dtype is not None and dtype.name in ("float16", "bfloat16")',
-        'return dtype is not None and dtype.name == "float16"',
+        'and dtype.name in ("float16", "bfloat16")',
+        'and dtype.name == "float16"',
         "tests/graph/test_widening.py -k test_bfloat16_too",
     ),
     (

@@ -169,7 +169,11 @@ def test_deconvolution(level, name, adj, target):
 
 def test_batches_that_are_copied_in_rounds(level):
     """More images than are copied with their borders at once (8 Mi numbers): the last is of the second round."""
-    x, w, dy = uniform(3, 1, 1, 2_900_000), uniform(1, 1, 1, 2), uniform(3, 1, 1, 2_900_001)
+    x, w, dy = (
+        np.resize(uniform(9973), (3, 1, 1, 2_900_000)),
+        uniform(1, 1, 1, 2),
+        np.resize(uniform(9967), (3, 1, 1, 2_900_001)),
+    )
     attrs = {"kernel": (1, 2), "pad": (0, 1), "num_filter": 1}
     wide = np.pad(x, ((0, 0), (0, 0), (0, 0), (1, 1)))
     y = wide[..., :-1] * w[..., 0] + wide[..., 1:] * w[..., 1]
@@ -181,7 +185,7 @@ def test_batches_that_are_copied_in_rounds(level):
         op = lookup(name).bind(**attrs, **({"no_bias": True} if name == "Convolution" else {}))
         single = Single(op, arrays)
         assert single.there
-        np.testing.assert_allclose(single.run(arrays)[0], want, rtol=0, atol=atol, err_msg=name)
+        assert np.abs(single.run(arrays)[0] - want).max() <= atol, name  # NumPy's own takes seconds
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
