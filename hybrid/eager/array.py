@@ -79,10 +79,8 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None) -> Any:
             arrays, known, ready = _signature(inputs)
     else:
         arrays, known, ready = _signature(inputs)
-    call = op.calls.get(known)
-    if call is None or call.settings != LAST.settings:
-        call = specialize(op, known)
-    if ready and call.fast_path and (out is None or _takes(out, call.specs[0])):
+    call = op.calls.get(known) or specialize(op, known)
+    if ready and call.fast_path == LAST.settings and (out is None or _takes(out, call.specs[0])):
         try:
             result = QUIET.run(op.compute, *arrays)
         except Exception as error:
@@ -110,6 +108,8 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None) -> Any:
         if STATE.recording:
             record(op, inputs, [made], call.specs)
         return made
+    if call.settings != LAST.settings:
+        call = specialize(op, known)
     return _invoke(op, inputs, out, call, ready)
 
 

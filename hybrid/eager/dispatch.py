@@ -44,7 +44,7 @@ class SpecializedCall:
         specs: tuple[Spec, ...],
         static_shapes: bool,
         small: bool,
-        fast_path: bool,
+        fast_path: int,
         size: int,
         changed: tuple[int, ...],
         settings: int,
@@ -54,7 +54,8 @@ class SpecializedCall:
         """True when all shapes are known; else the data decides."""
         self.small = small
         self.fast_path = fast_path
-        """One output, small, compute wants nothing but arrays, no hook is to see it, and no backend takes it from NumPy."""
+        """The ``LAST.settings`` for which it has one output, is small, compute wants nothing but arrays, no hook is to see it, and
+        no backend takes it from NumPy; -1 for none."""
         self.size = size
         """Bytes of the outputs."""
         self.changed = changed
@@ -82,11 +83,12 @@ def specialize(op: Op, key: tuple[Any, ...]) -> SpecializedCall:
     afford(size, f"{op.name}: its output of shape {', '.join(show(s.shape) for s in specs)}")
     work = sum(map(math.prod, key[::2])) + sum(counts[: op.num_visible_outputs()])
     small = work <= SMALL
+    plain = small and len(specs) == 1 and known and not op.needs and not op.mutates
     call = SpecializedCall(
         specs,
         known,
         small,
-        small and len(specs) == 1 and known and not (op.needs or op.mutates or HOOKS or backends.takes(op, work)),
+        settings if plain and not HOOKS and not backends.takes(op, work) else -1,
         size,
         tuple(i for i, n in enumerate(wanted) if n in op.mutates),
         settings,

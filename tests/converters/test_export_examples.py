@@ -279,7 +279,7 @@ def agrees_or_is_refused(example: Example, model: onnx.ModelProto) -> None:
 
 REFUSALS = (pybind.Fail, pybind.InvalidArgument, pybind.RuntimeException, onnx.shape_inference.InferenceError)
 ENDING = "_np_dot", "_npi_tensordot", "_npi_unique", "RNN"
-"""Operators of which sizes of 0 that only the run shows end the process of onnxruntime 1.32: Einsum, Unique of slices, LSTM and GRU."""
+"""Operators that end the process of onnxruntime 1.32 at sizes of 0 that only the run shows: Einsum, Unique of slices, LSTM, GRU."""
 
 
 def of_nothing() -> Iterator[tuple[str, Callable[[], None]]]:
