@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.answers import SURFACES, alike, answer, recorded
+from hybrid.core.op import OPS
+from tests.answers import SURFACES, alike, answer, inference, recorded
 
 PARTS = 8
 
@@ -21,3 +22,22 @@ def test_answers_are_as_they_were(surface: str, part: int) -> None:
         if not alike(now, then):
             wrong.append(f"{json.dumps(case)[:600]}\n  then {json.dumps(then)}\n  now  {json.dumps(now)}")
     assert not wrong, f"{len(wrong)} changed (python -m tests.answers records them):\n" + "\n".join(wrong[:20])
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_inference_says_what_it_said(part: int) -> None:
+    """Of examples with one shape, dtype or attribute changed."""
+    then = json.loads(inference.RECORDED.read_text())
+    wrong: list[str] = []
+    for name in sorted(OPS)[part::PARTS]:
+        now = inference.answers(OPS[name])
+        codes = then.get(name, "")
+        if len(codes) != 2 * len(now):
+            wrong.append(f"{name}: {len(now)} cases, {len(codes) // 2} are recorded")
+        else:
+            wrong += [
+                f"{name}: {change}: {codes[2 * i : 2 * i + 2]} became {digits}"
+                for i, (change, digits) in enumerate(now)
+                if digits != codes[2 * i : 2 * i + 2]
+            ]
+    assert not wrong, f"{len(wrong)} changed (python -m tests.answers.inference records them):\n" + "\n".join(wrong[:20])
