@@ -40,4 +40,6 @@ def test_inference_says_what_it_said(part: int) -> None:
                 for i, (change, digits) in enumerate(now)
                 if digits != codes[2 * i : 2 * i + 2]
             ]
-    assert not wrong, f"{len(wrong)} changed (python -m tests.answers.inference records them):\n" + "\n".join(wrong[:20])
+    assert not wrong, f"{len(wrong)} changed (python -m tests.answers.inference records them):\n" + "\n".join(
+        wrong[:20]
+    )
