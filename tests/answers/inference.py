@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +61,21 @@ def sizes(shape: tuple[int, ...]) -> Iterator[tuple[int, ...] | None]:
     if shape:
         yield shape[1:]
         yield shape[:-1]
+    else:
+        yield from ((2,), (3, 2))
     for axis in range(len(shape)):
         yield (*shape[:axis], shape[axis] + 1, *shape[axis + 1 :])
     for axis in range(min(len(shape), 2)):
         yield (*shape[:axis], 0, *shape[axis + 1 :])
 
 
+TOGETHER: dict[str, Callable[[tuple[int, ...]], tuple[int, ...]]] = {
+    "with a dim more": lambda s: (1, *s),
+    "with a dim fewer": lambda s: s[1:],
+    "longer": lambda s: (s[0] + 1, *s[1:]) if s else s,
+    "wider": lambda s: (*s[:-1], s[-1] + 1) if s else s,
+    "empty": lambda s: (0, *s[1:]) if s else s,
+}
 DTYPES = ("float32", "float16", "int32", "int8", "bool")
 
 
@@ -100,6 +109,12 @@ def changes(example: Example) -> Iterator[tuple[str, str]]:
         for dtype in (None, *DTYPES):
             if dtype != dtypes[name]:
                 yield f"{name} of {dtype}", code(example, shapes, {**dtypes, name: dtype and np.dtype(dtype)})
+    if len(names) > 1:
+        for kind, change in TOGETHER.items():
+            yield f"all {kind}", code(example, {n: change(s) for n, s in shapes.items()}, dtypes)
+        for dtype in DTYPES:
+            given = {n: np.dtype(dtype) if t == dtypes[names[0]] else t for n, t in dtypes.items()}
+            yield f"all of {dtype}", code(example, shapes, given)
     attrs = op.dump()
     for field in op.fields.values():
         for text in texts(field.kind, getattr(op, field.name)):
