@@ -160,5 +160,31 @@ def test_steps_and_shortcuts_of_a_backend_are_taken(wide: Wide, monkeypatch: pyt
     np.testing.assert_array_equal(net(x).asnumpy(), exactly(X))
     for _ in range(2):
         assert net(x).asnumpy().tolist() == [[8, 8]] * 3
-    monkeypatch.setattr(wide, "release_memory", lambda: 1 << 40)
+    released: list[int] = []
+    monkeypatch.setattr(wide, "release_memory", lambda: released.append(1) or 1 << 40)
     assert backends.release_memory() >= 1 << 40
+    mx.cpu().empty_cache()
+    assert len(released) == 2
+
+
+def test_a_step_of_an_optimizer_is_for_who_takes_it_first(wide: Wide) -> None:
+    weight = nd.ones(3)
+    nd.sgd_update(weight, nd.ones(3), lr=0.5, out=weight)
+    assert wide.runs == [("sgd_update",)] and weight.asnumpy().tolist() == [0.5] * 3
+
+
+def test_what_is_not_there_is_told_when_numpy_runs_something_large(
+    wide: Wide, by_numpy: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[int] = []
+    monkeypatch.setattr(wide, "warn_if_missing", lambda: told.append(1))
+    net, small, large = network(), nd.array(X), nd.array(np.tile(X, (400, 1)))
+    net(large).wait_to_read()
+    assert not told
+    wide.declines = lambda request: True
+    backends.unregister(wide)
+    backends.register(wide)
+    net(small).wait_to_read()
+    assert not told
+    net(large).wait_to_read()
+    assert told == [1]
