@@ -99,7 +99,7 @@ def code(example: Example, shapes: Mapping[str, Any], dtypes: Mapping[str, Any])
 
 def changes(example: Example) -> Iterator[tuple[str, str]]:
     """What is changed of an example, and the answer."""
-    op, names = example.op, example.op.input_names()
+    names = example.op.input_names()
     shapes = {n: a.shape for n, a in zip(names, example.arrays)}
     dtypes: dict[str, Any] = {n: a.dtype for n, a in zip(names, example.arrays)}
     yield "nothing", code(example, shapes, dtypes)
@@ -115,24 +115,31 @@ def changes(example: Example) -> Iterator[tuple[str, str]]:
         for dtype in DTYPES:
             given = {n: np.dtype(dtype) if t == dtypes[names[0]] else t for n, t in dtypes.items()}
             yield f"all of {dtype}", code(example, shapes, given)
+    for change, other in with_other_attributes(example):
+        if other is None:
+            yield change, REFUSED
+        else:
+            names = other.op.input_names()
+            given = dict(zip(names, other.arrays))
+            yield change, code(other, {n: a.shape for n, a in given.items()}, {n: a.dtype for n, a in given.items()})
+
+
+def with_other_attributes(example: Example) -> Iterator[tuple[str, Example | None]]:
+    """What is changed of an example and how it is then, None where the operator refuses its attributes: with as many arrays as it
+    then takes, the last one again and again."""
+    op = example.op
     attrs = op.dump()
     for field in op.fields.values():
         for text in texts(field.kind, getattr(op, field.name)):
-            yield f"{field.name}={text}", _with(op, {**attrs, field.name: text}, example)
-
-
-def _with(op: Op, attrs: Mapping[str, str], example: Example) -> str:
-    try:
-        other = type(op).bind(**attrs)
-        names = other.input_names()
-    except OpError:
-        return REFUSED
-    if len(names) > 64 or not (names and example.arrays):
-        return "  "
-    arrays = tuple(example.arrays[min(i, len(example.arrays) - 1)] for i in range(len(names)))
-    return code(
-        Example(other, arrays), {n: a.shape for n, a in zip(names, arrays)}, {n: a.dtype for n, a in zip(names, arrays)}
-    )
+            try:
+                other = type(op).bind(**{**attrs, field.name: text})
+                count = len(other.input_names())
+            except OpError:
+                yield f"{field.name}={text}", None
+                continue
+            if count <= 64 and (example.arrays or not count):
+                arrays = tuple(example.arrays[min(i, len(example.arrays) - 1)] for i in range(count))
+                yield f"{field.name}={text}", Example(other, arrays)
 
 
 def answers(cls: type[Op]) -> list[tuple[str, str]]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Any
 
 import pytest
 
 from hybrid.core.op import OPS
-from tests.answers import SURFACES, alike, answer, inference, recorded
+from tests.answers import SURFACES, alike, answer, inference, numbers, recorded
 
 PARTS = 8
 
@@ -43,3 +44,14 @@ def test_inference_says_what_it_said(part: int) -> None:
     assert not wrong, f"{len(wrong)} changed (python -m tests.answers.inference records them):\n" + "\n".join(
         wrong[:20]
     )
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_numbers_are_as_they_were(part: int) -> None:
+    """Of examples with another attribute, or of another dtype."""
+    then = json.loads(numbers.RECORDED.read_text())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wrong = [d for name in sorted(OPS)[part::PARTS] for d in numbers.differences(OPS[name], then.get(name, []))]
+    told = "\n".join(wrong[:20])
+    assert not wrong, f"{len(wrong)} changed (python -m tests.answers.numbers records them):\n{told}"
