@@ -6,13 +6,12 @@ digits), nor do times, nor what our engine logs where its compiled part is missi
 import hashlib
 import json
 import math
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.fresh import run
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = sorted((ROOT / "tests" / "programs").glob("*.py"))
@@ -44,16 +43,9 @@ def _same(ours, theirs):
 def test_programs_print_what_they_print_in_mxnet(program, tmp_path):
     recorded = json.loads((ROOT / "fixtures" / "programs" / f"{program.stem}.json").read_text())
     assert hashlib.sha256(program.read_bytes()).hexdigest() == recorded["birth"]["sha256"], "record it again"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "hybrid", str(program)],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert run.returncode == 0, run.stderr[-3000:]
-    ours, theirs = _tokens(run.stdout.splitlines()), _tokens(recorded["output"])
+    done = run([str(program)], tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    ours, theirs = _tokens(done.stdout.splitlines()), _tokens(recorded["output"])
     for i, (a, b) in enumerate(zip(ours, theirs)):
         assert _same(a, b), f"token {i}: here ... {ours[i - 12 : i + 4]}, in MXNet ... {theirs[i - 12 : i + 4]}"
     assert len(ours) == len(theirs), (ours[len(theirs) :], theirs[len(ours) :])

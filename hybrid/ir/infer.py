@@ -208,10 +208,12 @@ class _Settling:
             self._queued.discard(row)
             node, ins, outs = self._rows[row]
             # what follows from inputs that are all known would be said again: no need to ask this node for it
-            own = row if all(complete(known[k]) for k in ins) else None
-            found = self.step(node, [known[k] for k in ins], [known[k] for k in outs])
+            given = [known[k] for k in ins]
+            own = row if all(map(complete, given)) else None
+            found = self.step(node, given, [known[k] for k in outs])
             for key, value in zip((*ins, *outs), found, strict=True):
-                if not same(known[key], value):
+                before = known[key]
+                if before is not value and not same(before, value):
                     known[key] = value
                     self.tell(key, own)
 

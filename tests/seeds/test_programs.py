@@ -5,11 +5,11 @@ numbers and times aside.
 """
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests import fresh
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -19,11 +19,7 @@ SYNONYMS = {"OpError": "MXNetError"}
 
 
 def run(program: Path, folder: Path) -> str:
-    command = [sys.executable, "-m", "hybrid", str(HERE / "notebook.py"), str(program)]
-    found = subprocess.run(
-        command, cwd=folder, env={"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}, capture_output=True, text=True,
-        check=False, timeout=120,
-    )  # fmt: skip
+    found = fresh.run([str(HERE / "notebook.py"), str(program)], folder)
     assert found.returncode == 0, found.stderr
     return found.stdout
 
