@@ -121,7 +121,7 @@ def bench(
         ours, theirs, specs = _both(opened, specs, batch, count, Path(folder))
         peer = OnnxEngine(theirs, threads=count)
         mine = NativeEngine(ours, specs)
-        case = make_case(ours, mine, theirs, peer, specs, {n: a for n, a in arrays.items() if n in mine.inputs}, seed)
+        case = make_case(mine, peer, specs, {n: a for n, a in arrays.items() if n in mine.inputs}, seed)
         native.set_num_threads(count)
         try:
             block_ = _gluon(ours, mine)

@@ -13,7 +13,7 @@ from hybrid.passes.strip_labels import label_names
 
 from .engines import Engine, NativeEngine, OnnxEngine
 from .inputs import both, domains, draw
-from .models import BadInput, Model
+from .models import BadInput
 from .result import Case
 
 
@@ -23,9 +23,7 @@ def _example(shape: MaybeShape) -> str:
 
 
 def make_case(
-    first: Model,
     left: Engine,
-    second: Model,
     right: Engine,
     specs: Mapping[str, Spec],
     arrays: Mapping[str, np.ndarray],
@@ -38,13 +36,13 @@ def make_case(
     wanted: dict[str, Spec] = {}
     known: dict[str, Domain] = {}
     labels: set[str] = set()
-    for model, engine in ((first, left), (second, right)):
+    for engine in (left, right):
         if isinstance(engine, OnnxEngine):
             for name, spec in engine.specs.items():
                 if name not in wanted or wanted[name].shape is None:
                     wanted[name] = spec
         else:
-            ignored = set(label_names(model.graph))  # type: ignore[arg-type]
+            ignored = set(label_names(engine.model.graph))  # type: ignore[arg-type]
             for name in engine.inputs:
                 if name not in ignored:
                     wanted.setdefault(name, Spec())
@@ -67,9 +65,9 @@ def make_case(
             f"give the shape of input {n}, for instance --input {n}:{_example(wanted[n].shape)}" for n in open_dims
         ]
         if set(left.inputs) != set(right.inputs):
-            problems += [f"{m.name} takes {', '.join(e.inputs)}" for m, e in ((first, left), (second, right))]
+            problems += [f"{e.model.name} takes {', '.join(e.inputs)}" for e in (left, right)]
         raise BadInput(*problems)
-    for model in (first, second):
+    for model in (left.model, right.model):
         if model.graph is not None:
             found = domains(model.infer(wanted))
             known |= {n: both(known[n], d) if n in known else d for n, d in found.items()}

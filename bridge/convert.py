@@ -364,19 +364,17 @@ def _verify(
         return check(left, right, chosen, tolerance=limits, repro=repro, progress=tell)
 
     def cases(seed: int) -> list[Case]:
-        out = [
-            make_case(model, left, written, right, used, {n: a for n, a in arrays.items() if n in left.inputs}, seed)
-        ]
+        out = [make_case(left, right, used, {n: a for n, a in arrays.items() if n in left.inputs}, seed)]
         for number, inputs in enumerate(also, 1):
             try:
                 further, given = as_specs(inputs)
-                out.append(make_case(model, left, written, right, {**used, **further}, given, seed + number))
+                out.append(make_case(left, right, {**used, **further}, given, seed + number))
                 left.program.inference(left.complete(out[-1].feeds))
             except (BadInput, MXNetError) as error:
                 raise BadInput(f"further inputs (also), set {number} of {len(also)}: {error}") from error
         if dynamic and all(case.shapes == out[0].shapes for case in out):
             try:
-                out.append(make_case(model, left, written, right, _other_sizes(used, dynamic), {}, seed + 1, arrays))
+                out.append(make_case(left, right, _other_sizes(used, dynamic), {}, seed + 1, arrays))
                 left.program.inference(left.complete(out[-1].feeds))
             except MXNetError as error:
                 raise BadInput(

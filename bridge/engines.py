@@ -79,6 +79,7 @@ class Engine(Protocol):
     """Protocol of a side of a verification."""
 
     label: str
+    model: Model
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
 

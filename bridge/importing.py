@@ -256,9 +256,7 @@ class _Check:
 
         def case(specs: Mapping[str, Spec], arrays: Mapping[str, np.ndarray], seed: int) -> Case:
             wanted = {n: s for n, s in specs.items() if n in takes}
-            return make_case(
-                ours, native, witness.model, witness, wanted, {n: a for n, a in arrays.items() if n in takes}, seed
-            )
+            return make_case(native, witness, wanted, {n: a for n, a in arrays.items() if n in takes}, seed)
 
         for first, other in SIZES if open_axes else ((0, 0),):
             try:

@@ -55,7 +55,7 @@ def verify(
         first, second = (m if m.is_onnx else m.select(list(outputs)) for m in (first, second))
     specs, arrays = as_specs(inputs)
     left, right = engine_for(first, specs), engine_for(second, specs)
-    cases = [make_case(first, left, second, right, specs, arrays, seed + i) for i in range(max(1, runs))]
+    cases = [make_case(left, right, specs, arrays, seed + i) for i in range(max(1, runs))]
     reference = right if isinstance(right, NativeEngine) and not isinstance(left, NativeEngine) else left
     result = check(
         left, right, cases, reference=reference, tolerance=as_tolerance(tolerance), repro=repro, progress=progress

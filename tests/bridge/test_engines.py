@@ -681,29 +681,28 @@ def test_files_of_one_array(tmp_path: Path) -> None:
 def test_cases(two: Path) -> None:
     """Arrays as they are, the rest drawn; sizes that are open are asked for."""
     opened = open_model(two)
-    one, ours = OnnxEngine(opened), opened.native
-    native = NativeEngine(ours)
-    for first, a, second, b in ((opened, one, ours, native), (ours, native, opened, one), (opened, one, opened, one)):
+    one, native = OnnxEngine(opened), NativeEngine(opened.native)
+    for a, b in ((one, native), (native, one), (one, one)):
         specs = {"x": Spec(X.shape, X.dtype), "z": Spec((2, 3))}
-        case = make_case(first, a, second, b, specs, {"x": X}, 4)
+        case = make_case(a, b, specs, {"x": X}, 4)
         assert case.feeds["x"] is X and case.feeds["z"].dtype == np.float32
         assert (case.seed, case.shapes) == (4, {"x": (2, 3), "z": (2, 3)})
-        assert make_case(first, a, second, b, specs, {"x": X, "z": Z}, 4).seed is None
+        assert make_case(a, b, specs, {"x": X, "z": Z}, 4).seed is None
         with pytest.raises(BadInput) as caught:
-            make_case(first, a, second, b, {}, {}, 0)
+            make_case(a, b, {}, {}, 0)
         assert caught.value.problems == (
             "give the shape of input x, for instance --input x:1,3", "give the shape of input z, for instance --input z:1,3",
         )  # fmt: skip
         with pytest.raises(BadInput, match="got input 'q', wanted some of x, z"):
-            make_case(first, a, second, b, {"q": Spec((1,))}, {}, 0)
+            make_case(a, b, {"q": Spec((1,))}, {}, 0)
     net, params = symbol()
-    other = open_model(net, params)
+    other = NativeEngine(open_model(net, params))
     with pytest.raises(BadInput) as caught:
-        make_case(opened, one, other, NativeEngine(other), {"x": Spec((2, 3))}, {}, 0)
+        make_case(one, other, {"x": Spec((2, 3))}, {}, 0)
     assert (
         caught.value.problems[-2:] == ("two takes x, z", "model takes x") or "takes x, z" in caught.value.problems[-2]
     )
-    for sides in ((opened, one, other, NativeEngine(other)), (other, NativeEngine(other), opened, one)):
+    for sides in ((one, other), (other, one)):
         with pytest.raises(BadInput) as caught:
             make_case(*sides, {}, {}, 0)
         assert set(caught.value.problems[-2:]) == {"two takes x, z", "model takes x"}
@@ -719,7 +718,7 @@ def test_cases(two: Path) -> None:
     rows = [open_model(t, {f"{t.name}_weight": np.ones((n, 2), np.float32)}) for t, n in zip(tables, (7, 4))]
     free = open_model(places * 2, {})
     for (a, b), most in ((rows, 3), (rows[::-1], 3), ((rows[0], free), 6), ((free, rows[0]), 6)):
-        drawn = make_case(a, NativeEngine(a), b, NativeEngine(b), {"x": Spec((200,))}, {}, 0).feeds["x"]
+        drawn = make_case(NativeEngine(a), NativeEngine(b), {"x": Spec((200,))}, {}, 0).feeds["x"]
         assert np.unique(drawn).tolist() == list(range(most + 1))
 
 
