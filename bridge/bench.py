@@ -118,19 +118,19 @@ def bench(
     specs, arrays = as_specs(inputs)
     count, before = threads or native.threads(), native.threads()
     with tempfile.TemporaryDirectory(prefix="gluonnx-") as folder:
-        ours, theirs, specs = _both(opened, specs, batch, count, Path(folder))
+        ours, theirs, specs = _models_of_both(opened, specs, batch, count, Path(folder))
         peer = OnnxEngine(theirs, threads=count)
         mine = NativeEngine(ours, specs)
         case = make_case(mine, peer, specs, {n: a for n, a in arrays.items() if n in mine.inputs}, seed)
         native.set_num_threads(count)
         try:
-            block_ = _gluon(ours, mine)
+            block_ = _as_block(ours, mine)
             given = [hybrid.nd.array(a, dtype=a.dtype) for a in map(mine.complete(case.feeds).__getitem__, mine.inputs)]
             tell("loading in onnxruntime")
             peer.open()
             tell("comparing")
-            want = peer.run_on(case.feeds)
-            got = dict(zip(mine.outputs, (y.asnumpy() for y in _ran(block_, given))))
+            want = peer.run_unchecked(case.feeds)
+            got = dict(zip(mine.outputs, (y.asnumpy() for y in _run_block(block_, given))))
             limits = as_tolerance(tolerance)
             rounded = (peer if opened.is_onnx else mine).precision(case.feeds)  # how the user's own model computes
             pairs = pair_outputs(list(want), list(got))
@@ -139,8 +139,8 @@ def bench(
                 for a, b in pairs
             )
             tell(f"measuring, {count} thread(s)")
-            peer.move_here()
-            sides = {OURS: lambda: _ran(block_, given), THEIRS: lambda: peer.run_on(case.feeds)}
+            peer.open_in_process()
+            sides = {OURS: lambda: _run_block(block_, given), THEIRS: lambda: peer.run_unchecked(case.feeds)}
             found = in_turns(
                 {name: lambda s, call=call: block(call, s) for name, call in sides.items()}, seconds, rounds
             )
@@ -162,7 +162,7 @@ def bench(
     return result
 
 
-def _both(
+def _models_of_both(
     opened: Model, specs: dict[str, Spec], batch: int | None, threads: int, folder: Path
 ) -> tuple[Model, Model, dict[str, Spec]]:
     """The model for our engine, the one for onnxruntime, and the inputs' specs."""
@@ -200,7 +200,7 @@ def _with_batch(spec: Spec, batch: int | None, declared: Spec) -> Spec:
     return Spec(shape, spec.dtype or declared.dtype)
 
 
-def _gluon(model: Model, engine: NativeEngine) -> SymbolBlock:
+def _as_block(model: Model, engine: NativeEngine) -> SymbolBlock:
     """The model as a user has it: a hybridized block."""
     assert model.graph is not None
     out = Symbol(model.graph.outputs)
@@ -212,7 +212,7 @@ def _gluon(model: Model, engine: NativeEngine) -> SymbolBlock:
     return net
 
 
-def _ran(net: SymbolBlock, given: Sequence[Any]) -> list[Any]:
+def _run_block(net: SymbolBlock, given: Sequence[Any]) -> list[Any]:
     """The outputs, waited for."""
     out = net(*given)
     found = list(out) if isinstance(out, list | tuple) else [out]
@@ -259,9 +259,9 @@ def _add_profile(
 def measure_peak(threads: int) -> Peak:
     """The peak of so many threads here: onnxruntime's product of matrices, which is near the most, and copies of large arrays."""
     a = np.ones((SIDE, SIDE), np.float32)
-    runtime = OnnxEngine(Model("product", proto=_product()), threads=threads)
-    runtime.move_here()
-    fastest = min(block(lambda: runtime.run_on({"a": a}), 0.4))
+    runtime = OnnxEngine(Model("product", proto=_matmul_model()), threads=threads)
+    runtime.open_in_process()
+    fastest = min(block(lambda: runtime.run_unchecked({"a": a}), 0.4))
     source = np.ones(STREAM // 4 // threads * threads, np.float32)
     target = np.empty_like(source)
     parts = list(zip(np.split(target, threads), np.split(source, threads)))
@@ -277,7 +277,7 @@ def measure_peak(threads: int) -> Peak:
     return Peak(2.0 * SIDE**3 / fastest, 2.0 * source.nbytes / min(block(copy, 0.1)))
 
 
-def _product() -> Any:
+def _matmul_model() -> Any:
     """An ONNX model of one product of square matrices."""
     import onnx
 

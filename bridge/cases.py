@@ -12,7 +12,7 @@ from hybrid.ir.graph import Graph, Node
 from hybrid.passes.strip_labels import label_names
 
 from .engines import Engine, NativeEngine, OnnxEngine
-from .inputs import both, domains, draw
+from .inputs import domains, draw, intersect
 from .models import BadInput
 from .result import Case
 
@@ -70,7 +70,7 @@ def make_case(
     for model in (left.model, right.model):
         if model.graph is not None:
             found = domains(model.infer(wanted))
-            known |= {n: both(known[n], d) if n in known else d for n, d in found.items()}
+            known |= {n: intersect(known[n], d) if n in known else d for n, d in found.items()}
     drawn = draw({n: s for n, s in wanted.items() if n not in arrays}, known, seed, like)
     return Case({**drawn, **arrays}, None if not drawn else seed)
 
@@ -83,7 +83,7 @@ RANDOM = frozenset(
 
 def samplers(graph: Graph) -> Iterator[Node]:
     """Nodes that draw random numbers in inference too, those of bodies included."""
-    for node in graph.everywhere():
+    for node in graph.all_nodes():
         op = node.op
         if op is not None and "rng" in op.needs and ("training" not in op.needs or getattr(op, "mode", "") == "always"):
             yield node

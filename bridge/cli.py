@@ -358,15 +358,15 @@ def bench(
 def _read_inputs(model: Model, input: list[str] | None, inputs: Path | None) -> dict[str, Any]:
     """Read --input and --inputs: specs and arrays by name."""
     specs: dict[str, Any] = dict(parse_inputs(input or ()))
-    return specs if inputs is None else specs | load_feeds(inputs, _free(model, specs))
+    return specs if inputs is None else specs | load_feeds(inputs, _inputs_to_fill(model, specs))
 
 
 def _read_further_inputs(model: Model, specs: dict[str, Any], also: list[Path] | None) -> list[dict[str, Any]]:
     """Read --also: sets of arrays by name."""
-    return [load_feeds(path, _free(model, specs)) for path in also or ()]
+    return [load_feeds(path, _inputs_to_fill(model, specs)) for path in also or ()]
 
 
-def _free(model: Model, specs: dict[str, Any]) -> list[str]:
+def _inputs_to_fill(model: Model, specs: dict[str, Any]) -> list[str]:
     """The inputs that a file of arrays has to fill: labels that nothing reads at inference are not among them."""
     if model.graph is None:
         return list(specs_of_onnx(model.proto)) if model.proto is not None else []
@@ -424,13 +424,13 @@ def _errors(as_json: bool, report_to: Path | None = None) -> Iterator[None]:
             _fail(f"{message(error)}; nothing was written", as_json)
         raise typer.Exit(_status(found, strict=True)) from None
     except Exception as error:
-        text, status = _told(error)
+        text, status = _message_and_status(error)
         problems = getattr(error, "problems", ())
         _fail(text, as_json, [p._asdict() if hasattr(p, "_asdict") else str(p) for p in problems])
         raise typer.Exit(status) from None
 
 
-def _told(error: Exception) -> tuple[str, int]:
+def _message_and_status(error: Exception) -> tuple[str, int]:
     """The message and the exit status for an error that ends a command."""
     match error:
         case bridge.EngineError():

@@ -154,7 +154,7 @@ def compare(name: str, got: np.ndarray, want: np.ndarray, tolerance: Tolerance |
     )
 
 
-def near(name: str, got: np.ndarray, want: np.ndarray, limit: float) -> Difference | None:
+def close_within(name: str, got: np.ndarray, want: np.ndarray, limit: float) -> Difference | None:
     """The difference of two arrays of one shape and float dtype where every element is within limit times the greatest of its
     slices (slices_over); None where one is not, or is not finite. Without the measures that ask for float64: a few passes over
     memory."""

@@ -85,7 +85,7 @@ class Engine(Protocol):
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> Arrays: ...
 
-    def inside(self) -> list[Tensor]:
+    def inner_tensors(self) -> list[Tensor]:
         """Every tensor in the order it is made."""
         ...
 
@@ -103,11 +103,11 @@ class Engine(Protocol):
         """The parameter of this name; None when there is none."""
         ...
 
-    def rest(self) -> None:
+    def free_memory(self) -> None:
         """Give back the memory that runs keep for the next; it is taken again when needed."""
         ...
 
-    def alone(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    def compute_alone(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> np.ndarray | None:
         """The tensor computed from values given for some others; None when they do not determine it."""
         ...
 
@@ -300,7 +300,7 @@ class NativeEngine:
         names = {n.name: n.name.removeprefix(GIVEN) for n in graph.variables()}
         return {n: values[name] for n, name in names.items() if name in values}
 
-    def inside(self) -> list[Tensor]:
+    def inner_tensors(self) -> list[Tensor]:
         return [
             Tensor(self.name_of(Entry(n, i)), n.name, n.op.name, tuple(map(self.name_of, n.inputs)))
             for n in self.graph.nodes
@@ -351,11 +351,11 @@ class NativeEngine:
     def parameter(self, name: str) -> np.ndarray | None:
         return self.model.params.get(name)
 
-    def rest(self) -> None:
+    def free_memory(self) -> None:
         self.program = Program(self.graph, self.model.params, facts=self.model.facts)
         release(self.model.params.values())
 
-    def alone(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    def compute_alone(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> np.ndarray | None:
         node = next(n for n in self.graph.nodes if n.op is not None and n.name == tensor.node)
         variables = [Node(None, f"input{i}") for i in range(len(node.inputs))]
         feeds = {}
@@ -404,11 +404,11 @@ class OnnxEngine:
         settings = runtime.Settings(self.frugal, self.plain, self.threads)
         try:
             session = runtime.OwnSession(source, settings) if own else runtime.open_session(source, settings)
-        except runtime.Failed as error:
+        except runtime.RunFailed as error:
             raise EngineError(f"{runtime.LABEL} refused {self.model.name}: {error}") from error
         except runtime.Late as error:
             raise OutOfTime(f"{runtime.LABEL} has not opened {self.model.name}", error) from error
-        except runtime.Ended as error:
+        except runtime.ProcessEnded as error:
             raise EngineError(f"{runtime.LABEL} ended the process that opened {self.model.name} ({error})") from error
         if isinstance(session, runtime.Session):
             self._runner = session.runner
@@ -418,11 +418,11 @@ class OnnxEngine:
     def _run(session: Any, feeds: Mapping[str, np.ndarray]) -> Arrays:
         try:
             return tensors(session.run(feeds))
-        except runtime.Failed as error:
+        except runtime.RunFailed as error:
             raise EngineError(f"{runtime.LABEL} failed: {error}") from error
         except runtime.Late as error:
             raise OutOfTime(f"{runtime.LABEL} has not run the model to its end", error) from error
-        except runtime.Ended as error:
+        except runtime.ProcessEnded as error:
             raise EngineError(f"{runtime.LABEL} ended the process that ran it ({error})") from error
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
@@ -441,16 +441,16 @@ class OnnxEngine:
                 problems.append(f"input {name}: got shape {show(got.shape)}, {self.model.name} wants {show(shape)}")
         if problems:
             raise BadInput(*problems)
-        return self.run_on(feeds)
+        return self.run_unchecked(feeds)
 
-    def run_on(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
+    def run_unchecked(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
         """As run, with feeds that are not checked and may be too many."""
         self.open()
         return self._run(self._session, feeds)
 
-    def move_here(self) -> None:
+    def open_in_process(self) -> None:
         """Open the model in this process, whatever it may end: for who measures, and has run it before."""
-        self.rest()
+        self.free_memory()
         self._own, self._runner = True, None
         self.open()
 
@@ -469,9 +469,9 @@ class OnnxEngine:
 
     @functools.cached_property
     def _initializers(self) -> dict[str, onnx.TensorProto]:
-        return {i.name: i for i in self._bare.graph.initializer}
+        return {i.name: i for i in self._proto_without_weights.graph.initializer}
 
-    def rest(self) -> None:
+    def free_memory(self) -> None:
         if isinstance(self._session, runtime.Session):
             self._session.close()
         self._session = None
@@ -480,7 +480,7 @@ class OnnxEngine:
         return {}
 
     @functools.cached_property
-    def natively(self) -> NativeEngine | None:
+    def native_engine(self) -> NativeEngine | None:
         """The model on our engine; None when it cannot be read."""
         try:
             return NativeEngine(self.model.native, self.specs)
@@ -488,19 +488,21 @@ class OnnxEngine:
             return None
 
     def part(self, cut: frozenset[str], names: Sequence[str]) -> Part | None:
-        """As NativeEngine.part, of the model as it is read natively; None when it cannot be."""
+        """As NativeEngine.part, of the model as it is read native_engine; None when it cannot be."""
         try:
-            return None if self.natively is None else self.natively.part(cut, names)
+            return None if self.native_engine is None else self.native_engine.part(cut, names)
         except KeyError:  # reading it has done away with a tensor
             return None
 
     def run_forced(self, cut: frozenset[str], values: Mapping[str, np.ndarray], names: Sequence[str]) -> Arrays:
         if self.scratch:  # beside the weights, so that onnxruntime maps them
-            model, place = cut_out(self._bare, cut, values, names), Path(str(self.model.path)).with_name("part.onnx")
+            model = cut_out(self._proto_without_weights, cut, values, names)
+            place = Path(str(self.model.path)).with_name("part.onnx")
             write(place, _serialize(model))
         else:
             model, place = self._cut_out(cut, values, names), None
-        results = type(self)(Model(self.model.name, proto=model, path=place), frugal=True, plain=True).run_on(values)
+        part = type(self)(Model(self.model.name, proto=model, path=place), frugal=True, plain=True)
+        results = part.run_unchecked(values)
         return {n.removesuffix(MADE): v for n, v in results.items()}
 
     def exact(
@@ -512,8 +514,8 @@ class OnnxEngine:
     ) -> np.ndarray | None:
         if self.part(cut, [name]) is None:
             return None
-        assert self.natively is not None
-        return self.natively.exact(cut, values, name, jitter)
+        assert self.native_engine is not None
+        return self.native_engine.exact(cut, values, name, jitter)
 
     def exact_by_oracle(
         self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str, halved: bool = False
@@ -522,7 +524,7 @@ class OnnxEngine:
         model = widened_model(self._cut_out(cut, values, [name]), halved)
         given = {n: widen(v) for n, v in values.items()}
         with contextlib.suppress(EngineError, KeyError), np.errstate(all="ignore"):
-            return ReferenceEngine(Model(self.model.name, proto=model)).run_on(given)[f"{name}{MADE}"]
+            return ReferenceEngine(Model(self.model.name, proto=model)).run_unchecked(given)[f"{name}{MADE}"]
         return None
 
     def precision(self, feeds: Mapping[str, np.ndarray]) -> dict[str, str]:
@@ -539,7 +541,7 @@ class OnnxEngine:
                 found[name] = coarsest([dtype_of(codes[name]).name if codes.get(name) else "", *read])
         return found
 
-    def inside(self) -> list[Tensor]:
+    def inner_tensors(self) -> list[Tensor]:
         stored = {i.name for i in self.proto.graph.initializer}
         hidden = {o for n in self.proto.graph.node for o in inner_outputs(n)}  # by another tensor, in a body
         return [
@@ -551,35 +553,35 @@ class OnnxEngine:
 
     def _cut_out(self, cut: frozenset[str], values: Mapping[str, np.ndarray], names: Sequence[str]) -> onnx.ModelProto:
         """See cut_out; only the weights of this piece are read where they lie beside the model."""
-        model = cut_out(self._bare, cut, values, names)
+        model = cut_out(self._proto_without_weights, cut, values, names)
         if self.model.path:
             load_external_data_for_model(model, str(Path(self.model.path).parent))
         return model
 
     @functools.cached_property
-    def _bare(self) -> onnx.ModelProto:
+    def _proto_without_weights(self) -> onnx.ModelProto:
         """The model without the weights that lie beside it."""
         return onnx.load(os.fspath(self.model.path), load_external_data=False) if self.model.path else self.proto
 
-    def whole(self) -> onnx.ModelProto:
+    def full_proto(self) -> onnx.ModelProto:
         """The model with its weights."""
         return onnx.load(os.fspath(self.model.path)) if self.model.path else self.proto
 
     def expose(self, feeds: Mapping[str, np.ndarray], names: Iterable[str]) -> Arrays:
         wanted = list(dict.fromkeys(names))
         copy = onnx.ModelProto()
-        copy.CopyFrom(self.whole())
+        copy.CopyFrom(self.full_proto())
         known = set(self.outputs)
         copy.graph.output.extend(onnx.helper.make_empty_tensor_value_info(n) for n in wanted if n not in known)
         return {k: v for k, v in self._run(self._open(_serialize(copy)), feeds).items() if k in set(wanted)}
 
-    def alone(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    def compute_alone(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> np.ndarray | None:
         model = self.cut(tensor, given)
         return None if model is None else self._run(self._open(_serialize(model)), given)[tensor.name]
 
     def cut(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> onnx.ModelProto | None:
         """The part of the model that makes a tensor from others; None when they do not determine it."""
-        whole = self.whole()
+        whole = self.full_proto()
         listed = list(whole.graph.node)
         maker = {name: i for i, node in enumerate(listed) for name in node.output}
         stored = {i.name: i for i in whole.graph.initializer}

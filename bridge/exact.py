@@ -90,7 +90,7 @@ class Exact:
         # dtypes only where an operator asks: what computes float32 whatever it gets is widened afterwards
         asks = "specs" in node.op.needs
         specs = [Spec(s.shape, (DOUBLE if s.dtype == SINGLE else s.dtype) if asks else None) for s in found]
-        subgraphs = [SubgraphFunction(g, self._through) for g in node.subgraphs]
+        subgraphs = [SubgraphFunction(g, self._run_subgraph) for g in node.subgraphs]
         try:
             return apply(_widened_op(node.op), arrays, specs, name=node.name, subgraphs=subgraphs)
         except MXNetError:  # it is for one precision only, as what quantises is
@@ -98,7 +98,7 @@ class Exact:
             narrow = [a.astype(d) if d is not None and a.dtype == DOUBLE else a for a, d in zip(arrays, kinds)]
             return apply(node.op, narrow, [Spec(s.shape) for s in found], name=node.name, subgraphs=subgraphs)
 
-    def _through(self, graph: Graph, held: Sequence[np.ndarray]) -> list[np.ndarray]:
+    def _run_subgraph(self, graph: Graph, held: Sequence[np.ndarray]) -> list[np.ndarray]:
         given = graph.feeds(held)
         return self._evaluate(graph, self._infer(graph, given, {}), given)
 

@@ -152,7 +152,7 @@ def not_in_mxnet(graph: Graph, params: Mapping[str, np.ndarray]) -> Iterator[str
     """Reasons that keep MXNet 1.9.1 from loading a symbol: operators that it lacks, and arrays that its files cannot hold."""
     from hybrid.core.attrs import MXNET_DTYPES
 
-    lacking = Counter(n.op.name for n in graph.everywhere() if n.op is not None and n.op.name.startswith(FAMILY))
+    lacking = Counter(n.op.name for n in graph.all_nodes() if n.op is not None and n.op.name.startswith(FAMILY))
     yield from (f"{name}, {count} times" if count > 1 else name for name, count in lacking.most_common())
     for name, array in params.items():
         if array.dtype.name not in MXNET_DTYPES:

@@ -192,16 +192,16 @@ def domains(inference: Inference) -> dict[str, Domain]:
             if domain is not None:
                 key = (id(entry.node), entry.index)
                 have = found.get(key)
-                found[key] = domain if have is None else both(have, domain)
+                found[key] = domain if have is None else intersect(have, domain)
     return {n.name: found[id(n), 0] for n in graph.variables() if (id(n), 0) in found}
 
 
-def both(a: Domain, b: Domain) -> Domain:
+def intersect(a: Domain, b: Domain) -> Domain:
     """The intersection of two domains."""
     return Domain(max(a.low, b.low), min(a.high, b.high), a.integer or b.integer)
 
 
-def held(domain: Domain, dtype: np.dtype) -> Domain:
+def within_dtype(domain: Domain, dtype: np.dtype) -> Domain:
     """The part of a domain that a dtype holds; of whole numbers where it holds no others."""
     if dtype.kind not in "iu":
         return domain
@@ -227,7 +227,7 @@ def draw(
             raise BadInput(f"input {name}: the shape has unknown dims; give it")
         if any(d < 0 for d in shape):
             raise BadInput(f"input {name}: got shape {shape}, wanted no negative size; give its shape")
-        domain = None if name not in known else held(known[name], dtype)
+        domain = None if name not in known else within_dtype(known[name], dtype)
         if domain is not None and domain.high < domain.low:
             raise BadInput(f"input {name}: there is no number that the model could take; give another shape")
         if domain is not None and domain.integer:

@@ -77,7 +77,7 @@ def operators(model: Any = None) -> OperatorsResult:
     graph = open_model(model, foreign=True).graph
     if graph is None:
         raise BadInput("the table is of MXNet's operators; this is an ONNX model")
-    names = {node.op.name for node in graph.everywhere() if node.op is not None}
+    names = {node.op.name for node in graph.all_nodes() if node.op is not None}
     known = {found.name for name in names if (found := find(name)) is not None}
     return OperatorsResult(
         tuple(r for r in rows() if r.name in known), {n: ABSENT.get(n, "") for n in sorted(names - known)}

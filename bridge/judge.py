@@ -18,7 +18,7 @@ from .compare import TOLERANCES, Difference, Tolerance, compare
 from .engines import Arrays, Engine, NativeEngine, OnnxEngine
 from .exact import Exact, perturb
 from .locate import first_divergence, write_repro
-from .nodewise import Inner, coarse, node_by_node, rounds
+from .nodewise import NodewiseResult, is_quantized, node_by_node, rounds_to_integers
 from .result import Case, Divergence, Progress, VerifyResult
 
 WITNESSED = 2  # runs in float32 with inputs and parameters moved by a unit in the last place
@@ -63,7 +63,7 @@ class _Trial:
         self.left, self.right, self.cases, self.reference = left, right, cases, reference
         self.tolerance, self.repro, self.tell = tolerance, repro, tell
         self.warnings: list[str] = []
-        self.inner: dict[int, Inner] = {}
+        self.inner: dict[int, NodewiseResult] = {}
         self.pairs: list[tuple[str, str]] = []
         self.divergence: Divergence | None = None
 
@@ -88,7 +88,7 @@ class _Trial:
         return VerifyResult(
             self.left.label,
             self.right.label,
-            "not equivalent" if failed is not None else "says little" if self._unsaid(little) else "equivalent",
+            "not equivalent" if failed is not None else "says little" if self._says_little(little) else "equivalent",
             tuple(runs),
             tuple(worst.values()),
             self.divergence,
@@ -106,7 +106,7 @@ class _Trial:
             for case in self.cases:
                 self.tell(f"running {engine.label} on {', '.join(f'{k} {v}' for k, v in case.shapes.items())}")
                 results[-1].append(engine.run(case.feeds))
-            engine.rest()
+            engine.free_memory()
         return results
 
     # -- one case ---------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class _Trial:
             return out
         worst = next(d for d in out if not d.equal)
         protos = [e.proto for e in (self.left, self.right) if isinstance(e, OnnxEngine)]
-        if any(map(rounds, protos)):
+        if any(map(rounds_to_integers, protos)):
             self.warnings.append(
                 f"the model rounds to whole numbers inside, which magnifies rounding ({worst.name}: {worst.reason}); each of its "
                 f"{len(self.inner[index].compared)} tensors is the same when computed from the same inputs"
@@ -172,7 +172,7 @@ class _Trial:
                     f"({worst.name}: {worst.reason})"
                 )
                 half = any(self.reference.precision(case.feeds).values())
-                if half or any(map(coarse, protos)):
+                if half or any(map(is_quantized, protos)):
                     self.warnings.append(note)
                     return unfused
                 self.warnings.append(f"{note}; --atol and --rtol accept it")
@@ -222,7 +222,7 @@ class _Trial:
     def _little(self, worst: Sequence[Difference]) -> list[Difference]:
         """Outputs that agree and say little by it; notes of what they are."""
         found = [d for d in worst if d.equal and d.little]
-        said = self._said()
+        said = self._last_informative()
         for d in found:
             before = f"; {said} before it agrees" if said else ""
             self.warnings.append(f"output {d.name} {d.little}: agreement there says little{before}")
@@ -231,16 +231,16 @@ class _Trial:
                 self.warnings.append(f"output {d.name} holds {d.not_finite} NaN or infinite values of {d.size}")
         return found
 
-    def _said(self) -> str:
+    def _last_informative(self) -> str:
         """The last tensor inside that agrees and says something; empty when there is none."""
         outputs = {n for pair in self.pairs for n in pair}
         inner = [i for i in self.inner.values() if i.agrees]
         names = [n for i in inner for n, d in i.compared.items() if d.equal and not d.little and n not in outputs]
         return names[-1] if names else ""
 
-    def _unsaid(self, little: list[Difference]) -> bool:
+    def _says_little(self, little: list[Difference]) -> bool:
         """True where an output says little and nothing before it says more."""
-        return bool(little) and self.tolerance is None and not self._said()
+        return bool(little) and self.tolerance is None and not self._last_informative()
 
     def _locate(self, failed: int) -> None:
         case, faults = self.cases[failed], self._faults(failed)
@@ -274,7 +274,9 @@ class _Trial:
 
 def _native(engine: Engine) -> NativeEngine | None:
     """The engine that evaluates a side in NumPy: itself, or the ONNX model as we read it."""
-    return engine if isinstance(engine, NativeEngine) else engine.natively if isinstance(engine, OnnxEngine) else None
+    return (
+        engine if isinstance(engine, NativeEngine) else engine.native_engine if isinstance(engine, OnnxEngine) else None
+    )
 
 
 def _error(got: np.ndarray, truth: np.ndarray) -> float:

@@ -20,8 +20,8 @@ EXPOSED_BYTES = 256 << 20  # of tensors held at a time while looking for the fir
 
 def first_divergence(left: Engine, right: Engine, case: Case, tolerance: Tolerance | None = None) -> Divergence | None:
     """The first tensor, in the order in which the left side makes them, that both have by name and that differs."""
-    theirs = {t.name: t for t in right.inside()}
-    common = [t for t in left.inside() if t.name in theirs]
+    theirs = {t.name: t for t in right.inner_tensors()}
+    common = [t for t in left.inner_tensors() if t.name in theirs]
     for group in _groups(left, case, common):
         want = left.expose(case.feeds, [t.name for t in group])
         try:
@@ -65,7 +65,7 @@ def _explain(
     names = list(dict.fromkeys(mine.inputs))
     given = {**left.expose(case.feeds, names), **{k: v for k, v in case.feeds.items() if k in names}}
     try:
-        want, got = left.alone(mine, given), right.alone(theirs, given)
+        want, got = left.compute_alone(mine, given), right.compute_alone(theirs, given)
     except EngineError:
         want = got = None
     local = None if want is None or got is None else compare(mine.name, got, want, tolerance)
@@ -76,8 +76,8 @@ def _explain(
 def write_repro(folder: Path, left: Engine, right: Engine, found: Divergence, case: Case) -> Path:
     """A folder with the node alone: its inputs, what each side gives, and the models as far as they are ours to cut."""
     folder.mkdir(parents=True, exist_ok=True)
-    mine = next(t for t in left.inside() if t.name == found.tensor)
-    theirs = next(t for t in right.inside() if t.name == found.tensor)
+    mine = next(t for t in left.inner_tensors() if t.name == found.tensor)
+    theirs = next(t for t in right.inner_tensors() if t.name == found.tensor)
     given = {**left.expose(case.feeds, mine.inputs), **{k: v for k, v in case.feeds.items() if k in mine.inputs}}
     stored: Arrays = {}
     if isinstance(left, NativeEngine):

@@ -18,7 +18,7 @@ import onnx
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 
-from .compare import COARSENESS, TOLERANCES, Difference, Tolerance, compare, near, slices_over, statistics
+from .compare import COARSENESS, TOLERANCES, Difference, Tolerance, close_within, compare, slices_over, statistics
 from .engines import Arrays, Engine, EngineError, NativeEngine, Part, Tensor
 from .exact import epsilon
 from .result import Case, Divergence
@@ -40,18 +40,18 @@ WHOLE = ("QLinear", "QGemm", "MatMulNBits", "MatMulInteger", "ConvInteger")
 """Prefixes of further names of operators, which compute with integers."""
 
 
-def rounds(proto: onnx.ModelProto) -> bool:
+def rounds_to_integers(proto: onnx.ModelProto) -> bool:
     """True where the model rounds to whole numbers inside."""
     return any(n.op_type.startswith(ROUNDING) for n in proto.graph.node)
 
 
-def coarse(proto: onnx.ModelProto) -> bool:
+def is_quantized(proto: onnx.ModelProto) -> bool:
     """True where a model computes with whole numbers for weights or values."""
     return any("quant" in n.op_type.lower() or n.op_type.startswith(WHOLE) for n in proto.graph.node)
 
 
 @dataclass
-class Inner:
+class NodewiseResult:
     """Findings of a comparison node by node."""
 
     compared: dict[str, Difference] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Inner:
 
 def node_by_node(
     left: Engine, right: Engine, case: Case, outputs: Sequence[tuple[str, str]] = (), reference: Engine | None = None
-) -> Inner:
+) -> NodewiseResult:
     """Every tensor that both engines make, from the same values. outputs: which outputs belong together, where names differ.
     reference: whose dtypes say how exact numbers have to be; by default the left side."""
     source, other = (
@@ -79,7 +79,7 @@ def node_by_node(
     )
     flip = source is right
     named = [(b, a) if flip else (a, b) for a, b in outputs]
-    inner = Inner(source=source)
+    inner = NodewiseResult(source=source)
     for pairs in (_pairs(source, other, named), _pairs(source, other, named, only=True)):
         if not pairs:
             inner.problem = inner.problem or "no tensor goes by the same name in both"
@@ -111,14 +111,16 @@ def _pairs(
 
 
 def _by_name(engine: Engine) -> dict[str, Tensor]:
-    tensors = engine.inside()
+    tensors = engine.inner_tensors()
     names = [t.name for t in tensors]
     twice = {n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else set()
     return {t.name: t for t in tensors if t.name not in twice}
 
 
-def _compare(source: Engine, other: Engine, case: Case, pairs: list[tuple[Tensor, Tensor]], reference: Engine) -> Inner:
-    inner = Inner()
+def _compare(
+    source: Engine, other: Engine, case: Case, pairs: list[tuple[Tensor, Tensor]], reference: Engine
+) -> NodewiseResult:
+    inner = NodewiseResult()
     theirs = {a.name: b.name for a, b in pairs}
     cut, cut_other = frozenset(theirs), frozenset(theirs.values())
     precision = reference.precision(case.feeds)
@@ -260,7 +262,7 @@ class _Judge:
         large = part is not None and part.operators > LARGE
         if is_float(want.dtype) and got.dtype == want.dtype:
             limit = epsilon(dtype) * (1 if dtype.name in COARSENESS else units)
-            found = near(tensor.name, got, want, 0.0 if large else limit)
+            found = close_within(tensor.name, got, want, 0.0 if large else limit)
             if found is not None:
                 return found, ""
         plain = compare(tensor.name, got, want, Tolerance(0.0, 0.0) if is_float(want.dtype) else None)

@@ -52,15 +52,15 @@ def set_time_limit(seconds: float | None) -> float | None:
     return before
 
 
-class Failed(RuntimeError):
+class RunFailed(RuntimeError):
     """onnxruntime refused a model or failed on it; the text is its own."""
 
 
-class Ended(RuntimeError):
+class ProcessEnded(RuntimeError):
     """The process that onnxruntime ran in has ended."""
 
 
-class Late(Ended):
+class Late(ProcessEnded):
     """The process that onnxruntime ran in was ended, since it took too long."""
 
 
@@ -97,7 +97,7 @@ class OwnSession:
                 source, options_for(settings, spinning), providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # onnxruntime's exceptions share no base class
-            raise Failed(str(error)) from error
+            raise RunFailed(str(error)) from error
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         self._reads = {i.name for i in (*inputs, *self._session.get_overridable_initializers())}
         self._gives = [o.name for o in outputs]
@@ -109,7 +109,7 @@ class OwnSession:
         try:
             results = self._run_on_values(given) if self._has_bfloat16 else self._session.run(None, given)
         except Exception as error:
-            raise Failed(str(error)) from error
+            raise RunFailed(str(error)) from error
         return list(zip(self._gives, results))
 
     def _run_on_values(self, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
@@ -133,7 +133,7 @@ class OwnSession:
 
 
 class Session:
-    """A model opened in the other process. Raises Failed, or Ended when onnxruntime ended that process."""
+    """A model opened in the other process. Raises RunFailed, or ProcessEnded when onnxruntime ended that process."""
 
     def __init__(self, source: str | bytes, settings: Settings):
         self.runner = current()
@@ -146,7 +146,7 @@ class Session:
 
     def close(self) -> None:
         """Give the memory back now."""
-        with contextlib.suppress(Ended):
+        with contextlib.suppress(ProcessEnded):
             self.runner.ask("close", self._number)
 
     def __del__(self) -> None:
@@ -179,10 +179,10 @@ class Runner:
         return self._over or os.getpid() != self._owner
 
     def ask(self, *question: Any) -> Any:
-        """The answer. Raises Failed with onnxruntime's words, Ended when it ended the process, Late when it took too long."""
+        """The answer. Raises RunFailed with onnxruntime's words, ProcessEnded, or Late when it took too long."""
         with self._lock:
             if self.ended:
-                raise Ended("it has ended before")
+                raise ProcessEnded("it has ended before")
             try:
                 while self.closing:
                     self._ask("close", self.closing.pop())
@@ -192,13 +192,13 @@ class Runner:
                 status = os.waitstatus_to_exitcode(os.waitpid(self._copy, 0)[1])
                 self._end.detach()
                 self._pipe.close()
-                raise Ended(signal.Signals(-status).name if status < 0 else f"status {status}") from None
+                raise ProcessEnded(signal.Signals(-status).name if status < 0 else f"status {status}") from None
             except BaseException:  # an answer that nobody has waited for, or not any more, would be taken for the next
                 self._over = True
                 self._end()
                 raise
         if not good:
-            raise Failed(answer)
+            raise RunFailed(answer)
         return answer
 
     def _ask(self, *question: Any) -> tuple[bool, Any]:
@@ -314,7 +314,7 @@ def _answer(sessions: dict[int, OwnSession], what: str, number: int, *given: Any
                 return True, sessions[number].run(*given)
             case _:
                 sessions.pop(number, None)
-    except Failed as error:
+    except RunFailed as error:
         return False, str(error)
     return True, None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hybrid.core.op import OPS, Op, Spec
-from hybrid.ir.compose import COMPOSITION, composition, infer_body, kind_of
+from hybrid.ir.compose import COMPOSITION, composition, core_kind_of, infer_body
 from hybrid.ir.graph import Entry
 
 from .builder import Value
@@ -40,5 +40,7 @@ def export_composition(b: Any, op: Op, *inputs: Any) -> list[Any]:
 
 def register_compositions() -> None:
     """Give every composition that has neither a translation nor a reason this one."""
-    missing = [n for n, cls in OPS.items() if n not in EXPORT and n not in NOT_EXPORTED and kind_of(cls) is COMPOSITION]
+    missing = [
+        n for n, cls in OPS.items() if n not in EXPORT and n not in NOT_EXPORTED and core_kind_of(cls) is COMPOSITION
+    ]
     exports(*missing, since=OLDEST)(export_composition)

@@ -14,7 +14,7 @@ from hybrid.core.error import MXNetError
 from hybrid.core.examples import Maker
 from hybrid.core.op import OPS, Op, load_family
 from hybrid.core.shapes import show
-from hybrid.ir.compose import COMPOSITION, EXCEPTION, PRIMITIVE, kind_of
+from hybrid.ir.compose import COMPOSITION, EXCEPTION, PRIMITIVE, core_kind_of
 
 from . import coverage
 
@@ -26,7 +26,7 @@ def core() -> dict[str, dict[str, type[Op]]]:
     load_family()
     found: dict[str, dict[str, type[Op]]] = {kind: {} for kind in (PRIMITIVE, COMPOSITION, EXCEPTION)}
     for name, cls in sorted(OPS.items(), key=lambda item: item[0].lower()):
-        found[kind_of(cls)][name] = cls
+        found[core_kind_of(cls)][name] = cls
     return found
 
 

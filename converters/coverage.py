@@ -19,7 +19,7 @@ import hybrid.native
 from hybrid.core.error import MXNetError
 from hybrid.core.examples import Maker
 from hybrid.core.op import BACKWARD, FUSED, OPS, Op, Spec
-from hybrid.ir.compose import COMPOSITION, kind_of, parts
+from hybrid.ir.compose import COMPOSITION, core_kind_of, parts
 from hybrid.ir.differentiate import rule as gradient_rule
 from hybrid.ops import absent
 from hybrid.ops.binary import BinaryOp
@@ -89,7 +89,7 @@ def gradient_of(cls: Any) -> str:
     rule = cls.gradient
     if not cls.inputs:
         return NONE
-    if rule is Op.gradient and kind_of(cls) is COMPOSITION:
+    if rule is Op.gradient and core_kind_of(cls) is COMPOSITION:
         return _derived_gradient(cls)
     if rule is Op.gradient or (rule is Unary.gradient and cls.unary_function.derivative is None):  # type: ignore[attr-defined]
         return NO
@@ -161,7 +161,7 @@ def _readers() -> dict[str, list[str]]:
     return found
 
 
-def unread() -> list[tuple[str, str]]:
+def unread_operators() -> list[tuple[str, str]]:
     """Operators of the installed onnx that are neither read, nor defined by others, nor refused with a reason."""
     known = {*IMPORT, *NOT_IMPORTED}
     schemas: Any = onnx.defs.get_all_schemas()

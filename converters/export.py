@@ -55,7 +55,7 @@ def opsets_for(graph: Graph, default: int | None = None, newest: int | None = No
     oldest, from the default on, at which there is a translation for all."""
     newest = newest_opset() if newest is None else newest
     enough = best = default_opset() if default is None else default
-    for node in graph.everywhere():
+    for node in graph.all_nodes():
         if node.op is None or node.op.name not in EXPORT:
             continue
         enough = max(enough, min(EXPORT[node.op.name]))
@@ -125,7 +125,7 @@ def convert(
 def untranslatable(graph: Graph, opset: int | None = None) -> list[Problem]:
     """Every node that has no translation at all (whatever its inputs), without converting."""
     opset = opsets_for(graph)[-1] if opset is None else opset
-    return [p for n in graph.everywhere() if n.op is not None and (p := _no_handler(n, opset))]
+    return [p for n in graph.all_nodes() if n.op is not None and (p := _no_handler(n, opset))]
 
 
 def _no_handler(node: Node, opset: int) -> Problem | None:

@@ -126,7 +126,7 @@ class Imported(NamedTuple):
     """True when repairs change numbers that a runtime computes from the file as it stands."""
 
 
-class Shared:
+class ImportState:
     """State that the walks through a model, its subgraphs and its functions share."""
 
     def __init__(self, file: OnnxFile):
@@ -194,6 +194,6 @@ class Shared:
         return self.names.unique(name)
 
 
-def hidden(dtype: np.dtype | None) -> dict[str, str]:
+def dtype_attribute(dtype: np.dtype | None) -> dict[str, str]:
     """The hidden attributes of a variable of a dtype."""
     return {} if dtype is None else {"__dtype__": declare_dtype(dtype)}

@@ -13,7 +13,7 @@ from hybrid.ir.graph import Entry, Graph, Node
 
 from . import legacy_fixes, ops, symbolic_shapes  # noqa: F401  ops fills the registry
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
-from .import_state import Imported, ImportedValue, Shared, hidden
+from .import_state import Imported, ImportedValue, ImportState, dtype_attribute
 from .node_importer import Importer
 from .onnx_types import KEY as KIND
 from .onnx_types import declared_spec, known_dims, text_of
@@ -49,7 +49,7 @@ class _Import(Importer):
     """One import."""
 
     def __init__(self, file: OnnxFile):
-        shared = Shared(file)
+        shared = ImportState(file)
         super().__init__(shared, shared.opsets)
 
     def run(self) -> Imported:
@@ -72,7 +72,7 @@ class _Import(Importer):
                 self.shared.problems.append(Problem(info.name, "output", "no node makes it"))
                 continue
             outputs.append(value)
-            wrong = legacy_fixes.contradiction(self, declared.shape, value)
+            wrong = legacy_fixes.shape_contradiction(self, declared.shape, value)
             if wrong:
                 self.shared.problems.append(Problem(info.name, "output", wrong))
             entry = value.entry
@@ -101,7 +101,7 @@ class _Import(Importer):
     def _take(self, info: onnx.ValueInfoProto) -> Spec:
         """Make the variable of an input; gives what the model declares of it."""
         spec, text = self._read_declaration(info, "input")
-        attrs = hidden(spec.dtype)
+        attrs = dtype_attribute(spec.dtype)
         if info.type.WhichOneof("value") not in (None, "tensor_type"):
             attrs[KIND] = text
         shape = known_dims(spec.shape)

@@ -61,7 +61,9 @@ def with_dtypes(g: Any, attributes: dict[str, Any], opset: int) -> dict[str, Any
     return {**attributes, "to": _code(attributes["to"])}
 
 
-def amend(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
+def fix_node(
+    g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int
+) -> tuple[list[Any], dict[str, Any], int]:
     """A node of the standard's own operators as it was meant: inputs, attributes and the opset at whose reading it is understood.
 
     Only files of MXNet's exporter are read otherwise than they say. Raises Unsupported for what MXNet's exporter left out so that
@@ -72,7 +74,7 @@ def amend(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> 
     return inputs, attributes, opset
 
 
-def finish(g: Any, found: Any) -> Any:
+def fix_output(g: Any, found: Any) -> Any:
     """Give a node's output as MXNet gave it: the places of extremes are floats, and its exporter (1.3 to 1.6) declares them
     so."""
     if g.node.op_type not in ("ArgMax", "ArgMin") or not from_mxnet(g) or found.dtype is None:
@@ -86,7 +88,7 @@ def finish(g: Any, found: Any) -> Any:
     return g.Cast(found, dtype=np.dtype(np.float32))
 
 
-def contradiction(g: Any, declared: Any, value: Any) -> str:
+def shape_contradiction(g: Any, declared: Any, value: Any) -> str:
     """Describe what is wrong with an output, of which MXNet's exporter declares the shape that MXNet computed; empty when
     nothing is."""
     shape = value.shape

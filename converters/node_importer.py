@@ -25,7 +25,7 @@ from hybrid.ir.json import UnknownOp
 
 from . import legacy_fixes, symbolic_shapes
 from .error import ConversionError, Problem, Unsupported
-from .import_state import FOLDED, INLINE, ImportedSubgraph, ImportedValue, Shared, hidden
+from .import_state import FOLDED, INLINE, ImportedSubgraph, ImportedValue, ImportState, dtype_attribute
 from .onnx_types import code_of, declared_spec, dtype_of, known_dims
 from .proto_nodes import attribute_of, function_key, standard_of, topological_order
 from .registry import FAMILY, NOT_IMPORTED, earlier_import_handler, family_name, import_handler
@@ -39,7 +39,7 @@ EXPANDED = 200_000
 _IGNORED = frozenset(("consumed_inputs",))  # attributes of opset 1 that helped to plan memory
 
 
-class Unread(Unsupported):
+class NoReading(Unsupported):
     """There is nothing that reads the operator."""
 
 
@@ -55,7 +55,7 @@ class Importer:
 
     def __init__(
         self,
-        shared: Shared,
+        shared: ImportState,
         opsets: Mapping[str, int],
         outer: Importer | None = None,
         *,
@@ -150,22 +150,24 @@ class Importer:
         known = shared.parameters.get(id(array))
         if known is None:
             name = shared.stored.get(id(array)) or shared.unique(name or f"{self.label}_constant")
-            attrs = {"__shape__": str(array.shape), **hidden(array.dtype)}
+            attrs = {"__shape__": str(array.shape), **dtype_attribute(array.dtype)}
             if not value.weight:
                 # a number of the model's structure is not for training; MXNet knows of rates only
                 attrs |= {"__lr_mult__": "0.0", "__wd_mult__": "0.0", "__grad_req__": "null"}
             shared.params[name] = array
             known = shared.parameters[id(array)] = Entry(Node(None, name, (), attrs))
-        return self._brought(ImportedValue(name, value.shape, value.dtype, None, known))
+        return self._capture_through(ImportedValue(name, value.shape, value.dtype, None, known))
 
-    def _brought(self, value: ImportedValue) -> Entry:
+    def _capture_through(self, value: ImportedValue) -> Entry:
         """Entry that stands here for a value of the outermost graph: every graph in between captures it."""
         if self.outer is None:
             assert value.entry is not None
             return value.entry
         if self.inline:
-            return self.outer._brought(value)
-        return self._capture(ImportedValue(value.name, value.shape, value.dtype, None, self.outer._brought(value)))
+            return self.outer._capture_through(value)
+        return self._capture(
+            ImportedValue(value.name, value.shape, value.dtype, None, self.outer._capture_through(value))
+        )
 
     def find(self, name: str) -> ImportedValue | None:
         """The tensor of that name, here or in the graph around; None for a name that nothing has."""
@@ -194,7 +196,7 @@ class Importer:
         key = id(found.entry.node), found.entry.index
         if key not in self.captured:
             name = self.shared.unique(f"{found.name or 'value'}_outer")
-            self.captured[key] = found, Node(None, name, (), hidden(found.dtype))
+            self.captured[key] = found, Node(None, name, (), dtype_attribute(found.dtype))
         return Entry(self.captured[key][1])
 
     def alone(self, *values: ImportedValue) -> bool:
@@ -328,7 +330,7 @@ class Importer:
             declared = declared_spec(info.type)
             shape = known_dims(declared.shape) if spec is None else spec.shape
             dtype = declared.dtype if spec is None or spec.dtype is None else spec.dtype
-            node = Node(None, self.shared.unique(info.name), (), hidden(dtype))
+            node = Node(None, self.shared.unique(info.name), (), dtype_attribute(dtype))
             formal.append(node)
             kind = info.type if info.type.WhichOneof("value") else kinds[index] if index < len(kinds) else None
             value = ImportedValue(info.name, shape, dtype, None, Entry(node), kind=kind)
@@ -418,7 +420,7 @@ class Importer:
         except (Unsupported, ConversionError, MXNetError) as error:
             # what follows from a node that could not be read is no problem of its own
             follows = isinstance(error, _Reported) or any(map(self._is_stand_in, proto.input))
-            results = self._stand_in(str(error), reported=follows and not isinstance(error, Unread))
+            results = self._stand_in(str(error), reported=follows and not isinstance(error, NoReading))
         except MemoryError as error:
             results = self._stand_in(f"memory does not suffice: {error}")
         except Exception as error:
@@ -428,7 +430,7 @@ class Importer:
             ) from error
         if self.shared.unread and any(map(self._is_stand_in, proto.input)):
             self.shared.unread.update((id(node), node) for node in self._made)
-        self._leave(proto, results)
+        self._name_results(proto, results)
 
     def _attributes(self, proto: onnx.NodeProto) -> tuple[dict[str, Any], list[str]]:
         """The attributes of a node by name, in the forms that its schema gives them; and the faults of others."""
@@ -478,7 +480,7 @@ class Importer:
         found = self.find(name) if name else None
         return found is not None and found.entry is not None and id(found.entry.node) in self.shared.unread
 
-    def _leave(self, proto: onnx.NodeProto, results: Sequence[ImportedValue | None]) -> None:
+    def _name_results(self, proto: onnx.NodeProto, results: Sequence[ImportedValue | None]) -> None:
         """Name what has been made: the node after itself or its first output, and its parts after it."""
         final = {id(v.entry.node) for v in results if v is not None and v.entry is not None}
         if self._made:
@@ -507,7 +509,7 @@ class Importer:
         opset = self.opsets.get(self.domain, 1)
         problems += [f"input {missing} is left out" for missing in missing_inputs(name, opset, self.domain, inputs)]
         if not self.domain and not problems:
-            inputs, attributes, opset = legacy_fixes.amend(self, inputs, attributes, opset)
+            inputs, attributes, opset = legacy_fixes.fix_node(self, inputs, attributes, opset)
         reading = import_handler(self.domain, name, opset)
         if reading is None:
             if problems:
@@ -520,7 +522,7 @@ class Importer:
             reason = NOT_IMPORTED.get((self.domain, name))
             where = f" of domain {self.domain}" if self.domain else ""
             hint = f"register one with converters.imports({name!r}), see CONTRIBUTING.md"
-            raise Unread(reason or f"no reading for {name}{where} at opset {opset}; {hint}")
+            raise NoReading(reason or f"no reading for {name}{where} at opset {opset}; {hint}")
         while inputs and inputs[-1] is None:
             inputs.pop()
         unknown = [a for a in attributes if a not in reading.attributes]
@@ -544,7 +546,7 @@ class Importer:
             problems.append(wrong)
         if problems:
             raise Unsupported("; ".join(problems))
-        return legacy_fixes.finish(self, reading.handler(self, *inputs, **attributes))
+        return legacy_fixes.fix_output(self, reading.handler(self, *inputs, **attributes))
 
     def expand(
         self, function: onnx.FunctionProto, inputs: Sequence[ImportedValue | None]

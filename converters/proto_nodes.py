@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 from onnx import AttributeProto
 
-from hybrid.ir.graph import in_order
+from hybrid.ir.graph import dependency_order
 
 from .error import ConversionError, Unsupported
 from .reader import OnnxFile
@@ -46,7 +46,7 @@ def topological_order(nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
             f"broken model: several nodes make {', '.join(twice[:10])}, wanted one each; export it again"
         )
     maker = {name: i for i, node in enumerate(nodes) for name in node.output if name}
-    order, stuck = in_order([{maker[n] for n in reads(node) if n in maker} for node in nodes])
+    order, stuck = dependency_order([{maker[n] for n in reads(node) if n in maker} for node in nodes])
     if stuck:
         names = [nodes[i].name or nodes[i].output[0] for i in stuck[:10]]
         raise ConversionError(f"broken model: a cycle through {', '.join(names)}")

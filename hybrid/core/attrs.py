@@ -23,21 +23,21 @@ LARGEST_SIZE = 2**31 - 1
 """The largest size of anything that an attribute says a size of: what MXNet counts by in kernels."""
 
 
-class Within(typing.NamedTuple):
+class Bounds(typing.NamedTuple):
     """The bounds of a whole number, both inclusive, as metadata of an annotation."""
 
     low: int
     high: int = LARGEST_SIZE
 
 
-INT64 = Within(-MOST_INT64 - 1, MOST_INT64)
-Count = Annotated[int, Within(1)]
+INT64 = Bounds(-MOST_INT64 - 1, MOST_INT64)
+Count = Annotated[int, Bounds(1)]
 """Number of things of which there has to be one: groups, heads, filters, strides."""
-Size = Annotated[int, Within(0)]
+Size = Annotated[int, Bounds(0)]
 """Size of something that may be empty."""
-Several = Annotated[int, Within(0, LONGEST)]
+Several = Annotated[int, Bounds(0, LONGEST)]
 """Number of inputs or outputs, each of which has a name;"""
-Arity = Annotated[int, Within(1, LONGEST)]
+Arity = Annotated[int, Bounds(1, LONGEST)]
 """where there has to be one."""
 Shape = tuple[int, ...]
 Counts = tuple[Count, ...]
@@ -72,7 +72,7 @@ class Kind:
 class Int(Kind):
     """A whole number within bounds, those of 64 bits unless there are others; True and False count as 1 and 0."""
 
-    def __init__(self, within: Within = INT64):
+    def __init__(self, within: Bounds = INT64):
         super().__init__("int")
         self.within = within
 

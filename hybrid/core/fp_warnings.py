@@ -12,11 +12,11 @@ import numpy as np
 T = TypeVar("T")
 
 
-def _plainly(function: Callable[..., Any], *arguments: Any) -> Any:
+def _call(function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments)
 
 
-class _Quiet(threading.local):
+class _WithoutWarnings(threading.local):
     """``run(function, *arguments)`` calls a function without warnings.
 
     NumPy 2 keeps that setting in a context variable, and entering a context of our own costs a fifteenth of its
@@ -30,17 +30,17 @@ class _Quiet(threading.local):
             context.run(np.seterr, all="ignore")
             self.run = context.run
         else:
-            self.run = np.errstate(all="ignore")(_plainly)
+            self.run = np.errstate(all="ignore")(_call)
 
 
-QUIET = _Quiet()
+WITHOUT_WARNINGS = _WithoutWarnings()
 
 
-def quietly(function: Callable[..., T], *arguments: Any) -> T:
+def ignoring_fp_warnings(function: Callable[..., T], *arguments: Any) -> T:
     """Call a function without warnings; what it calls may do the same."""
-    run = QUIET.run
-    QUIET.run = _plainly
+    run = WITHOUT_WARNINGS.run
+    WITHOUT_WARNINGS.run = _call
     try:
         return run(function, *arguments)
     finally:
-        QUIET.run = run
+        WITHOUT_WARNINGS.run = run

@@ -63,7 +63,7 @@ class Binary(NamedTuple):
     """For two numbers."""
 
 
-def _whole(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], int]:
+def _as_number(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], int]:
     """The comparison with 1 and 0 for its answers, as arrays have them."""
     return lambda a, b: int(compare(a, b))
 
@@ -91,20 +91,20 @@ BINARY = {
             "logical_xor", None, "broadcast_logical_xor",
             "_logical_xor", "_logical_xor_scalar", "_logical_xor_scalar", lambda a, b: int(bool(a) != bool(b)),
         ),
-        Binary("equal", "eq", "broadcast_equal", "_equal", "_equal_scalar", "_equal_scalar", _whole(operator.eq)),
+        Binary("equal", "eq", "broadcast_equal", "_equal", "_equal_scalar", "_equal_scalar", _as_number(operator.eq)),
         Binary(
             "not_equal", "ne",
-            "broadcast_not_equal", "_not_equal", "_not_equal_scalar", "_not_equal_scalar", _whole(operator.ne),
+            "broadcast_not_equal", "_not_equal", "_not_equal_scalar", "_not_equal_scalar", _as_number(operator.ne),
         ),
-        Binary("greater", "gt", "broadcast_greater", "_greater", "_greater_scalar", "_lesser_scalar", _whole(operator.gt)),
+        Binary("greater", "gt", "broadcast_greater", "_greater", "_greater_scalar", "_lesser_scalar", _as_number(operator.gt)),
         Binary(
             "greater_equal", "ge",
-            "broadcast_greater_equal", "_greater_equal", "_greater_equal_scalar", "_lesser_equal_scalar", _whole(operator.ge),
+            "broadcast_greater_equal", "_greater_equal", "_greater_equal_scalar", "_lesser_equal_scalar", _as_number(operator.ge),
         ),
-        Binary("lesser", "lt", "broadcast_lesser", "_lesser", "_lesser_scalar", "_greater_scalar", _whole(operator.lt)),
+        Binary("lesser", "lt", "broadcast_lesser", "_lesser", "_lesser_scalar", "_greater_scalar", _as_number(operator.lt)),
         Binary(
             "lesser_equal", "le",
-            "broadcast_lesser_equal", "_lesser_equal", "_lesser_equal_scalar", "_greater_equal_scalar", _whole(operator.le),
+            "broadcast_lesser_equal", "_lesser_equal", "_lesser_equal_scalar", "_greater_equal_scalar", _as_number(operator.le),
         ),
     )
 }  # fmt: skip
@@ -114,7 +114,7 @@ FrontendCall = Callable[[type[Op], str, dict[str, Any] | list[Any], dict[str, An
 there can be any number of them, else those given by name) and everything else given by keyword."""
 
 
-class Fast(NamedTuple):
+class FastPath(NamedTuple):
     """A way round ``FrontendCall`` for calls like earlier ones: same attributes, and all inputs by position."""
 
     array: type
@@ -132,7 +132,7 @@ class Namespace:
         prefix: str,
         call: FrontendCall,
         tail: tuple[str, ...],
-        fast: Fast | None = None,
+        fast: FastPath | None = None,
         more: str | None = None,
     ):
         """more: a module of functions that are not, or more than, one operator; what it has in __all__ is to be had here."""
@@ -179,7 +179,7 @@ class Namespace:
 
 
 def make(
-    cls: type[Op], name: str, module: str, call: FrontendCall, tail: tuple[str, ...], fast: Fast | None = None
+    cls: type[Op], name: str, module: str, call: FrontendCall, tail: tuple[str, ...], fast: FastPath | None = None
 ) -> Callable[..., Any]:
     """The function ``name`` for an operator: inputs and attributes by position or keyword, then the frontend's own."""
     variadic = cls.inputs[:1] != () and cls.inputs[0].startswith("*")
@@ -204,7 +204,7 @@ def make(
             return call(cls, name, {key: value for key, value in given.items() if value is not None}, kwargs)
 
     if fast is not None:
-        function = _remembering(function, cls, positions if inputs else None, tail, fast)
+        function = _with_memo(function, cls, positions if inputs else None, tail, fast)
     function.__name__ = function.__qualname__ = name
     function.__module__ = module
     function.__doc__ = document(cls)
@@ -212,8 +212,12 @@ def make(
     return function
 
 
-def _remembering(
-    function: Callable[..., Any], cls: type[Op], positions: tuple[str, ...] | None, tail: tuple[str, ...], fast: Fast
+def _with_memo(
+    function: Callable[..., Any],
+    cls: type[Op],
+    positions: tuple[str, ...] | None,
+    tail: tuple[str, ...],
+    fast: FastPath,
 ) -> Callable[..., Any]:
     """The function, remembering which operator its attributes mean. positions: names of positional arguments, None for
     operators that take any number of inputs."""
@@ -240,11 +244,11 @@ def _remembering(
             op = known.get(key)
         except TypeError:  # a list among the attributes
             return function(*args, **kwargs) if out is None else function(*args, **kwargs, out=out)
-        if op is None and zeros and not any(map(_varies, (*args[count:], *kwargs.values()))):
+        if op is None and zeros and not any(map(_is_ambiguous, (*args[count:], *kwargs.values()))):
             op = zeros.get(key)
         if op is not None:
             return invoke(op, args[:count], out)
-        if count and slow.isdisjoint(kwargs) and not any(_varies(v) for v in (*args[count:], *kwargs.values())):
+        if count and slow.isdisjoint(kwargs) and not any(_is_ambiguous(v) for v in (*args[count:], *kwargs.values())):
             rest = args[count:]
             if positions is None:
                 given: dict[str, Any] | None = dict(kwargs) if not rest else None
@@ -268,10 +272,10 @@ def _remembering(
     return remembering
 
 
-def _varies(value: Any) -> bool:
+def _is_ambiguous(value: Any) -> bool:
     """True where equal values may mean something else: 0.0 and -0.0, or anything but plain constants."""
     if type(value) is tuple:
-        return any(map(_varies, value))
+        return any(map(_is_ambiguous, value))
     return not (value is None or type(value) in (str, int, bool, type) or (type(value) is float and value != 0.0))
 
 

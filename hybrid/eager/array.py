@@ -21,7 +21,7 @@ import numpy as np
 from ..core import functions, rng
 from ..core.changes import LAST
 from ..core.error import MXNetError, OperandError, OpError
-from ..core.fp_warnings import QUIET
+from ..core.fp_warnings import WITHOUT_WARNINGS
 from ..core.memory_budget import afford, afford_array
 from ..core.op import INSTANCES, Op, Spec, lookup
 from ..core.shapes import show
@@ -80,9 +80,9 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None) -> Any:
     else:
         arrays, known, ready = _signature(inputs)
     call = op.calls.get(known) or specialize(op, known)
-    if ready and call.fast_path == LAST.settings and (out is None or _takes(out, call.specs[0])):
+    if ready and call.fast_path == LAST.settings and (out is None or _can_write_into(out, call.specs[0])):
         try:
-            result = QUIET.run(op.compute, *arrays)
+            result = WITHOUT_WARNINGS.run(op.compute, *arrays)
         except Exception as error:
             raise failure(op, arrays, op.name, error) from error
         if not call.validated:
@@ -117,7 +117,7 @@ _INPLACE = "Inplace operations (+=, -=, x[:]=, etc) are not supported when recor
 _ARRAY, _NEW, _ALL = np.ndarray, object.__new__, slice(None)
 
 
-def _takes(out: Any, spec: Spec) -> bool:
+def _can_write_into(out: Any, spec: Spec) -> bool:
     """True when the result can be written to ``out`` at once, and that is all there is to do."""
     if type(out) is not NDArray or STATE.recording:
         return False

@@ -130,7 +130,7 @@ def _backward(record: TapeRecord, dys: Sequence[NDArray | None]) -> Sequence[NDA
     return _op_backward(record, dys) if isinstance(record, OpRecord) else record.backward(dys)
 
 
-def _place(node: Origin) -> tuple[int, int]:
+def _gradient_key(node: Origin) -> tuple[int, int]:
     """Key under which the gradient of a Leaf, or of a record's output, is kept."""
     return (id(node), 0) if isinstance(node, Leaf) else (id(node[0]), node[1])
 
@@ -153,7 +153,7 @@ def accumulate(
     def arrive(node: Origin, gradient: NDArray | None) -> None:
         if node is None:
             return
-        key = _place(node)
+        key = _gradient_key(node)
         if isinstance(node, Leaf):
             variables[id(node)] = node
         else:
@@ -182,7 +182,7 @@ def accumulate(
             )
         arrive(head._origin, invoke(_ONES, [head.detach()]) if given is None else given)
 
-    kept = {_place(n) for n in wanted if n is not None}
+    kept = {_gradient_key(n) for n in wanted if n is not None}
     results: dict[tuple[int, int], NDArray] = {}
     done: list[TapeRecord] = []
     training = STATE.training
@@ -208,11 +208,11 @@ def accumulate(
         results[key] = arrived[key][0]
     reached = {*variables, *map(id, done)}
     for i, node in enumerate(wanted):
-        if node is not None and _place(node)[0] not in reached:
+        if node is not None and _gradient_key(node)[0] not in reached:
             raise MXNetError(
                 f"Cannot differentiate with respect to the {i + 1}-th variable because it is unreachable from the outputs."
             )
-    gathered = [None if n is None else results.get(_place(n)) for n in wanted]
+    gathered = [None if n is None else results.get(_gradient_key(n)) for n in wanted]
     return [(v, results.get((k, 0))) for k, v in variables.items()], gathered
 
 
@@ -237,10 +237,10 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
     with StateScope(False, train_mode):
         found, _ = accumulate(arrays, grads, (), retain_graph, False)
         for variable, gradient in found:
-            _put(variable, gradient)
+            _store_gradient(variable, gradient)
 
 
-def _put(variable: Leaf, gradient: NDArray | None) -> None:
+def _store_gradient(variable: Leaf, gradient: NDArray | None) -> None:
     """Bring a gradient (None: zeros) to its place, as the variable requests."""
     if variable.request == "null":
         return

@@ -183,7 +183,7 @@ class CachedOp:
             return out
         return made[0] if len(made) == 1 else made
 
-    def express(
+    def fast_call(
         self, args: Sequence[NDArray], position: int, holders: Sequence[Any], structure: int
     ) -> FastCall | None:
         """Return a FastCall for calls like one that has been made; None where nothing is faster.

@@ -107,7 +107,7 @@ def bind_call(op: Op, call: SpecializedCall, inputs: Sequence[Any], training: bo
     if training not in call.bound:
         call.bound[training] = bound = _bind(op, call, inputs, training)
         if bound is not None:
-            _forget_the_oldest(call)
+            _limit_programs(call)
     bound = call.bound[training]
     return None if bound is None or (HOOKS and not bound.observes) else bound
 
@@ -117,7 +117,7 @@ PROGRAMS = 128
 _bound: deque[SpecializedCall] = deque()
 
 
-def _forget_the_oldest(newest: SpecializedCall) -> None:
+def _limit_programs(newest: SpecializedCall) -> None:
     _bound.append(newest)
     while len(_bound) > PROGRAMS:
         _bound.popleft().bound = {}

@@ -46,11 +46,11 @@ def call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: di
             raise OpError(f"{op.name}: {'; '.join(problems)}; its inputs are {', '.join(wanted) or 'none'}")
         values = [inputs[n] for n in wanted]
     odd = sparse or (out is not None and type(out) is not NDArray) or op.infer_storage() is not DENSE
-    result = _sparsely(op, values, out) if odd else invoke(op, values, out)
+    result = _invoke_sparse(op, values, out) if odd else invoke(op, values, out)
     return result.as_in_context(resolve(ctx)) if ctx else result
 
 
-def _sparsely(op: Op, values: Sequence[Any], out: Any) -> Any:
+def _invoke_sparse(op: Op, values: Sequence[Any], out: Any) -> Any:
     """invoke for inputs or an ``out`` that may be sparse, or for a result that is to be."""
     given = [] if out is None else [out] if isinstance(out, NDArray) else list(out)
     if op.infer_storage() is not DENSE or any(x.stype != "default" for x in (*values, *given)):
@@ -61,7 +61,7 @@ def _sparsely(op: Op, values: Sequence[Any], out: Any) -> Any:
 
 
 TAIL = ("out", "name")
-FAST = functions.Fast(NDArray, invoke)
+FAST = functions.FastPath(NDArray, invoke)
 
 
 def namespace(name: str, prefix: str, more: str | None = None) -> functions.Namespace:

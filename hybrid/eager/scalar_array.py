@@ -22,7 +22,7 @@ def _numpy_refuses() -> bool:
     return False
 
 
-class Single(np.ndarray):
+class ScalarArray(np.ndarray):
     """An array of one element that ``float``, ``int`` and formatting take. What is computed of it is an ordinary array."""
 
     __array_priority__ = -1.0  # type: ignore[assignment]  NumPy's stubs make it a property
@@ -56,5 +56,5 @@ REFUSED = _numpy_refuses()
 
 
 def as_number(array: np.ndarray) -> np.ndarray:
-    """The array, as a Single where it has one element and this NumPy takes none for a number."""
-    return array.view(Single) if REFUSED and array.size == 1 and array.ndim else array
+    """The array, as a ScalarArray where it has one element and this NumPy takes none for a number."""
+    return array.view(ScalarArray) if REFUSED and array.size == 1 and array.ndim else array

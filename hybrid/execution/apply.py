@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core import rng as generators
 from ..core.error import InternalError, MXNetError, OpError, OutOfMemory
-from ..core.fp_warnings import quietly
+from ..core.fp_warnings import ignoring_fp_warnings
 from ..core.memory_budget import afford, size_of
 from ..core.op import Op, Spec
 from ..core.shapes import Undecided, fits, is_known, show
@@ -67,7 +67,7 @@ def apply_tracked(
         _afford(op, arrays, specs, name)
     try:
         compute = compute_of(op) if HOOKS else op.compute
-        results = quietly(lambda: compute(*arrays, **options))  # type: ignore[call-arg]
+        results = ignoring_fp_warnings(lambda: compute(*arrays, **options))  # type: ignore[call-arg]
     except Exception as error:
         raise failure(op, arrays, name, error) from error
     results = tuple(map(np.asarray, results)) if isinstance(results, tuple | list) else (np.asarray(results),)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.error import MXNetError
-from ..core.fp_warnings import quietly
+from ..core.fp_warnings import ignoring_fp_warnings
 from .apply import failure
 from .backend import Backend, Bound, Request, too_large
 from .hooks import HOOKS, Observer
@@ -28,7 +28,7 @@ class Arena:
         self.code: list[Instruction] | None = None
         """The steps as a first run has found them to be; None before."""
 
-    def outs(self, step: Step) -> np.ndarray | None:
+    def buffer(self, step: Step) -> np.ndarray | None:
         """The step's output buffer, if that is in the arena."""
         return None if step.buffer is None else self.views[step.buffer]
 
@@ -77,10 +77,12 @@ class Interpretation(Bound):
         for slot, place in plan.variables:
             values[slot] = arrays[place]
         if arena.code is not None and observe is None and not HOOKS:
-            quietly(self._again, arena.code, arena, values, rng)
+            ignoring_fp_warnings(self._run_again, arena.code, arena, values, rng)
         else:
-            quietly(self._first, plan, arena, values, observe, rng)
-        outputs = [np.array(values[s]) if copy or _in(arena, values[s]) else values[s] for s, copy in plan.results]
+            ignoring_fp_warnings(self._run_first, plan, arena, values, observe, rng)
+        outputs = [
+            np.array(values[s]) if copy or _in_arena(arena, values[s]) else values[s] for s, copy in plan.results
+        ]
         self.arenas.append(arena)
         return outputs
 
@@ -89,12 +91,12 @@ class Interpretation(Bound):
     ) -> tuple[tuple[np.ndarray, ...], bool]:
         """Run a step with all checks: its results, and whether they had to be copied out of its inputs."""
         inputs = [values[i] for i in step.inputs]
-        results, copied = self._request.apply(step.node, inputs, step.specs, rng, arena.outs(step))
+        results, copied = self._request.apply(step.node, inputs, step.specs, rng, arena.buffer(step))
         for slot, result in zip(step.outputs, results):
             values[slot] = result
         return results, copied
 
-    def _first(
+    def _run_first(
         self,
         plan: Plan,
         arena: Arena,
@@ -102,7 +104,7 @@ class Interpretation(Bound):
         observe: Observer | None,
         rng: np.random.Generator | None,
     ) -> None:
-        """Run every step with all checks, and note what ``_again`` need not find out again."""
+        """Run every step with all checks, and note what ``_run_again`` need not find out again."""
         code = []
         for step in plan.steps:
             results, copies = self._apply(step, arena, values, rng)
@@ -112,12 +114,12 @@ class Interpretation(Bound):
                 values[slot] = None
             compute = None
             if step.plain:
-                out = arena.outs(step)
+                out = arena.buffer(step)
                 compute = step.op.compute if out is None else functools.partial(step.op.compute, out=out)  # type: ignore[call-arg]
             code.append(Instruction(compute, step.inputs, step.outputs[0], step.dying, copies, step))
         arena.code = code
 
-    def _again(
+    def _run_again(
         self, code: Sequence[Instruction], arena: Arena, values: list[Any], rng: np.random.Generator | None
     ) -> None:
         """Run every step as the first run has found it to be."""
@@ -130,7 +132,7 @@ class Interpretation(Bound):
                 else:
                     result = compute(*[values[i] for i in inputs])
                     if type(result) is not array:
-                        result = _single(result)
+                        result = _single_output(result)
                     values[output] = result.copy() if copies else result
                 for slot in dying:
                     values[slot] = None
@@ -151,13 +153,13 @@ class NumPy(Backend):
         return Interpretation(request)
 
 
-def _single(result: Any) -> np.ndarray:
+def _single_output(result: Any) -> np.ndarray:
     """The array of an operator with one output, however compute gave it."""
     if isinstance(result, tuple | list):
         (result,) = result
     return np.asarray(result)
 
 
-def _in(arena: Arena, array: np.ndarray) -> bool:
+def _in_arena(arena: Arena, array: np.ndarray) -> bool:
     """True where the array is memory of the arena; a view's base is always the array that owns the memory."""
     return array.base is arena.memory

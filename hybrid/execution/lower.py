@@ -23,7 +23,7 @@ import numpy as np
 from .. import native
 from ..core.attrs import dtype_text
 from ..core.error import InternalError, MXNetError
-from ..core.fp_warnings import quietly
+from ..core.fp_warnings import ignoring_fp_warnings
 from ..core.op import Op, Spec
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
@@ -54,7 +54,7 @@ REFUSED = (ValueError, RuntimeError, MemoryError, OverflowError)
 """Exceptions that the compiled part raises."""
 
 
-class Unsuited(Exception):
+class CannotLower(Exception):
     """The graph cannot be a program of the compiled part: its shapes are not known, or it holds what is no memory."""
 
 
@@ -69,7 +69,7 @@ def lower(request: Request) -> CompiledProgram | None:
             lowered = CompiledProgram(optimize(graph, rewriter, skipped), request)
             if not lowered.lost:
                 return lowered
-    except Unsuited:
+    except CannotLower:
         pass
     except MXNetError:
         raise
@@ -80,7 +80,7 @@ def lower(request: Request) -> CompiledProgram | None:
 
 def _check(entry: Entry, spec: Spec) -> None:
     if not is_known(spec.shape) or spec.dtype is None or spec.dtype.hasobject:
-        raise Unsuited(f"{entry.name}: shape or dtype is not known before it runs")
+        raise CannotLower(f"{entry.name}: shape or dtype is not known before it runs")
 
 
 class _Storage:
@@ -199,7 +199,7 @@ class CompiledProgram(Bound):
         self.lost = {s[0] for s, n in zip(build.steps, there) if not n and s[0].startswith("_fused_")}
         """Operators on blocked data that no kernel was found for: they must not be."""
         if not any(there):
-            raise Unsuited("no step has a kernel")
+            raise CannotLower("no step has a kernel")
         self._all = all(there)
         flops = sum(row["flops"] for row in self.core.describe())
         self.quick = self._all and flops <= QUICK and 8 * build.moved <= QUICK
@@ -218,7 +218,7 @@ class CompiledProgram(Bound):
     ) -> list[np.ndarray]:
         """The outputs. versions: of the arrays; what is fixed is looked at anew when they differ from those of last time."""
         try:
-            return quietly(self._go, self.core.run, arrays, versions, rng)[0]
+            return ignoring_fp_warnings(self._run_with_constants, self.core.run, arrays, versions, rng)[0]
         except MXNetError:
             raise
         except REFUSED as error:
@@ -231,7 +231,7 @@ class CompiledProgram(Bound):
         return Shortcut(*self.makers[0], self.core.run_one, packed.number)
 
     def profile(self, arrays: Sequence[np.ndarray]) -> list[dict[str, Any]]:
-        _, seconds = self._go(self.core.profile, arrays, None, None)
+        _, seconds = self._run_with_constants(self.core.profile, arrays, None, None)
         rows = []
         for row, (node, shape), time in zip(self.core.describe(), self._rows, seconds):
             rows.append({"node": node, "shape": shape, "seconds": time, **row})
@@ -246,7 +246,7 @@ class CompiledProgram(Bound):
         """Bytes of the arena of one run, scratch included."""
         return self.core.arena_bytes()
 
-    def _go(
+    def _run_with_constants(
         self, call: Callable[..., Any], arrays: Sequence[np.ndarray], versions: Any, rng: Any
     ) -> tuple[list[np.ndarray], Any]:
         state = list(map(id, arrays)) if versions is None else versions
@@ -259,7 +259,7 @@ class CompiledProgram(Bound):
         inputs = [_contiguous(arrays[i]) for i in self._inputs]
         for i in self._odd_inputs:
             inputs[i] = _bits(inputs[i])
-        host = None if self._all else lambda step, ins, results: self._host(step, ins, results, rng)
+        host = None if self._all else lambda step, ins, results: self._run_host_step(step, ins, results, rng)
         targets = list(map(_bits, targets)) if self._odd_outputs else targets
         result = call(inputs, targets, host, packed.number)
         if not result:  # another thread had the compiled part hold what follows from other arrays meanwhile
@@ -329,7 +329,7 @@ class CompiledProgram(Bound):
             found.append((numbers, Graph([results[n] for n in computed]) if computed else None, computed))
         return found
 
-    def _host(self, step: int, inputs: list[Any], outputs: list[Any], rng: Any) -> None:
+    def _run_host_step(self, step: int, inputs: list[Any], outputs: list[Any], rng: Any) -> None:
         node, ins, specs = self._hosts[step]
         arrays = [a.view(d) if a.dtype != d else a for a, d in zip(inputs, ins)]
         results, _ = self._apply(node, arrays, specs, rng)
@@ -381,7 +381,7 @@ class _Build:
         constants = {n: i for i, n in enumerate(fixed)}
         for node in graph.nodes:
             self._enter(node, inference, inputs, constants)
-        self._join()
+        self._place_concatenations()
         self._halos()
         self._live()
         self.copies = self._outputs()
@@ -421,7 +421,7 @@ class _Build:
             return any(self.tensor(e).blocked for e in node.inputs)
         return node.means(Conv, DepthwisePointwise, ToBlocked, Pool, BlockedConcat)
 
-    def _join(self) -> None:
+    def _place_concatenations(self) -> None:
         """Concatenations of blocked data: inputs become parts of the result."""
         for node in self.nodes:
             if not node.means(BlockedConcat):
@@ -472,7 +472,7 @@ class _Build:
             storage = self._storage(tensor)
             if storage.kind == ARENA:
                 if tensor.root()[0].blocked:
-                    raise Unsuited("an output is blocked data")
+                    raise CannotLower("an output is blocked data")
                 storage.kind, storage.number = OUTPUT, count
                 place_of[id(storage)] = i
                 count += 1
@@ -541,7 +541,7 @@ class _Build:
             attrs = None
             if (
                 node.inputs
-                and native.takes(op.name, kind := self.tensor(node.inputs[0]).dtype)
+                and native.has_kernel(op.name, kind := self.tensor(node.inputs[0]).dtype)
                 and op.kernel_matches(kind)
             ):
                 attrs = attributes(op, self.training)

@@ -60,7 +60,7 @@ class Replacement:
             return
         folder = os.path.dirname(self.path)
         _sweep(folder)
-        part = os.path.join(folder, f"{_own()}.part")
+        part = os.path.join(folder, f"{_unique_name()}.part")
         try:
             self.file = open(part, "xb")  # noqa: SIM115  as above
         except OSError as error:
@@ -109,7 +109,7 @@ def publish(*made: Replacement) -> None:
     try:
         for one in made:
             one._finish()
-        _together([move for one in made for move in one._move()])
+        _move_all([move for one in made for move in one._move()])
         for one in made:
             one._part = None
             one.file.close()
@@ -119,7 +119,7 @@ def publish(*made: Replacement) -> None:
         raise
 
 
-def _together(moves: Sequence[tuple[str, str]]) -> None:
+def _move_all(moves: Sequence[tuple[str, str]]) -> None:
     """Rename whole files, (from, to) each, as one: on an error before the first is in its place none is, after it all are that can
     be. From before the first rename to after the last the others bear a name of their own (see the top), so that none is lost."""
     waiting = [(source, _waiting(place), place) for source, place in moves[1:]]
@@ -140,7 +140,7 @@ def _together(moves: Sequence[tuple[str, str]]) -> None:
         _forget_others(place)
 
 
-def _own() -> str:
+def _unique_name() -> str:
     return f".gluonnx-{os.getpid()}-{secrets.token_hex(4)}"
 
 
@@ -149,7 +149,7 @@ def _place_id(place: str) -> str:
 
 
 def _waiting(place: str) -> str:
-    return os.path.join(os.path.dirname(place), f"{_own()}-{_place_id(place)}.whole")
+    return os.path.join(os.path.dirname(place), f"{_unique_name()}-{_place_id(place)}.whole")
 
 
 def _forget_others(place: str) -> None:
@@ -194,7 +194,7 @@ def move(*pairs: tuple[str | os.PathLike[str], str | os.PathLike[str]]) -> None:
     From another file system they are first copied beside their places."""
     places = [(os.fspath(source), os.path.realpath(target)) for source, target in pairs]
     if all(os.stat(source).st_dev == os.stat(os.path.dirname(place)).st_dev for source, place in places):
-        _together(places)
+        _move_all(places)
         return
     with replacing_all(*(place for _, place in places)) as files:
         for (source, _), file in zip(places, files):
@@ -208,7 +208,7 @@ def move(*pairs: tuple[str | os.PathLike[str], str | os.PathLike[str]]) -> None:
 def scratch(folder: str | os.PathLike[str]) -> Iterator[Path]:
     """A folder inside a folder, for files that are to be moved to their places in that one; removed at the end."""
     _sweep(os.fspath(folder))
-    path = Path(folder, f"{_own()}.part")
+    path = Path(folder, f"{_unique_name()}.part")
     path.mkdir()
     handle = None
     try:

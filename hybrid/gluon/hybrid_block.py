@@ -334,7 +334,7 @@ class HybridBlock(Block):
             self._express.clear()
         holders = [which for is_input, which in self._cached_op_args if not is_input]
         position = next((i for i, (is_input, _) in enumerate(self._cached_op_args) if is_input), 0)
-        self._express[given.shape] = run.express(inputs, position, holders, self._seen_changes)
+        self._express[given.shape] = run.fast_call(inputs, position, holders, self._seen_changes)
 
     def register_op_hook(self, callback: Callable[..., Any], monitor_all: bool = False) -> None:
         """Call ``callback(name, operator, array)`` for every output of every operator when it runs as a graph.

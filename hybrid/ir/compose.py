@@ -18,14 +18,14 @@ from .infer import Inference, infer
 PRIMITIVE, COMPOSITION, EXCEPTION = "primitive", "composition", "exception"
 
 
-def kind_of(cls: type[Op]) -> str:
+def core_kind_of(cls: type[Op]) -> str:
     """Kind of an operator in the closed core."""
     if cls.__dict__.get("primitive"):
         return PRIMITIVE
-    return EXCEPTION if _author(cls) is None else COMPOSITION
+    return EXCEPTION if _composing_class(cls) is None else COMPOSITION
 
 
-def _author(cls: type[Op]) -> type[Op] | None:
+def _composing_class(cls: type[Op]) -> type[Op] | None:
     """The class whose composition says what this operator means; None where there is none."""
     author = next(c for c in cls.__mro__ if "composition" in c.__dict__)
     own = cls.name.startswith((BACKWARD, FUSED))  # parts of gradient rules and of compiled graphs
@@ -35,7 +35,7 @@ def _author(cls: type[Op]) -> type[Op] | None:
 def composition(op: Op, specs: Sequence[Spec] | None = None) -> Graph | None:
     """The operator said in others, its inputs being the variables ``x0``, ``x1``, ...; None where it is not, or not for inputs of
     which this is known (specs; without them nothing is)."""
-    if kind_of(type(op)) is not COMPOSITION:
+    if core_kind_of(type(op)) is not COMPOSITION:
         return None
     known = tuple(Spec() if s is None else s for s in specs or (None,) * len(op.input_names()))
     lasting = all(s.shape is None or is_known(s.shape) for s in known)  # sizes that are not known cannot be compared

@@ -132,7 +132,7 @@ def gradients(
         if all(a is None for a in arriving):
             continue
         try:
-            traced = _rule_through(node) if node.subgraphs else rule(node.op)
+            traced = _rule_of_subgraphs(node) if node.subgraphs else rule(node.op)
         except OpError as error:
             raise OpError(f"Error in operator {node.name}: {error}") from error
         if not any(id(node.inputs[i].node) in leads for i in traced.inputs):
@@ -156,7 +156,7 @@ def _apply(cls: type[Op], *entries: Entry) -> Entry:
 # -- control flow: the gradient rule of a node whose operator applies subgraphs ------------------------------------------------
 
 
-def _rule_through(node: Node) -> GradientRule:
+def _rule_of_subgraphs(node: Node) -> GradientRule:
     """The gradient rule of a node with subgraphs: as its operator's ``_backward_X``, which runs them and their gradients.
 
     Raises OpError when one has no derivative, or does something that cannot be repeated."""
@@ -167,7 +167,7 @@ def _rule_through(node: Node) -> GradientRule:
         raise OpError(f"{op.name} is non-differentiable: it has no gradient rule")
     for body in subgraphs:
         _check(op.name, body)
-    backs, reads, reaches = zip(*(_back(body) for body in subgraphs))
+    backs, reads, reaches = zip(*(_subgraph_gradients(body) for body in subgraphs))
     fields = {name: getattr(op, name) for name in op.fields}
     back = lookup(BACKWARD + op.name).bind(**fields, reads=reads, reaches=reaches)
     heads, inputs = [f"dy{i}" for i in range(len(op.output_names()))], [f"x{i}" for i in range(len(op.input_names()))]
@@ -183,7 +183,7 @@ def _rule_through(node: Node) -> GradientRule:
 
 def _check(name: str, body: Graph) -> None:
     # the way back runs the body once more
-    for node in body.everywhere():
+    for node in body.all_nodes():
         if node.op is not None and ("rng" in node.op.needs or node.op.mutates):
             what = "is random" if "rng" in node.op.needs else "changes its auxiliary states"
             raise OpError(
@@ -192,19 +192,19 @@ def _check(name: str, body: Graph) -> None:
             )
 
 
-def _smooth(dtype: np.dtype | None) -> bool:
+def _is_differentiable(dtype: np.dtype | None) -> bool:
     """True where numbers of the dtype have derivatives; what is not known may."""
     return dtype is None or dtype.kind not in "iubO"
 
 
-def _back(body: Graph) -> tuple[Graph, Sequence[int], Sequence[int]]:
+def _subgraph_gradients(body: Graph) -> tuple[Graph, Sequence[int], Sequence[int]]:
     """The gradients of a body's variables; what it reads, as places among the body's variables and then the gradients of
     its outputs; and which of the body's variables have a gradient. What is known to be no float has none."""
     variables = body.variables()
     heads = [Node(None, f"gradient of output {i}") for i in range(len(body.outputs))]
     known = infer(Graph((*body.outputs, *map(Entry, variables))))
-    smooth = [_smooth(known.spec(Entry(n)).dtype) for n in variables]
-    ends = [(e, Entry(h)) for e, h in zip(body.outputs, heads) if _smooth(known.spec(e).dtype)]
+    smooth = [_is_differentiable(known.spec(Entry(n)).dtype) for n in variables]
+    ends = [(e, Entry(h)) for e, h in zip(body.outputs, heads) if _is_differentiable(known.spec(e).dtype)]
     made = iter(gradients(ends, [n for n, s in zip(variables, smooth) if s]))
     found = [next(made) if s else None for s in smooth]
     graph = Graph(e for e in found if e is not None)

@@ -37,7 +37,7 @@ class Facts:
         Raises OpError, with the node's name, when they do not fit the graph."""
         given = {n: s for n, s in specs.items() if n in self._variables and not (s.shape is None and s.dtype is None)}
         for found in self._found:
-            if _says(given, found.given) and _says(found.whole, given):  # nothing but what follows is said besides
+            if _covers(given, found.given) and _covers(found.whole, given):  # nothing but what follows is said besides
                 return found.inference
         stored = {n: a for n, a in self.params.items() if n not in given}
         known = {n: Spec(a.shape, a.dtype) for n, a in stored.items()} | given
@@ -53,7 +53,7 @@ class Facts:
         return inference
 
 
-def _says(known: Mapping[str, Spec], specs: Mapping[str, Spec]) -> bool:
+def _covers(known: Mapping[str, Spec], specs: Mapping[str, Spec]) -> bool:
     """True where all that the specs say is known."""
     return all(
         n in known

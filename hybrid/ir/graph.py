@@ -94,7 +94,7 @@ def topological(outputs: Iterable[Entry]) -> list[Node]:
     return order
 
 
-def in_order(needs: Sequence[Collection[int]]) -> tuple[list[int], list[int]]:
+def dependency_order(needs: Sequence[Collection[int]]) -> tuple[list[int], list[int]]:
     """Numbers of nodes so that each comes after those it needs, and those that stand in or behind a cycle. needs: for each node the
     different nodes that it needs. What is in order already stays as it is."""
     if all(j < i for i, need in enumerate(needs) for j in need):
@@ -129,12 +129,12 @@ class Graph:
             if name in node.op.mutates and entry.node.is_variable
         }
 
-    def everywhere(self) -> Iterator[Node]:
+    def all_nodes(self) -> Iterator[Node]:
         """All nodes, those of the bodies of control flow too."""
         for node in self.nodes:
             yield node
             for body in node.subgraphs:
-                yield from body.everywhere()
+                yield from body.all_nodes()
 
     def variables(self) -> list[Node]:
         return [n for n in self.nodes if n.is_variable]

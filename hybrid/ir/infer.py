@@ -20,7 +20,7 @@ import numpy as np
 from ..core.attrs import declared_dtype, kind_of
 from ..core.attrs import dtype as read_dtype
 from ..core.error import InternalError, MXNetError, OpError
-from ..core.fp_warnings import quietly
+from ..core.fp_warnings import ignoring_fp_warnings
 from ..core.op import BACKWARD, FAMILY, Op, Spec
 from ..core.shapes import MOST_DIMS, UNKNOWN, MaybeShape, Undecided, from_legacy, identical, is_known, merge, show
 from .graph import Entry, Graph, Node, SubgraphFunction
@@ -116,7 +116,7 @@ def _infer_shapes(
             except ValueError:
                 # what is given wins over what was declared when the model was written (another batch size)
                 known[id(node), 0] = given[node.name]
-    settling = _Settling(result.graph.nodes, known, functools.partial(node_shapes, memo=memo), identical, is_known)
+    settling = _FixedPoint(result.graph.nodes, known, functools.partial(node_shapes, memo=memo), identical, is_known)
     if result.values is not None:
         settling.step = functools.partial(_with_values, memo=memo, values=result.values, tell=settling.tell)
     settling.run()
@@ -137,7 +137,7 @@ def _infer_dtypes(result: Inference, given: Mapping[str, Any], default: Any, mem
             variables.append(node)
 
     step = functools.partial(node_dtypes, memo={} if memo is None else memo)
-    settling = _Settling(result.graph.nodes, known, step, _same_dtype, lambda d: d is not None)
+    settling = _FixedPoint(result.graph.nodes, known, step, _same_dtype, lambda d: d is not None)
     settling.run()
     if default is not None:
         for node in variables:  # one at a time: what one default decides may decide others
@@ -147,7 +147,7 @@ def _infer_dtypes(result: Inference, given: Mapping[str, Any], default: Any, mem
                 settling.run()
 
 
-class _Settling:
+class _FixedPoint:
     """Facts about tensors (``known``, changed in place), growing until no node adds anything.
 
     step(node, what is known of its inputs, of its outputs) gives what is known of them now, inputs first. It must forget nothing,
@@ -246,7 +246,9 @@ def node_shapes(
         found, options = outs, _subgraph_options(node, _shapes_through, memo)
         try:
             filled = op.infer_input_shapes(tuple(ins), tuple(outs), **options)
-            ins[:] = _read_twice(node, [merge(a, _check_shape(b)) for a, b in zip(ins, filled, strict=True)], merge)
+            ins[:] = _merge_repeated_inputs(
+                node, [merge(a, _check_shape(b)) for a, b in zip(ins, filled, strict=True)], merge
+            )
         except Undecided:
             pass
         if all(s is not None for s in ins):
@@ -290,7 +292,7 @@ class _Axes(tuple[Any, ...]):
             raise OpError(f"got {self.name} of shape {show(self)}, wanted at least {least} dimensions") from None
 
 
-def _read_twice(node: Node, ins: list[Any], join: Callable[[Any, Any], Any]) -> list[Any]:
+def _merge_repeated_inputs(node: Node, ins: list[Any], join: Callable[[Any, Any], Any]) -> list[Any]:
     """Merge what is known of inputs that are one tensor: else each would take back what another said of it, for
     ever. Raises ValueError where they contradict each other."""
     keys = [(id(e.node), e.index) for e in node.inputs]
@@ -337,7 +339,7 @@ def _with_values(
     key, shape = (id(node), 0), found[len(ins)]
     if key not in values and is_known(shape) and math.prod(shape) <= MOST_KNOWN:
         try:
-            value = quietly(node.op.infer_value, known, found[: len(ins)])
+            value = ignoring_fp_warnings(node.op.infer_value, known, found[: len(ins)])
         except (MXNetError, *RAISED):
             value = None  # a run will say so where it comes to it, which it need not: the node may be one of a body
         if value is not None and _small(value):
@@ -354,7 +356,7 @@ def node_dtypes(node: Node, ins: Sequence[Any], outs: Sequence[Any], *, memo: Me
     try:
         options = _subgraph_options(node, _dtypes_through, memo)
         filled = op.infer_input_types(tuple(ins), tuple(outs), **options)
-        ins = _read_twice(node, [_agree(a, b) for a, b in zip(ins, filled, strict=True)], _agree)
+        ins = _merge_repeated_inputs(node, [_agree(a, b) for a, b in zip(ins, filled, strict=True)], _agree)
         if any(d is not None and d.hasobject for d in ins) and not _takes_objects(op):
             raise ValueError("got words or sequences, wanted numbers")
         op.want_dtype(ins)

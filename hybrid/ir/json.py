@@ -17,7 +17,7 @@ from ..core.error import FormatError, OpError
 from ..core.op import Op, lookup
 from ..formats.params import describe
 from ..ops.arg_extremes import ArgMax, ArgMin
-from .graph import Entry, Graph, Node, in_order, topological
+from .graph import Entry, Graph, Node, dependency_order, topological
 
 VERSION = 10901  # what written files claim: MXNet 1.9.1
 BEFORE_VERSIONS = 800  # files that name no version are of 0.8 or before
@@ -162,7 +162,7 @@ def _validate(raw: list[Any], heads: Any, source: str) -> None:
 
 def _order(raw: list[Any], source: str) -> list[int]:
     """Node indices with inputs before users; files list them so, but need not. Raises FormatError for a cycle."""
-    order, stuck = in_order([{r[0] for r in n.get("inputs", ())} for n in raw])
+    order, stuck = dependency_order([{r[0] for r in n.get("inputs", ())} for n in raw])
     if stuck:
         inside = [raw[i]["name"] for i in stuck]
         raise FormatError(f"{source}: broken graph: a cycle through {', '.join(inside[:10])}")

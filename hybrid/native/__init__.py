@@ -65,7 +65,7 @@ def _rows(level: str) -> frozenset[tuple[str, str]]:
     return frozenset(_core.kernels())
 
 
-def takes(op: str, dtype: Any) -> bool:
+def has_kernel(op: str, dtype: Any) -> bool:
     """True when there is a kernel of this operator for inputs of this dtype; float16 and bfloat16 are computed in float32."""
     name = dtype_text(dtype)
     return (op, name) in _kernels or (name in ("float16", "bfloat16") and (op, "float32") in _kernels)

@@ -84,7 +84,7 @@ class WeightUpdate(NamedTuple):
 
 def update(rule: str, op: Any, steps: Sequence[WeightUpdate]) -> bool:
     """Take all steps by the compiled part; False, and nothing done, when it cannot. op: whose attributes the rule reads."""
-    if not native.takes("_fused_update", "float32"):
+    if not native.has_kernel("_fused_update", "float32"):
         return False
     if not all(_plain(a) and a.shape == s.out.shape for s in steps for a in (*s.arrays, s.out)):
         return False

@@ -18,7 +18,7 @@ def eliminate_common_subexpressions(graph: Graph, rewriter: Rewriter) -> Graph:
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> tuple[Entry, ...] | None:
         assert node.op is not None
-        if not rewriter.repeats(node):
+        if not rewriter.is_pure(node):
             return None
         inputs = tuple(map(now, node.inputs))
         # two nodes without inputs may be of different shapes that their readers decide

@@ -45,7 +45,7 @@ def apply_operator(
     return Node(cls.bind(**own, **counted), name, inputs, dict(attrs), subgraphs)
 
 
-def read_alone(graph: Graph) -> dict[int, Node]:
+def sole_readers(graph: Graph) -> dict[int, Node]:
     """By id of the nodes of which one output is read, once and by another node: who reads it."""
     uses = graph.uses()
     heads = {id(e.node) for e in graph.outputs}
@@ -63,7 +63,7 @@ def read_alone(graph: Graph) -> dict[int, Node]:
 def chains(graph: Graph) -> Iterator[tuple[type[Fused], list[Node]]]:
     """Find the chains to fuse: a convolution or dense layer, and the nodes behind it, each the only reader of the one
     before. Yields each with the operator that it becomes."""
-    readers = read_alone(graph)
+    readers = sole_readers(graph)
     taken: set[int] = set()
 
     def next_of(fused: type[Fused], chain: Sequence[Node]) -> Node | None:
@@ -144,16 +144,16 @@ def partition(graph: Graph) -> Graph:
 # -- quantising --------------------------------------------------------------------------------------------------------
 
 
-def accepts(by: type[Counterpart], op: Op) -> bool:
+def can_stand_for(counterpart: type[Counterpart], op: Op) -> bool:
     """True when it can stand for an operator with these attributes."""
     try:
-        by.bind(**{k: v for k, v in op.dump().items() if k in by.fields})
+        counterpart.bind(**{k: v for k, v in op.dump().items() if k in counterpart.fields})
     except OpError:
         return False
     return True
 
 
-def chosen(
+def choose_counterparts(
     graph: Graph, excluded: Collection[str], excluded_ops: Collection[str], everything: bool
 ) -> dict[int, type[Counterpart]]:
     """By id of the nodes to quantise what stands for them: those that quantising is about, and of the others all, or those between
@@ -165,7 +165,7 @@ def chosen(
         if node.op is None or node.op.name in excluded_ops or not names.isdisjoint(excluded):
             continue
         by = known.get(type(node.op))
-        if by is not None and accepts(by, node.op):
+        if by is not None and can_stand_for(by, node.op):
             found[id(node)] = by
     if everything:
         return found
@@ -188,7 +188,7 @@ def quantise(
 ) -> Graph:  # fmt: skip
     """Nodes put on integers, with what quantises and dequantises between. stored: names of parameters, which are quantised once and
     for all; dtype: of other inputs; each: a scale for each channel of fused dense layers."""
-    wanted = chosen(graph, excluded, excluded_ops, everything)
+    wanted = choose_counterparts(graph, excluded, excluded_ops, everything)
     floats: dict[tuple[int, int], Entry] = {}
     triples: dict[tuple[int, int], Triple] = {}
 
@@ -272,7 +272,7 @@ def with_range(node: Node, inputs: Sequence[Entry], ends: tuple[float, float]) -
     return apply_operator(type(node.op), node.name, inputs, {**node.attrs, **texts}, node.subgraphs)
 
 
-def gives_either(op: Op | None) -> bool:
+def can_requantize_itself(op: Op | None) -> bool:
     """True for operators that give int32, or 8 bits by themselves when they have a calibrated range."""
     return isinstance(op, Counterpart) and op.accumulates and "min_calib_range" in op.fields
 
@@ -290,10 +290,10 @@ def merge(graph: Graph) -> Graph:
             return None
         before, source = node.inputs[0].node, inputs[0].node
         known = getattr(node.op, "calibrated", None)
-        if node.means(Requantize) and known and gives_either(source.op) and alone(before, node):
+        if node.means(Requantize) and known and can_requantize_itself(source.op) and alone(before, node):
             return outputs(with_range(source, source.inputs, known))
         # behind a requantize that the product has just taken in
-        taken = node.means(Dequantize) and before.means(Requantize) and gives_either(source.op)
+        taken = node.means(Dequantize) and before.means(Requantize) and can_requantize_itself(source.op)
         if taken and source.op is not None and "enable_float_output" in source.op.fields and alone(before, node):
             kept = {k: v for k, v in source.attrs.items() if not k.endswith("_calib_range")}
             attrs = {**kept, "enable_float_output": "True"}

@@ -86,9 +86,9 @@ class Rewriter:
     def _is_decided(self, node: Node) -> bool:
         if node.op is None:
             return node.name in self.constants
-        return all(map(self.is_constant, node.inputs)) and self.repeats(node) and self._has_static_shapes(node)
+        return all(map(self.is_constant, node.inputs)) and self.is_pure(node) and self._has_static_shapes(node)
 
-    def repeats(self, node: Node) -> bool:
+    def is_pure(self, node: Node) -> bool:
         """True where the node gives the same from the same inputs, and does nothing else."""
         op = node.op
         assert op is not None

@@ -109,7 +109,7 @@ def of_onnx(case: str, careful: bool) -> Answer:
         return found
     feeds = arrays_for({"feeds": {n: [dtypes[n].name, list(shapes[n])] for n in fed}})
     held = {n: a for n, a in params.items() if n in names}
-    if any(n.op is not None and n.op.data_dependent_shape for n in graph.everywhere()):
+    if any(n.op is not None and n.op.data_dependent_shape for n in graph.all_nodes()):
         return found | {"ran": _ran(graph, feeds, held, careful)}
     return found | {"ran": _ran(graph, {**held, **feeds}, {}, careful)}
 

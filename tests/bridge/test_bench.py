@@ -174,9 +174,9 @@ def test_a_model_that_differs_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
     """Speed of wrong numbers is of no interest."""
     from bridge import engines
 
-    honest = engines.OnnxEngine.run_on
+    honest = engines.OnnxEngine.run_unchecked
     monkeypatch.setattr(
-        engines.OnnxEngine, "run_on", lambda self, feeds: {n: a * 1.01 for n, a in honest(self, feeds).items()}
+        engines.OnnxEngine, "run_unchecked", lambda self, feeds: {n: a * 1.01 for n, a in honest(self, feeds).items()}
     )
     assert not bridge.bench(MODEL, inputs={"data": SHAPE}, **QUICK).equivalent
 
@@ -265,14 +265,14 @@ def test_one_wrong_output_of_two_is_told_and_every_input_counts(
     with pytest.raises(bridge.BadInput) as caught:
         bridge.bench(path, inputs={"p": (1,), "q": (1,)}, **QUICK)
     assert caught.value.problems == tuple(f"unknown input {n}: the model takes x, z" for n in "pq")
-    real = bench._ran
+    real = bench._run_block
     for place in (0, 1):
 
         def ran(*given: object, place: int = place) -> list:
             outputs = real(*given)
             return [y * 1.5 if i == place else y for i, y in enumerate(outputs)]
 
-        monkeypatch.setattr(bench, "_ran", ran)
+        monkeypatch.setattr(bench, "_run_block", ran)
         found = bridge.bench(path, batch=2, **QUICK)
         assert not found.equivalent and [d.equal for d in found.differences] == [place != 0, place != 1]
 

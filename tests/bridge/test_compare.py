@@ -12,9 +12,9 @@ from bridge.compare import (
     TOLERANCES,
     Difference,
     as_tolerance,
+    close_within,
     coarsest,
     compare,
-    near,
     slices_over,
     statistics,
 )
@@ -173,7 +173,7 @@ def test_near_holds_every_element_against_the_largest_of_its_slices() -> None:
             scale = np.minimum(scale, want.max(axis=others, keepdims=True))
         if len(shape) == 1:
             scale = np.abs(want)
-        found = near("x", (want + limit * scale).astype(np.float32), want, limit)
+        found = close_within("x", (want + limit * scale).astype(np.float32), want, limit)
         assert found is not None and found.equal and found.settled_by == "rounding of one node"
         assert found.max_abs == (limit * scale).max()
         assert found.max_rel == found.max_abs / want.max()
@@ -182,24 +182,24 @@ def test_near_holds_every_element_against_the_largest_of_its_slices() -> None:
             for sign in (1, -1):
                 got = want.copy()
                 got[place] += sign * limit * scale[place] * 1.01
-                assert near("x", got, want, limit) is None, (shape, place)
+                assert close_within("x", got, want, limit) is None, (shape, place)
 
 
 def test_near_of_unusual_numbers() -> None:
     half = np.array([1.0, -3.0], np.float16)
-    same = near("x", half, half, 0.0)
+    same = close_within("x", half, half, 0.0)
     assert same is not None and (same.max_abs, same.max_rel, same.settled_by, same.dtype) == (0, 0, "", "float16")
-    lower = near("x", half + np.float16(0.5), half, 1.0)
+    lower = close_within("x", half + np.float16(0.5), half, 1.0)
     assert lower is not None and lower.max_rel == 0.5 / 3  # the scale is that of the least, -3
     empty = np.zeros((0, 2), np.float32)
-    found = near("x", empty, empty, 0.0)
+    found = close_within("x", empty, empty, 0.0)
     assert found is not None and (found.name, found.dtype, found.little) == ("x", "float32", "is empty")
-    fine = near("x", np.array([1 + 1e-12, 2]), np.array([1.0, 2]), 1e-9)
+    fine = close_within("x", np.array([1 + 1e-12, 2]), np.array([1.0, 2]), 1e-9)
     assert fine is not None and 0 < fine.max_abs < 2e-12
     for value in (np.nan, np.inf, -np.inf):
         odd = np.array([1, value], np.float32)
-        assert near("x", odd, odd, 1.0) is None
-        assert near("x", odd, np.array([1, 2], np.float32), 1.0) is None
+        assert close_within("x", odd, odd, 1.0) is None
+        assert close_within("x", odd, np.array([1, 2], np.float32), 1.0) is None
     for values, constant, saturated in (
         ([2, 2], True, False),
         ([2], False, False),
@@ -211,10 +211,10 @@ def test_near_of_unusual_numbers() -> None:
         ([0, -1], False, False),
     ):
         array = np.array(values, np.float32)
-        found = near("x", array, array, 0.0)
+        found = close_within("x", array, array, 0.0)
         assert found is not None and (found.constant, found.saturated) == (constant, saturated), values
     zero = np.zeros(2, np.float32)
-    assert near("x", zero, zero, 0.1).max_rel == 0  # type: ignore[union-attr]
+    assert close_within("x", zero, zero, 0.1).max_rel == 0  # type: ignore[union-attr]
 
 
 def test_statistics() -> None:

@@ -116,10 +116,10 @@ def test_what_run_refuses(two: Path, tmp_path: Path) -> None:
         with pytest.raises(BadInput, match=said):
             bridge.run(source, inputs, **options)  # type: ignore[arg-type]
     with pytest.raises(EngineError, match=r"onnxruntime \S+ failed"):
-        OnnxEngine(open_model(two)).run_on({"x": X, "z": Z[:, :2]})
+        OnnxEngine(open_model(two)).run_unchecked({"x": X, "z": Z[:, :2]})
     reshaped = onnx.parser.parse_model(TWO.replace("float[n, 3] z", "float[n, m] z").replace("s = Add", "s = Sub"))
     with pytest.raises(EngineError, match="onnx's reference evaluator failed"):
-        ReferenceEngine(Model("m", proto=reshaped)).run_on({"x": X, "z": Z[:, :2]})
+        ReferenceEngine(Model("m", proto=reshaped)).run_unchecked({"x": X, "z": Z[:, :2]})
     with pytest.raises(mx.base.MXNetError, match="shape"):
         bridge.run(net, {"x": X[:, :2]}, params=params)
 
@@ -173,8 +173,8 @@ def test_parts_of_what_is_no_tensor() -> None:
 def test_the_inside_of_a_symbol() -> None:
     net, params = symbol()
     engine = NativeEngine(open_model(net, params))
-    first = engine.inside()[0]
-    assert [(t.name, t.node, t.operator, t.inputs) for t in engine.inside()][1:] == [
+    first = engine.inner_tensors()[0]
+    assert [(t.name, t.node, t.operator, t.inputs) for t in engine.inner_tensors()][1:] == [
         ("fc_output", "fc", "FullyConnected", (first.name, "fc_weight", "fc_bias")),
         ("neg_output", "neg", "negative", ("x",)),
     ]
@@ -189,10 +189,10 @@ def test_the_inside_of_a_symbol() -> None:
         (0, {"x": X.tolist(), first.name: double}), (1, {"neg_output": minus}), (2, {}),
         (3, {"neg_output": minus, first.name: double}),
     ]  # fmt: skip
-    tensor = engine.inside()[1]
-    alone = engine.alone(tensor, {first.name: X})
+    tensor = engine.inner_tensors()[1]
+    alone = engine.compute_alone(tensor, {first.name: X})
     np.testing.assert_allclose(alone, X @ params["fc_weight"].T + params["fc_bias"])
-    assert engine.alone(tensor, {}) is None
+    assert engine.compute_alone(tensor, {}) is None
     sizes = engine.sizes({"x": X})
     assert sizes == {first.name: 24, "fc_output": 4 * 4 + 24 + 8, "neg_output": 24}
     assert engine.parameter("fc_bias") is not None and engine.parameter("x") is None
@@ -205,16 +205,16 @@ def test_the_inside_of_a_symbol() -> None:
 
 def test_the_inside_of_an_onnx_model(two: Path) -> None:
     engine = OnnxEngine(open_model(two))
-    assert [(t.name, t.operator, t.inputs) for t in engine.inside()] == [
+    assert [(t.name, t.operator, t.inputs) for t in engine.inner_tensors()] == [
         ("s", "Add", ("x", "z")), ("h", "Mul", ("x",)), ("p", "Mul", ("h", "z")),
     ]  # fmt: skip
     shown = engine.expose({"x": X, "z": Z}, ["h", "s", "h"])
     assert shown.keys() == {"h", "s"}
     np.testing.assert_array_equal(shown["h"], X * W)
-    tensor = engine.inside()[2]
-    np.testing.assert_array_equal(engine.alone(tensor, {"h": X, "z": Z}), X * Z)  # type: ignore[arg-type]
-    np.testing.assert_array_equal(engine.alone(tensor, {"x": X, "z": Z}), X * W * Z)  # type: ignore[arg-type]
-    assert engine.alone(tensor, {"h": X}) is None
+    tensor = engine.inner_tensors()[2]
+    np.testing.assert_array_equal(engine.compute_alone(tensor, {"h": X, "z": Z}), X * Z)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(engine.compute_alone(tensor, {"x": X, "z": Z}), X * W * Z)  # type: ignore[arg-type]
+    assert engine.compute_alone(tensor, {"h": X}) is None
     assert engine.parameter("w").tolist() == W.tolist() and engine.parameter("h") is None  # type: ignore[union-attr]
     seen: list[Any] = []
     engine.walk({"x": X, "z": Z}, [["h"], ["p", "s"]], lambda i, shown: seen.append((i, sorted(shown))))
@@ -231,7 +231,7 @@ def test_the_inside_of_an_onnx_model(two: Path) -> None:
     assert ours is not None and ours.dtype == np.float64 and np.array_equal(ours, exact)
     unread = Model("m", proto=onnx.parser.parse_model(TWO.replace("Add", "Nothing")))
     blind = OnnxEngine(unread)
-    assert blind.natively is None and blind.part(cut, ["p"]) is None and blind.exact(cut, given, "p") is None
+    assert blind.native_engine is None and blind.part(cut, ["p"]) is None and blind.exact(cut, given, "p") is None
 
 
 def test_how_coarse_every_tensor_is() -> None:
@@ -295,7 +295,9 @@ def test_models_in_float64() -> None:
     fine = np.array([1 / 3, 2 / 3])
     for on in (True, False):
         (got,) = (
-            ReferenceEngine(Model("m", proto=widened_model(model))).run_on({"i": fine, "on": np.array(on)}).values()
+            ReferenceEngine(Model("m", proto=widened_model(model)))
+            .run_unchecked({"i": fine, "on": np.array(on)})
+            .values()
         )
         # constants are the float32 numbers that the model holds, those given as attributes too
         h = (fine + np.float32([0.1, 0.2]).astype(float)) * np.float32([3, 0.1]).astype(float)
@@ -401,7 +403,7 @@ def test_pieces_of_onnx_models() -> None:
         m (float[2, 3] x) => (float[2, 3] y) { h = my.Twice (x) y = my.Twice (h) }
         <domain: "my", opset_import: ["": 17]> Twice (a) => (b) { b = Add (a, a) }""")
     made = cut_out(own, {"h"}, {"x": X, "h": Z}, ["y"])
-    (got,) = OnnxEngine(Model("twice", proto=made)).run_on({"h": Z}).values()
+    (got,) = OnnxEngine(Model("twice", proto=made)).run_unchecked({"h": Z}).values()
     np.testing.assert_array_equal(got, Z * 2)
 
     made, takes = piece(["a"], {**one, "h": Z})
@@ -410,21 +412,21 @@ def test_pieces_of_onnx_models() -> None:
         and [t.values.name for t in made.graph.sparse_initializer] == ["s"]
         and not made.graph.initializer
     )
-    (got,) = ReferenceEngine(Model("a", proto=dense(made))).run_on({"h": Z}).values()
+    (got,) = ReferenceEngine(Model("a", proto=dense(made))).run_unchecked({"h": Z}).values()
     np.testing.assert_array_equal(got, Z + s)
     made, takes = piece(["a"], {**one, "h": Z, "s": Z})
     assert takes == {"h", "s"} and not made.graph.sparse_initializer
     made, takes = piece(["y"], one)
     assert takes == {"a", "b", "c"} and [t.name for t in made.graph.initializer] == ["v"]
     for on, want in ((True, -(X + 2 + W * 2)), (False, X + 1)):
-        (got,) = OnnxEngine(Model("y", proto=made)).run_on({**one, "c": np.array(on)}).values()
+        (got,) = OnnxEngine(Model("y", proto=made)).run_unchecked({**one, "c": np.array(on)}).values()
         np.testing.assert_array_equal(got, want)
     made, takes = piece(["y"], {**one, "v": X}, "ab")
     assert takes == {"a", "b", "c", "v"} and not made.graph.initializer
     made, takes = piece(["b", "a"], {"x": X}, "")
     assert [o.name for o in made.graph.output] == ["b/made", "a/made"] and takes == {"x"}
     assert [n.op_type for n in made.graph.node] == ["Relu", "Add", "Mul"]
-    inside = [t.name for t in OnnxEngine(Model("m", proto=proto)).inside()]
+    inside = [t.name for t in OnnxEngine(Model("m", proto=proto)).inner_tensors()]
     assert inside == ["h", "a", "b", "y"]  # d is another tensor in a body
     lists = helper.make_node("Both", ["x"], ["z"])
     graphs = [a.g for a in proto.graph.node[3].attribute]
@@ -749,7 +751,7 @@ class Shown:
         self.values, self.made, self.lacks = values, alone, lacks
         self.asked: list[list[str]] = []
 
-    def inside(self) -> list[Any]:
+    def inner_tensors(self) -> list[Any]:
         return [locate.Tensor(n, f"node {n}", "Op", ("x",)) for n in self.values]
 
     def sizes(self, feeds: Any) -> dict[str, int]:
@@ -762,7 +764,7 @@ class Shown:
             raise EngineError("not shown")
         return {n: self.values[n] for n in names if n in self.values}
 
-    def alone(self, tensor: Any, given: Any) -> Any:
+    def compute_alone(self, tensor: Any, given: Any) -> Any:
         if isinstance(self.made, Exception):
             raise self.made
         return self.made
@@ -838,22 +840,22 @@ def test_what_a_reproduction_holds_of_each_side(tmp_path: Path) -> None:
         if "node.onnx" in files:
             alone = OnnxEngine(open_model(folder / "node.onnx"))
             feeds = load_feeds(folder / "inputs.npz", [])
-            np.testing.assert_allclose(alone.run_on(feeds)["fc_output"], want, rtol=1e-6)
+            np.testing.assert_allclose(alone.run_unchecked(feeds)["fc_output"], want, rtol=1e-6)
         if "node-symbol.json" in files:
             again = mx.sym.load(str(folder / "node-symbol.json"))
             assert sorted(again.list_inputs())[1:] == ["fc_bias", "fc_weight"]
     loop = mx.sym.contrib.foreach(lambda row, state: (row * 3, state), mx.sym.var("x"), [mx.sym.var("s")])[0]
     engine = NativeEngine(open_model(loop))
-    (tensor,) = [t for t in engine.inside() if t.name == engine.outputs[0]]
+    (tensor,) = [t for t in engine.inner_tensors() if t.name == engine.outputs[0]]
     feeds = {"x": X, "s": Z}
-    tripled = engine.alone(tensor, feeds)
+    tripled = engine.compute_alone(tensor, feeds)
     assert tripled is not None
     np.testing.assert_array_equal(tripled, 3 * X)
-    assert engine.alone(tensor, {}) is None
+    assert engine.compute_alone(tensor, {}) is None
     looped = locate.Divergence(tensor.name, tensor.node, tensor.operator, compare("y", X, X), compare("y", X, X), {})
     with pytest.MonkeyPatch.context() as patch:  # what is forced is NumPy's: kernels are not asked again
         patch.setattr(native, "level", lambda: pytest.fail("kernels were asked for"))
-        within = engine.run_forced(frozenset(t.name for t in engine.inside()), feeds, [tensor.name])
+        within = engine.run_forced(frozenset(t.name for t in engine.inner_tensors()), feeds, [tensor.name])
     np.testing.assert_array_equal(within[tensor.name], 3 * X)
     folder = locate.write_repro(tmp_path / "loop", engine, engine, looped, Case(feeds))
     again = mx.sym.load(str(folder / "node-symbol.json"))
@@ -866,8 +868,8 @@ def test_one_output_of_a_node_alone() -> None:
     """The one that was asked for, though a variable goes by the node's name."""
     halves = mx.sym.SliceChannel(mx.sym.var("cut"), num_outputs=3, axis=1, name="cut")
     engine = NativeEngine(open_model(mx.sym.Group(list(halves))))
-    for index, tensor in enumerate(engine.inside()):
-        found = engine.alone(tensor, {"cut": X})
+    for index, tensor in enumerate(engine.inner_tensors()):
+        found = engine.compute_alone(tensor, {"cut": X})
         assert found is not None
         np.testing.assert_array_equal(found, X[:, index : index + 1])
 
@@ -875,8 +877,8 @@ def test_one_output_of_a_node_alone() -> None:
 def test_what_engines_cannot_do_is_none_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     net, params = symbol()
     ours = NativeEngine(open_model(net, params))
-    cut = frozenset(t.name for t in ours.inside())
-    mul = ours.inside()[0].name
+    cut = frozenset(t.name for t in ours.inner_tensors())
+    mul = ours.inner_tensors()[0].name
     values = {"x": X, mul: X * 2}
     exactly = ours.exact(cut, values, "fc_output")
     assert exactly is not None
@@ -1163,12 +1165,12 @@ def test_what_is_read_from_files_and_what_is_cut_from_itself(two: Path, tmp_path
         "p": (X * W * Z).tolist(),
     }
     theirs = OnnxEngine(open_model(two))
-    (last,) = [t for t in theirs.inside() if t.name == "p"]
+    (last,) = [t for t in theirs.inner_tensors() if t.name == "p"]
     for given in ({"h": X, "z": Z}, {"h": X, "z": Z, "p": X * 7}):
-        found = theirs.alone(last, given)
+        found = theirs.compute_alone(last, given)
         assert found is not None
         np.testing.assert_array_equal(found, X * Z)
-    assert theirs.alone(last, {"h": X}) is None
+    assert theirs.compute_alone(last, {"h": X}) is None
     words = np.array([["a", "b"]], object)
     assert tensors([("w", words)])["w"] is words
     net, params = symbol()
@@ -1350,9 +1352,9 @@ def test_a_folder_is_opened_by_its_one_symbol_file(tmp_path: Path) -> None:
 def test_values_given_for_one_node_come_before_stored_ones() -> None:
     net, params = symbol()
     engine = NativeEngine(open_model(net, params))
-    first, tensor = engine.inside()[:2]
+    first, tensor = engine.inner_tensors()[:2]
     bias = np.float32([100, -200])
-    found = engine.alone(tensor, {first.name: X, "fc_bias": bias})
+    found = engine.compute_alone(tensor, {first.name: X, "fc_bias": bias})
     np.testing.assert_array_equal(found, X @ params["fc_weight"].T + bias)  # type: ignore[arg-type]
     stored = {f"bn_{n}": np.ones(3, np.float32) for n in ("gamma", "beta", "moving_mean", "moving_var")}
     normed = NativeEngine(open_model(mx.sym.BatchNorm(mx.sym.var("x"), name="bn", output_mean_var=True), stored))

@@ -16,7 +16,7 @@ from bridge.cli import _status
 from bridge.compare import compare
 from bridge.engines import NativeEngine, OnnxEngine
 from bridge.inputs import domains, draw
-from bridge.nodewise import Inner, farthest
+from bridge.nodewise import NodewiseResult, farthest
 from bridge.result import Case, Divergence, VerifyResult
 from hybrid.core.op import Domain, Spec
 from hybrid.ir.infer import infer
@@ -39,7 +39,7 @@ def decided(
     monkeypatch: pytest.MonkeyPatch, one: Side, two: Side, reference: Side, want: Any, got: Any, truth: Any = None
 ) -> Any:
     """The difference of one output, that is called a here and b there; every node is right by itself."""
-    monkeypatch.setattr(judge, "node_by_node", lambda *_: Inner({"inside": compare("inside", WANT, WANT)}))
+    monkeypatch.setattr(judge, "node_by_node", lambda *_: NodewiseResult({"inside": compare("inside", WANT, WANT)}))
     monkeypatch.setattr(judge, "_truth", lambda *_: truth)
     sides: Any = (one, two)
     trial = judge._Trial(*sides, [Case({}, 0)], reference, None, None, lambda _: None)  # type: ignore[arg-type]
@@ -163,12 +163,12 @@ class Played(Side):
     def run(self, feeds: Any) -> Any:
         return self.given[int(feeds["case"])]
 
-    def rest(self) -> None:
+    def free_memory(self) -> None:
         self.rested += 1
 
 
 CASES = [Case({"case": np.array(i)}, 5 + i) for i in range(3)]
-SAYS = Inner({"inside": compare("inside", WANT, WANT)})
+SAYS = NodewiseResult({"inside": compare("inside", WANT, WANT)})
 
 
 class Told:
@@ -191,12 +191,12 @@ def tried(
     """The verdict over what two sides gave. inner: what node by node finds, of every case or by the case's number."""
     told = Told()
 
-    def stepped(_one: Any, _two: Any, case: Case, pairs: Any, ref: Any) -> Inner:
+    def stepped(_one: Any, _two: Any, case: Case, pairs: Any, ref: Any) -> NodewiseResult:
         index = int(case.feeds["case"])
         assert ref is (reference or one)
         told.inspected.append(index)
         found = inner[index] if isinstance(inner, list) else inner
-        return Inner(dict(found.compared), list(found.faults), list(found.notes), found.problem)
+        return NodewiseResult(dict(found.compared), list(found.faults), list(found.notes), found.problem)
 
     def located(_one: Any, _two: Any, case: Case, limits: Any) -> None:
         told.located.append((int(case.feeds["case"]), limits))
@@ -268,7 +268,9 @@ def test_nodes_that_are_wrong_are_told_though_outputs_agree(monkeypatch: pytest.
         (7, "n1 (Conv), n2 (Conv), n3 (Conv), n4 (Conv), n5 (Conv) ..."),
     ):
         one.rested = two.rested = 0
-        inner = Inner({"inside": compare("inside", WANT, WANT)}, [parted(f"n{i}") for i in range(count)], ["a note"])
+        inner = NodewiseResult(
+            {"inside": compare("inside", WANT, WANT)}, [parted(f"n{i}") for i in range(count)], ["a note"]
+        )
         found, told = tried(monkeypatch, one, two, inner)
         assert found.verdict == "not equivalent"
         assert found.faults == tuple(f"n{i}" for i in range(count))
@@ -279,7 +281,7 @@ def test_nodes_that_are_wrong_are_told_though_outputs_agree(monkeypatch: pytest.
         assert told.located == [] and "a note" in found.warnings
         assert found.inner == 1
     one.rested = two.rested = 0
-    twice = [Inner({}, [parted("a"), parted("b")]), Inner({}, [parted("b"), parted("c")])]
+    twice = [NodewiseResult({}, [parted("a"), parted("b")]), NodewiseResult({}, [parted("b"), parted("c")])]
     two.given = outputs({}, {"y": 0.1})
     found, _ = tried(monkeypatch, one, two, twice)
     assert found.faults == ("a", "b", "c")
@@ -299,14 +301,14 @@ def test_outputs_that_say_little_need_something_before_them(monkeypatch: pytest.
         ({}, "says little", ""),
     ):
         one, two = Played("one", [flat]), Played("two", [flat])
-        found, _ = tried(monkeypatch, one, two, Inner(dict(compared)))
+        found, _ = tried(monkeypatch, one, two, NodewiseResult(dict(compared)))
         assert found.verdict == verdict, compared
         assert found.little == ("y is one value everywhere",)
         assert found.warnings == (f"output y is one value everywhere: agreement there says little{before}",)
     one, two = Played("one", [flat]), Played("two", [flat])
     assert tried(monkeypatch, one, two, tolerance=Tolerance(0, 0))[0].verdict == "equivalent"
     one, two = Played("one", [flat]), Played("two", [flat])
-    problem = Inner({"inside": same}, problem="why")
+    problem = NodewiseResult({"inside": same}, problem="why")
     found, _ = tried(monkeypatch, one, two, problem)
     assert found.verdict == "says little"
     assert found.warnings[0] == "tensors inside were not compared (why): only the outputs were"
@@ -489,7 +491,7 @@ def test_the_truth_is_float64_of_whichever_side_is_ours() -> None:
 class Runtime(Played):
     """A runtime that gives other numbers without fused nodes."""
 
-    natively = None
+    native_engine = None
 
     def __init__(self, model: Any, plain: bool = False):
         super().__init__("runtime", [model["plain" if plain else "fused"]], model.get("precision"))
@@ -505,8 +507,8 @@ def settled(
 ) -> VerifyResult:
     """plain, fused: by which share the runtime's y is off, or its outputs by their names."""
     monkeypatch.setattr(judge, "OnnxEngine", Runtime)
-    monkeypatch.setattr(judge, "rounds", lambda p: p == "rounds")
-    monkeypatch.setattr(judge, "coarse", lambda p: p in ("coarse", "rounds"))
+    monkeypatch.setattr(judge, "rounds_to_integers", lambda p: p == "rounds")
+    monkeypatch.setattr(judge, "is_quantized", lambda p: p in ("coarse", "rounds"))
     monkeypatch.setattr(judge, "refuse_random", lambda *_: None)
     one = Played("ours", outputs({}), precision)
     runs: dict[str, Any] = {
@@ -560,7 +562,7 @@ def test_float64_is_asked_only_where_every_node_was_compared_and_agrees(monkeypa
     one, two = Played("one", outputs({})), Played("two", outputs({"y": 0.01, "z": 0.01}))
     assert tried(monkeypatch, one, two, truth=truth)[0].equivalent
     one.rested = two.rested = 0
-    unseen = Inner(dict(SAYS.compared), problem="no names")
+    unseen = NodewiseResult(dict(SAYS.compared), problem="no names")
     found, _ = tried(monkeypatch, one, two, unseen, truth=truth)
     assert found.verdict == "not equivalent"
     assert found.warnings[0] == "tensors inside were not compared (no names): only the outputs were"
@@ -659,8 +661,8 @@ def test_without_a_side_of_ours_there_is_no_truth() -> None:
 def test_fused_nodes_are_looked_into_once_and_for_either_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """A side that already runs node by node is not asked again; one of two models that rounds is enough."""
     monkeypatch.setattr(judge, "OnnxEngine", Runtime)
-    monkeypatch.setattr(judge, "rounds", lambda p: p == "rounds")
-    monkeypatch.setattr(judge, "coarse", lambda p: p == "coarse")
+    monkeypatch.setattr(judge, "rounds_to_integers", lambda p: p == "rounds")
+    monkeypatch.setattr(judge, "is_quantized", lambda p: p == "coarse")
     monkeypatch.setattr(judge, "refuse_random", lambda *_: None)
     right, wrong = outputs({})[0], outputs({"y": 0.01})[0]
 

@@ -11,7 +11,7 @@ import pytest
 import bridge
 from bridge import nodewise
 from bridge.engines import NativeEngine, OnnxEngine, Part, Tensor
-from bridge.nodewise import node_by_node, rounds
+from bridge.nodewise import node_by_node, rounds_to_integers
 from bridge.result import Case
 from hybrid.core.op import OPS
 from hybrid.ir.graph import Graph
@@ -58,8 +58,8 @@ def test_the_import_says_what_was_compared(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_other_networks_are_compared_as_a_whole(tmp_path: Path) -> None:
     text = '<ir_version: 8, opset_import: ["": 17]> net (float[2] x) => (float[2] y) { y = Round (x) }'
-    assert not rounds(onnx.parser.parse_model(text))
-    assert rounds(onnx.load(NETWORK.model, load_external_data=False))
+    assert not rounds_to_integers(onnx.parser.parse_model(text))
+    assert rounds_to_integers(onnx.load(NETWORK.model, load_external_data=False))
 
 
 def test_what_onnxruntime_fuses_is_told_from_what_differs(tmp_path: Path) -> None:
@@ -334,7 +334,7 @@ class Inside:
     def __init__(self, *names: str):
         self.names = names
 
-    def inside(self) -> list[Tensor]:
+    def inner_tensors(self) -> list[Tensor]:
         return [Tensor(n, f"node {n}", "Op", ()) for n in self.names]
 
 
@@ -362,7 +362,7 @@ def test_which_operators_round_to_whole_numbers() -> None:
     ):  # fmt: skip
         graph = onnx.helper.make_graph([onnx.helper.make_node(n, ["x"], ["y"]) for n in ("Relu", name)], "g", [], [])
         model = onnx.helper.make_model(graph)
-        assert (rounds(model), nodewise.coarse(model)) == both, name
+        assert (rounds_to_integers(model), nodewise.is_quantized(model)) == both, name
 
 
 # -- whole models ----------------------------------------------------------------------------------------------------------------
@@ -385,7 +385,7 @@ class Acted:
         self.forcing: list[tuple[list[str], dict[str, Any]]] = []
         self.groups: list[list[str]] = []
 
-    def inside(self) -> list[Tensor]:
+    def inner_tensors(self) -> list[Tensor]:
         return [Tensor(n, f"node {n}", "Op", self.reads.get(n, ())) for n in self.shown]
 
     def precision(self, feeds: Any) -> dict[str, str]:

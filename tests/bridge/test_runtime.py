@@ -140,7 +140,7 @@ def test_the_process_ends_when_nobody_has_a_session(monkeypatch: pytest.MonkeyPa
     assert one._runner is two._runner is not None
     process = two._runner._copy
     del one
-    two.rest()
+    two.free_memory()
     assert exists(process)
     np.testing.assert_array_equal(two.run({"x": X})["y"], X + X)
     del two
@@ -191,7 +191,7 @@ def test_threads_take_turns_and_copies_of_the_process_have_their_own() -> None:
 def test_who_measures_does_so_here() -> None:
     one = engine()
     one.run({"x": X})
-    one.move_here()
+    one.open_in_process()
     assert isinstance(one._session, runtime.OwnSession)
     assert one._runner is None
     np.testing.assert_array_equal(one.run({"x": X})["y"], X + X)

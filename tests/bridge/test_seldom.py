@@ -510,7 +510,7 @@ def test_the_node_alone_is_held_against_the_first_side(monkeypatch: pytest.Monke
         def expose(self, feeds: Any, names: Any) -> Any:
             return {n: feeds[n] for n in names if n in feeds}
 
-        def alone(self, tensor: Any, given: Any) -> Any:
+        def compute_alone(self, tensor: Any, given: Any) -> Any:
             assert set(given) == {"x"}
             return self.value
 
@@ -607,7 +607,7 @@ def test_outputs_that_have_no_name_and_sparse_weights_in_pieces() -> None:
         places = onnx.helper.make_tensor("", onnx.TensorProto.INT64, [1], [number])
         model.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, places, [4]))
     engine = OnnxEngine(open_model(model))
-    assert [t.name for t in engine.inside()] == ["h", "k", "b", "c", "y"]
+    assert [t.name for t in engine.inner_tensors()] == ["h", "k", "b", "c", "y"]
     feeds = {
         "x": np.ones((2, 1, 3), np.float32),
         "w": np.ones((1, 8, 3), np.float32),

@@ -199,7 +199,7 @@ def test_every_reading_ends_in_an_operator() -> None:
 
 
 def test_every_onnx_operator_is_read_or_refused_with_a_reason() -> None:
-    assert not coverage.unread()
+    assert not coverage.unread_operators()
     assert not {*IMPORT} & {*NOT_IMPORTED}
 
 

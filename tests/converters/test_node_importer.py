@@ -14,7 +14,7 @@ import converters
 from bridge.onnx_backend import prepare
 from converters import node_importer, onnx_types, ort_kernels, proto_nodes, registry
 from converters.error import ConversionError, Problem, Unsupported
-from converters.import_state import ImportedValue, Shared
+from converters.import_state import ImportedValue, ImportState
 from converters.importer import KIND, import_model
 from converters.node_importer import Importer
 from converters.reader import OnnxFile
@@ -38,7 +38,7 @@ OTHER = '<domain: "local", opset_import: ["" : 17, "local" : 1]>'
 def importer(text: str = "m (float[2] x) => (float[2] y) { y = Neg (x) }", opsets: Any = None) -> Importer:
     """One that has read nothing yet; its node is the model's first."""
     proto = parsed(text)
-    made = Importer(Shared(OnnxFile(proto, "m")), {"": 17} if opsets is None else opsets)
+    made = Importer(ImportState(OnnxFile(proto, "m")), {"": 17} if opsets is None else opsets)
     made.node = proto.graph.node[0]
     return made
 
@@ -370,7 +370,7 @@ def test_files_without_an_opset() -> None:
         del model.opset_import[:]
         model.opset_import.extend(helper.make_opsetid(*o) for o in opsets)
         model.ir_version = version
-        shared = Shared(OnnxFile(model, "m"))
+        shared = ImportState(OnnxFile(model, "m"))
         assert (shared.opsets, shared.repairs) == (want, said)
 
 
@@ -396,7 +396,7 @@ def test_stored_tensors_of_every_form() -> None:
     np.testing.assert_array_equal(found.params["w"], w)
     assert found.params["b"].astype(np.float32).tolist() == [1.5, -2]
     assert all("__grad_req__" not in n.attrs for n in found.graph.variables())
-    shared = Shared(OnnxFile(model, "m"))
+    shared = ImportState(OnnxFile(model, "m"))
     assert shared.names.taken == {"x", "b", "v", "w"}
     inside = parsed(
         """m (bool c, float[2, 3] x) => (float[2, 3] y, float[2, 3] z) {
@@ -421,7 +421,7 @@ def test_stored_tensors_of_every_form() -> None:
     stored = sparse("s", [b"one", b"two"], [2, 0], TensorProto.STRING)  # type: ignore[list-item]
     stored.dims[:] = [3]
     string.graph.sparse_initializer.append(stored)
-    read = Shared(OnnxFile(string, "m")).file.sparse(stored)
+    read = ImportState(OnnxFile(string, "m")).file.sparse(stored)
     assert read.tolist() == ["two", "", "one"]
 
 

@@ -447,4 +447,4 @@ def near(a: np.ndarray, b: np.ndarray, share: float = 1.0) -> bool:
 
 def comparable(graph: Graph) -> bool:
     """True where numbers have to agree: nothing random, and nothing where a rounding changes who is greatest."""
-    return not any(n.op is not None and ("rng" in n.op.needs or n.op.is_ordering) for n in graph.everywhere())
+    return not any(n.op is not None and ("rng" in n.op.needs or n.op.is_ordering) for n in graph.all_nodes())

@@ -347,7 +347,7 @@ def _runs(found: Any) -> bool:
     doc = {"feeds": {n: [dtypes[n].name, list(shapes[n])] for n in names if n not in found.params}}
     feeds = {**found.params, **arrays_for(doc)}
     whole = Program(graph, {n: a for n, a in found.params.items() if n in names})
-    if any(n.op is not None and n.op.data_dependent_shape for n in graph.everywhere()):
+    if any(n.op is not None and n.op.data_dependent_shape for n in graph.all_nodes()):
         whole.run(arrays_for(doc))
         return True
     return compared(graph, feeds, comparable(graph))

@@ -81,7 +81,7 @@ def judge(case: bytes) -> str:
 
 
 def _foreign(graph: Graph) -> bool:
-    return any(isinstance(n.op, symbol_json.UnknownOp) for n in graph.everywhere())
+    return any(isinstance(n.op, symbol_json.UnknownOp) for n in graph.all_nodes())
 
 
 def inspect_names(graph: Graph) -> None:

@@ -150,7 +150,7 @@ def test_a_rule_that_takes_back_what_it_said_is_an_error() -> None:
     graph = Graph([Entry(node("relu", "r", Node(None, "x")))])
     known = {(id(n), 0): None for n in graph.nodes}
     answers = itertools.cycle([1, 2])
-    settling = inference._Settling(
+    settling = inference._FixedPoint(
         graph.nodes, known, lambda *_: [None, next(answers)], lambda a, b: a == b, lambda _: False
     )
     with pytest.raises(InternalError, match="does not come to an end at r"):

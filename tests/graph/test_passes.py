@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hybrid import native
 from hybrid.core.error import MXNetError
-from hybrid.core.fp_warnings import quietly
+from hybrid.core.fp_warnings import ignoring_fp_warnings
 from hybrid.core.op import lookup
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
@@ -689,7 +689,7 @@ def test_opcodes_mean_what_the_operator_does(op: Any, arrays: tuple[np.ndarray, 
         opcodes = opcodes_of(op, inputs[0].shape)
         assert opcodes is not None
         chain: Any = FusedElementwise.bind(num_args=len(arrays), code=" ".join(opcodes))
-        got, want = quietly(
+        got, want = ignoring_fp_warnings(
             lambda chain=chain, inputs=inputs: (chain.compute(*inputs), np.asarray(op.compute(*inputs)))
         )
         assert got.dtype == want.dtype == np.float32

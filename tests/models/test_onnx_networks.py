@@ -11,7 +11,7 @@ import bridge
 from bridge.compare import TOLERANCES, coarsest, compare
 from bridge.engines import NativeEngine, OnnxEngine
 from bridge.importing import rebuild
-from bridge.nodewise import node_by_node, rounds
+from bridge.nodewise import node_by_node, rounds_to_integers
 from bridge.onnx_backend import OnnxBackendRep
 from bridge.result import Case
 from converters.importer import import_model
@@ -40,7 +40,7 @@ def test_both_runs_give_what_onnxruntime_recorded(network: OnnxNetwork) -> None:
                 assert got[name].astype(str).tolist() == expected.tolist()
             else:
                 difference = compare(name, got[name], expected, limits if expected.dtype.kind == "f" else None)
-                if not difference.equal and rounds(onnx.load(network.model, load_external_data=False)):
+                if not difference.equal and rounds_to_integers(onnx.load(network.model, load_external_data=False)):
                     _same_node_by_node(network, feeds)
                     break
                 assert difference.equal, f"{name}: {difference.reason}"

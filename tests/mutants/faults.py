@@ -684,7 +684,7 @@ PASSES = _area(
         (
             "equal nodes that draw",
             "hybrid/passes/eliminate_common_subexpressions.py",
-            "if not rewriter.repeats(node):",
+            "if not rewriter.is_pure(node):",
             "if False:",
         ),
         (
@@ -971,7 +971,7 @@ VERIFY = _area(
         (
             "little said",
             "judge.py",
-            "return bool(little) and self.tolerance is None and not self._said()",
+            "return bool(little) and self.tolerance is None and not self._last_informative()",
             "return False",
         ),
         ("NaN on one side", "compare.py", "(np.isnan(a) & np.isnan(b)))", "(np.isnan(a) | np.isnan(b)))"),

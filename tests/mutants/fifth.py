@@ -156,8 +156,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "merged with other readers",
         "hybrid/passes/quantize.py",
-        "node.means(Requantize) and known and gives_either(source.op) and alone(before, node):",
-        "node.means(Requantize) and gives_either(source.op) and alone(before, node):",
+        "node.means(Requantize) and known and can_requantize_itself(source.op) and alone(before, node):",
+        "node.means(Requantize) and can_requantize_itself(source.op) and alone(before, node):",
         "tests/ops/test_subgraph.py -k test_int32_results_beyond_24_bits_are_those_of_mxnet",
     ),
     (
@@ -564,8 +564,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "apply without rng",
         "hybrid/execution/interpreter.py",
-        "self._request.apply(step.node, inputs, step.specs, rng, arena.outs(step))",
-        "self._request.apply(step.node, inputs, step.specs, None, arena.outs(step))",
+        "self._request.apply(step.node, inputs, step.specs, rng, arena.buffer(step))",
+        "self._request.apply(step.node, inputs, step.specs, None, arena.buffer(step))",
         "tests/table/test_inside.py -k test_trains_among_others_as_numpy_does",
     ),
     (

@@ -170,8 +170,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "merging uncalibrated requantize",
         "hybrid/passes/quantize.py",
-        "if node.means(Requantize) and known and gives_either(source.op)",
-        "if node.means(Requantize) and gives_either(source.op)",
+        "if node.means(Requantize) and known and can_requantize_itself(source.op)",
+        "if node.means(Requantize) and can_requantize_itself(source.op)",
         "tests/ops/test_subgraph.py -k test_quantised_networks_are_near_float_and_exact_in_onnx",
     ),
     (

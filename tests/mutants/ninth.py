@@ -630,7 +630,7 @@ ROWS: list[tuple[str, ...]] = [
     (
         "c27-random-constant",
         "hybrid/passes/rewriter.py",
-        "return all(map(self.is_constant, node.inputs)) and self.repeats(node) and self._has_static_shapes(node)",
+        "return all(map(self.is_constant, node.inputs)) and self.is_pure(node) and self._has_static_shapes(node)",
         "return all(map(self.is_constant, node.inputs)) and self._has_static_shapes(node)",
         "tests/graph/test_random_networks.py -k test_random_networks_train_as_numpy_trains_them",
     ),

@@ -300,7 +300,7 @@ ROWS: list[tuple[str, ...]] = [
     (
         "domains of several readers",
         "bridge/inputs.py",
-        "found[key] = domain if have is None else both(have, domain)",
+        "found[key] = domain if have is None else intersect(have, domain)",
         "found[key] = domain",
         "tests/bridge/test_judge.py -k test_what_two_operators_read_suits_both",
     ),

@@ -179,7 +179,7 @@ ROWS: list[tuple[str, ...]] = [
     (
         "what draws is constant",
         "hybrid/passes/rewriter.py",
-        "return all(map(self.is_constant, node.inputs)) and self.repeats(node) and self._has_static_shapes(node)",
+        "return all(map(self.is_constant, node.inputs)) and self.is_pure(node) and self._has_static_shapes(node)",
         "return all(map(self.is_constant, node.inputs)) and self._has_static_shapes(node)",
         "tests/graph tests/symbol",
     ),

@@ -125,7 +125,7 @@ def test_other_weights_between_two_looks_at_them() -> None:
 
     for versions in (None, [("first", n) for n in program.names]):
         others = iter(weights[1:])
-        results, done = lowered._go(meanwhile, arrays(weights[0]), versions, None)
+        results, done = lowered._run_with_constants(meanwhile, arrays(weights[0]), versions, None)
         assert done
         for got, want in zip(results, (data @ weights[0], weights[0].T, weights[0], data), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)

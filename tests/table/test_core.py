@@ -18,7 +18,7 @@ from hybrid.core.examples import Maker
 from hybrid.core.op import OPS, REGISTRY, Example, Op, Spec
 from hybrid.execution.apply import evaluate
 from hybrid.execution.program import Program
-from hybrid.ir.compose import COMPOSITION, EXCEPTION, PRIMITIVE, composition, infer_body, kind_of
+from hybrid.ir.compose import COMPOSITION, EXCEPTION, PRIMITIVE, composition, core_kind_of, infer_body
 from hybrid.ir.graph import Entry
 from hybrid.ir.infer import infer
 from tests.grouped import each, run
@@ -31,7 +31,7 @@ EXCEPTIONS = 275
 """Operators that are neither primitives nor compositions: their number may only fall."""
 PRIMITIVES = 110
 """Primitives may become more, as far as that."""
-COMPOSED = [n for n, cls in OPS.items() if kind_of(cls) is COMPOSITION]
+COMPOSED = [n for n, cls in OPS.items() if core_kind_of(cls) is COMPOSITION]
 
 
 def of_all_dtypes(name: str) -> Iterator[tuple[str, Example]]:
@@ -227,7 +227,7 @@ def test_every_chain_ends_at_primitives() -> None:
             if composition(op, specs) is None:
                 continue
             unused.discard(name)
-            ends = {leaf.name for leaf in leaves(op, specs) if kind_of(type(leaf)) is not PRIMITIVE}
+            ends = {leaf.name for leaf in leaves(op, specs) if core_kind_of(type(leaf)) is not PRIMITIVE}
             if ends:
                 wrong[name] = ends
     assert not wrong
@@ -241,10 +241,12 @@ def test_there_is_a_circle_to_be_found() -> None:
 
 
 def test_exceptions_become_no_more() -> None:
-    counts = {kind: sum(kind_of(cls) is kind for cls in OPS.values()) for kind in (PRIMITIVE, COMPOSITION, EXCEPTION)}
+    counts = {
+        kind: sum(core_kind_of(cls) is kind for cls in OPS.values()) for kind in (PRIMITIVE, COMPOSITION, EXCEPTION)
+    }
     assert counts[EXCEPTION] == EXCEPTIONS, "write the number that is left here"
     assert counts[PRIMITIVE] <= PRIMITIVES
-    assert not [n for n, cls in OPS.items() if kind_of(cls) is EXCEPTION and len(cls.exception.split()) < 3]
+    assert not [n for n, cls in OPS.items() if core_kind_of(cls) is EXCEPTION and len(cls.exception.split()) < 3]
 
 
 def test_the_page_is_up_to_date() -> None:

@@ -18,7 +18,7 @@ from .base import Standard
 from .conversion import bounds, convert, is_integer, plain
 from .types import BYTES, FLOATS, TINY
 
-quietly = functools.partial(np.errstate, over="ignore", invalid="ignore", divide="ignore", under="ignore")
+ignoring_overflow = functools.partial(np.errstate, over="ignore", invalid="ignore", divide="ignore", under="ignore")
 
 
 def spread(owner: Op, parameter: np.ndarray, shape: tuple[int, ...], axis: int, block: int = 0) -> np.ndarray:
@@ -45,7 +45,7 @@ def whole(values: np.ndarray, zero: np.ndarray | None, dtype: np.dtype) -> np.nd
     NaN the least."""
     wide = values.astype(np.float64)
     offset = 0 if zero is None else plain(zero).astype(np.float64)
-    with quietly():
+    with ignoring_overflow():
         placed = np.rint(wide) + offset
     low, high = bounds(dtype)
     return convert(np.clip(np.where(np.isnan(placed), low, placed), low, high).astype(np.int64), dtype)
@@ -65,7 +65,7 @@ def quantize(
         precision = scale.dtype if "float" in scale.dtype.name and scale.dtype.name != "float8_e8m0fnu" else x.dtype
     if is_integer(precision):
         precision = np.dtype(np.float64)  # of whole numbers: as near as can be
-    with quietly():
+    with ignoring_overflow():
         quotient = convert(x, precision) / convert(scale, precision)
         if is_integer(dtype):
             return whole(plain(quotient), zero, dtype)
@@ -82,7 +82,7 @@ def dequantize(x: np.ndarray, scale: np.ndarray, zero: np.ndarray | None, dtype:
     else:
         difference = plain(x) if zero is None else plain(x) - plain(zero)
     wide = np.float64 if dtype == np.float64 else np.float32
-    with quietly():
+    with ignoring_overflow():
         return convert(difference.astype(wide) * convert(scale, wide), dtype)
 
 
