@@ -98,7 +98,7 @@ def code(example: Example, shapes: Mapping[str, Any], dtypes: Mapping[str, Any])
 
 
 def changes(example: Example) -> Iterator[tuple[str, str]]:
-    """What is changed of an example, and the answer."""
+    """Changes of an example, each with the answer."""
     names = example.op.input_names()
     shapes = {n: a.shape for n, a in zip(names, example.arrays)}
     dtypes: dict[str, Any] = {n: a.dtype for n, a in zip(names, example.arrays)}
@@ -125,7 +125,7 @@ def changes(example: Example) -> Iterator[tuple[str, str]]:
 
 
 def with_other_attributes(example: Example) -> Iterator[tuple[str, Example | None]]:
-    """What is changed of an example and how it is then, None where the operator refuses its attributes: with as many arrays as it
+    """Changes of an example and the example after each, None where the operator refuses its attributes: with as many arrays as it
     then takes, the last one again and again."""
     op = example.op
     attrs = op.dump()

@@ -46,7 +46,7 @@ def others(example: Example) -> Iterator[tuple[str, Example | None]]:
 
 
 def total(example: Example) -> Sum | None:
-    """What is computed of an example, as sums; None where it is refused or large."""
+    """Results of an example, as sums; None where it is refused or large."""
     graph, feeds = graph_of(example)
     try:
         found = infer(graph, {n: a.shape for n, a in feeds.items()}, {n: a.dtype for n, a in feeds.items()})
@@ -72,7 +72,7 @@ def total(example: Example) -> Sum | None:
 
 
 def text_of(example: Example) -> str:
-    """What is recorded of an example: numbers where a change of inputs by rounding leaves them as they are."""
+    """Record of an example: numbers where a change of inputs by rounding leaves them as they are."""
     first = total(example)
     if first is None:
         return REFUSED
@@ -90,12 +90,12 @@ def _is_whole(array: np.ndarray) -> bool:
 
 
 def same(one: Sum, two: Sum, slack: float = 1.0) -> bool:
-    """Whether sums are those of the same numbers."""
+    """True where sums are those of the same numbers."""
     return one[2] == two[2] and abs(one[0] - two[0]) <= slack * TOLERANCE * max(one[1], two[1]) + 1e-12
 
 
 def differences(cls: type[Op], then: list[str]) -> Iterator[str]:
-    """What is computed otherwise than recorded."""
+    """Results that differ from those recorded."""
     rows = cases(cls)
     if len(rows) != len(then):
         yield f"{cls.name}: {len(rows)} cases, {len(then)} are recorded"
