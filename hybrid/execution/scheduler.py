@@ -7,7 +7,7 @@ Vars that the failed work should have written, and reaches whoever waits for the
 Who waits helps: a waiting thread runs tasks itself, so nothing stands still while another thread wakes up.
 
 It is Python, with or without the compiled part: a task costs 4 us to hand over and run, and what is handed over takes 100 us and
-more (calls.SMALL), so that C++, whose threads would need the interpreter for every task as well, could win 3 percent at best.
+more (backend.SMALL), so that C++, whose threads would need the interpreter for every task as well, could win 3 percent at best.
 Programs that tasks run release the interpreter, and share the threads of the compiled part between them.
 """
 

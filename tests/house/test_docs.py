@@ -1,5 +1,7 @@
 """Instructions of the documents: they are followed, in copies, and work."""
 
+import ast
+import functools
 import os
 import re
 import shutil
@@ -9,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.docs import ROOT, Block, block, blocks
+from tests.house.docs import BLOCK, ROOT, Block, block, blocks
+from tests.house.source import nodes, sources
 
 README, CONTRIBUTING = ROOT / "README.md", ROOT / "CONTRIBUTING.md"
 PACKAGES = ("bridge", "converters", "hybrid")
@@ -79,6 +82,63 @@ def test_main_job_from_nothing(tmp_path: Path) -> None:
 def test_links_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", path.read_text()):
         assert "://" in target or (path.parent / target).exists(), target
+
+
+DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md")]
+DOCUMENTS += sorted((ROOT / "docs" / "decisions").glob("*.md"))
+EXAMPLES = {"script.py", "wheel.py", "model.onnx", "docs/decisions/NNNN-title.md", "NNNN-title.md", "FILE.md"}
+"""Paths that documents use as examples, and a setting that looks like one."""
+
+
+@functools.cache
+def known_paths() -> frozenset[str]:
+    """Every file and folder of the checkout by all ends of its path: ``lower.py``, ``execution/lower.py``, ..."""
+    found = set()
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = [name for name in folders if name == ".ci" or name[0] not in "._"]
+        for name in (*folders, *files):
+            parts = (Path(folder) / name).relative_to(ROOT).parts
+            found.update("/".join(parts[i:]) for i in range(len(parts)))
+    return frozenset(found)
+
+
+@functools.cache
+def members() -> dict[str, set[str]]:
+    """Names that the bodies of the product's classes define, by the name of the class; of classes of one name those of all."""
+    found: dict[str, set[str]] = {}
+    for node in (n for s in sources() for n in nodes(s.tree) if isinstance(n, ast.ClassDef)):
+        own = found.setdefault(node.name, set())
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.FunctionDef):
+                own.add(inner.name)
+            elif isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                own.add(inner.id)
+            elif isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
+                own.add(inner.attr)
+    return found
+
+
+def stale_names(text: str) -> list[str]:
+    """Paths of source files that a document names and that are not there, and members that classes do not have."""
+    made = {argument for name, argument, *_ in BLOCK.findall(text) if name == "file"}
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    paths = re.findall(r"(?<![\w./*-])(?:\.\./)*((?:[\w.-]+/)*\w[\w.-]*\.(?:py|h|cc|inc|md|toml))\b(?![\w/*])", prose)
+    wrong = [path for path in dict.fromkeys(paths) if path not in known_paths() | made | EXAMPLES]
+    for name, member in dict.fromkeys(re.findall(r"`([A-Z]\w+)\.([a-z_]\w*)(?:\([^`]*\))?`", prose)):
+        if name in members() and member not in members()[name]:
+            wrong.append(f"{name}.{member}")
+    return wrong
+
+
+def test_documents_name_what_is_there() -> None:
+    """Paths and members of classes; what a document proposes and nobody has made is no path."""
+    wrong = [f"{path.relative_to(ROOT)}: {name}" for path in DOCUMENTS for name in stale_names(path.read_text())]
+    assert not wrong, "documents name what is not there:\n" + "\n".join(wrong)
+
+
+def test_the_test_of_names_sees() -> None:
+    text = "graph/lower.py, execution/lower.py and `Op.ranks`, `Op.is_ordering`, `Op.gradient(F, dy)`\n"
+    assert stale_names(text) == ["graph/lower.py", "Op.ranks"]
 
 
 def apply(part: Block, folder: Path) -> None:
