@@ -96,6 +96,24 @@ def test_what_programs_record(tmp_path: Path) -> None:
     assert [e["args"]["counter"] for e in events if e["ph"] == "C"] == [5, 8, 7]
     assert [e["s"] for e in events if e["ph"] == "i"] == ["g"]
     assert all(e["dur"] >= 0 for e in events if e["ph"] == "X")
+    assert {e["name"]: e["cat"] for e in events if "cat" in e} == {
+        "task": "mine", "frame": "mine,frame", "event": "event", "counter": "mine", "marker": "mine,instant_marker",
+    }  # fmt: skip
+
+
+def test_times_of_a_trace_are_microseconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([5_000_000, 7_500_000, 8_000_000])
+    monkeypatch.setattr(profiler.time, "perf_counter_ns", lambda: next(clock))
+    domain = profiler.Domain("mine")
+    profiler.set_state("run")
+    task = domain.new_task("task")
+    task.start()
+    task.stop()
+    domain.new_marker("marker").mark()
+    monkeypatch.undo()
+    profiler.dump()
+    found = {e["name"]: e for e in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]}
+    assert found["task"]["dur"] == 2500 and found["marker"]["ts"] - found["task"]["ts"] == 3000
 
 
 def test_the_table() -> None:

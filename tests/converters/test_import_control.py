@@ -39,6 +39,18 @@ def test_if_takes_what_is_around() -> None:
     assert "_onnx_If" in names(found)
 
 
+def test_branches_tell_outputs_of_one_node_around_them_apart() -> None:
+    text = """main (bool c, float[N, 4] x) => (float[N, 2] y) {
+        a, b = Split <axis = 1> (x)
+        y = If (c) <
+            then_branch = yes () => (float[N, 2] p) { p = Sub (a, b) },
+            else_branch = no () => (float[N, 2] q) { q = Div (b, a) }
+        >
+    }"""
+    x = np.arange(1, 9, dtype=np.float32).reshape(2, 4) ** 2
+    agree(text, *({"c": np.array(c), "x": x} for c in (True, False)))
+
+
 def test_branches_give_what_is_around_inputs_and_constants() -> None:
     text = """main (bool c, float[3] x) => (float[3] y, int64[2] z, float[3] same) {
         y, z, same = If (c) <

@@ -431,6 +431,7 @@ def test_counts_divide_where_nothing_is_left_and_are_kept_as_quotients_elsewhere
         ("by its factor", (4 * A * B) // (2 * A), 2 * B),
         ("every term by one factor", (2 * A * B + 3 * A) // A, 2 * B + 3),
         ("a factor that does not go in", (3 * A * B) // (2 * A), div(3 * A * B, 2 * A)),
+        ("a factor that goes in but once", (A * B) // (A * A), div(A * B, A * A)),
         ("by a sum", (A * B) // (A + B), div(A * B, A + B)),
         ("by 0", A // 0, div(A, 0)),
         ("a number by it", 6 // A, div(6, A)),

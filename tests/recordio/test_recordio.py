@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import io
 import os
 import pickle
 import struct
@@ -279,6 +280,10 @@ def test_copies_of_closed_files_and_two_channels(tmp_path: Path) -> None:
     ):
         _, got = recordio.unpack_img(recordio.pack_img((0, 3.0, 1, 0), picture, 9, ".png"), -1)
         np.testing.assert_array_equal(got, picture[..., 0] if picture.shape[2:] == (1,) else picture)
+    from PIL import Image
+
+    stored = np.asarray(Image.open(io.BytesIO(recordio.unpack(recordio.pack_img((0, 3.0, 1, 0), picture, 9, ".png"))[1])))
+    np.testing.assert_array_equal(stored, picture[..., [2, 1, 0, 3]])  # blue comes first in memory, opacity last in both
 
 
 def test_a_fork_publishes_nothing(tmp_path: Path) -> None:
