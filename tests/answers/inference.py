@@ -112,6 +112,8 @@ def changes(example: Example) -> Iterator[tuple[str, str]]:
     if len(names) > 1:
         for kind, change in TOGETHER.items():
             yield f"all {kind}", code(example, {n: change(s) for n, s in shapes.items()}, dtypes)
+        for name in names[:6]:
+            yield f"only {name} known", code(example, {name: shapes[name]}, {name: dtypes[name]})
         for dtype in DTYPES:
             given = {n: np.dtype(dtype) if t == dtypes[names[0]] else t for n, t in dtypes.items()}
             yield f"all of {dtype}", code(example, shapes, given)

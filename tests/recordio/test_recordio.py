@@ -282,8 +282,9 @@ def test_copies_of_closed_files_and_two_channels(tmp_path: Path) -> None:
         np.testing.assert_array_equal(got, picture[..., 0] if picture.shape[2:] == (1,) else picture)
     from PIL import Image
 
-    stored = np.asarray(Image.open(io.BytesIO(recordio.unpack(recordio.pack_img((0, 3.0, 1, 0), picture, 9, ".png"))[1])))
-    np.testing.assert_array_equal(stored, picture[..., [2, 1, 0, 3]])  # blue comes first in memory, opacity last in both
+    _, packed = recordio.unpack(recordio.pack_img((0, 3.0, 1, 0), picture, 9, ".png"))
+    # blue comes first in memory, opacity last in the file as well
+    np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(packed))), picture[..., [2, 1, 0, 3]])
 
 
 def test_a_fork_publishes_nothing(tmp_path: Path) -> None:
