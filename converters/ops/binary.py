@@ -201,7 +201,7 @@ def align(g, a, b, broadcast, axis):
     return g.Reshape(b, shape=(*[0] * b.rank, *[1] * trailing)) if trailing > 0 else b
 
 
-def beside(data, constant):
+def scalar_operand(data, constant):
     """The number to apply to data instead of a constant, where that gives an array of the shape of data; else None."""
     value = number(constant)
     if value is None or (constant.const.ndim and (data.shape is None or constant.const.ndim > len(data.shape))):
@@ -209,7 +209,7 @@ def beside(data, constant):
     return value
 
 
-class Form:
+class OperatorForms:
     """The operators by which MXNet does one thing: to two arrays, and to an array and a number on either side."""
 
     def __init__(self, broadcasting, same=None, right=None, left=None):
@@ -217,31 +217,35 @@ class Form:
 
     def __call__(self, g, a, b):
         """Append the one that fits the inputs best."""
-        if self.right is not None and (value := beside(a, b)) is not None:
+        if self.right is not None and (value := scalar_operand(a, b)) is not None:
             return g.apply(self.right, a, scalar=value)
-        if self.left is not None and (value := beside(b, a)) is not None:
+        if self.left is not None and (value := scalar_operand(b, a)) is not None:
             return g.apply(self.left, b, scalar=value)
         if self.same is not None and a.shape is not None and is_known(a.shape) and identical(a.shape, b.shape):
             return g.apply(self.same, a, b)
         return g.apply(self.broadcasting, a, b)
 
 
-ADD = Form("broadcast_add", "elemwise_add", "_plus_scalar", "_plus_scalar")
-SUBTRACT = Form("broadcast_sub", "elemwise_sub", "_minus_scalar", "_rminus_scalar")
-MULTIPLY = Form("broadcast_mul", "elemwise_mul", "_mul_scalar", "_mul_scalar")
-DIVIDE = Form("broadcast_div", "elemwise_div", "_div_scalar", "_rdiv_scalar")
-DIVIDE_WHOLE = Form("broadcast_div", "elemwise_div", "_div_scalar")
-POWER = Form("broadcast_power", None, "_power_scalar", "_rpower_scalar")
-MAXIMUM = Form("broadcast_maximum", None, "_maximum_scalar", "_maximum_scalar")
-MINIMUM = Form("broadcast_minimum", None, "_minimum_scalar", "_minimum_scalar")
+ADD = OperatorForms("broadcast_add", "elemwise_add", "_plus_scalar", "_plus_scalar")
+SUBTRACT = OperatorForms("broadcast_sub", "elemwise_sub", "_minus_scalar", "_rminus_scalar")
+MULTIPLY = OperatorForms("broadcast_mul", "elemwise_mul", "_mul_scalar", "_mul_scalar")
+DIVIDE = OperatorForms("broadcast_div", "elemwise_div", "_div_scalar", "_rdiv_scalar")
+DIVIDE_WHOLE = OperatorForms("broadcast_div", "elemwise_div", "_div_scalar")
+POWER = OperatorForms("broadcast_power", None, "_power_scalar", "_rpower_scalar")
+MAXIMUM = OperatorForms("broadcast_maximum", None, "_maximum_scalar", "_maximum_scalar")
+MINIMUM = OperatorForms("broadcast_minimum", None, "_minimum_scalar", "_minimum_scalar")
 COMPARISONS = {
-    "Equal": Form("_npi_equal", None, "_npi_equal_scalar", "_npi_equal_scalar"),
-    "Greater": Form("_npi_greater", None, "_npi_greater_scalar", "_npi_less_scalar"),
-    "Less": Form("_npi_less", None, "_npi_less_scalar", "_npi_greater_scalar"),
-    "GreaterOrEqual": Form("_npi_greater_equal", None, "_npi_greater_equal_scalar", "_npi_less_equal_scalar"),
-    "LessOrEqual": Form("_npi_less_equal", None, "_npi_less_equal_scalar", "_npi_greater_equal_scalar"),
+    "Equal": OperatorForms("_npi_equal", None, "_npi_equal_scalar", "_npi_equal_scalar"),
+    "Greater": OperatorForms("_npi_greater", None, "_npi_greater_scalar", "_npi_less_scalar"),
+    "Less": OperatorForms("_npi_less", None, "_npi_less_scalar", "_npi_greater_scalar"),
+    "GreaterOrEqual": OperatorForms("_npi_greater_equal", None, "_npi_greater_equal_scalar", "_npi_less_equal_scalar"),
+    "LessOrEqual": OperatorForms("_npi_less_equal", None, "_npi_less_equal_scalar", "_npi_greater_equal_scalar"),
 }
-LOGIC = {"And": Form("_npi_bitwise_and"), "Or": Form("_npi_bitwise_or"), "Xor": Form("_npi_bitwise_xor")}
+LOGIC = {
+    "And": OperatorForms("_npi_bitwise_and"),
+    "Or": OperatorForms("_npi_bitwise_or"),
+    "Xor": OperatorForms("_npi_bitwise_xor"),
+}
 
 
 def _divide_as_mxnet(g, a, b):
@@ -250,7 +254,7 @@ def _divide_as_mxnet(g, a, b):
 
 def _power(g, x, y):
     if holds_floats(x) and (
-        (y.dtype is not None and x.dtype == y.dtype) or (beside(x, y) is not None and not is_short(x))
+        (y.dtype is not None and x.dtype == y.dtype) or (scalar_operand(x, y) is not None and not is_short(x))
     ):
         return POWER(g, x, y)
     return g.apply("_onnx_Pow", x, y)
@@ -281,16 +285,16 @@ for _name in ("And", "Or", "Xor"):
     imports(f"Bitwise{_name}", since=18)(lambda g, a, b, form=LOGIC[_name]: form(g, a, b))
 
 
-def _one_by_one(form):
+def _chain_of_pairs(form):
     """A reading of an operator with any number of inputs as a chain of pairs."""
     return lambda g, first, *others: (
         functools.reduce(functools.partial(form, g), others, first) if others else g.identity(first)
     )
 
 
-_total = _one_by_one(ADD)
-imports("Max")(_one_by_one(MAXIMUM))
-imports("Min")(_one_by_one(MINIMUM))
+_total = _chain_of_pairs(ADD)
+imports("Max")(_chain_of_pairs(MAXIMUM))
+imports("Min")(_chain_of_pairs(MINIMUM))
 
 
 @imports("Sum")

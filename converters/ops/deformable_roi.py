@@ -6,7 +6,7 @@ from hybrid.core.op import Spec
 
 from ..builder import Value
 from ..registry import exports
-from .detection import halves
+from .detection import split_coordinates
 from .roi import drop_last_region, one_more, regions
 from .sampling import interpolate, neighbours, pixels, product
 
@@ -20,7 +20,7 @@ def export_contrib_deformable_psroi_pooling(b, op, data, rois, trans=None):
     half = b.Where(b.Less(corners, 0), b.like(-0.5, corners), 0.5)
     corners = b.Add(b.cast(b.Add(corners, half), np.int64), [0, 0, 1, 1])
     scale = float(np.float32(op.spatial_scale))
-    low, high = halves(b, b.Sub(b.Mul(b.cast(corners, places.dtype), scale), 0.5))
+    low, high = split_coordinates(b, b.Sub(b.Mul(b.cast(corners, places.dtype), scale), 0.5))
     size = b.Max(b.Sub(high, low), b.like(0.1, places))
     cell = b.Div(size, cells)
     step = b.Div(cell, samples)

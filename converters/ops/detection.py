@@ -32,21 +32,21 @@ def export_contrib_multi_box_prior(b, op, data):
     return b.Clip(boxes, 0, 1) if op.clip else boxes
 
 
-def halves(b, boxes):
+def split_coordinates(b, boxes):
     """The first two and the last two numbers of boxes."""
     return b.slice(boxes, [0], [2], [-1]), b.slice(boxes, [2], [4], [-1])
 
 
 def to_centres(b, boxes):
     """Centres and sizes of corners."""
-    low, high = halves(b, boxes)
+    low, high = split_coordinates(b, boxes)
     return b.Div(b.Add(low, high), 2), b.Sub(high, low)
 
 
 def _decode(b, offsets, anchors, scales, form, clip=-1.0):
     """As hybrid.ops.detection.decode, in the same order of operations."""
-    centres, sides = to_centres(b, anchors) if form == "corner" else halves(b, anchors)
-    moves, growth = halves(b, offsets)
+    centres, sides = to_centres(b, anchors) if form == "corner" else split_coordinates(b, anchors)
+    moves, growth = split_coordinates(b, offsets)
     growth = b.Mul(growth, b.like(scales[2:], offsets))
     if clip > 0:
         growth = b.Min(growth, b.like(clip, offsets))
@@ -55,7 +55,7 @@ def _decode(b, offsets, anchors, scales, form, clip=-1.0):
     return b.Concat(b.Sub(centre, half), b.Add(centre, half), axis=-1)
 
 
-def at_most(b, size, limit):
+def limit_size(b, size, limit):
     """A size (number or 1-D Value), and no more than limit if that is positive, as a 1-D int64 Value."""
     if isinstance(size, int):
         return b.const([min(size, limit) if limit > 0 else size])
@@ -67,7 +67,7 @@ def take_rows(b, rows, order):
     return b.GatherND(rows, b.unsqueeze(order, [2]), batch_dims=1)
 
 
-def survivors(b, boxes, alive, same, threshold, *, inclusive=False, form="corner"):
+def greedy_nms(b, boxes, alive, same, threshold, *, inclusive=False, form="corner"):
     """True for those of boxes (N, K, 4), in order of precedence, that survive greedy suppression: bool (N, K).
 
     same: None, or bool (N, C, K), for every class which boxes belong to it. NonMaxSuppression picks by score, so the scores
@@ -82,7 +82,7 @@ def survivors(b, boxes, alive, same, threshold, *, inclusive=False, form="corner
     if limit > 1:
         return alive
     boxes = b.cast(boxes, np.float32)
-    low, high = halves(b, boxes)
+    low, high = split_coordinates(b, boxes)
     proper = b.GreaterOrEqual(high, low if form == "corner" else 0)
     proper = b.Equal(b.reduce("Min", b.cast(proper, np.int32), [-1], keepdims=True), 1)
     boxes = b.Where(proper, boxes, 0)
@@ -117,7 +117,7 @@ def export_contrib_multi_box_detection(b, op, scores, offsets, anchor):
         boxes = b.Clip(boxes, 0, 1)
     rest = b.Concat(b.unsqueeze(score, [2]), boxes, axis=2)
     ids = b.unsqueeze(b.cast(best, scores.dtype), [2])
-    whole = at_most(b, count, -1)
+    whole = limit_size(b, count, -1)
 
     def in_order_of_anchors():
         found, order = b.TopK(b.cast(valid, np.float32), whole, axis=1, outputs=2)
@@ -126,7 +126,7 @@ def export_contrib_multi_box_detection(b, op, scores, offsets, anchor):
     if not 0 < op.nms_threshold <= 1:
         shown, order = in_order_of_anchors()
         return b.Where(shown, take_rows(b, b.Concat(ids, rest, axis=2), order), least)
-    size = at_most(b, count, op.nms_topk)
+    size = limit_size(b, count, op.nms_topk)
     key = b.cast(
         b.Where(valid, score, b.like(-np.inf, score)), np.float32 if score.dtype.itemsize == 2 else score.dtype
     )
@@ -136,7 +136,7 @@ def export_contrib_multi_box_detection(b, op, scores, offsets, anchor):
     same = None
     if not op.force_suppress:
         same = b.Equal(b.transpose(ids, [0, 2, 1]), b.like(np.arange(classes)[:, None], ids))
-    stays = survivors(b, b.slice(kept, [1], [5], [2]), alive, same, op.nms_threshold, inclusive=True)
+    stays = greedy_nms(b, b.slice(kept, [1], [5], [2]), alive, same, op.nms_threshold, inclusive=True)
     ids = b.Where(b.unsqueeze(stays, [2]), ids, least)
     out = b.Where(b.unsqueeze(alive, [2]), b.Concat(ids, kept, axis=2), least)
     if op.nms_topk <= 0 or (isinstance(count, int) and count <= op.nms_topk):
@@ -162,7 +162,7 @@ def export_contrib_box_nms(b, op, data):
         kind = b.Gather(rows, op.id_index, axis=2)
         valid = b.And(valid, b.Not(b.Equal(kind, b.like(op.background_id, kind))))
     key = b.Where(valid, score, b.like(-np.inf, score))
-    size = at_most(b, count, op.topk)
+    size = limit_size(b, count, op.topk)
     found, order = b.TopK(b.wide(key), size, axis=1, outputs=2)
     alive, rows = b.Greater(found, -np.inf), take_rows(b, rows, order)
     same = None
@@ -172,12 +172,12 @@ def export_contrib_box_nms(b, op, data):
         same = b.Equal(b.unsqueeze(kind, [1]), b.unsqueeze(kinds, [1]))
     first = op.coord_start
     boxes = b.slice(rows, [first], [first + 4], [2])
-    stays = survivors(b, boxes, alive, same, op.overlap_thresh, form=op.in_format)
+    stays = greedy_nms(b, boxes, alive, same, op.overlap_thresh, form=op.in_format)
     if op.in_format != op.out_format:
         if op.out_format == "center":
             reformed = b.Concat(*to_centres(b, boxes), axis=2)
         else:
-            centre, sides = halves(b, boxes)
+            centre, sides = split_coordinates(b, boxes)
             half = b.Div(sides, 2)
             reformed = b.Concat(b.Sub(centre, half), b.Add(centre, half), axis=2)
         boxes = b.Where(b.Less(b.slice(boxes, [0], [1], [2]), 0), boxes, reformed)
@@ -194,13 +194,13 @@ def export_contrib_box_nms(b, op, data):
     return out if data.rank == 3 else b.reshape(out, b.Shape(data))
 
 
-def overlaps(b, lhs, rhs, form="corner"):
+def box_iou(b, lhs, rhs, form="corner"):
     """Intersection over union of boxes lhs (..., 4) with rhs (..., 4), broadcast; 0 where both are empty."""
 
     def edges(boxes):
         if form == "corner":
-            return halves(b, boxes)
-        centre, sides = halves(b, boxes)
+            return split_coordinates(b, boxes)
+        centre, sides = split_coordinates(b, boxes)
         half = b.Div(sides, 2)
         return b.Sub(centre, half), b.Add(centre, half)
 
@@ -208,7 +208,7 @@ def overlaps(b, lhs, rhs, form="corner"):
         return b.Gather(sides, 0, axis=-1), b.Gather(sides, 1, axis=-1)
 
     def area(boxes):
-        low, high = halves(b, boxes)
+        low, high = split_coordinates(b, boxes)
         sides = b.Sub(high, low) if form == "corner" else high
         wide, high = columns(sides)
         empty = b.Or(b.Less(wide, 0), b.Less(high, 0))
@@ -224,7 +224,7 @@ def overlaps(b, lhs, rhs, form="corner"):
 def export_contrib_box_iou(b, op, lhs, rhs):
     rows = b.unsqueeze(lhs, [1]) if lhs.rank == 2 else b.reshape(lhs, [-1, 1, 4])  # -1 cannot stand for 0
     columns = b.unsqueeze(rhs, [0]) if rhs.rank == 2 else b.reshape(rhs, [1, -1, 4])
-    iou = overlaps(b, rows, columns, op.format)
+    iou = box_iou(b, rows, columns, op.format)
     sizes = [b.size(x, a) for x in (lhs, rhs) for a in range(x.rank - 1)]
     return iou if lhs.rank == rhs.rank == 2 else b.reshape(iou, b.dims(*sizes))
 

@@ -8,7 +8,7 @@ from hybrid.ops.resample import LINEAR, LINEAR_EXACT, NEAREST, chosen, matrices
 
 from ..error import Unsupported
 from ..registry import exports, imports, not_exported
-from .image_codec import whole
+from .image_codec import resize_integers
 
 
 def _wide(b, data):
@@ -55,7 +55,7 @@ def export_image_resize(b, op, data):
         if not is_known(data.shape[-3:-1]):
             raise Unsupported(f"interp={op.interp} on {data.dtype} images of unknown size; give the shape of the input")
         old, new = data.shape[-3:-1], (sizes[0], sizes[1])
-        y = whole(b, first, old, new, chosen(old, new, op.interp))
+        y = resize_integers(b, first, old, new, chosen(old, new, op.interp))
     elif op.interp in (NEAREST, LINEAR, LINEAR_EXACT):
         batch = b.unsqueeze(first, [0]) if data.rank == 3 else first
         how = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}

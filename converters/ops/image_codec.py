@@ -32,11 +32,11 @@ def export_cvimresize(b, op, src):
         rows, columns = matrices(old, new, method)
         y = b.MatMul(b.MatMul(b.like(rows, src), planes), b.like(columns.T, src))
     else:
-        y = whole(b, planes, old, new, method)
+        y = resize_integers(b, planes, old, new, method)
     return b.transpose(y, [1, 2, 0])
 
 
-def whole(b, planes, old, new, method):
+def resize_integers(b, planes, old, new, method):
     """Planes (..., H, W) of whole numbers in another size, rounded where OpenCV rounds: uint8 with weights in 1/2048, in steps that
     are exact; by area, and with 16 bits, in float32, added in OpenCV's order."""
     dtype = planes.dtype

@@ -24,7 +24,7 @@ def epsilon(x):
     return float(np.finfo(x.dtype).eps)
 
 
-def rounds(b, n):
+def tournament_rounds(b, n):
     """Number of rounds that a tournament of n has: n, or one more when that is even. A number or a 1-D tensor, as n."""
     return n | 1 if isinstance(n, int) else b.Add(b.Mul(b.Div(n, 2), 2), 1)
 
@@ -52,9 +52,9 @@ def rotation(b, gram, rank, k, n, turns):
     return b.Where(same, b.unsqueeze(cosine, [rank - 1]), b.Where(pairs, sine, none)), pairs
 
 
-def turning(b, n, step, *states):
+def loop_until_diagonal(b, n, step, *states):
     """The states once step(builder, k, *states) says that there is nothing left to turn: it gives (how much is, *states)."""
-    turns = rounds(b, n)
+    turns = tournament_rounds(b, n)
 
     def body(inner, i, going, *given):
         left, *after = step(inner, inner.reshape(i, [1]), turns, *given)
@@ -90,7 +90,7 @@ def eigenvalues(b, a):
 
     vectors = identity(b, a)
     if not isinstance(n, int) or n:
-        a, vectors = turning(b, n, step, a, vectors)
+        a, vectors = loop_until_diagonal(b, n, step, a, vectors)
     rows, columns = row_numbers(b, n)
     values = b.reduce("Sum", b.Where(b.Equal(rows, columns), a, none), [rank - 1], keepdims=False)
     values, order = sort_values(b, values, n, rank, descending=False)
@@ -123,7 +123,7 @@ def facing_up(b, rows, rank):
     return with_shape_of(b.Where(down, b.Neg(rows), rows), rows)
 
 
-def singular(b, a):
+def singular_value_decomposition(b, a):
     """(U as rows (..., M, M), values (..., M), W): descending singular values of matrices (..., M, N), M <= N, and A = U^T W, where
     rows of W are as long as the values."""
     n, rank = b.size(a, -2), a.rank
@@ -149,7 +149,7 @@ def singular(b, a):
     u = b.Expand(b.Where(b.Equal(rows, columns), one, none), b.dims(lead, n, n))
     u.shape = (*a.shape[:-1], a.shape[-2])
     if not isinstance(n, int) or n:
-        w, u = turning(b, n, step, w, u)
+        w, u = loop_until_diagonal(b, n, step, w, u)
     values = b.Sqrt(b.reduce("Sum", b.Mul(w, w), [rank - 1], keepdims=False))
     values, order = sort_values(b, values, n, rank, descending=True)
     scaled = b.Mul(values, b.squeeze(scale, [rank - 1]))

@@ -8,7 +8,7 @@ from ..registry import exports
 from .jacobi import eigenvalues
 from .linalg import extract_diagonal
 from .linear import swap_last
-from .np_linalg import symmetric
+from .np_linalg import mirror_triangle
 from .solving import eliminate, floating, identity, row_space, substitute, transpose_matrices
 
 
@@ -70,7 +70,7 @@ def export_linalg_slogdet(b, op, a):
 
 @exports("_linalg_syevd")
 def export_linalg_syevd(b, op, a):
-    values, rows = eigenvalues(b, symmetric(b, a, "L"))
+    values, rows = eigenvalues(b, mirror_triangle(b, a, "L"))
     return rows, values
 
 

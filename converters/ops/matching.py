@@ -5,10 +5,10 @@ import numpy as np
 from hybrid.core.op import Spec
 
 from ..registry import exports
-from .detection import overlaps, take_rows, to_centres
+from .detection import box_iou, take_rows, to_centres
 
 
-def greedy(b, key, rows, columns, limit=0):
+def greedy_matching(b, key, rows, columns, limit=0):
     """Pair rows with columns, each at most once, highest key first, earlier pairs first among equals.
 
     key: (N, R, C) floats, -inf for pairs that may not be. rows, columns: R and C, numbers or 1-D Values. limit: how many
@@ -51,7 +51,7 @@ def export_contrib_bipartite_matching(b, op, data):
     key = b.cast(data, wide)
     key = b.Where(beyond, b.Neg(key) if op.is_ascend else key, b.like(-np.inf, key))
     key = b.reshape(key, b.dims(-1, rows, columns))
-    to_column, to_row = greedy(b, key, rows, columns, op.topk + 1 if op.topk > 0 else 0)
+    to_column, to_row = greedy_matching(b, key, rows, columns, op.topk + 1 if op.topk > 0 else 0)
     lead = [b.size(data, axis) for axis in range(data.rank - 2)]
     return b.reshape(to_column, b.dims(*lead, rows)), b.reshape(to_row, b.dims(*lead, columns))
 
@@ -80,10 +80,10 @@ def export_contrib_multi_box_target(b, op, anchor, label, scores):
     real = b.unsqueeze(b.Equal(ended, 0), [1])  # (N, 1, M)
     some = b.slice(b.squeeze(real, [1]), [0], [1], [1])  # (N, 1): whether there is any object
     boxes = b.slice(label, [1], [5], [2])
-    iou = overlaps(b, b.unsqueeze(anchor, [2]), b.unsqueeze(boxes, [1]))  # (N, A, M)
+    iou = box_iou(b, b.unsqueeze(anchor, [2]), b.unsqueeze(boxes, [1]))  # (N, A, M)
     iou = b.Where(real, iou, b.like(-1, iou))
     able = b.Greater(iou, 1e-6)
-    paired, _ = greedy(b, b.Where(able, iou, b.like(-np.inf, iou)), b.size(anchor, 1), b.size(label, 1))
+    paired, _ = greedy_matching(b, b.Where(able, iou, b.like(-np.inf, iou)), b.size(anchor, 1), b.size(label, 1))
     matched = b.GreaterOrEqual(paired, 0)
     best = b.Where(matched, paired, b.ArgMax(iou, axis=2, keepdims=0))
     highest = b.reduce("Max", iou, [2], keepdims=False)
@@ -92,7 +92,7 @@ def export_contrib_multi_box_target(b, op, anchor, label, scores):
     background = b.Not(matched)
     if op.negative_mining_ratio > 0:
         able = b.And(background, b.Less(highest, op.negative_mining_thresh))
-        background = _least_sure(b, op, scores, able, background, matched)
+        background = _hardest_negatives(b, op, scores, able, background, matched)
     kind = b.Add(b.squeeze(take_rows(b, b.unsqueeze(kinds, [2]), best), [2]), 1)
     ignored = b.like(op.ignore_label, kind)
     classes = b.Where(matched, kind, b.Where(b.And(background, some), b.like(0, kind), ignored))
@@ -104,7 +104,7 @@ def export_contrib_multi_box_target(b, op, anchor, label, scores):
     return b.reshape(targets, flat), b.reshape(masks, flat), classes
 
 
-def _least_sure(b, op, scores, able, free, matched):
+def _hardest_negatives(b, op, scores, able, free, matched):
     """Of the anchors in able those (N, A) that look least like background: negative_mining_ratio for each that is matched,
     no more than there are free."""
 

@@ -3,7 +3,7 @@
 import math
 
 from ..registry import exports, not_exported
-from .jacobi import eigenvalues, facing_up, singular
+from .jacobi import eigenvalues, facing_up, singular_value_decomposition
 from .linalg import extract_diagonal
 from .solving import cholesky, floating, identity, row_space, solve, transpose_matrices, with_shape_of
 
@@ -23,7 +23,7 @@ def export_npi_solve(b, op, a, rhs):
     return b.squeeze(solve(b, floating(b, a), column), [rhs.rank])
 
 
-def square(b, a, size):
+def as_matrix(b, a, size):
     """An array as one matrix."""
     made = b.reshape(floating(b, a), [size, size])
     made.shape = (size, size)
@@ -32,20 +32,20 @@ def square(b, a, size):
 
 @exports("_npi_tensorinv")
 def export_npi_tensorinv(b, op, a):
-    matrix = square(b, a, math.prod(a.static[: op.ind]))
+    matrix = as_matrix(b, a, math.prod(a.static[: op.ind]))
     return b.reshape(solve(b, matrix, identity(b, matrix)), list(op.infer_shape(a.static)))
 
 
 @exports("_npi_tensorsolve")
 def export_npi_tensorsolve(b, op, a, rhs):
     size = math.prod(rhs.static)
-    matrix = square(b, b.transpose(a, op.order(a.rank)), size)
+    matrix = as_matrix(b, b.transpose(a, op.order(a.rank)), size)
     column = b.reshape(floating(b, rhs), [size, 1])
     column.shape = (size, 1)
     return b.reshape(solve(b, matrix, column), list(op.infer_shape(a.static, rhs.static)))
 
 
-def symmetric(b, a, letter):
+def mirror_triangle(b, a, letter):
     """Symmetric matrices that have one triangle of a."""
     x = floating(b, a)
     columns = b.counting(b.size(a, -1))
@@ -56,12 +56,12 @@ def symmetric(b, a, letter):
 
 @exports("_npi_eigvalsh")
 def export_npi_eigvalsh(b, op, a):
-    return eigenvalues(b, symmetric(b, a, op.UPLO))[0]
+    return eigenvalues(b, mirror_triangle(b, a, op.UPLO))[0]
 
 
 @exports("_npi_eigh")
 def export_npi_eigh(b, op, a):
-    values, rows = eigenvalues(b, symmetric(b, a, op.UPLO))
+    values, rows = eigenvalues(b, mirror_triangle(b, a, op.UPLO))
     return values, transpose_matrices(b, rows)
 
 
@@ -75,7 +75,7 @@ not_exported(
 
 @exports("_npi_svd")
 def export_npi_svd(b, op, a):
-    u, values, w = singular(b, floating(b, a))
+    u, values, w = singular_value_decomposition(b, floating(b, a))
     # rows of w are orthogonal: made orthonormal by reflections they keep their directions, and those of length 0 get one
     v, lengths = row_space(b, w)
     up = facing_up(b, v, a.rank)
@@ -91,7 +91,7 @@ def pseudo_inverse(b, a, rcond):
     """The pseudo-inverse; rcond is a number or broadcasts to the largest singular value of each matrix, kept as (..., 1)."""
     x = floating(b, a)
     tall = a.dim(-2) > a.dim(-1)
-    u, values, w = singular(b, transpose_matrices(b, x) if tall else x)
+    u, values, w = singular_value_decomposition(b, transpose_matrices(b, x) if tall else x)
     if a.dim(-1) == 0 or a.dim(-2) == 0:
         return transpose_matrices(b, x)
     cut = b.Mul(b.reduce("Max", values, [a.rank - 2], keepdims=True), rcond)

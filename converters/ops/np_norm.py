@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..registry import exports
-from .jacobi import singular
+from .jacobi import singular_value_decomposition
 from .reduce import count_reduced, has_some
 from .solving import floating
 
@@ -36,7 +36,7 @@ def norm(b, op, data, x, kind, axes):
     order = [*(i for i in range(data.rank) if i not in axes), row, column]
     matrices = b.transpose(x, order)
     matrices.shape = tuple(data.shape[i] for i in order)
-    values = singular(b, matrices)[1]
+    values = singular_value_decomposition(b, matrices)[1]
     if kind == "nuclear":
         y = b.reduce("Sum", values, [data.rank - 2], keepdims=False)
     else:

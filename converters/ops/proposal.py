@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..registry import exports
-from .detection import at_most, halves, survivors, take_rows
+from .detection import greedy_nms, limit_size, split_coordinates, take_rows
 
 
 @exports("_contrib_Proposal", "_contrib_MultiProposal")
@@ -22,17 +22,17 @@ def export_contrib_proposal(b, op, scores, offsets, info):
     boxes = _boxes(b, op, _anchors(b, op, height, width, ticks), b.reshape(deltas, [0, -1, 4]))
     last = b.unsqueeze(b.Sub(b.Gather(info, [1, 0, 1, 0], axis=1), 1), [1])
     boxes = b.Min(b.Max(boxes, b.like(0, boxes)), last)
-    low, high = halves(b, boxes)
+    low, high = split_coordinates(b, boxes)
     limit = b.unsqueeze(b.Mul(b.slice(info, [2], [3], [1]), op.rpn_min_size), [1])  # N, 1, 1
     small = b.Less(b.reduce("Min", b.Add(b.Sub(high, low), 1), [2], keepdims=True), limit)
     boxes = b.Where(small, b.Add(boxes, b.Mul(b.like([-0.5, -0.5, 0.5, 0.5], boxes), limit)), boxes)
     score = b.Where(b.squeeze(small, [2]), least, score)
     number = height * width * count if isinstance(height, int) and isinstance(width, int) else b.shape_of(score, 1)
-    size = at_most(b, number, op.rpn_pre_nms_top_n)
+    size = limit_size(b, number, op.rpn_pre_nms_top_n)
     score, order = b.TopK(score, size, axis=1, outputs=2)
     boxes = take_rows(b, boxes, order)
     ends = b.Add(boxes, b.like([0, 0, 1, 1], boxes))
-    stays = b.cast(survivors(b, ends, b.Not(b.IsNaN(score)), None, op.threshold), np.float32)
+    stays = b.cast(greedy_nms(b, ends, b.Not(b.IsNaN(score)), None, op.threshold), np.float32)
     _, order = b.TopK(stays, size, axis=1, outputs=2)
     total = b.cast(b.reduce("Sum", stays, [1], keepdims=True), np.int64)
     # when fewer stay than wanted they come round again
@@ -65,7 +65,7 @@ def _boxes(b, op, anchors, deltas):
     """As _Proposals._boxes, before the cut to the image: (N, H * W * A, 4)."""
     if op.iou_loss:
         return b.Add(anchors, deltas)
-    (low, high), (moves, growth) = halves(b, anchors), halves(b, deltas)
+    (low, high), (moves, growth) = split_coordinates(b, anchors), split_coordinates(b, deltas)
     sides = b.Add(b.Sub(high, low), 1)
     centres = b.Add(low, b.Mul(b.Sub(sides, 1), 0.5))
     centres = b.Add(b.Mul(moves, sides), centres)

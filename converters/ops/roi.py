@@ -8,7 +8,7 @@ from hybrid.core.op import Spec
 
 from ..builder import Value
 from ..registry import exports, imports
-from .detection import halves
+from .detection import split_coordinates
 from .sampling import neighbours
 
 
@@ -44,7 +44,7 @@ def export_roi_pooling_since_22(b, op, data, rois):
     index, real, corners = regions(b, b.wide(one_more(b, rois)))
     corners = b.Mul(corners, op.spatial_scale)
     half = b.Where(b.Less(corners, 0), b.like(-0.5, corners), 0.5)
-    low, high = halves(b, b.cast(b.cast(b.Add(corners, half), np.int64), maps.dtype))  # cut off
+    low, high = split_coordinates(b, b.cast(b.cast(b.Add(corners, half), np.int64), maps.dtype))  # cut off
     steps = b.Div(b.Max(b.Add(b.Sub(high, low), 1), b.like(1, maps)), b.like(op.pooled_size[::-1], maps))
     masks = [belonging(b, low, steps, 1 - axis, op.pooled_size[axis], sizes[axis], whole=True) for axis in (0, 1)]
 
@@ -158,7 +158,7 @@ def export_contrib_psroi_pooling(b, op, data, rois):
     index, real, corners = regions(b, one_more(b, rois))
     half = b.Where(b.Less(corners, 0), b.like(-0.5, corners), 0.5)
     corners = b.Add(b.cast(b.Add(corners, half), np.int64), [0, 0, 1, 1])
-    low, high = halves(b, b.Mul(b.cast(corners, data.dtype), op.spatial_scale))
+    low, high = split_coordinates(b, b.Mul(b.cast(corners, data.dtype), op.spatial_scale))
     steps = b.Div(b.Max(b.Sub(high, low), b.like(0.1, data)), cells)
     masks = [belonging(b, low, steps, 1 - axis, cells, sizes[axis]) for axis in (0, 1)]
 

@@ -5,7 +5,7 @@ import numpy as np
 from hybrid.ops.casting import convert
 
 from ..registry import exports, imports
-from .binary import beside
+from .binary import scalar_operand
 from .elementwise import holds_floats
 
 
@@ -31,7 +31,7 @@ def export_npi_where_scalar2(b, op, condition):
 
 @imports("Where", since=9)
 def import_where(g, condition, x, y):
-    first, second = (beside(condition, v) if holds_floats(v) else None for v in (x, y))
+    first, second = (scalar_operand(condition, v) if holds_floats(v) else None for v in (x, y))
     if first is not None and second is None:
         return g.apply("_npi_where_lscalar", condition, y, scalar=first)
     if second is not None and first is None:

@@ -21,7 +21,7 @@ from tests.grouped import each
 from tests.table.examples import examples, graph_of
 from tests.table.goldens import close
 from tests.table.rules import has_rule
-from tests.table.test_examples import computes_what_it_infers, run_witness, same_as_onnxruntime
+from tests.table.test_examples import computes_what_it_infers, run_oracle, same_as_onnxruntime
 from tests.table.test_gradients import check_derivatives, gradients_of, run
 
 Row = tuple[str, Example]
@@ -902,7 +902,7 @@ def test_older_versions_of_an_operator_get_no_attribute_that_they_lack() -> None
             if model.graph.node == newest.graph.node or "rng" in op.needs:
                 continue
             try:
-                for got, want in zip(run_witness(model, feeds, example), Program(graph).run(feeds), strict=True):
+                for got, want in zip(run_oracle(model, feeds, example), Program(graph).run(feeds), strict=True):
                     close(got, want, op)
             except AssertionError as error:
                 wrong.append(f"{op} at {opset}: {error}")

@@ -21,7 +21,7 @@ from tests.grouped import each
 from tests.table.examples import examples, graph_of
 from tests.table.goldens import close
 from tests.table.options import others
-from tests.table.test_examples import run_witness
+from tests.table.test_examples import run_oracle
 from tests.table.training import trained
 
 NAMES = ("axis", "axes", "dim", "dim1", "dim2", "axis1", "axis2", "lhs_axes", "rhs_axes")
@@ -151,7 +151,7 @@ def test_axes_counted_from_behind(row: Row) -> None:
                 models = [converters.to_onnx(graph_of(e)[0], {}, feeds) for e in (other, one)]
             except converters.UnsupportedModel:
                 continue
-            ran, plain = (run_witness(m, feeds, other) for m in models)
+            ran, plain = (run_oracle(m, feeds, other) for m in models)
             assert same(ran, plain), (first, behind, "exported")
             for a, b in zip(ran, want, strict=True):
                 if other.op.name not in ROUNDED:

@@ -105,7 +105,7 @@ def _part(rng: random.Random, shape: MaybeShape) -> MaybeShape:
     return tuple(UNKNOWN if rng.random() < 0.3 else d for d in shape)
 
 
-def run_witness(model: onnx.ModelProto, feeds: dict[str, np.ndarray], example: Example) -> list[np.ndarray]:
+def run_oracle(model: onnx.ModelProto, feeds: dict[str, np.ndarray], example: Example) -> list[np.ndarray]:
     """Results of onnxruntime; for operators of ONNX that it has no kernel for, of onnx's own evaluator."""
     standing = PASSTHROUGH.get(example.op.name)
     if standing is None:
@@ -134,7 +134,7 @@ def same_as_onnxruntime(example: Example, parameters: Container[str]) -> None:
     random = drawn or (
         "rng" in example.op.needs and "training" not in example.op.needs
     )  # two draws may be the same by chance
-    for got, want in zip(run_witness(model, feeds, example), first, strict=True):
+    for got, want in zip(run_oracle(model, feeds, example), first, strict=True):
         if random:
             assert (got.shape, got.dtype) == (want.shape, want.dtype)
         else:
@@ -213,7 +213,7 @@ def same_at_older_opsets(example: Example) -> None:
             continue
         assert [o.version for o in model.opset_import if not o.domain] == [opset]
         narrowed = any(n.op_type == "Cast" and n.attribute[0].i == onnx.TensorProto.FLOAT for n in model.graph.node)
-        for got, want in zip(run_witness(model, feeds, example), wants, strict=True):
+        for got, want in zip(run_oracle(model, feeds, example), wants, strict=True):
             if "rng" in example.op.needs:
                 assert (got.shape, got.dtype) == (want.shape, want.dtype)
             else:
@@ -250,7 +250,7 @@ def test_operators_of_onnx_are_written_as_of_the_opset_that_has_them() -> None:
 
     def same(row: tuple[Example, onnx.ModelProto]) -> None:
         graph, feeds = graph_of(row[0])
-        for got, want in zip(run_witness(row[1], feeds, row[0]), Program(graph).run(feeds), strict=True):
+        for got, want in zip(run_oracle(row[1], feeds, row[0]), Program(graph).run(feeds), strict=True):
             close(got, want, row[0].op, float(np.finfo(np.float32).eps))
 
     run(rows, same)

@@ -1,4 +1,4 @@
-"""Every recorded case against every witness: inference, NumPy, and onnxruntime on the exported node."""
+"""Every recorded case against every oracle: inference, NumPy, and onnxruntime on the exported node."""
 
 from collections.abc import Sequence
 
