@@ -533,5 +533,5 @@ def test_what_is_no_input() -> None:
     for name in ("y", "empty"):
         assert len(set(drawn[name].tolist())) == 50
     low, high = Domain(0, 5, True), Domain(2, 9, False)
-    assert inputs.both(low, high) == inputs.both(high, low) == Domain(2, 5, True)
-    assert inputs.both(Domain(0, 9, False), Domain(1, 4, False)) == Domain(1, 4, False)
+    assert inputs.intersect(low, high) == inputs.intersect(high, low) == Domain(2, 5, True)
+    assert inputs.intersect(Domain(0, 9, False), Domain(1, 4, False)) == Domain(1, 4, False)
