@@ -134,7 +134,7 @@ def test_squares_neither_overflow_nor_vanish(scale):
 
 
 def test_sums_of_nothing_are_refused():
-    """onnxruntime's Einsum divides by their size, which ends the process. Where the product has no elements either, it is stored."""
+    """onnxruntime's Einsum divides by their size, which ends the process. A product without elements is stored."""
     graph = graph_of("_np_dot", {})
     with pytest.raises(converters.UnsupportedModel, match="a product of nothing"):
         converters.to_onnx(graph, {}, {"a": np.zeros((2, 3, 0)), "b": np.zeros((5, 0, 6))})
