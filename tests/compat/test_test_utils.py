@@ -72,6 +72,8 @@ def test_what_counts_as_almost_equal() -> None:
     tu.assert_exception(lambda: {}["x"], KeyError)
     with pytest.raises(AssertionError, match="raised nothing"):
         tu.assert_exception(dict, KeyError)
+    with pytest.raises(AssertionError, match="raised nothing"):  # which is not what was wanted of the function
+        tu.assert_exception(dict, AssertionError)
 
 
 # -- symbols ----------------------------------------------------------------------------------------------------------------

@@ -298,6 +298,25 @@ def test_a_forked_child_has_an_engine_of_its_own() -> None:
     assert child.exitcode == 0
 
 
+def _read(queue, y) -> None:
+    queue.put(float(y[0, 0].asscalar()))
+
+
+def test_what_was_collected_before_a_fork_is_there_in_the_child() -> None:
+    x = nd.ones((BIG, BIG))
+    x.wait_to_read()
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    with scheduler.bulk(100):
+        child = context.Process(target=_read, args=(queue, nd.dot(x, x)))
+        child.start()
+        try:
+            assert queue.get(timeout=20) == BIG
+        finally:
+            child.terminate()
+            child.join(20)
+
+
 def test_settings_of_the_engine() -> None:
     """Names of MXNet's engines; sizes of bulks from nothing on; contexts by name and number."""
     before = scheduler.set_engine_type("ThreadedEngine")

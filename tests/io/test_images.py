@@ -241,6 +241,10 @@ def test_detection_labels_that_do_not_add_up() -> None:
     assert next(one).label[0].asnumpy()[0, 1].tolist() == [-1] * 5
     with pytest.raises(ValueError, match="reduce label count from 2 to 1"):
         one.reshape(label_shape=(1, 5))
+    for shape, message in (((8, 8), "should have length 3"), ((1, 8, 8), "to have 3 channels")):
+        with pytest.raises(ValueError, match=message):
+            one.reshape(data_shape=shape)
+    assert one.provide_data[0].shape == (1, 3, 8, 8)
 
 
 def test_settings_of_detection_at_their_edges() -> None:
