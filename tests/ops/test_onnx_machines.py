@@ -182,7 +182,8 @@ def test_support_vector_classifiers_vote_by_pairs() -> None:
 
 
 def test_without_vectors_there_is_a_linear_model_for_each_class() -> None:
-    for more in ({}, {"vectors_per_class": whole(0, 0, 0)}, {"prob_a": X([1]), "prob_b": X([1])}):
+    kernels = ({"kernel_type": k, "kernel_params": X([0.5, 1, 2])} for k in ("RBF", "POLY", "SIGMOID"))
+    for more in ({}, {"vectors_per_class": whole(0, 0, 0)}, {"prob_a": X([1]), "prob_b": X([1])}, *kernels):
         got = run(
             "SVMClassifier",
             ROWS,

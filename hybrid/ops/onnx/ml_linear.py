@@ -337,7 +337,7 @@ class SVMRegressor(Machine):
 @op("_onnx_ml_SVMClassifier")
 class SVMClassifier(Classifier, Machine):
     """One machine for every pair of classes, which vote; with prob_a and prob_b probabilities of all classes from those of the
-    pairs (Wu, Lin and Weng 2004, as libsvm computes them). Without vectors_per_class, a linear model per class.
+    pairs (Wu, Lin and Weng 2004, as libsvm computes them). Without vectors_per_class, a linear model per class, whatever the kernel.
 
     Shapes: X (N, F) -> labels (N,), scores (N, pairs), or (N, C) of probabilities and linear models, float32.
     Source: ONNX SVMClassifier (ai.onnx.ml 1)."""
@@ -411,7 +411,7 @@ class SVMClassifier(Classifier, Machine):
 
     def _linear(self, x: Array, labels: Array):
         weights = self.coefficients.astype(np.float32).reshape(self._classes(), -1)
-        scores = self.kernel(x, weights) + self._offsets()[0]
+        scores = x @ weights.T + self._offsets()[0]  # a kernel is for support vectors: kernel_type says nothing
         return labels[scores.argmax(1)], transform_scores(scores, self.post_transform)
 
     def _pairs(self, x: Array) -> tuple[Array, Array]:
