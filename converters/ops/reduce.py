@@ -97,16 +97,12 @@ def _nansum(b, x, axes):
     if is_whole(x) or not axes or has_some(b, x, range(x.rank)) is False:
         return y
     x = b.cast(x, np.float32) if x.dtype.itemsize < 4 else x  # IsInf takes no float16 at first
-    kept = [a for a in range(x.rank) if a not in axes]
-    rows = x
-    if len(axes) > 1:
-        dims = b.dims(*(b.size(x, a) for a in kept), _product(b, x, axes))
-        rows = b.reshape(b.transpose(x, [*kept, *axes]), dims, allowzero=b.opset >= 14)
-    axis = axes[0] if len(axes) == 1 else len(kept)
-    numbers = b.cast(b.Not(b.IsNaN(rows)), np.int32)
-    followed = b.Greater(b.CumSum(numbers, b.const(axis), exclusive=1, reverse=1), 0)
-    lost = b.reduce("Sum", b.cast(b.And(b.IsInf(rows), followed), np.int32), [axis], keepdims=len(axes) == 1)
-    lost = lost if len(axes) == 1 else b.unsqueeze(lost, axes)
+    followed, inner = None, b.cast(b.Not(b.IsNaN(x)), np.int32)
+    for axis in reversed(axes):  # a number behind it along this axis, the axes within it counted together
+        behind = b.Greater(b.CumSum(inner, b.const(axis), exclusive=1, reverse=1), 0)
+        followed = behind if followed is None else b.Or(followed, behind)
+        inner = b.reduce("Sum", inner, [axis], keepdims=True)
+    lost = b.reduce("Sum", b.cast(b.And(b.IsInf(x), followed), np.int32), axes, keepdims=True)
     return b.Where(b.cast(lost, np.bool_), np.nan, y)
 
 

@@ -195,7 +195,7 @@ def accumulate(
                 dys.append(None if found is None else found[0])
                 if found is not None and (id(record), i) in kept:
                     results[id(record), i] = found[0]
-            STATE.training = record.training
+            STATE.training = training and record.training
             for parent, gradient in zip(record.parents, _backward(record, dys)):
                 arrive(parent, gradient)
             done.append(record)
@@ -231,8 +231,9 @@ def heads_of(heads: Any, head_grads: Any) -> tuple[list[NDArray], list[NDArray |
 def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
     """Compute the gradients of the sum of heads (weighted by head_grads) and put them where attach_grad made room.
 
-    retain_graph: keep what was recorded, to go through it again. train_mode is accepted; every record's gradient is that of
-    the mode in which it was computed. Raises MXNetError for a head that was not recorded."""
+    retain_graph: keep what was recorded, to go through it again. train_mode: with False, gradients are those of inference (of
+    BatchNorm, by moving statistics, which stay); what was recorded in inference has these anyway, where MXNet mixes both.
+    Raises MXNetError for a head that was not recorded."""
     arrays, grads = heads_of(heads, head_grads)
     with StateScope(False, train_mode):
         found, _ = accumulate(arrays, grads, (), retain_graph, False)

@@ -112,3 +112,52 @@ class WidenLike(CastLike):
 
     def compute(self, data, like):
         return convert(data, self.infer_type(data.dtype, like.dtype))
+
+
+class ByKind(Op):
+    """data as it is where it is floats; whole numbers become something else. The shape stays."""
+
+    view = True
+
+    def infer_shape(self, data):
+        return data
+
+
+@op("_backward_as_floats")
+class AsFloats(ByKind):
+    """data, whole numbers as float32: in which MXNet computes their derivatives. Shapes: any."""
+
+    only_moves_data = True
+
+    def infer_type(self, data):
+        return np.dtype(np.float32) if data.kind in "iub" else data
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def composition(self, F, data):
+        if data.dtype is None:
+            return None
+        return F.Cast(data, dtype="float32") if data.dtype.kind in "iub" else F.identity(data)
+
+    def compute(self, data):
+        return convert(data, self.infer_type(data.dtype))
+
+    def gradient(self, F, dy, data, y):
+        return F._backward_cast_like(dy, data)
+
+
+@op("_backward_of_floats")
+class OfFloats(ByKind):
+    """data where it is floats, zeros where it is whole numbers, which have no derivative there in MXNet. Shapes: any."""
+
+    def composition(self, F, data):
+        if data.dtype is None:
+            return None
+        return F.zeros_like(data) if data.dtype.kind in "iub" else F.identity(data)
+
+    def compute(self, data):
+        return np.zeros_like(data) if data.dtype.kind in "iub" else data
+
+    def gradient(self, F, dy, data, y):
+        return F._backward_of_floats(dy)

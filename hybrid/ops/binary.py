@@ -76,6 +76,25 @@ class Term:
         """Rounded down."""
         return Term(self.F, self.F.floor(self.value))
 
+    def hypot(self, other):
+        """The hypotenuse."""
+        if other.is_number or self.is_number:
+            array, number = (self, other) if other.is_number else (other, self)
+            return Term(self.F, self.F._hypot_scalar(array.value, scalar=number.value))
+        return Term(self.F, self.F.broadcast_hypot(self.value, other.value))
+
+    def wide(self):
+        """Whole numbers as float32."""
+        return self if self.is_number else Term(self.F, self.F._backward_as_floats(self.value))
+
+    def cut(self, like):
+        """In the dtype of another: what a derivative is before dy is multiplied by it, of whole numbers cut off."""
+        return Term(self.F, self.F._backward_cast_like(self.value, like.value))
+
+    def of_floats(self):
+        """Zeros for whole numbers."""
+        return Term(self.F, self.F._backward_of_floats(self.value))
+
 
 Derivative = Callable[[Term, Term, Term, Term], Term]
 """(dy, lhs, rhs, y) -> the gradient of lhs, or of rhs, before it is summed down to that one's shape."""
@@ -160,11 +179,12 @@ ARITHMETIC = {
         Arithmetic("quotient", "lhs / rhs; integers are divided as float32, then cut off", _on_floats(np.divide),
                    lambda dy, a, b, y: dy / b, lambda dy, a, b, y: -dy * (a / (b * b))),
         Arithmetic("mod", "the rest of lhs / rhs, with the sign of rhs; 0 where rhs is 0", _mod,
-                   lambda dy, a, b, y: dy, lambda dy, a, b, y: -dy * (a / b).floor(), bools=False),
+                   lambda dy, a, b, y: dy.of_floats(), lambda dy, a, b, y: (-dy * (a / b).floor()).of_floats(), bools=False),
         Arithmetic("power", "lhs to the power of rhs", _on_floats(np.power),
-                   lambda dy, a, b, y: dy * (a ** (b - 1) * b), lambda dy, a, b, y: dy * (y * a.log())),
+                   lambda dy, a, b, y: dy * (a ** (b - 1) * b), lambda dy, a, b, y: dy * (y.wide() * a.wide().log()).cut(b)),
         Arithmetic("hypot", "the hypotenuse sqrt(lhs**2 + rhs**2), without overflow in between", _on_floats(np.hypot),
-                   lambda dy, a, b, y: dy * (a / y), lambda dy, a, b, y: dy * (b / y)),
+                   lambda dy, a, b, y: dy * (a.wide() / a.wide().hypot(b.wide())).cut(a),
+                   lambda dy, a, b, y: dy * (b.wide() / a.wide().hypot(b.wide())).cut(b), bools=False),
         Arithmetic("maximum", "the larger of lhs and rhs; NaN if either is", np.maximum,
                    lambda dy, a, b, y: dy * (a >= b), lambda dy, a, b, y: dy * (a < b), supports_out=True),
         Arithmetic("minimum", "the smaller of lhs and rhs; NaN if either is", np.minimum,
@@ -190,9 +210,10 @@ ARITHMETIC = {
         Arithmetic("bitwise_xor", "the bits set in one of lhs and rhs", np.bitwise_xor, supports_out=True, integers=True),
         Arithmetic("lcm", "the least common multiple of lhs and rhs, 0 where either is", _lcm, integers=True),
         Arithmetic("ldexp", "lhs * 2**rhs", _on_floats(_ldexp), lambda dy, a, b, y: dy * Term(dy.F, 2.0) ** b,
-                   lambda dy, a, b, y: dy * y * Term(dy.F, math.log(2))),
+                   lambda dy, a, b, y: dy * (y.wide() * Term(dy.F, math.log(2))).cut(b), bools=False),
         Arithmetic("arctan2", "the angle of the point (rhs, lhs)", _on_floats(np.arctan2),
-                   lambda dy, a, b, y: dy * (b / (a * a + b * b)), lambda dy, a, b, y: -dy * (a / (a * a + b * b))),
+                   lambda dy, a, b, y: dy * (b / (a * a + b * b)), lambda dy, a, b, y: -dy * (a / (a * a + b * b)),
+                   bools=False),
         Arithmetic("copysign", "lhs with the sign of rhs", _copysign,
                    lambda dy, a, b, y: dy * (((a >= 0) * (b >= 0) + (a < 0) * (b < 0)) * 2 - 1), bools=False,
                    composed=_composed_copysign),

@@ -179,7 +179,8 @@ class BackwardNormalization(_NormalizationBackward):
 class BackwardBatchNormalization(BackwardNormalization):
     """_backward_normalization of a batch, which also moves the moving mean and variance towards those of the batch.
 
-    MXNet moves them here and not in the forward pass: those of frozen layers, and of passes that are only looked at, stay."""
+    MXNet moves them here and not in the forward pass: those of frozen layers, and of passes that are only looked at, stay. When not
+    training they are the mean and variance, whatever the forward pass had."""
 
     momentum: float = 0.899999976
 
@@ -195,8 +196,14 @@ class BackwardBatchNormalization(BackwardNormalization):
         return [data, gamma, gamma]
 
     def compute(self, dy, data, gamma, mean, spread, moving_mean, moving_var, *, training=False):
+        constant = self.constant(training)
+        if constant:
+            mean = moving_mean
+            spread = moving_var
+            if self.third == "rstd":
+                spread = 1 / np.sqrt(widen(moving_var) + widen(moving_var).dtype.type(self.eps))
         gradients = super().compute(dy, data, gamma, mean, spread, training=training)
-        if not self.constant(training):
+        if not constant:
             var = spread if self.third == "var" else 1 / np.square(spread) - spread.dtype.type(self.eps)
             keep = float(np.float32(self.momentum))
             for moving, batch in ((moving_mean, mean), (moving_var, var)):

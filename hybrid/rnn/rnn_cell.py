@@ -495,8 +495,7 @@ class ZoneoutCell(ModifierCell):
         self.prev_output: Symbol | None = None
 
     def reset(self) -> None:
-        super().reset()
-        self.base_cell.reset()
+        super().reset()  # MXNet lets the cell inside go on counting
         self.prev_output = None
 
     def __call__(self, inputs: Symbol, states: Any) -> tuple[Symbol, list[Symbol]]:

@@ -327,6 +327,15 @@ def test_executors_of_buckets() -> None:
         manager.install_monitor(None)
 
 
+def test_the_cell_inside_of_a_zoneout_cell_goes_on_counting() -> None:
+    """Steps of a second sequence are named on, as in MXNet; that inside of another modifier begins again."""
+    cell = mx.rnn.ZoneoutCell(mx.rnn.RNNCell(3, prefix="c_"), 0.4, 0)
+    for steps in ({"c_t0_out_output", "c_t1_out_output"}, {"c_t2_out_output", "c_t3_out_output"}):
+        outputs, _ = cell.unroll(2, sym.var("data"))
+        names = sym.Group(outputs).get_internals().list_outputs()
+        assert {n for n in names if n.startswith("c_t") and n.endswith("out_output")} == steps
+
+
 def test_cells_of_symbols_step_by_step() -> None:
     """A stack and a residual cell that are called, not unrolled, are their cells one after the other."""
     stack = mx.rnn.SequentialRNNCell()

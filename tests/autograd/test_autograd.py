@@ -364,28 +364,42 @@ def test_grad_refuses_what_no_head_depends_on() -> None:
         autograd.grad(y, [x, nd.ones((2,))], retain_graph=True)
 
 
-def test_gradients_are_those_of_the_mode_in_which_it_was_computed() -> None:
-    """Whatever train_mode says to the way back, which leaves the program's own mode as it was."""
-    x, dy = nd.array([[1.0, 2, 4], [3, -1, 0.5], [0, 2, 1]]), nd.array([[1, 0, 2], [0, 3, 1], [4, 1, 1]])
+@pytest.mark.parametrize("how", ["eager", "by NumPy", "hybridized"])
+def test_gradients_of_training_or_inference(how: str, request: pytest.FixtureRequest) -> None:
+    """What was recorded in inference has the gradients of inference, what was in training too where the way back asks for them
+    (train_mode=False): by moving statistics, which it leaves alone. The program's own mode stays what it was."""
+    if how == "by NumPy":
+        request.getfixturevalue("by_numpy")
+    values, dy = np.float32([[1, 2, 4], [3, -1, 0.5], [0, 2, 1]]), np.float32([[1, 0, 2], [0, 3, 1], [4, 1, 1]])
+    gamma, mean, var = np.float32([1, 2, 0.5]), np.float32([0.1, 0.2, 0.3]), np.float32([1, 2, 3])
+    x = nd.array(values)
     x.attach_grad()
-    for training in (False, True):
-        found = []
-        for mode in (False, True):
-            rest = [nd.array(v) for v in ([1, 2, 0.5], [0, 1, 2], [0.1, 0.2, 0.3], [1, 2, 3])]
-            with autograd.record(train_mode=training):
-                y = nd.BatchNorm(x, *rest, fix_gamma=False, eps=0.01) * dy
-            found.append(autograd.grad(y, x, retain_graph=True, train_mode=mode)[0].asnumpy())
-            y.backward(train_mode=mode)
-            found.append(x.grad.asnumpy())
-            assert not autograd.is_training() and not autograd.is_recording()
-        for one in found:
-            np.testing.assert_array_equal(one, found[0])
-        if not training:
-            np.testing.assert_allclose(
-                found[0], dy.asnumpy() * [1, 2, 0.5] / np.sqrt(np.array([1.01, 2.01, 3.01])), rtol=1e-6
-            )
+    still = dy * gamma / np.sqrt(var + 0.01), (dy * (values - mean) / np.sqrt(var + 0.01)).sum(0), dy.sum(0)
+    for training, mode in itertools.product((False, True), repeat=2):
+        net = nn.HybridSequential()
+        net.add(nn.BatchNorm(epsilon=0.01), nn.Dropout(0.5 if training else 0))
+        net.initialize()
+        net(x)
+        for parameter, value in zip(net[0].params.values(), (gamma, np.zeros(3, np.float32), mean, var)):
+            parameter.set_data(nd.array(value))
+        if how == "hybridized":
+            net.hybridize()
+        with autograd.record(train_mode=training):
+            z = net(x)
+            y = z * nd.array(dy)
+        again = autograd.grad(y, x, retain_graph=True, train_mode=mode)[0].asnumpy()
+        moved = not np.array_equal(net[0].running_mean.data().asnumpy(), mean)
+        y.backward(train_mode=mode)
+        assert not autograd.is_training() and not autograd.is_recording()
+        np.testing.assert_allclose(x.grad.asnumpy(), again, rtol=1e-5, atol=1e-6)
+        assert moved == (training and mode)
+        if not moved:
+            kept = (z.asnumpy() != 0) * 2 if training else 1
+            np.testing.assert_allclose(again, still[0] * kept, rtol=1e-5)
+            if not training:
+                np.testing.assert_allclose(net[0].gamma.grad().asnumpy(), still[1], rtol=1e-4)
         else:
-            assert np.abs(found[0].sum(axis=0)).max() < 1e-5
+            assert np.abs(again.sum(axis=0)).max() < 1e-5
 
 
 # -- every form of a step, against NumPy -----------------------------------------------------------------------------------------

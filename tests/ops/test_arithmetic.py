@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 import converters
+import hybrid as mx
 from hybrid.core.op import REGISTRY
+from hybrid.eager.array import invoke
+from hybrid.eager.cached_op import CachedOp
 from hybrid.execution.program import Program
+from hybrid.frontend.symbol import Symbol
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ops import special
 from hybrid.ops.common import truncate
@@ -174,3 +178,49 @@ def test_the_least_integer_is_divided_towards_zero() -> None:
         least = int(np.iinfo(dtype).min)
         ours, theirs = both("mean", np.array([[least, 0, 0], [least, 0, 1]], dtype), axis="1")
         assert ours.tolist() == theirs.tolist() == [-(-least // 3), -((-least - 1) // 3)]
+
+
+WHOLE = np.array([7, -7, 3, 0, 5]), np.array([3, 3, 2, 2, 4])
+LEAST = -(2**31)
+SLOPES = {
+    # of MXNet 1.9.1 of int32, by each input
+    "broadcast_mod": ([0] * 5, [0] * 5),
+    "_mod": ([0] * 5, [0] * 5),
+    "_npi_mod": ([0] * 5, [0] * 5),
+    "broadcast_power": ([147, 147, 6, 0, 500], [667, LEAST, 9, LEAST, 1005]),
+    "_power": ([147, 147, 6, 0, 500], [667, LEAST, 9, LEAST, 1005]),
+    "_npi_power": ([147, 147, 6, 0, 500], [667, LEAST, 9, LEAST, 1005]),
+    "broadcast_hypot": ([0] * 5, [0, 0, 0, 1, 0]),
+    "_hypot": ([0] * 5, [0, 0, 0, 1, 0]),
+    "_npi_ldexp": ([8, 8, 4, 4, 16], [38, -38, 8, 0, 55]),
+}
+SLOPES_BY_NUMBERS = {
+    # of the second, with the number 3
+    "_mod_scalar": [0] * 5,
+    "_rmod_scalar": [0] * 5,
+    "_rpower_scalar": [29, 29, 9, 9, 88],
+    "_power_scalar": [27, 27, 12, 12, 48],
+    "_hypot_scalar": [0] * 5,
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_derivatives_of_whole_numbers_are_cut_off_like_floats() -> None:
+    """And only then multiplied by what arrives."""
+    for hybridized in (False, True):
+        rows = [(n, WHOLE, want, {}) for n, want in SLOPES.items()]
+        rows += [(n, WHOLE[1:], (want,), {"scalar": 3}) for n, want in SLOPES_BY_NUMBERS.items()]
+        for name, arrays, wants, attrs in rows:
+            given = [mx.nd.array(a, dtype="int32") for a in arrays]
+            for x in given:
+                x.attach_grad()
+            op = REGISTRY[name].bind(**attrs)
+            with mx.autograd.record():
+                if hybridized:
+                    names = [f"x{i}" for i in range(len(given))]
+                    y = CachedOp(Symbol([Entry(Node(op, "node", [Entry(Node(None, n)) for n in names]))]))(*given)
+                else:
+                    y = invoke(op, given)
+            y.backward(mx.nd.full(y.shape, 2, dtype="int32"))
+            for x, want in zip(given, wants):
+                assert x.grad.asnumpy().tolist() == (np.int32(want) * np.int32(2)).tolist(), (name, hybridized)

@@ -38,7 +38,8 @@ FLOATS_ALONE = (
 )  # fmt: skip
 """Of which MXNet 1.9.1, asked for each dtype, computes floats and refuses integers and bools."""
 NO_BOOLS = (
-    "_npi_around", "_npi_copysign", "_npi_mod", "_npi_std", "_npi_subtract", "_npi_var", "broadcast_sub", "elemwise_sub",
+    "_hypot", "_npi_arctan2", "_npi_around", "_npi_copysign", "_npi_hypot", "_npi_ldexp", "_npi_mod", "_npi_std", "_npi_subtract",
+    "_npi_var", "broadcast_hypot", "broadcast_sub", "elemwise_sub",
     "moments",
     *(n for n, o in REGISTRY.items() if n == o.name and issubclass(o, Unary) and not o.unary_function.predicate and n[0] != "_"),
 )  # fmt: skip

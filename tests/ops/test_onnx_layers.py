@@ -53,6 +53,17 @@ def test_padding_is_no_maximum_among_bytes() -> None:
     np.testing.assert_array_equal(where[0, 0], [0, 0, 2, 2])
 
 
+def test_maxima_of_bytes_have_gradients() -> None:
+    for dtype, want in (("uint8", [3, 6, 3, 3, 3]), ("int8", [6, 0, 6, 3, 3])):
+        x = nd.array(np.array([[[3, 250, 7, 0, 0]]], np.uint8).astype(dtype), dtype=dtype)
+        x.attach_grad()
+        with autograd.record():
+            y = nd.onnx.MaxPool(x, kernel_shape=(2,), pads=(1, 1)) * 3
+        y.backward()
+        assert x.grad.dtype == np.dtype(dtype)
+        assert x.grad.asnumpy().tolist() == [[want]]
+
+
 def test_maxima_of_infinities_and_nan() -> None:
     y, where = run("MaxPool", row(-np.inf, -np.inf, np.nan, 1), kernel_shape=(2,), num_outputs=2)
     np.testing.assert_array_equal(y[0, 0], [-np.inf, np.nan, np.nan])

@@ -337,7 +337,8 @@ class SVMRegressor(Machine):
 @op("_onnx_ml_SVMClassifier")
 class SVMClassifier(Classifier, Machine):
     """One machine for every pair of classes, which vote; with prob_a and prob_b probabilities of all classes from those of the
-    pairs (Wu, Lin and Weng 2004, as libsvm computes them). Without vectors_per_class, a linear model per class, whatever the kernel.
+    pairs (Wu, Lin and Weng 2004, as libsvm computes them). Without vectors_per_class, a linear model per class, whatever
+    the kernel.
 
     Shapes: X (N, F) -> labels (N,), scores (N, pairs), or (N, C) of probabilities and linear models, float32.
     Source: ONNX SVMClassifier (ai.onnx.ml 1)."""

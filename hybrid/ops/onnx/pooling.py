@@ -203,6 +203,7 @@ class MaxPoolBackward(_MaxPool):
     """Gradient of MaxPool by X: (dy, X) -> as X; the first of equal maxima gets all."""
 
     inputs = ("dy", "X")
+    types = {"X": FLOATS | BYTES}
 
     def shape(self, dy, x):
         return x

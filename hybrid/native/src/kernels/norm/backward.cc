@@ -31,7 +31,9 @@ struct Common {
 class BatchBackward : public Kernel {
  public:
   BatchBackward(const Call& call, AxisSplit shape, Common common, bool constant, double momentum)
-      : shape_(shape), common_(common), constant_(constant), momentum_(momentum), moves_(call.in.size() > 5 && !constant) {
+      : shape_(shape), common_(common), constant_(constant), momentum_(momentum), moves_(call.in.size() > 5 && !constant),
+        reads_(call.in.size() > 5 && constant) {
+    if (reads_) common_.third = Third::variance;
     narrow_ = shape_.after < NARROW;
     // rstd, and three factors: of channels, then, with the mean, of columns
     scratch = sizeof(float) * shape_.size * (4 + (narrow_ ? 5 * std::max<std::int64_t>(shape_.after, 1) : 0));
@@ -41,7 +43,7 @@ class BatchBackward : public Kernel {
 
   void run(const Run& run) const override {
     const float *dy = run.input<float>(0), *x = run.input<float>(1), *gamma = run.input<float>(2);
-    const float *means = run.input<float>(3), *third = run.input<float>(4);
+    const float *means = run.input<float>(reads_ ? 5 : 3), *third = run.input<float>(reads_ ? 6 : 4);
     float *dx = run.output<float>(0), *dgamma = run.output<float>(1), *dbeta = run.output<float>(2);
     const std::int64_t channels = shape_.size, wide = channels * shape_.after;
     float* rstd = reinterpret_cast<float*>(run.scratch);
@@ -116,7 +118,7 @@ class BatchBackward : public Kernel {
   Common common_;
   bool constant_, narrow_;
   double momentum_;
-  bool moves_;
+  bool moves_, reads_;  // the moving mean and variance
 };
 
 // Where mean and variance are those of rows of contiguous elements: of layers, whose gamma is along the row, and of instances,
