@@ -24,11 +24,13 @@ HOLE = "…"
 """Text in place of a value that a refusal names."""
 
 
+@functools.cache
 def refusals(handler: Callable[..., Any], name: str) -> tuple[str, ...]:
     """The texts of the Unsupported that the translation of an operator or what it calls can raise, HOLE where they have a value."""
     return tuple(dict.fromkeys(text for f in _reachable(handler, name) for text in _raises(f, name)))
 
 
+@functools.cache
 def results(handler: Callable[..., Any], name: str, domain: str) -> frozenset[str]:
     """The operators of MXNet, by canonical name, whose results a reading of the ONNX operator ``name`` gives."""
     return frozenset(_Reading(name, domain).of(handler, {}))
@@ -90,18 +92,29 @@ def _reachable(handler: Any, name: str) -> Iterator[Any]:
                 waiting.append(getattr(module, node.attr, None) if inspect.ismodule(module) else None)
 
 
-def _nodes(function: Any, name: str) -> Iterator[ast.AST]:
-    """Walk the syntax of a function, but for what a question for ``op.name`` keeps from the operator of that name."""
+def _nodes(function: Any, name: str) -> tuple[ast.AST, ...]:
+    """The syntax of a function in order, but for what a question for ``op.name`` keeps from the operator of that name."""
+    return _walked(function, name if _asks_for_names(function) else "")
+
+
+@functools.cache
+def _asks_for_names(function: Any) -> bool:
+    return any(isinstance(n, ast.Attribute) and n.attr == "name" for root in _source(function) for n in ast.walk(root))
+
+
+@functools.cache
+def _walked(function: Any, name: str) -> tuple[ast.AST, ...]:
     frame = _Frame({**_scope(function), "op": _Named(name)}, {})
-    waiting = list(_source(function))
+    found, waiting = [], _source(function)[::-1]
     while waiting:
-        node = waiting.pop(0)
-        yield node
+        node = waiting.pop()
+        found.append(node)
+        parts = ast.iter_child_nodes(node)
         if isinstance(node, ast.If):
-            parts = [n for branch in frame.branches(node.test, node.body, node.orelse) for n in branch]
-            waiting = [node.test, *parts, *waiting]
-        else:
-            waiting = [*ast.iter_child_nodes(node), *waiting]
+            branches = frame.branches(node.test, node.body, node.orelse)
+            parts = [node.test, *(n for branch in branches for n in branch)]
+        waiting += [*parts][::-1]
+    return tuple(found)
 
 
 def _raises(function: Any, name: str) -> Iterator[str]:
