@@ -366,7 +366,7 @@ def test_grad_refuses_what_no_head_depends_on() -> None:
 
 @pytest.mark.parametrize("how", ["eager", "by NumPy", "hybridized"])
 def test_gradients_of_training_or_inference(how: str, request: pytest.FixtureRequest) -> None:
-    """What was recorded in inference has the gradients of inference, what was in training too where the way back asks for them
+    """Gradients are those of inference where that was recorded, and where training was but the way back asks for them
     (train_mode=False): by moving statistics, which it leaves alone. The program's own mode stays what it was."""
     if how == "by NumPy":
         request.getfixturevalue("by_numpy")
