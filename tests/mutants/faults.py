@@ -756,7 +756,7 @@ EXPORTS = _area(
             "reduce.py",
             "for axis in reversed(axes):  # a number",
             "for axis in axes:  # a number",
-            "tests/table tests/converters -k sum or mean or prod",
+            "tests/ops/test_boundaries.py -k numbers_follow",
         ),
     ],
 )

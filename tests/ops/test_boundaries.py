@@ -832,6 +832,16 @@ def test_gradients_where_sizes_bend() -> None:
         np.testing.assert_array_equal(x.grad.asnumpy(), np.sign(values) * shaped)
 
 
+@pytest.mark.parametrize("opset", [13, 17])
+def test_infinities_that_numbers_follow_in_onnx(opset: int) -> None:
+    """MXNet's nansum loses an infinity before another number, in the order of memory."""
+    graph = Graph([Entry(Node(lookup("nansum").bind(axis=(1, 2)), "node", [Entry(Node(None, "data"))]))])
+    x = np.array([[[np.nan, INF], [2, np.nan]], [[2, np.nan], [np.nan, INF]], [[np.nan, 3], [INF, np.nan]]], np.float32)
+    (got,) = run_onnx(to_onnx(graph, {}, {"data": x}, opset), {"data": x})
+    np.testing.assert_array_equal(got, Program(graph).run({"data": x})[0])
+    np.testing.assert_array_equal(got, [np.nan, INF, INF])
+
+
 @pytest.mark.parametrize("opset", [13, 21])
 def test_places_of_extremes_of_vectors_in_onnx(opset: int) -> None:
     """NumPy's functions give a scalar for a vector, MXNet's legacy ones one element."""
