@@ -81,7 +81,7 @@ class ImportedValue:
             raise Unsupported(f"got {self.name} of shape {show(self.shape)}, wanted one number")
         return self.const.item()
 
-    def place(self, axis: int) -> int:
+    def normalize_axis(self, axis: int) -> int:
         """The axis counted from the first; negative ones count from behind. Raises Unsupported when there is no such axis."""
         if not -self.rank <= axis < self.rank:
             raise Unsupported(f"got axis {axis} for {self.rank} dimensions")

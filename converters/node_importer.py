@@ -199,7 +199,7 @@ class Importer:
             self.captured[key] = found, Node(None, name, (), dtype_attribute(found.dtype))
         return Entry(self.captured[key][1])
 
-    def alone(self, *values: ImportedValue) -> bool:
+    def is_sole_reader(self, *values: ImportedValue) -> bool:
         """True when the node being read is the only one in the whole model that reads these stored tensors, each of them
         once."""
         return self.outer is None and all(v.const is not None and self.shared.reads.get(v.name) == 1 for v in values)

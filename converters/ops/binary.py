@@ -197,7 +197,7 @@ def align(g, a, b, broadcast, axis):
     """b as it broadcasts with a by NumPy's rules; before opset 7 its first dim belongs to a's axis where one is given."""
     if not broadcast or axis is None or b.rank == 0:
         return b
-    trailing = a.rank - a.place(axis) - b.rank
+    trailing = a.rank - a.normalize_axis(axis) - b.rank
     return g.Reshape(b, shape=(*[0] * b.rank, *[1] * trailing)) if trailing > 0 else b
 
 

@@ -126,7 +126,7 @@ def import_tile_first(g, x, tiles, axis):
     if tiles.const is None or axis.const is None:  # in the dtype of the data
         raise Unsupported("tiles and axis are only known at run time, wanted constants; convert the model to opset 6")
     reps = [1] * x.rank
-    reps[x.place(int(axis.item()))] = int(tiles.item())
+    reps[x.normalize_axis(int(axis.item()))] = int(tiles.item())
     return g.tile(x, reps=tuple(reps))
 
 
@@ -165,7 +165,7 @@ def pad_input(g, data, pads, value, axes, mode):
     )  # a whole number may be too large for a float
     if pads.fixed and exact and data.shape is not None and (axes is None or axes.fixed):
         each = pads.ints()
-        places = range(data.rank) if axes is None else [data.place(a) for a in axes.ints()]
+        places = range(data.rank) if axes is None else [data.normalize_axis(a) for a in axes.ints()]
         if len(each) == 2 * len(places):
             whole = np.zeros((2, data.rank), np.int64)
             whole[0, places], whole[1, places] = each[: len(places)], each[len(places) :]

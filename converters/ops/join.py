@@ -87,7 +87,7 @@ def import_split_since_18(g, x, split=None, *, axis=0, num_outputs=None):
         raise Unsupported(f"got {g.outputs} outputs, wanted num_outputs={num_outputs}")
     if split is not None:
         return cut(g, x, axis, split.ints()) if split.fixed else g.passthrough(x, split, axis=axis)
-    total = UNKNOWN if x.shape is None else x.shape[x.place(axis)]
+    total = UNKNOWN if x.shape is None else x.shape[x.normalize_axis(axis)]
     if total is UNKNOWN:  # the last piece may be a smaller one
         return g.passthrough(x, axis=axis)
     each = -(-total // g.outputs)
@@ -96,7 +96,7 @@ def import_split_since_18(g, x, split=None, *, axis=0, num_outputs=None):
 
 def cut(g, x, axis, sizes):
     """x in as many pieces as the node has outputs: of constant sizes, or equal ones."""
-    total = UNKNOWN if x.shape is None else x.shape[x.place(axis)]
+    total = UNKNOWN if x.shape is None else x.shape[x.normalize_axis(axis)]
     if sizes is not None and len(set(sizes)) == 1 and sizes[0] and total is not UNKNOWN and total == sum(sizes):
         sizes = None if len(sizes) == g.outputs else sizes
     if sizes is None:

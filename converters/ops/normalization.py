@@ -130,7 +130,7 @@ def _batch_norm(g, x, scale, b, mean, var, *, epsilon, momentum, training_mode=F
         not training_mode
         and in_networks(x)
         and all(v.dtype == statistics for v in (scale, b, mean, var))
-        and g.alone(mean, var)
+        and g.is_sole_reader(mean, var)
     )
     if mxnet:
         return g.BatchNorm(x, scale, b, mean, var, eps=epsilon, momentum=momentum, fix_gamma=False)

@@ -219,7 +219,7 @@ def quantize_graph(
     excluded_ops = _texts("excluded_op_names", excluded_op_names)
     graph = quantise(
         sym.graph, arg_params.keys(), excluded, excluded_ops, quantized_dtype,
-        everything=quantize_mode == "full", each=quantize_granularity == "channel-wise",
+        everything=quantize_mode == "full", per_channel=quantize_granularity == "channel-wise",
     )  # fmt: skip
     _warn_of_mistakes(graph, quantized_dtype)
     wanted = frozenset(k for n in graph.nodes if (k := calibration_key(n)))

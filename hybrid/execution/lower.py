@@ -34,7 +34,7 @@ from ..passes import Optimized, Rewriter, optimize
 from .apply import evaluate
 from .backend import Bound, Request, Shortcut, too_large
 from .hooks import Observer
-from .memory_planner import Lifetime, place
+from .memory_planner import Lifetime, assign_offsets
 
 ARENA, INPUT, OUTPUT, CONSTANT = range(4)
 QUICK = 30_000_000
@@ -510,7 +510,7 @@ class _Build:
                 storage.size = max(storage.size, tensor.bytes())
                 seen[id(storage)] = storage
         wanted = [s for s in seen.values() if s.size]
-        offsets, arena = place([Lifetime(s.size, s.first, s.last) for s in wanted])
+        offsets, arena = assign_offsets([Lifetime(s.size, s.first, s.last) for s in wanted])
         for storage, offset in zip(wanted, offsets):
             storage.number = offset
         return arena

@@ -22,7 +22,7 @@ class Lifetime(NamedTuple):
     last: int
 
 
-def place(tensors: Sequence[Lifetime]) -> tuple[list[int], int]:
+def assign_offsets(tensors: Sequence[Lifetime]) -> tuple[list[int], int]:
     """Offsets for the tensors and the arena's size.
 
     Largest first, each into the lowest gap that is free for its whole life (the greedy-by-size planner of Pisarchyk and

@@ -12,7 +12,7 @@ from ..core.op import Op, Spec
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import Inference
-from .memory_planner import Lifetime, place
+from .memory_planner import Lifetime, assign_offsets
 
 
 class Buffer(NamedTuple):
@@ -105,7 +105,7 @@ def make_plan(graph: Graph, inference: Inference, names: Sequence[str]) -> Plan:
             if size:
                 wanted[own] = len(lifetimes)
                 lifetimes.append(Lifetime(size, index, ends[own]))
-    offsets, arena = place(lifetimes)
+    offsets, arena = assign_offsets(lifetimes)
 
     dying: list[list[int]] = [[] for _ in applied]
     stay = set(results)

@@ -74,7 +74,7 @@ def expand(graph: Graph, inference: Inference, where: Callable[[Op], bool] = lam
         body = composition(node.op, [inference.spec(e) for e in node.inputs])
         if body is None:
             return None
-        return place(_expand_body(body, [inference.spec(e) for e in node.inputs], where), inputs, node.name)
+        return inline(_expand_body(body, [inference.spec(e) for e in node.inputs], where), inputs, node.name)
 
     return graph.rewrite(change)
 
@@ -94,7 +94,7 @@ def infer_body(body: Graph, specs: Sequence[Spec]) -> Inference:
     )
 
 
-def place(body: Graph, inputs: Sequence[Entry], name: str) -> list[Entry]:
+def inline(body: Graph, inputs: Sequence[Entry], name: str) -> list[Entry]:
     """The outputs of a composition for these inputs; its nodes are called after the node that it stands for."""
     new: dict[Node, Sequence[Entry]] = {}
     for node in body.nodes:

@@ -118,7 +118,7 @@ def _infer_shapes(
                 known[id(node), 0] = given[node.name]
     settling = _FixedPoint(result.graph.nodes, known, functools.partial(node_shapes, memo=memo), identical, is_known)
     if result.values is not None:
-        settling.step = functools.partial(_with_values, memo=memo, values=result.values, tell=settling.tell)
+        settling.step = functools.partial(_with_values, memo=memo, values=result.values, revisit=settling.revisit)
     settling.run()
 
 
@@ -143,7 +143,7 @@ def _infer_dtypes(result: Inference, given: Mapping[str, Any], default: Any, mem
         for node in variables:  # one at a time: what one default decides may decide others
             if known[id(node), 0] is None:
                 known[id(node), 0] = read_dtype(default)
-                settling.tell((id(node), 0))
+                settling.revisit((id(node), 0))
                 settling.run()
 
 
@@ -172,10 +172,10 @@ class _FixedPoint:
         """Rows for the next sweep."""
         self._place, self._sign = 0, 1
 
-    def tell(self, key: Key, but: int | None = None) -> None:
-        """Have the nodes looked at again that read or make this tensor, for more is known of it; not the row ``but``."""
+    def revisit(self, key: Key, except_row: int | None = None) -> None:
+        """Have the nodes looked at again that read or make this tensor, for more is known of it; not the row ``except_row``."""
         for row in self._touching.get(key, ()):
-            if row == but:
+            if row == except_row:
                 continue
             place = self._sign * row
             if place <= self._place or not self._ahead:
@@ -215,7 +215,7 @@ class _FixedPoint:
                 before = known[key]
                 if before is not value and not same(before, value):
                     known[key] = value
-                    self.tell(key, own)
+                    self.revisit(key, own)
 
 
 MOST_KNOWN = 1024
@@ -330,7 +330,7 @@ def _with_values(
     *,
     memo: Memo,
     values: dict[Key, np.ndarray],
-    tell: Callable[[Key], None],
+    revisit: Callable[[Key], None],
 ) -> list[MaybeShape]:
     """As node_shapes, and notes the node's value if that is known now."""
     assert node.op is not None
@@ -344,7 +344,7 @@ def _with_values(
             value = None  # a run will say so where it comes to it, which it need not: the node may be one of a body
         if value is not None and _small(value):
             values[key] = value
-            tell(key)
+            revisit(key)
     return found
 
 

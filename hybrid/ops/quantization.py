@@ -88,14 +88,14 @@ class Counterpart(Op):
     """True when results are int32, which are requantised, as long as no calibrated range makes them 8 bits."""
 
     @classmethod
-    def stays_float(cls, name: str, each: bool) -> bool:
-        """True when an input of that name is not quantised; each: dense layers quantise their weights, with scales by
+    def stays_float(cls, name: str, per_channel: bool) -> bool:
+        """True when an input of that name is not quantised; per_channel: dense layers quantise their weights, with scales by
         channel."""
         return False
 
     @classmethod
-    def own_attributes(cls, each: bool) -> dict[str, str]:
-        """Attributes beside those of the operator on floats, as MXNet writes them; each: as above."""
+    def own_attributes(cls, per_channel: bool) -> dict[str, str]:
+        """Attributes beside those of the operator on floats, as MXNet writes them; per_channel: as above."""
         return {}
 
 

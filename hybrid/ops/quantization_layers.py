@@ -454,7 +454,7 @@ class QuantizedBatchNorm(_Layer, BatchNorm):
     replaces = BatchNorm
 
     @classmethod
-    def stays_float(cls, name, each):
+    def stays_float(cls, name, per_channel):
         return name in cls.floats
 
     def output_names(self):
@@ -526,7 +526,7 @@ class QuantizedEmbedding(_Layer, EmbeddingBase):
     parameters = Op.parameters | set(RANGES)
 
     @classmethod
-    def stays_float(cls, name, each):
+    def stays_float(cls, name, per_channel):
         return name == "data"
 
     def result(self, *dtypes):

@@ -355,11 +355,11 @@ class FusedConvolution(Fused):
         return suffix, {k: "true" for k, v in given.items() if v}
 
     @classmethod
-    def stays_float(cls, name, each):
+    def stays_float(cls, name, per_channel):
         return name not in ("data", "sum")
 
     @classmethod
-    def own_attributes(cls, each):
+    def own_attributes(cls, per_channel):
         return {"quantized": "true"}
 
     def ranges(self):
@@ -443,12 +443,12 @@ class FusedFullyConnected(Fused):
         return ("_eltwise", {"with_eltwise": "True"}) if len(ops) > 1 else ("", {})
 
     @classmethod
-    def stays_float(cls, name, each):
-        return each and name != "data"
+    def stays_float(cls, name, per_channel):
+        return per_channel and name != "data"
 
     @classmethod
-    def own_attributes(cls, each):
-        return {"quantized": "True", **({"channel_wise_quantize": "True"} if each else {})}
+    def own_attributes(cls, per_channel):
+        return {"quantized": "True", **({"channel_wise_quantize": "True"} if per_channel else {})}
 
     def output_names(self):
         return ("output",) if not self.quantized or self.in_float else ("output", "min_output", "max_output")
@@ -522,7 +522,7 @@ class FusedAttention(Counterpart, Attention):
     """The operator that it stands for in graphs that are put together to be quantised."""
 
     @classmethod
-    def own_attributes(cls, each):
+    def own_attributes(cls, per_channel):
         return {"quantized": "True"}
 
     def input_names(self):

@@ -184,10 +184,10 @@ def choose_counterparts(
 
 def quantise(
     graph: Graph, stored: Collection[str], excluded: Collection[str], excluded_ops: Collection[str],
-    dtype: str, *, everything: bool, each: bool,
+    dtype: str, *, everything: bool, per_channel: bool,
 ) -> Graph:  # fmt: skip
     """Nodes put on integers, with what quantises and dequantises between. stored: names of parameters, which are quantised once and
-    for all; dtype: of other inputs; each: a scale for each channel of fused dense layers."""
+    for all; dtype: of other inputs; per_channel: a scale for each channel of fused dense layers."""
     wanted = choose_counterparts(graph, excluded, excluded_ops, everything)
     floats: dict[tuple[int, int], Entry] = {}
     triples: dict[tuple[int, int], Triple] = {}
@@ -222,13 +222,13 @@ def quantise(
         names = node.op.input_names()
         ranged, plain = [], []
         for position, entry in enumerate(node.inputs):
-            if by.stays_float(names[position], each):
+            if by.stays_float(names[position], per_channel):
                 plain.append(in_float(entry))
             else:
                 steps = in_steps(entry)
                 plain.append(steps[0])
                 ranged += steps[1:]
-        attrs = {k: v for k, v in node.attrs.items() if k in node.op.fields} | by.own_attributes(each)
+        attrs = {k: v for k, v in node.attrs.items() if k in node.op.fields} | by.own_attributes(per_channel)
         triple = outputs(apply_operator(by, f"quantized_{node.name}", [*plain, *ranged], attrs, node.subgraphs))
         if by.accumulates:
             triple = outputs(apply_operator(Requantize, f"requantize_{node.name}", triple, {"out_type": dtype}))

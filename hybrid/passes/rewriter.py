@@ -121,7 +121,7 @@ class Rewriter:
         self._note(node, shapes if several else [shapes], dtypes if isinstance(dtypes, list) else [dtypes])
         return Entry(node)
 
-    def place(self, body: Graph, inputs: Sequence[Entry], name: str) -> list[Entry]:
+    def inline(self, body: Graph, inputs: Sequence[Entry], name: str) -> list[Entry]:
         """The outputs of a composition (ir/compose.py) for these inputs, its nodes made anew."""
         new: dict[tuple[Node, int], Entry] = {}
         for node in body.nodes:

@@ -154,11 +154,11 @@ def test_tensors_that_one_node_alone_reads() -> None:
     )
     assert g.shared.reads == {"w": 1, "v": 2, "c": 1, "k": 1}
     stored = {n: ImportedValue(n, (2,), F4, np.zeros(2, "f4")) for n in "wvc"}
-    assert g.alone(stored["w"])
-    assert g.alone(stored["w"], stored["c"])
-    assert not g.alone(stored["w"], stored["v"])
-    assert not g.alone(unfed((2,), name="w"))
-    assert not Importer(g.shared, {"": 17}, g).alone(stored["w"])
+    assert g.is_sole_reader(stored["w"])
+    assert g.is_sole_reader(stored["w"], stored["c"])
+    assert not g.is_sole_reader(stored["w"], stored["v"])
+    assert not g.is_sole_reader(unfed((2,), name="w"))
+    assert not Importer(g.shared, {"": 17}, g).is_sole_reader(stored["w"])
 
 
 def test_names_are_given_once() -> None:

@@ -17,7 +17,7 @@ from hybrid.core.op import REGISTRY, lookup
 from hybrid.core.shapes import UNKNOWN, is_known
 from hybrid.eager.cached_op import CachedOp
 from hybrid.execution.lower import CompiledProgram, attributes
-from hybrid.execution.memory_planner import Lifetime, place
+from hybrid.execution.memory_planner import Lifetime, assign_offsets
 from hybrid.execution.plan import make_plan
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
@@ -454,9 +454,9 @@ def test_places_in_an_arena_by_hand() -> None:
         ([Lifetime(256, 0, 1), Lifetime(64, 1, 4), Lifetime(192, 2, 3), Lifetime(64, 4, 5)], [0, 256, 0, 0], 320),
         ([Lifetime(128, 0, 2), Lifetime(128, 2, 4), Lifetime(64, 1, 1), Lifetime(64, 3, 3)], [0, 128, 128, 0], 256),
     ):
-        assert place(tensors) == (offsets, size), tensors
+        assert assign_offsets(tensors) == (offsets, size), tensors
     with pytest.raises(OutOfMemory, match="which no memory has"):
-        place([Lifetime(2**61, 0, 1), Lifetime(2**61, 0, 1), Lifetime(1, 0, 1)])
+        assign_offsets([Lifetime(2**61, 0, 1), Lifetime(2**61, 0, 1), Lifetime(1, 0, 1)])
 
 
 # -- operators that break their word, and machines that have not enough -------------------------------------------------------

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.core.op import REGISTRY, Op
-from hybrid.execution.memory_planner import ALIGNMENT, Lifetime, place
+from hybrid.execution.memory_planner import ALIGNMENT, Lifetime, assign_offsets
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
 
@@ -19,7 +19,7 @@ lifetimes = st.builds(
 
 @given(st.lists(lifetimes, max_size=25))
 def test_tensors_alive_together_never_overlap(tensors: list[Lifetime]) -> None:
-    offsets, total = place(tensors)
+    offsets, total = assign_offsets(tensors)
     spans = [(o, o + t.size, t) for o, t in zip(offsets, tensors)]
     for i, (start, end, one) in enumerate(spans):
         assert start >= 0
@@ -32,12 +32,12 @@ def test_tensors_alive_together_never_overlap(tensors: list[Lifetime]) -> None:
 
 @given(st.lists(lifetimes, min_size=1, max_size=25))
 def test_the_arena_is_no_larger_than_everything_at_once(tensors: list[Lifetime]) -> None:
-    _, total = place(tensors)
+    _, total = assign_offsets(tensors)
     assert total <= sum(-(-t.size // ALIGNMENT) * ALIGNMENT for t in tensors)
 
 
 def test_many_tensors_alive_together_are_placed_in_seconds() -> None:
-    offsets, _ = place([Lifetime(64, i, 8000) for i in range(8000)])
+    offsets, _ = assign_offsets([Lifetime(64, i, 8000) for i in range(8000)])
     assert len(set(offsets)) == 8000
 
 

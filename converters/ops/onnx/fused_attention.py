@@ -14,7 +14,7 @@ passthrough("GroupQueryAttention", domain=MS)
 
 
 def _size(value, axis, what):
-    size = UNKNOWN if value.shape is None else value.shape[value.place(axis)]
+    size = UNKNOWN if value.shape is None else value.shape[value.normalize_axis(axis)]
     if size is UNKNOWN:
         raise Unsupported(f"the size of axis {axis} of {what} is not known")
     return size
