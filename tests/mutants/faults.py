@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from . import eighth, fifth, fourth, ninth, seventh, sixth, third
+from . import eighth, eleventh, fifth, fourth, ninth, seventh, sixth, tenth, third
 
 
 class Fault(NamedTuple):
@@ -1144,7 +1144,12 @@ SEVENTH = _area("seventh planting", "", "", seventh.ROWS)
 NINTH = _area("ninth planting", "", "", ninth.ROWS)
 EIGHTH = _area("eighth planting", "", "", eighth.ROWS)
 
+TENTH = _area("tenth planting", "", "", tenth.ROWS)
+ELEVENTH = _area("eleventh planting", "", "", eleventh.ROWS)
+
 FAULTS = (
+    *ELEVENTH,
+    *TENTH,
     *NINTH,
     *EIGHTH,
     *SEVENTH,

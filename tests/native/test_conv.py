@@ -72,6 +72,7 @@ DIRECT = {
     "1x1 residual": (conv(64, 64, (1, 1), bias=True, residual=True, low=0), 2, 14, 14),
     "1x1 point": (conv(100, 70, (1, 1), bias=True), 3, 1, 1),
     "3x3": (conv(32, 64, (3, 3), pad=(1, 1), bias=True, residual=True, low=0), 1, 14, 14),
+    "3x3 in rounds": (conv(32, 16, (3, 3), pad=(1, 1)), 3, 56, 56),  # two copies with pads stay in cache, then one
     "3x3 odd": (conv(17, 33, (3, 3), pad=(1, 1), slope=0.1), 2, 5, 31),
     "3x3 sevens": (conv(32, 48, (3, 3), pad=(1, 1), bias=True, residual=True), 2, 7, 7),
     "3x3 stride": (conv(32, 32, (3, 3), pad=(1, 1), stride=(2, 2)), 1, 14, 14),

@@ -188,6 +188,10 @@ def test_norms_of_squares(level, shape):
         compare(lookup("LRN").bind(nsize=size, alpha=0.1, beta=beta, knorm=1.5), x)
 
 
+def test_norms_of_neighbours_in_float64_are_left_to_numpy(level):
+    assert not Single(lookup("LRN").bind(nsize=3), (random(2, 3, 4, 5).astype("float64"),)).there
+
+
 AXES = [
     *[((5, 7), a, {}) for a in (None, 0, 1, (0, 1))],
     *[((3, 4, 5, 6), a, {}) for a in (None, 1, (0, 2), (1, 3), (0, 2, 3), (2, 3), (0, 1), 3, 0)],
