@@ -202,3 +202,50 @@ def prefixes(mx, folder):
 
         found[key] = [attempt(named), attempt(sharing)]
     return found
+
+
+@ask
+def learnt(mx, folder):
+    """What of a normalization is learnt, how functions in blocks are called, and cells that others have modified."""
+    nn, rnn = mx.gluon.nn, mx.gluon.rnn
+    found = {}
+    for make, given in (
+        (nn.BatchNorm, {}),
+        (nn.LayerNorm, {}),
+        (nn.InstanceNorm, {}),
+        (nn.GroupNorm, {"num_groups": 2}),
+    ):
+        for center in (True, False):
+            for scale in (True, False):
+                layer = make(center=center, scale=scale, prefix="own_", **given)
+                layer.initialize()
+                layer(mx.nd.array(numbers(2, 4, 3)))
+                found[f"{make.__name__} {center} {scale}"] = [
+                    [n, p.grad_req, p.data()] for n, p in sorted(layer.collect_params().items())
+                ]
+
+    def doubled(*arguments):
+        return arguments[-1] * 2
+
+    for make in (nn.Lambda, nn.HybridLambda):
+        for function in ("tanh", doubled, "nothing of the kind", 3):
+            found[f"{make.__name__} {getattr(function, '__name__', function)}"] = attempt(
+                lambda make=make, function=function: [
+                    repr(make(function, prefix="own_")),
+                    make(function, prefix="own_").prefix,
+                ]
+            )
+    for make in (rnn.HybridSequentialRNNCell,):
+        inner = make(prefix="in_")
+        inner.add(rnn.LSTMCell(2, prefix="cell_"))
+        found[f"{make.__name__} alone"] = attempt(
+            lambda inner=inner: [s.shape for s in inner.begin_state(batch_size=2)]
+        )
+        outer = rnn.ResidualCell(inner)
+        found[f"{make.__name__} modified"] = attempt(
+            lambda inner=inner: [s.shape for s in inner.begin_state(batch_size=2)]
+        )
+        found[f"{make.__name__} outside"] = attempt(
+            lambda outer=outer: [s.shape for s in outer.begin_state(batch_size=2)]
+        )
+    return found

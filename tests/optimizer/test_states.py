@@ -286,6 +286,11 @@ REFUSED = {
     "an object of a number": (b"\x80\x02}(K\x00K\x07)\x81u.", "object made of arguments"),
     "an object of arguments": (b"\x80\x02}(K\x00" + SGD + b"K\x01\x85\x81u.", "object made of arguments"),
     "content that is no dict": (b"\x80\x02}" + SGD + b")\x81K\x05b\x86.", "got int as the content of a SGD"),
+    "a name for what is stored elsewhere": (
+        b"\x80\x02}" + SGD + b")\x81}Qu\x86.",
+        "the operation BINPERSID is not one",
+    ),
+    "a number of a registry": (b"\x80\x02}(K\x00\x82\x01u.", "the operation EXT1 is not one"),
     "a setting that is no text": (b"\x80\x02}" + SGD + b")\x81}K\x01K\x05sb\x86.", "got 1 among the settings of SGD"),
     "an array of a text": (
         b"\x80\x02}(K\x00cmxnet.ndarray.ndarray\nNDArray\nN\x85R}X\x06\x00\x00\x00handleX\x01\x00\x00\x00asbu.",
