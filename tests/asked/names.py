@@ -206,7 +206,7 @@ def prefixes(mx, folder):
 
 @ask
 def learnt(mx, folder):
-    """What of a normalization is learnt, how functions in blocks are called, and cells that others have modified."""
+    """Parameters of normalizations that are learnt, names of functions in blocks, cells that others have modified."""
     nn, rnn = mx.gluon.nn, mx.gluon.rnn
     found = {}
     for make, given in (
