@@ -281,8 +281,15 @@ def _both_forms(name, read):
 ARITHMETIC_READ = {"Add": ADD, "Sub": SUBTRACT, "Mul": MULTIPLY, "Div": _divide_as_mxnet, "Pow": _power}
 for _name, _read in (ARITHMETIC_READ | {n: _compare(n) for n in COMPARISONS} | LOGIC).items():
     _both_forms(_name, _read)
+
+
+def _bitwise(form):
+    """A reading of an operator that means the logical one for bools, of two inputs and no more."""
+    return lambda g, a, b: form(g, a, b)
+
+
 for _name in ("And", "Or", "Xor"):
-    imports(f"Bitwise{_name}", since=18)(lambda g, a, b, form=LOGIC[_name]: form(g, a, b))
+    imports(f"Bitwise{_name}", since=18)(_bitwise(LOGIC[_name]))
 
 
 def _chain_of_pairs(form):

@@ -132,7 +132,7 @@ def _upsample(g, x, scales, sizes, mode, coordinates, nearest_mode):
     spatial = x.shape[2:]
     known, new = is_known(x.shape), []  # BilinearResize2D is written with sizes, which only then are read as it again
     if sizes is not None:
-        if sizes.const is None or not known or any(a is UNKNOWN or a != b for a, b in zip(x.shape[:2], sizes.ints())):
+        if sizes.const is None or sizes.const.size != 4 or not known or tuple(sizes.ints()[:2]) != tuple(x.shape[:2]):
             return None
         new = sizes.ints()[2:]
         factors = [n / d if d else 0 for n, d in zip(new, spatial)]

@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import onnxruntime.capi.onnxruntime_pybind11_state as pybind
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from converters import UnsupportedModel
@@ -1353,3 +1353,23 @@ def test_casts_are_mxnets_where_it_has_both_dtypes() -> None:
         want = x.astype(str).astype(object) if target == "object" else x.astype(target)
         assert got.dtype == np.dtype(target)
         assert got.tolist() == want.tolist(), (source, target)
+
+
+def test_nodes_with_an_input_too_many_or_none_are_told_as_the_files() -> None:
+    """Not as failures of a reading: what a reading keeps for itself is no parameter, and old files are repaired where there is
+    something to repair."""
+    number = helper.make_tensor_value_info("x", TensorProto.INT32, [2, 3])
+    image = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 2, 3])
+    sizes = numpy_helper.from_array(np.array([4], np.int64), "sizes")
+    cases = [
+        (helper.make_node("BitwiseOr", ["x", "x", "x"], ["y"]), number, [], 18, "got 3 inputs, wanted 2"),
+        (helper.make_node("Resize", ["x", "", "", "sizes"], ["y"]), image, [sizes], 19, "got sizes of shape"),
+        (helper.make_node("Softmax", [""], ["y"], axis=2), image, [], 9, "Softmax"),
+        (helper.make_node("Softmax", [""], ["y"], axis=2), image, [], -1, "no reading for Softmax at opset -1"),
+    ]
+    for node, given, stored, opset, said in cases:
+        output = helper.make_empty_tensor_value_info("y")
+        graph = helper.make_graph([node], "mxnet_converted_model", [given], [output], stored)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+        with pytest.raises(UnsupportedModel, match=said):
+            import_model(model)
