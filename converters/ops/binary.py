@@ -267,6 +267,11 @@ def _compare(name):
     )
 
 
+def _of_two(read):
+    """A reading that takes two inputs and nothing else, whatever read could take."""
+    return lambda g, a, b: read(g, a, b)
+
+
 def _both_forms(name, read):
     """Registers read(g, a, b) for opsets that broadcast by NumPy's rules, and the older form of an operator that has one."""
 
@@ -275,21 +280,15 @@ def _both_forms(name, read):
 
     if not name.endswith("OrEqual"):
         imports(name)(old)
-    imports(name, since=7)(lambda g, a, b: read(g, a, b))
+    imports(name, since=7)(_of_two(read))
 
 
 ARITHMETIC_READ = {"Add": ADD, "Sub": SUBTRACT, "Mul": MULTIPLY, "Div": _divide_as_mxnet, "Pow": _power}
 for _name, _read in (ARITHMETIC_READ | {n: _compare(n) for n in COMPARISONS} | LOGIC).items():
     _both_forms(_name, _read)
 
-
-def _bitwise(form):
-    """A reading of an operator that means the logical one for bools, of two inputs and no more."""
-    return lambda g, a, b: form(g, a, b)
-
-
 for _name in ("And", "Or", "Xor"):
-    imports(f"Bitwise{_name}", since=18)(_bitwise(LOGIC[_name]))
+    imports(f"Bitwise{_name}", since=18)(_of_two(LOGIC[_name]))
 
 
 def _chain_of_pairs(form):
