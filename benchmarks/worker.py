@@ -14,7 +14,8 @@ import runpy
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,21 +44,38 @@ class Gluon:
             self.fused["backend"] = "MKLDNN"
         self.call: Callable[[], Any] = lambda: None
 
-    def load(self, prefix: str, onnx: str, inputs: dict[str, np.ndarray]) -> None:
-        """An exported network."""
-        net = self.mx.gluon.SymbolBlock.imports(f"{prefix}-symbol.json", list(inputs), f"{prefix}-0000.params")
-        net.hybridize(**self.fused)
-        given = [self.mx.nd.array(a, dtype=a.dtype) for a in inputs.values()]
+    def load(
+        self, prefix: str, onnx: str, runs: list[dict[str, np.ndarray]], names: Sequence[str] | None = None
+    ) -> None:
+        """An exported network. names: of its inputs, those of the runs if None."""
+        parameters = Path(f"{prefix}-0000.params")
+        more = {"ignore_extra": True} if self.mx.__name__ == "hybrid" else {}
+        net = self.mx.gluon.SymbolBlock.imports(
+            f"{prefix}-symbol.json", list(names or runs[0]), str(parameters) if parameters.exists() else None, **more
+        )
+        net.hybridize(**self.fused if len(runs) == 1 else {})
+        sets = [[self.mx.nd.array(a, dtype=a.dtype) for a in inputs.values()] for inputs in runs]
 
         def call() -> Any:
-            out = net(*given)
-            for one in out if isinstance(out, list | tuple) else (out,):
-                one.wait_to_read()
-            return out
+            found = []
+            for given in sets:
+                out = net(*given)
+                for one in out if isinstance(out, list | tuple) else (out,):
+                    one.wait_to_read()
+                    found.append(one)
+            return found
 
-        self.call = call
+        self.net, self.sets, self.call = net, sets, call
 
-    def differentiate(self, prefix: str, onnx: str, inputs: dict[str, np.ndarray]) -> None:
+    def profile(self) -> list[dict[str, Any]] | None:
+        """The steps of the program that the last call of a block ran, with their seconds; None when NumPy ran it."""
+        program = self.net._cached_op.program(False)
+        given = self.sets[-1]
+        arrays = [(p.data() if not isgiven else given[p]) for isgiven, p in self.net._cached_op_args]
+        arrays = [a.asnumpy() for a in arrays]
+        return program._specialize(arrays, {}).bound.profile(arrays)
+
+    def differentiate(self, prefix: str, inputs: dict[str, np.ndarray]) -> None:
         """The gradients of all operands of an exported symbol."""
         symbol = self.mx.sym.load(f"{prefix}-symbol.json")
         self.call = lambda: bound(self.mx, symbol, inputs, True)[1]
@@ -106,6 +124,31 @@ class Gluon:
         return [o if isinstance(o, np.ndarray) else o.asnumpy() for o in outputs]
 
 
+class OpenVINO:
+    """OpenVINO's CPU plugin, in float32 as the others."""
+
+    def __init__(self, threads: int):
+        self.openvino: Any = importlib.import_module("openvino")
+        self.threads = threads
+        self.call: Callable[[], Any] = lambda: None
+
+    def load(
+        self, prefix: str, onnx: str, runs: list[dict[str, np.ndarray]], names: Sequence[str] | None = None
+    ) -> None:
+        """An ONNX file."""
+        core = self.openvino.Core()
+        told = {"INFERENCE_NUM_THREADS": self.threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
+        model = core.compile_model(onnx, "CPU", told)
+        takes = {n for port in model.inputs for n in port.get_names()}
+        feeds = [{n: a for n, a in inputs.items() if n in takes} for inputs in runs]
+        request = model.create_infer_request()
+        self.call = lambda: [out for given in feeds for out in request.infer(given).to_tuple()]
+
+    def arrays(self, out: Any) -> list[np.ndarray]:
+        """Results of a call as NumPy arrays."""
+        return out
+
+
 class Runtime:
     """onnxruntime at its best: all optimisations, one operator at a time on all threads, memory planned."""
 
@@ -114,7 +157,9 @@ class Runtime:
         self.threads = threads
         self.call: Callable[[], Any] = lambda: None
 
-    def load(self, prefix: str, onnx: str, inputs: dict[str, np.ndarray]) -> None:
+    def load(
+        self, prefix: str, onnx: str, runs: list[dict[str, np.ndarray]], names: Sequence[str] | None = None
+    ) -> None:
         """An ONNX file."""
         options = self.runtime.SessionOptions()
         options.graph_optimization_level = self.runtime.GraphOptimizationLevel.ORT_ENABLE_ALL
@@ -123,8 +168,8 @@ class Runtime:
         options.enable_mem_pattern = True
         session = self.runtime.InferenceSession(onnx, options, providers=["CPUExecutionProvider"])
         takes = {i.name for i in session.get_inputs()}
-        feeds = {n: a for n, a in inputs.items() if n in takes}
-        self.call = lambda: session.run(None, feeds)
+        feeds = [{n: a for n, a in inputs.items() if n in takes} for inputs in runs]
+        self.call = lambda: [out for given in feeds for out in session.run(None, given)]
 
     def arrays(self, out: Any) -> list[np.ndarray]:
         """Results of a call as NumPy arrays."""
@@ -141,15 +186,23 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
+def read(path: str) -> dict[str, np.ndarray]:
+    """Arrays of a file."""
+    with np.load(path) as stored:
+        return {name: stored[name] for name in stored.files}
+
+
 def answer(side: Any, request: dict[str, Any]) -> dict[str, Any]:
     """Do what is asked."""
     what = request.pop("do")
     if what == "load":
-        with np.load(request["inputs"]) as stored:
-            inputs = {name: stored[name] for name in stored.files}
+        files = [request["inputs"]] if isinstance(request["inputs"], str) else request["inputs"]
+        runs = list(map(read, files))
         before, start = peak(), time.perf_counter()
-        load = side.differentiate if request.get("gradient") else side.load
-        load(request["prefix"], request["onnx"], inputs)
+        if request.get("gradient"):
+            side.differentiate(request["prefix"], runs[0])
+        else:
+            side.load(request["prefix"], request["onnx"], runs, request.get("names"))
         loaded = time.perf_counter()
         results = side.arrays(side.call())
         done = time.perf_counter()
@@ -157,7 +210,13 @@ def answer(side: Any, request: dict[str, Any]) -> dict[str, Any]:
             np.savez(request["outputs"], *results)
         return {"load": loaded - start, "first": done - loaded, "before": before, "peak": peak()}
     if what == "run":
-        return {"times": block(side.call, request["seconds"])}
+        return {
+            "times": block(
+                side.call, request["seconds"], time.process_time if request.get("cpu") else time.perf_counter
+            )
+        }
+    if what == "profile":
+        return {"profile": side.profile()}
     if what == "peak":
         return {"peak": peak()}
     return {"losses": getattr(side, what)(**request)}
@@ -171,7 +230,7 @@ def main() -> None:
     os.dup2(2, 1)
     if kind.startswith("hybrid"):
         sys.path.append(str(ROOT))
-    side = Runtime(threads) if kind == "onnxruntime" else Gluon(kind, threads)
+    side = {"onnxruntime": Runtime, "openvino": OpenVINO}.get(kind, partial(Gluon, kind))(threads)
     print(json.dumps({}), file=answers, flush=True)
     for line in sys.stdin:
         try:
