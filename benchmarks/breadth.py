@@ -2,9 +2,9 @@
 
     python benchmarks/breadth.py [--only TEXT] [--threads N] [--seconds S] [--rounds N] [--openvino] [--profile N] [--json]
 
-Every network of fixtures/models (converted for the others) and of fixtures/onnx (imported for us) is called with the inputs that are
+Every network of fixtures/models (converted for the others) and of fixtures/onnx (imported for us) is called with the inputs
 recorded for it: ``fixed`` with the first of them, ``changing`` with all in turns, where their sizes differ. Seconds are those of
-the process's CPU, taken in turns, so that a busy machine disturbs little; a ratio is their seconds over ours, more is better for us.
+the process's CPU, taken in turns, so that a busy machine disturbs little; a ratio is their seconds over ours, more is better.
 What both compute is compared: more than 2 % of an output's scale apart is an error and the exit status 1, for the tests hold
 them closer. ``host`` counts the steps that NumPy computes within the compiled program, ``all`` says that there is none.
 At the end: geometric means, how many are below 0.8, and the slowest.
@@ -57,10 +57,9 @@ class Case(NamedTuple):
 
 def fixtures(only: str, scratch: Path) -> Iterator[Case | Row]:
     """The committed networks, or a row that says why one has nothing to compare."""
+    import bridge
     from tests.models.networks import FOLDER, Network
     from tests.models.onnx_networks import onnx_networks
-
-    import bridge
 
     for folder in sorted(FOLDER.iterdir()):
         if only not in folder.name or not (folder / "birth.json").exists():
