@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .changes import backends_changed
 from .error import MXNetError, OutOfMemory
 from .shapes import MaybeShape, is_known, show
 
@@ -87,7 +88,13 @@ def set_step_budget(count: int | None) -> int | None:
     if count is not None and count < 0:
         raise ValueError(f"set_step_budget: got {count}, wanted 0 or more steps, or None")
     before, _steps = _steps, None if count is None else int(count)
+    backends_changed()  # compiled loops count for themselves
     return before
+
+
+def step_budget() -> int | None:
+    """Steps that a loop may take, as set_step_budget has it."""
+    return _steps
 
 
 def afford_step(done: int, what: str) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,12 +27,13 @@ from ..core.fp_warnings import ignoring_fp_warnings
 from ..core.op import Op, Spec
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
-from ..ir.infer import Inference
+from ..ir.infer import Inference, infer
 from ..ops.fused import BLOCK, BlockedConcat, Conv, DepthwisePointwise, FromBlocked, FusedElementwise, Pool, ToBlocked
 from ..ops.shape import Reshaping
 from ..passes import Optimized, Rewriter, optimize
-from .apply import evaluate
+from .apply import afford_all, evaluate
 from .backend import Bound, Request, Shortcut, too_large
+from .control import Body, lower_control
 from .hooks import Observer
 from .memory_planner import Lifetime, assign_offsets
 
@@ -161,25 +162,25 @@ class CompiledProgram(Bound):
     """A graph as one call. optimized: what the passes made of the graph of the request."""
 
     def __init__(self, optimized: Optimized, request: Request):
-        self.optimized = optimized
         names, training = request.names, request.training
         self._apply, self._names = request.apply, names
+        bodies = _Bodies(request)
+        optimized, controls = lower_control(optimized, bodies.make)
+        self.optimized = optimized
         main, inference = optimized.main, optimized.inference
         place_of = {name: i for i, name in enumerate(names)}
         self._constant = optimized.constant
         needed = [] if self._constant is None else [n.name for n in self._constant.variables()]
-        variables = list(dict.fromkeys(n.name for n in main.variables()))
         self._feeds = optimized.feeds
-        self._fixed = [n for n in variables if n in optimized.feeds or n in optimized.fixed]
-        given = [n for n in variables if n not in optimized.feeds and n not in optimized.fixed]
+        given, self._fixed = _inputs_and_constants(optimized)
         self._inputs = tuple(place_of[n] for n in given)
         sources = [*self._fixed, *needed]
         self._watched = tuple(dict.fromkeys(place_of[n] for n in sources if n in place_of))
         self._packed = _Packed(0, None if self._fixed else [], [], [])
         self._refreshing = threading.RLock()
-        build = _Build(main, inference, given, self._fixed, training)
+        build = _Build(main, inference, given, self._fixed, training, bodies.hosts, controls)
         self._batches = self._batch_constants(*build.constants())
-        self._hosts, self._rows, self._copies = build.hosts, build.rows, build.copies
+        self._hosts, self._rows, self._copies = bodies.hosts, build.rows, build.copies
         specs = list(map(inference.spec, main.outputs))
         self.outputs: tuple[tuple[Any, Any], ...] = tuple((s.shape, s.dtype) for s in specs)
         self.makers = [(native.empty if _is_large(*s) else np.empty, *s) for s in self.outputs]
@@ -196,13 +197,13 @@ class CompiledProgram(Bound):
             request.keep,
         )
         there = self.core.native()
-        self.lost = {s[0] for s, n in zip(build.steps, there) if not n and s[0].startswith("_fused_")}
+        self.lost = _lost(build.steps, there)
         """Operators on blocked data that no kernel was found for: they must not be."""
         if not any(there):
             raise CannotLower("no step has a kernel")
-        self._all = all(there)
+        self._all = all(there) and not controls  # whose rules may have to say what is wrong
         flops = sum(row["flops"] for row in self.core.describe())
-        self.quick = self._all and flops <= QUICK and 8 * build.moved <= QUICK
+        self.quick = all(there) and bodies.whole and flops <= QUICK and 8 * build.moved <= QUICK
         odd = self._copies or self._odd_inputs or self._odd_outputs
         self._direct = self._all and self._inputs == (0,) and len(self.outputs) == 1 and not odd
         """True when the compiled program takes the first of the arrays and gives one output, and that is all there is to a run."""
@@ -337,6 +338,60 @@ class CompiledProgram(Bound):
             (out.view(result.dtype) if out.dtype != result.dtype else out)[...] = result
 
 
+class _Bodies:
+    """Makes programs of bodies. hosts: what NumPy does of any step, by the number by which the compiled part knows it."""
+
+    def __init__(self, request: Request):
+        self.request = request
+        self.hosts: dict[int, Any] = {}
+        self.whole = True
+        """True when no body has steps that NumPy computes."""
+
+    def make(self, graph: Graph, specs: Sequence[Spec], fixed: Collection[str]) -> Body | None:
+        """A body as a program, see control.MakeBody."""
+        names, training = [n.name for n in graph.variables()], self.request.training
+        if graph.written_variables(training) or len({*names}) < len(names):
+            return None
+        try:
+            inference = infer(
+                graph, {n: s.shape for n, s in zip(names, specs)}, {n: s.dtype for n, s in zip(names, specs)}
+            )
+            afford_all(graph, inference)
+            for skipped in ((), ("use_blocked_layout",)):
+                rewriter = Rewriter(inference, constants=fixed, training=training, native=native.names())
+                optimized, controls = lower_control(optimize(graph, rewriter, skipped), self.make)
+                main, found = optimized.main, optimized.inference
+                given, held = _inputs_and_constants(optimized)
+                build = _Build(main, found, given, held, training, self.hosts, controls)
+                counts = len(given), len(main.outputs) - len(build.copies), len(held)
+                precise = self.request.precise or training
+                core = native.program(build.tensors, build.steps, build.arena, *counts, native.threads(), precise)
+                there = core.native()
+                if not _lost(build.steps, there):
+                    break
+        except (CannotLower, MXNetError):  # which a run need not come to
+            return None
+        self.whole &= all(there)
+        written = iter(range(len(main.outputs)))
+        results = [build.copies[i] if i in build.copies else (ARENA, next(written)) for i in range(len(main.outputs))]
+        place_of = {n: i for i, n in enumerate(names)}
+        computed = dict(zip(optimized.feeds, () if optimized.constant is None else optimized.constant.outputs))
+        constants = [computed[n] if n in computed else place_of[n] for n in held]
+        return Body(core, [place_of[n] for n in given], results, constants, found)
+
+
+def _inputs_and_constants(optimized: Optimized) -> tuple[list[str], list[str]]:
+    """Names of the variables of what runs every time: those that come with each run, and those that do not."""
+    names = dict.fromkeys(n.name for n in optimized.main.variables())
+    fixed = [n for n in names if n in optimized.feeds or n in optimized.fixed]
+    return [n for n in names if n not in fixed], fixed
+
+
+def _lost(steps: Sequence[Any], there: Sequence[bool]) -> set[str]:
+    """Operators on blocked data among steps for which no kernel is there."""
+    return {s[0] for s, n in zip(steps, there) if not n and s[0].startswith("_fused_")}
+
+
 def _refusal(error: Exception) -> MXNetError:
     """The exception for an error of the compiled part: it gets what inference accepts, so that to refuse it is a fault of one."""
     if isinstance(error, MemoryError):
@@ -372,8 +427,18 @@ def _bits(array: np.ndarray) -> np.ndarray:
 class _Build:
     """The description of a program, in the making."""
 
-    def __init__(self, graph: Graph, inference: Inference, given: Sequence[str], fixed: Sequence[str], training: bool):
+    def __init__(
+        self,
+        graph: Graph,
+        inference: Inference,
+        given: Sequence[str],
+        fixed: Sequence[str],
+        training: bool,
+        hosts: dict[int, Any],
+        controls: Mapping[int, dict[str, Any]],
+    ):
         self.graph, self.training = graph, training
+        self.hosts, self.controls = hosts, controls
         self.of: dict[tuple[int, int], _Tensor] = {}
         self.nodes: list[Node] = []
         self.dtype_of: dict[str, np.dtype] = {}
@@ -527,7 +592,6 @@ class _Build:
 
         self.steps: list[tuple[Any, ...]] = []
         self.rows: list[tuple[str, tuple[int, ...]]] = []
-        self.hosts: dict[int, Any] = {}
         for node in self.nodes:
             op = node.op
             assert op is not None
@@ -546,9 +610,14 @@ class _Build:
             ):
                 attrs = attributes(op, self.training)
             specs = [inference.spec(Entry(node, i)) for i in range(node.num_outputs)]
-            self.hosts[len(self.steps)] = node, [self.tensor(e).dtype for e in node.inputs], specs
+            own = (
+                len(op.input_names()) if id(node) in self.controls else len(node.inputs)
+            )  # constants of bodies are not
+            dtypes = [self.tensor(e).dtype for e in node.inputs[:own]]
             self.rows.append((node.name, self.of[id(node), 0].shape))
-            self.steps.append((op.name, attrs or {}, ins, outs, attrs is None))
+            control = self.controls.get(id(node))
+            self.steps.append((op.name, attrs or {}, ins, outs, attrs is None, len(self.hosts), control))
+            self.hosts[len(self.hosts)] = node, dtypes, specs
 
     def constants(self) -> tuple[list[list[int]], dict[int, int]]:
         """Constants that each step takes, and about how many bytes they are."""

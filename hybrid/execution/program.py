@@ -89,6 +89,9 @@ class Program:
             for n in graph.nodes
             for g in n.subgraphs
         }
+        for inner in [*self._subprograms.values()]:
+            self._subprograms |= inner._subprograms
+        """Those of the subgraphs of all depths: compiled, a body is a part of the program."""
         self.plans = plans
         self._plans: dict[Any, Specialization] = {}
         self._lock = threading.Lock()

@@ -402,8 +402,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "c12-from-outputs",
         "hybrid/native/src/engine/program.cc",
-        "frame->in[operand.position] = static_cast<std::byte*>(outputs[operand.number]) + operand.inside;",
-        "frame->in[operand.position] = static_cast<const std::byte*>(inputs[operand.number]) + operand.inside;",
+        "frame.in[operand.position] = static_cast<std::byte*>(outputs[operand.number]) + operand.inside;",
+        "frame.in[operand.position] = static_cast<const std::byte*>(inputs[operand.number]) + operand.inside;",
         "tests/engine/test_soak.py -k test_threads_train_as_one_alone_does",
     ),
     (

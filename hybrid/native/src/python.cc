@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "arrays.h"
+#include "engine/control.h"
 #include "engine/cpu.h"
 #include "engine/library.h"
 #include "engine/pool.h"
@@ -79,35 +80,34 @@ nb::dlpack::dtype dlpack_type(DType t) {
   }
 }
 
-// Steps that NumPy does: function(step, inputs, outputs), arrays over the program's memory.
+// Steps that NumPy does: function(number of the step, inputs, outputs), arrays over the program's memory.
 class PythonHost : public Host {
  public:
-  PythonHost(const Program& program, nb::handle function) : program_(program), function_(function) {}
+  explicit PythonHost(nb::handle function) : function_(function) {}
 
-  void run(int step, const void* const* in, void* const* out) override {
+  void run(const Program& program, int number, const void* const* in, void* const* out) override {
     Locked locked;
     nb::list inputs, outputs;
-    const auto& numbers = program_.steps()[step];
-    for (std::size_t i = 0; i < numbers.in.size(); ++i) inputs.append(array(numbers.in[i], const_cast<void*>(in[i])));
-    for (std::size_t i = 0; i < numbers.out.size(); ++i) outputs.append(array(numbers.out[i], out[i]));
-    function_(step, inputs, outputs);
+    const Step& step = program.steps()[number];
+    for (std::size_t i = 0; i < step.in.size(); ++i) inputs.append(array(program.tensors()[step.in[i]], const_cast<void*>(in[i])));
+    for (std::size_t i = 0; i < step.out.size(); ++i) outputs.append(array(program.tensors()[step.out[i]], out[i]));
+    function_(step.number, inputs, outputs);
   }
 
  private:
-  nb::object array(int tensor, void* data) {
-    const Tensor& t = program_.tensors()[tensor];
+  static nb::object array(const Tensor& t, void* data) {
     std::vector<std::size_t> shape(t.shape.begin(), t.shape.end());
     return nb::cast(nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), nb::none(), nullptr, dlpack_type(t.dtype)),
                     nb::rv_policy::reference);
   }
 
-  const Program& program_;
   nb::handle function_;
 };
 
 class PyProgram {
  public:
-  // tensors: (dtype, shape, blocked, halo_h, halo_w, batch_stride, place, at); steps: (op, attrs, inputs, outputs, host)
+  // tensors: (dtype, shape, blocked, halo_h, halo_w, batch_stride, place, at); steps: (op, attrs, inputs, outputs, host) and, where
+  // there is one, the number by which the host knows it and control flow, or None: see control_of
   PyProgram(nb::list tensors, nb::list steps, std::size_t arena, int inputs, int outputs, int constants, int threads,
             bool precise, bool keep, bool guard)
       : constants_(constants) {
@@ -129,11 +129,16 @@ class PyProgram {
     for (nb::handle item : steps) {
       auto s = nb::cast<nb::tuple>(item);
       list.push_back({nb::cast<std::string>(s[0]), attrs_of(nb::cast<nb::dict>(s[1])), nb::cast<std::vector<int>>(s[2]),
-                      nb::cast<std::vector<int>>(s[3]), nb::cast<bool>(s[4])});
+                      nb::cast<std::vector<int>>(s[3]), nb::cast<bool>(s[4]), static_cast<int>(list.size())});
+      if (nb::len(s) <= 5) continue;
+      list.back().number = nb::cast<int>(s[5]);
+      if (!s[6].is_none()) list.back().control = control_of(nb::cast<nb::dict>(s[6]));
     }
-    program_ = std::make_unique<Program>(std::move(all), std::move(places), std::move(list), arena, inputs, outputs,
+    program_ = std::make_shared<Program>(std::move(all), std::move(places), std::move(list), arena, inputs, outputs,
                                          constants, threads, precise, keep, guard);
   }
+
+  PyProgram(const PyProgram&) = delete;
 
   // arrays: one for each constant, or None where it stays as it is; changed: numbers of those with other values than before.
   // What one step reads has to come in one call. Gives the numbers of those that runs read, which this keeps; the others are
@@ -230,6 +235,47 @@ class PyProgram {
   std::size_t arena_bytes() const { return program_->arena_bytes(); }
 
  private:
+  // A body: (program, inputs, results, constants), with inputs as (kind, number, backward) and results as (kind, number, backward,
+  // dtype, place, at); see engine/control.h.
+  static Body body_of(nb::handle given) {
+    auto parts = nb::cast<nb::tuple>(given);
+    Body body;
+    body.program = nb::cast<PyProgram&>(parts[0]).program_;
+    for (nb::handle item : nb::cast<nb::list>(parts[1])) {
+      auto t = nb::cast<nb::tuple>(item);
+      body.inputs.push_back({static_cast<Source::Kind>(nb::cast<int>(t[0])), nb::cast<int>(t[1]), nb::cast<bool>(t[2])});
+    }
+    for (nb::handle item : nb::cast<nb::list>(parts[2])) {
+      auto t = nb::cast<nb::tuple>(item);
+      body.results.push_back({static_cast<Target::Kind>(nb::cast<int>(t[0])), nb::cast<int>(t[1]), nb::cast<bool>(t[2]),
+                              dtype_named(nb::cast<std::string>(t[3])),
+                              {static_cast<Place::Kind>(nb::cast<int>(t[4])), nb::cast<std::int64_t>(t[5])}});
+    }
+    body.constants = nb::cast<std::vector<int>>(parts[3]);
+    return body;
+  }
+
+  // The fields of LoopSpec or BranchSpec by name; one of "bodies" is a loop, two are branches.
+  static std::shared_ptr<Control> control_of(nb::dict given) {
+    auto bodies = nb::cast<nb::list>(given["bodies"]);
+    auto kept = nb::cast<std::vector<int>>(given["kept"]);
+    std::vector<Body> condition;
+    for (nb::handle item : nb::cast<nb::list>(given["condition"])) condition.push_back(body_of(item));
+    if (nb::len(bodies) == 2)
+      return make_branch({std::move(condition), nb::cast<int>(given["chosen"]), {body_of(bodies[0]), body_of(bodies[1])}, kept});
+    LoopSpec spec{body_of(bodies[0]), std::move(condition), {}};
+    for (auto [input, output] : nb::cast<std::vector<std::pair<int, int>>>(given["states"])) spec.states.push_back({input, output});
+    spec.count = nb::cast<std::int64_t>(given["count"]);
+    spec.budget = nb::cast<std::int64_t>(given["budget"]);
+    spec.examples = nb::cast<std::int64_t>(given["examples"]);
+    spec.limit = nb::cast<int>(given["limit"]);
+    spec.begin = nb::cast<int>(given["begin"]);
+    spec.lengths = nb::cast<int>(given["lengths"]);
+    spec.some = nb::cast<bool>(given["some"]);
+    spec.kept = kept;
+    return make_loop(std::move(spec));
+  }
+
   bool go(nb::sequence inputs, nb::sequence outputs, nb::handle function, std::int64_t number, double* seconds) {
     std::vector<View> views;
     std::vector<const void*> in;
@@ -256,13 +302,13 @@ class PyProgram {
       out.push_back(views.back().data());
     }
     if (i != gives.size()) throw std::invalid_argument("got too few outputs");
-    PythonHost host(*program_, function);
+    PythonHost host(function);
     Unlocked unlocked;
     return program_->run(in.data(), out.data(), function.is_none() ? nullptr : &host, number, seconds);
   }
 
   int constants_;
-  std::unique_ptr<Program> program_;
+  std::shared_ptr<Program> program_;
   std::vector<std::optional<View>> views_;
 };
 

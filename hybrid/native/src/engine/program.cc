@@ -12,6 +12,7 @@
 #include <malloc.h>
 #endif
 
+#include "control.h"
 #include "guard.h"
 #include "library.h"
 #include "memory.h"
@@ -87,8 +88,9 @@ Program::Program(std::vector<Tensor> tensors, std::vector<Place> places, std::ve
     Tensors in, out;
     for (int t : step.in) in.push_back(tensors_[t]);
     for (int t : step.out) out.push_back(tensors_[t]);
-    std::unique_ptr<Kernel> kernel;
-    if (!step.host) kernel = bind_kernel(step.op, Call{step.attrs, in, out, threads, precise});
+    std::shared_ptr<Kernel> kernel;
+    if (step.control) kernel = step.control, step.control->check(in, out);
+    else if (!step.host) kernel = bind_kernel(step.op, Call{step.attrs, in, out, threads, precise});
     if (kernel) scratch_ = std::max(scratch_, aligned(kernel->scratch));
     step.host = !kernel;
     kernels_.push_back(std::move(kernel));
@@ -234,12 +236,13 @@ bool Program::reads(int constant) const {
 
 // The memory of one run, and where every operand of every step is in it.
 struct Program::Frame {
-  explicit Frame(Program& program) : program(program) {
-    if (program.memory_bytes()) {
+  // given: memory that is there already
+  explicit Frame(const Program& program, std::byte* given = nullptr) : program(program), memory(given), own(!given) {
+    if (own && program.memory_bytes()) {
       memory = allocate(program.memory_bytes());
       if (!memory) throw std::bad_alloc();
-      if (program.guard_) guard::open(memory, program.memory_bytes());
     }
+    if (memory && program.guard_) guard::open(memory, program.memory_bytes());
     for (std::size_t s = 0; s < program.steps_.size(); ++s) {
       for (int t : program.steps_[s].in) in.push_back(program.at(t, memory));
       for (int t : program.steps_[s].out) out.push_back(program.at(t, memory));
@@ -248,12 +251,13 @@ struct Program::Frame {
   ~Frame() {
     if (!memory) return;
     if (program.guard_) guard::open(memory, program.memory_bytes());
-    release(memory, program.memory_bytes());
+    if (own) release(memory, program.memory_bytes());
   }
   Frame(const Frame&) = delete;
 
-  Program& program;
-  std::byte* memory = nullptr;
+  const Program& program;
+  std::byte* memory;
+  bool own;
   std::vector<const void*> in;  // of all steps, one after the other
   std::vector<void*> out;
 };
@@ -322,38 +326,54 @@ bool Program::run(const void* const* inputs, void* const* outputs, Host* host, s
   if (number != constants_number_) return false;
   std::unique_ptr<Frame> frame = take();
   Awake awake;
+  execute(*frame, inputs, outputs, host, seconds);
+  if (!keep_) return true;
+  std::lock_guard<std::mutex> lock(lock_);
+  idle_.push_back(std::move(frame));
+  return true;
+}
+
+void Program::execute(Frame& frame, const void* const* inputs, void* const* outputs, Host* host, double* seconds) const {
   for (const Operand& operand : from_inputs_)
-    frame->in[operand.position] = static_cast<const std::byte*>(inputs[operand.number]) + operand.inside;
+    frame.in[operand.position] = static_cast<const std::byte*>(inputs[operand.number]) + operand.inside;
   for (const Operand& operand : from_outputs_)
-    frame->in[operand.position] = static_cast<std::byte*>(outputs[operand.number]) + operand.inside;
+    frame.in[operand.position] = static_cast<std::byte*>(outputs[operand.number]) + operand.inside;
   for (const Operand& operand : to_outputs_)
-    frame->out[operand.position] = static_cast<std::byte*>(outputs[operand.number]) + operand.inside;
-  const void* const* in = frame->in.data();
-  void* const* out = frame->out.data();
-  std::byte* scratch = frame->memory ? scratch_of(frame->memory) : nullptr;
+    frame.out[operand.position] = static_cast<std::byte*>(outputs[operand.number]) + operand.inside;
+  const void* const* in = frame.in.data();
+  void* const* out = frame.out.data();
+  std::byte* scratch = frame.memory ? scratch_of(frame.memory) : nullptr;
+  Team team = team_;
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     using clock = std::chrono::steady_clock;
     clock::time_point start;
     if (seconds) start = clock::now();
     const Step& step = steps_[s];
-    if (guard_) open(frame->memory, kernels_[s].get());
+    if (guard_) open(frame.memory, kernels_[s].get());
     for (int i : halos_[s]) zero_halo(tensors_[step.out[i]], static_cast<float*>(out[i]));
-    if (kernels_[s]) {
-      kernels_[s]->run(Run{in, out, scratch, &team_});
-    } else if (host) {
-      host->run(static_cast<int>(s), in, out);
-    } else {
-      throw std::logic_error("no kernel for " + step.op + ", and nobody else to do it");
+    const Run run{in, out, scratch, &team};
+    bool done = true;
+    if (step.control) done = step.control->run(run, host);
+    else if (kernels_[s]) kernels_[s]->run(run);
+    else done = false;
+    if (!done) {
+      if (!host) throw std::logic_error("no kernel for " + step.op + ", and nobody else to do it");
+      host->run(*this, static_cast<int>(s), in, out);
     }
-    if (guard_) look(frame->memory, s);
+    if (guard_) look(frame.memory, s);
     in += step.in.size();
     out += step.out.size();
     if (seconds) seconds[s] += std::chrono::duration<double>(clock::now() - start).count();
   }
-  if (!keep_) return true;
-  std::lock_guard<std::mutex> lock(lock_);
-  idle_.push_back(std::move(frame));
-  return true;
+}
+
+Program::Session::Session(const Program& program, std::byte* memory)
+    : program_(program), frame_(std::make_unique<Frame>(program, memory)) {}
+Program::Session::~Session() = default;
+Program::Session::Session(Session&&) noexcept = default;
+
+void Program::Session::run(const void* const* inputs, void* const* outputs, Host* host) {
+  program_.execute(*frame_, inputs, outputs, host, nullptr);
 }
 
 }  // namespace gluonnx

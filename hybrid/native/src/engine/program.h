@@ -18,22 +18,31 @@ struct Place {
   std::int64_t at;  // bytes into the arena, or which input, output or constant
 };
 
+class Control;
+
 struct Step {
   std::string op;
   Attrs attrs;
-  std::vector<int> in, out;  // numbers of tensors
-  bool host = false;         // no kernel wanted: NumPy does it
+  std::vector<int> in, out;                // numbers of tensors
+  bool host = false;                       // no kernel wanted: NumPy does it
+  int number = 0;                          // by which the host knows it
+  std::shared_ptr<Control> control = {};   // what there is in the place of a kernel: bodies to be run
 };
 
-// Who does the steps without a kernel. Operands point to C-contiguous memory; results are to be written where they point.
+class Program;
+
+// Who does the steps without a kernel, of a program and of the bodies in it. Operands point to C-contiguous memory; results are
+// to be written where they point.
 class Host {
  public:
   virtual ~Host() = default;
-  virtual void run(int step, const void* const* in, void* const* out) = 0;
+  virtual void run(const Program& program, int step, const void* const* in, void* const* out) = 0;
 };
 
 // Immutable but for its constants; any number of threads may run it at once, each in an arena of its own.
 class Program {
+  struct Frame;
+
  public:
   // Binds a kernel to each step. keep: the memory of a run stays for the next one, else it goes back to the allocator.
   // guard: memory of a run lies between zones, which are looked at after each step; for tests, slow.
@@ -55,6 +64,21 @@ class Program {
   // its time is added to.
   bool run(const void* const* inputs, void* const* outputs, Host* host, std::int64_t number, double* seconds = nullptr);
 
+  // Runs one after the other in memory_bytes() of memory that somebody else has, as a part of another program's runs: nobody
+  // changes the constants meanwhile.
+  class Session {
+   public:
+    Session(const Program& program, std::byte* memory);
+    ~Session();
+    Session(Session&&) noexcept;
+    void run(const void* const* inputs, void* const* outputs, Host* host);
+
+   private:
+    const Program& program_;
+    std::unique_ptr<Frame> frame_;
+  };
+  std::size_t memory_bytes() const { return arena_ + scratch_ + (guard_ ? 3 * ZONE : 0); }
+
   const std::vector<Tensor>& tensors() const { return tensors_; }
   const Place& place(int tensor) const { return places_[tensor]; }
   const std::vector<Step>& steps() const { return steps_; }
@@ -66,9 +90,13 @@ class Program {
   int constants() const { return static_cast<int>(constants_.size()); }
   std::size_t bytes(int tensor) const;  // of memory, with halo
   std::size_t arena_bytes() const { return arena_ + scratch_; }
+  double flops() const {
+    double all = 0;
+    for (const auto& kernel : kernels_) all += kernel ? kernel->flops : 0;
+    return all;
+  }
 
  private:
-  struct Frame;
   struct All;  // programs there are, for forks
   static All& all();
   // An operand of a step that comes with each run: its place among all operands, which input or output it is, and how far
@@ -85,7 +113,7 @@ class Program {
   std::size_t extent(const Tensor& tensor) const;  // bytes from the first to behind the last element, with halo
   std::byte* arena_of(std::byte* memory) const { return memory + (guard_ ? ZONE : 0); }
   std::byte* scratch_of(std::byte* memory) const { return arena_of(memory) + arena_ + (guard_ ? ZONE : 0); }
-  std::size_t memory_bytes() const { return arena_ + scratch_ + (guard_ ? 3 * ZONE : 0); }
+  void execute(Frame& frame, const void* const* inputs, void* const* outputs, Host* host, double* seconds) const;
   void open(std::byte* memory, const Kernel* kernel) const;
   void look(const std::byte* memory, std::size_t step) const;
   void zero_halo(const Tensor& tensor, float* inside) const;
@@ -93,7 +121,7 @@ class Program {
   std::vector<Tensor> tensors_;
   std::vector<Place> places_;
   std::vector<Step> steps_;
-  std::vector<std::unique_ptr<Kernel>> kernels_;
+  std::vector<std::shared_ptr<Kernel>> kernels_;
   std::vector<int> input_tensors_, output_tensors_;
   std::vector<const void*> constants_;
   std::int64_t constants_number_ = 0;
