@@ -76,7 +76,7 @@ class CachedOp:
         self.states = tuple(i for i, n in enumerate(self.names) if n in states)
         self.derived = False
         """True for the backward part of another."""
-        self.random = any(n.op is not None and ("rng" in n.op.needs or n.subgraphs) for n in self.graph.nodes)
+        self.random = any(n.op is not None and "rng" in n.op.needs for n in self.graph.all_nodes())
         self._programs: dict[bool, Program] = {}
         self._splits: dict[Any, Split] = {}
         self._backwards: dict[Any, BackwardProgram] = {}

@@ -148,6 +148,15 @@ class Quantized(Op):
         """The dtype of the first output."""
         return dtypes[0]
 
+    def range_inputs(self) -> Sequence[tuple[str, str]]:
+        """Names of inputs, two by two, that hold the ranges from which alone that of the result follows."""
+        return ()
+
+    def range_ahead(self, dtype: np.dtype, given: Sequence[Any]) -> tuple[Any, Any] | None:
+        """The range of a result of dtype as far as it does not depend on data; given: the ranges of range_inputs, None where they
+        are not known. None when it is not known either."""
+        return None
+
     def infer_input_shapes(self, shapes, outputs):
         return [(1,) if is_range(n) else s for n, s in zip(self.input_names(), shapes, strict=True)]
 
@@ -170,6 +179,12 @@ class _Calibrated(Quantized):
         if self.min_calib_range is None or self.max_calib_range is None:
             return None
         return np.float32(self.min_calib_range), np.float32(self.max_calib_range)
+
+    def range_ahead(self, dtype, given):
+        if self.calibrated is None:
+            return None
+        low, high = self.calibrated
+        return (-reach(low, high), reach(low, high)) if dtype == INT8 else (low, high)
 
     def target(self, out_type: str) -> np.dtype:
         """The dtype that out_type stands for: "auto" is uint8 for a calibrated range without negative numbers, else int8."""
@@ -270,6 +285,9 @@ class QuantizeAsym(_Calibrated):
     def output_names(self):
         return ("output", "scale", "shift")
 
+    def range_ahead(self, dtype, given):
+        return None
+
     def result(self, *dtypes):
         return UINT8
 
@@ -340,6 +358,10 @@ class Requantize(_Calibrated):
 
     def result(self, *dtypes):
         return self.target(self.out_type)
+
+    def range_ahead(self, dtype, given):
+        found = super().range_ahead(dtype, given)
+        return found if found is None or dtype == INT8 else (np.float32(0), reach(*found))
 
     def compute(self, data, low, high):
         dtype, given = self.target(self.out_type), reach(low, high)

@@ -43,6 +43,16 @@ class _Layer(Counterpart, Quantized):
     exception = "rounds and saturates integers as oneDNN does"
 
 
+class _Keeping(_Layer):
+    """Base of layers whose result has the range of the data."""
+
+    def range_inputs(self):
+        return (("min_data", "max_data"),)
+
+    def range_ahead(self, dtype, given):
+        return given[0]
+
+
 class _Weighted(_Layer):
     """Base of layers with weights: data, weight and bias, then the range of each."""
 
@@ -163,7 +173,7 @@ class QuantizedFullyConnected(_Weighted, FullyConnected):
 
 
 @op("_contrib_quantized_act")
-class QuantizedActivation(_Layer):
+class QuantizedActivation(_Keeping):
     """relu, the only act_type there is. The output is int8; uint8 data passes by its bits, as in MXNet.
 
     Shapes: data (...), ranges (1,) -> (...) and the ranges. Source: MXNet contrib.quantized_act.
@@ -192,7 +202,7 @@ class QuantizedActivation(_Layer):
 
 
 @op("_contrib_quantized_flatten")
-class QuantizedFlatten(_Layer):
+class QuantizedFlatten(_Keeping):
     """All axes but the first as one. Shapes: data (N, ...), ranges (1,) -> (N, K) and the ranges.
 
     Source: MXNet contrib.quantized_flatten."""
@@ -228,7 +238,7 @@ class WholePooling(Pooling):
 
 
 @op("_contrib_quantized_pooling")
-class QuantizedPooling(_Layer, Pooling):
+class QuantizedPooling(_Keeping, Pooling):
     """Pooling of integers, max or avg; means are rounded, halves to even, and divide by the whole kernel unless padding is not
     counted.
 
@@ -290,6 +300,12 @@ class QuantizedConcat(_Layer, Concat):
     def result(self, *dtypes):
         return INT8 if INT8 in dtypes[: self.num_args] else UINT8
 
+    def range_inputs(self):
+        return tuple((f"arg{i}_min", f"arg{i}_max") for i in range(self.num_args))
+
+    def range_ahead(self, dtype, given):
+        return None if None in given else (min(0, *(low for low, _ in given)), max(0, *(high for _, high in given)))
+
     def infer_input_shapes(self, shapes, outputs):
         n = self.num_args
         return [*Concat.infer_input_shapes(self, shapes[:n], outputs[:1]), *[(1,)] * 2 * n]
@@ -335,6 +351,9 @@ class _Pair(_Layer):
         if self.min_calib_range is None or self.max_calib_range is None:
             return None
         return self.min_calib_range, self.max_calib_range
+
+    def range_ahead(self, dtype, given):
+        return self.calibrated
 
     def infer_input_shapes(self, shapes, outputs):
         both = Elementwise.infer_input_shapes(self, shapes[:2], outputs[:1])  # type: ignore[arg-type]
@@ -483,6 +502,9 @@ class QuantizedBatchNorm(_Layer, BatchNorm):
         if None in (self.min_calib_range, self.max_calib_range):  # such nodes stand in graphs not calibrated yet
             raise self.error("min_calib_range and max_calib_range are required: calibrate the network")
         return [data, (1,), (1,)]
+
+    def range_ahead(self, dtype, given):
+        return self.min_calib_range, self.max_calib_range
 
     def factors(self, gamma, beta, mean, var, data_reach: np.float32) -> tuple[np.ndarray, np.ndarray]:
         """Factor and summand of int8 data, channel by channel."""

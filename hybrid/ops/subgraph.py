@@ -16,7 +16,7 @@ stay int32, or leaves those out; and it gives int32 attention scores the range 0
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -50,6 +50,10 @@ MOST_SCALE = np.float32(2**31)
 """Steps per unit where there are no ends of a range but 0."""
 MOST_BIAS = np.float32(2**30)
 """The greatest quantised bias: half of int32, from which oneDNN can still count on."""
+NORM = ("gamma", "beta", "moving_mean", "moving_var")
+"""The parameters of a batch norm that is fused."""
+SUM = "sum"
+"""The other operand of a sum that is fused."""
 FOLLOWING = (Activation, LeakyReLU, Clip, Abs)
 """Operators that are fused behind, whether quantised or not."""
 
@@ -129,6 +133,73 @@ def quantise_weights(weight: np.ndarray, bias: np.ndarray | None, data_scale, ea
     return Weights(steps, whole, scale, tops.max())
 
 
+def fold_norm(
+    weight: np.ndarray, bias: np.ndarray | None, norm: Sequence[np.ndarray], eps: float, fix_gamma: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weight and bias with a batch norm in them; norm: its gamma, beta, mean and variance."""
+    gamma, beta, mean, var = norm
+    factor = ((1.0 if fix_gamma else gamma) / np.sqrt(var.astype(np.float64) + eps)).astype(np.float32)
+    mean = mean if bias is None else mean - bias
+    return weight * factor.reshape(-1, *(1,) * (weight.ndim - 1)), beta - factor * mean
+
+
+def fit_bias(weight: np.ndarray, most: Any, bias: np.ndarray, bias_most: Any, data_scale: Any) -> Weights:
+    """int8 weights and bias, each quantised from a range that reaches so far, as a product takes them."""
+    scale, bias_scale = steps_to(INT8, most), steps_to(INT8, bias_most)
+    factor = data_scale * scale / bias_scale
+    limit = MOST_BIAS / bias_most / bias_scale
+    if factor > limit:  # the bias would not fit: the weights lose digits
+        less = limit * bias_scale / data_scale / scale
+        weight, scale, factor = half_away(weight * less).astype(INT8), scale * less, limit
+    return Weights(weight, half_away(bias * factor).astype(INT32), scale, most)
+
+
+def greatest_beside(dtype: np.dtype) -> float:
+    """The greatest 8-bit result of a sum whose other operand has that dtype."""
+    return float(GREATEST[INT8]) if dtype == INT8 else np.inf
+
+
+def results(
+    y: np.ndarray,
+    data: np.dtype,
+    data_range: tuple[Any, Any],
+    weights: Weights,
+    acts: tuple[Op | None, Op | None],
+    dtype: np.dtype,
+    calibrated: tuple[Any, Any] | None,
+    along: Callable[[Any, int], Any],
+    other: tuple[np.ndarray, Any, Any] | None,
+) -> list[np.ndarray]:
+    """Outputs of a fused layer, from the sums of products of steps.
+
+    data, data_range: dtype and range of the layer's data; acts: what follows before and after the sum with ``other``, an array with
+    its range; dtype: of the result, float32 or, with a calibrated range, 8 bits, else int32; along: see Fused.along_channels."""
+    data_scale, y = scale_of(data, *data_range), y.astype(FLOAT)
+    if weights.bias is not None:
+        y = y + along(weights.bias.astype(FLOAT), y.ndim)
+    if dtype == INT32:
+        scale = data_scale * weights.scale
+    else:
+        scale = np.float32(1) if dtype == FLOAT else scale_of(dtype, *calibrated)  # type: ignore[misc]
+        y = y * along(scale / data_scale / weights.scale, y.ndim)
+    y, most = follow(acts[0], y, scale), np.inf
+    if other is not None:
+        added, *added_range = other
+        y = y + (scale / scale_of(added.dtype, *added_range)) * added.astype(np.float32)
+        most = greatest_beside(added.dtype)
+    y = follow(acts[1], y, scale)
+    if dtype == FLOAT:
+        return [y]
+    if dtype == INT32:
+        return whole_results(y, data, data_range, weights.reach)
+    return [saturate(np.minimum(y, most), dtype), *ends(*calibrated)]  # type: ignore[misc]
+
+
+def whole_results(y: np.ndarray, data: np.dtype, data_range: tuple[Any, Any], most: Any) -> list[np.ndarray]:
+    """y as int32 with its range; see results."""
+    return [saturate(y, INT32), *product_range(data_range, (most, most), data)]
+
+
 class Fused(Counterpart):
     """Base of the fused product: which inputs there are, and results in float, int32 or 8 bits.
 
@@ -204,6 +275,14 @@ class Fused(Counterpart):
     def in_float(self) -> bool:
         """True when results are float although the product is quantised."""
         return getattr(self, "enable_float_output", False)
+
+    def range_inputs(self):
+        """See Quantized.range_inputs."""
+        return ()
+
+    def range_ahead(self, dtype, given):
+        """See Quantized.range_ahead."""
+        return self.calibrated
 
     def output_names(self):
         return ("output",) if not self.quantized or self.in_float else ("output", "output_min", "output_max")
@@ -286,33 +365,19 @@ class Fused(Counterpart):
         """A scale, or a scale for each channel, as it goes with results."""
         return scale
 
-    def add_operand(self, y, given, scale):
-        """y with the sum's other operand, in y's units."""
-        return y
-
     def compute_quantised(self, given, parts: Parts):
-        data = given["data"]
-        data_scale = scale_of(data.dtype, given["min_data"], given["max_data"])
-        weight, bias, weight_scale, most = self.weights(given, parts, data_scale)
+        data, ends_of = given["data"], (given["min_data"], given["max_data"])
+        weights = self.weights(given, parts, scale_of(data.dtype, *ends_of))
         # sums of less than 2^24 are exact in float32
-        wide = np.float32 if weight[0].size * (1 << 15) <= 1 << 24 else np.float64
-        y = plain(parts.product).compute(data.astype(wide), weight.astype(wide))
-        if not self.in_whole(parts):
-            y = y.astype(FLOAT)
-        if bias is not None:
-            y = y + self.along_channels(bias.astype(FLOAT), y.ndim)
-        dtype = self.result_type(parts)
-        if dtype == INT32:
-            scale = data_scale * weight_scale
-        else:
-            scale = np.float32(1) if self.in_float else scale_of(dtype, *self.calibrated)  # type: ignore[misc]
-            y = y * self.along_channels(scale / data_scale / weight_scale, y.ndim)
-        y = follow(parts.late, self.add_operand(follow(parts.act, y, scale), given, scale), scale)
-        if self.in_float:
-            return [y]
-        if self.calibrated is not None:
-            return [saturate(np.minimum(y, self.greatest(given)), dtype), *ends(*self.calibrated)]
-        return [saturate(y, dtype), *product_range((given["min_data"], given["max_data"]), (most, most), data.dtype)]
+        wide = np.float32 if weights.steps[0].size * (1 << 15) <= 1 << 24 else np.float64
+        y = plain(parts.product).compute(data.astype(wide), weights.steps.astype(wide))
+        other = (given["sum"], given["min_sum"], given["max_sum"]) if self.sums else None
+        acts = parts.act, parts.late
+        if self.in_whole(parts):
+            return whole_results(y, data.dtype, ends_of, weights.reach)
+        return results(
+            y, data.dtype, ends_of, weights, acts, self.result_type(parts), self.calibrated, self.along_channels, other
+        )
 
 
 @op("_sg_mkldnn_conv")
@@ -368,7 +433,7 @@ class FusedConvolution(Fused):
         return ("min_data", "max_data", *(("min_sum", "max_sum") if self.with_sum else ()))
 
     def names_with(self, *bias: str) -> tuple[str, ...]:
-        norm = ("gamma", "beta", "moving_mean", "moving_var") if self.with_bn else ()
+        norm = NORM if self.with_bn else ()
         return ("data", "weight", *bias, *norm, *(("sum",) if self.with_sum else ()), *self.ranges())
 
     def counts(self):
@@ -383,13 +448,15 @@ class FusedConvolution(Fused):
         weight, bias = given["weight"], given.get("bias")
         if parts.norm is None:
             return weight, bias
-        deviation = np.sqrt(given["moving_var"].astype(np.float64) + parts.norm.eps)
-        factor = ((1.0 if parts.norm.fix_gamma else given["gamma"]) / deviation).astype(np.float32)
-        mean = given["moving_mean"] if bias is None else given["moving_mean"] - bias
-        return weight * factor.reshape(-1, *(1,) * (weight.ndim - 1)), given["beta"] - factor * mean
+        return fold_norm(weight, bias, [given[name] for name in NORM], parts.norm.eps, parts.norm.fix_gamma)
 
     def weights(self, given, parts, data_scale):
-        return quantise_weights(*self.fold_norm(given, parts), data_scale, each=self.calibrated is not None)
+        return quantise_weights(*self.fold_norm(given, parts), data_scale, each=self.each)
+
+    @property
+    def each(self) -> bool:
+        """True when filters may have scales of their own: results in int32 have one range for all."""
+        return self.calibrated is not None
 
     def negative(self, dtype: np.dtype, low) -> str | None:
         """Describe what is wrong with data whose range begins there; None when nothing is. MXNet refuses it too."""
@@ -410,13 +477,7 @@ class FusedConvolution(Fused):
         return scale.reshape(-1, *(1,) * (rank - 2))
 
     def greatest(self, given):
-        return float(GREATEST[INT8]) if self.with_sum and given["sum"].dtype == INT8 else np.inf
-
-    def add_operand(self, y, given, scale):
-        if not self.with_sum:
-            return y
-        other = given["sum"]
-        return y + (scale / scale_of(other.dtype, given["min_sum"], given["max_sum"])) * other.astype(np.float32)
+        return greatest_beside(given["sum"].dtype) if self.with_sum else np.inf
 
 
 @op("_sg_mkldnn_fully_connected")
@@ -487,16 +548,9 @@ class FusedFullyConnected(Fused):
         if self.channel_wise_quantize:
             return quantise_weights(weight, bias, data_scale, each=self.each)
         most = reach(given["min_weight"], given["max_weight"])
-        scale = scale_of(weight.dtype, -most, most)
         if bias is None:
-            return Weights(weight, None, scale, most)
-        bias_scale = scale_of(bias.dtype, given["min_bias"], given["max_bias"])
-        factor = data_scale * scale / bias_scale
-        limit = MOST_BIAS / reach(given["min_bias"], given["max_bias"]) / bias_scale
-        if factor > limit:  # the bias would not fit: the weights lose digits
-            less = limit * bias_scale / data_scale / scale
-            weight, scale, factor = half_away(weight * less).astype(INT8), scale * less, limit
-        return Weights(weight, half_away(bias * factor).astype(INT32), scale, most)
+            return Weights(weight, None, steps_to(INT8, most), most)
+        return fit_bias(weight, most, bias, reach(given["min_bias"], given["max_bias"]), data_scale)
 
 
 class FusedAttention(Counterpart, Attention):
@@ -531,6 +585,14 @@ class FusedAttention(Counterpart, Attention):
 
     def output_names(self):
         return ("output",) if not self.quantized or self.enable_float_output else ("output", "min_output", "max_output")
+
+    def range_inputs(self):
+        """See Quantized.range_inputs."""
+        return ()
+
+    def range_ahead(self, dtype, given):
+        """See Quantized.range_ahead."""
+        return None if dtype == INT32 else (self.min_calib_range, self.max_calib_range)
 
     @property
     def result_type(self) -> np.dtype:

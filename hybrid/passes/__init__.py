@@ -22,6 +22,7 @@ from .fuse_depthwise_pointwise import fuse_depthwise_pointwise
 from .fuse_elementwise import fuse_elementwise
 from .fuse_layer_norm import fuse_layer_norm
 from .hoist_constants import Optimized, hoist_constants, without_hoisting
+from .prepare_quantized import prepare_quantized
 from .remove_identities import remove_identities
 from .resolve_like_ops import resolve_like_ops
 from .rewriter import Rewriter
@@ -35,6 +36,7 @@ PASSES: dict[str, Pass] = {
     run.__name__: run
     for run in (
         fold_shapes,
+        prepare_quantized,
         decompose,
         resolve_like_ops,
         remove_identities,

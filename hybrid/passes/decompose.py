@@ -48,6 +48,6 @@ def decompose(graph: Graph, rewriter: Rewriter) -> Graph:
             spec = known.spec(Entry(inner))
             if inner.op is not None and not is_compiled(inner.op, spec.shape or (1,), spec.dtype == np.float32):
                 return None
-        return rewriter.inline(body, [now(e) for e in node.inputs], node.name)
+        return rewriter.inline(body, {f"x{i}": now(e) for i, e in enumerate(node.inputs)}, node.name)
 
     return rewriter.rewrite(graph, change)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -121,12 +121,12 @@ class Rewriter:
         self._note(node, shapes if several else [shapes], dtypes if isinstance(dtypes, list) else [dtypes])
         return Entry(node)
 
-    def inline(self, body: Graph, inputs: Sequence[Entry], name: str) -> list[Entry]:
-        """The outputs of a composition (ir/compose.py) for these inputs, its nodes made anew."""
+    def inline(self, body: Graph, given: Mapping[str, Entry], name: str) -> list[Entry]:
+        """The outputs of a graph whose variables are these entries, its nodes made anew."""
         new: dict[tuple[Node, int], Entry] = {}
         for node in body.nodes:
             if node.op is None:
-                new[node, 0] = inputs[int(node.name[1:])]
+                new[node, 0] = given[node.name]
                 continue
             made = self.make(node.op, f"{name}_{node.name}", *(new[e.node, e.index] for e in node.inputs)).node
             new.update(((node, i), Entry(made, i)) for i in range(node.num_outputs))

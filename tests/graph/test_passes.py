@@ -121,7 +121,7 @@ def test_what_is_joined_to_itself_is_there_twice() -> None:
 def test_a_pass_that_does_not_exist_is_refused() -> None:
     graph = Graph([apply("relu", var("x"))])
     context = rewriter_of(graph, {"x": uniform(2)}, {})
-    with pytest.raises(MXNetError, match="no passes colour; there are fold_shapes, decompose, resolve_like_ops"):
+    with pytest.raises(MXNetError, match="no passes colour; there are fold_shapes, prepare_quantized, decompose"):
         optimize(graph, context, ["colour"])
 
 

@@ -637,8 +637,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "d00-moved-rounded-bytes",
         "hybrid/native/src/kernels/integer/convolution.cc",
-        "    const Index size = f.kind == Epilogue::Kind::quantized ? 1 : 4;\n    f.out =",
-        "    const Index size = f.kind == Epilogue::Kind::sums ? 4 : 1;\n    f.out =",
+        "size_of(f.type) : 4;\n    f.out =",
+        "size_of(f.type) : f.kind == Epilogue::Kind::sums ? 4 : 1;\n    f.out =",
         "tests/native/test_integer.py -k test_mxnet_convolution",
     ),
     (

@@ -289,3 +289,72 @@ def test_vnni_is_used_where_it_is(level, request):
     flags = cpu.read_text().split() if cpu.is_file() else []
     there = {"v4": "avx512_vnni", "v3": "avx_vnni"}.get(level) in flags and "without" not in request.node.name
     assert how == ("vnni" if there else "pairs")
+
+
+ACTS = [
+    {},
+    {"act": "relu"},
+    {"act": "leaky", "slope": 0.1},
+    {"act": "clip", "low": 0.0, "high": 6.0},
+    {"act": "abs"},
+    {"act": "gelu"},
+]
+ENDS = [np.array([v], "float32") for v in (-1.5, 2.0)]
+
+
+def fused_cases(filters, result, rng):
+    """Attributes and operands behind data and weight of a fused layer whose result has that shape: every activation, dtype, bias
+    and scale, a few at a time."""
+    for i, (act, out_type) in enumerate(itertools.product(ACTS, ("int8", "uint8", "int32", "float32"))):
+        each = out_type != "int32" and i % 3 > 0
+        scale = rng.uniform(50, 3000, filters if each else 1).astype("float32")
+        scale[:1] = (200, np.nan, 2.0**31, 1e-30)[i % 4]
+        attrs = {"out_type": out_type, **act}
+        rest = [scale]
+        if i % 4:
+            attrs["bias"] = True
+            whole = rng.integers(-(2**31), 2**31, filters) >> int(rng.integers(3, 20))
+            rest.append(whole.astype("int32") if i % 4 < 3 else rng.normal(size=filters).astype("float32") * 9)
+        rest += ENDS
+        if result is not None and i % 2:
+            other = rng.integers(0, 256, result).astype("uint8")
+            rest += [other.view("int8") if i % 3 else other, np.array([-3], "float32"), np.array([2.5], "float32")]
+            attrs |= {"residual": True, "late": ("", "relu", "leaky")[i % 3], "late_slope": 0.3}
+        if out_type == "int32":
+            rest.append(np.array([0.5], "float32"))
+        elif out_type != "float32":
+            attrs |= {"min_calib_range": -60.0, "max_calib_range": (50.0, 1e-5, 9e4)[i % 3]}
+        yield attrs, rest
+
+
+@pytest.mark.parametrize("data", BYTES)
+@over("m, n, k", [(1, 1, 1), (3, 5, 6), (13, 70, 33), (2, 40, 1024), (0, 3, 4), (2, 3, 0)])
+def test_fused_dense(level, data, m, n, k):
+    x, w = whole(m, k, dtype=data), whole(n, k, dtype="int8", seed=1)
+    op = lookup("_fused_quantized_dense")
+    rng = np.random.default_rng(m + n + k)
+    for attrs, rest in fused_cases(n, None, rng):
+        equal(op.bind(num_hidden=n, **attrs), (x, w, *rest), (1, *range(2, 2 + len(rest))))
+    whole_sums = op.bind(num_hidden=n, out_type="int32", whole=True)
+    equal(whole_sums, (x, w, np.array([9.5], "float32"), *ENDS, np.array([0.5], "float32")), (1, 2))
+
+
+@pytest.mark.parametrize("data", BYTES)
+@over(
+    "shape, weights, attrs",
+    [
+        ((2, 3, 9, 11), (5, 3, 3, 2), {"pad": (1, 0), "stride": (2, 1), "dilate": (1, 2)}),
+        ((2, 6, 9, 11), (6, 1, 3, 3), {"pad": (1, 1), "num_group": 6}),
+        ((3, 20, 5, 7), (33, 20, 1, 1), {}),
+        ((1, 6, 20), (4, 3, 5), {"num_group": 2}),
+        ((0, 3, 5, 5), (2, 3, 3, 3), {}),
+    ],
+)
+def test_fused_convolution(level, data, shape, weights, attrs):
+    op = lookup("_fused_quantized_conv")
+    rank = len(shape) - 2
+    attrs = {"kernel": weights[2:], "stride": (1,) * rank, "dilate": (1,) * rank, "pad": (0,) * rank} | attrs
+    x, w = whole(*shape, dtype=data), whole(*weights, dtype="int8", seed=1)
+    result = op.bind(num_filter=len(w), out_type="float32", **attrs).plain.infer_shape(shape, weights)
+    for more, rest in fused_cases(len(w), result, np.random.default_rng(len(w))):
+        equal(op.bind(num_filter=len(w), **attrs, **more), (x, w, *rest), (1, *range(2, 2 + len(rest))))

@@ -38,6 +38,20 @@ GX_INLINE RegI widened_some(const std::uint8_t* p, std::int64_t count) {
   return widened(some);
 }
 
+// to the nearest integer, ties to even, of numbers that int32 has
+GX_INLINE RegI rounded(Reg v) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<RegI>(_mm512_maskz_cvtps_epi32(0xffff, v));
+#elif defined(__AVX__)
+  return reinterpret_cast<RegI>(_mm256_cvtps_epi32(v));
+#elif defined(__SSE2__)
+  return reinterpret_cast<RegI>(_mm_cvtps_epi32(v));
+#else
+  for (int i = 0; i < LANES; ++i) v[i] = __builtin_nearbyintf(v[i]);
+  return __builtin_convertvector(v, RegI);
+#endif
+}
+
 // the lowest byte of each of the first `count` lanes, or of all of them when that is less
 GX_INLINE void put_bytes(void* to, RegI v, std::int64_t count) {
 #if defined(__AVX512VL__) && defined(__AVX512BW__)

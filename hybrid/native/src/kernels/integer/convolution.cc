@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bytes.h"
-#include "sums.h"
+#include "layer.h"
 
 namespace gluonnx {
 namespace integer {
@@ -57,6 +57,7 @@ struct Operands {
   int x_scale = -1, w_scale = -1, y_scale = -1, y_zero = -1;  // of sums that are quantised again
   int bias = -1, ranges = -1;
   Epilogue::Kind kind = Epilogue::Kind::sums;
+  std::optional<Layer> layer;  // of those that are followed
 };
 
 // What both ways to convolve share.
@@ -81,14 +82,16 @@ class Convolution : public Kernel {
     return at_.w_zero < 0 ? ZeroPoint{} : ZeroPoint{in[at_.w_zero], sizes_[at_.w_zero], w_signed_};
   }
 
-  // rows: memory for a number of each filter. The results lie at `out`, one row for each filter of each image.
+  // rows: memory for two numbers of each filter. The results lie at `out`, one row for each filter of each image.
   Epilogue epilogue_of(const Run& run, float* rows) const {
     Epilogue f;
     f.kind = at_.kind;
     f.by_row = true;
     f.out = run.out[0];
     f.ld = g_.places();
-    if (at_.kind == Epilogue::Kind::quantized) {
+    if (at_.layer) {
+      at_.layer->set(run, f, rows, rows + g_.filters);
+    } else if (at_.kind == Epilogue::Kind::quantized) {
       const float x = *run.input<float>(at_.x_scale), y = *run.input<float>(at_.y_scale);
       const float* w = run.input<float>(at_.w_scale);
       for (Index i = 0; i < g_.filters; ++i) rows[i] = x * w[sizes_[at_.w_scale] == 1 ? 0 : i] / y;
@@ -114,12 +117,14 @@ class Convolution : public Kernel {
   }
   // of an image
   Epilogue moved(Epilogue f, Index image) const {
-    const Index size = f.kind == Epilogue::Kind::quantized ? 1 : 4;
+    const Index size = f.kind == Epilogue::Kind::quantized ? 1 : f.kind == Epilogue::Kind::followed ? size_of(f.type) : 4;
     f.out = static_cast<std::byte*>(f.out) + image * g_.filters * f.ld * size;
+    if (f.other) f.other = static_cast<const std::byte*>(f.other) + image * g_.filters * f.ld;
     return f;
   }
   // MXNet's range of sums of int8 products, whatever the data
   void give_range(const Run& run) const {
+    if (at_.layer) at_.layer->give_range(run);
     if (at_.ranges < 0) return;
     const float* const r[] = {run.input<float>(at_.ranges), run.input<float>(at_.ranges + 1), run.input<float>(at_.ranges + 2),
                               run.input<float>(at_.ranges + 3)};
@@ -242,7 +247,7 @@ class Panels : public Convolution {
   Memory divide(Divided& memory) const {
     Memory made{memory.take<std::int32_t>(g_.batch * g_.groups * layers_ * layer_size()),
                 memory.take<std::int32_t>(threads_ * panel_size()), memory.take<std::int32_t>(g_.filters),
-                memory.take<float>(g_.filters)};
+                memory.take<float>(2 * g_.filters)};
     if (!constant_) made.left = divide_left(memory);
     return made;
   }
@@ -418,7 +423,7 @@ class Depthwise : public Convolution {
             numbers(g_.filters),
             numbers(g_.filters),
             numbers(g_.filters),
-            memory.take<float>(g_.filters),
+            memory.take<float>(2 * g_.filters),
             memory.take<std::uint8_t>(threads_ * 2 * g_.plane() + 2 * LANES)};
   }
 
@@ -520,7 +525,7 @@ std::unique_ptr<Kernel> make(const Operands& at, const Call& call, Index groups,
        !is_byte(y.dtype) || !is_one(call.in[at.y_zero], y.dtype) ||
        (at.bias >= 0 && (call.in[at.bias].dtype != DType::i32 || call.in[at.bias].size() != g.filters))))
     return nullptr;
-  if (at.kind != Epilogue::Kind::quantized) want(y.dtype == DType::i32);
+  if (at.kind == Epilogue::Kind::sums || at.kind == Epilogue::Kind::rounded) want(y.dtype == DType::i32);
   want_ranges(call, at.ranges);
   if (at.kind == Epilogue::Kind::rounded && at.bias >= 0)
     want(call.in[at.bias].dtype == DType::i8), want_size(call.in[at.bias], g.filters);
@@ -590,6 +595,19 @@ std::unique_ptr<Kernel> bind_quantized_conv(const Call& call) {
   const Tensor& w = call.in[1];
   if (w.shape[0] < 1 || w.size() / w.shape[0] > 65000) return nullptr;
   return integer::make(at, call, groups, strides, dilations, before);
+}
+
+std::unique_ptr<Kernel> bind_fused_quantized_conv(const Call& call) {
+  call.attrs.ignore("num_filter", "kernel");
+  want(call.in.size() > 2 && call.in[1].rank() > 2 && call.in[1].dtype == DType::i8);
+  const Tensor& w = call.in[1];
+  integer::Operands at;
+  at.kind = integer::Epilogue::Kind::followed;
+  at.layer = integer::Layer::of(call, w.shape[0]);
+  // NumPy's sums do not wrap round
+  if (w.shape[0] < 1 || w.size() / w.shape[0] > 65000) return nullptr;
+  return integer::make(at, call, call.attrs.integer("num_group"), call.attrs.ints("stride"), call.attrs.ints("dilate"),
+                       call.attrs.ints("pad"));
 }
 
 }  // namespace gluonnx

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "sums.h"
+#include "layer.h"
 
 namespace gluonnx {
 namespace integer {
@@ -15,6 +15,7 @@ struct Operands {
   int bias = -1, ranges = -1;                                 // MXNet's
   bool b_transposed = false;
   Epilogue::Kind kind = Epilogue::Kind::sums;
+  std::optional<Layer> layer;  // of those that are followed
 };
 
 // The right operand, packed.
@@ -56,6 +57,7 @@ class Product : public Kernel {
 
   void run(const Run& run) const override {
     if (at_.ranges >= 0) give_range(run);
+    if (at_.layer) at_.layer->give_range(run);
     if (!m_ || !n_) return;
     Divided memory(run.scratch), kept(kept_.data());
     const Memory made = divide(memory);
@@ -107,7 +109,7 @@ class Product : public Kernel {
   }
   Memory divide(Divided& memory) const {
     Memory made{memory.take<std::int32_t>(packs_nothing() ? 0 : m_ * ld_), memory.take<std::int32_t>(m_),
-                memory.take<std::int32_t>(m_), memory.take<float>(panels_ * WIDTH)};
+                memory.take<std::int32_t>(m_), memory.take<float>(2 * panels_ * WIDTH)};
     if (!constant_) made.right = divide_right(memory);
     return made;
   }
@@ -167,7 +169,9 @@ class Product : public Kernel {
     f.kind = at_.kind;
     f.out = run.out[0];
     f.ld = n_;
-    if (at_.kind == Epilogue::Kind::quantized) {
+    if (at_.layer) {
+      at_.layer->set(run, f, made.columns, made.columns + panels_ * WIDTH);
+    } else if (at_.kind == Epilogue::Kind::quantized) {
       const float a = *run.input<float>(at_.a_scale), y = *run.input<float>(at_.y_scale);
       const float* b = run.input<float>(at_.b_scale);
       for (Index j = 0; j < n_; ++j) made.columns[j] = a * b[sizes_[at_.b_scale] == 1 ? 0 : j] / y;
@@ -228,7 +232,7 @@ std::unique_ptr<Kernel> make(const Operands& at, const Call& call) {
         !suits(at.b_scale, DType::f32, n) || !is_byte(y.dtype) || !is_one(call.in[at.y_zero], y.dtype))
       return nullptr;
   }
-  if (at.kind != Epilogue::Kind::quantized) want(call.out[0].dtype == DType::i32);
+  if (at.kind == Epilogue::Kind::sums || at.kind == Epilogue::Kind::rounded) want(call.out[0].dtype == DType::i32);
   want(a.rank() >= 1 && k >= 0 && n >= 0);
   want_size(a, times(m, k));
   want_size(call.out[0], times(m, n));
@@ -273,6 +277,17 @@ std::unique_ptr<Kernel> bind_quantized_dense(const Call& call) {
     at.bias = at.ranges++;
     at.kind = integer::Epilogue::Kind::rounded;
   }
+  return integer::make(at, call);
+}
+
+std::unique_ptr<Kernel> bind_fused_quantized_dense(const Call& call) {
+  call.attrs.ignore("num_hidden", "flatten");
+  want(call.in.size() > 2 && call.in[1].rank() == 2 && call.in[1].dtype == DType::i8);
+  integer::Operands at;
+  at.b_transposed = true;
+  at.kind = integer::Epilogue::Kind::followed;
+  at.layer = integer::Layer::of(call, call.in[1].shape[0]);
+  if (call.in[1].shape[1] > 65000) return nullptr;  // NumPy's sums do not wrap round
   return integer::make(at, call);
 }
 

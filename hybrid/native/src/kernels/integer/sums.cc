@@ -1,6 +1,7 @@
 #include "sums.h"
 
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -92,12 +93,62 @@ std::int32_t packed(const From* from, Index k, const Encoding& e, int zero, std:
   return shifted(from, k, e.shift(), reinterpret_cast<std::uint8_t*>(to));
 }
 
+GX_INLINE Reg floats(const void* bytes, bool is_signed, Index at, Index count) {
+  const auto* p = static_cast<const std::uint8_t*>(bytes) + at;
+  const RegI v = count >= LANES ? widened(p) : widened_some(p, count);
+  return __builtin_convertvector(is_signed ? (v ^ 128) - 128 : v, Reg);
+}
+
+// in double precision, as NumPy's rule has it; in line it would fill the loops that it is hardly ever part of
+__attribute__((noinline)) Reg gelu(Reg v) {
+  for (int i = 0; i < LANES; ++i) {
+    const double x = v[i];
+    v[i] = static_cast<float>(x * (0.5 * (1 + std::erf(x * 0.70710678118654757))));
+  }
+  return v;
+}
+
+GX_INLINE Reg acted(const Act& act, Reg v, float unit) {
+  switch (act.kind) {
+    case Act::Kind::relu: return at_least(v, Reg{});
+    case Act::Kind::leaky: return v <= Reg{} ? v * act.slope : v;
+    case Act::Kind::abs: return abs(v);
+    case Act::Kind::clip: return at_most(at_least(v / unit, splat_reg(act.low)), splat_reg(act.high)) * unit;
+    case Act::Kind::gelu: return gelu(v / unit) * unit;
+    default: return v;
+  }
+}
+
+// `count` or LANES sums, whichever is less, in float32; see Epilogue
+GX_INLINE void followed(const Epilogue& f, RegI sum, Index row, Index column, Index count, Index to) {
+  auto there = [&](const float* p) __attribute__((always_inline)) { return f.by_row ? splat_reg(p[row]) : get(p + column); };
+  Reg v = __builtin_convertvector(sum, Reg);
+  if (f.addend) v += there(f.addend);
+  if (f.scale) v *= there(f.scale);
+  if (f.act.kind != Act::Kind::none) v = acted(f.act, v, f.unit);
+  if (f.other) v += f.other_scale * floats(f.other, f.other_signed, to, count);
+  if (f.late.kind != Act::Kind::none) v = acted(f.late, v, f.unit);
+  if (f.after) v += there(f.after);
+  if (f.type == DType::f32) {
+    float* out = static_cast<float*>(f.out) + to;
+    return count >= LANES ? put(out, v) : put_some(out, v, count);
+  }
+  const bool bytes = f.type != DType::i32;
+  const float least = f.type == DType::u8 ? 0 : f.type == DType::i8 ? -128 : -2147483648.f;
+  v = v == v ? v : splat_reg(least == 0 ? 0 : f.most);
+  v = at_most(at_least(v, splat_reg(least)), splat_reg(f.most));
+  if (bytes) put_bytes(static_cast<std::int8_t*>(f.out) + to, rounded(v), count);
+  else put_first(static_cast<std::int32_t*>(f.out) + to, rounded(v), count);
+}
+
 // `count` or LANES sums, whichever is less
 template <Epilogue::Kind KIND>
 GX_INLINE void epilogue(const Epilogue& f, RegI sum, Index row, Index column, Index count) {
   const Index to = row * f.ld + column;
   if (f.bias) sum += f.by_row ? RegI{} + f.bias[row] : get(f.bias + column);
-  if constexpr (KIND == Epilogue::Kind::quantized) {
+  if constexpr (KIND == Epilogue::Kind::followed) {
+    followed(f, sum, row, column, count, to);
+  } else if constexpr (KIND == Epilogue::Kind::quantized) {
     const float low = (f.is_signed ? -128 : 0) - f.zero, high = (f.is_signed ? 127 : 255) - f.zero;
     Reg v = __builtin_convertvector(sum, Reg) * (f.by_row ? splat_reg(f.scale[row]) : get(f.scale + column));
     v = at_most(at_least(splat_reg(low), v), splat_reg(high));  // this way round NaN becomes the least, as in NumPy's `whole`
@@ -120,7 +171,8 @@ GX_INLINE void with_kind(const Epilogue& f, F use) {
   using Kind = Epilogue::Kind;
   if (f.kind == Kind::sums) use(std::integral_constant<Kind, Kind::sums>{});
   else if (f.kind == Kind::quantized) use(std::integral_constant<Kind, Kind::quantized>{});
-  else use(std::integral_constant<Kind, Kind::rounded>{});
+  else if (f.kind == Kind::rounded) use(std::integral_constant<Kind, Kind::rounded>{});
+  else use(std::integral_constant<Kind, Kind::followed>{});
 }
 
 bool with_vnni = true;

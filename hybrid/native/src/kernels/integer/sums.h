@@ -74,17 +74,37 @@ struct Encoding {
                   Index apart = WIDTH) const;
 };
 
+// An activation of numbers that are counted in steps: the two that do not stretch with them (clip, gelu) are told the unit.
+struct Act {
+  enum class Kind { none, relu, leaky, clip, abs, gelu };
+
+  Kind kind = Kind::none;
+  float slope = 0, low = 0, high = 0;
+};
+
 // What becomes of sums. Parameters are those of columns, or of rows; those of columns are there up to a multiple of WIDTH.
 struct Epilogue {
-  enum class Kind { sums, quantized, rounded };
+  // sums as they are; rounded to bytes; rounded to float32 on the way; in float32 with all that may follow
+  enum class Kind { sums, quantized, rounded, followed };
 
   Kind kind = Kind::sums;
   bool by_row = false;
   const std::int32_t* bias = nullptr;  // added to sums
-  const float* scale = nullptr;        // of quantized: round(sum * scale) + zero, as bytes
+  const float* scale = nullptr;        // of quantized: round(sum * scale) + zero, as bytes; of followed, if it is not null
   int zero = 0;
   bool is_signed = false;
   const float* addend = nullptr;  // of rounded: sum + addend in float32, as int32 (nothing is added when it is null)
+
+  // of followed: late(act((sum + addend) * scale) + other * other_scale) + after, with what there is of these
+  Act act, late;
+  float unit = 1;  // steps of the numbers before act
+  const void* other = nullptr;  // bytes that lie as the result does
+  bool other_signed = false;
+  float other_scale = 1;
+  const float* after = nullptr;
+  DType type = DType::i8;  // of the result: bytes, int32 or float32
+  float most = 0;          // the greatest whole number it may be
+
   void* out = nullptr;
   Index ld = 0;
 
