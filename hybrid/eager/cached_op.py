@@ -119,7 +119,8 @@ class CachedOp:
         return self._splits[key]
 
     def _split(self, program: Program, residuals: tuple[Entry, ...], error: OpError | None = None) -> Split:
-        return Split(program, residuals, tuple(map(self.names.index, program.names)), error)
+        places = {n: i for i, n in enumerate(self.names)}
+        return Split(program, residuals, tuple(places[n] for n in program.names), error)
 
     def _differentiate(
         self, heads: tuple[int, ...], residuals: tuple[Entry, ...], wanted: tuple[int, ...]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
-
-import numpy as np
 
 from ..core.error import OutOfMemory
 from ..core.memory_budget import afford
@@ -32,21 +32,94 @@ def assign_offsets(tensors: Sequence[Lifetime]) -> tuple[list[int], int]:
     needed = sum(t.size for t in tensors)
     if needed > MOST:
         raise OutOfMemory(f"the graph's tensors take {needed} bytes, which no memory has; give smaller inputs")
-    # arrays, because every tensor is held against all that are placed: 10,000 take half a second, in Python 20
-    order = sorted(range(len(tensors)), key=lambda i: -tensors[i].size)
-    first, last, start, end = np.zeros((4, len(tensors)), np.int64)
-    for count, index in enumerate(order):
+    times = _OccupiedTimes(max((t.last for t in tensors), default=0))
+    offsets, arena = [0] * len(tensors), 0
+    for index in sorted(range(len(tensors)), key=lambda i: -tensors[i].size):
         tensor = tensors[index]
         size = -(-tensor.size // ALIGNMENT) * ALIGNMENT
-        together = np.flatnonzero((first[:count] <= tensor.last) & (last[:count] >= tensor.first))
-        together = together[np.argsort(start[together])]
-        ends = np.maximum.accumulate(np.concatenate([[0], end[together]]))  # of all up to each gap
-        gaps = np.flatnonzero(ends[:-1] + size <= start[together])
-        offset = ends[gaps[0]] if gaps.size else ends[-1]
-        first[count], last[count], start[count], end[count] = tensor.first, tensor.last, offset, offset + size
-    offsets = [0] * len(tensors)
-    for index, offset in zip(order, start.tolist()):
-        offsets[index] = offset
-    arena = int(end.max(initial=0))
+        offset = offsets[index] = times.lowest_gap(tensor.first, tensor.last, size)
+        times.occupy(tensor.first, tensor.last, offset, offset + size)
+        arena = max(arena, offset + size)
     afford(arena, "the memory of the graph's tensors", "give smaller inputs, or allow more with set_memory_budget")
     return offsets, arena
+
+
+class _Intervals:
+    """A set of bytes as intervals in order, no two of which touch."""
+
+    __slots__ = ("ends", "starts")
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+
+    def add(self, start: int, end: int) -> None:
+        first, after = bisect_left(self.ends, start), bisect_right(self.starts, end)
+        if first < after:  # they become one
+            if self.starts[first] <= start and end <= self.ends[first]:
+                return
+            start, end = min(start, self.starts[first]), max(end, self.ends[after - 1])
+        self.starts[first:after] = [start]
+        self.ends[first:after] = [end]
+
+
+class _OccupiedTimes:
+    """Bytes that are taken at each step, as a tree over the steps: a node stands for BRANCHES ** level of them.
+
+    A tensor covers the largest nodes that lie in its life, and touches these and all above; so both questions ask a few nodes on
+    each level only, however many tensors there are, and what lies close in memory is one interval."""
+
+    BRANCHES = 4
+
+    def __init__(self, last: int):
+        levels = 1
+        while last + 1 >= self.BRANCHES**levels:
+            levels += 1
+        self._touched = [defaultdict[int, _Intervals](_Intervals) for _ in range(levels)]
+        """Bytes that something takes at any time of a node, by level and node;"""
+        self._covered = [defaultdict[int, _Intervals](_Intervals) for _ in range(levels)]
+        """those that something takes all the time."""
+
+    def _cover(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """Level and number of the largest nodes that these steps are made of."""
+        level, end = 0, last + 1
+        while first < end:
+            while first < end and first % self.BRANCHES:
+                yield level, first
+                first += 1
+            while first < end and end % self.BRANCHES:
+                end -= 1
+                yield level, end
+            level, first, end = level + 1, first // self.BRANCHES, end // self.BRANCHES
+
+    def _above(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """Level and number of the nodes that hold the first or the last of these steps."""
+        for level in range(len(self._touched)):
+            yield level, first
+            if last != first:
+                yield level, last
+            first, last = first // self.BRANCHES, last // self.BRANCHES
+
+    def occupy(self, first: int, last: int, start: int, end: int) -> None:
+        """Take these bytes from the first to the last step."""
+        for level, node in self._cover(first, last):
+            self._covered[level][node].add(start, end)
+            self._touched[level][node].add(start, end)
+        for level, node in self._above(first, last):
+            self._touched[level][node].add(start, end)
+
+    def lowest_gap(self, first: int, last: int, size: int) -> int:
+        """Return where the lowest ``size`` bytes start that nobody takes at any of these steps."""
+        taken = [self._touched[level].get(node) for level, node in self._cover(first, last)]
+        taken += [self._covered[level].get(node) for level, node in self._above(first, last)]
+        sets = [(t.starts, t.ends) for t in taken if t is not None]
+        offset, agreed, number = 0, 0, 0
+        while agreed < len(sets):  # until all of them in a row have the gap
+            starts, ends = sets[number]
+            number = (number + 1) % len(sets)
+            agreed += 1
+            at = bisect_right(ends, offset)
+            while at < len(starts) and starts[at] < offset + size:
+                offset, agreed = ends[at], 1
+                at += 1
+        return offset

@@ -179,12 +179,13 @@ class HybridBlock(Block):
     def _warn_of_unused(
         names: Sequence[str], positions: Mapping[Any, int], parameters: Mapping[str, Parameter]
     ) -> None:
-        inputs = ", ".join(f"{i}-th" for name, i in positions.items() if name not in names)
+        used = frozenset(names)
+        inputs = ", ".join(f"{i}-th" for name, i in positions.items() if name not in used)
         if inputs:
             warnings.warn(
                 f"The {inputs} input to HybridBlock is not used by any computation. Is this intended?", stacklevel=4
             )
-        unused = ", ".join(name for name in parameters if name not in names)
+        unused = ", ".join(name for name in parameters if name not in used)
         if unused:
             warnings.warn(f"Parameter {unused} is not used by any computation. Is this intended?", stacklevel=4)
 

@@ -95,7 +95,7 @@ def substitute(graph: Graph, values: Mapping[str, Entry]) -> list[Entry]:
     def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
         return [values[node.name]] if node.is_variable else None
 
-    return list(graph.rewrite(change).outputs)
+    return graph.rewritten(change)
 
 
 def gradients(

@@ -193,6 +193,10 @@ class Graph:
 
     def rewrite(self, change: Callable[[Node, tuple[Entry, ...]], Sequence[Entry] | None]) -> Graph:
         """A new graph. ``change(node, new_inputs)`` gives what stands for the node's outputs, or None to keep it."""
+        return Graph(self.rewritten(change))
+
+    def rewritten(self, change: Callable[[Node, tuple[Entry, ...]], Sequence[Entry] | None]) -> list[Entry]:
+        """The outputs of the graph that ``rewrite`` makes, without a look at what lies behind the entries that ``change`` gives."""
         new: dict[int, Sequence[Entry]] = {}
         for node in self.nodes:
             inputs = tuple(new[id(e.node)][e.index] for e in node.inputs)
@@ -202,7 +206,7 @@ class Graph:
                 kept = node if same else Node(node.op, node.name, inputs, node.attrs, node.subgraphs)
                 replaced = [Entry(kept, i) for i in range(node.num_outputs)]
             new[id(node)] = replaced
-        return Graph(new[id(e.node)][e.index] for e in self.outputs)
+        return [new[id(e.node)][e.index] for e in self.outputs]
 
 
 class SubgraphFunction:

@@ -13,7 +13,7 @@ lifetimes = st.builds(
     lambda size, first, length: Lifetime(size, first, first + length),
     st.integers(1, 1000),
     st.integers(0, 20),
-    st.integers(0, 8),
+    st.integers(0, 8) | st.integers(0, 300),
 )
 
 
@@ -28,6 +28,19 @@ def test_tensors_alive_together_never_overlap(tensors: list[Lifetime]) -> None:
         for other_start, other_end, other in spans[i + 1 :]:
             together = one.first <= other.last and other.first <= one.last
             assert not together or end <= other_start or other_end <= start
+
+
+@given(st.lists(lifetimes, max_size=25))
+def test_each_goes_to_the_lowest_gap(tensors: list[Lifetime]) -> None:
+    placed: list[tuple[int, int, Lifetime]] = []
+    wanted = [0] * len(tensors)
+    for i in sorted(range(len(tensors)), key=lambda i: -tensors[i].size):
+        one, size = tensors[i], -(-tensors[i].size // ALIGNMENT) * ALIGNMENT
+        together = [(s, e) for s, e, other in placed if one.first <= other.last and other.first <= one.last]
+        starts = [o for o in (0, *(e for _, e in together)) if all(o >= e or o + size <= s for s, e in together)]
+        wanted[i] = min(starts)
+        placed.append((wanted[i], wanted[i] + size, one))
+    assert assign_offsets(tensors)[0] == wanted
 
 
 @given(st.lists(lifetimes, min_size=1, max_size=25))

@@ -559,8 +559,8 @@ EXECUTOR = _area(
         (
             "lifetimes touch",
             "hybrid/execution/memory_planner.py",
-            "(first[:count] <= tensor.last) & (last[:count] >= tensor.first)",
-            "(first[:count] < tensor.last) & (last[:count] > tensor.first)",
+            "level, end = 0, last + 1",
+            "level, end = 0, max(last, first + 1)",
             "tests/graph/test_memory.py tests/graph/test_executor.py",
         ),
         (
@@ -573,8 +573,8 @@ EXECUTOR = _area(
         (
             "gap as large",
             "hybrid/execution/memory_planner.py",
-            "gaps = np.flatnonzero(ends[:-1] + size <= start[together])",
-            "gaps = np.flatnonzero(ends[:-1] <= start[together])",
+            "and starts[at] < offset + size:",
+            "and starts[at] <= offset:",
             "tests/graph/test_memory.py",
         ),
         (

@@ -171,10 +171,11 @@ class PyProgram {
     }
     views_.resize(constants_);
     std::vector<int> kept;
+    const std::vector<bool> read = program_->read_constants();
     for (number = 0; number < constants_; ++number) {
       if (!views[number]) continue;
       views_[number].reset();
-      if (!program_->reads(number)) continue;
+      if (!read[number]) continue;
       kept.push_back(number);
       views_[number].emplace(std::move(*views[number]));
     }

@@ -224,14 +224,14 @@ void Program::set_constants(const std::vector<const void*>& values, const std::v
 #endif
 }
 
-bool Program::reads(int constant) const {
+std::vector<bool> Program::read_constants() const {
+  std::vector<bool> read(constants_.size());
   for (std::size_t s = 0; s < steps_.size(); ++s)
     for (std::size_t i = 0; i < steps_[s].in.size(); ++i) {
       const Place& place = places_[steps_[s].in[i]];
-      if (place.kind == Place::constant && place.at == constant && (!kernels_[s] || kernels_[s]->reads(static_cast<int>(i))))
-        return true;
+      if (place.kind == Place::constant && (!kernels_[s] || kernels_[s]->reads(static_cast<int>(i)))) read[place.at] = true;
     }
-  return false;
+  return read;
 }
 
 // The memory of one run, and where every operand of every step is in it.

@@ -85,8 +85,8 @@ class Program {
   const Kernel* kernel(int step) const { return kernels_[step].get(); }
   const std::vector<int>& input_tensors() const { return input_tensors_; }
   const std::vector<int>& output_tensors() const { return output_tensors_; }
-  // Whether a run reads the constant where it is; one that was packed need not stay.
-  bool reads(int constant) const;
+  // For each constant whether a run reads it where it is; one that was packed need not stay.
+  std::vector<bool> read_constants() const;
   int constants() const { return static_cast<int>(constants_.size()); }
   std::size_t bytes(int tensor) const;  // of memory, with halo
   std::size_t arena_bytes() const { return arena_ + scratch_; }
