@@ -160,7 +160,7 @@ class Bench:
                 yield row
 
     def profile(self, side: Side) -> Row:
-        """How many steps of ours NumPy computes, and the slowest of all."""
+        """The number of steps of ours NumPy computes, and the slowest of all."""
         steps = side.ask("profile")["profile"]
         if steps is None:
             return {"host": "all"}

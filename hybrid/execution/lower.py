@@ -66,7 +66,8 @@ def lower(request: Request) -> CompiledProgram | None:
         for entry in {(id(n), i): Entry(n, i) for n in graph.nodes for i in range(n.num_outputs)}.values():
             _check(entry, inference.spec(entry))
         for skipped in ((), ("use_blocked_layout",)):
-            rewriter = Rewriter(inference, constants=request.fixed, training=training, native=native.names())
+            kernels = {"native": native.names(), "has_kernel": native.has_kernel}
+            rewriter = Rewriter(inference, constants=request.fixed, training=training, **kernels)  # type: ignore[arg-type]
             lowered = CompiledProgram(optimize(graph, rewriter, skipped), request)
             if not lowered.lost:
                 return lowered
@@ -561,7 +562,7 @@ class _Build:
                 root, _ = tensor.root()
                 other = root.storage
                 assert other is not None
-                alike = tensor.shape == own.shape and root.halo == own.halo
+                alike = tensor.spec == own.spec and root.halo == own.halo
                 if alike and other.kind == ARENA and other.last == index and not (tensor.blocked and tensor.whole):
                     other.last = max(other.last, storage.last)
                     own.storage = other

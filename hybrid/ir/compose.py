@@ -65,21 +65,26 @@ def is_pure(op: Op) -> bool:
     return not op.mutates and not {"rng", "subgraphs", "training"} & set(op.needs)
 
 
-def expand(graph: Graph, inference: Inference, where: Callable[[Op], bool] = lambda _op: True) -> Graph:
+Where = Callable[[Op, Sequence[Spec]], bool]
+"""True for an operator that is wanted, which has inputs of these specs."""
+
+
+def expand(graph: Graph, inference: Inference, where: Where = lambda _op, _specs: True) -> Graph:
     """The graph with the compositions of operators in their place, where wanted, until none is left that has one."""
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
-        if node.op is None or not is_pure(node.op) or not where(node.op):
+        if node.op is None or not is_pure(node.op):
             return None
-        body = composition(node.op, [inference.spec(e) for e in node.inputs])
-        if body is None:
+        specs = [inference.spec(e) for e in node.inputs]
+        if not where(node.op, specs):
             return None
-        return inline(_expand_body(body, [inference.spec(e) for e in node.inputs], where), inputs, node.name)
+        body = composition(node.op, specs)
+        return None if body is None else inline(_expand_body(body, specs, where), inputs, node.name)
 
     return graph.rewrite(change)
 
 
-def _expand_body(body: Graph, specs: Sequence[Spec], where: Callable[[Op], bool]) -> Graph:
+def _expand_body(body: Graph, specs: Sequence[Spec], where: Where) -> Graph:
     return expand(body, infer_body(body, specs), where)
 
 

@@ -6,17 +6,19 @@ NumPy's rules here are what the compiled kernels are held to; they take blocks a
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..core.attrs import Arity, Count, Counts, Sizes
-from ..core.op import BOOLS, Op, op
+from ..core.attrs import dtype as dtype_of
+from ..core.op import Op, op
 from ..core.shapes import UNKNOWN, merge, merge_all
 from .activation import gelu, softplus
 from .binary import ARITHMETIC
-from .common import want_rank
+from .casting import convert
+from .common import want_rank, widen
 from .convolution import Convolution
 from .linear import FullyConnected
 from .pooling import Pooling
@@ -341,6 +343,22 @@ class BlockedConcat(Op):
 OpcodeFunction = Callable[..., Any]
 
 
+def _shifted(direction: str) -> OpcodeFunction:
+    """The bits of whole numbers moved: by as many places as there are, or fewer than none, none stay but those of the sign."""
+
+    def shift(x: np.ndarray, places: np.ndarray) -> np.ndarray:
+        bits = 8 * x.dtype.itemsize
+        outside = (places < 0) | (places >= bits)
+        some = np.where(outside, places.dtype.type(0), places)
+        if direction == "left":
+            return np.where(outside, x.dtype.type(0), np.left_shift(x, some))
+        return np.right_shift(x, np.where(outside, places.dtype.type(bits - 1), some)) & np.where(
+            outside & (x >= 0), x.dtype.type(0), ~x.dtype.type(0)
+        )
+
+    return shift
+
+
 OPCODES: dict[str, tuple[int, OpcodeFunction]] = {
     **{
         name: (1, UNARY_FUNCTIONS[name].function)
@@ -349,13 +367,16 @@ OPCODES: dict[str, tuple[int, OpcodeFunction]] = {
             *("log", "log1p", "log2", "log10", "sin", "cos", "tan", "arcsin", "arccos", "arctan"),
             *("sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh"),
             *("erf", "relu", "sigmoid", "sign", "floor", "ceil", "trunc", "rint", "round"),
+            *("erfinv", "gamma", "gammaln", "digamma", "trigamma"),
         )
     },
+    "around": (1, np.rint),
     "gelu": (1, gelu),
     "softplus": (1, softplus),
     "signum": (1, np.sign),  # which keeps NaN, unlike MXNet's sign
     "not": (1, np.logical_not),
-    **{name: (2, ARITHMETIC[name].function) for name in ("add", "mod", "hypot", "arctan2", "copysign")},
+    "invert": (1, np.invert),
+    **{name: (2, ARITHMETIC[name].function) for name in ("add", "mod", "hypot", "arctan2", "copysign", "ldexp")},
     **{
         opcode: (2, ARITHMETIC[name].function)
         for opcode, name in (
@@ -368,25 +389,63 @@ OPCODES: dict[str, tuple[int, OpcodeFunction]] = {
                 ("or", "logical_or"),
                 ("xor", "logical_xor"),
             ),
+            *(("bitand", "bitwise_and"), ("bitor", "bitwise_or"), ("bitxor", "bitwise_xor")),
         )
     },
+    "fmod": (2, np.fmod),
+    "shl": (2, _shifted("left")),
+    "shr": (2, _shifted("right")),
     "leaky": (2, lambda x, slope: np.where(x < 0, x * slope, x)),
     "where": (3, lambda c, x, y: np.where(c != 0, x, y)),
 }
 """Opcodes of a chain: how many operands each takes from the stack, and its meaning, which is that of the operators in
 unary_functions.py and binary.py. Comparisons and logic give 1 or 0 in the same dtype."""
-EXACT = frozenset(
-    (
-        *("abs", "negative", "square", "relu", "sign", "not", "add", "sub", "mul", "max", "min", "leaky"),
-        *("eq", "ne", "gt", "ge", "lt", "le", "and", "or", "xor", "where"),
-    )
+CASTS = {name: np.dtype(name) for name in ("bool", "float16", "float32", "float64", "int8", "uint8", "int32", "int64")}
+"""Opcodes that cast what they take from the stack, and to what, besides"""
+BFLOAT16 = "bfloat16"
+"""which NumPy does not know by itself."""
+LOGIC = frozenset(("not", "max", "min", "eq", "ne", "gt", "ge", "lt", "le", "and", "or", "xor", "where"))
+"""The opcodes that make truth of truth."""
+WHOLE_ONLY = frozenset(("invert", "bitand", "bitor", "bitxor", "shl", "shr"))
+"""Those that mean nothing to floats."""
+EXACT = WHOLE_ONLY.union(
+    LOGIC,
+    ("abs", "negative", "square", "relu", "sign", "floor", "ceil", "trunc"),
+    ("add", "sub", "mul", "div", "mod", "fmod", "leaky", "copysign"),
 )
 """The opcodes that make integers of integers."""
 
 
-def _is_within(opcode: str, limits: np.iinfo) -> bool:
-    """True for the text of an integer within limits."""
-    return opcode not in OPCODES and float(opcode).is_integer() and limits.min <= float(opcode) <= limits.max
+def cast_of(opcode: str) -> np.dtype | None:
+    """The dtype that an opcode casts to; None for those that do something else."""
+    return dtype_of(opcode) if opcode == BFLOAT16 else CASTS.get(opcode)
+
+
+def arity(opcode: str) -> int:
+    """Number of operands that it takes from the stack."""
+    return OPCODES[opcode][0] if opcode in OPCODES else int(opcode in CASTS or opcode == BFLOAT16)
+
+
+def _holds(dtype: np.dtype, opcode: str) -> bool:
+    """True where the text of a number is one of the dtype."""
+    if dtype.kind not in "iu":
+        return True
+    limits = np.iinfo(dtype)
+    return _whole(opcode) is not None and limits.min <= _whole(opcode) <= limits.max  # type: ignore[operator]
+
+
+def _whole(opcode: str) -> int | None:
+    """The integer that the text of a number stands for; None where it has a fraction."""
+    if opcode.lstrip("-").isdecimal():
+        return int(opcode)
+    return int(float(opcode)) if float(opcode).is_integer() else None
+
+
+def _number(opcode: str, dtype: np.dtype) -> Any:
+    """The number of a text, in the dtype."""
+    return dtype.type(
+        _whole(opcode) if dtype.kind in "iu" else float(opcode) != 0 if dtype.kind == "b" else float(opcode)
+    )
 
 
 @op("_fused_chain")
@@ -394,22 +453,25 @@ class FusedElementwise(Op):
     """Element-wise operators one after the other, in one pass over memory, with NumPy's broadcasting.
 
     code: opcodes in postfix order: ``$2`` pushes the third input, a number pushes itself, and those of OPCODES take their
-    operands from the stack and push what they give. All inputs and the output have one dtype. ``$0 $1 add relu`` is
-    relu(a + b). The compiled kernel computes an expression that is written twice once, and may be given the memory of an
-    input that has the output's shape and layout to write into.
+    operands from the stack and push what they give, in the dtype of the operands, which is one; that of a number is that of what
+    stands beside it, or else of the first input. The name of a dtype casts. ``$0 $1 add relu`` is relu(a + b). What is computed in
+    a float of two bytes is rounded to one by every opcode. The compiled kernel computes an expression that is written twice once,
+    and may be given the memory of an input that has the output's dtype, shape and layout to write into.
     """
 
     num_args: Arity
     code: str
 
     inputs = ("*data",)
-    refuses = BOOLS
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
 
     def check(self):
         depth, seen = 0, False
         for opcode in self.code.split():
-            if opcode in OPCODES:
-                depth -= OPCODES[opcode][0]
+            if count := arity(opcode):
+                depth -= count
                 if depth < 0:
                     return f"got code {self.code!r}, where {opcode} finds too few operands"
             elif opcode[0] == "$":
@@ -430,28 +492,67 @@ class FusedElementwise(Op):
         return np.broadcast_shapes(*shapes)
 
     def infer_type(self, *dtypes):
-        if dtypes[0].kind in "iu":
-            limits = np.iinfo(dtypes[0])
-            inexact = [w for w in self.code.split() if w[0] != "$" and w not in EXACT and not _is_within(w, limits)]
-            if inexact:
-                raise self.error(f"got {dtypes[0]} for code with {', '.join(inexact)}, wanted floats; cast them")
-        return dtypes[0]
+        def number(opcode: str, dtype: np.dtype) -> np.dtype:
+            if not _holds(dtype, opcode):
+                raise self.error(f"got {dtype} for code with {opcode}, wanted floats; cast them")
+            return dtype
+
+        def combine(opcode: str, operands: list[np.dtype]) -> np.dtype:
+            dtype = operands[0]
+            if any(d != dtype for d in operands):
+                raise self.error(f"got {', '.join(map(str, operands))} for {opcode}, wanted one dtype")
+            if dtype.kind == "b" and opcode not in LOGIC:
+                raise self.error(f"got bools for {opcode}, wanted numbers")
+            if dtype.kind in "iu" and opcode not in EXACT:
+                raise self.error(f"got {dtype} for code with {opcode}, wanted floats; cast them")
+            if dtype.kind not in "iub" and opcode in WHOLE_ONLY:
+                raise self.error(f"got {dtype} for code with {opcode}, wanted whole numbers; cast them")
+            return dtype
+
+        return self._walk(dtypes, dtypes[0], lambda d: d, number, lambda value, dtype: dtype, combine)
 
     def compute(self, *arrays):
-        dtype = arrays[0].dtype
-        stack: list[Any] = []
-        for opcode in self.code.split():
-            if opcode[0] == "$":
-                stack.append(arrays[int(opcode[1:])])
-            elif opcode in OPCODES:
-                count, rule = OPCODES[opcode]
-                operands = [stack.pop() for _ in range(count)][::-1]
-                stack.append(np.asarray(rule(*map(np.asarray, operands))).astype(dtype, copy=False))
-            else:
-                stack.append(dtype.type(float(opcode)))
-        (result,) = stack
+        def combine(opcode: str, operands: list[np.ndarray]) -> np.ndarray:
+            dtype = operands[0].dtype
+            function = OPCODES[opcode][1]
+            return np.asarray(function(*map(widen, map(np.asarray, operands)))).astype(dtype, copy=False)
+
+        def number(opcode: str, dtype: np.dtype) -> np.ndarray:
+            return np.asarray(_number(opcode, dtype))
+
+        result = self._walk(
+            arrays, arrays[0].dtype, lambda a: a.dtype, number, lambda value, dtype: convert(value, dtype), combine
+        )
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
         return np.array(np.broadcast_to(result, shape))
+
+    def _walk(
+        self,
+        inputs: Sequence[Any],
+        first: np.dtype,
+        dtype_of: Callable[[Any], np.dtype],
+        number: Callable[[str, np.dtype], Any],
+        cast: Callable[[Any, np.dtype], Any],
+        combine: Callable[[str, list[Any]], Any],
+    ) -> Any:
+        """The result of the code, as the functions make values of numbers, cast them and combine them."""
+        stack: list[Any] = []  # values, and the texts of numbers that have no dtype yet
+
+        def settled(value: Any, dtype: np.dtype) -> Any:
+            return number(value, dtype) if isinstance(value, str) else value
+
+        for opcode in self.code.split():
+            if opcode[0] == "$":
+                stack.append(inputs[int(opcode[1:])])
+            elif (dtype := cast_of(opcode)) is not None:
+                stack.append(cast(settled(stack.pop(), dtype), dtype))
+            elif opcode in OPCODES:
+                operands = [stack.pop() for _ in range(arity(opcode))][::-1]
+                common = next((dtype_of(v) for v in operands if not isinstance(v, str)), first)
+                stack.append(combine(opcode, [settled(v, common) for v in operands]))
+            else:
+                stack.append(opcode)
+        return settled(stack.pop(), first)
 
     @classmethod
     def examples(cls, make):
@@ -465,6 +566,19 @@ class FusedElementwise(Op):
         )
         for opcode, (count, _) in OPCODES.items():
             code = " ".join(f"${i}" for i in range(count)) + f" {opcode}"
+            if opcode in EXACT:
+                yield make(
+                    *(make.integers(3, 37, low=1, high=7, dtype=np.int32) for _ in range(count)),
+                    num_args=count,
+                    code=code,
+                )
+            if opcode in WHOLE_ONLY:
+                continue
             low = 1.1 if opcode == "arccosh" else 0.2
-            high = 0.9 if opcode in ("arcsin", "arccos", "arctanh") else 1.7
+            high = 0.9 if opcode in ("arcsin", "arccos", "arctanh", "erfinv") else 1.7
             yield make(*(make.uniform(3, 37, low=low, high=high) for _ in range(count)), num_args=count, code=code)
+        yield make(
+            make.integers(3, 37, high=2, dtype=np.uint8), make.uniform(37, dtype=np.float16), make.uniform(3, 37),
+            num_args=3, code="$0 bool float32 $1 float32 exp $2 where 0.5 gt int64",
+        )  # fmt: skip
+        yield make(make.integers(3, 37, high=2, dtype=np.uint8) > 0, num_args=1, code="$0 not float16 0.1 mul")

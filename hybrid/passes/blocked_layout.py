@@ -47,6 +47,8 @@ def use_blocked_layout(graph: Graph, rewriter: Rewriter) -> Graph:
         if not _is_image(own, rewriter):
             return None
         if node.means(FusedElementwise):
+            if not rewriter.is_float32(own, *node.inputs):
+                return None
             found = _chain(node, list(map(now, node.inputs)), own in wanted, rewriter)
         elif node.means(Pooling):
             found = _pool(node, now(node.inputs[0]), rewriter)

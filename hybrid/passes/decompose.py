@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
-from ..core.op import Op
+from ..core.op import Op, Spec
 from ..ir.compose import composition, expand, infer_body, is_pure
 from ..ir.graph import Entry, Graph, Node
 from ..ops.creation import Filled, FullLike, Like, Range
@@ -21,32 +19,41 @@ _FREE = (Reshaping, Identity, IdentityLike, Filled, Like, FullLike, Range)
 
 
 def decompose(graph: Graph, rewriter: Rewriter) -> Graph:
-    """Operators on float32 that nothing compiled computes become what they are composed of, if all of that is compiled.
+    """Operators that nothing compiled computes become what they are composed of, if all of that is compiled, for their dtypes.
 
     Before: ``smooth_l1(x)``. After: ``where(abs(x) > 1, abs(x) - 0.5, square(x) * 0.5)``, which is one chain.
     """
     if FusedElementwise.name not in rewriter.native:
         return graph
 
-    def is_compiled(op: Op, shape: tuple[int, ...] = (1,), single: bool = True) -> bool:
-        return op.name in rewriter.native or op.means(*_FREE) or (single and opcodes_of(op, shape) is not None)
+    def is_compiled(op: Op, specs: Sequence[Spec], shape: tuple[int, ...] = (1,)) -> bool:
+        if op.means(*_FREE):
+            return True
+        dtypes = [s.dtype for s in specs]
+        if not dtypes or any(d is None for d in dtypes):
+            return False
+        if rewriter.has_kernel(op.name, dtypes[0]):
+            return True
+        return opcodes_of(op, shape, dtypes) is not None  # type: ignore[arg-type]
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> Sequence[Entry] | None:
         op, own = node.op, Entry(node)
         assert op is not None
-        if is_compiled(op) or not node.inputs or not is_pure(op) or rewriter.is_constant(own):
+        if not node.inputs or not is_pure(op) or rewriter.is_constant(own):
             return None
-        if not rewriter.is_float32(own, *node.inputs) or 0 in rewriter.shape(own):
+        if not all(map(rewriter.is_known, (own, *node.inputs))) or 0 in rewriter.shape(own):
             return None
         specs = [rewriter.spec(e) for e in node.inputs]
+        if is_compiled(op, specs):
+            return None
         body = composition(op, specs)
         if body is None:
             return None
-        body = expand(body, infer_body(body, specs), lambda inner: not is_compiled(inner))
+        body = expand(body, infer_body(body, specs), lambda inner, given: not is_compiled(inner, given))
         known = infer_body(body, specs)
         for inner in body.nodes:
-            spec = known.spec(Entry(inner))
-            if inner.op is not None and not is_compiled(inner.op, spec.shape or (1,), spec.dtype == np.float32):
+            given = [known.spec(e) for e in inner.inputs]
+            if inner.op is not None and not is_compiled(inner.op, given, known.spec(Entry(inner)).shape or (1,)):  # type: ignore[arg-type]
                 return None
         return rewriter.inline(body, {f"x{i}": now(e) for i, e in enumerate(node.inputs)}, node.name)
 

@@ -88,7 +88,7 @@ def fold_batch_norm(graph: Graph, rewriter: Rewriter) -> Graph:
             affine = Affine.bind(**attrs, rank=rank, axis=axis)
             scale = rewriter.make(affine, f"{node.name}_affine", *node.inputs[1:])
             shift = Entry(scale.node, 1)
-            if dtype == np.float32 and FusedElementwise.name in rewriter.native:
+            if FusedElementwise.name in rewriter.native:
                 code = "$0 $1 mul $2 add" + " relu" * node.means(BatchNormWithReLU)
                 return rewriter.make(FusedElementwise.bind(num_args=3, code=code), node.name, source, scale, shift)
             y = rewriter.make(_MULTIPLY, f"{node.name}_scaled", source, scale)

@@ -6,16 +6,15 @@ import functools
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..core.shapes import broadcast
 from ..ir.graph import Entry, Graph, Node
 from ..ops.activation import LeakyReLU
+from ..ops.casting import Cast
 from ..ops.creation import Filled, Like
 from ..ops.expand import Broadcasting
-from ..ops.fused import OPCODES, FusedElementwise
+from ..ops.fused import FusedElementwise, arity
 from ..ops.where import Where
-from .elementwise_code import number, opcodes_of
+from .elementwise_code import is_cast, number, opcodes_of
 from .rewriter import GONE, Rewriter
 
 MOST_OPERANDS = 6
@@ -39,7 +38,7 @@ class _Expression(NamedTuple):
         """True where one chain can do it."""
         deepest = depth = 0
         for opcode in self.opcodes:
-            depth += 1 - (OPCODES[opcode][0] if opcode in OPCODES else 0)
+            depth += 1 - arity(opcode)
             deepest = max(deepest, depth)
         return deepest <= DEEPEST and len(self.operands) <= MOST_OPERANDS and len(self.opcodes) <= LONGEST
 
@@ -55,8 +54,8 @@ def fuse_elementwise(graph: Graph, rewriter: Rewriter) -> Graph:
     """Element-wise operators become chains; one whose result nobody but another of the same shape reads goes into that.
 
     Before: ``relu((x + y) * 2)``. After: ``chain(x, y, "$0 $1 add 2 mul relu")``. What is read twice in a chain is written twice;
-    the kernel computes it once. Arrays of one number, and what only repeats numbers along axes, are not made for chains. float32
-    only, and not what is constant.
+    the kernel computes it once. Arrays of one number, and what only repeats numbers along axes, are not made for chains. Dtypes
+    may differ within one; a cast alone is none. Not what is constant.
     """
     if FusedElementwise.name not in rewriter.native:
         return graph
@@ -104,11 +103,12 @@ def fuse_elementwise(graph: Graph, rewriter: Rewriter) -> Graph:
                 found = _combine(opcodes, inputs, {node})
         shape = rewriter.shape(Entry(node))
         found = inline_chains(found, shape)
+        alone = node.means(Cast) and is_cast(found.opcodes) and found.operands == (now(node.inputs[0]),)
         reader, *more = readers[id(node), 0]
         if reader in programs and not more and rewriter.shape(Entry(reader)) == shape:  # type: ignore[arg-type]
             waiting[node] = found
             return GONE
-        return make(node, found)
+        return None if alone else make(node, found)
 
     return rewriter.rewrite(graph, change) if programs else graph
 
@@ -118,10 +118,11 @@ def _program_of(node: Node, rewriter: Rewriter) -> _NodeProgram | None:
     if node.op is None or not node.inputs or len(node.op.output_names()) != 1:
         return None
     own = Entry(node)
-    if rewriter.dtype(own) != np.float32 or not rewriter.is_known(own) or rewriter.is_constant(own):
+    if not all(map(rewriter.is_known, (own, *node.inputs))) or rewriter.is_constant(own):
         return None
-    opcodes = opcodes_of(node.op, rewriter.shape(own))
-    if opcodes is None or not rewriter.is_float32(*node.inputs):
+    dtypes = [rewriter.dtype(e) for e in node.inputs]
+    opcodes = opcodes_of(node.op, rewriter.shape(own), dtypes)  # type: ignore[arg-type]
+    if opcodes is None:
         return None
     inputs = _broadcast_inputs(node, rewriter)
     chosen: list[_Expression | Entry] = [*inputs]
@@ -158,7 +159,8 @@ def _strip_broadcast(entry: Entry, rewriter: Rewriter) -> _Expression | Entry:
         return node.inputs[0]
     if node.means(Like, Filled):
         op: Any = node.op
-        return _Expression((number(op.fill),), (), frozenset())
+        dtype: Any = rewriter.dtype(entry)
+        return _Expression((number(op.fill, dtype),), (), frozenset())
     return entry
 
 

@@ -34,7 +34,8 @@ class Rewriter:
     Shapes and dtypes come from an inference; nodes that passes make are inferred as they are made, so that no pass has to infer a
     whole graph again. A tensor may be known in two layouts: see pack and unpack.
 
-    constants: variables that hold the same from run to run. native: operators that have compiled kernels."""
+    constants: variables that hold the same from run to run. native: operators that have compiled kernels. has_kernel: whether one
+    has for a first input of a dtype, where that is known."""
 
     def __init__(
         self,
@@ -43,10 +44,12 @@ class Rewriter:
         constants: Collection[str] = (),
         training: bool = False,
         native: Collection[str] = (),
+        has_kernel: Callable[[str, Any], bool] | None = None,
     ):
         self.constants = frozenset(constants)
         self.training = training
         self.native = frozenset(native)
+        self.has_kernel = has_kernel or (lambda name, _dtype: name in self.native)
         self._shapes: dict[Key, Any] = dict(inference.shapes)
         self._dtypes: dict[Key, Any] = dict(inference.dtypes)
         self.values: dict[Key, np.ndarray] = dict(inference.values or {})

@@ -37,8 +37,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "chain tile start",
         "hybrid/native/src/kernels/chain/chain.cc",
-        "e bring(const_cast<T*>(from[v]), at[v], rows_[1 + code_.values[v].input_index], start, n);",
-        "e bring(const_cast<T*>(from[v]), at[v], rows_[1 + code_.values[v].input_index], 0, n);",
+        "e slot.bring(const_cast<std::byte*>(from[v]), at[v], rows_[1 + input], start, n);",
+        "e slot.bring(const_cast<std::byte*>(from[v]), at[v], rows_[1 + input], 0, n);",
         "tests/native/test_chain.py -k test_broadcasting",
     ),
     (

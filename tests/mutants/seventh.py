@@ -365,8 +365,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "chain steady result freed",
         "hybrid/native/src/kernels/chain/chain.cc",
-        "kind != Value<T>::result || s.steady;",
-        "kind != Value<T>::result;",
+        "kind != Value::result || s.steady;",
+        "kind != Value::result;",
         "tests/native/test_chain.py tests/native/test_kernels.py",
     ),
     (

@@ -405,8 +405,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "cast to int64 written as int32",
         "hybrid/native/src/kernels/move/cast.cc",
-        "turn make<From, std::int64_t>(count);",
-        "turn make<From, std::int32_t>(count);",
+        "turn f(std::int64_t{});",
+        "turn f(std::int32_t{});",
         "tests/native/test_move.py -k test_cast",
     ),
     (

@@ -2,13 +2,14 @@
 
 import itertools
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from hybrid import native
 from hybrid.core.error import OpError
 from hybrid.core.op import lookup
-from hybrid.ops.fused import OPCODES
+from hybrid.ops.fused import EXACT, LOGIC, OPCODES, WHOLE_ONLY
 from tests.grouped import over
 from tests.native.single import ARENA, CONSTANT, INPUT, OUTPUT, Single, reference, specs_of, using
 
@@ -63,7 +64,7 @@ ULPS = {"gelu": 64, "tan": 4, "pow": 1}
 """gelu: far below 0, where NumPy's own float64 formula cancels."""
 
 
-@pytest.mark.parametrize("word", [w for w, (n, _) in OPCODES.items() if n == 1])
+@pytest.mark.parametrize("word", [w for w, (n, _) in OPCODES.items() if n == 1 and w not in WHOLE_ONLY])
 def test_unary_words(level, word):
     rng = np.random.default_rng(1)
     spread = rng.uniform(-1, 1, 997) * 10.0 ** rng.uniform(-30, 30, 997)
@@ -72,7 +73,7 @@ def test_unary_words(level, word):
         compare(f"$0 {word}", x if word != "gelu" else x[np.abs(x) < 4], ulps=ULPS.get(word, 4))
 
 
-@pytest.mark.parametrize("word", [w for w, (n, _) in OPCODES.items() if n > 1])
+@pytest.mark.parametrize("word", [w for w, (n, _) in OPCODES.items() if n > 1 and w not in WHOLE_ONLY])
 def test_words_of_more_operands(level, word):
     rng = np.random.default_rng(2)
     count = OPCODES[word][0]
@@ -149,22 +150,124 @@ def test_broadcasting(level, shapes):
         compare("$2 $1 div $0 add", *arrays, scaled=True, constants=(1, 2))
 
 
-@pytest.mark.parametrize(("dtype", "words"), [
-    (np.float64, ["add", "sub", "mul", "div", "max", "min", "leaky", "eq", "lt", "and", "copysign"]),
-    (np.int32, ["add", "sub", "mul", "max", "min", "eq", "ge", "xor"]),
-    (np.int64, ["add", "sub", "mul", "max", "min", "ne", "gt", "or"]),
-])  # fmt: skip
-def test_other_dtypes(level, dtype, words):
-    rng = np.random.default_rng(4)
-    a, b = (rng.integers(-9, 9, (37, 41)).astype(dtype) for _ in range(2))
-    for word in words:
-        for code in (f"$0 $1 {word}", f"$0 3 {word} relu $1 abs sub", f"$0 $1 mul $0 {word} negative square"):
-            op = chain(code, 2)
-            single = Single(op, (a, b))
-            assert single.there
-            (wanted,) = reference(op, (a, b), single.specs)
-            (got,) = single.run((a, b))
-            np.testing.assert_array_equal(got, wanted)
+FLOATS = [np.dtype(np.float64), np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]
+WHOLE = [np.dtype(d) for d in ("int8", "uint8", "int32", "int64")]
+BOOL = np.dtype(bool)
+WIDE = [
+    1e10,
+    -1e10,
+    3e9,
+    2.0**31,
+    -(2.0**31),
+    2.0**63,
+    65520,
+    65519.99,
+    65504,
+    1 + 2**-11,
+    1 + 2**-11 + 2**-30,
+    1e-8,
+    300.7,
+    -300.7,
+]
+STEPS = {np.dtype(np.float64): 2.0**-52, np.dtype(np.float16): 2.0**-10, FLOATS[2]: 2.0**-7}
+LEAST = {np.dtype(np.float64): 1e-300, np.dtype(np.float16): 6e-5, FLOATS[2]: 1e-38}
+
+
+def numbers(dtype: np.dtype, seed: int) -> np.ndarray:
+    """Numbers of a dtype, its ends among them."""
+    rng = np.random.default_rng(seed)
+    if dtype == BOOL:
+        return rng.integers(0, 2, 301) > 0
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        ends = [0, 0, 1, 2, 3, limits.min, limits.max, limits.min, limits.max]
+        return rng.permutation(np.array([*ends, *rng.integers(max(-9, limits.min), 40, 300)]).astype(dtype))
+    with np.errstate(over="ignore"):
+        return rng.permutation(
+            np.concatenate([SPECIAL, rng.uniform(-20, 20, 400), rng.uniform(-1, 1, 300)]).astype(dtype)
+        )
+
+
+def hold(code: str, *arrays: np.ndarray, ulps: float = 4) -> None:
+    """The kernel gives NumPy's numbers: whole ones to the bit, halves rounded as these; on one thread and on two."""
+    op = chain(code, len(arrays))
+    for count in (1, 2):
+        with using(count):
+            single = Single(op, arrays, threads=count)
+            assert single.there, code
+            with np.errstate(all="ignore"):
+                (wanted,) = reference(op, arrays, single.specs)
+            (got,) = single.run(arrays)
+        assert got.dtype == wanted.dtype and got.shape == wanted.shape
+        if got.dtype.kind in "iub":
+            np.testing.assert_array_equal(got, wanted, err_msg=f"{code} of {arrays[0].dtype}")
+            continue
+        dtype, (got, wanted) = got.dtype, (got.astype(np.float64), wanted.astype(np.float64))
+        step = STEPS.get(dtype, EPSILON) * (1 if dtype.itemsize == 2 else ulps)
+        with np.errstate(all="ignore"):
+            error = np.abs(got - wanted) / np.maximum(np.abs(wanted), LEAST.get(dtype, 1e-37))
+        same = (got == wanted) | (np.isnan(got) & np.isnan(wanted)) | (error <= step)
+        assert same.all(), (code, arrays[0].dtype, got[~same][:3], wanted[~same][:3])
+
+
+DEEP = {"gelu", "gamma", "gammaln"}
+"""Words whose meaning in NumPy cancels: held where it does not."""
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *WHOLE, BOOL], ids=str)
+def test_other_dtypes(level, dtype):
+    """Every word that there is for a dtype."""
+    words = LOGIC if dtype == BOOL else EXACT if dtype.kind in "iu" else set(OPCODES) - WHOLE_ONLY
+    for word in sorted(words):
+        operands = [numbers(dtype, i) for i in range(OPCODES[word][0])]
+        if word in DEEP:
+            operands = [np.abs(o[np.isfinite(o)]) for o in operands]
+        code = " ".join([*(f"${i}" for i in range(len(operands))), word])
+        hold(code, *operands, ulps=64 if word in DEEP else 4)
+        if len(operands) == 2:
+            hold(f"$0 {1 if dtype == BOOL else 3} {word}", operands[0])
+            hold(code, operands[0], operands[1][:1])
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(np.float32), *FLOATS, *WHOLE, BOOL], ids=str)
+def test_casts(level, dtype):
+    """From a dtype to every other, by a chain and by the operator: rounding, ends, what no integer holds."""
+    given = numbers(dtype, 1)
+    if dtype.kind not in "iub":
+        with np.errstate(over="ignore"):
+            given = np.concatenate([given, np.array(WIDE).astype(dtype)])
+    for other in (np.dtype(np.float32), *FLOATS, *WHOLE, BOOL):
+        hold(f"$0 {other}", given, ulps=0)
+        op = lookup("Cast").bind(dtype=other)
+        single = Single(op, [given])
+        assert single.there
+        with np.errstate(all="ignore"):
+            (wanted,) = reference(op, [given], single.specs)
+        np.testing.assert_array_equal(
+            single.run([given])[0].astype(float), wanted.astype(float), err_msg=f"{dtype} {other}"
+        )
+
+
+def test_dtypes_change_within_a_chain(level):
+    """Conditions of any dtype, numbers of other sizes, operands that repeat, halves that are rounded each time."""
+    f16, f32, i64, u8, truth = (
+        numbers(np.dtype(d), 2)[:290] for d in (np.float16, np.float32, np.int64, np.uint8, bool)
+    )
+    column = f16[:5, None]
+    hold("$0 bool float32 $1 $2 float32 where", i64, f32, f16)
+    hold("$0 float32 $1 float32 mul 1 add int8 $2 bool int8 3 $0 int8 where add", u8, f16, truth)
+    hold("$0 0.1 mul 0.1 add $0 sub", f16)
+    hold("$0 float32 0.1 mul 0.1 add float16 $0 sub", f16)
+    hold("$0 $1 add", f16, column)
+    hold("$0 $1 gt $2 and int64", f16, column, column)
+    hold("$0 $1 float16 ne bool $2 xor", f16, i64, truth)
+    hold("$0 float64 $1 float64 div float32 $2 float32 add int64", i64, u8, f16)
+    hold("$0 9007199254740993 add $0 -9007199254740993 mul max", i64)
+    for size in (0, 1, 15, 16, 17, 1023, 1025, 40000):
+        x = np.resize(np.clip(f32, -60000, 60000), size)
+        hold("$0 float16 1.5 mul float64 $0 float64 sub uint8 $0 0 gt uint8 or bool", x)
+        hold("$0 0.5 gt $0 $0 negative where", x.astype(np.float16))
+        hold("$0 3 mul 7 add", x.astype(np.float16).view(np.int8)[:size])
 
 
 @pytest.mark.parametrize("code", ["$0 $1", "$0 add", "$2", "$0 nonsense", ""])
@@ -241,7 +344,7 @@ def test_in_place(level, threads, code, other):
     np.testing.assert_allclose(out, wanted, rtol=4 * EPSILON, atol=4 * EPSILON)
 
 
-@pytest.mark.parametrize("code", ["$0 exp", "$0 2.5 mul", "$0 1e30 add", "$0 nan add", "$0 $0 div"])
+@pytest.mark.parametrize("code", ["$0 exp", "$0 2.5 mul", "$0 1e30 add", "$0 nan add", "$0 reciprocal"])
 def test_integers_are_refused_where_the_code_makes_other_numbers(code):
     op = chain(code, 1)
     assert op.infer_type(np.dtype("float64")) == np.float64

@@ -24,7 +24,6 @@ HALF = r".*float16.*|.*-f16"
 REDUCED = rf"{HALF}|to-.*|zero-size-.*|axis-empty-more"
 DECLINED = {
     "BatchNorm": HALF,  # statistics stay float32 beside data of float16
-    "Cast": r"(?!.*float32).*",  # what is not met in models
     "L2Normalization": "rank1",
     "Pooling": ".*-NHWC",
     "RNN": ".*projection.*",
@@ -48,7 +47,6 @@ DECLINED = {
     "_onnx_Gemm": "example",  # plus a column or one number
     "_onnx_QuantizeLinear": "example",  # as above
     "_slice_assign": "negative-step",
-    "amp_cast": HALF,
     "log_softmax": r".*float(16|64).*",
     "one_hot": HALF,
     "softmax": r".*float(16|64).*|length-axis.*",

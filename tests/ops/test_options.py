@@ -5,6 +5,7 @@ from __future__ import annotations
 import colorsys
 import itertools
 import math
+from statistics import NormalDist
 from typing import Any
 
 import ml_dtypes
@@ -19,7 +20,7 @@ from hybrid.core.op import Op, lookup
 from hybrid.core.shapes import is_known
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
-from hybrid.ops.fused import EXACT, OPCODES
+from hybrid.ops.fused import EXACT, OPCODES, WHOLE_ONLY
 from tests.grouped import run
 from tests.table.examples import examples
 from tests.table.options import others
@@ -438,6 +439,7 @@ def halves_away(x: np.ndarray) -> np.ndarray:
     return np.copysign(np.floor(np.abs(x) + 0.5), x)
 
 
+LOG_GAMMA = np.vectorize(math.lgamma)
 ONE = {
     "abs": np.abs, "negative": np.negative, "reciprocal": lambda x: 1 / x, "square": lambda x: x * x, "sqrt": np.sqrt,
     "rsqrt": lambda x: 1 / np.sqrt(x), "cbrt": np.cbrt, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p,
@@ -447,7 +449,7 @@ ONE = {
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "sign": lambda x: np.where(np.isnan(x), 0, np.sign(x)), "floor": np.floor,
     "ceil": np.ceil, "trunc": np.trunc, "rint": lambda x: np.ceil(x - 0.5), "round": halves_away,
     "gelu": lambda x: x * 0.5 * (1 + np.vectorize(math.erf)(x / 2**0.5)), "softplus": lambda x: np.logaddexp(0, x),
-    "signum": np.sign, "not": lambda x: x == 0,
+    "signum": np.sign, "not": lambda x: x == 0, "around": np.rint, "invert": lambda x: -x - 1,
 }  # fmt: skip
 TWO = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "mod": lambda a, b: a - b * np.floor(a / b),
@@ -455,23 +457,43 @@ TWO = {
     "copysign": lambda a, b: np.where((a < 0) == (b < 0), a, -a), "eq": np.equal, "ne": np.not_equal, "gt": np.greater,
     "ge": np.greater_equal, "lt": np.less, "le": np.less_equal, "and": lambda a, b: (a != 0) & (b != 0),
     "or": lambda a, b: (a != 0) | (b != 0), "xor": lambda a, b: (a != 0) ^ (b != 0),
-    "leaky": lambda a, b: np.where(a < 0, a * b, a),
+    "leaky": lambda a, b: np.where(a < 0, a * b, a), "ldexp": lambda a, b: a * 2.0**b, "fmod": np.fmod,
+    "bitand": lambda a, b: a.astype(int) & b.astype(int), "bitor": lambda a, b: a.astype(int) | b.astype(int),
+    "bitxor": lambda a, b: a.astype(int) ^ b.astype(int), "shl": lambda a, b: np.where(b < 0, 0, a * 2**b),
+    "shr": lambda a, b: np.where(b < 0, -1.0 * (a < 0), np.floor(a / 2**b)),
 }  # fmt: skip
+WHOLE = {
+    "div": lambda a, b: np.where(b == 0, 0, np.trunc(a / np.where(b == 0, 1, b))),
+    "mod": lambda a, b: np.where(b == 0, 0, np.mod(a, np.where(b == 0, 1, b))),
+    "fmod": lambda a, b: np.where(b == 0, 0, np.fmod(a, np.where(b == 0, 1, b))),
+}
+"""Functions of whole numbers that go other ways than those of floats."""
+STEP = 1e-3
+POSITIVE = {
+    "erfinv": lambda x: np.vectorize(lambda v: NormalDist().inv_cdf((1 + v) / 2) / 2**0.5)(x), "gamma": np.vectorize(math.gamma),
+    "gammaln": LOG_GAMMA, "digamma": lambda x: (LOG_GAMMA(x + STEP) - LOG_GAMMA(x - STEP)) / (2 * STEP),
+    "trigamma": lambda x: (LOG_GAMMA(x + STEP) - 2 * LOG_GAMMA(x) + LOG_GAMMA(x - STEP)) / STEP**2,
+}  # fmt: skip
+"""Functions of positive numbers, to five digits."""
 X = np.array([-2.75, -1.5, -0.5, 0, 0.25, 0.5, 1, 1.5, 2.5, 7, np.nan])
 Y = np.array([1.5, -1.5, 0.75, 0.25, -0.5, 0.5, -2, 1.25, 2.5, 3, 1])
 
 
 def test_every_word_of_a_chain_means_what_it_says() -> None:
     """By NumPy and compiled; the first of two is what was pushed first; of integers where they are exact."""
-    assert {*ONE, *TWO, "where"} == set(OPCODES) and set(OPCODES) >= EXACT
+    assert {*ONE, *TWO, *POSITIVE, "where"} == set(OPCODES) and set(OPCODES) >= EXACT > WHOLE_ONLY
     for dtype in (np.float32, np.float64, np.int32):
         x, y = (np.nan_to_num(v).astype(dtype) if dtype == np.int32 else v.astype(dtype) for v in (X, Y))
         given = [(word, [x], rule) for word, rule in ONE.items()]
         given += [(word, [x, y], rule) for word, rule in TWO.items()]
         given.append(("where", [y.round(), x, x[::-1].copy()], lambda c, a, b: np.where(c != 0, a, b)))
+        for word, rule in POSITIVE.items():
+            some = np.array([0.5, 0.75, 0.875] if word == "erfinv" else [0.75, 1, 1.5, 2.5, 7, 20.25]).astype(dtype)
+            given.append((word, [some], rule))
         for word, arrays, rule in given:
-            if dtype == np.int32 and word not in EXACT:
+            if word not in EXACT if dtype == np.int32 else word in WHOLE_ONLY:
                 continue
+            rule = WHOLE.get(word, rule) if dtype == np.int32 else rule
             with np.errstate(all="ignore"):
                 wanted = rule(*(a.astype(np.float64) for a in arrays)).astype(dtype)
             code = " ".join([*(f"${i}" for i in range(len(arrays))), word])

@@ -9,30 +9,28 @@
 
 namespace gluonnx::chain {
 
-template <class T>
 struct Value {
   enum Kind { input, number, result } kind;
-  int input_index = -1;  // of an input
-  T constant = 0;        // of a number
+  DType dtype;
+  int input_index = -1;                   // of an input
+  alignas(8) std::byte constant[8] = {};  // of a number, as it is computed in
 };
 
-template <class T>
 struct Instruction {
-  const Word<T>* word;
+  const Word* word;
   int operands[3];
   int result;
 };
 
-template <class T>
 struct Code {
-  std::vector<Value<T>> values;
-  std::vector<Instruction<T>> instructions;  // the last one gives the chain's result
-  int words = 0;                             // as they were written
+  std::vector<Value> values;
+  std::vector<Instruction> instructions;  // the last one gives the chain's result
+  int words = 0;                          // as they were written
+  DType dtype = DType::f32;               // of the result
 };
 
 // Nothing when a word is unknown or the code is not well formed. Equal expressions are computed once, and frequent successions
 // of words become one.
-template <class T>
-std::optional<Code<T>> parse(const std::string& text, int inputs);
+std::optional<Code> parse(const std::string& text, const std::vector<DType>& inputs);
 
 }  // namespace gluonnx::chain

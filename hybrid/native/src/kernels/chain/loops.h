@@ -7,9 +7,8 @@
 
 namespace gluonnx::chain {
 
-// One instruction: d[i] = word(a[i], b[i], c[i]) for n elements; d may be a, b or c.
-template <class T>
-using Loop = void (*)(T* d, const T* a, const T* b, const T* c, std::int64_t n);
+// One instruction: d[i] = word(a[i], b[i], c[i]) for n elements; d may be one of the operands whose elements have its size.
+using Loop = void (*)(void* d, const void* a, const void* b, const void* c, std::int64_t n);
 
 // An operand: n numbers, or one that stands for all.
 template <class T, bool SINGLE>
@@ -32,14 +31,15 @@ struct Operand {
 
 // F(a), F(a, b) or F(a, b, c) on vectors; bit i of SINGLES says that operand i is one number.
 template <class T, auto F, int ARITY, int SINGLES>
-void loop(T* d, const T* pa, const T* pb, const T* pc, std::int64_t n) {
+void loop(void* to, const void* pa, const void* pb, const void* pc, std::int64_t n) {
   using A = Operand<T, (SINGLES & 1) != 0>;
   using B = Operand < T, ARITY<2 || (SINGLES & 2) != 0>;
   using C = Operand < T, ARITY<3 || (SINGLES & 4) != 0>;
   constexpr int W = WIDTH<T>;
-  A a = A::of(pa);
-  B b = B::of(ARITY < 2 ? pa : pb);
-  C c = C::of(ARITY < 3 ? pa : pc);
+  T* d = static_cast<T*>(to);
+  A a = A::of(static_cast<const T*>(pa));
+  B b = B::of(static_cast<const T*>(ARITY < 2 ? pa : pb));
+  C c = C::of(static_cast<const T*>(ARITY < 3 ? pa : pc));
   auto on = [](Vector<T> x, Vector<T> y, Vector<T> z) __attribute__((always_inline)) {
     if constexpr (ARITY == 1) return F(x);
     else if constexpr (ARITY == 2) return F(x, y);
@@ -48,6 +48,19 @@ void loop(T* d, const T* pa, const T* pb, const T* pc, std::int64_t n) {
   std::int64_t i = 0;
   for (; i + W <= n; i += W) put(d + i, on(A::at(a, i), B::at(b, i), C::at(c, i)));
   if (std::int64_t rest = n - i) put_some(d + i, on(A::some(a, i, rest), B::some(b, i, rest), C::some(c, i, rest)), rest);
+}
+
+// F(a) in another type.
+template <class To, class From, auto F, bool SINGLE>
+void between(void* to, const void* from, const void*, const void*, std::int64_t n) {
+  To* __restrict d = static_cast<To*>(to);
+  const From* __restrict a = static_cast<const From*>(from);
+  if constexpr (SINGLE) {
+    const To all = F(*a);
+    for (std::int64_t i = 0; i < n; ++i) d[i] = all;
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) d[i] = F(a[i]);
+  }
 }
 
 }  // namespace gluonnx::chain

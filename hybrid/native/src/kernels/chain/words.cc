@@ -1,7 +1,14 @@
 #include "words.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
+
+#include "../../base/convert.h"
+#include "../../base/half.h"
+#include "../../base/math64.h"
+#include "special.h"
 
 namespace gluonnx::chain {
 namespace {
@@ -31,9 +38,7 @@ GX_INLINE V smaller(V a, V b) {
 
 template <class V>
 GX_INLINE V magnitude(V a) {
-  if constexpr (std::is_same_v<V, Reg>) return abs(a);
-  else if constexpr (std::is_same_v<V, Vector<double>>)
-    return reinterpret_cast<V>(reinterpret_cast<Vector<std::int64_t>>(a) & std::numeric_limits<std::int64_t>::max());
+  if constexpr (std::is_same_v<V, Reg> || std::is_same_v<V, RegD>) return abs(a);
   else return a < V{} ? -a : a;
 }
 
@@ -61,6 +66,12 @@ GX_INLINE Reg half_down(Reg a) {
   Reg down = rounded_down(a), up = rounded_up(a);
   return a - down <= up - a ? down : up;
 }
+// halves to even: what is added to a number that large keeps no fraction
+template <class V, class T>
+GX_INLINE V half_even(V a, T large) {
+  V size = abs(a);
+  return size < large ? with_sign((size + large) - large, a) : a;
+}
 // halves away from zero
 GX_INLINE Reg half_away(Reg a) {
   Reg size = abs(a), down = truncated(size);
@@ -68,74 +79,110 @@ GX_INLINE Reg half_away(Reg a) {
 }
 
 // Rest with the sign of the divisor, as NumPy's; 0 where that is 0, as MXNet's.
-float modulo(float a, float b) {
+template <class T>
+T modulo(T a, T b) {
   if (b == 0) return 0;
-  float rest = std::fmod(a, b);
-  if (rest == 0) return std::copysign(0.f, b);
-  return (b < 0) != (rest < 0) ? rest + b : rest;
+  if constexpr (std::is_integral_v<T>) {
+    if (b == static_cast<T>(-1)) return std::is_signed_v<T> ? 0 : static_cast<T>(a % b);  // the least number by -1 traps
+    const T rest = static_cast<T>(a % b);
+    return rest != 0 && (b < 0) != (rest < 0) ? static_cast<T>(rest + b) : rest;
+  } else {
+    const T rest = std::fmod(a, b);
+    if (rest == 0) return std::copysign(T{0}, b);
+    return (b < 0) != (rest < 0) ? rest + b : rest;
+  }
+}
+// Rest with the sign of what is divided; of integers 0 where the divisor is.
+template <class T>
+T remainder(T a, T b) {
+  if constexpr (std::is_integral_v<T>) return b == 0 || (std::is_signed_v<T> && b == static_cast<T>(-1)) ? 0 : static_cast<T>(a % b);
+  else return std::fmod(a, b);
+}
+// Towards zero; by zero 0, which ends other programs.
+template <class T>
+T quotient(T a, T b) {
+  if (b == 0) return 0;
+  if (std::is_signed_v<T> && b == static_cast<T>(-1)) return static_cast<T>(-a);  // the least number's is itself
+  return static_cast<T>(a / b);
+}
+// Bits moved by so many places, as many as there are or fewer than none leaving none but those of the sign.
+template <class T>
+T shifted_left(T a, T places) {
+  using U = std::make_unsigned_t<T>;
+  return places < 0 || places >= static_cast<T>(8 * sizeof(T)) ? 0 : static_cast<T>(static_cast<U>(a) << places);
+}
+template <class T>
+T shifted_right(T a, T places) {
+  const bool outside = places < 0 || places >= static_cast<T>(8 * sizeof(T));
+  return static_cast<T>(a >> (outside ? static_cast<T>(8 * sizeof(T) - 1) : places)) & (outside && a >= 0 ? T{0} : static_cast<T>(-1));
 }
 
 // whether sin and cos can take all of them
 GX_INLINE bool is_near(Reg a) { return largest(abs(a)) < FAR; }
 
+constexpr bool EXACT = true;
+constexpr float CHEAP = 0.05f, MATH = 0.5f;  // nanoseconds per element, about
+
 template <class T, int ARITY, auto F>
-constexpr Word<T> word(const char* name, float cost) {
-  if constexpr (ARITY == 1) return {name, 1, cost, {loop<T, F, 1, 0>, loop<T, F, 1, 1>}};
+constexpr Word word(const char* name, float cost, bool exact = false) {
+  if constexpr (ARITY == 1) return {name, 1, cost, exact, {loop<T, F, 1, 0>, loop<T, F, 1, 1>}};
   else if constexpr (ARITY == 2)
-    return {name, 2, cost, {loop<T, F, 2, 0>, loop<T, F, 2, 1>, loop<T, F, 2, 2>, loop<T, F, 2, 3>}};
+    return {name, 2, cost, exact, {loop<T, F, 2, 0>, loop<T, F, 2, 1>, loop<T, F, 2, 2>, loop<T, F, 2, 3>}};
   else
     return {name,
             3,
             cost,
+            exact,
             {loop<T, F, 3, 0>, loop<T, F, 3, 1>, loop<T, F, 3, 2>, loop<T, F, 3, 3>, loop<T, F, 3, 4>, loop<T, F, 3, 5>,
              loop<T, F, 3, 6>, loop<T, F, 3, 7>}};
 }
 
-// By the C library, one element after the other.
+// One element after the other, by the C library and the like.
+template <class T, auto f>
+constexpr Word single(const char* name, float cost = 6.f) {
+  if constexpr (std::is_invocable_v<decltype(f), T>)
+    return word<T, 1, [](Vector<T> a) {
+      for (int i = 0; i < WIDTH<T>; ++i) a[i] = f(a[i]);
+      return a;
+    }>(name, cost);
+  else
+    return word<T, 2, [](Vector<T> a, Vector<T> b) {
+      for (int i = 0; i < WIDTH<T>; ++i) a[i] = f(a[i], b[i]);
+      return a;
+    }>(name, cost);
+}
 template <float (*f)(float)>
 GX_INLINE Reg one_by_one(Reg a) {
   for (int i = 0; i < LANES; ++i) a[i] = f(a[i]);
   return a;
 }
-template <float (*f)(float)>
-constexpr Word<float> library(const char* name) {
-  return word<float, 1, [](Reg a) { return one_by_one<f>(a); }>(name, 6.f);
-}
-template <float (*f)(float, float)>
-constexpr Word<float> library(const char* name) {
-  return word<float, 2, [](Reg a, Reg b) {
-    for (int i = 0; i < LANES; ++i) a[i] = f(a[i], b[i]);
-    return a;
-  }>(name, 8.f);
-}
-
-constexpr float CHEAP = 0.05f, MATH = 0.5f;  // nanoseconds per element, about
 
 template <class T>
-constexpr Word<T> COMMON[] = {
-    word<T, 1, [](auto a) { return a; }>("copy", CHEAP),
-    word<T, 1, [](auto a) { return magnitude(a); }>("abs", CHEAP),
-    word<T, 1, [](auto a) { return -a; }>("negative", CHEAP),
+constexpr Word COMMON[] = {
+    word<T, 1, [](auto a) { return a; }>("copy", CHEAP, EXACT),
+    word<T, 1, [](auto a) { return magnitude(a); }>("abs", CHEAP, EXACT),
+    word<T, 1, [](auto a) { return -a; }>("negative", CHEAP, EXACT),
     word<T, 1, [](auto a) { return a * a; }>("square", CHEAP),
-    word<T, 1, [](auto a) { return relu(a); }>("relu", CHEAP),
-    word<T, 1, [](auto a) { return truth(a, a > 0) - truth(a, a < 0); }>("sign", CHEAP),
-    word<T, 1, [](auto a) { return truth(a, a == 0); }>("not", CHEAP),
+    word<T, 1, [](auto a) { return relu(a); }>("relu", CHEAP, EXACT),
+    word<T, 1, [](auto a) { return truth(a, a > 0) - truth(a, a < 0); }>("sign", CHEAP, EXACT),
+    word<T, 1, [](auto a) { return truth(a, a == 0); }>("not", CHEAP, EXACT),
     word<T, 2, [](auto a, auto b) { return a + b; }>("add", CHEAP),
     word<T, 2, [](auto a, auto b) { return a - b; }>("sub", CHEAP),
     word<T, 2, [](auto a, auto b) { return a * b; }>("mul", CHEAP),
-    word<T, 2, [](auto a, auto b) { return larger(a, b); }>("max", CHEAP),
-    word<T, 2, [](auto a, auto b) { return smaller(a, b); }>("min", CHEAP),
+    word<T, 2, [](auto a, auto b) { return larger(a, b); }>("max", CHEAP, EXACT),
+    word<T, 2, [](auto a, auto b) { return smaller(a, b); }>("min", CHEAP, EXACT),
     word<T, 2, [](auto a, auto b) { return a < 0 ? a * b : a; }>("leaky", CHEAP),
-    word<T, 2, [](auto a, auto b) { return truth(a, a == b); }>("eq", CHEAP),
-    word<T, 2, [](auto a, auto b) { return truth(a, a != b); }>("ne", CHEAP),
-    word<T, 2, [](auto a, auto b) { return truth(a, a > b); }>("gt", CHEAP),
-    word<T, 2, [](auto a, auto b) { return truth(a, a >= b); }>("ge", CHEAP),
-    word<T, 2, [](auto a, auto b) { return truth(a, a < b); }>("lt", CHEAP),
-    word<T, 2, [](auto a, auto b) { return truth(a, a <= b); }>("le", CHEAP),
-    word<T, 2, [](auto a, auto b) { return truth(a, (a != 0) & (b != 0)); }>("and", CHEAP),
-    word<T, 2, [](auto a, auto b) { return truth(a, (a != 0) | (b != 0)); }>("or", CHEAP),
-    word<T, 2, [](auto a, auto b) { return truth(a, (a != 0) ^ (b != 0)); }>("xor", CHEAP),
-    word<T, 3, [](auto a, auto b, auto c) { return a != 0 ? b : c; }>("where", CHEAP),
+    word<T, 2, [](auto a, auto b) { return copysign(a, b); }>("copysign", CHEAP, EXACT),
+    word<T, 2, [](auto a, auto b) { return truth(a, a == b); }>("eq", CHEAP, EXACT),
+    word<T, 2, [](auto a, auto b) { return truth(a, a != b); }>("ne", CHEAP, EXACT),
+    word<T, 2, [](auto a, auto b) { return truth(a, a > b); }>("gt", CHEAP, EXACT),
+    word<T, 2, [](auto a, auto b) { return truth(a, a >= b); }>("ge", CHEAP, EXACT),
+    word<T, 2, [](auto a, auto b) { return truth(a, a < b); }>("lt", CHEAP, EXACT),
+    word<T, 2, [](auto a, auto b) { return truth(a, a <= b); }>("le", CHEAP, EXACT),
+    word<T, 2, [](auto a, auto b) { return truth(a, (a != 0) & (b != 0)); }>("and", CHEAP, EXACT),
+    word<T, 2, [](auto a, auto b) { return truth(a, (a != 0) | (b != 0)); }>("or", CHEAP, EXACT),
+    word<T, 2, [](auto a, auto b) { return truth(a, (a != 0) ^ (b != 0)); }>("xor", CHEAP, EXACT),
+    word<T, 3, [](auto a, auto b, auto c) { return a != 0 ? b : c; }>("where", CHEAP, EXACT),
     // what compile makes of words that follow one another
     word<T, 2, [](auto a, auto b) { return relu(a + b); }>("add+relu", CHEAP),
     word<T, 3, [](auto a, auto b, auto c) { return a * b + c; }>("mul+add", CHEAP),
@@ -143,52 +190,133 @@ constexpr Word<T> COMMON[] = {
 };
 
 template <class T>
-constexpr Word<T> FLOATING[] = {
-    word<T, 1, [](auto a) { return 1 / a; }>("reciprocal", CHEAP),
-    word<T, 1, [](auto a) { return a != a ? a : truth(a, a > 0) - truth(a, a < 0); }>("signum", CHEAP),
-    word<T, 2, [](auto a, auto b) { return a / b; }>("div", CHEAP),
-    word<T, 2, [](auto a, auto b) { return copysign(a, b); }>("copysign", CHEAP),
+constexpr Word WHOLE[] = {
+    single<T, quotient<T>>("div", 2.f),
+    single<T, modulo<T>>("mod", 2.f),
+    single<T, remainder<T>>("fmod", 2.f),
+    word<T, 1, [](auto a) { return a; }>("floor", CHEAP),
+    word<T, 1, [](auto a) { return a; }>("ceil", CHEAP),
+    word<T, 1, [](auto a) { return a; }>("trunc", CHEAP),
+    word<T, 1, [](auto a) { return ~a; }>("invert", CHEAP),
+    word<T, 2, [](auto a, auto b) { return a & b; }>("bitand", CHEAP),
+    word<T, 2, [](auto a, auto b) { return a | b; }>("bitor", CHEAP),
+    word<T, 2, [](auto a, auto b) { return a ^ b; }>("bitxor", CHEAP),
+    single<T, shifted_left<T>>("shl", 1.f),
+    single<T, shifted_right<T>>("shr", 1.f),
 };
 
-constexpr Word<float> FLOAT32[] = {
-    word<float, 1, [](Reg a) { return sqrt(a); }>("sqrt", CHEAP),
-    word<float, 1, [](Reg a) { return 1.f / sqrt(a); }>("rsqrt", CHEAP),
-    word<float, 1, [](Reg a) { return exp(a); }>("exp", MATH),
-    word<float, 1, [](Reg a) { return expm1(a); }>("expm1", MATH),
-    word<float, 1, [](Reg a) { return log(a); }>("log", MATH),
-    word<float, 1, [](Reg a) { return log1p(a); }>("log1p", MATH),
+template <class T>
+constexpr Word FLOATING[] = {
+    word<T, 1, [](auto a) { return 1 / a; }>("reciprocal", CHEAP),
+    word<T, 1, [](auto a) { return a != a ? a : truth(a, a > 0) - truth(a, a < 0); }>("signum", CHEAP, EXACT),
+    word<T, 2, [](auto a, auto b) { return a / b; }>("div", CHEAP),
+    word<T, 1, [](auto a) { return sqrt(a); }>("sqrt", CHEAP),
+    word<T, 1, [](auto a) { return 1 / sqrt(a); }>("rsqrt", CHEAP),
+    word<T, 1, [](auto a) { return exp(a); }>("exp", MATH),
+    word<T, 1, [](auto a) { return expm1(a); }>("expm1", MATH),
+    word<T, 1, [](auto a) { return log(a); }>("log", MATH),
+    word<T, 1, [](auto a) { return log1p(a); }>("log1p", MATH),
+    word<T, 1, [](auto a) { return softplus(a); }>("softplus", MATH),
+    word<T, 1, [](auto a) { return sigmoid(a); }>("sigmoid", MATH),
+    word<T, 1, [](auto a) { return tanh(a); }>("tanh", MATH),
+    single<T, static_cast<T (*)(T)>(std::log10)>("log10"),
+    single<T, static_cast<T (*)(T)>(std::tan)>("tan"),
+    single<T, static_cast<T (*)(T)>(std::asin)>("arcsin"),
+    single<T, static_cast<T (*)(T)>(std::acos)>("arccos"),
+    single<T, static_cast<T (*)(T)>(std::atan)>("arctan"),
+    single<T, static_cast<T (*)(T)>(std::sinh)>("sinh"),
+    single<T, static_cast<T (*)(T)>(std::cosh)>("cosh"),
+    single<T, static_cast<T (*)(T)>(std::asinh)>("arcsinh"),
+    single<T, static_cast<T (*)(T)>(std::acosh)>("arccosh"),
+    single<T, static_cast<T (*)(T)>(std::atanh)>("arctanh"),
+    single<T, modulo<T>>("mod"),
+    single<T, remainder<T>>("fmod"),
+    single<T, static_cast<T (*)(T, T)>(std::hypot)>("hypot"),
+    single<T, static_cast<T (*)(T, T)>(std::atan2)>("arctan2"),
+    single<T, special::by_double<T, special::erfinv>>("erfinv", 20.f),
+    single<T, special::by_double<T, special::gamma>>("gamma", 40.f),
+    single<T, special::by_double<T, special::gammaln>>("gammaln", 40.f),
+    single<T, special::by_double<T, special::digamma>>("digamma", 40.f),
+    single<T, special::by_double<T, special::trigamma>>("trigamma", 40.f),
+    single<T, special::ldexp<T>>("ldexp", 10.f),
+};
+
+constexpr Word FLOAT32[] = {
     word<float, 1, [](Reg a) { return log2(a); }>("log2", MATH),
-    word<float, 1, [](Reg a) { return softplus(a); }>("softplus", MATH),
-    word<float, 1, [](Reg a) { return sigmoid(a); }>("sigmoid", MATH),
-    word<float, 1, [](Reg a) { return tanh(a); }>("tanh", MATH),
     word<float, 1, [](Reg a) { return erf(a); }>("erf", MATH),
     word<float, 1, [](Reg a) { return gelu(a); }>("gelu", MATH),
-    word<float, 1, [](Reg a) { return truncated(a); }>("trunc", CHEAP),
-    word<float, 1, [](Reg a) { return rounded_down(a); }>("floor", CHEAP),
-    word<float, 1, [](Reg a) { return rounded_up(a); }>("ceil", CHEAP),
-    word<float, 1, [](Reg a) { return half_down(a); }>("rint", CHEAP),
-    word<float, 1, [](Reg a) { return half_away(a); }>("round", CHEAP),
+    word<float, 1, [](Reg a) { return truncated(a); }>("trunc", CHEAP, EXACT),
+    word<float, 1, [](Reg a) { return rounded_down(a); }>("floor", CHEAP, EXACT),
+    word<float, 1, [](Reg a) { return rounded_up(a); }>("ceil", CHEAP, EXACT),
+    word<float, 1, [](Reg a) { return half_down(a); }>("rint", CHEAP, EXACT),
+    word<float, 1, [](Reg a) { return half_away(a); }>("round", CHEAP, EXACT),
+    word<float, 1, [](Reg a) { return half_even(a, 8388608.f); }>("around", CHEAP, EXACT),
     word<float, 1, [](Reg a) { return is_near(a) ? sin(a) : one_by_one<std::sin>(a); }>("sin", MATH),
     word<float, 1, [](Reg a) { return is_near(a) ? cos(a) : one_by_one<std::cos>(a); }>("cos", MATH),
     word<float, 1, [](Reg a) { return cbrt(a); }>("cbrt", 2 * MATH),
     word<float, 2, [](Reg a, Reg b) { return pow(a, b); }>("pow", 2 * MATH),
-    library<std::log10>("log10"),
-    library<std::tan>("tan"),
-    library<std::asin>("arcsin"),
-    library<std::acos>("arccos"),
-    library<std::atan>("arctan"),
-    library<std::sinh>("sinh"),
-    library<std::cosh>("cosh"),
-    library<std::asinh>("arcsinh"),
-    library<std::acosh>("arccosh"),
-    library<std::atanh>("arctanh"),
-    library<modulo>("mod"),
-    library<std::hypot>("hypot"),
-    library<std::atan2>("arctan2"),
 };
 
-template <class T, std::size_t N>
-const Word<T>* find_in(const Word<T> (&words)[N], const std::string& name) {
+constexpr Word FLOAT64[] = {
+    single<double, static_cast<double (*)(double)>(std::log2)>("log2"),
+    single<double, static_cast<double (*)(double)>(std::erf)>("erf"),
+    single<double, special::gelu>("gelu"),
+    single<double, static_cast<double (*)(double)>(std::trunc)>("trunc", 1.f),
+    single<double, static_cast<double (*)(double)>(std::floor)>("floor", 1.f),
+    single<double, static_cast<double (*)(double)>(std::ceil)>("ceil", 1.f),
+    single<double, [](double a) { return a - std::floor(a) <= std::ceil(a) - a ? std::floor(a) : std::ceil(a); }>("rint", 2.f),
+    single<double, static_cast<double (*)(double)>(std::round)>("round", 1.f),
+    word<double, 1, [](RegD a) { return half_even(a, 4503599627370496.); }>("around", CHEAP),
+    single<double, static_cast<double (*)(double)>(std::sin)>("sin"),
+    single<double, static_cast<double (*)(double)>(std::cos)>("cos"),
+    single<double, static_cast<double (*)(double)>(std::cbrt)>("cbrt"),
+    single<double, static_cast<double (*)(double, double)>(std::pow)>("pow", 20.f),
+};
+
+// What means something to truth.
+constexpr const char* LOGIC[] = {"copy", "not", "max", "min", "eq", "ne", "gt", "ge", "lt", "le", "and", "or", "xor", "where"};
+
+template <class From, class To>
+constexpr Word CAST = {"cast", 1, CHEAP, EXACT, {between<To, From, convert<To, From>, false>, between<To, From, convert<To, From>, true>}};
+
+constexpr std::uint8_t truth_of(auto x) { return x != 0; }
+template <class From>
+constexpr Word TRUTH = {
+    "bool", 1, CHEAP, EXACT, {between<std::uint8_t, From, truth_of<From>, false>, between<std::uint8_t, From, truth_of<From>, true>}};
+
+constexpr Word TO_FLOAT16 = word<float, 1, [](Reg a) { return rounded_to_float16(a); }>("float16", CHEAP, EXACT);
+constexpr Word TO_BFLOAT16 = word<float, 1, [](Reg a) { return rounded_to_bfloat16(a); }>("bfloat16", CHEAP, EXACT);
+
+inline float double_to_float16(double x) { return float16_value(as_float16(odd_float(x))); }
+inline float double_to_bfloat16(double x) { return bfloat16_value(as_bfloat16(convert<float>(x))); }
+constexpr Word DOUBLE_TO_FLOAT16 = {
+    "float16", 1, 4.f, EXACT, {between<float, double, double_to_float16, false>, between<float, double, double_to_float16, true>}};
+constexpr Word DOUBLE_TO_BFLOAT16 = {
+    "bfloat16", 1, 4.f, EXACT, {between<float, double, double_to_bfloat16, false>, between<float, double, double_to_bfloat16, true>}};
+
+// f(a number of the type that a dtype is computed in)
+template <class F>
+const Word* with_type(DType t, F f) {
+  switch (computed_in(t)) {
+    case DType::f32:
+      return f(float{});
+    case DType::f64:
+      return f(double{});
+    case DType::i8:
+      return f(std::int8_t{});
+    case DType::u8:
+      return f(std::uint8_t{});
+    case DType::i32:
+      return f(std::int32_t{});
+    case DType::i64:
+      return f(std::int64_t{});
+    default:
+      return nullptr;
+  }
+}
+
+template <std::size_t N>
+const Word* find_in(const Word (&words)[N], const std::string& name) {
   for (const auto& word : words)
     if (name == word.name) return &word;
   return nullptr;
@@ -196,19 +324,34 @@ const Word<T>* find_in(const Word<T> (&words)[N], const std::string& name) {
 
 }  // namespace
 
-template <class T>
-const Word<T>* find_word(const std::string& name) {
-  const Word<T>* found = find_in(COMMON<T>, name);
-  if constexpr (std::is_floating_point_v<T>)
-    if (!found) found = find_in(FLOATING<T>, name);
-  if constexpr (std::is_same_v<T, float>)
-    if (!found) found = find_in(FLOAT32, name);
-  return found;
+const Word* find_word(const std::string& name, DType dtype) {
+  if (dtype == DType::b1 && std::find(std::begin(LOGIC), std::end(LOGIC), name) == std::end(LOGIC)) return nullptr;
+  return with_type(dtype, [&](auto like) {
+    using T = decltype(like);
+    const Word* found = find_in(COMMON<T>, name);
+    if constexpr (std::is_integral_v<T>) return found ? found : find_in(WHOLE<T>, name);
+    else {
+      if (!found) found = find_in(FLOATING<T>, name);
+      if constexpr (std::is_same_v<T, float>) return found ? found : find_in(FLOAT32, name);
+      else return found ? found : find_in(FLOAT64, name);
+    }
+  });
 }
 
-template const Word<float>* find_word<float>(const std::string&);
-template const Word<double>* find_word<double>(const std::string&);
-template const Word<std::int32_t>* find_word<std::int32_t>(const std::string&);
-template const Word<std::int64_t>* find_word<std::int64_t>(const std::string&);
+const Word* find_cast(DType from, DType to, const Word** via) {
+  *via = nullptr;
+  const DType source = computed_in(from), target = computed_in(to);
+  if (to == DType::b1) return with_type(from, [](auto like) -> const Word* { return &TRUTH<decltype(like)>; });
+  if (is_half(to)) {
+    if (from == DType::f64) return to == DType::f16 ? &DOUBLE_TO_FLOAT16 : &DOUBLE_TO_BFLOAT16;
+    const Word* none;
+    if (source != DType::f32) *via = find_cast(from, DType::f32, &none);
+    return to == DType::f16 ? &TO_FLOAT16 : &TO_BFLOAT16;
+  }
+  if (source == target) return nullptr;
+  return with_type(from, [&](auto a) {
+    return with_type(to, [&](auto b) -> const Word* { return &CAST<decltype(a), decltype(b)>; });
+  });
+}
 
 }  // namespace gluonnx::chain

@@ -1,48 +1,10 @@
 // Conversions of dtype, with the rules of hybrid/ops/casting.py.
-#include <bit>
-#include <limits>
-
-#include "../../base/vec.h"
+#include "../../base/convert.h"
+#include "../../base/half.h"
 #include "move.h"
 
 namespace gluonnx {
 namespace {
-
-struct Bfloat16 {
-  std::uint16_t bits;
-};
-
-// What the value of an element is reckoned with.
-template <class T>
-GX_INLINE T value_of(T x) {
-  return x;
-}
-GX_INLINE float value_of(Bfloat16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16); }
-#ifdef __FLT16_MAX__
-GX_INLINE float value_of(_Float16 x) { return static_cast<float>(x); }
-#endif
-
-template <class To, class From>
-GX_INLINE To convert(From given) {
-  const auto x = value_of(given);
-  using X = decltype(x);
-  if constexpr (std::is_same_v<To, bool>) {
-    return x != 0;
-  } else if constexpr (std::is_same_v<To, Bfloat16>) {  // to the nearest, ties to even
-    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(x));
-    const std::uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-    return {static_cast<std::uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? (bits >> 16 & 0x8000) | 0x7fc0 : rounded)};
-  } else if constexpr (std::is_integral_v<To> && !std::is_integral_v<std::remove_const_t<X>>) {
-    // cut off, and what is not in reach becomes the least number, as C compiled for x86 casts
-    using Wide = std::conditional_t<sizeof(To) == 8, std::int64_t, std::int32_t>;
-    constexpr double limit = sizeof(To) == 8 ? 9223372036854775808.0 : 2147483648.0;
-    const auto v = static_cast<double>(x);
-    const bool inside = v < limit && (sizeof(To) == 8 ? v >= -limit : v > -limit - 1);
-    return static_cast<To>(inside ? static_cast<Wide>(v) : std::numeric_limits<Wide>::min());
-  } else {
-    return static_cast<To>(x);
-  }
-}
 
 template <class From, class To>
 class Cast : public Kernel {
@@ -61,44 +23,66 @@ class Cast : public Kernel {
   std::int64_t count_;
 };
 
-template <class From, class To>
-std::unique_ptr<Kernel> make(std::int64_t count) {
-  return std::make_unique<Cast<From, To>>(count);
-}
+// Halves to or from another type, in pieces of float32.
+template <class Other>
+class CastHalves : public Kernel {
+ public:
+  CastHalves(std::int64_t count, DType from, DType to) : count_(count), from_(from), to_(to) { how = "halves"; }
 
-// What is met in models; NumPy has the others.
-template <class From>
-std::unique_ptr<Kernel> to_number(DType to, std::int64_t count) {
-  switch (to) {
+  void run(const Run& run) const override {
+    run.ranges(count_, grain_of(2 + sizeof(Other)), [&](std::int64_t begin, std::int64_t end, int) {
+      float piece[PIECE];
+      for (std::int64_t i = begin; i < end; i += PIECE) {
+        const std::int64_t n = std::min(PIECE, end - i);
+        if (is_half(from_)) {
+          float* wide = piece;
+          if constexpr (std::is_same_v<Other, float>)
+            if (!is_half(to_)) wide = run.output<float>() + i;
+          widen_halves(from_, wide, run.input<std::uint16_t>(0) + i, n);
+          if (is_half(to_)) narrow_halves(to_, run.output<std::uint16_t>() + i, piece, n);
+          else if (wide == piece)
+            for (std::int64_t j = 0; j < n; ++j) run.output<Other>()[i + j] = convert<Other>(piece[j]);
+        } else {
+          const Other* given = run.input<Other>(0) + i;
+          const float* wide = piece;
+          if constexpr (std::is_same_v<Other, float>) wide = given;
+          else if constexpr (std::is_same_v<Other, double>)
+            for (std::int64_t j = 0; j < n; ++j) piece[j] = to_ == DType::f16 ? odd_float(given[j]) : convert<float>(given[j]);
+          else
+            for (std::int64_t j = 0; j < n; ++j) piece[j] = convert<float>(given[j]);
+          narrow_halves(to_, run.output<std::uint16_t>() + i, wide, n);
+        }
+      }
+    });
+  }
+
+ private:
+  static constexpr std::int64_t PIECE = 1024;
+  std::int64_t count_;
+  DType from_, to_;
+};
+
+// f(a number of the dtype); null for those that no kernel computes with
+template <class F>
+std::unique_ptr<Kernel> with_type(DType type, F f) {
+  switch (type) {
     case DType::f32:
-      return make<From, float>(count);
+      return f(float{});
     case DType::f64:
-      return make<From, double>(count);
+      return f(double{});
+    case DType::i8:
+      return f(std::int8_t{});
+    case DType::u8:
+      return f(std::uint8_t{});
     case DType::i32:
-      return make<From, std::int32_t>(count);
+      return f(std::int32_t{});
     case DType::i64:
-      return make<From, std::int64_t>(count);
+      return f(std::int64_t{});
+    case DType::b1:
+      return f(bool{});
     default:
       return nullptr;
   }
-}
-
-std::unique_ptr<Kernel> to_half(DType to, std::int64_t count) {
-  if (to == DType::bf16) return make<float, Bfloat16>(count);
-#ifdef __FLT16_MAX__
-  return make<float, _Float16>(count);
-#else
-  return nullptr;
-#endif
-}
-
-std::unique_ptr<Kernel> from_half(DType from, std::int64_t count) {
-  if (from == DType::bf16) return make<Bfloat16, float>(count);
-#ifdef __FLT16_MAX__
-  return make<_Float16, float>(count);
-#else
-  return nullptr;
-#endif
 }
 
 }  // namespace
@@ -106,33 +90,15 @@ std::unique_ptr<Kernel> from_half(DType from, std::int64_t count) {
 std::unique_ptr<Kernel> bind_cast(const Call& call) {
   call.attrs.ignore("dtype");
   const DType from = call.in[0].dtype, to = call.out[0].dtype;
-  // halves only to and from float32: others are rare, and by way of it some would be rounded twice
-  const auto half = [](DType t) { return t == DType::f16 || t == DType::bf16; };
   const std::int64_t count = call.in[0].size();
   want_size(call.out[0], count);
-  if (half(to)) return from == DType::f32 ? to_half(to, count) : nullptr;
-  if (half(from)) return to == DType::f32 ? from_half(from, count) : nullptr;
-  if (from == DType::f32 && to == DType::i8) return make<float, std::int8_t>(count);
-  if (from == DType::f32 && to == DType::u8) return make<float, std::uint8_t>(count);
-  if (from == DType::f32 && to == DType::b1) return make<float, bool>(count);
-  switch (from) {
-    case DType::f32:
-      return to_number<float>(to, count);
-    case DType::f64:
-      return to_number<double>(to, count);
-    case DType::i32:
-      return to_number<std::int32_t>(to, count);
-    case DType::i64:
-      return to_number<std::int64_t>(to, count);
-    case DType::i8:
-      return to == DType::f32 ? make<std::int8_t, float>(count) : nullptr;
-    case DType::u8:
-      return to == DType::f32 ? make<std::uint8_t, float>(count) : nullptr;
-    case DType::b1:
-      return to == DType::f32 ? make<bool, float>(count) : nullptr;
-    default:
-      return nullptr;
-  }
+  if (is_half(from) || is_half(to))
+    return with_type(is_half(from) ? is_half(to) ? DType::f32 : to : from, [&](auto other) -> std::unique_ptr<Kernel> {
+      return std::make_unique<CastHalves<decltype(other)>>(count, from, to);
+    });
+  return with_type(from, [&](auto a) {
+    return with_type(to, [&](auto b) -> std::unique_ptr<Kernel> { return std::make_unique<Cast<decltype(a), decltype(b)>>(count); });
+  });
 }
 
 }  // namespace gluonnx
