@@ -70,6 +70,7 @@ class Bodies : public Control {
         changed.push_back(in[i]);
       }
       if (!values.empty()) body->program->set_constants(values, changed, 0);
+      body->read = body->program->read_constants();
     }
   }
 
@@ -80,7 +81,7 @@ class Bodies : public Control {
         if (source.kind <= Source::slice && source.number == input) return true;
       for (int i = 0; i < static_cast<int>(body->constants.size()); ++i) {
         if (body->constants[i] != input) continue;
-        if (body->program->reads(i)) return true;
+        if (i >= static_cast<int>(body->read.size()) || body->read[i]) return true;
         for (const Target& result : body->results)
           if (result.from.kind == Place::constant && result.from.at == i) return true;
       }

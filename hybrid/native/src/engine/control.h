@@ -56,6 +56,7 @@ struct Body {
   std::vector<Source> inputs;
   std::vector<Target> results;
   std::vector<int> constants;  // which inputs of the step the program's constants are
+  std::vector<bool> read;      // which of these its runs read where they are; known once they are packed
 };
 
 // A state: which input of the step it begins as, and which output it ends as.
