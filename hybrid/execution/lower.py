@@ -8,7 +8,8 @@ renamings of memory (Reshape) become nothing, and tensors get places:
 - blocked data that padded convolutions read has a halo of zeros as wide as the widest padding;
 - a chain writes over an input of its size that nobody reads afterwards.
 
-Steps without a kernel are computed by NumPy, called back from the program.
+Steps without a kernel are computed by NumPy, called back from the program, and so are those whose kernel refuses the values of a
+run: positions that there are not, say.
 """
 
 from __future__ import annotations
@@ -202,11 +203,12 @@ class CompiledProgram(Bound):
         """Operators on blocked data that no kernel was found for: they must not be."""
         if not any(there):
             raise CannotLower("no step has a kernel")
-        self._all = all(there) and not controls  # whose rules may have to say what is wrong
+        self._alone = self.core.sure()
+        """True when NumPy is never called back: there are kernels of all steps, and none that may refuse what it is given."""
         flops = sum(row["flops"] for row in self.core.describe())
         self.quick = all(there) and bodies.whole and flops <= QUICK and 8 * build.moved <= QUICK
         odd = self._copies or self._odd_inputs or self._odd_outputs
-        self._direct = self._all and self._inputs == (0,) and len(self.outputs) == 1 and not odd
+        self._direct = self._alone and self._inputs == (0,) and len(self.outputs) == 1 and not odd
         """True when the compiled program takes the first of the arrays and gives one output, and that is all there is to a run."""
 
     # -- running --------------------------------------------------------------------------------------------------------
@@ -261,7 +263,7 @@ class CompiledProgram(Bound):
         inputs = [_contiguous(arrays[i]) for i in self._inputs]
         for i in self._odd_inputs:
             inputs[i] = _bits(inputs[i])
-        host = None if self._all else lambda step, ins, results: self._run_host_step(step, ins, results, rng)
+        host = None if self._alone else lambda step, ins, results: self._run_host_step(step, ins, results, rng)
         targets = list(map(_bits, targets)) if self._odd_outputs else targets
         result = call(inputs, targets, host, packed.number)
         if not result:  # another thread had the compiled part hold what follows from other arrays meanwhile

@@ -220,10 +220,14 @@ class _FixedPoint:
 
 MOST_KNOWN = 1024
 """Elements of a tensor whose values are worth knowing: shapes, axes, sizes."""
+MOST_SCALES = 16
+"""Elements of floats whose values are: by how much axes grow, and where parts begin and end."""
 
 
 def _small(array: np.ndarray | None) -> bool:
-    return array is not None and array.size <= MOST_KNOWN and array.dtype.kind in "iubO"
+    if array is None or array.dtype.kind not in "iubOf":
+        return False
+    return array.size <= (MOST_SCALES if array.dtype.kind == "f" else MOST_KNOWN)
 
 
 def node_shapes(

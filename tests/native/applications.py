@@ -76,6 +76,8 @@ def by_hand() -> Iterator[Application]:
     wide, narrow = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4), np.ones((3, 4), np.float16)
     yield Application("by hand", lookup("_backward_widen_like").bind(), (narrow, wide))
     yield Application("by hand", lookup("_backward_widen_like").bind(), (wide, wide))
+    resized = lookup("_onnx_Resize").bind(given=("sizes",), axes=(1, 0))
+    yield Application("by hand", resized, (np.arange(12, dtype=np.float32).reshape(3, 4), np.array([6, 2])))
     yield Application("by hand", lookup("_backward_cast_like").bind(), (wide.astype(np.int32), wide))
 
 

@@ -30,7 +30,6 @@ DECLINED = {
     "SequenceLast": HALF,  # lengths of float16, as are those below
     "SequenceMask": r"data-(float64|float16|int32)",  # with a value that is none of float32
     "SequenceReverse": HALF,
-    "UpSampling": "example|bilinear.*|.*-sum",
     "_backward_Pad": "gradient of Pad",  # of edges and reflections: sums
     "_backward_normalization": "gradient of LayerNorm",  # along an inner axis
     "_contrib_box_nms": "topk0.*",
@@ -63,6 +62,7 @@ UNREACHED = {
     "Cast": OPAQUE,
     "Embedding": OPAQUE | {"bfloat16", "float16"},  # the first input holds indices
     "_contrib_SparseEmbedding": OPAQUE | {"bfloat16", "float16"},
+    "_onnx_Resize": {"opaque1"},  # which ONNX has no such images of
     "one_hot": OPAQUE | {"bfloat16", "float16"},
     "_backward_cast_like": OPAQUE,
     "_backward_widen_like": OPAQUE | {"bool", "int32", "int64", "int8", "uint8", "bfloat16", "float64"},

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hybrid import native
-from hybrid.core.error import MXNetError
+from hybrid.core.error import InternalError, MXNetError
 from hybrid.core.op import FUSED
 from tests.native.applications import Application, applications, names
 from tests.native.mutations import changes, outcome
@@ -34,6 +34,7 @@ LARGEST = 12
 APART = {
     # Padding times a weight that is no number: the kernel looks at taps that lie beyond the data, which are 0 there.
     "Deconvolution": {1},
+    "UpSampling": {1},
     "_backward_Convolution_data": {1},
     "_backward_Convolution_weight": {0},
     "_backward_Deconvolution_weight": {0},
@@ -86,7 +87,13 @@ def test_special_values(name, level):
                 continue
             if not single.there:
                 continue
-            for made, wanted in zip(single.run(given), want):
+            try:
+                found = single.run(given)
+            except InternalError:  # left to NumPy
+                if single.program.sure():
+                    raise
+                continue
+            for made, wanted in zip(found, want):
                 try:
                     near(op, made, wanted)
                 except AssertionError as error:

@@ -182,7 +182,7 @@ class PyProgram {
     return kept;
   }
 
-  // host: does the steps without a kernel, None when there are none; number: of the constants that it is to run with. Gives
+  // host: does the steps that no kernel does, None when there can be none (sure); number: of the constants that it is to run with. Gives
   // false, and nothing is done, where these are not there (any more).
   bool run(nb::sequence inputs, nb::sequence outputs, nb::object host, std::int64_t number) {
     return go(inputs, outputs, host, number, nullptr);
@@ -231,6 +231,14 @@ class PyProgram {
     std::vector<bool> which;
     for (std::size_t s = 0; s < program_->steps().size(); ++s) which.push_back(program_->kernel(static_cast<int>(s)));
     return which;
+  }
+
+  bool sure() const {
+    for (std::size_t s = 0; s < program_->steps().size(); ++s) {
+      const Kernel* kernel = program_->kernel(static_cast<int>(s));
+      if (!kernel || !kernel->sure) return false;
+    }
+    return true;
   }
 
   std::size_t arena_bytes() const { return program_->arena_bytes(); }
@@ -358,5 +366,6 @@ NB_MODULE(_core, m) {
       .def("profile", &PyProgram::profile, nb::arg("inputs"), nb::arg("outputs"), nb::arg("host").none(), nb::arg("number") = 0)
       .def("describe", &PyProgram::describe)
       .def("native", &PyProgram::native)
+      .def("sure", &PyProgram::sure)
       .def("arena_bytes", &PyProgram::arena_bytes);
 }

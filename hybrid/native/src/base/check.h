@@ -19,6 +19,15 @@ inline void want(bool fits) {
   if (!fits) throw Declined{};
 }
 
+// Thrown by the run of a kernel that is not sure (Kernel::sure) at values that it leaves to NumPy.
+struct Refused : std::logic_error {
+  Refused() : std::logic_error("the operands hold values that the kernel leaves to NumPy") {}
+};
+
+inline void want_value(bool fits) {
+  if (!fits) throw Refused{};
+}
+
 // Products and sums of sizes, and of attributes that may be anything: one that does not fit declines.
 inline std::int64_t times(std::int64_t a, std::int64_t b) {
   std::int64_t product;

@@ -67,6 +67,9 @@ class Kernel {
   virtual bool reads(int input) const { return true; }
   virtual void run(const Run& run) const = 0;
 
+  // Whether a run does its step whatever values the operands have. Where it does not (there may be positions that are none),
+  // it throws Refused at those, and NumPy does the step, or says what is wrong.
+  bool sure = true;
   std::size_t scratch = 0;  // bytes wanted for a run; known after bind, for Call::threads threads
   double flops = 0;         // of a run, multiplications and additions counted apart
   double bytes = 0;         // read and written at least, 0: the operands' sizes

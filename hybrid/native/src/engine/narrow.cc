@@ -92,6 +92,7 @@ std::unique_ptr<Kernel> bind_narrow(const Call& call, Bind bind,
   if (missing) return nullptr;
   kernel->inner = bind(Call{call.attrs, in, out, call.threads, call.precise});
   if (!kernel->inner) return nullptr;
+  kernel->sure = kernel->inner->sure;
   kernel->scratch = kernel->own + kernel->inner->scratch;
   kernel->flops = kernel->inner->flops;
   kernel->how = kernel->inner->how + ", in float32";

@@ -353,9 +353,18 @@ void Program::execute(Frame& frame, const void* const* inputs, void* const* outp
     for (int i : halos_[s]) zero_halo(tensors_[step.out[i]], static_cast<float*>(out[i]));
     const Run run{in, out, scratch, &team};
     bool done = true;
-    if (step.control) done = step.control->run(run, host);
-    else if (kernels_[s]) kernels_[s]->run(run);
-    else done = false;
+    if (step.control) {
+      done = step.control->run(run, host);
+    } else if (kernels_[s]) {
+      try {
+        kernels_[s]->run(run);
+      } catch (const Refused&) {
+        if (!host || kernels_[s]->sure) throw;
+        done = false;
+      }
+    } else {
+      done = false;
+    }
     if (!done) {
       if (!host) throw std::logic_error("no kernel for " + step.op + ", and nobody else to do it");
       host->run(*this, static_cast<int>(s), in, out);

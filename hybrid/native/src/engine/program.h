@@ -31,8 +31,8 @@ struct Step {
 
 class Program;
 
-// Who does the steps without a kernel, of a program and of the bodies in it. Operands point to C-contiguous memory; results are
-// to be written where they point.
+// Who does the steps without a kernel, and those that a kernel refuses, of a program and of the bodies in it. Operands point to
+// C-contiguous memory; results are to be written where they point.
 class Host {
  public:
   virtual ~Host() = default;

@@ -262,10 +262,8 @@ std::optional<Parts> repeat(const Attrs& attrs, const Tensors& in, const Tensors
   return Parts{Part{Part::input, 0, 0, 0, 0, {each, {count, 0, inner}, {inner, 1, 1}}}};
 }
 
-std::optional<Parts> upsampling(const Attrs& attrs, const Tensors& in, const Tensors& out) {
-  attrs.ignore("num_filter", "workspace", "scale");
-  const bool sums = attrs.text("multi_input_mode") == "sum" && in.size() > 1;
-  if (attrs.text("sample_type") != "nearest" || sums) return {};
+std::optional<Parts> repeated_pixels(const Attrs& attrs, const Tensors& in, const Tensors& out) {
+  attrs.ignore("num_filter", "workspace", "scale", "sample_type", "multi_input_mode");
   const auto to = strides_of(out[0].shape);
   Parts parts;
   std::int64_t channel = 0;
@@ -408,7 +406,7 @@ MOVES(slice_assign, slice_assign)
 MOVES(broadcast, broadcast)
 MOVES(tile, tile)
 MOVES(repeat, repeat)
-MOVES(upsampling, upsampling)
+MOVES(repeated_pixels, repeated_pixels)
 MOVES_BOTH_WAYS(reverse, reverse)
 MOVES(depth_to_space, depth_to_space)
 MOVES(space_to_depth, space_to_depth)
