@@ -90,6 +90,51 @@ class Adjoint(Op):
         return found
 
 
+class JointAdjoint(Op):
+    """Base of ``_backward_X`` for an operator X that joins its inputs: the gradients of all of them, from that of its output and
+    X's inputs, of which only shape and dtype count. Shapes: dy, X's inputs -> as these."""
+
+    view = True
+
+    forward: ClassVar[type[Op]]
+
+    @functools.cached_property
+    def original(self) -> Op:
+        """X with its attributes."""
+        return self.forward.bind(**{name: getattr(self, name) for name in self.forward.fields})
+
+    def input_names(self):
+        return ("dy", *self.original.input_names())
+
+    def output_names(self):
+        return self.original.input_names()
+
+    def infer_shape(self, dy, *shapes):
+        return list(shapes)
+
+    def infer_type(self, dy, *dtypes):
+        return list(dtypes)
+
+    def infer_input_shapes(self, shapes, outputs):
+        inputs, (dy, *_) = as_forward_wants(
+            self.original, [merge(a, b) for a, b in zip(shapes[1:], outputs)], shapes[:1]
+        )
+        return [dy, *inputs]
+
+    def infer_input_types(self, dtypes, outputs):
+        filled = [a or b or dtypes[0] for a, b in zip(dtypes[1:], outputs)]
+        inputs, (dy, *_) = types_as_forward_wants(self.original, filled, dtypes[:1])
+        return [dy, *inputs]
+
+    def compute(self, dy, *arrays):
+        found = self.original.adjoints(dy, *arrays)  # type: ignore[attr-defined]
+        return tuple(part.astype(a.dtype, copy=False) for part, a in zip(found, arrays, strict=True))
+
+    def gradient(self, F, ddx, dy, *arrays_and_dx):
+        again = ddx if isinstance(ddx, tuple) else (ddx,)
+        return [getattr(F, self.forward.name)(*again, **self.original.dump()), *[None] * len(again)]
+
+
 def _place_inputs(op: Op, arrays: Sequence[Any]) -> Sequence[Any]:
     """Arrays in the places that the names of all inputs have: with None for optional ones that are not there."""
     placed = getattr(op, "by_input", None)
@@ -133,6 +178,23 @@ def linear(*inputs: int, jointly: bool = False, **homogeneous: Any) -> Callable[
         return cls
 
     return decorate
+
+
+def joins(cls: T) -> T:
+    """Gives an operator that joins any number of inputs, and is linear in all of them together, its gradient rule, by its method
+    ``adjoints(dy, *inputs)``: one operator for the gradients of all of them, or each would ask all the others."""
+    name = BACKWARD + cls.name
+    members = {"__doc__": f"Gradients of the inputs of {cls.name}.", "inputs": cls.inputs, "forward": cls}
+    made = op(name)(type(f"{cls.__name__}Backward", (JointAdjoint,), members))
+    made.fields, made.count = cls.fields, cls.count
+
+    def gradient(self, F, dy, *arrays):
+        given = arrays[: len(self.input_names())]
+        found = getattr(F, name)(dy, *given, **{**self.dump(), cls.count: str(len(given))})
+        return [found] if len(given) == 1 else list(found)
+
+    cls.gradient = gradient  # type: ignore[method-assign]
+    return cls
 
 
 def scatter_sum(values: np.ndarray, where: np.ndarray, size: int) -> np.ndarray:

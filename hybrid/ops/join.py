@@ -10,7 +10,7 @@ import numpy as np
 from ..core.attrs import Arity, Several, Shape
 from ..core.op import DENSE, Op, Storage, op
 from ..core.shapes import UNKNOWN, merge, merge_all, show
-from .adjoint import linear
+from .adjoint import joins
 from .common import axis_of
 from .composing import definite, reshaped
 
@@ -59,15 +59,14 @@ class Joining(Op):
     def compute(self, *data, out=None):
         return np.concatenate(data, self.joined_axis(data[0].ndim), out=out)
 
-    def adjoint(self, of, dy, *data):
+    def adjoints(self, dy, *data):
         # a join may change the rank of its inputs, but asks for the axis by the rank that they have when joined
         axis = self.joined_axis(dy.ndim)
         ends = np.cumsum([self.extend_shape(d.shape)[axis] for d in data])
-        part = dy[(*(slice(None),) * axis, slice(ends[of] - self.extend_shape(data[of].shape)[axis], ends[of]))]
-        return part.reshape(data[of].shape)
+        return [part.reshape(d.shape) for part, d in zip(np.split(dy, ends[:-1], axis), data)]
 
 
-@linear(jointly=True)
+@joins
 @op("Concat", "concat", "_sparse_concat")
 class Concat(Joining):
     """The inputs one after another along the axis dim."""
@@ -88,7 +87,7 @@ class Concat(Joining):
         yield make(make.uniform(2, 3), make.uniform(2, 1), num_args=2, dim=-1)
 
 
-@linear(jointly=True)
+@joins
 @op("_npi_concatenate")
 class NumpyConcatenate(Joining):
     """The inputs one after another along axis; without an axis they are flattened first. Source: mx.np.concatenate."""
@@ -148,7 +147,7 @@ class Extending(Joining):
         return np.concatenate(wide, self.joined_axis(wide[0].ndim), out=out)
 
 
-@linear(jointly=True)
+@joins
 @op("_npi_vstack")
 class VerticalStack(Extending):
     """The inputs one below another: along axis 0, vectors being rows. Source: mx.np.vstack."""
@@ -165,7 +164,7 @@ class VerticalStack(Extending):
         yield make(make.uniform(2, 3), make.uniform(1, 3), num_args=2)
 
 
-@linear(jointly=True)
+@joins
 @op("_npi_hstack")
 class HorizontalStack(Extending):
     """The inputs side by side: along axis 1, or 0 for vectors and numbers. Source: mx.np.hstack."""
@@ -188,7 +187,7 @@ class HorizontalStack(Extending):
         yield make(make.uniform(2, 3), make.uniform(2, 1), num_args=2)
 
 
-@linear(jointly=True)
+@joins
 @op("_npi_column_stack")
 class ColumnStack(Extending):
     """The inputs side by side: along axis 1, vectors being columns. Source: mx.np.column_stack."""
@@ -204,7 +203,7 @@ class ColumnStack(Extending):
         yield make(make.uniform(3), make.uniform(3, 2), num_args=2)
 
 
-@linear(jointly=True)
+@joins
 @op("_npi_dstack")
 class DepthStack(Extending):
     """The inputs one behind another: along axis 2, vectors being rows and matrices layers. Source: mx.np.dstack."""
@@ -253,8 +252,8 @@ class Stacking(Op):
     def compute(self, *data, out=None):
         return np.stack(data, self.axis, out=out)
 
-    def adjoint(self, of, dy, *data):
-        return dy.take(of, axis_of(self, self.axis, dy.ndim))
+    def adjoints(self, dy, *data):
+        return list(np.moveaxis(dy, axis_of(self, self.axis, dy.ndim), 0))
 
     @classmethod
     def examples(cls, make):
@@ -262,13 +261,13 @@ class Stacking(Op):
         yield make(make.uniform(2, 3), make.uniform(2, 3), num_args=2, axis=-1)
 
 
-@linear(jointly=True)
+@joins
 @op("stack")
 class Stack(Stacking):
     """The inputs, which have one shape, along a new axis."""
 
 
-@linear(jointly=True)
+@joins
 @op("_npi_stack")
 class NumpyStack(Stacking):
     """The inputs, which have one shape, along a new axis. Source: mx.np.stack."""

@@ -76,6 +76,8 @@ def fuse_elementwise(graph: Graph, rewriter: Rewriter) -> Graph:
 
     def inline_chains(expression: _Expression, shape: tuple[int, ...]) -> _Expression:
         """The expression with those chains put in that nobody else reads."""
+        if len(expression.opcodes) > LONGEST:  # and longer it would get
+            return expression
         for entry in expression.operands:
             node, part = made.get(entry, (None, None))
             if node is None or part is None or rewriter.shape(entry) != shape:
@@ -94,13 +96,16 @@ def fuse_elementwise(graph: Graph, rewriter: Rewriter) -> Graph:
         opcodes, sources = known
         inputs = [e if isinstance(e, _Expression) else waiting.get(e.node) or now(e) for e in sources]
         found = _combine(opcodes, inputs, {node})
+        never = len(opcodes) > LONGEST  # then to look after each part would take the square of their number
         for i, part in enumerate(inputs):
-            if found.fits:
+            if not never and found.fits:
                 break
             if isinstance(part, _Expression) and part.operands:
                 # too much for one: what came before becomes one of its own
                 inputs[i] = make(node.inputs[i].node, part)
-                found = _combine(opcodes, inputs, {node})
+                found = found if never else _combine(opcodes, inputs, {node})
+        if never:
+            found = _combine(opcodes, inputs, {node})
         shape = rewriter.shape(Entry(node))
         found = inline_chains(found, shape)
         alone = node.means(Cast) and is_cast(found.opcodes) and found.operands == (now(node.inputs[0]),)
@@ -129,7 +134,7 @@ def _program_of(node: Node, rewriter: Rewriter) -> _NodeProgram | None:
     for i, entry in enumerate(inputs):
         # what is only spread out, or the same number everywhere, need not be made; unless nothing else has the shape
         chosen[i] = _strip_broadcast(entry, rewriter)
-        if _spread(chosen, rewriter) != rewriter.shape(own):
+        if chosen[i] is not entry and _spread(chosen, rewriter) != rewriter.shape(own):
             chosen[i] = entry
     return _NodeProgram(opcodes, chosen) if _spread(chosen, rewriter) == rewriter.shape(own) else None
 

@@ -379,22 +379,44 @@ std::unique_ptr<Kernel> bind_parts_back(const Call& call, Describe describe) {
   return std::make_unique<Copies>(parts, call);
 }
 
+// Gradients of all inputs of what joins them: each number comes from one place.
+std::unique_ptr<Kernel> bind_apart(const Call& call, Describe describe) {
+  const Tensors inputs(call.in.begin() + 1, call.in.end());
+  want(call.out.size() == inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    want_shape(call.out[i], inputs[i].shape);
+    if (call.out[i].dtype != call.in[0].dtype) return nullptr;
+  }
+  auto parts = describe(call.attrs, inputs, {call.in[0]});
+  if (!parts) return nullptr;
+  for (Part& part : *parts) {
+    std::swap(part.in, part.out);
+    std::swap(part.from, part.to);
+    for (Axis& a : part.axes) std::swap(a.from, a.to);
+  }
+  return std::make_unique<Copies>(*parts, call);
+}
+
 #define MOVES(name, describe) \
   std::unique_ptr<Kernel> bind_##name(const Call& call) { return bind_parts(call, describe); }
 #define MOVES_BOTH_WAYS(name, describe) \
   MOVES(name, describe)                 \
   std::unique_ptr<Kernel> bind_##name##_back(const Call& call) { return bind_parts_back(call, describe); }
 
+#define JOINS(name, describe) \
+  MOVES(name, describe)       \
+  std::unique_ptr<Kernel> bind_##name##_back(const Call& call) { return bind_apart(call, describe); }
+
 MOVES_BOTH_WAYS(transpose, transpose)
 MOVES_BOTH_WAYS(swap_axis, swap_axis)
 MOVES_BOTH_WAYS(move_axis, move_axis)
-MOVES_BOTH_WAYS(concat, concat)
-MOVES_BOTH_WAYS(concatenate, concatenate)
-MOVES_BOTH_WAYS(stack, stack)
-MOVES_BOTH_WAYS(vstack, vstack)
-MOVES_BOTH_WAYS(hstack, hstack)
-MOVES_BOTH_WAYS(column_stack, column_stack)
-MOVES_BOTH_WAYS(dstack, dstack)
+JOINS(concat, concat)
+JOINS(concatenate, concatenate)
+JOINS(stack, stack)
+JOINS(vstack, vstack)
+JOINS(hstack, hstack)
+JOINS(column_stack, column_stack)
+JOINS(dstack, dstack)
 MOVES(split, split)
 MOVES(hsplit, hsplit)
 MOVES(dsplit, dsplit)
