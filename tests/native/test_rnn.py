@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hybrid import native
+from hybrid.core.error import MXNetError
 from hybrid.core.examples import Maker
 from hybrid.core.op import lookup
 
@@ -104,20 +105,134 @@ def test_not_a_number(level, mode):
     assert np.isfinite(out[:2]).all() and np.isfinite(out[:, [0, 2]]).all()
 
 
-@pytest.mark.parametrize(
-    "attrs",
-    [
-        {"projection_size": 3}, {"use_sequence_length": True}, {"lstm_state_clip_min": -1.0, "lstm_state_clip_max": 1.0},
-    ],
-)  # fmt: skip
-def test_left_to_numpy(level, attrs):
-    op = lookup("RNN").bind(state_size=4, num_layers=1, mode="lstm", **attrs)
+@pytest.mark.parametrize("mode", MODES)
+@over("training", [False, True])
+def test_lengths(level, mode, training):
+    """Sequences that end early, at once, or beyond the end, in both directions and all layers."""
+    for dtype in ("float32", "int32", "int64", "float64"):
+        for size, batch in ((5, 6), (100, 9), (260, 1)):
+            op = lookup("RNN").bind(
+                state_size=size,
+                num_layers=2,
+                mode=mode,
+                bidirectional=True,
+                state_outputs=True,
+                use_sequence_length=True,
+            )
+            arrays = operands(op, 4, batch, 7)
+            arrays.append(np.resize(np.array([3, 0, 4, 1, 9, -2], dtype), batch))
+            wide = [a if a is arrays[-1] else a.astype("float64") for a in arrays]
+            exact = op.compute(*wide, training=training)
+            for threads, constants in ((1, ()), (2, (1,))):
+                got = Single(op, arrays, constants=constants, threads=threads, training=training).run(arrays)
+                for mine, want in zip(got, exact, strict=True):
+                    np.testing.assert_allclose(mine, want, rtol=0, atol=16 * EPSILON * max(1.0, np.abs(want).max()))
+
+
+def test_clipped_cells(level):
+    for nan in (False, True):
+        op = lookup("RNN").bind(
+            state_size=18, num_layers=1, mode="lstm", state_outputs=True,
+            lstm_state_clip_min=-0.125, lstm_state_clip_max=0.25, lstm_state_clip_nan=nan,
+        )  # fmt: skip
+        arrays = operands(op, 5, 3, 4)
+        close(op, arrays, training=True)
+        arrays[0][2, 1] = np.nan
+        got = Single(op, arrays).run(arrays)
+        assert np.array_equal(np.isnan(got[0]), np.isnan(op.compute(*arrays)[0]))
+
+
+def test_left_to_numpy(level):
+    op = lookup("RNN").bind(state_size=4, num_layers=1, mode="lstm", projection_size=3)
     arrays = operands(op, 3, 2, 4)
-    if op.projection_size:
-        arrays[3] = np.zeros((1, 2, 4), "float32")
-    if op.use_sequence_length:
-        arrays.append(np.array([1, 3], "float32"))
+    arrays[3] = np.zeros((1, 2, 4), "float32")
     assert not Single(op, arrays).there
+
+
+# -- ONNX's own --------------------------------------------------------------------------------------------------------------
+
+LAYERS = {"_onnx_RNN": 1, "_onnx_GRU": 3, "_onnx_LSTM": 4}
+SPECIAL = {"_onnx_RNN": None, "_onnx_GRU": "linear_before_reset", "_onnx_LSTM": "input_forget"}
+CURVES = [
+    "Relu", "Tanh", "Sigmoid", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu", "Softsign",
+    "softplus",
+]  # fmt: skip
+
+
+def standard(name, steps, batch, features, size, given, dtype="float64", seed=0, **attrs):
+    """An operator of ONNX with operands."""
+    rng, gates = np.random.default_rng(seed), LAYERS[name]
+    many = 1 + (attrs.get("direction") == "bidirectional")
+    shapes = {
+        "B": (many, 2 * gates * size), "initial_h": (many, batch, size), "initial_c": (many, batch, size), "P": (many, 3 * size)
+    }  # fmt: skip
+    op = lookup(name).bind(hidden_size=size, given=given, **attrs)
+    arrays = [
+        rng.uniform(-1, 1, s)
+        for s in ((steps, batch, features), (many, gates * size, features), (many, gates * size, size))
+    ]
+    arrays[2] /= np.sqrt(size)
+    for n in op.input_names()[3:]:
+        if n == "sequence_lens":
+            arrays.append(np.resize(np.array([steps, 0, 1, max(steps - 1, 0)], "int32"), batch))
+        else:
+            arrays.append(rng.uniform(-1, 1, shapes[n]))
+    return op, [a if a.dtype == "int32" else a.astype(dtype) for a in arrays]
+
+
+def as_meant(op, arrays, constants, threads=1):
+    """Hold the kernel against NumPy in float64."""
+    exact = op.compute(*[a if a.dtype == "int32" else a.astype("float64") for a in arrays])
+    single = Single(op, arrays, constants=constants, threads=threads)
+    assert single.there
+    epsilon = float(np.finfo(arrays[0].dtype).eps)
+    for mine, want in zip(single.run(arrays), exact, strict=True):
+        np.testing.assert_allclose(mine, want, rtol=0, atol=32 * epsilon * max(1.0, np.abs(want).max(initial=0)))
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@over("dtype", ["float32", "float64", "float16"])
+def test_forms_of_onnx(level, name, dtype):
+    """Every optional input, direction and switch, and sizes of none and one."""
+    optional = lookup(name).optional
+    forms = [
+        (),
+        optional,
+        ("sequence_lens",),
+        ("B", "initial_h"),
+        *([("P",), ("initial_c", "B")] if "P" in optional else []),
+    ]
+    for given in forms:
+        for direction in ("forward", "reverse", "bidirectional"):
+            for special in (False, True) if SPECIAL[name] else (None,):
+                attrs = {} if special is None else {SPECIAL[name]: special}
+                attrs |= {"clip": 0.3} if special else {}
+                op, arrays = standard(name, 4, 3, 5, 6, given, dtype, direction=direction, **attrs)
+                for constants in ((), (1, 2)):
+                    as_meant(op, arrays, constants)
+    for steps, batch, features, size in ((0, 2, 3, 4), (3, 0, 3, 4), (1, 1, 1, 1), (2, 9, 40, 17), (3, 2, 70, 130)):
+        op, arrays = standard(name, steps, batch, features, size, optional, dtype)
+        for threads in (1, 2):
+            as_meant(op, arrays, (1, 2), threads)
+
+
+def test_activations_of_onnx(level):
+    """All of them, with parameters and without, on large arguments too."""
+    for curve in CURVES:
+        for attrs in ({}, {"activation_alpha": (0.75,), "activation_beta": (0.25,)}, {"clip": 0.5}):
+            for dtype in ("float32", "float64"):
+                op, arrays = standard("_onnx_RNN", 2, 2, 3, 17, (), dtype, activations=(curve,), **attrs)
+                as_meant(op, arrays, ())
+                if curve not in ("Affine", "Elu", "LeakyRelu", "Relu", "softplus", "ThresholdedRelu"):
+                    as_meant(op, [arrays[0] * 100, *arrays[1:]], ())
+
+
+def test_lengths_that_are_none(level):
+    op, arrays = standard("_onnx_LSTM", 3, 4, 2, 2, ("sequence_lens",), "float32")
+    for wrong in (-1, 4):
+        arrays[3][2] = wrong
+        with pytest.raises(MXNetError, match="leaves to NumPy"):
+            Single(op, arrays).run(arrays)
 
 
 def gradient_of(op, arrays, seed=1):

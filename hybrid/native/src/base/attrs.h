@@ -1,6 +1,7 @@
 // An operator's attributes, as Python's side knows them: read by name, and none may be left unread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -48,6 +49,17 @@ class Attrs {
   bool names(const std::string& name, const std::string& word) const {
     const auto* found = std::get_if<std::string>(&at(name));
     return found && (" " + *found + " ").find(" " + word + " ") != std::string::npos;
+  }
+  // all of them
+  std::vector<std::string> words(const std::string& name) const {
+    const auto* found = std::get_if<std::string>(&at(name));
+    std::vector<std::string> all;
+    for (std::size_t begin = 0; found && begin < found->size();) {
+      const std::size_t end = std::min(found->find(' ', begin), found->size());
+      if (end > begin) all.push_back(found->substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return all;
   }
   // attributes that change nothing here (workspace, cudnn_tune)
   void ignore(const std::string& name) const { read_.insert(name); }

@@ -75,7 +75,7 @@ class Bodies : public Control {
   }
 
   bool reads(int input) const override {
-    if (std::find(kept_.begin(), kept_.end(), input) != kept_.end()) return true;
+    if (std::find(own_.begin(), own_.end(), input) != own_.end()) return true;
     for (const Body* body : all_) {
       for (const Source& source : body->inputs)
         if (source.kind <= Source::slice && source.number == input) return true;
@@ -168,7 +168,7 @@ class Bodies : public Control {
     fits(written == gives.size(), "results that go nowhere");
   }
 
-  std::vector<int> kept_;  // inputs that the operator's own rule reads
+  std::vector<int> own_;  // inputs that are read here, or by the operator's own rule
   Tensors in_, out_;
   std::vector<std::size_t> state_bytes_;
   std::int64_t count_ = -1, examples_ = 1;
@@ -180,7 +180,9 @@ class Bodies : public Control {
 class Loop : public Bodies {
  public:
   explicit Loop(LoopSpec spec) : s_(std::move(spec)) {
-    kept_ = s_.kept;
+    own_ = s_.kept;
+    for (const State& state : s_.states) own_.push_back(state.input);
+    for (int i : {s_.limit, s_.begin, s_.lengths}) own_.push_back(i);
     count_ = s_.count;
     examples_ = s_.examples;
   }
@@ -344,7 +346,10 @@ class Loop : public Bodies {
 
 class Branch : public Bodies {
  public:
-  explicit Branch(BranchSpec spec) : s_(std::move(spec)) { kept_ = s_.kept; }
+  explicit Branch(BranchSpec spec) : s_(std::move(spec)) {
+    own_ = s_.kept;
+    own_.push_back(s_.chosen);
+  }
 
   void check(const Tensors& in, const Tensors& out) override {
     in_ = in, out_ = out;

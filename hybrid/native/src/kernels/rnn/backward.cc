@@ -257,6 +257,7 @@ std::unique_ptr<Kernel> bind_backward_RNN(const Call& call) {
   in.memory = next++;
   rnn::Geometry g;
   if (static_cast<int>(call.in.size()) != next || !rnn::read(call, in.data, &g)) return nullptr;  // with dropout, or lengths
+  if (g.clips) return nullptr;
   call.attrs.ignore("p");
   want_size(call.in[in.dy], g.rows() * g.width());
   want_size(call.in[in.output], g.rows() * g.width());

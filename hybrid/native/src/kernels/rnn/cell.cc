@@ -42,10 +42,15 @@ GX_INLINE Block fast_tanh(Block x) {
 
 GX_INLINE Block sum(const Cell& c, int gate) { return load(c.given + gate * c.apart) + load(c.recalled + gate * c.apart); }
 
+GX_INLINE Block clipped(Block cell, const Clip& clip) {
+  const Block low = splat(clip.low), shut = clip.keeps_nan ? at_least(cell, low) : at_least(low, cell);
+  return at_most(shut, splat(clip.high));
+}
+
 void lstm(const Cell& c) {
   const Block enter = fast_sigmoid(sum(c, 0)), forget = fast_sigmoid(sum(c, 1));
   const Block fresh = fast_tanh(sum(c, 2)), leave = fast_sigmoid(sum(c, 3));
-  const Block cell = fma(enter * fresh, forget, load(c.cell));
+  const Block whole = fma(enter * fresh, forget, load(c.cell)), cell = c.clip ? clipped(whole, *c.clip) : whole;
   store(c.cell, cell);
   store_some(c.after, leave * fast_tanh(cell), c.count);
   if (!c.kept) return;
@@ -53,7 +58,7 @@ void lstm(const Cell& c) {
   store_some(c.kept + c.size, forget, c.count);
   store_some(c.kept + 2 * c.size, fresh, c.count);
   store_some(c.kept + 3 * c.size, leave, c.count);
-  store_some(c.kept_cell, cell, c.count);
+  store_some(c.kept_cell, whole, c.count);
 }
 
 void gru(const Cell& c) {

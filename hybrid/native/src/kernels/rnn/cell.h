@@ -13,6 +13,12 @@ constexpr std::int64_t gates_of(Mode m) { return m == Mode::lstm ? 4 : m == Mode
 // a GRU.
 constexpr std::int64_t kept_of(Mode m) { return m == Mode::lstm ? 5 : m == Mode::gru ? 4 : 0; }
 
+// Bounds of an LSTM's cell; what is no number becomes the lower one where it is not kept.
+struct Clip {
+  float low, high;
+  bool keeps_nan;
+};
+
 // One step of up to 16 units of one sequence. All gates are 16 floats, `apart` from one another.
 struct Cell {
   const float* given;     // what the input gives to the gates, biases included
@@ -23,6 +29,7 @@ struct Cell {
   float* cell;            // 16 floats, LSTM only: the cell before, and after
   float* after;           // the new state
   int count;              // units that exist
+  const struct Clip* clip;  // of an LSTM's cell, null for none
   // for the gradient, null when there will be none
   float* kept;  // gates, `size` from one another
   float* kept_cell;

@@ -15,6 +15,9 @@ inline Index divided_up(Index a, Index b) { return (a + b - 1) / b; }
 struct Geometry {
   Mode mode;
   Index steps, batch, features, size, layers, directions;
+  bool ends = false;  // sequences have lengths of their own: the input after the states
+  bool clips = false;  // an LSTM's cell is clipped
+  Clip clip = {};
 
   Index gates() const { return gates_of(mode); }
   Index gate_rows() const { return gates() * size; }  // of a weight
@@ -99,8 +102,9 @@ void each_step(const Run& run, const Geometry& g, Index steps, Index groups, Ind
     });
 }
 
-// The layers forward. Inputs: data, parameters, state, state_cell; outputs as RNN's.
-std::unique_ptr<Kernel> make_forward(const Geometry& g, bool constant, bool states, bool training, bool seeded, int threads);
+// The layers forward. Inputs: data, parameters, state, state_cell, lengths, of that dtype; outputs as RNN's.
+std::unique_ptr<Kernel> make_forward(const Geometry& g, bool constant, bool states, bool training, bool seeded, int threads,
+                                     DType lengths = DType::i64);
 
 // What a call says of its layers; the input with the data is the first of RNN's inputs. False when there is no kernel for it.
 bool read(const Call& call, int data, Geometry* g);

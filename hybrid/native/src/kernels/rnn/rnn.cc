@@ -65,8 +65,8 @@ void pack(const Columns& g, const Place& place, const float* parameters, const W
 
 class Recurrent : public Kernel {
  public:
-  Recurrent(const Columns& g, bool constant, bool states, bool training, bool seeded, int threads)
-      : g_(g), constant_(constant), states_(states), training_(training), seeded_(seeded), places_(places_of(g)) {
+  Recurrent(const Columns& g, bool constant, bool states, bool training, bool seeded, int threads, DType lengths)
+      : g_(g), constant_(constant), states_(states), training_(training), seeded_(seeded), lengths_(lengths), places_(places_of(g)) {
     Room room;
     if (constant_) {
       for (const Place& place : places_) packed_at_.push_back(place_weights(place, room));
@@ -77,6 +77,7 @@ class Recurrent : public Kernel {
     given_ = room.take(g.directions * g.rows() * columns);
     between_ = training ? 0 : room.take(std::min<Index>(g.layers - 1, 2) * g.rows() * g.width());
     cells_ = room.take(g.directions * g.batch * g.padded());
+    if (g.ends) ends_ = room.take(2 * g.batch), held_ = room.take(2 * g.directions * g.batch * g.size);
     own_size_ = divided_up(g.batch * (g.group_columns() + g.size), 16) * 16;
     own_ = room.take(own_size_ * threads);
     if (!constant_) {
@@ -111,6 +112,7 @@ class Recurrent : public Kernel {
     float* scratch = reinterpret_cast<float*>(run.scratch);
     float* memory = run.output<float>(memory_output());
     const float* x = run.input<float>(0);
+    if (g_.ends) read_ends(run);
     for (Index layer = 0; layer < g_.layers; ++layer) {
       float* y = run.output<float>();
       if (layer + 1 < g_.layers)
@@ -159,7 +161,7 @@ class Recurrent : public Kernel {
 
   void forward(const Run& run, const Layer& l) const {
     float* scratch = reinterpret_cast<float*>(run.scratch);
-    const Index columns = g_.columns(), features = places_[l.number * g_.directions].features;
+    const Index columns = g_.columns(), features = places_[l.number * g_.directions].features, state = g_.batch * g_.size;
     for (Index d = 0; d < g_.directions; ++d) {
       gemm::Product p;
       p.sizes = {g_.rows(), columns, features};
@@ -172,6 +174,7 @@ class Recurrent : public Kernel {
       inner.scratch = reinterpret_cast<std::byte*>(scratch + product_);
       gemm::multiply(p, inner);
       if (g_.mode == Mode::lstm) begin_cells(run, l, d);
+      if (g_.ends) std::memcpy(held(run, d, 0), run.input<float>(2) + (l.number * g_.directions + d) * state, state * sizeof(float));
     }
     each_step(run, g_, g_.steps, g_.groups(), columns * g_.size, [&](const Part& part) { step(run, l, part); });
     for (Index d = 0; d < g_.directions && states_; ++d) end_states(run, l, d);
@@ -183,7 +186,10 @@ class Recurrent : public Kernel {
     const Index time = d ? g_.steps - 1 - s : s, count = part.row_end - row, columns = g_.columns(), size = g_.size;
     const float* before;
     Index ld;
-    if (s == 0) {
+    if (g_.ends) {
+      before = held(run, d, s % 2);
+      ld = size;
+    } else if (s == 0) {
       before = run.input<float>(2) + (l.number * g_.directions + d) * g_.batch * size;
       ld = size;
     } else {
@@ -221,10 +227,45 @@ class Recurrent : public Kernel {
           c.kept = kept ? kept + at * 4 * size + unit : nullptr;
           c.kept_cell = kept ? kept + g_.rows() * 4 * size + at * size + unit : nullptr;
           c.size = size;
-          gates(c);
+          c.clip = g_.clips ? &g_.clip : nullptr;
+          if (!g_.ends) {
+            gates(c);
+            continue;
+          }
+          float* after = held(run, d, (s + 1) % 2) + sequence * size + unit;
+          if (time < ends(run)[sequence]) {
+            gates(c);
+            std::memcpy(after, c.after, c.count * sizeof(float));
+            continue;
+          }
+          float cell[16];
+          if (c.kept && g_.mode == Mode::lstm) std::memcpy(cell, c.cell, sizeof cell), c.cell = cell;
+          if (c.kept) gates(c);  // for what it keeps
+          std::memset(c.after, 0, c.count * sizeof(float));
+          std::memcpy(after, before + sequence * size + unit, c.count * sizeof(float));
         }
       }
     }
+  }
+
+  std::int64_t* ends(const Run& run) const {
+    return reinterpret_cast<std::int64_t*>(reinterpret_cast<float*>(run.scratch) + ends_);
+  }
+  // The state of sequences that end on their own, before every other step.
+  float* held(const Run& run, Index d, Index which) const {
+    return reinterpret_cast<float*>(run.scratch) + held_ + (which * g_.directions + d) * g_.batch * g_.size;
+  }
+  void read_ends(const Run& run) const {
+    const void* given = run.in[2 + g_.states()];
+    for (Index n = 0; n < g_.batch; ++n) {
+      if (lengths_ == DType::i64) ends(run)[n] = static_cast<const std::int64_t*>(given)[n];
+      else if (lengths_ == DType::i32) ends(run)[n] = static_cast<const std::int32_t*>(given)[n];
+      else ends(run)[n] = whole(lengths_ == DType::f32 ? static_cast<const float*>(given)[n] : static_cast<const double*>(given)[n]);
+    }
+  }
+  // Towards 0, within what there is; what is no number is 0.
+  std::int64_t whole(double length) const {
+    return length >= 1 ? static_cast<std::int64_t>(std::min(length, static_cast<double>(g_.steps))) : 0;
   }
 
   void begin_cells(const Run& run, const Layer& l, Index d) const {
@@ -240,7 +281,8 @@ class Recurrent : public Kernel {
     const float* cells = reinterpret_cast<const float*>(run.scratch) + cells_ + d * g_.batch * g_.padded();
     for (Index n = 0; n < g_.batch; ++n) {
       const float* state =
-          g_.steps ? l.y + (last * g_.batch + n) * g_.width() + d * g_.size : run.input<float>(2) + index + n * g_.size;
+          g_.ends ? held(run, d, g_.steps % 2) + n * g_.size
+          : g_.steps ? l.y + (last * g_.batch + n) * g_.width() + d * g_.size : run.input<float>(2) + index + n * g_.size;
       std::memcpy(run.output<float>(1) + index + n * g_.size, state, bytes);
       if (g_.mode == Mode::lstm) std::memcpy(run.output<float>(2) + index + n * g_.size, cells + n * g_.padded(), bytes);
     }
@@ -249,11 +291,12 @@ class Recurrent : public Kernel {
   Columns g_;
   bool constant_, states_, training_;
   bool seeded_;  // there is dropout between layers, which does nothing here
+  DType lengths_;
   std::vector<Place> places_;
   Floats packed_;
   std::vector<At> packed_at_;
   // parts of the scratch, in floats
-  Index given_, between_, cells_, own_, own_size_, weights_ = 0, weights_size_ = 0, product_;
+  Index given_, between_, cells_, ends_ = 0, held_ = 0, own_, own_size_, weights_ = 0, weights_size_ = 0, product_;
 };
 
 }  // namespace
@@ -275,8 +318,9 @@ std::vector<Place> places_of(const Geometry& g) {
   return places;
 }
 
-std::unique_ptr<Kernel> make_forward(const Geometry& g, bool constant, bool states, bool training, bool seeded, int threads) {
-  return std::make_unique<Recurrent>(Columns{g}, constant, states, training, seeded, threads);
+std::unique_ptr<Kernel> make_forward(const Geometry& g, bool constant, bool states, bool training, bool seeded, int threads,
+                                     DType lengths) {
+  return std::make_unique<Recurrent>(Columns{g}, constant, states, training, seeded, threads, lengths);
 }
 
 bool read(const Call& call, int data, Geometry* g) {
@@ -293,9 +337,16 @@ bool read(const Call& call, int data, Geometry* g) {
         attrs.integer("state_size"),
         attrs.integer("num_layers"),
         attrs.flag("bidirectional") ? 2 : 1};
-  if (attrs.has("projection_size") || attrs.has("lstm_state_clip_min") || attrs.flag("use_sequence_length")) return false;
-  attrs.ignore("projection_size", "lstm_state_clip_min", "lstm_state_clip_max", "lstm_state_clip_nan");
-  want_floats(call.in);
+  if (attrs.has("projection_size")) return false;
+  attrs.ignore("projection_size");
+  g->ends = attrs.flag("use_sequence_length");
+  g->clip = {static_cast<float>(attrs.real("lstm_state_clip_min", 0)), static_cast<float>(attrs.real("lstm_state_clip_max", 0)),
+             !attrs.flag("lstm_state_clip_nan")};
+  g->clips = attrs.has("lstm_state_clip_min") && g->mode == Mode::lstm;
+  const std::size_t lengths = data + 2 + g->states();
+  want(call.in.size() > lengths - !g->ends);
+  for (std::size_t i = 0; i < call.in.size(); ++i)
+    if (!g->ends || i != lengths) want(call.in[i].dtype == DType::f32 && !call.in[i].blocked);
   want(shape.size() == 3 && g->size >= 1 && g->layers >= 1);
   // the parameters bound the sizes before anything is made of them
   const Tensor& parameters = call.in[data + 1];
@@ -312,6 +363,13 @@ bool read(const Call& call, int data, Geometry* g) {
 std::unique_ptr<Kernel> bind_RNN(const Call& call) {
   rnn::Geometry g;
   if (!rnn::read(call, 0, &g)) return nullptr;
+  DType lengths = DType::i64;
+  if (g.ends) {
+    const Tensor& given = call.in[2 + g.states()];
+    lengths = given.dtype;
+    want_size(given, g.batch);
+    want(lengths == DType::i64 || lengths == DType::i32 || lengths == DType::f32 || lengths == DType::f64);
+  }
   const bool training = call.attrs.flag("training"), seeded = call.attrs.real("p") > 0 && g.layers > 1;
   if (seeded && training) return nullptr;
   const bool states = call.attrs.flag("state_outputs");
@@ -322,7 +380,7 @@ std::unique_ptr<Kernel> bind_RNN(const Call& call) {
     want_size(call.out[i], i == 0 ? g.rows() * g.width() : i + 1 == made ? g.memory_count() : g.state_count());
   }
   if (seeded) want(call.out[made].dtype == DType::i64), want_size(call.out[made], 1);
-  return rnn::make_forward(g, call.in[1].constant, states, training, seeded, call.threads);
+  return rnn::make_forward(g, call.in[1].constant, states, training, seeded, call.threads, lengths);
 }
 
 }  // namespace gluonnx
