@@ -67,8 +67,7 @@ def lower(request: Request) -> CompiledProgram | None:
         for entry in {(id(n), i): Entry(n, i) for n in graph.nodes for i in range(n.num_outputs)}.values():
             _check(entry, inference.spec(entry))
         for skipped in ((), ("use_blocked_layout",)):
-            kernels = {"native": native.names(), "has_kernel": native.has_kernel}
-            rewriter = Rewriter(inference, constants=request.fixed, training=training, **kernels)  # type: ignore[arg-type]
+            rewriter = _rewriter(inference, request.fixed, training)
             lowered = CompiledProgram(optimize(graph, rewriter, skipped), request)
             if not lowered.lost:
                 return lowered
@@ -361,7 +360,7 @@ class _Bodies:
             )
             afford_all(graph, inference)
             for skipped in ((), ("use_blocked_layout",)):
-                rewriter = Rewriter(inference, constants=fixed, training=training, native=native.names())
+                rewriter = _rewriter(inference, fixed, training)
                 optimized, controls = lower_control(optimize(graph, rewriter, skipped), self.make)
                 main, found = optimized.main, optimized.inference
                 given, held = _inputs_and_constants(optimized)
@@ -381,6 +380,12 @@ class _Bodies:
         computed = dict(zip(optimized.feeds, () if optimized.constant is None else optimized.constant.outputs))
         constants = [computed[n] if n in computed else place_of[n] for n in held]
         return Body(core, [place_of[n] for n in given], results, constants, found)
+
+
+def _rewriter(inference: Inference, fixed: Collection[str], training: bool) -> Rewriter:
+    """Knowledge with which the passes rewrite a graph for the compiled part."""
+    kernels: Any = {"native": native.names(), "has_kernel": native.has_kernel}
+    return Rewriter(inference, constants=fixed, training=training, **kernels)
 
 
 def _inputs_and_constants(optimized: Optimized) -> tuple[list[str], list[str]]:

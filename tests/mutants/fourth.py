@@ -387,7 +387,7 @@ ROWS: list[tuple[str, ...]] = [
     (
         "lstm kept cell activated",
         "hybrid/native/src/kernels/rnn/cell.cc",
-        "store_some(c.kept_cell, cell, c.count);",
+        "store_some(c.kept_cell, whole, c.count);",
         "store_some(c.kept_cell, fast_tanh(cell), c.count);",
         "tests/native/test_rnn.py -k test_layers",
     ),
