@@ -1,4 +1,5 @@
 // Convolutions of plain data, their gradients, and those of their transposes.
+#include "../wide/convolution.h"
 #include "product.h"
 #include "spread.h"
 #include "weight.h"
@@ -16,7 +17,7 @@ namespace {
 // Which input is the bias, -1: none.
 int bias_of(const Call& call, Index filters) {
   if (call.in.size() < 3) return -1;
-  want(call.in[2].dtype == DType::f32);
+  want(call.in[2].dtype == call.in[0].dtype);
   want_size(call.in[2], filters);
   return 2;
 }
@@ -30,8 +31,10 @@ std::unique_ptr<Kernel> to_data(const Shape& shape, int bias, int threads) {
 
 std::unique_ptr<Kernel> bind_convolution(const Call& call) {
   Shape shape;
-  if (!shape.read(call.attrs, call.in[0], call.out[0], false)) return nullptr;
-  shape.want_weight(call.in[1]);
+  const DType dtype = call.in[0].dtype == DType::f64 ? DType::f64 : DType::f32;
+  if (!shape.read(call.attrs, call.in[0], call.out[0], false, dtype)) return nullptr;
+  shape.want_weight(call.in[1], dtype);
+  if (dtype == DType::f64) return wide::convolution(shape, bias_of(call, shape.filters), call);
   return std::make_unique<Product>(shape, false, 0, 1, bias_of(call, shape.filters), call.threads);
 }
 

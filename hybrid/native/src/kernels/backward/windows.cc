@@ -2,7 +2,7 @@
 
 namespace gluonnx::backward {
 
-bool Shape::read(const Attrs& attrs, const Tensor& data, const Tensor& result, bool transposed) {
+bool Shape::read(const Attrs& attrs, const Tensor& data, const Tensor& result, bool transposed, DType dtype) {
   attrs.ignore("workspace", "cudnn_tune", "cudnn_off", "no_bias", "num_filter");  // the shapes say the last two
   const std::string layout = attrs.text("layout", "");
   const auto& sizes = attrs.ints("kernel");
@@ -16,7 +16,7 @@ bool Shape::read(const Attrs& attrs, const Tensor& data, const Tensor& result, b
   if (!layout.empty() && layout.back() == 'C') return false;
   const Tensor& x = transposed ? result : data;
   const Tensor& y = transposed ? data : result;
-  for (const Tensor* t : {&x, &y}) want(t->dtype == DType::f32 && !t->blocked && t->shape.size() == 2 + rank);
+  for (const Tensor* t : {&x, &y}) want(t->dtype == dtype && !t->blocked && t->shape.size() == 2 + rank);
   want(x.shape[0] == y.shape[0] && x.shape[1] % groups == 0 && y.shape[1] % groups == 0);
   batch = x.shape[0], channels = x.shape[1], filters = y.shape[1];
   for (std::size_t i = 0; i < rank; ++i) {
@@ -43,8 +43,8 @@ bool Shape::read(const Attrs& attrs, const Tensor& data, const Tensor& result, b
   return std::max(reached, times(filters, out[0], out[1], out[2])) < Index{1} << 30;
 }
 
-void Shape::want_weight(const Tensor& weight) const {
-  want(weight.dtype == DType::f32);
+void Shape::want_weight(const Tensor& weight, DType dtype) const {
+  want(weight.dtype == dtype);
   want_size(weight, times(filters, group_channels(), taps()));
 }
 

@@ -29,9 +29,9 @@ struct Shape {
   bool empty() const { return !(batch && channels && filters && volume(in) && volume(out)); }
 
   // Of tensors (N, C, *in) and (N, O, *out) and the operator's attributes; false where data come channels last.
-  bool read(const Attrs& attrs, const Tensor& data, const Tensor& result, bool transposed);
+  bool read(const Attrs& attrs, const Tensor& data, const Tensor& result, bool transposed, DType dtype = DType::f32);
   // That a tensor holds the weights, in either order.
-  void want_weight(const Tensor& weight) const;
+  void want_weight(const Tensor& weight, DType dtype = DType::f32) const;
 };
 
 // One product over windows: window w is at w * step, and tap t looks at at[t] from there, which may lie outside the data.

@@ -10,10 +10,11 @@ struct Plan {
   Sizes sizes{};
   int a = 0, b = 1, bias = -1, residual = -1;  // positions among the inputs, -1: there is none
   bool a_transposed = false, b_transposed = false;
+  double alpha = 1, beta = 1;  // in the place of the epilogue's
   Epilogue epilogue;
 };
 
-// Declines operands that are no float32, or that have other sizes than the plan says.
+// Declines operands that are neither float32 nor float64, or that have other sizes than the plan says.
 std::unique_ptr<Kernel> make(const Plan& plan, const Call& call);
 
 }  // namespace gluonnx::gemm

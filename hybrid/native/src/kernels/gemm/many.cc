@@ -1,5 +1,7 @@
 #include "many.h"
 
+#include "../wide/product.h"
+
 namespace gluonnx::gemm {
 namespace {
 
@@ -38,11 +40,11 @@ class Many : public Kernel {
     p.b = operand(p_.b);
     p.c = run.output<float>() + p_.c[i];
     p.ldc = p_.ldc;
-    p.epilogue.alpha = p_.alpha;
+    p.epilogue.alpha = static_cast<float>(p_.alpha);
     if (p_.residual >= 0) {
       p.epilogue.residual = run.input<float>(p_.residual) + p_.c[i];
       p.epilogue.residual_ld = p_.ldc;
-      p.epilogue.beta = p_.beta;
+      p.epilogue.beta = static_cast<float>(p_.beta);
     }
     return p;
   }
@@ -65,6 +67,7 @@ void want_within(const Tensor& t, const Layout& layout, Index rows, Index column
 void want_products(const Call& call, Index count) { want(count >= 0 && count <= std::max(FEW, call.out[0].size())); }
 
 std::unique_ptr<Kernel> make(Products products, const Call& call) {
+  if (call.out[0].dtype == DType::f64) return wide::make(std::move(products), call);
   want_floats(call.in);
   want_floats(call.out);
   const auto& [m, n, k] = products.sizes;

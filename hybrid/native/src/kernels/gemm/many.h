@@ -20,12 +20,12 @@ struct Products {
   Layout a, b;
   std::vector<Index> c;  // where each result begins
   Index ldc;
-  float alpha = 1;
+  double alpha = 1;
   int residual = -1;  // an input that lies as the results do, added after it is scaled
-  float beta = 1;
+  double beta = 1;
 };
 
-// Declines operands that are no float32, and matrices that do not lie inside them.
+// Declines operands that are neither float32 nor float64, and matrices that do not lie inside them.
 std::unique_ptr<Kernel> make(Products products, const Call& call);
 
 // {0, step, 2 * step ...}, `count` of them

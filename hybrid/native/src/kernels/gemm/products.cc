@@ -133,9 +133,9 @@ std::unique_ptr<Kernel> bind_linalg_gemm(const Call& call) {
   const Tensor &a = call.in[0], &b = call.in[1];
   const bool ta = call.attrs.flag("transpose_a"), tb = call.attrs.flag("transpose_b");
   const Index axis = call.attrs.integer("axis");
-  const float alpha = static_cast<float>(call.attrs.real("alpha"));
+  const double alpha = call.attrs.real("alpha");
   const bool plus = call.in.size() > 2;
-  const float beta = plus ? static_cast<float>(call.attrs.real("beta")) : 1;
+  const double beta = plus ? call.attrs.real("beta") : 1;
   if (axis != -2 && axis != a.rank() - 2) return nullptr;
   Products p = products_of(forward(sizes_of(a, b, ta, tb), ta, tb), matrices(call, a, b));
   p.alpha = alpha;
@@ -191,10 +191,10 @@ std::unique_ptr<Kernel> bind_onnx_Gemm(const Call& call) {
   const auto& attrs = call.attrs;
   attrs.ignore("given");  // how many inputs there are says the same
   const bool ta = attrs.flag("transA"), tb = attrs.flag("transB");
-  const float alpha = static_cast<float>(attrs.real("alpha")), beta = static_cast<float>(attrs.real("beta"));
+  const double alpha = attrs.real("alpha"), beta = attrs.real("beta");
   want(call.in[0].rank() == 2 && call.in[1].rank() == 2);
   Plan plan = plan_of(forward(sizes_of(call.in[0], call.in[1], ta, tb), ta, tb));
-  plan.epilogue.alpha = alpha;
+  plan.alpha = alpha;
   if (call.in.size() > 2) {
     const auto& c = call.in[2].shape;
     const bool row = !c.empty() && c.back() == plan.sizes.n && call.in[2].size() == plan.sizes.n;
@@ -202,7 +202,7 @@ std::unique_ptr<Kernel> bind_onnx_Gemm(const Call& call) {
       plan.bias = 2;
     } else if (c == std::vector<Index>{plan.sizes.m, plan.sizes.n}) {
       plan.residual = 2;
-      plan.epilogue.beta = beta;
+      plan.beta = beta;
     } else {
       return nullptr;
     }

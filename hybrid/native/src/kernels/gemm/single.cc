@@ -1,5 +1,6 @@
 #include "dense.h"
 #include "dots.h"
+#include "../wide/product.h"
 
 namespace gluonnx::gemm {
 namespace {
@@ -37,6 +38,8 @@ class Single : public Kernel {
     p.c = run.output<float>();
     p.ldc = s.n;
     p.epilogue = plan_.epilogue;
+    p.epilogue.alpha = static_cast<float>(plan_.alpha);
+    p.epilogue.beta = static_cast<float>(plan_.beta);
     if (plan_.bias >= 0) p.epilogue.bias = run.input<float>(plan_.bias);
     if (plan_.residual >= 0) p.epilogue.residual = run.input<float>(plan_.residual);
     p.epilogue.residual_ld = s.n;
@@ -54,6 +57,7 @@ class Single : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make(const Plan& plan, const Call& call) {
+  if (call.out[0].dtype == DType::f64) return wide::make(plan, call);
   want_floats(call.in);
   want_floats(call.out);
   const auto& [m, n, k] = plan.sizes;

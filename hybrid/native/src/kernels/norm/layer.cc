@@ -1,4 +1,5 @@
 // LayerNorm, InstanceNorm and GroupNorm: mean and variance over contiguous elements; LayerNorm over any other axis by columns.
+#include "../wide/norm.h"
 #include "common.h"
 
 namespace gluonnx {
@@ -109,10 +110,13 @@ class ColumnNorm : public Kernel {
 };
 
 // Operands and results of all three: `results` means, and gamma and beta of so many elements.
-void want_operands(const Call& call, std::int64_t parameters, std::int64_t results) {
-  want_floats(call);
+void want_sizes(const Call& call, std::int64_t parameters, std::int64_t results) {
   want_size(call.out[0], call.in[0].size());
   for (int i : {1, 2}) want_size(call.in[i], parameters), want_size(call.out[i], results);
+}
+void want_operands(const Call& call, std::int64_t parameters, std::int64_t results) {
+  want_floats(call);
+  want_sizes(call, parameters, results);
 }
 
 // Rows that lie one after the other, `parameters` of them in an image, each with a gamma and a beta.
@@ -133,6 +137,12 @@ std::unique_ptr<Kernel> bind_LayerNorm(const Call& call) {
   call.attrs.ignore("output_mean_var");
   float eps = static_cast<float>(call.attrs.real("eps"));
   AxisSplit shape(call.in[0].shape, call.attrs.integer("axis"));
+  if (call.in[0].dtype == DType::f64) {
+    for (const Tensors* all : {&call.in, &call.out})
+      for (const Tensor& t : *all) want(t.dtype == DType::f64 && !t.blocked);
+    want_sizes(call, shape.size, shape.before * shape.after);
+    return wide::layer_norm(shape, eps, call.threads);
+  }
   want_operands(call, shape.size, shape.before * shape.after);
   if (shape.after != 1) return std::make_unique<ColumnNorm>(shape, eps);
   auto kernel = std::make_unique<RowNorm>();

@@ -1,6 +1,7 @@
 // softmax and its kin along one axis: over rows in memory, or over many columns at a time.
 #include <limits>
 
+#include "../wide/norm.h"
 #include "common.h"
 
 namespace gluonnx {
@@ -121,22 +122,23 @@ class Softmax : public Kernel {
 };
 
 // The kernel of a call, for which the shapes of operands are checked; lengths: whether the second operand holds them.
-std::unique_ptr<Kernel> make(const Call& call, AxisSplit shape, bool logarithm, float divisor, bool lengths = false) {
-  want(call.out[0].dtype == DType::f32);
+std::unique_ptr<Kernel> make(const Call& call, AxisSplit shape, bool logarithm, double divisor, bool lengths = false) {
+  const bool doubles = call.in[0].dtype == DType::f64;
+  want(call.out[0].dtype == call.in[0].dtype && (doubles || call.in[0].dtype == DType::f32));
   want_size(call.in[0], shape.all());
   want_size(call.out[0], shape.all());
   if (lengths) want_size(call.in[1], shape.before);
-  return std::make_unique<Softmax>(shape, logarithm, divisor, call.threads, lengths ? call.in[1].dtype : DType::f32);
+  if (doubles) return wide::softmax(shape, logarithm, divisor, lengths ? call.in[1].dtype : DType::f64, call.threads);
+  return std::make_unique<Softmax>(shape, logarithm, static_cast<float>(divisor), call.threads, lengths ? call.in[1].dtype : DType::f32);
 }
 
 std::unique_ptr<Kernel> bind_along_axis(const Call& call, bool logarithm, float sign) {
   const Attrs& attrs = call.attrs;
   const bool lengths = attrs.integer("use_length", 0);
-  if (attrs.text("dtype", "float32") != "float32") return nullptr;
+  attrs.ignore("dtype");  // the result's
   const AxisSplit shape(call.in[0].shape, attrs.integer("axis"));
   if (lengths && (call.in.size() < 2 || shape.after != 1 || (call.in[1].dtype != DType::i32 && call.in[1].dtype != DType::i64))) return nullptr;
-  float temperature = static_cast<float>(attrs.real("temperature", 1.0));
-  return make(call, shape, logarithm, sign * temperature, lengths);
+  return make(call, shape, logarithm, sign * attrs.real("temperature", 1.0), lengths);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Pooling of plain data, (N, C, *spatial): rows of a window are folded into one row, and windows along it from that.
 #include "../move/move.h"
+#include "../wide/pool.h"
 #include "lanes.h"
 #include "strips.h"
 
@@ -226,9 +227,11 @@ std::unique_ptr<Kernel> make(const Call& call, const std::vector<Windows>& axes,
 
 std::unique_ptr<Kernel> bind_pooling(const Call& call) {
   const Tensor &in = call.in[0], &out = call.out[0];
-  const Pooling pooling(call.attrs, in, out, in.rank() - 2);
+  const DType dtype = in.dtype == DType::f64 ? DType::f64 : DType::f32;
+  const Pooling pooling(call.attrs, in, out, in.rank() - 2, dtype);
   if (pooling.channels_last) return nullptr;
   const auto axes = in_three(pooling.axes);
+  if (dtype == DType::f64) return wide::pooling(in.shape[0] * in.shape[1], axes, pooling);
   if (pooling.fold == Fold::max) return make<Fold::max, 1>(call, axes, false);
   if (pooling.power == 3) return make<Fold::sum, 3>(call, axes, false);
   if (pooling.power == 2) return make<Fold::sum, 2>(call, axes, false);

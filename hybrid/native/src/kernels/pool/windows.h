@@ -58,8 +58,8 @@ struct Pooling {
   std::vector<Windows> axes;
   bool channels_last = false;
 
-  // of the spatial axes [2, 2 + axes) of data and result, which are float32
-  Pooling(const Attrs& attrs, const Tensor& data, const Tensor& result, int rank) {
+  // of the spatial axes [2, 2 + axes) of data and result, which are of that dtype
+  Pooling(const Attrs& attrs, const Tensor& data, const Tensor& result, int rank, DType dtype = DType::f32) {
     attrs.ignore("cudnn_off", "pooling_convention");  // the convention shows in the output's shape
     const std::string type = attrs.text("pool_type"), layout = attrs.text("layout", "");
     fold = type == "max" ? Fold::max : Fold::sum;
@@ -68,7 +68,7 @@ struct Pooling {
     power = type == "lp" ? static_cast<int>(p) : 1;
     channels_last = !layout.empty() && layout.back() == 'C';
     global = attrs.flag("global_pool");
-    want(rank >= 1 && rank <= 3 && data.rank() == result.rank() && data.dtype == DType::f32 && result.dtype == DType::f32);
+    want(rank >= 1 && rank <= 3 && data.rank() == result.rank() && data.dtype == dtype && result.dtype == dtype);
     want(channels_last || (data.shape[0] == result.shape[0] && data.shape[1] == result.shape[1]));
     const std::vector<std::int64_t> ones(rank, 1), zeros(rank, 0);
     const Checked<std::int64_t> kernel = attrs.ints("kernel", ones), stride = attrs.ints("stride", ones), pad = attrs.ints("pad", zeros);
