@@ -125,15 +125,16 @@ def made_of(cls: type[Op]) -> tuple[str, ...]:
 # -- kernels ----------------------------------------------------------------------------------------------------------
 
 LISTED = Path(hybrid.native.__file__).parent / "src" / "kernels" / "kernels.inc"
-_KERNEL = re.compile(r'^KERNEL(_ANY)?\("(\w+)"(?:, "(\w+)")?', re.MULTILINE)
+_KERNEL = re.compile(r'^KERNEL(?:_(ANY|NUMBERS))?\("(\w+)"(?:, "(\w+)")?', re.MULTILINE)
+_SEVERAL = {"ANY": ["all"], "NUMBERS": ["bool", "float32", "float64", "int32", "int64", "int8", "uint8"]}
 
 
 def _kernels() -> dict[str, list[str]]:
     """Dtypes by operator: from the list of the sources, which an installed package lacks; that goes by what is compiled."""
     found = defaultdict(list)
     if LISTED.is_file():
-        for every, name, dtype in _KERNEL.findall(LISTED.read_text()):
-            found[name].append("all" if every else dtype)
+        for several, name, dtype in _KERNEL.findall(LISTED.read_text()):
+            found[name] += _SEVERAL[several] if several else [dtype]
         return found
     for name, dtype in sorted(hybrid.native.kernels()):
         found[name].append(dtype)

@@ -351,8 +351,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "c04-nan-is-most",
         "hybrid/native/src/kernels/move/index.cc",
-        "static_cast<std::int64_t>(from[i]) : std::numeric_limits<std::int64_t>::min();",
-        "static_cast<std::int64_t>(from[i]) : std::numeric_limits<std::int64_t>::max();",
+        "static_cast<std::int64_t>(x) : std::numeric_limits<std::int64_t>::min();",
+        "static_cast<std::int64_t>(x) : std::numeric_limits<std::int64_t>::max();",
         "tests/native/test_move.py -k test_take",
     ),
     (

@@ -79,6 +79,7 @@ def by_hand() -> Iterator[Application]:
     resized = lookup("_onnx_Resize").bind(given=("sizes",), axes=(1, 0))
     yield Application("by hand", resized, (np.arange(12, dtype=np.float32).reshape(3, 4), np.array([6, 2])))
     yield Application("by hand", lookup("_backward_cast_like").bind(), (wide.astype(np.int32), wide))
+    yield Application("by hand", lookup("_backward_taken").bind(axis=0), (wide, np.array([[2, 0, 1, 1]], np.int32)))
 
 
 def backward(application: Application) -> list[Application]:

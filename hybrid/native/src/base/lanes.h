@@ -30,6 +30,16 @@ GX_INLINE void put(T* p, Vector<T> v) {
   *reinterpret_cast<typename VectorOf<T>::loose*>(p) = v;
 }
 
+// Whether a comparison of vectors held anywhere.
+template <class Mask>
+GX_INLINE bool any(Mask mask) {
+  typedef long long Words __attribute__((vector_size(LANES * 4)));
+  const Words words = reinterpret_cast<Words>(mask);
+  long long found = 0;
+  for (std::size_t i = 0; i < LANES * 4 / sizeof(long long); ++i) found |= words[i];
+  return found != 0;
+}
+
 // the first n of a vector's elements, 0 < n < WIDTH<T>; zeros follow
 template <class T>
 GX_INLINE Vector<T> get_some(const T* p, std::int64_t n) {

@@ -20,10 +20,12 @@ class Take : public Kernel {
         positions_(call.in[indices].dtype) {
     want(call.out[0].dtype == call.in[table].dtype);
     want_size(call.out[0], times(outer, count_, row));
+    sure = outside != Outside::refuse;
     how = "rows";
   }
 
   void run(const Run& run) const override {
+    if (!sure) want_value(positions_.all_inside(run.in[indices_], 0, count_, size_));
     switch (row_) {
       case 1:
         return take<1>(run);
@@ -118,7 +120,10 @@ struct Split {
   }
 };
 
-Outside outside_of(const Attrs& attrs) { return attrs.text("mode") == "wrap" ? Outside::wrap : Outside::clip; }
+Outside outside_of(const Attrs& attrs) {
+  const std::string& mode = attrs.text("mode");
+  return mode == "wrap" ? Outside::wrap : mode == "raise" ? Outside::refuse : Outside::clip;
+}
 
 // One element along an axis for each place of the others; backwards it is put where it was.
 template <class T, bool BACK>
@@ -234,7 +239,7 @@ std::unique_ptr<Kernel> one_hot(const Call& call, double on, double off) {
 }  // namespace
 
 std::unique_ptr<Kernel> bind_take(const Call& call) {
-  if (call.attrs.text("mode") == "raise" || !Positions::can(call.in[1].dtype)) return nullptr;
+  if (!Positions::can(call.in[1].dtype)) return nullptr;
   const Split split(call.in[0], call.attrs.integer("axis"));
   if (!split.size && call.in[1].size()) return nullptr;
   return std::make_unique<Take>(call, 0, 1, split.outer, split.size, split.inner, outside_of(call.attrs));

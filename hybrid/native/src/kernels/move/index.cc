@@ -1,20 +1,34 @@
 #include "index.h"
 
+#include <bit>
 #include <limits>
 
 namespace gluonnx {
 namespace {
 
+struct Bfloat16 {
+  std::uint16_t bits;
+};
+float number_of(Bfloat16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16); }
+#ifdef __FLT16_MAX__
+float number_of(_Float16 x) { return static_cast<float>(x); }
+#endif
+template <class T>
+T number_of(T x) {
+  return x;
+}
+
 template <class T>
 void copy(const void* given, std::int64_t first, std::int64_t count, std::int64_t* to) {
   const T* from = static_cast<const T*>(given) + first;
   for (std::int64_t i = 0; i < count; ++i) {
-    if constexpr (std::is_floating_point_v<T>) {
-      constexpr T limit = static_cast<T>(9223372036854775808.0);
-      to[i] =
-          from[i] > -limit && from[i] < limit ? static_cast<std::int64_t>(from[i]) : std::numeric_limits<std::int64_t>::min();
+    const auto x = number_of(from[i]);
+    using X = std::remove_const_t<decltype(x)>;
+    if constexpr (std::is_floating_point_v<X>) {
+      constexpr X limit = static_cast<X>(9223372036854775808.0);
+      to[i] = x > -limit && x < limit ? static_cast<std::int64_t>(x) : std::numeric_limits<std::int64_t>::min();
     } else {
-      to[i] = static_cast<std::int64_t>(from[i]);
+      to[i] = static_cast<std::int64_t>(x);
     }
   }
 }
@@ -27,6 +41,12 @@ Copy copy_of(DType dtype) {
       return copy<float>;
     case DType::f64:
       return copy<double>;
+    case DType::bf16:
+      return copy<Bfloat16>;
+#ifdef __FLT16_MAX__
+    case DType::f16:
+      return copy<_Float16>;
+#endif
     case DType::i32:
       return copy<std::int32_t>;
     case DType::i64:

@@ -5,7 +5,8 @@
 
 namespace gluonnx {
 
-enum class Outside { clip, wrap };
+// What becomes of positions outside an axis; refuse: NumPy says what is wrong with them.
+enum class Outside { clip, wrap, refuse };
 
 // Reads positions as hybrid/ops/indexing.py does: fractions are cut off, and what is no number or too large is the least one.
 class Positions {
@@ -14,6 +15,18 @@ class Positions {
 
   static bool can(DType dtype);
   void read(const void* from, std::int64_t first, std::int64_t count, std::int64_t* to) const;
+
+  // Whether positions [begin, end) are inside an axis of `size`
+  bool all_inside(const void* from, std::int64_t begin, std::int64_t end, std::int64_t size) const {
+    std::int64_t found[128];
+    bool inside = true;
+    for (std::int64_t i = begin; i < end; i += 128) {
+      const std::int64_t count = std::min<std::int64_t>(128, end - i);
+      read(from, i, count, found);
+      for (std::int64_t j = 0; j < count; ++j) inside &= found[j] >= 0 && found[j] < size;
+    }
+    return inside;
+  }
 
   // f(number, position) for positions [begin, end), moved inside an axis of `size`; `ahead` is told of those to come
   template <class F, class G>
@@ -37,7 +50,7 @@ class Positions {
   }
 
   static std::int64_t inside(std::int64_t where, std::int64_t size, Outside outside) {
-    if (outside == Outside::clip) return std::clamp<std::int64_t>(where, 0, size - 1);
+    if (outside != Outside::wrap) return std::clamp<std::int64_t>(where, 0, size - 1);
     const std::int64_t rest = where % size;
     return rest < 0 ? rest + size : rest;
   }

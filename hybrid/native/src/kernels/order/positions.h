@@ -1,0 +1,59 @@
+// Positions that are results: numbers of whatever dtype.
+#pragma once
+
+#include "../../base/kernel.h"
+
+namespace gluonnx {
+
+// Writes a position as the at-th element of a result, converted as NumPy does.
+using PutPosition = void (*)(void* to, std::int64_t at, std::int64_t position);
+
+template <class T>
+void put_position(void* to, std::int64_t at, std::int64_t position) {
+  static_cast<T*>(to)[at] = static_cast<T>(position);
+}
+
+inline PutPosition put_position_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return put_position<float>;
+    case DType::f64:
+      return put_position<double>;
+    case DType::i8:
+      return put_position<std::int8_t>;
+    case DType::u8:
+      return put_position<std::uint8_t>;
+    case DType::i32:
+      return put_position<std::int32_t>;
+    case DType::i64:
+      return put_position<std::int64_t>;
+    case DType::b1:
+      return put_position<bool>;
+#ifdef __FLT16_MAX__
+    case DType::f16:
+      return put_position<_Float16>;
+#endif
+    default:
+      throw Declined{};
+  }
+}
+
+// What lies before, along and behind an axis; everything lies along none.
+struct Along {
+  std::int64_t outer = 1, size = 1, inner = 1;
+
+  explicit Along(const Tensor& t) : size(t.size()) {}
+  Along(const Tensor& t, std::int64_t along) {
+    const std::int64_t axis = axis_in(along, std::max(1, t.rank()));
+    for (std::int64_t i = 0; i < t.rank(); ++i) (i < axis ? outer : i == axis ? size : inner) *= t.shape[i];
+  }
+};
+
+// By the attribute axis, which may be None.
+inline Along along_axis(const Tensor& t, const Attrs& attrs) {
+  if (attrs.has("axis")) return Along(t, attrs.integer("axis"));
+  attrs.ignore("axis");
+  return Along(t);
+}
+
+}  // namespace gluonnx
