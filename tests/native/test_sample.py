@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from hybrid import native
+from hybrid.core.error import OpError
 from hybrid.core.op import lookup
 from hybrid.execution.lower import CompiledProgram
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
 
 from ..grouped import over
-from .single import Single
+from .single import Single, reference
 from .test_move import numbers, same
 from .test_pool import close, uniform
 
@@ -123,3 +124,145 @@ def test_sizes_follow_from_constant_scales(level):
     bound = program._specialize([x], {"x": x}).bound
     assert isinstance(bound, CompiledProgram) and all(bound.core.native())
     assert program.run({"x": x})[0].shape == (4, 9)
+
+
+def alike(name, arrays, *, within=2e-6, **attrs):
+    """Hold the kernel against NumPy, with one thread and two: what is beside it in float64 may choose other elements."""
+    op = lookup(name).bind(**attrs)
+    wanted = specs = None
+    for count in (1, 2):
+        native.set_num_threads(count)
+        single = Single(op, arrays, threads=count, specs=specs)
+        specs = single.specs
+        assert single.there
+        wanted = reference(op, arrays, specs) if wanted is None else wanted
+        for got, want in zip(single.run(arrays), wanted, strict=True):
+            scale = np.abs(want[np.isfinite(want)]).max(initial=0)
+            np.testing.assert_allclose(got, want, rtol=0, atol=within * max(1.0, float(scale)))
+
+
+def points(*shape, reach=1.3, seed=3):
+    """Coordinates of a grid, some on the corners, far outside, or no numbers."""
+    found = np.random.default_rng(seed).uniform(-reach, reach, shape).astype("float32")
+    flat = found.reshape(-1)
+    flat[:: max(1, flat.size // 9)] = (1, -1, 0, 5, -7, 1e9, -1e20, np.nan, np.inf, 1)[
+        : len(flat[:: max(1, flat.size // 9)])
+    ]
+    return found
+
+
+@over("size", [(5, 7), (1, 6), (1, 1), (9, 200)])
+def test_bilinear_sampler(level, size):
+    for channels, target in ((3, (4, 5)), (1, (1, 1)), (20, (13, 11)), (2, (0, 3))):
+        alike("BilinearSampler", [uniform(2, channels, *size), points(2, 2, *target)])
+        wide = uniform(2, channels, *size).astype("float64"), points(2, 2, *target).astype("float64")
+        alike("BilinearSampler", [*wide])
+        maps = {"transform_type": "affine", "sampler_type": "bilinear", "target_shape": (6, 9)}
+        within = 2e-6 * max(size)  # places are rounded, and pixels differ
+        alike("SpatialTransformer", [uniform(2, channels, *size), uniform(2, 6, seed=4)], within=within, **maps)
+    alike("GridGenerator", [uniform(3, 2, *size) * 4], transform_type="warp")
+    alike("GridGenerator", [uniform(3, 6)], transform_type="affine", target_shape=size)
+
+
+@over("padding", ["zeros", "border", "reflection"])
+@over("mode", ["linear", "nearest", "cubic"])
+@over("corners", [True, False])
+def test_grid_sample(level, padding, mode, corners):
+    attrs = {"padding_mode": padding, "mode": mode, "align_corners": corners}
+    for size in ((5, 7), (1, 6), (1, 1)):
+        alike("_onnx_GridSample", [uniform(2, 3, *size), points(2, 9, 8, 2)], within=2e-5, **attrs)
+    if mode != "cubic":
+        alike("_onnx_GridSample", [uniform(2, 3, 4, 5, 6), points(2, 3, 2, 8, 3)], within=2e-5, **attrs)
+        alike("_onnx_GridSample", [uniform(2, 3, 9), points(2, 70, 1)], within=2e-5, **attrs)
+
+
+@over("corners", [True, False])
+def test_affine_grid(level, corners):
+    for size in ((3, 4), (1, 1), (2, 5, 3), (40, 60), (0, 2)):
+        theta = uniform(2, len(size), len(size) + 1)
+        alike("_onnx_AffineGrid", [theta, sized(2, 1, *size)], align_corners=corners)
+        alike("_onnx_AffineGrid", [theta.astype("float64"), sized(2, 1, *size)], align_corners=corners)
+
+
+@over("multiply", [True, False])
+def test_correlation(level, multiply):
+    for attrs in (
+        {"max_displacement": 2, "stride2": 2, "pad_size": 2},
+        {"max_displacement": 3, "stride1": 2, "pad_size": 4, "kernel_size": 3},
+        {"max_displacement": 3, "stride2": 2, "stride1": 3, "pad_size": 1},
+        {"max_displacement": 0},
+    ):
+        given = uniform(2, 5, 11, 9), uniform(2, 5, 11, 9, seed=1)
+        alike("Correlation", [*given], is_multiply=multiply, **attrs)
+
+
+def regions(count, images, seed=5):
+    """Boxes in an image of 40 x 60 and beyond its borders, of some images and none, some with swapped corners."""
+    rng = np.random.default_rng(seed)
+    corner = rng.uniform(-10, 55, (count, 2))
+    sides = rng.uniform(-6, 30, (count, 2))
+    index = rng.integers(-1, images, (count, 1))
+    return np.concatenate([index, corner, corner + sides], 1).astype("float32")
+
+
+@over("scale", [1.0, 0.5, 0.0625])
+def test_regions(level, scale):
+    data, found = uniform(3, 8, 40, 60), regions(17, 3)
+    for size in ((2, 3), (7, 7), (1, 1)):
+        alike("ROIPooling", [data, found], pooled_size=size, spatial_scale=scale)
+        for ratio in (-1, 2):
+            alike("_contrib_ROIAlign", [data, found], pooled_size=size, spatial_scale=scale, sample_ratio=ratio)
+            right = np.concatenate([found[:, :1], np.sort(found[:, 1:].reshape(-1, 2, 2), 1).reshape(-1, 4)], 1)
+            attrs = {"spatial_scale": scale, "sample_ratio": ratio, "aligned": True}
+            alike("_contrib_ROIAlign", [data, right + np.float32([0, 0, 0, 1, 1])], pooled_size=size, **attrs)
+    alike("_contrib_ROIAlign", [data, found], pooled_size=(2, 2), spatial_scale=scale, position_sensitive=True)
+    for groups in (2, 1):
+        maps = uniform(3, 2 * groups**2, 40, 60)
+        sizes = {"output_dim": 2, "pooled_size": 3, "group_size": groups}
+        alike("_contrib_PSROIPooling", [maps, found], spatial_scale=scale, **sizes)
+
+
+@over("mode", ["avg", "max"])
+@over("where", ["half_pixel", "output_half_pixel"])
+def test_onnx_roi_align(level, mode, where):
+    data, found = uniform(3, 8, 40, 60), regions(17, 3)
+    images = found[:, 0].astype(np.int64)
+    for ratio in (0, 3):
+        for size in ((2, 3), (7, 7)):
+            attrs = {"output_height": size[0], "output_width": size[1], "sampling_ratio": ratio, "spatial_scale": 0.5}
+            attrs |= {"mode": mode, "coordinate_transformation_mode": where}
+            alike("_onnx_RoiAlign", [data, found[:, 1:].copy(), images], **attrs)
+
+
+def test_what_a_kernel_refuses_numpy_does(level):
+    """Regions of images that there are not: NumPy says so within the compiled program, of which the other steps are done."""
+    data, rois = Entry(Node(None, "data")), Entry(Node(None, "rois"))
+    pooling = lookup("ROIPooling").bind(pooled_size=(2, 2), spatial_scale=1)
+    program = Program(Graph([Entry(Node(lookup("exp").bind(), "y", [Entry(Node(pooling, "pooled", [data, rois]))]))]))
+    feeds = {"data": uniform(2, 3, 8, 9), "rois": np.float32([[1, 1, 1, 4, 6]])}
+    bound = program._specialize([feeds[n] for n in program.names], feeds).bound
+    assert isinstance(bound, CompiledProgram) and all(bound.core.native()) and not bound.core.sure()
+    assert bound.shortcut([0, 0]) is None
+    right = program.run(feeds)[0]
+    with pytest.raises(OpError, match="regions of image 2"):
+        program.run({**feeds, "rois": np.float32([[2, 1, 1, 4, 6]])})
+    far = np.float32([[1, 1, 1, 4e9, 6]])  # which NumPy cuts to the image
+    cut = np.exp(pooling.compute(feeds["data"], far))
+    np.testing.assert_allclose(program.run({**feeds, "rois": far})[0], cut, rtol=1e-6)
+    np.testing.assert_array_equal(program.run(feeds)[0], right)
+
+
+@over("name", ["_contrib_Proposal", "_contrib_MultiProposal"])
+def test_proposals(level, name):
+    batch = 1 if name == "_contrib_Proposal" else 3
+    rng = np.random.default_rng(2)
+    shape = {"scales": (2, 4, 8), "ratios": (0.5, 1, 2), "feature_stride": 4}
+    scores = np.round(rng.uniform(0, 1, (batch, 18, 9, 12)), 2).astype("float32")
+    scores[0, 10, 3] = np.nan
+    offsets, info = rng.normal(0, 0.3, (batch, 36, 9, 12)).astype("float32"), np.float32([[34, 48, 1.5]] * batch)
+    for attrs in (
+        {"rpn_post_nms_top_n": 20},
+        {"rpn_post_nms_top_n": 300, "rpn_pre_nms_top_n": 60, "threshold": 0.3, "rpn_min_size": 9},
+        {"rpn_post_nms_top_n": 7, "rpn_pre_nms_top_n": -1, "iou_loss": True, "output_score": True},
+    ):
+        alike(name, [scores, offsets, info], **shape, **attrs)

@@ -39,6 +39,7 @@ APART = {
     "_backward_Convolution_weight": {0},
     "_backward_Deconvolution_weight": {0},
     # NumPy's form is a product of matrices, where a NaN goes along all of its row; the kernel leaves it where it comes from.
+    "_contrib_ROIAlign": {0},
     "_backward__contrib_BilinearResize2D": {0},
     # Gates never come to 0, so that an infinite state keeps its sign where NumPy has 0 times infinity.
     "RNN": {1, 2, 3},
