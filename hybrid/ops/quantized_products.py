@@ -308,3 +308,33 @@ class QuantizedProductDense(_Product):
             data.astype(np.int8), weight[:, :4], scale, *ends, num_hidden=5, flatten=False, out_type="int8", act="leaky",
             slope=0.1, min_calib_range=-3.0, max_calib_range=2.5,
         )  # fmt: skip
+
+
+@op("_fused_lookup")
+class Lookup(Op):
+    """The number that a table has for each of data, int8 or uint8, counted from the least.
+
+    Shapes: data (...), table (256,) -> (...)."""
+
+    exception = "reads what was rounded to integers beforehand"
+
+    inputs = ("data", "table")
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def infer_shape(self, data, table):
+        merge(table, (256,))
+        return data
+
+    def infer_type(self, data, table):
+        return table
+
+    def compute(self, data, table):
+        return table[data.astype(np.int16) - np.iinfo(data.dtype).min]
+
+    @classmethod
+    def examples(cls, make):
+        for dtype, low in (("int8", -128), ("uint8", 0)):
+            data = make.integers(2, 3, low=low, high=low + 256, dtype=dtype)
+            yield make(data, make.integers(256, low=-128, high=128, dtype="int8"))

@@ -358,3 +358,165 @@ def test_fused_convolution(level, data, shape, weights, attrs):
     result = op.bind(num_filter=len(w), out_type="float32", **attrs).plain.infer_shape(shape, weights)
     for more, rest in fused_cases(len(w), result, np.random.default_rng(len(w))):
         equal(op.bind(num_filter=len(w), **attrs, **more), (x, w, *rest), (1, *range(2, 2 + len(rest))))
+
+
+def all_cases(op, cases, constants=()):
+    for arrays, attrs in cases:
+        with np.errstate(all="ignore"):
+            equal(op.bind(**attrs), arrays, constants)
+
+
+RANGE_ENDS = [(-1.5, 2.0), (0.0, 3.0), (-0.25, 0.1), (0.0, 0.0), (np.nan, 1.0), (-1e30, 1e30)]
+
+
+def ends_of(low, high):
+    return np.array([low], "float32"), np.array([high], "float32")
+
+
+@over("shape", [(1,), (0, 3), (2, 3, 70), (33,), (100_001,)])
+def test_mxnet_elements(level, shape):
+    a, b, c, d = (
+        whole(*shape, dtype="int8"),
+        whole(*shape, dtype="int8", seed=1),
+        *(whole(*shape, dtype="uint8", seed=s) for s in (2, 3)),
+    )
+    pairs = [(a, b), (c, d), (a, d), (c, b)]
+    calibrated = ({}, *({"min_calib_range": -2.0, "max_calib_range": v} for v in (4.0, 1e-6, 1e30)))
+    ranges = [(*ends_of(*x), *ends_of(*y)) for x, y in itertools.pairwise(RANGE_ENDS)]
+    some = len(a.reshape(-1)) > 1000
+    add = lookup("_contrib_quantized_elemwise_add")
+    all_cases(add, ((((*p, *r), k)) for p in pairs for r in ranges[: 1 if some else None] for k in calibrated))
+    multiply = lookup("_contrib_quantized_elemwise_mul")
+    kinds = (*calibrated, {"enable_float_output": True})
+    all_cases(multiply, ((((a, b, *r), k)) for r in ranges[: 1 if some else None] for k in kinds))
+    act = lookup("_contrib_quantized_act")
+    all_cases(act, (((x, *ends_of(-1, 2)), {"act_type": "relu"}) for x in (a, c)))
+    table = whole(256, dtype="uint8", seed=9)
+    all_cases(lookup("_fused_lookup"), (((x, t), {}) for x in (a, c) for t in (table, table.view("int8"))))
+
+
+@over("shape, axis", [((2, 3, 5, 7), 1), ((1, 40, 33), 1), ((4, 3), 1), ((0, 3, 2), 1), ((2, 3, 17), -1)])
+def test_mxnet_normalization(level, shape, axis):
+    rng = np.random.default_rng(1)
+    op, size = lookup("_contrib_quantized_batch_norm"), shape[axis]
+    gamma, beta, mean, var = (rng.uniform(0.5, 1.5, size).astype("float32") for _ in range(4))
+    for dtype in BYTES:
+        for low, high in ((-3.0, 2.0), (-1e-6, 0.0), (0.0, 0.0)):
+            attrs = {"axis": axis, "min_calib_range": low, "max_calib_range": high, "eps": 1e-5}
+            all_cases(
+                op, [((whole(*shape, dtype=dtype), gamma, beta, mean, var, *ends_of(-1, 2)), attrs)], (1, 2, 3, 4)
+            )
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_concatenations(level, axis):
+    shapes = [[4, 3, 5], [4, 3, 5], [4, 3, 5]]
+    for s, n in zip(shapes, (1, 40, 7)):
+        s[axis] = n
+    for kinds in itertools.product(BYTES, repeat=3):
+        arrays = [whole(*s, dtype=k, seed=i) for i, (s, k) in enumerate(zip(shapes, kinds))]
+        for ranges in (RANGE_ENDS[:3], RANGE_ENDS[1:4], RANGE_ENDS[3:], [RANGE_ENDS[0]] * 3):
+            ends = [e for r in ranges for e in ends_of(*r)]
+            all_cases(lookup("_contrib_quantized_concat"), [((*arrays, *ends), {"num_args": 3, "dim": axis})])
+        for to in BYTES:
+            for scale in (0.07, np.nan, 0.0):
+                parts = [(x, np.array(0.1 * i, "float32"), np.array(5 * i, x.dtype)) for i, x in enumerate(arrays, 1)]
+                given = (np.array(scale, "float32"), np.array(9, to), *(e for p in parts for e in p))
+                all_cases(lookup("_onnx_ms_QLinearConcat"), [(given, {"axis": axis, "num_args": 11})])
+
+
+@over(
+    "left, right",
+    [
+        ((2, 3, 70), (2, 3, 70)),
+        ((2, 3, 70), (3, 1)),
+        ((5,), (4, 1, 1)),
+        ((), (7, 9)),
+        ((), ()),
+        ((3, 1, 33), (1, 4, 33)),
+        ((0, 3), (3,)),
+        ((100_001,), (1,)),
+    ],
+)
+def test_onnx_pairs(level, left, right):
+    zeros = ("A_zero_point", "B_zero_point", "C_zero_point")
+    for name, dtype in itertools.product(("Add", "Mul"), BYTES):
+        a, b = whole(*left, dtype=dtype).reshape(left), whole(*right, dtype=dtype, seed=1).reshape(right)
+        points = [np.array(v, dtype) for v in (7, 90, 100)]
+        for scale in (0.9, 1e-3, np.nan, 0.0):
+            scales = [np.array(s, "float32") for s in (0.1, 0.07, scale)]
+            op = lookup(f"_onnx_ms_QLinear{name}")
+            all_cases(
+                op, [((a, scales[0], points[0], b, scales[1], points[1], scales[2], points[2]), {"given": zeros})]
+            )
+            all_cases(op, [((a, scales[0], b, scales[1], scales[2]), {})])
+
+
+POOLS = [
+    ((2, 3, 9, 11), {"kernel": (3, 3), "stride": (2, 2), "pad": (1, 1)}),
+    ((1, 70, 8, 6), {"kernel": (2, 2), "stride": (2, 2)}),
+    ((1, 2, 5, 40), {"kernel": (2, 3), "pad": (1, 2)}),
+    ((1, 2, 5, 7), {"kernel": (4, 3), "stride": (3, 2), "pooling_convention": "full"}),
+    ((2, 5, 13), {"kernel": (5,), "stride": (3,), "pad": (2,)}),
+    ((1, 2, 4, 5, 6), {"kernel": (2, 3, 2), "stride": (1, 2, 2), "pad": (0, 1, 1)}),
+    ((2, 33, 7, 7), {"kernel": (1, 1), "global_pool": True}),
+    ((2, 3, 5), {"kernel": (1,), "global_pool": True}),
+    ((0, 3, 4, 4), {"kernel": (2, 2)}),
+]
+
+
+@over("shape, attrs", POOLS)
+def test_pooling(level, shape, attrs):
+    op, standard = lookup("_contrib_quantized_pooling"), lookup("_onnx_MaxPool")
+    for dtype, kind in itertools.product(BYTES, ("max", "avg")):
+        x = whole(*shape, dtype=dtype)
+        for include in (True, False):
+            given = {**attrs, "pool_type": kind, "count_include_pad": include}
+            all_cases(op, [((x, *ends_of(-1, 2)), given)])
+        if not attrs.get("global_pool") and "pooling_convention" not in attrs:
+            said = {"strides": attrs.get("stride"), "pads": attrs.get("pad", ()) * 2}
+            all_cases(standard, [((x,), {"kernel_shape": attrs["kernel"]} | {k: v for k, v in said.items() if v})])
+
+
+@over("shape", [(2, 3, 5, 7), (1, 70, 13), (1, 2, 3, 4, 5), (0, 2, 3), (2, 3, 0)])
+def test_onnx_global_means(level, shape):
+    op = lookup("_onnx_ms_QLinearGlobalAveragePool")
+    for dtype in BYTES:
+        x, zeros = whole(*shape, dtype=dtype), [np.array(v, dtype) for v in (7, 100)]
+        for scale in (0.03, 1e-5, np.nan):
+            scales = [np.array(v, "float32") for v in (0.05, scale)]
+            given = ("X_zero_point", "Y_zero_point")
+            all_cases(op, [((x, scales[0], zeros[0], scales[1], zeros[1]), {"given": given})])
+            all_cases(op, [((x, *scales), {})])
+            all_cases(op, [((x, *scales, zeros[1]), {"given": given[1:]})])
+
+
+@over("left, n", SIZES)
+@pytest.mark.parametrize("types", TYPES)
+def test_products_with_what_follows(level, left, n, types):
+    a, b = whole(*left, dtype=types[0]), whole(left[-1], n, dtype=types[1])
+    columns = np.linspace(0.01, 0.05, n).astype("float32")
+    point, points = np.array(7, types[0]), whole(n, dtype=types[1], seed=3)
+    bias = np.linspace(-3, 3, n).astype("float32")
+    scale, zero = np.array(0.05, "float32"), np.array(-3 if types[1] == "int8" else 5, types[1])
+    op = lookup("_onnx_ms_MatMulIntegerToFloat")
+    equal(op.bind(), (a, b, scale, np.array(0.02, "float32")), (1, 3))
+    given = ("a_zero_point", "b_zero_point", "bias")
+    equal(op.bind(given=given), (a, b, scale, columns, point, points, bias), (1, 3, 5, 6))
+    if a.ndim > 2:
+        return
+    op, terms = lookup("_onnx_ms_QGemm"), (np.linspace(-1, 1, n) * 2**20).astype("int32")
+    for scales, zeros in ((columns, points), (np.array(0.02, "float32"), zero)):
+        first = (a, scale, point, np.ascontiguousarray(b.T), scales, zeros)
+        equal(op.bind(transB=True, alpha=0.7), first, (3, 4, 5))
+        equal(op.bind(transB=True, given=("C",)), (*first, terms), (3, 4, 5))
+        equal(
+            op.bind(given=("C",)),
+            (a, scale, point, b, scales, zeros, terms[:1]) if n else (*first[:3], b, scales, zeros, terms),
+            (3, 4, 5),
+        )
+        for y_scale in (0.5, 1e-3, np.nan):
+            last = (terms.reshape(1, n), np.array(y_scale, "float32"))
+            equal(op.bind(transB=True, given=("C", "y_scale")), (*first, *last), (3, 4, 5))
+            every = ("C", "y_scale", "y_zero_point")
+            equal(op.bind(transB=True, given=every), (*first, *last, np.array(100, types[0])), (3, 4, 5))

@@ -33,6 +33,7 @@ DECLINED = {
     "_backward_Pad": "gradient of Pad",  # of edges and reflections: sums
     "_backward_normalization": "gradient of LayerNorm",  # along an inner axis
     "_contrib_box_nms": "topk0.*",
+    "_onnx_MaxPool": "example",  # with positions
     "_linalg_gemm": "axis.*",
     "_linalg_gemm2": "axis.*",
     "_np_dot": r"example|scalar.*|\d-3.*",  # with more than two axes on the right, or none

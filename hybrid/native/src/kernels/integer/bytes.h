@@ -38,6 +38,13 @@ GX_INLINE RegI widened_some(const std::uint8_t* p, std::int64_t count) {
   return widened(some);
 }
 
+// The bytes from `at` on as floats: `count` of them or as many as there are lanes, whichever is less.
+GX_INLINE Reg floats(const void* bytes, bool is_signed, std::int64_t at, std::int64_t count) {
+  const auto* p = static_cast<const std::uint8_t*>(bytes) + at;
+  const RegI v = count >= LANES ? widened(p) : widened_some(p, count);
+  return __builtin_convertvector(is_signed ? (v ^ 128) - 128 : v, Reg);
+}
+
 // to the nearest integer, ties to even, of numbers that int32 has
 GX_INLINE RegI rounded(Reg v) {
 #if defined(__AVX512F__)

@@ -1,4 +1,5 @@
-// Products of 8-bit matrices: MatMulInteger, QLinearMatMul and MXNet's quantised FullyConnected.
+// Products of 8-bit matrices: MatMulInteger, QLinearMatMul, onnxruntime's QGemm and MatMulIntegerToFloat, and MXNet's quantised
+// FullyConnected.
 #include <cmath>
 #include <limits>
 
@@ -13,6 +14,8 @@ struct Operands {
   int a = 0, b = 1, a_zero = -1, b_zero = -1;
   int a_scale = -1, b_scale = -1, y_scale = -1, y_zero = -1;  // of sums that are quantised again
   int bias = -1, ranges = -1;                                 // MXNet's
+  int addend = -1, after = -1;  // of int32, before sums are scaled, and of float32, afterwards: one number, or one for each column
+  float alpha = 1;
   bool b_transposed = false;
   Epilogue::Kind kind = Epilogue::Kind::sums;
   std::optional<Layer> layer;  // of those that are followed
@@ -171,13 +174,24 @@ class Product : public Kernel {
     f.ld = n_;
     if (at_.layer) {
       at_.layer->set(run, f, made.columns, made.columns + panels_ * WIDTH);
-    } else if (at_.kind == Epilogue::Kind::quantized) {
-      const float a = *run.input<float>(at_.a_scale), y = *run.input<float>(at_.y_scale);
-      const float* b = run.input<float>(at_.b_scale);
-      for (Index j = 0; j < n_; ++j) made.columns[j] = a * b[sizes_[at_.b_scale] == 1 ? 0 : j] / y;
+    } else if (at_.a_scale >= 0) {
+      const float a = *run.input<float>(at_.a_scale), *b = run.input<float>(at_.b_scale);
+      const float y = at_.y_scale < 0 ? 1.f : *run.input<float>(at_.y_scale);
+      for (Index j = 0; j < n_; ++j) made.columns[j] = at_.alpha * (a * b[sizes_[at_.b_scale] == 1 ? 0 : j]) / y;
       f.scale = made.columns;
-      f.zero = number(run.in[at_.y_zero], out_signed_, 0);
+      f.zero = at_.y_zero < 0 ? 0 : number(run.in[at_.y_zero], out_signed_, 0);
       f.is_signed = out_signed_;
+      f.type = DType::f32;
+      float* rest = made.columns + panels_ * WIDTH;
+      if (at_.addend >= 0) {
+        auto* sums = reinterpret_cast<std::int32_t*>(rest);
+        for (Index j = 0; j < n_; ++j) sums[j] = run.input<std::int32_t>(at_.addend)[sizes_[at_.addend] == 1 ? 0 : j];
+        f.bias = sums;
+      }
+      if (at_.after >= 0) {
+        for (Index j = 0; j < n_; ++j) rest[j] = run.input<float>(at_.after)[sizes_[at_.after] == 1 ? 0 : j];
+        f.after = rest;
+      }
     } else if (at_.bias >= 0) {
       const float scale = (data_levels() / reach_of(run, 0)) * (127.5f / reach_of(run, 1)) * reach_of(run, 2) / 127.5f;
       const auto* bias = run.input<std::int8_t>(at_.bias);
@@ -226,12 +240,21 @@ std::unique_ptr<Kernel> make(const Operands& at, const Call& call) {
     return t.dtype == dtype && (t.size() == 1 || (t.rank() == 1 && t.size() == many));
   };
   if (!suits(at.a_zero, a.dtype, a.shape[a.rank() - 2]) || !suits(at.b_zero, b.dtype, n)) return nullptr;
-  if (at.kind == Epilogue::Kind::quantized) {
-    const Tensor& y = call.out[0];
-    if (!is_one(call.in[at.a_scale], DType::f32) || !is_one(call.in[at.y_scale], DType::f32) ||
-        !suits(at.b_scale, DType::f32, n) || !is_byte(y.dtype) || !is_one(call.in[at.y_zero], y.dtype))
-      return nullptr;
+  const Tensor& y = call.out[0];
+  if (at.a_scale >= 0) {
+    if (!is_one(call.in[at.a_scale], DType::f32) || !suits(at.b_scale, DType::f32, n)) return nullptr;
+    // a row, of whatever rank
+    for (const auto& [i, dtype] : {std::pair{at.addend, DType::i32}, std::pair{at.after, DType::f32}}) {
+      if (i < 0) continue;
+      const Tensor& t = call.in[i];
+      if (t.dtype != dtype || t.rank() > y.rank() || (t.size() != 1 && (t.size() != n || t.shape.back() != n))) return nullptr;
+    }
+    want(at.addend < 0 || at.after < 0);
   }
+  if (at.kind == Epilogue::Kind::quantized &&
+      (!is_one(call.in[at.y_scale], DType::f32) || !is_byte(y.dtype) || (at.y_zero >= 0 && !is_one(call.in[at.y_zero], y.dtype))))
+    return nullptr;
+  if (at.kind == Epilogue::Kind::followed) want(y.dtype == DType::f32 || at.layer);
   if (at.kind == Epilogue::Kind::sums || at.kind == Epilogue::Kind::rounded) want(call.out[0].dtype == DType::i32);
   want(a.rank() >= 1 && k >= 0 && n >= 0);
   want_size(a, times(m, k));
@@ -277,6 +300,37 @@ std::unique_ptr<Kernel> bind_quantized_dense(const Call& call) {
     at.bias = at.ranges++;
     at.kind = integer::Epilogue::Kind::rounded;
   }
+  return integer::make(at, call);
+}
+
+std::unique_ptr<Kernel> bind_qgemm(const Call& call) {
+  const Attrs& attrs = call.attrs;
+  if (attrs.flag("transA")) return nullptr;
+  integer::Operands at;
+  at.a_scale = 1;
+  at.a_zero = 2;
+  at.b = 3;
+  at.b_scale = 4;
+  at.b_zero = 5;
+  at.b_transposed = attrs.flag("transB");
+  at.alpha = static_cast<float>(attrs.real("alpha"));
+  int next = 6;
+  if (attrs.names("given", "C")) at.addend = next++;
+  if (attrs.names("given", "y_scale")) at.y_scale = next++;
+  if (attrs.names("given", "y_zero_point")) at.y_zero = next++;
+  at.kind = at.y_scale < 0 ? integer::Epilogue::Kind::followed : integer::Epilogue::Kind::quantized;
+  return integer::make(at, call);
+}
+
+std::unique_ptr<Kernel> bind_matmul_integer_to_float(const Call& call) {
+  integer::Operands at;
+  at.a_scale = 2;
+  at.b_scale = 3;
+  int next = 4;
+  if (call.attrs.names("given", "a_zero_point")) at.a_zero = next++;
+  if (call.attrs.names("given", "b_zero_point")) at.b_zero = next++;
+  if (call.attrs.names("given", "bias")) at.after = next++;
+  at.kind = integer::Epilogue::Kind::followed;
   return integer::make(at, call);
 }
 

@@ -93,12 +93,6 @@ std::int32_t packed(const From* from, Index k, const Encoding& e, int zero, std:
   return shifted(from, k, e.shift(), reinterpret_cast<std::uint8_t*>(to));
 }
 
-GX_INLINE Reg floats(const void* bytes, bool is_signed, Index at, Index count) {
-  const auto* p = static_cast<const std::uint8_t*>(bytes) + at;
-  const RegI v = count >= LANES ? widened(p) : widened_some(p, count);
-  return __builtin_convertvector(is_signed ? (v ^ 128) - 128 : v, Reg);
-}
-
 // in double precision, as NumPy's rule has it; in line it would fill the loops that it is hardly ever part of
 __attribute__((noinline)) Reg gelu(Reg v) {
   for (int i = 0; i < LANES; ++i) {
