@@ -186,6 +186,7 @@ class MaxPool(_MaxPool):
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(1, 2, 5, 6), kernel_shape=(3, 2), pads=(0, 1, 1, 0), strides=(2, 2), ceil_mode=True)
+        yield make(make.integers(1, 2, 5, 6, low=-128, high=128, dtype="int8"), kernel_shape=(2, 3), pads=(1, 1, 1, 1))
         yield make(
             make.uniform(1, 2, 7, 5),
             kernel_shape=(2, 2),
