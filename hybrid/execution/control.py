@@ -146,7 +146,16 @@ class _Lowering:
             if body is None or not self._fits(use, body, form, ins, outs):
                 return None
             made.append((use, body))
-        options = {"limit": -1, "begin": -1, "lengths": -1, "chosen": -1, "some": False, "kept": [], **form.options}
+        options = {
+            "limit": -1,
+            "begin": -1,
+            "lengths": -1,
+            "chosen": -1,
+            "some": False,
+            "exact": False,
+            "kept": [],
+            **form.options,
+        }
         told = [self._tell(use, body, inputs, extra) for use, body in made]
         return {
             "bodies": told[: len(form.bodies)],
@@ -299,6 +308,7 @@ def _loop(node: Node, ins: Sequence[Spec], outs: Sequence[Spec]) -> Form | None:
     options = {
         "limit": -1 if limit is None else limit,
         "begin": -1 if begin is None else begin,
+        "exact": bool(rows),
         "kept": list(range(len(ins))),
     }
     counts = {outs[i].shape[0] for i in rows}  # type: ignore[index]

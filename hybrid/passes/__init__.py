@@ -26,6 +26,7 @@ from .prepare_quantized import prepare_quantized
 from .remove_identities import remove_identities
 from .resolve_like_ops import resolve_like_ops
 from .rewriter import Rewriter
+from .scan_first_axis import scan_first_axis
 from .widen_half import widen_half
 
 __all__ = ["PASSES", "Optimized", "Rewriter", "optimize"]
@@ -38,6 +39,7 @@ PASSES: dict[str, Pass] = {
         fold_shapes,
         prepare_quantized,
         decompose,
+        scan_first_axis,
         resolve_like_ops,
         remove_identities,
         eliminate_common_subexpressions,

@@ -124,6 +124,12 @@ class Rewriter:
         self._note(node, shapes if several else [shapes], dtypes if isinstance(dtypes, list) else [dtypes])
         return Entry(node)
 
+    def make_flow(self, op: Op, like: Node, inputs: Sequence[Entry], specs: Sequence[Spec]) -> list[Entry]:
+        """The outputs of a new node with the subgraphs of another, which are of these specs."""
+        node = Node(op, like.name, inputs, like.attrs, like.subgraphs)
+        self._note(node, [s.shape for s in specs], [s.dtype for s in specs])
+        return [Entry(node, i) for i in range(len(specs))]
+
     def inline(self, body: Graph, given: Mapping[str, Entry], name: str) -> list[Entry]:
         """The outputs of a graph whose variables are these entries, its nodes made anew."""
         new: dict[tuple[Node, int], Entry] = {}

@@ -300,6 +300,9 @@ def test_scan(level):
     for ahead in (0, 1):
         for out in ((0, 0), (1, 0), (1, 1)):
             alike(scan(scan_input_directions=(ahead,), scan_output_directions=out), feeds)
+    for axis, outs in ((1, (0, 0)), (-1, (1, 2)), (2, (-1, -2))):
+        moved = {"h": feeds["h"], "x": np.moveaxis(feeds["x"], 0, axis)}
+        alike(scan(scan_input_axes=(axis,), scan_output_axes=outs, scan_input_directions=(1,)), moved)
     many = {"h": numbers(4, 2, 3), "x": numbers(4, 5, 2, 3)}
     alike(scan(batched=True), many, {k: v[:1] for k, v in many.items()})
     for lengths in ((5, 0, 3, 1), (0, 0, 0, 0)):
@@ -308,6 +311,31 @@ def test_scan(level):
             scan(batched=True, given=("sequence_lens",), scan_input_directions=(1,), scan_output_directions=(0, 1)),
             given,
         )
+
+
+def test_loops_of_known_length(level):
+    """Rows of a loop whose steps follow from constants: a number that is given, or a condition on what is counted."""
+    for most, end, steps in ((5, None, 5), (100, 3, 4), (2, 3, 2), (None, 6, 7)):
+        i, c, s, x = of("i", "c", "s", "x")
+        new = one("broadcast_add", s, x, name="new")
+        going = (
+            c
+            if end is None
+            else one("_lesser_scalar", one("Cast", i, dtype="float32", name="f"), scalar=float(end), name="less")
+        )
+        going = one(
+            "_copy" if end is None else "Cast", going, name="going", **({} if end is None else {"dtype": "bool"})
+        )
+        body = Graph([going, new, one("_mul_scalar", new, scalar=2.0, name="row")])
+        places = {"i": 0, "c": 1, "s": 2, "x": 3}
+        given = ("cond",) if most is None else ("M", "cond")
+        graph = standard(
+            "_onnx_Loop", of(*(["most"] if most else []), "begin", "s", "x"), body,
+            reads=tuple(places[v.name] for v in body.variables()), num_states=1, num_outputs=2, given=given,
+        )  # fmt: skip
+        constants = {"begin": np.array(True), **({"most": np.array(most, np.int64)} if most else {})}
+        program = alike(graph, {"s": numbers(3), "x": numbers(3)}, constants=constants)
+        assert program.run({"s": numbers(3), "x": numbers(3)})[1].shape == (steps, 3)
 
 
 def test_nested(level):

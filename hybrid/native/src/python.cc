@@ -281,6 +281,7 @@ class PyProgram {
     spec.begin = nb::cast<int>(given["begin"]);
     spec.lengths = nb::cast<int>(given["lengths"]);
     spec.some = nb::cast<bool>(given["some"]);
+    spec.exact = nb::cast<bool>(given["exact"]);
     spec.kept = kept;
     return make_loop(std::move(spec));
   }

@@ -3,6 +3,7 @@
 What the variables of a body hold is said by attributes: places among the body's own inputs (of which If has none), followed by what
 it takes of the graph around it, which are the last inputs of the node."""
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ from .base import BOOL, INT64, OBJECT
 from .sequence import elements
 
 Locations = tuple[int, ...]
+MOST_FOLLOWED = 1000
+"""Steps of a loop that inference follows to know how many there are."""
 
 
 def shared_dtype(a, b):
@@ -146,6 +149,7 @@ class Loop(Repeated):
 
     given: tuple[str, ...] = ()
 
+    needs = ("subgraphs", "specs", "values")
     differentiated = (0,)
 
     def check_locations(self, given):
@@ -167,15 +171,40 @@ class Loop(Repeated):
         found = self.results(body(self.arrange((counter, condition, *states), captured))[1], 1 + self.num_outputs)
         return found[1 : 1 + self.num_states], found[1 + self.num_states :]
 
-    def infer_shape(self, *shapes, subgraphs=()):
+    def infer_shape(self, *shapes, subgraphs=(), values=()):
         (body,) = self.those(subgraphs)
         _, condition, states, captured = self.split(shapes)
         while True:
             after, rows = self._through(body, (), () if condition is None else condition, states, captured)
             after = [common(a, b) for a, b in zip(states, after)]
             if all(map(identical, states, after)):
-                return after + [None if s is None else (UNKNOWN, *s) for s in rows]
+                break
             states = after
+        count = UNKNOWN
+        if rows and values:
+            with contextlib.suppress(Exception):  # of the body's steps: a run will say so where it comes to it
+                count = self._count(body.graph, values)
+        return after + [None if s is None else (count, *s) for s in rows]
+
+    def _count(self, graph: Any, values: Sequence[Any]) -> Any:
+        """Steps that the loop takes, where these values of the inputs say so; None among them is one that is not known."""
+        most, condition, states, captured = self.split(values)
+        if any(name in self.given and value is None for name, value in (("M", most), ("cond", condition))):
+            return UNKNOWN
+        limit = MOST_FOLLOWED if most is None else max(0, int(most.item()))
+        if condition is not None and not truth(self, condition):
+            return 0
+        asked = _Condition(graph, self.body_reads, len(states))
+        holds = [np.int64(0), np.True_, *states, *captured]
+        if not asked.follows or any(holds[i] is None for i in asked.reads):
+            return UNKNOWN
+        for t in range(min(limit, MOST_FOLLOWED)):
+            holds[0] = np.array(t, np.int64)
+            if not truth(self, asked.step(holds)):
+                return t + 1
+            if asked.constant:  # and will hold each time
+                return UNKNOWN if most is None else limit
+        return UNKNOWN if limit > MOST_FOLLOWED or most is None else limit
 
     def infer_type(self, *dtypes, subgraphs=()):
         (body,) = self.those(subgraphs)
@@ -208,6 +237,51 @@ class Loop(Repeated):
         _, rows, states = self.steps(arrays, body)
         count = self.num_outputs - self.num_states
         return [*states, *self.stack_columns(rows, [0] * count, specs[self.num_states :])]
+
+
+class _Condition:
+    """The part of a loop's body that its condition depends on, with the states that it depends on, to be followed step by step."""
+
+    def __init__(self, graph: Any, reads: Sequence[int], states: int):
+        self._graph = graph
+        self._place = {id(v): i for v, i in zip(graph.variables(), reads)}
+        self.reads: set[int] = set()
+        """Places of the body's inputs that it comes from."""
+        self.follows = True
+        """False where what it computes is not for inference to find out."""
+        wanted, self._found = [graph.outputs[0].node], set()
+        while wanted:
+            node = wanted.pop()
+            if id(node) in self._found:
+                continue
+            self._found.add(id(node))
+            wanted += [e.node for e in node.inputs]
+            if node.op is not None:
+                self.follows &= not (set(node.op.needs) - {"values"} or node.op.mutates)
+                continue
+            place = self._place[id(node)]
+            self.reads.add(place)
+            if 2 <= place < 2 + states:
+                wanted.append(graph.outputs[place - 1].node)
+        self._states = [i for i in self.reads if 2 <= i < 2 + states]
+        self.constant = not self._states and 0 not in self.reads
+
+    def step(self, holds: list[Any]) -> np.ndarray:
+        """The condition after a step that began with these inputs; the states among them become those after it."""
+        values: dict[tuple[int, int], Any] = {}
+        for node in self._graph.nodes:
+            if id(node) not in self._found:
+                continue
+            if node.op is None:
+                values[id(node), 0] = np.asarray(holds[self._place[id(node)]])
+                continue
+            results = node.op.compute(*(values[id(e.node), e.index] for e in node.inputs))
+            results = results if isinstance(results, tuple | list) else (results,)
+            values.update(((id(node), i), np.asarray(r)) for i, r in enumerate(results))
+        condition, *after = (values.get((id(e.node), e.index)) for e in self._graph.outputs)
+        for place in self._states:
+            holds[place] = after[place - 2]
+        return condition
 
 
 @op("_backward__onnx_Loop")

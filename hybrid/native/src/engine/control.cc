@@ -248,7 +248,7 @@ class Loop : public Bodies {
                std::vector<void*>& next) const {
     std::byte* flags = run.scratch + flag_at_;  // what a result is written to, and what the next time round is told
     std::int64_t most = s_.limit >= 0 ? count_at(in_[s_.limit], run.in[s_.limit]) : s_.count;
-    if (s_.limit >= 0 && s_.count >= 0 && most > s_.count) return false;
+    if (s_.limit >= 0 && s_.count >= 0) most = std::min(most, s_.count);
     const bool bounded = s_.limit >= 0 || s_.count >= 0;
     if (s_.lengths >= 0) {
       most = count_at(in_[s_.lengths], run.in[s_.lengths], e);
@@ -279,7 +279,7 @@ class Loop : public Bodies {
       body.session.run(body.in.data(), body.out.data(), host);
       going &= advance(run, e, t, most, body, now, next);
     }
-    if (!t && s_.some) return false;
+    if ((!t && s_.some) || (t != s_.count && s_.exact)) return false;
     for (std::size_t s = 0; s < now.size(); ++s)
       if (now[s] != first(s)) std::memcpy(first(s), now[s], state_bytes_[s]);
     for (const Target& result : s_.body.results) {  // rows of the times round that there were not

@@ -76,6 +76,7 @@ struct LoopSpec {
   int begin = -1;              // the input that says whether to begin, if there is one
   int lengths = -1;            // the input with the times round of each example, if there is one
   bool some = false;           // to go round not once is an error
+  bool exact = false;          // to go round less often than there are rows is one
   std::vector<int> kept = {};  // inputs that the operator's own rule would read
 };
 
