@@ -12,7 +12,7 @@ from .rewriter import Rewriter
 
 
 def scan_first_axis(graph: Graph, rewriter: Rewriter) -> Graph:
-    """What is scanned, and what is stacked, has its steps along the first axis: slices and rows lie in one piece then.
+    """Have what is scanned, and what is stacked, its steps along the first axis: slices and rows lie in one piece then.
 
     Before: ``scan(h, x)`` along axis 1 of x. After: ``scan(h, transpose(x, (1, 0)))`` along axis 0; its results alike."""
 

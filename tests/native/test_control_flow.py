@@ -104,7 +104,7 @@ def through(x, h, w):
 
 
 def hoisted(x, h, w):
-    """What weights alone decide, among it something that is handed on."""
+    """Something that weights alone decide, handed on among the results."""
     twice = one("_mul_scalar", w, scalar=2.0, name="twice")
     return [one("elemwise_add", one("dot", x, twice, name="p"), h, name="n"), twice], 1
 
@@ -375,7 +375,7 @@ def test_many_at_once(level):
 
 
 def test_failures_in_a_body_are_told(level):
-    """What a step in a body raises, NumPy computing it; the program runs again afterwards."""
+    """Errors of a step in a body that NumPy computes; the program runs again afterwards."""
 
     def body(x, h):
         root = one("_linalg_potrf", x, name="root")
