@@ -278,10 +278,10 @@ class _Condition:
             results = node.op.compute(*(values[id(e.node), e.index] for e in node.inputs))
             results = results if isinstance(results, tuple | list) else (results,)
             values.update(((id(node), i), np.asarray(r)) for i, r in enumerate(results))
-        condition, *after = (values.get((id(e.node), e.index)) for e in self._graph.outputs)
+        first, *after = ((id(e.node), e.index) for e in self._graph.outputs)
         for place in self._states:
-            holds[place] = after[place - 2]
-        return condition
+            holds[place] = values[after[place - 2]]
+        return values[first]
 
 
 @op("_backward__onnx_Loop")
