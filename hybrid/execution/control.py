@@ -15,15 +15,14 @@ import numpy as np
 
 from ..core.attrs import dtype_text
 from ..core.memory_budget import step_budget
-from ..core.op import Op, Spec
+from ..core.op import Spec
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import Inference
 from ..ops.control import Cond, ForEach, WhileLoop
-from ..ops.onnx.base import BOOL, INT64
-from ..ops.onnx.control import If, Loop, Scan
 from ..passes import Optimized
 
+BOOL, INT64 = np.dtype(bool), np.dtype(np.int64)
 SLICE, STATE, COUNTER, FLAG = 1, 2, 3, 4
 """Kinds of what a variable of a body holds, and 0: an input as it is; see Source in engine/control.h."""
 ROW, NEXT, GOING = 1, 2, 3
@@ -91,7 +90,7 @@ def lower_control(optimized: Optimized, make: MakeBody) -> tuple[Optimized, dict
     """The graph with control flow that takes the constants of its bodies, and by node what a step is told of them.
 
     Control flow that stays as it is is not in it."""
-    if not any(node.means(*_FORMS) for node in optimized.main.nodes):
+    if not any(n.op is not None and n.op.name in _FORMS for n in optimized.main.nodes):
         return optimized, {}
     return _Lowering(optimized, make).run()
 
@@ -117,7 +116,7 @@ class _Lowering:
         if node.op is None:
             return None
         extra: list[Entry] = []
-        described = self._describe(node, inputs, extra) if node.means(*_FORMS) else None
+        described = self._describe(node, inputs, extra) if node.op.name in _FORMS else None
         same = all(a.node is b.node for a, b in zip(inputs, node.inputs))
         kept = node if same and not extra else Node(node.op, node.name, (*inputs, *extra), node.attrs, node.subgraphs)
         for i in range(node.num_outputs):
@@ -136,7 +135,8 @@ class _Lowering:
         outs = [self.inference.spec(Entry(node, i)) for i in range(node.num_outputs)]
         if not all(is_known(s.shape) and s.dtype is not None for s in (*ins, *outs)):
             return None
-        form = next(f for op, f in _FORMS.items() if node.means(op))(node, ins, outs)
+        assert node.op is not None
+        form = _FORMS[node.op.name](node, ins, outs)
         if form is None:
             return None
         uses = [*form.bodies, *([] if form.condition is None else [form.condition])]
@@ -365,11 +365,12 @@ def _if(node: Node, ins: Sequence[Spec], outs: Sequence[Spec]) -> Form | None:
     return Form([Use(g, _wholes(r), targets) for g, r in zip(node.subgraphs, reads)], options={"chosen": 0})
 
 
-_FORMS: dict[type[Op], Callable[[Node, Sequence[Spec], Sequence[Spec]], Form | None]] = {
-    ForEach: _foreach,
-    WhileLoop: _while,
-    Loop: _loop,
-    Scan: _scan,
-    Cond: _cond,
-    If: _if,
+_FORMS: dict[str, Callable[[Node, Sequence[Spec], Sequence[Spec]], Form | None]] = {
+    ForEach.name: _foreach,
+    WhileLoop.name: _while,
+    "_onnx_Loop": _loop,
+    "_onnx_Scan": _scan,
+    Cond.name: _cond,
+    "_onnx_If": _if,
 }
+"""By the operators' names: the family _onnx_ is loaded when a graph has one of it, and not before."""

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ir.graph import Entry, Graph, Node
-from ..ops.onnx.control import Scan
 from ..ops.shape import Transpose
 from .rewriter import Rewriter
+
+SCAN = "_onnx_Scan"
+"""Its name: the family is loaded when a graph has an operator of it, and not before."""
 
 
 def scan_first_axis(graph: Graph, rewriter: Rewriter) -> Graph:
@@ -22,7 +24,7 @@ def scan_first_axis(graph: Graph, rewriter: Rewriter) -> Graph:
     def change(node: Node, now: Callable[[Entry], Entry]) -> list[Entry] | None:
         op: Any = node.op
         entries = [Entry(node, i) for i in range(node.num_outputs)]
-        if not node.means(Scan) or op.batched or not all(map(rewriter.is_known, (*node.inputs, *entries))):
+        if op.name != SCAN or op.batched or not all(map(rewriter.is_known, (*node.inputs, *entries))):
             return None
         places = op.split(range(len(node.inputs)))[2]
         axes = op.axes("input", [len(rewriter.shape(node.inputs[i])) for i in places])

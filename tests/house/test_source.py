@@ -114,6 +114,8 @@ NAMED = {
     ("passes", "fold_shapes"): (1, "an operator that is loaded when a graph has one"),
     ("passes", "fuse_depthwise_pointwise"): (1, "an attribute"),
     ("passes", "fuse_layer_norm"): (6, "functions"),
+    ("passes", "scan_first_axis"): (1, "an operator that is loaded when a graph has one"),
+    ("execution", "control"): (3, "operators that are loaded when a graph has one"),
     ("eager", "array"): (2, "a keyword argument, and what an attribute says"),
     ("eager", "cached_op"): (1, "a method of strings"),
     ("eager", "sparse"): (7, "operators that are found by name when one is called"),
