@@ -13,6 +13,7 @@ from ..core.shapes import Shape, broadcast, is_known, merge, show
 from .adjoint import linear
 from .common import as_many, axis_of, part_of, same, want_rank_from, widen
 from .composing import definite, known, narrowly, of_floats, placed_at, reshaped, widely
+from .contracting import contracted, diagonal
 from .linear import Products, contraction_adjoint, want_at_least
 
 
@@ -27,8 +28,6 @@ class Einsum(Op):
     num_args: Arity
     subscripts: str = ""
     optimize: int = 0
-
-    exception = "a language of its own"
 
     inputs = ("*data",)
     tolerance = Products.tolerance
@@ -82,6 +81,15 @@ class Einsum(Op):
         y = np.einsum(",".join(terms) + "->" + right, *map(widen, arrays), optimize=len(arrays) > 1)
         y = np.asarray(y, arrays[0].dtype)
         return y if len(arrays) > 1 else y.copy()  # alone it may be a view
+
+    def composition(self, F, *arrays):
+        if not known(*arrays) or not of_floats(*arrays) or any(0 in definite(x.shape) for x in arrays):
+            return None
+        terms, right = self._spell_out([len(x.shape) for x in arrays])
+        dtype = arrays[0].dtype
+        wide = widely(F, dtype, *arrays)
+        parts = [diagonal(F, x, term, given.shape) for x, term, given in zip(wide, terms, arrays)]
+        return narrowly(F, dtype, contracted(F, parts, right))
 
     def adjoint(self, of, dy, *arrays):
         terms, right = self._spell_out([a.ndim for a in arrays])

@@ -5,9 +5,10 @@ import pytest
 
 from hybrid.core.attrs import dtype as named_dtype
 from hybrid.core.error import OpError
-from hybrid.core.op import REGISTRY
+from hybrid.core.op import REGISTRY, Spec
 from hybrid.core.shapes import UNKNOWN
 from hybrid.execution.program import Program
+from hybrid.ir.compose import composition
 from tests.table.rules import gradient_graph
 
 
@@ -25,14 +26,28 @@ def einsum(subscripts, count=2):
         ("ij,jk->ik", [(2, 1), (3, 4)]),
         ("iij->ij", [(3, 3, 2)]),
         ("i,i,i->", [(3,), (3,), (3,)]),
+        ("bhqd,bhkd->bhqk", [(2, 3, 5, 4), (2, 3, 6, 4)]),
+        ("bqhd,bkhd->bhqk", [(2, 5, 3, 4), (2, 6, 3, 4)]),
+        ("bij,bjk,kl->bil", [(2, 3, 4), (2, 4, 5), (5, 6)]),
+        ("ijk,ilm,njm,nlk", [(2, 3, 4), (2, 5, 6), (7, 3, 6), (7, 5, 4)]),
+        ("ji,jk->ik", [(4, 3), (4, 5)]),
+        ("ij,k->", [(2, 3), (4,)]),
+        ("ijiji->j", [(3, 2, 3, 2, 3)]),
+        ("ij->", [(2, 3)]),
+        ("b,bij->bji", [(2,), (2, 3, 4)]),
     ],
 )
 def test_einsum_is_numpys(subscripts, shapes):
+    """By the rule, and said in products, sums and transposes."""
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=s).astype(np.float32) for s in shapes]
     op, want = einsum(subscripts, len(arrays)), np.einsum(subscripts, *arrays)
     assert op.infer_shape(*shapes) == want.shape
     np.testing.assert_allclose(op.compute(*arrays), want, rtol=1e-5, atol=1e-6)
+    body = composition(op, [Spec(a.shape, a.dtype) for a in arrays])
+    (found,) = Program(body, native=False).run({f"x{i}": a for i, a in enumerate(arrays)})
+    assert found.shape == want.shape and not any(n.op is not None and n.op.name == op.name for n in body.nodes)
+    np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)
 
 
 def test_einsum_with_unknown_sizes():
