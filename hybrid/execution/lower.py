@@ -648,7 +648,8 @@ class _Build:
 
 
 def attributes(op: Op, training: bool) -> dict[str, Any] | None:
-    """An operator's attributes as kernels are told them, the number of inputs left out; None when one is no plain value."""
+    """An operator's attributes as kernels are told them, the number of inputs left out, pairs one after the other; None when one
+    is no plain value."""
     found: dict[str, Any] = {}
     for name in op.fields:
         if name == op.count:
@@ -658,6 +659,8 @@ def attributes(op: Op, training: bool) -> dict[str, Any] | None:
             value = str(value)
         if isinstance(value, tuple) and value and all(type(v) in (str, float) for v in value):
             value = " ".join(map(str, value))
+        if isinstance(value, tuple) and value and all(isinstance(v, tuple) for v in value):
+            value = tuple(n for pair in value for n in pair)
         if isinstance(value, tuple) and not all(v is None or type(v) is int for v in value):
             return None
         if value is not None and type(value) not in (bool, int, float, str, tuple):

@@ -36,13 +36,14 @@ DECLINED = {
     "_onnx_MaxPool": "example",  # with positions
     "_linalg_gemm": "axis.*",
     "_linalg_gemm2": "axis.*",
+    "_np_cumsum": "int32-to-f32|float64-to-float32.*",
     "_np_dot": r"example|scalar.*|\d-3.*",  # with more than two axes on the right, or none
     "_np_max": "zero-size.*",
     "_np_min": "zero-size.*",
     "_np_prod": REDUCED,
     "_np_sum": REDUCED,
     "_npi_mean": REDUCED,
-    "_npi_where": "condition-.*",
+    "_npi_pad": "maximum.*|minimum.*|constant-int32-fraction.*",
     "_onnx_DequantizeLinear": "example",  # along a last axis, in blocks
     "_onnx_Gemm": "example",  # plus a column or one number
     "_onnx_QuantizeLinear": "example",  # as above
@@ -51,7 +52,6 @@ DECLINED = {
     "one_hot": HALF,
     "softmax": r".*float(16|64).*|length-axis.*",
     "softmin": r".*float(16|64).*",
-    "where": "condition-.*",
 }
 """Operators with applications that their kernels leave to NumPy though there is one for the dtype: sources of these."""
 
@@ -71,14 +71,18 @@ UNREACHED = {
     "_fused_unpack": OPAQUE,
     "amp_cast": OPAQUE | {"bool", "int8", "uint8"},
     # which the operators refuse
-    **dict.fromkeys(("_onnx_ArgMax", "_onnx_ArgMin", "_onnx_TopK"), frozenset(("bool",))),
+    **dict.fromkeys(("_onnx_ArgMax", "_onnx_ArgMin", "_onnx_OneHot", "_onnx_TopK"), frozenset(("bool",))),
+    **dict.fromkeys(
+        ("_onnx_CumProd", "_onnx_CumSum", "_onnx_ReduceMean", "_onnx_ReduceProd", "_onnx_ReduceSum"),
+        frozenset(("bool", "int8", "uint8")),
+    ),
     # sums of rows are made in floats
     **dict.fromkeys(
         ("_backward_Embedding", "_backward__contrib_SparseEmbedding", "_backward_take"),
         OPAQUE | {"bfloat16", "bool", "float16", "int32", "int64", "int8", "uint8"},
     ),
     # conditions of other dtypes are NumPy's
-    **dict.fromkeys(("where", "_npi_where"), OPAQUE | {"bfloat16", "float16", "float64", "int32", "int64"}),
+    **dict.fromkeys(("where", "_npi_where"), OPAQUE),
     # indices are cast along with what is tested; the kernels cannot read them in these dtypes
     **dict.fromkeys(("_backward_pick", "_backward_SequenceMask", "_scatter_set_nd", "fill_element_0index"), OPAQUE),
 }

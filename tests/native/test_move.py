@@ -416,3 +416,67 @@ SIDES = [
 def test_where_with_broadcasting(level, shapes):
     same("_npi_where", [numbers(*shapes[0]) > 0, numbers(*shapes[1]), numbers(*shapes[2])])
     same("_npi_where", [numbers(*shapes[0]), numbers(*shapes[1], dtype="int64"), numbers(*shapes[2], dtype="int64")])
+
+
+BORDERS = ("constant", "edge", "reflect", "symmetric")
+
+
+@pytest.mark.parametrize("mode", BORDERS)
+def test_pads_of_any_rank_and_width(level, mode):
+    """Wider than the data too, which is mirrored again and again then."""
+    for shape, pads in (
+        ((3,), ((2, 1),)),
+        ((1,), ((3, 2),)),
+        ((4,), ((9, 14),)),
+        ((2, 3), ((0, 0), (4, 0))),
+        ((2, 3), ((3, 1), (0, 0))),
+        ((2, 3, 4, 5), ((0, 0), (1, 2), (0, 3), (2, 0))),
+        ((2, 3, 1, 2), ((1, 1), (0, 0), (0, 0), (0, 0))),
+        ((40, 50, 3), ((3, 3), (2, 2), (0, 0))),
+    ):
+        for dtype in DTYPES:
+            value = 0.0 if dtype in ("bool", "float16") or mode != "constant" else 3.0
+            same("_npi_pad", [numbers(*shape, dtype=dtype)], pad_width=pads, mode=mode, constant_value=value)
+    if mode == "constant":
+        same("_npi_pad", [numbers(0, 3)], pad_width=((1, 2), (0, 1)), constant_value=2.0)
+
+
+@pytest.mark.parametrize("mode", ("constant", "edge", "reflect", "wrap"))
+def test_pads_that_come_with_a_run(level, mode):
+    for dtype in DTYPES:
+        for pads in ([0, 2, 1, 1, 0, 3], [-1, 0, 2, 1, -2, 7], [0, 0, -1, 0, 0, -2], [0] * 6):
+            data = [numbers(3, 4, 5, dtype=dtype), np.array(pads)]
+            same("_onnx_Pad", data, mode=mode)
+            same("_onnx_Pad", [*data, numbers(1, dtype=dtype)], mode=mode, given=("constant_value",))
+        some = [numbers(3, 4, dtype=dtype), np.array([1, 2]), numbers(1, dtype=dtype), np.array([-1], "int32")]
+        same("_onnx_Pad", some, mode=mode, given=("constant_value", "axes"))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_triangles(level, dtype):
+    for shape in ((4, 4), (2, 3, 5), (7,), (3, 1), (0, 3), (2, 70, 60)):
+        for k in (0, 1, -2, 9, -9, 2**62, -(2**62)):
+            same("_npi_tril", [numbers(*shape, dtype=dtype)], k=k)
+            if len(shape) > 1:
+                for upper in (True, False):
+                    given = [numbers(*shape, dtype=dtype), np.array(k)]
+                    same("_onnx_Trilu", given, upper=upper, given=("k",))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_hot_along_an_axis(level, dtype):
+    for shape in ((4,), (2, 3), (), (2, 0), (70, 3)):
+        where = np.random.default_rng(1).integers(-7, 7, shape)
+        for axis in range(-1 - len(shape), len(shape) + 1):
+            pair = numbers(2, dtype=dtype)
+            for kind in ("int64", "int32", "float32"):
+                same("_onnx_OneHot", [where.astype(kind), np.array(5), pair], axis=axis)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_where_by_conditions_of_every_dtype(level, dtype):
+    condition = numbers(3, 40, dtype=dtype) * (numbers(3, 40, seed=5) > 0).astype(dtype)
+    if dtype.startswith("float"):
+        condition[0, :3] = np.nan, -0.0, np.inf
+    same("where", [condition, numbers(3, 40, seed=1), numbers(3, 40, seed=2)])
+    same("_npi_where", [condition[:, :1], numbers(3, 40, seed=1), numbers(40, seed=2)])

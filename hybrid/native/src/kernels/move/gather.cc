@@ -236,6 +236,40 @@ std::unique_ptr<Kernel> one_hot(const Call& call, double on, double off) {
   return std::make_unique<OneHot<T>>(call, on, off);
 }
 
+// ONNX's: the positions lie along any axis of the result, some count from behind, and both values come with a run.
+template <class T>
+class OneHotAlong : public Kernel {
+ public:
+  explicit OneHotAlong(const Call& call) : axis_(call.out[0], call.attrs.integer("axis")), positions_(call.in[0].dtype) {
+    want(Positions::can(call.in[0].dtype) && call.in[2].dtype == call.out[0].dtype && size_of(call.out[0].dtype) == sizeof(T));
+    want_size(call.in[0], axis_.outer * axis_.inner);
+    want_size(call.in[2], 2);
+    how = "filled";
+  }
+
+  void run(const Run& run) const override {
+    const T off = run.input<T>(2)[0], on = run.input<T>(2)[1];
+    auto* to = run.output<T>();
+    const std::int64_t depth = axis_.size, inner = axis_.inner, each = depth * inner;
+    run.ranges(axis_.outer, grain_of(each * static_cast<std::int64_t>(sizeof(T))), [&](std::int64_t begin, std::int64_t end, int) {
+      std::fill(to + begin * each, to + end * each, off);
+      std::int64_t where[64];
+      for (std::int64_t i = begin * inner; i < end * inner; i += 64) {
+        const std::int64_t many = std::min<std::int64_t>(64, end * inner - i);
+        positions_.read(run.in[0], i, many, where);
+        for (std::int64_t j = 0; j < many; ++j) {
+          const std::int64_t place = where[j] < 0 ? where[j] + depth : where[j];
+          if (place >= 0 && place < depth) to[(i + j) / inner * each + place * inner + (i + j) % inner] = on;
+        }
+      }
+    });
+  }
+
+ private:
+  Split axis_;
+  Positions positions_;
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> bind_take(const Call& call) {
@@ -273,6 +307,12 @@ std::unique_ptr<Kernel> bind_batch_take(const Call& call) {
   return by_size(call.in[0].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
     return std::make_unique<Pick<decltype(t), false>>(call, split, 1, Outside::clip);
   });
+}
+
+std::unique_ptr<Kernel> bind_onnx_one_hot(const Call& call) {
+  call.attrs.ignore("given");
+  return by_size(call.out[0].dtype,
+                 [&](auto t) -> std::unique_ptr<Kernel> { return std::make_unique<OneHotAlong<decltype(t)>>(call); });
 }
 
 std::unique_ptr<Kernel> bind_one_hot(const Call& call) {

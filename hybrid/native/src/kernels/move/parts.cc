@@ -222,7 +222,7 @@ std::optional<Parts> slice_assign(const Attrs& attrs, const Tensors& in, const T
 
 // Axes are matched from the right; those of size 1 are repeated.
 std::optional<Parts> broadcast(const Attrs& attrs, const Tensors& in, const Tensors& out) {
-  attrs.ignore("shape", "axis", "size", "lhs_axes", "rhs_axes");
+  attrs.ignore("shape", "axis", "size", "lhs_axes", "rhs_axes", "given");
   const auto &have = in[0].shape, &shape = out[0].shape;
   if (have.size() > shape.size()) return {};
   auto from = strides_of(have);
@@ -235,7 +235,7 @@ std::optional<Parts> broadcast(const Attrs& attrs, const Tensors& in, const Tens
 }
 
 std::optional<Parts> tile(const Attrs& attrs, const Tensors& in, const Tensors& out) {
-  attrs.ignore("reps");
+  attrs.ignore("reps", "given");
   auto shape = in[0].shape;
   want(shape.size() <= out[0].shape.size());
   shape.insert(shape.begin(), out[0].shape.size() - shape.size(), 1);

@@ -4,6 +4,12 @@
 namespace gluonnx {
 namespace {
 
+// A condition of float16 or bfloat16: anything but zeros of both signs.
+struct Half {
+  std::uint16_t bits;
+  bool operator!=(int) const { return bits & 0x7fff; }
+};
+
 // Condition, x and y have strides of their own, 0 where they are repeated; merged as far as all three allow.
 struct Side {
   std::int64_t size, stride[3];
@@ -93,6 +99,15 @@ std::unique_ptr<Kernel> where(const Call& call, bool rows) {
   switch (call.in[0].dtype) {
     case DType::f32:
       return by_element<float>(call, rows);
+    case DType::f64:
+      return by_element<double>(call, rows);
+    case DType::f16:
+    case DType::bf16:
+      return by_element<Half>(call, rows);
+    case DType::i32:
+      return by_element<std::int32_t>(call, rows);
+    case DType::i64:
+      return by_element<std::int64_t>(call, rows);
     case DType::i8:
     case DType::u8:
     case DType::b1:

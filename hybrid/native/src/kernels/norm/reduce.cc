@@ -1,42 +1,22 @@
-// Reductions along any axes: sums, means, extremes, products and norms.
-//
-// Axes are merged to groups that are kept and reduced in turn. When the last group is reduced, runs of contiguous elements give
-// one number each; when it is kept, rows are added up column by column. What one result takes is cut into parts that do not
-// depend on the number of threads, so that results do not either.
-#include <limits>
+// Sums, means, extremes, products and norms of float32, and how operators of all dtypes say what they reduce.
+#include "reduce.h"
 
-#include "common.h"
+#include <functional>
 
 namespace gluonnx {
 namespace {
 
-constexpr std::int64_t RUN = 1 << 16;   // a longer run of elements is cut into several
-constexpr std::int64_t PART = 1 << 16;  // elements that a part has about
-
-// Indices over some axes, and where in memory each is.
-struct Axes {
-  std::vector<std::int64_t> sizes, strides;
-
-  std::int64_t count() const {
-    std::int64_t n = 1;
-    for (auto s : sizes) n *= s;
-    return n;
-  }
-  std::int64_t offset(std::int64_t index) const {
-    std::int64_t sum = 0;
-    for (std::size_t i = sizes.size(); i-- > 0; index /= sizes[i]) sum += index % sizes[i] * strides[i];
-    return sum;
-  }
-};
-
 GX_INLINE Reg same(Reg v) { return v; }
 GX_INLINE Reg square(Reg v) { return v * v; }
 
-// Each policy: what to begin with, how to join two results, a run of contiguous elements, and columns: `part` gathers in
-// float32, and goes into `total` and begins anew with flush.
+struct OfFloats {
+  using T = float;
+  using A = double;
+  using P = float;
+};
 
 template <Reg (*F)(Reg)>
-struct Sum {
+struct Sum : OfFloats {
   static constexpr double start = 0;
   static constexpr float part_start = 0;
   static double join(double a, double b) { return a + b; }
@@ -50,7 +30,7 @@ struct Sum {
 };
 
 template <bool MAX>
-struct Extreme {
+struct Extreme : OfFloats {
   static constexpr double start = MAX ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
   static constexpr float part_start = static_cast<float>(start);
   static double join(double a, double b) { return (MAX ? a > b : a < b) || a != a ? a : b; }
@@ -77,7 +57,7 @@ struct Extreme {
 
 // Everything in double precision, where squares and products of float32 neither overflow nor vanish.
 template <double (*F)(double, double), bool PRODUCT>
-struct Wide {
+struct Wide : OfFloats {
   static constexpr double start = PRODUCT ? 1 : 0;
   static constexpr float part_start = start;
   static double join(double a, double b) { return PRODUCT ? a * b : a + b; }
@@ -102,139 +82,101 @@ double add_square(double total, double x) { return total + x * x; }
 double add_size(double total, double x) { return total + std::fabs(x); }
 double times(double total, double x) { return total * x; }
 
-enum class Then { nothing, divide, root };
-
 template <class Policy>
-class Reduce : public Kernel {
+std::unique_ptr<Kernel> reduce(const Call& call, const std::vector<bool>& reduced, Then then = Then::nothing) {
+  want(call.in[0].dtype == DType::f32);
+  return std::make_unique<Reduce<Policy>>(call, reduced, then);
+}
+
+std::unique_ptr<Kernel> reduce(const Call& call, Total total, const std::vector<bool>& reduced, Then then = Then::nothing) {
+  if (call.in[0].dtype != DType::f32) return reduce_numbers(call, total, reduced, then);
+  switch (total) {
+    case Total::sum:
+      return reduce<Sum<same>>(call, reduced, then);
+    case Total::product:
+      return reduce<Wide<times, true>>(call, reduced, then);
+    case Total::largest:
+      return reduce<Extreme<true>>(call, reduced, then);
+    default:
+      return reduce<Extreme<false>>(call, reduced, then);
+  }
+}
+
+// That the results are of the dtype that is reduced, from the elements alone.
+bool is_plain(const Attrs& attrs) {
+  const bool plain = attrs.text("dtype", "float32") == "float32" && !attrs.has("initial");
+  attrs.ignore("initial");
+  return plain;
+}
+
+// ONNX's, whose axes are all, or none, or come with a run: those that fit the result are known.
+class ByAxes : public Kernel {
  public:
-  Reduce(const Call& call, const std::vector<bool>& reduced, Then then) : then_(then) {
-    const auto& shape = call.in[0].shape;
-    want(call.out[0].dtype == DType::f32 && reduced.size() == shape.size());
-    // (size, stride, reduced) of groups of axes
-    struct Group {
-      std::int64_t size, stride;
-      bool reduced;
-    };
-    std::vector<Group> groups;
-    std::int64_t stride = 1, kept = 1;
-    for (std::size_t i = shape.size(); i-- > 0; stride *= shape[i]) {
-      (reduced[i] ? count_ : kept) *= shape[i];
-      if (shape[i] == 1) continue;
-      if (!groups.empty() && groups.back().reduced == reduced[i]) groups.back().size *= shape[i];
-      else groups.push_back({shape[i], stride, reduced[i]});
+  using Make = std::function<std::unique_ptr<Kernel>(const std::vector<bool>&)>;
+
+  ByAxes(const Call& call, bool none_is_all, const Make& make) : none_is_all_(none_is_all) {
+    const auto &shape = call.in[0].shape, &left = call.out[0].shape;
+    rank_ = call.in[0].rank();
+    want(rank_ <= MOST && call.in[1].dtype == DType::i64);
+    count_ = call.in[1].size();
+    for (std::int64_t a = 0; a < rank_; ++a) ones_ |= static_cast<unsigned>(shape[a] == 1) << a;
+    for (unsigned axes = 0; axes < 1u << rank_; ++axes) {
+      if (axes & ones_) continue;  // of which it makes no difference whether they go
+      std::vector<std::int64_t> kept, rest;
+      std::vector<bool> reduced(rank_);
+      for (std::int64_t a = 0; a < rank_; ++a) {
+        reduced[a] = axes >> a & 1;
+        if (!reduced[a] && shape[a] != 1) kept.push_back(shape[a]);
+      }
+      for (std::int64_t size : left)
+        if (size != 1) rest.push_back(size);
+      if (kept != rest) continue;
+      std::unique_ptr<Kernel> kernel = make(reduced);
+      want(kernel != nullptr);
+      scratch = std::max(scratch, kernel->scratch);
+      kernels_.push_back({axes, std::move(kernel)});
     }
-    want_size(call.out[0], kept);
-    by_columns_ = !groups.empty() && !groups[0].reduced;
-    if (!groups.empty()) length_ = groups[0].size;
-    for (std::size_t i = groups.size(); i-- > 1;) {
-      Axes& axes = groups[i].reduced ? units_ : kept_;
-      axes.sizes.push_back(groups[i].size);
-      axes.strides.push_back(groups[i].stride);
-    }
-    width_ = by_columns_ ? std::min(length_, COLUMNS) : std::min(length_, RUN);
-    pieces_ = width_ ? (length_ + width_ - 1) / width_ : by_columns_ ? 0 : 1;
-    results_ = kept_.count() * (by_columns_ ? pieces_ : 1);
-    runs_ = units_.count() * (by_columns_ ? 1 : pieces_);
-    parts_ = std::max<std::int64_t>(1, std::min(runs_, runs_ * width_ / PART));
-    if (parts_ > 1) scratch = sizeof(double) * results_ * parts_ * (by_columns_ ? width_ : 1);
-    how = by_columns_ ? "columns" : "runs";
-    flops = static_cast<double>(call.in[0].size());
+    want(!kernels_.empty());
+    sure = false;
+    how = kernels_[0].second->how;
+    flops = kernels_[0].second->flops;
   }
 
   void run(const Run& run) const override {
-    const float* x = run.input<float>(0);
-    float* y = run.output<float>();
-    double* partial = reinterpret_cast<double*>(run.scratch);
-    const double cost = 0.15 * static_cast<double>(runs_ * width_ / parts_) + 30;
-    run.ranges(results_ * parts_, static_cast<std::int64_t>(20e3 / cost) + 1, [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t result = i / parts_, part = i % parts_;
-        const std::int64_t from = runs_ * part / parts_, to = runs_ * (part + 1) / parts_;
-        if (by_columns_) columns(x, result, from, to, y, parts_ > 1 ? partial + i * width_ : nullptr);
-        else if (parts_ > 1) partial[i] = element(x, result, from, to);
-        else y[result] = finish(x, result, 0, element(x, result, from, to));
-      }
-    });
-    if (parts_ == 1) return;
-    for (std::int64_t result = 0; result < results_; ++result)
-      for (std::int64_t j = 0; j < (by_columns_ ? columns_of(result) : 1); ++j) {
-        double total = Policy::start;
-        for (std::int64_t part = 0; part < parts_; ++part)
-          total = Policy::join(total, partial[(result * parts_ + part) * (by_columns_ ? width_ : 1) + j]);
-        y[place(result) + j] = finish(x, result, j, total);
-      }
+    const auto* axes = run.input<std::int64_t>(1);
+    unsigned wanted = count_ || !none_is_all_ ? 0 : (1u << rank_) - 1;
+    for (std::int64_t i = 0; i < count_; ++i) {
+      want_value(axes[i] >= -rank_ && axes[i] < rank_);
+      wanted |= 1u << (axes[i] < 0 ? axes[i] + rank_ : axes[i]);
+    }
+    for (const auto& [reduced, kernel] : kernels_)
+      if (reduced == (wanted & ~ones_)) return kernel->run(run);
+    want_value(false);
   }
 
  private:
-  // Where in the output a result is, or its columns begin.
-  std::int64_t place(std::int64_t result) const {
-    return by_columns_ ? result / pieces_ * length_ + result % pieces_ * width_ : result;
-  }
-  std::int64_t columns_of(std::int64_t result) const { return std::min(width_, length_ - result % pieces_ * width_); }
-  // Where in the input a run, or a row of columns, is.
-  std::int64_t offset(std::int64_t result, std::int64_t run) const {
-    if (by_columns_) return kept_.offset(result / pieces_) + result % pieces_ * width_ + units_.offset(run);
-    return kept_.offset(result) + units_.offset(run / pieces_) + run % pieces_ * width_;
-  }
-  std::int64_t elements(std::int64_t run) const { return std::min(width_, length_ - run % pieces_ * width_); }
+  static constexpr std::int64_t MOST = 8;
 
-  double element(const float* x, std::int64_t result, std::int64_t from, std::int64_t to) const {
-    double total = Policy::start;
-    for (std::int64_t run = from; run < to; ++run)
-      total = Policy::join(total, Policy::run(x + offset(result, run), elements(run)));
-    return total;
-  }
-
-  void columns(const float* x, std::int64_t result, std::int64_t from, std::int64_t to, float* y, double* partial) const {
-    alignas(64) float part[COLUMNS];
-    double sums[COLUMNS];
-    double* total = partial ? partial : sums;
-    const std::int64_t width = columns_of(result);
-    std::fill(part, part + width, Policy::part_start);
-    std::fill(total, total + width, Policy::start);
-    int rows = 0;
-    for (std::int64_t run = from; run < to; ++run) {
-      Policy::columns(x + offset(result, run), width, part, total);
-      if (++rows < Policy::rows && run + 1 < to) continue;
-      rows = 0;
-      for (std::int64_t j = 0; j < width; ++j) {
-        total[j] = Policy::join(total[j], part[j]);
-        part[j] = Policy::part_start;
-      }
-    }
-    if (partial) return;
-    for (std::int64_t j = 0; j < width; ++j) y[place(result) + j] = finish(x, result, j, total[j]);
-  }
-
-  float finish(const float* x, std::int64_t result, std::int64_t column, double total) const {
-    if (then_ == Then::divide) total /= static_cast<double>(count_);
-    if (then_ == Then::root)
-      total = std::isinf(total) && infinities(x, result, column) > 1
-                  ? std::numeric_limits<double>::quiet_NaN()  // as MXNet, which scales by the largest
-                  : std::sqrt(total);
-    return static_cast<float>(total);
-  }
-
-  std::int64_t infinities(const float* x, std::int64_t result, std::int64_t column) const {
-    std::int64_t found = 0;
-    for (std::int64_t run = 0; run < runs_; ++run) {
-      const float* p = x + offset(result, run) + column;
-      for (std::int64_t i = 0; i < (by_columns_ ? 1 : elements(run)); ++i) found += std::isinf(p[i]);
-    }
-    return found;
-  }
-
-  Then then_;
-  bool by_columns_;              // the last group is kept
-  Axes kept_, units_;            // groups before the last, kept and reduced
-  std::int64_t length_ = 1;      // of the last group
-  std::int64_t width_, pieces_;  // it is cut into pieces of this width
-  std::int64_t results_, runs_;  // results, or pieces of columns of them; and what each is made of
-  std::int64_t parts_;           // tasks for one result
-  std::int64_t count_ = 1;       // elements of a result
+  bool none_is_all_;
+  std::int64_t rank_, count_;
+  unsigned ones_ = 0;
+  std::vector<std::pair<unsigned, std::unique_ptr<Kernel>>> kernels_;
 };
 
-// Which axes go.
+std::unique_ptr<Kernel> by_axes(const Call& call, const ByAxes::Make& make) {
+  call.attrs.ignore("given", "keepdims");
+  const bool none_is_all = !call.attrs.flag("noop_with_empty_axes");
+  if (!call.in[0].size() || !call.out[0].size()) return nullptr;  // of nothing there are other results
+  if (call.in.size() == 1) return make(std::vector<bool>(call.in[0].shape.size(), none_is_all));
+  return std::make_unique<ByAxes>(call, none_is_all, make);
+}
+
+std::unique_ptr<Kernel> by_axes(const Call& call, Total total, Then then = Then::nothing) {
+  return by_axes(call, [&](const std::vector<bool>& reduced) { return reduce(call, total, reduced, then); });
+}
+
+}  // namespace
+
 std::vector<bool> reduced_axes(const Call& call) {
   const Attrs& attrs = call.attrs;
   const std::size_t rank = call.in[0].shape.size();
@@ -247,19 +189,22 @@ std::vector<bool> reduced_axes(const Call& call) {
   return reduced;
 }
 
-template <class Policy>
-std::unique_ptr<Kernel> bind_reduction(const Call& call, Then then = Then::nothing) {
-  const Attrs& attrs = call.attrs;
-  if (attrs.text("dtype", "float32") != "float32" || attrs.has("initial")) return nullptr;
-  attrs.ignore("initial");
-  return std::make_unique<Reduce<Policy>>(call, reduced_axes(call), then);
+std::unique_ptr<Kernel> bind_sum(const Call& call) {
+  return is_plain(call.attrs) ? reduce(call, Total::sum, reduced_axes(call)) : nullptr;
 }
-
-}  // namespace
-
-std::unique_ptr<Kernel> bind_sum(const Call& call) { return bind_reduction<Sum<same>>(call); }
-std::unique_ptr<Kernel> bind_mean(const Call& call) { return bind_reduction<Sum<same>>(call, Then::divide); }
-std::unique_ptr<Kernel> bind_square_sum(const Call& call) { return bind_reduction<Sum<square>>(call); }
+std::unique_ptr<Kernel> bind_mean(const Call& call) {
+  return is_plain(call.attrs) ? reduce(call, Total::sum, reduced_axes(call), Then::divide) : nullptr;
+}
+std::unique_ptr<Kernel> bind_max(const Call& call) {
+  return is_plain(call.attrs) ? reduce(call, Total::largest, reduced_axes(call)) : nullptr;
+}
+std::unique_ptr<Kernel> bind_min(const Call& call) {
+  return is_plain(call.attrs) ? reduce(call, Total::smallest, reduced_axes(call)) : nullptr;
+}
+std::unique_ptr<Kernel> bind_prod(const Call& call) {
+  return is_plain(call.attrs) ? reduce(call, Total::product, reduced_axes(call)) : nullptr;
+}
+std::unique_ptr<Kernel> bind_square_sum(const Call& call) { return reduce<Sum<square>>(call, reduced_axes(call)); }
 // To the operators of mx.np an axis of () is none of the axes, and what comes of nothing is not what comes of it elsewhere.
 template <Bind bind>
 std::unique_ptr<Kernel> bind_np(const Call& call) {
@@ -268,9 +213,6 @@ std::unique_ptr<Kernel> bind_np(const Call& call) {
 }
 std::unique_ptr<Kernel> bind_np_sum(const Call& call) { return bind_np<bind_sum>(call); }
 std::unique_ptr<Kernel> bind_np_mean(const Call& call) { return bind_np<bind_mean>(call); }
-std::unique_ptr<Kernel> bind_max(const Call& call) { return bind_reduction<Extreme<true>>(call); }
-std::unique_ptr<Kernel> bind_min(const Call& call) { return bind_reduction<Extreme<false>>(call); }
-std::unique_ptr<Kernel> bind_prod(const Call& call) { return bind_reduction<Wide<times, true>>(call); }
 std::unique_ptr<Kernel> bind_np_max(const Call& call) { return bind_np<bind_max>(call); }
 std::unique_ptr<Kernel> bind_np_min(const Call& call) { return bind_np<bind_min>(call); }
 std::unique_ptr<Kernel> bind_np_prod(const Call& call) { return bind_np<bind_prod>(call); }
@@ -285,13 +227,29 @@ std::unique_ptr<Kernel> bind_sum_like(const Call& call) {
     want(to == 1 || to == from);
     reduced[shape.size() - i] = to != from;
   }
-  return std::make_unique<Reduce<Sum<same>>>(call, reduced, Then::nothing);
+  return reduce(call, Total::sum, reduced);
 }
 
 std::unique_ptr<Kernel> bind_norm(const Call& call) {
   if (call.attrs.text("out_dtype", "float32") != "float32") return nullptr;
-  if (call.attrs.integer("ord") == 1) return bind_reduction<Wide<add_size, false>>(call);
-  return bind_reduction<Wide<add_square, false>>(call, Then::root);
+  if (call.attrs.integer("ord") == 1) return reduce<Wide<add_size, false>>(call, reduced_axes(call));
+  return reduce<Wide<add_square, false>>(call, reduced_axes(call), Then::norm);
+}
+
+std::unique_ptr<Kernel> bind_onnx_sum(const Call& call) { return by_axes(call, Total::sum); }
+std::unique_ptr<Kernel> bind_onnx_mean(const Call& call) { return by_axes(call, Total::sum, Then::divide); }
+std::unique_ptr<Kernel> bind_onnx_max(const Call& call) { return by_axes(call, Total::largest); }
+std::unique_ptr<Kernel> bind_onnx_min(const Call& call) { return by_axes(call, Total::smallest); }
+std::unique_ptr<Kernel> bind_onnx_prod(const Call& call) { return by_axes(call, Total::product); }
+std::unique_ptr<Kernel> bind_onnx_log_sum(const Call& call) { return by_axes(call, Total::sum, Then::log); }
+std::unique_ptr<Kernel> bind_onnx_l1(const Call& call) {
+  return by_axes(call, [&](const auto& reduced) { return reduce<Wide<add_size, false>>(call, reduced); });
+}
+std::unique_ptr<Kernel> bind_onnx_l2(const Call& call) {
+  return by_axes(call, [&](const auto& reduced) { return reduce<Wide<add_square, false>>(call, reduced, Then::root); });
+}
+std::unique_ptr<Kernel> bind_onnx_sum_square(const Call& call) {
+  return by_axes(call, [&](const auto& reduced) { return reduce<Sum<square>>(call, reduced); });
 }
 
 }  // namespace gluonnx
