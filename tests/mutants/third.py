@@ -38,7 +38,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "one infinity is two",
-        "hybrid/native/src/kernels/norm/reduce.cc",
+        "hybrid/native/src/kernels/norm/reduce.h",
         "infinities(x, result, column) > 1",
         "infinities(x, result, column) > 0",
         "tests/native/test_norm.py tests/native/test_kernels.py -k norm",
