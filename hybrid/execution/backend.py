@@ -40,6 +40,8 @@ class Request(NamedTuple):
     """The memory of a run stays for the next one, instead of going back to whom it came from."""
     subgraphs: Callable[[Node, np.random.Generator | None], list[SubgraphFunction]]
     """The subgraphs of a node for one application of its operator; random operators in them draw from that generator."""
+    flow: Callable[[Node, Sequence[np.ndarray]], tuple[np.ndarray, ...] | None] | None = None
+    """The results of a node with subgraphs, where it runs as a graph of its own; None for what its rule has to give."""
 
     def apply(
         self,
@@ -52,6 +54,8 @@ class Request(NamedTuple):
         """A node applied to arrays by NumPy, with all checks and hooks: its results, and whether they had to be copied out of its
         inputs. out: where to write them, for operators that can."""
         assert node.op is not None
+        if node.subgraphs and self.flow is not None and (made := self.flow(node, arrays)) is not None:
+            return made, False
         subgraphs = self.subgraphs(node, rng)
         return apply_tracked(node.op, arrays, specs, node.name, self.training, out, subgraphs, rng)
 

@@ -152,6 +152,7 @@ class _Lowering:
             "lengths": -1,
             "chosen": -1,
             "some": False,
+            "told": -1,
             "exact": False,
             "kept": [],
             **form.options,
@@ -303,12 +304,13 @@ def _loop(node: Node, ins: Sequence[Spec], outs: Sequence[Spec]) -> Form | None:
     if begin is not None and _flag_dtype(ins[begin].dtype) is None:
         return None
     sources = op.arrange((Source(COUNTER), Source(FLAG), *_states(len(states))), _wholes(captured))
-    rows = range(len(states), len(outs))
+    rows = range(len(states), op.num_outputs)
     targets = [Target(GOING), *_next(len(states)), *(Target(ROW, i) for i in rows)]
     options = {
         "limit": -1 if limit is None else limit,
         "begin": -1 if begin is None else begin,
-        "exact": bool(rows),
+        "exact": bool(rows) and op.num_outputs == len(outs),
+        "told": op.num_outputs if op.num_outputs < len(outs) else -1,
         "kept": list(range(len(ins))),
     }
     counts = {outs[i].shape[0] for i in rows}  # type: ignore[index]
@@ -369,6 +371,7 @@ _FORMS: dict[str, Callable[[Node, Sequence[Spec], Sequence[Spec]], Form | None]]
     ForEach.name: _foreach,
     WhileLoop.name: _while,
     "_onnx_Loop": _loop,
+    "_fused_loop": _loop,
     "_onnx_Scan": _scan,
     Cond.name: _cond,
     "_onnx_If": _if,

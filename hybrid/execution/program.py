@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..ir.infer import Inference, infer
 from .apply import afford_all
 from .backend import Bound, Request
 from .backends import NUMPY, bind
+from .flow import Flow
 from .hooks import HOOKS, Observer
 from .plan import Plan, work_of
 
@@ -92,9 +93,21 @@ class Program:
         for inner in [*self._subprograms.values()]:
             self._subprograms |= inner._subprograms
         """Those of the subgraphs of all depths: compiled, a body is a part of the program."""
+        self._flow: Flow | None = Flow(self._single, self.constants) if native and self._subprograms else None
         self.plans = plans
         self._plans: dict[Any, Specialization] = {}
         self._lock = threading.Lock()
+
+    def _single(self, graph: Graph, fixed: Collection[str]) -> Program:
+        """A program of one node of this, see Flow."""
+        made = Program(graph, training=self.training, fixed=fixed, precise=self.precise)
+        made._flow = None  # where it is not compiled its own rule is what is left
+        return made
+
+    def bound_for(self, key: tuple[Any, ...]) -> Bound | None:
+        """The graph bound for such arrays, see prepare; None where NumPy runs it."""
+        found = self.prepare(key)
+        return None if found.bound is found.reference else found.bound
 
     def _subgraphs_of(self, node: Node, rng: np.random.Generator | None) -> list[SubgraphFunction]:
         """The subgraphs of a node for one application of its operator, which writes to no array that it holds more than once: what
@@ -155,6 +168,7 @@ class Program:
                 self.precise,
                 self.keep,
                 self._subgraphs_of,
+                None if self._flow is None else self._flow.run,
             )
             found = Specialization(request, bind(request) if self.native else None)
             with self._lock:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hybrid.core.op import REGISTRY
+from hybrid.core.op import lookup
 from hybrid.ir.graph import Entry, Graph, Node
 
 
@@ -15,7 +15,7 @@ def variable(name: str) -> Entry:
 
 
 def apply(operator: str, *inputs: Entry, name: str = "", subgraphs: tuple[Graph, ...] = (), **attrs: Any) -> Node:
-    op = REGISTRY[operator].bind(**attrs)
+    op = lookup(operator).bind(**attrs)
     return Node(op, name or operator.strip("_"), inputs, op.dump(), subgraphs)
 
 

@@ -338,6 +338,42 @@ def test_loops_of_known_length(level):
         assert program.run({"s": numbers(3), "x": numbers(3)})[1].shape == (steps, 3)
 
 
+def test_loops_of_unknown_length(level):
+    """Rows whose number only the run shows, of more steps than there is room for at first, and of none."""
+    for given in (("M", "cond"), ("cond",), ("M",)):
+        c, s, x = of("c", "s", "x")
+        new = one("broadcast_add", s, x, name="new")
+        small = one("_lesser_scalar", one("sum", new, name="total"), scalar=300.0, name="small")
+        going = one("broadcast_logical_and", one("Cast", c, dtype="float32", name="told"), small, name="and")
+        body = Graph(
+            [one("Cast", going, dtype="bool", name="going"), new, one("_mul_scalar", new, scalar=2.0, name="row"), x]
+        )
+        places = {"i": 0, "c": 1, "s": 2, "x": 3}
+        names = {"M": "most", "cond": "begin"}
+        graph = standard(
+            "_onnx_Loop", of(*(names[g] for g in given), "s", "x"), body, num_states=1, num_outputs=3, given=given,
+            reads=tuple(places[v.name] for v in body.variables()),
+        )  # fmt: skip
+        rows = one("_mul_scalar", graph.outputs[1], scalar=3.0, name="after")
+        graph = Graph([*graph.outputs, rows])
+        program, meaning = Program(graph), Program(graph, native=False)
+        for most, begin, by in (
+            (5, True, 0.1),
+            (500, True, 0.1),
+            (70, True, 0.1),
+            (0, True, 0.1),
+            (9, False, 0.1),
+            (100, True, 50),
+        ):
+            feeds = {"s": numbers(3), "x": np.full(3, by, np.float32)}
+            feeds |= {"most": np.array(most, np.int64)} if "M" in given else {}
+            feeds |= {"begin": np.array(begin)} if "cond" in given else {}
+            for _ in range(3):
+                for mine, wanted in zip(program.run(feeds), meaning.run(feeds), strict=True):
+                    assert mine.shape == wanted.shape and mine.dtype == wanted.dtype, (given, most)
+                    np.testing.assert_allclose(mine, wanted, rtol=1e-5, atol=1e-6)
+
+
 def test_nested(level):
     """A foreach in a foreach, what it captures handed through two bodies, constants among it."""
     x, h, w = of("x", "h", "w")

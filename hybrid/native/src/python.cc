@@ -282,6 +282,7 @@ class PyProgram {
     spec.lengths = nb::cast<int>(given["lengths"]);
     spec.some = nb::cast<bool>(given["some"]);
     spec.exact = nb::cast<bool>(given["exact"]);
+    spec.told = nb::cast<int>(given["told"]);
     spec.kept = kept;
     return make_loop(std::move(spec));
   }

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.attrs import Several
+from ...core.attrs import Count, Several
 from ...core.boxed import box
 from ...core.memory_budget import afford_step
 from ...core.op import op
@@ -237,6 +237,36 @@ class Loop(Repeated):
         _, rows, states = self.steps(arrays, body)
         count = self.num_outputs - self.num_states
         return [*states, *self.stack_columns(rows, [0] * count, specs[self.num_states :])]
+
+
+@op("_fused_loop")
+class OpenLoop(Loop):
+    """A Loop with room for so many steps: its states, its rows with 0 behind the last, and how many steps it took; -1 for more than
+    there is room for, when the others hold anything. Loops whose steps nobody knows before are run as one (execution/flow.py)."""
+
+    room: Count
+
+    data_dependent_shape = False
+
+    def output_names(self):
+        return (*super().output_names(), "steps")
+
+    def infer_shape(self, *shapes, subgraphs=(), values=()):
+        found = super().infer_shape(*shapes, subgraphs=subgraphs)
+        rows = [None if s is None else (self.room, *s[1:]) for s in found[self.num_states :]]
+        return [*found[: self.num_states], *rows, ()]
+
+    def infer_type(self, *dtypes, subgraphs=()):
+        return [*super().infer_type(*dtypes, subgraphs=subgraphs), INT64]
+
+    def compute(self, *arrays, subgraphs=(), specs=()):
+        made = super().compute(*arrays, subgraphs=subgraphs, specs=specs[:-1])
+        rows = made[self.num_states :]
+        taken = len(rows[0])
+        for i, row in enumerate(rows, self.num_states):
+            made[i] = np.zeros((self.room, *row.shape[1:]), row.dtype)
+            made[i][:taken] = row[: self.room]
+        return [*made, np.array(taken if taken <= self.room else -1)]
 
 
 class _Condition:

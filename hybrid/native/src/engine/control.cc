@@ -201,6 +201,7 @@ class Loop : public Bodies {
     fits(s_.limit < 0 || (is_count(in[s_.limit]) && in[s_.limit].size() == 1), "a limit that is no number");
     fits(s_.begin < 0 || in[s_.begin].size() == 1, "a condition of many elements");
     fits(s_.lengths < 0 || (is_count(in[s_.lengths]) && in[s_.lengths].size() == s_.examples), "other lengths than examples");
+    fits(s_.told < 0 || (is_out(s_.told) && out[s_.told].dtype == DType::i64 && out[s_.told].size() == 1), "a count that is no number");
     const Program& body = *s_.body.program;
     body_at_ = add(s_.body);
     if (!s_.condition.empty()) condition_at_ = add(s_.condition[0]);
@@ -248,6 +249,7 @@ class Loop : public Bodies {
                std::vector<void*>& next) const {
     std::byte* flags = run.scratch + flag_at_;  // what a result is written to, and what the next time round is told
     std::int64_t most = s_.limit >= 0 ? count_at(in_[s_.limit], run.in[s_.limit]) : s_.count;
+    const bool cut = s_.count >= 0 && (s_.limit < 0 || most > s_.count);  // there may be more to do than there is room for
     if (s_.limit >= 0 && s_.count >= 0) most = std::min(most, s_.count);
     const bool bounded = s_.limit >= 0 || s_.count >= 0;
     if (s_.lengths >= 0) {
@@ -279,6 +281,7 @@ class Loop : public Bodies {
       body.session.run(body.in.data(), body.out.data(), host);
       going &= advance(run, e, t, most, body, now, next);
     }
+    if (s_.told >= 0) *run.output<std::int64_t>(s_.told) = cut && going && t == s_.count ? -1 : t;
     if ((!t && s_.some) || (t != s_.count && s_.exact)) return false;
     for (std::size_t s = 0; s < now.size(); ++s)
       if (now[s] != first(s)) std::memcpy(first(s), now[s], state_bytes_[s]);

@@ -77,6 +77,7 @@ struct LoopSpec {
   int lengths = -1;            // the input with the times round of each example, if there is one
   bool some = false;           // to go round not once is an error
   bool exact = false;          // to go round less often than there are rows is one
+  int told = -1;               // the output that gets the times round, or -1 where there is no room for them all
   std::vector<int> kept = {};  // inputs that the operator's own rule would read
 };
 
