@@ -259,6 +259,9 @@ class QuantizedPooling(_Keeping, Pooling):
     def infer_shape(self, data, *ranges):
         return [Pooling.infer_shape(self, data), (1,), (1,)]
 
+    def kernel_matches(self, dtype):
+        return True
+
     @property
     def plain(self) -> WholePooling:
         """The pooling of floats."""

@@ -310,6 +310,31 @@ class QuantizedProductDense(_Product):
         )  # fmt: skip
 
 
+@op("_fused_quantized_bias")
+class QuantizedBias(Op):
+    """A float32 bias in steps of a product of integers, whose scale is x_scale * w_scale: the nearest int32.
+
+    Shapes: bias (O,), x_scale one number, w_scale one or (O,) -> (O,)."""
+
+    exception = "rounds to integers"
+
+    inputs = ("bias", "x_scale", "w_scale")
+
+    def infer_shape(self, bias, x_scale, w_scale):
+        return bias
+
+    def infer_type(self, *dtypes):
+        return INT32
+
+    def compute(self, bias, x_scale, w_scale):
+        with np.errstate(all="ignore"):
+            return saturate(bias / (x_scale.reshape(-1) * w_scale.reshape(-1)), INT32)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(4), make.array(0.1), make.uniform(4, low=0.001, high=0.01))
+
+
 @op("_fused_lookup")
 class Lookup(Op):
     """The number that a table has for each of data, int8 or uint8, counted from the least.

@@ -21,6 +21,7 @@ from .fuse_dense_epilogue import fuse_dense_epilogue
 from .fuse_depthwise_pointwise import fuse_depthwise_pointwise
 from .fuse_elementwise import fuse_elementwise
 from .fuse_layer_norm import fuse_layer_norm
+from .fuse_qdq import fuse_qdq
 from .hoist_constants import Optimized, hoist_constants, without_hoisting
 from .prepare_quantized import prepare_quantized
 from .remove_identities import remove_identities
@@ -43,6 +44,7 @@ PASSES: dict[str, Pass] = {
         resolve_like_ops,
         remove_identities,
         eliminate_common_subexpressions,
+        fuse_qdq,
         widen_half,
         fuse_layer_norm,
         canonicalize_dense,

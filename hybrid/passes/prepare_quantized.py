@@ -7,7 +7,9 @@ from typing import Any
 
 from ..core.op import Op
 from ..ir.graph import Entry, Graph, Node, SubgraphFunction
+from ..ops.indexing import Embedding
 from ..ops.quantization import INT32, UINT8, Quantized
+from ..ops.quantization_layers import QuantizedEmbedding, QuantizedFlatten
 from ..ops.quantized_products import (
     FittedWeights,
     QuantizedProductConv,
@@ -26,14 +28,24 @@ def prepare_quantized(graph: Graph, rewriter: Rewriter) -> Graph:
 
     Before: ``conv(x, w, b, low, high)``, which quantises w and b in every run. After: ``product(x, *weights(w, b), low, high)``.
     What the bias may be depends on the range of x: where that is not known before it runs, and one scale does not do for all
-    filters, the layer stays. Layers in float become the operators that they fuse."""
+    filters, the layer stays. Layers in float become the operators that they fuse; what only moves integers becomes what moves
+    floats."""
     if not {QuantizedProductConv.name, QuantizedProductDense.name} <= rewriter.native:
         return graph
     ranges = _Ranges(rewriter)
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> list[Entry] | None:
         op: Any = node.op
-        if not isinstance(node.op, Fused) or not all(map(rewriter.is_known, node.inputs)):
+        if not all(map(rewriter.is_known, node.inputs)):
+            return None
+        if node.means(QuantizedFlatten) and 0 not in rewriter.shape(node.inputs[0]):
+            data, *ends = map(now, node.inputs)
+            return [rewriter.reshape(data, rewriter.shape(Entry(node))), *ends]
+        if node.means(QuantizedEmbedding):
+            data, weight, *ends = map(now, node.inputs)
+            rows = Embedding.bind(input_dim=op.input_dim, output_dim=op.output_dim)
+            return [rewriter.make(rows, node.name, data, weight), *ends]
+        if not isinstance(node.op, Fused):
             return None
         if not op.quantized:
             (body,) = node.subgraphs

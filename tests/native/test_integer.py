@@ -100,8 +100,49 @@ def test_quantised_again(level, left, n, types):
 
 
 def test_left_to_numpy(level):
-    a, b = whole(2, 3, 4, dtype="uint8"), whole(2, 4, 5, dtype="int8")
+    a, b = whole(3, 4, dtype="uint8"), whole(4, dtype="int8")
     equal(lookup("_onnx_MatMulInteger").bind(), (a, b), (1,), there=False)
+
+
+@over(
+    "left, right",
+    [
+        ((2, 3, 4), (2, 4, 5)),
+        ((2, 1, 40, 70), (3, 70, 33)),
+        ((13, 65), (2, 65, 32)),
+        ((1, 2, 3, 2100), (2, 1, 2100, 7)),
+        ((2, 3, 0), (2, 0, 4)),
+        ((0, 3, 4), (0, 4, 5)),
+        ((2, 0, 4), (2, 4, 5)),
+    ],
+)
+@pytest.mark.parametrize("types", [("uint8", "int8"), ("int8", "int8"), ("uint8", "uint8"), ("int8", "uint8")])
+def test_batches(level, left, right, types):
+    a, b = whole(*left, dtype=types[0]), whole(*right, dtype=types[1], seed=1)
+    op, zeros = (
+        lookup("_onnx_MatMulInteger"),
+        (np.array(7, types[0]), np.array(-3 if types[1] == "int8" else 5, types[1])),
+    )
+    equal(op.bind(), (a, b), ())
+    equal(op.bind(given=("a_zero_point", "b_zero_point")), (a, b, *zeros), (1,))
+    again = lookup("_onnx_QLinearMatMul").bind()
+    for y_scale in (0.5, 1e-3, np.nan):
+        scales = [np.array(v, "float32") for v in (0.05, 0.02, y_scale)]
+        arrays = (a, scales[0], zeros[0], b, scales[1], zeros[1], scales[2], np.array(100, types[0]))
+        equal(again, arrays, (1, 2))
+
+
+@over("steps, batch, heads, size", [(5, 2, 2, 4), (40, 1, 3, 33), (1, 1, 1, 1), (70, 2, 1, 16), (0, 2, 2, 3)])
+def test_mxnet_attention(level, steps, batch, heads, size):
+    scores, values = lookup("_sg_mkldnn_selfatt_qk"), lookup("_sg_mkldnn_selfatt_valatt")
+    x = whole(steps, batch, heads * 3 * size, dtype="int8")
+    weights = whole(batch * heads, steps, steps, dtype="uint8", seed=1)
+    calibrated = [{"min_calib_range": -2.0, "max_calib_range": v} for v in (4.0, 1e-6)]
+    for attrs in ({}, {"enable_float_output": True}, *calibrated):
+        attrs = {"heads": heads, "quantized": True, **attrs}
+        for low, high in RANGE_ENDS[:4]:
+            all_cases(scores, [((x, *ends_of(low, high)), attrs)])
+            all_cases(values, [((x, weights, *ends_of(low, high), *ends_of(0, 1.5)), attrs)])
 
 
 BYTES = ("uint8", "int8")

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "batches.h"
 #include "layer.h"
 
 namespace gluonnx {
@@ -272,6 +273,7 @@ std::unique_ptr<Kernel> bind_matmul_integer(const Call& call) {
   int next = 2;
   if (call.attrs.names("given", "a_zero_point")) at.a_zero = next++;
   if (call.attrs.names("given", "b_zero_point")) at.b_zero = next++;
+  if (call.in[1].rank() > 2) return integer::batched_matmul(call, 0, 1, at.a_zero, at.b_zero, {-1, -1, -1, -1});
   return integer::make(at, call);
 }
 
@@ -286,6 +288,7 @@ std::unique_ptr<Kernel> bind_qlinear_matmul(const Call& call) {
   at.y_scale = 6;
   at.y_zero = 7;
   at.kind = integer::Epilogue::Kind::quantized;
+  if (call.in[3].rank() > 2) return integer::batched_matmul(call, 0, 3, 2, 5, {1, 4, 6, 7});
   return integer::make(at, call);
 }
 
