@@ -36,7 +36,7 @@ DECLINED = {
     "_onnx_MaxPool": "example",  # with positions
     "_linalg_gemm": "axis.*",
     "_linalg_gemm2": "axis.*",
-    "_np_cumsum": "int32-to-f32|float64-to-(float|int)32.*",
+    "_np_cumsum": "int32-to-f32|.*-to-(float|u?int|bool).*",
     "_np_dot": r"example|scalar.*|\d-3.*",  # with more than two axes on the right, or none
     "_np_max": "zero-size.*",
     "_np_min": "zero-size.*",
