@@ -8,19 +8,44 @@ affair: it may keep what it makes of arrays that are ``fixed``, as long as their
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ..core.error import OutOfMemory
 from ..core.op import Op, Spec
-from ..ir.graph import Graph, Node, SubgraphFunction
+from ..ir.graph import Entry, Graph, Node, SubgraphFunction
 from ..ir.infer import Inference
 from .apply import apply_tracked
 from .hooks import Observer
 
 SMALL = 1 << 18
 """Elements that an operation may read and write in all to be done at once: less than a hand-over to another thread costs."""
+
+
+class Part(Protocol):
+    """A part of a graph as a program for any sizes."""
+
+    names: tuple[str, ...]
+    """Its variables, in the order in which arrays come."""
+
+    def prepare(self, key: tuple[Any, ...]) -> Any:
+        """Return the specialization for arrays of these shapes and dtypes: shape, dtype, shape, ..."""
+
+    def bound_for(self, key: tuple[Any, ...]) -> Bound | None:
+        """Return the part bound for such arrays; None where NumPy runs it."""
+
+
+class Parts:
+    """Programs of parts of a graph."""
+
+    def run(self, node: Node, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...] | None:
+        """The results of a node with subgraphs, run as a graph of its own; None where its rule has to give them."""
+        raise NotImplementedError
+
+    def part(self, outputs: Sequence[Entry], fixed: Collection[str]) -> Part:
+        """A program of what is behind these outputs. fixed: see Request."""
+        raise NotImplementedError
 
 
 class Request(NamedTuple):
@@ -40,8 +65,8 @@ class Request(NamedTuple):
     """The memory of a run stays for the next one, instead of going back to whom it came from."""
     subgraphs: Callable[[Node, np.random.Generator | None], list[SubgraphFunction]]
     """The subgraphs of a node for one application of its operator; random operators in them draw from that generator."""
-    flow: Callable[[Node, Sequence[np.ndarray]], tuple[np.ndarray, ...] | None] | None = None
-    """The results of a node with subgraphs, where it runs as a graph of its own; None for what its rule has to give."""
+    flow: Parts | None = None
+    """Programs of parts of the graph, where there may be some."""
 
     def apply(
         self,
@@ -54,7 +79,7 @@ class Request(NamedTuple):
         """A node applied to arrays by NumPy, with all checks and hooks: its results, and whether they had to be copied out of its
         inputs. out: where to write them, for operators that can."""
         assert node.op is not None
-        if node.subgraphs and self.flow is not None and (made := self.flow(node, arrays)) is not None:
+        if node.subgraphs and self.flow is not None and (made := self.flow.run(node, arrays)) is not None:
             return made, False
         subgraphs = self.subgraphs(node, rng)
         return apply_tracked(node.op, arrays, specs, node.name, self.training, out, subgraphs, rng)

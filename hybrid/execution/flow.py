@@ -7,7 +7,7 @@ was not enough."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ..core.error import MXNetError
 from ..core.op import lookup
 from ..ir.graph import Entry, Graph, Node
 from ..ops.control import ControlFlow, ControlFlowBackward
-from .backend import Bound
+from .backend import Part, Parts
 from .hooks import HOOKS
 
 ROOM, MOST = 64, 1 << 20
@@ -28,16 +28,11 @@ LOOP = "_onnx_Loop"
 Key = tuple[Any, ...]
 
 
-class Runs(Protocol):
-    """A program for any sizes."""
+class Flow(Parts):
+    """The programs of parts of one graph, and its control flow. make: (a part, names of its variables that rarely change, whether
+    that is a single node, of which there are no parts) -> its program; constants: names."""
 
-    def bound_for(self, key: Key) -> Bound | None: ...
-
-
-class Flow:
-    """The control flow of one graph. make: (graph, constants among its variables) -> its program; constants: names."""
-
-    def __init__(self, make: Callable[[Graph, Collection[str]], Runs], constants: Collection[str]):
+    def __init__(self, make: Callable[[Graph, Collection[str], bool], Part], constants: Collection[str]):
         self._make, self._constants = make, constants
         self._nodes: dict[int, _Single | None] = {}
 
@@ -50,13 +45,17 @@ class Flow:
         single = self._nodes[id(node)]
         return None if single is None else single.run(arrays)
 
-    def program(self, node: Node, op: Any) -> Runs:
+    def program(self, node: Node, op: Any) -> Part:
         """A program of one node, with another operator in the place of its own."""
         fixed = [f"input{i}" for i, e in enumerate(node.inputs) if e.node.op is None and e.node.name in self._constants]
         made = Node(
             op, node.name, [Entry(Node(None, f"input{i}")) for i in range(len(node.inputs))], {}, node.subgraphs
         )
-        return self._make(Graph(Entry(made, i) for i in range(made.num_outputs)), fixed)
+        return self._make(Graph(Entry(made, i) for i in range(made.num_outputs)), fixed, True)
+
+    def part(self, outputs: Sequence[Entry], fixed: Collection[str]) -> Part:
+        """A program of a part of the graph."""
+        return self._make(Graph(outputs), fixed, False)
 
 
 class _Single:
@@ -65,7 +64,7 @@ class _Single:
     def __init__(self, node: Node, flow: Flow):
         self._node, self._flow = node, flow
         self._seen: dict[Key, None] = {}
-        self._programs: dict[int, Runs] = {}
+        self._programs: dict[int, Part] = {}
         """By the rows that there is room for; 0 where there are none whose number is not known."""
         op: Any = node.op
         self._open = op.name == LOOP and op.num_outputs > op.num_states

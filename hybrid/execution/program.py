@@ -93,15 +93,16 @@ class Program:
         for inner in [*self._subprograms.values()]:
             self._subprograms |= inner._subprograms
         """Those of the subgraphs of all depths: compiled, a body is a part of the program."""
-        self._flow: Flow | None = Flow(self._single, self.constants) if native and self._subprograms else None
+        self._flow: Flow | None = Flow(self._part, self.constants) if native else None
         self.plans = plans
         self._plans: dict[Any, Specialization] = {}
         self._lock = threading.Lock()
 
-    def _single(self, graph: Graph, fixed: Collection[str]) -> Program:
-        """A program of one node of this, see Flow."""
+    def _part(self, graph: Graph, fixed: Collection[str], single: bool) -> Program:
+        """A program of a part of this, see Flow."""
         made = Program(graph, training=self.training, fixed=fixed, precise=self.precise)
-        made._flow = None  # where it is not compiled its own rule is what is left
+        if single:  # where it is not compiled its own rule is what is left
+            made._flow = None
         return made
 
     def bound_for(self, key: tuple[Any, ...]) -> Bound | None:
@@ -168,7 +169,7 @@ class Program:
                 self.precise,
                 self.keep,
                 self._subgraphs_of,
-                None if self._flow is None else self._flow.run,
+                self._flow,
             )
             found = Specialization(request, bind(request) if self.native else None)
             with self._lock:

@@ -266,7 +266,7 @@ def sequences() -> Graph:
 
 
 def test_sequences_hold_no_memory_of_the_arena() -> None:
-    program, rng = Program(sequences()), np.random.default_rng(0)
+    program, rng = Program(sequences(), native=False), np.random.default_rng(0)
     first = rng.uniform(-1, 1, (3, 5)).astype(np.float32)
     results = program.run({"x": first})
     held = [list(r.item()) for r in results[:-1]]

@@ -1,0 +1,169 @@
+"""Graphs in which values decide about shapes, run stage by stage: what is known before the run as one program, then by NumPy the
+nodes whose results have the shapes that nobody knew, then what is behind them as a graph of its own, for the shapes that it meets.
+
+That is worth it where the same shapes come again. Where they do not, NumPy runs the graph as before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.error import MXNetError
+from ..core.op import Spec
+from ..core.shapes import is_known
+from ..ir.graph import Entry, Graph, Node
+from .backend import Bound, Part, Request
+from .hooks import Observer
+
+SEEN = 64
+"""Sets of shapes behind a stage that are remembered to have been met."""
+PATIENCE = 16
+"""Part of new shapes, more than those of known ones, after which NumPy does it all."""
+
+Key = tuple[int, int]
+
+
+class Staged(Bound):
+    """A graph in stages. reference: NumPy, as it runs the whole."""
+
+    def __init__(self, request: Request, reference: Bound, cut: _Cut):
+        assert request.flow is not None
+        self._request, self._reference, self._cut = request, reference, cut
+        self._place = {name: i for i, name in enumerate(request.names)}
+        make = request.flow.part
+        self._first = make(cut.first, request.fixed) if cut.first else None
+        self._rest = make(cut.rest, request.fixed) if cut.rest else None
+        self._seen: dict[Any, int] = {}
+        self._misses = 0
+
+    def run(
+        self,
+        arrays: Sequence[np.ndarray],
+        versions: Sequence[Any] | None = None,
+        rng: np.random.Generator | None = None,
+        observe: Observer | None = None,
+    ) -> list[np.ndarray]:
+        if self._misses > PATIENCE:
+            return self._reference.run(arrays, versions, rng, observe)
+        given = list(map(id, arrays)) if versions is None else versions
+        values: dict[Key, np.ndarray] = {}
+        own: set[Key] = set()
+        """Entries whose memory is theirs alone."""
+        if self._first is not None:
+            found = self._run(self._first, {}, arrays, given, rng)
+            for entry, result in zip(self._cut.first, found):
+                values[id(entry.node), entry.index] = result
+        for node in self._cut.variables:
+            values[id(node), 0] = arrays[self._place[node.name]]
+        for node in self._cut.ready:
+            specs = [self._request.inference.spec(Entry(node, i)) for i in range(node.num_outputs)]
+            results, _ = self._request.apply(node, [values[id(e.node), e.index] for e in node.inputs], specs, rng)
+            values.update(((id(node), i), r) for i, r in enumerate(results))
+        if self._rest is not None:
+            crossing = {name: values[id(e.node), e.index] for name, e in self._cut.crossing.items()}
+            found = self._behind(self._rest, crossing, arrays, given, rng)
+            if found is None:
+                return self._reference.run(arrays, versions, rng, observe)
+            for entry, result in zip(self._cut.behind, found):
+                values[id(entry.node), entry.index] = result
+        results = []
+        for entry in self._request.graph.outputs:
+            key = id(entry.node), entry.index
+            result = values[key]
+            free = key not in own and result.flags.c_contiguous and result.flags.writeable
+            fresh = free and not any(np.may_share_memory(result, a) for a in (*arrays, *results))
+            own.add(key)
+            results.append(result if fresh else np.array(result, order="C"))
+        return results
+
+    def _behind(
+        self, rest: Part, crossing: dict[str, np.ndarray], arrays: Sequence[np.ndarray], versions: Any, rng: Any
+    ) -> list[np.ndarray] | None:
+        """Outputs of what is behind the first stage; None where its shapes are new, or do not fit: NumPy says so."""
+        key = tuple((a.shape, a.dtype) for a in crossing.values())
+        known = key in self._seen
+        self._misses += -1 if known and self._misses > 0 else 0 if known else 1
+        self._seen[key] = self._seen.pop(key, 0) + 1
+        if len(self._seen) > SEEN:
+            self._seen.pop(next(iter(self._seen)), None)
+        if not known:
+            return None
+        try:
+            return self._run(rest, crossing, arrays, versions, rng)
+        except MXNetError:
+            return None
+
+    def _run(
+        self, program: Part, crossing: dict[str, np.ndarray], arrays: Sequence[np.ndarray], versions: Any, rng: Any
+    ) -> list[np.ndarray]:
+        inside, marks = [], []
+        for name in program.names:
+            if name in crossing:
+                inside.append(crossing[name])
+                marks.append(None)
+            else:
+                inside.append(arrays[self._place[name]])
+                marks.append(versions[self._place[name]])
+        prepared = program.prepare(tuple(x for a in inside for x in (a.shape, a.dtype)))
+        return prepared.bound.run(inside, marks, rng)
+
+
+class _Cut:
+    """A graph cut behind what is known of it."""
+
+    def __init__(self, request: Request):
+        graph, inference = request.graph, request.inference
+        known: set[int] = set()
+        for node in graph.nodes:
+            specs = [inference.spec(Entry(node, i)) for i in range(node.num_outputs)]
+            if all(id(e.node) in known for e in node.inputs) and all(map(_is_tensor, specs)):
+                known.add(id(node))
+        ahead = known | {id(n) for n in graph.variables()}
+        self.ready = [
+            n for n in graph.nodes if id(n) not in ahead and all(id(e.node) in ahead for e in n.inputs)
+        ]  # applied by NumPy
+        done = ahead | {id(n) for n in self.ready}
+        wanted = {
+            (id(e.node), e.index): e
+            for e in (*graph.outputs, *(e for n in graph.nodes if id(n) not in ahead for e in n.inputs))
+        }
+        self.first = [e for e in wanted.values() if id(e.node) in known and e.node.op is not None]
+        self.variables = [e.node for e in wanted.values() if e.node.op is None]
+        self.behind = list({(id(e.node), e.index): e for e in graph.outputs if id(e.node) not in done}.values())
+        names = {n.name for n in graph.nodes}
+        self.crossing: dict[str, Entry] = {}
+        """What is behind reads of what was there before, by the names of variables for it."""
+
+        def change(node: Node, inputs: tuple[Entry, ...]) -> list[Entry] | None:
+            if node.op is None or id(node) not in done:
+                return None
+            made = []
+            for i in range(node.num_outputs):
+                name = f"{node.name}_{i}"
+                while name in names:
+                    name += "_"
+                names.add(name)
+                self.crossing[name] = Entry(node, i)
+                made.append(Entry(Node(None, name)))
+            return made
+
+        self.rest = Graph(self.behind).rewrite(change).outputs if self.behind else ()
+        read = {n.name for n in Graph(self.rest).variables()}
+        self.crossing = {n: e for n, e in self.crossing.items() if n in read}
+
+
+def _is_tensor(spec: Spec) -> bool:
+    return is_known(spec.shape) and spec.dtype is not None and not spec.dtype.hasobject
+
+
+def in_stages(request: Request, reference: Bound) -> Staged | None:
+    """The graph in stages; None where there would be one only, or where steps have to stay in their order."""
+    ops = [n.op for n in request.graph.all_nodes() if n.op is not None]
+    if request.training or request.flow is None or any(op.mutates or "rng" in op.needs for op in ops):
+        return None
+    cut = _Cut(request)
+    if not cut.ready or not (cut.first or cut.rest):
+        return None
+    return Staged(request, reference, cut)

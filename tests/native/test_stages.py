@@ -1,0 +1,116 @@
+"""Graphs in which values decide about shapes, in stages, against NumPy."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from hybrid import native
+from hybrid.core.error import MXNetError
+from hybrid.execution.program import Program
+from hybrid.execution.stages import PATIENCE, Staged
+from hybrid.ir.graph import Graph
+from tests.graph.control import apply, one, outputs, variable
+
+pytestmark = pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
+
+
+def places() -> Graph:
+    """Where relu(x w) is not 0, and what is computed of that: what is known, what a value decides, what is behind it, and an
+    input, a constant and a result of each stage among the outputs."""
+    x, w = variable("x"), variable("w")
+    product = one("dot", x, w, name="product")
+    positive = one("Activation", product, act_type="relu", name="relu")
+    at = one("_onnx_NonZero", positive, name="at")
+    wide = one("Cast", at, dtype="float32", name="wide")
+    twice = one("_mul_scalar", wide, scalar=2.0, name="twice")
+    again = one("_onnx_NonZero", one("tanh", twice, name="t"), name="again")
+    picked = one("broadcast_add", twice, one("sum", positive, name="total"), name="picked")
+    return Graph([x, positive, at, picked, again, w, at])
+
+
+def feeds(seed: int, rows: int = 4) -> dict[str, np.ndarray]:
+    return {"x": np.random.default_rng(seed).uniform(-1, 1, (rows, 3)).astype(np.float32)}
+
+
+WEIGHTS = np.random.default_rng(9).uniform(-1, 1, (3, 5)).astype(np.float32)
+
+
+def staged(program: Program, given: dict[str, np.ndarray]) -> Staged:
+    arrays = [given[n] if n in given else program.constants[n] for n in program.names]
+    bound = program.prepare(tuple(x for a in arrays for x in (a.shape, a.dtype))).bound
+    assert isinstance(bound, Staged)
+    return bound
+
+
+def test_stages_give_what_numpy_gives(level):
+    program, meaning = (Program(places(), {"w": WEIGHTS}, native=n) for n in (True, False))
+    for seed in (0, 0, 0, 1, 1, 0, 2, 2):
+        for rows in (4, 1):
+            given = feeds(seed, rows)
+            found, wanted = program.run(given), meaning.run(given)
+            for mine, want in zip(found, wanted, strict=True):
+                assert mine.shape == want.shape and mine.dtype == want.dtype
+                np.testing.assert_allclose(mine, want, rtol=1e-5, atol=1e-6)
+            before = [f.copy() for f in found]
+            for result in found:  # memory of its own, which may be written to
+                result[...] = 7
+            assert all(np.array_equal(a, b) for a, b in zip(program.run(given), before))
+    staged(program, feeds(0))
+
+
+def test_shapes_that_never_come_again_are_left_to_numpy(level):
+    program = Program(places(), {"w": np.eye(3, 5, dtype=np.float32)})
+    x = np.full((40, 3), -1, np.float32)
+    bound = staged(program, {"x": x})
+    for row in range(2 * PATIENCE):
+        x[row, 0] = 1
+        assert program.run({"x": x})[2].shape == (2, row + 1)
+    assert bound._misses > PATIENCE
+
+
+def test_other_values_of_what_rarely_changes(level):
+    program = Program(places(), fixed=("w",))
+    meaning = Program(places(), native=False)
+    for weights in (WEIGHTS, -WEIGHTS, WEIGHTS):
+        for _ in range(3):
+            given = {**feeds(3), "w": weights}
+            for mine, want in zip(program.run(given), meaning.run(given), strict=True):
+                np.testing.assert_allclose(mine, want, rtol=1e-5, atol=1e-6)
+
+
+def test_what_does_not_fit_is_told_as_numpy_tells_it(level):
+    at = one("_onnx_NonZero", variable("x"), name="at")
+    graph = outputs(apply("elemwise_add", one("Cast", at, dtype="float32", name="wide"), variable("y"), name="sum"))
+    program, meaning = Program(graph), Program(graph, native=False)
+    good = {"x": np.ones((2, 2), np.float32), "y": np.ones((2, 4), np.float32)}
+    bad = {**good, "x": np.eye(2, dtype=np.float32)}
+    for _ in range(3):
+        assert np.array_equal(program.run(good)[0], meaning.run(good)[0])
+        said = []
+        for one_of in (program, meaning):
+            with pytest.raises(MXNetError) as error:
+                one_of.run(bad)
+            said.append(str(error.value))
+        assert said[0] == said[1]
+
+
+def test_stages_run_in_many_threads(level):
+    program, meaning = (Program(places(), {"w": WEIGHTS}, native=n) for n in (True, False))
+    wanted = [meaning.run(feeds(i)) for i in range(4)]
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        for _ in range(30):
+            found = program.run(feeds(number))
+            if any(a.shape != b.shape or np.abs(a - b).max(initial=0) > 1e-5 for a, b in zip(found, wanted[number])):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
