@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not native.LEVELS, reason="the compiled part is 
 
 
 def places() -> Graph:
-    """Where relu(x w) is not 0, and what is computed of that: what is known, what a value decides, what is behind it, and an
+    """Positions where relu(x w) is not 0, and what is computed of them: what is known, what a value decides, what is behind it, and an
     input, a constant and a result of each stage among the outputs."""
     x, w = variable("x"), variable("w")
     product = one("dot", x, w, name="product")
