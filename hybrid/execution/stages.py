@@ -134,7 +134,7 @@ class _Cut:
         self.behind = list({(id(e.node), e.index): e for e in graph.outputs if id(e.node) not in done}.values())
         names = {n.name for n in graph.nodes}
         self.crossing: dict[str, Entry] = {}
-        """Entries that what is behind reads of what was there before, by the names of variables for them."""
+        """Entries that what is behind reads, by the names of the variables that it has for them."""
 
         def change(node: Node, inputs: tuple[Entry, ...]) -> list[Entry] | None:
             if node.op is None or id(node) not in done:
