@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not native.LEVELS, reason="the compiled part is 
 
 
 def places() -> Graph:
-    """Positions where relu(x w) is not 0, and what is computed of them; outputs are an input, a constant and a result of each stage."""
+    """Positions where relu(x w) is not 0, and what is computed of them; an input, a constant, a result of each stage."""
     x, w = variable("x"), variable("w")
     product = one("dot", x, w, name="product")
     positive = one("Activation", product, act_type="relu", name="relu")
