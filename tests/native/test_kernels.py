@@ -71,7 +71,10 @@ UNREACHED = {
     "_fused_unpack": OPAQUE,
     "amp_cast": OPAQUE | {"bool", "int8", "uint8"},
     # which the operators refuse
-    **dict.fromkeys(("_onnx_ArgMax", "_onnx_ArgMin", "_onnx_OneHot", "_onnx_TopK"), frozenset(("bool",))),
+    **dict.fromkeys(
+        ("_npi_ediff1d", "_npi_percentile", "_onnx_ArgMax", "_onnx_ArgMin", "_onnx_OneHot", "_onnx_TopK"),
+        frozenset(("bool",)),
+    ),
     **dict.fromkeys(
         ("_onnx_CumProd", "_onnx_CumSum", "_onnx_ReduceMean", "_onnx_ReduceProd", "_onnx_ReduceSum"),
         frozenset(("bool", "int8", "uint8")),

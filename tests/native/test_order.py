@@ -45,20 +45,26 @@ def numbers(shape, dtype, seed=0):
     return x
 
 
-def differing(name, x, **attrs):
-    """The difference of the kernel from NumPy's rule, told; or nothing."""
+def differing(name, x, *others, ulps=0, **attrs):
+    """The difference of the kernel from NumPy's rule, told; or nothing. ulps: how far floats may be apart, else not a bit."""
     op = lookup(name).bind(**attrs)
+    arrays = [x, *others]
     wanted = specs = None
     for count in (1, 3):
         with using(count):
-            single = Single(op, [x], threads=count, specs=specs)
+            single = Single(op, arrays, threads=count, specs=specs)
             specs = single.specs
             if not single.there:
                 return [f"{op!r} of {x.dtype} {x.shape}: no kernel"]
-            wanted = reference(op, [x], specs) if wanted is None else wanted
-            for got, want in zip(single.run([x]), wanted, strict=True):
+            wanted = reference(op, arrays, specs) if wanted is None else wanted
+            for got, want in zip(single.run(arrays), wanted, strict=True):
                 try:
-                    np.testing.assert_array_equal(got.view(f"u{got.itemsize}"), want.view(f"u{want.itemsize}"))
+                    if ulps:  # of the largest, for differences of numbers
+                        bound = ulps * float(np.finfo(want.dtype).eps)
+                        largest = float(np.abs(x[np.isfinite(x)].astype(np.float64)).max(initial=0))
+                        np.testing.assert_allclose(got, want, rtol=bound, atol=bound * largest)
+                    else:
+                        np.testing.assert_array_equal(got.view(f"u{got.itemsize}"), want.view(f"u{want.itemsize}"))
                 except AssertionError as error:
                     return [f"{op!r} of {x.dtype} {x.shape}, {count} threads: {error}"]
     return []
@@ -106,3 +112,51 @@ def test_counts_from_tensors(level):
             for got, want in zip(single.run(arrays), reference(op, arrays, single.specs), strict=True):
                 wrong += [] if np.array_equal(got, want, equal_nan=got.dtype.kind == "f") else [(largest, count)]
     assert not wrong
+
+
+@pytest.mark.parametrize("dtype", ("float32", "float64", "int32", "uint8"))
+def test_percentiles(level, dtype):
+    wrong = []
+    asked = np.array([0, 25, 50, 33.3, 99.9, 100], np.float64)
+    for seed, (shape, axes) in enumerate(
+        [
+            ((1,), None),
+            ((2,), (0,)),
+            ((9,), None),
+            ((3, 40), (1,)),
+            ((3, 40), (0,)),
+            ((4, 3, 5), (0, 2)),
+            ((5000,), (0,)),
+        ]
+    ):
+        for x in (numbers(shape, dtype, 3 * seed), numbers(shape, dtype, 3 * seed + 1)):
+            for kind in ("linear", "lower", "higher", "midpoint", "nearest"):
+                attrs = {"axis": axes, "interpolation": kind, "ulps": 8}
+                wrong += differing("_npi_percentile", x, asked, **attrs)
+                wrong += differing("_npi_percentile", x, asked[3].astype(np.float32), keepdims=True, **attrs)
+                wrong += differing("_npi_percentile", x, q_scalar=75.0, **attrs)
+    assert not wrong, "\n".join(wrong[:20])
+
+
+@pytest.mark.parametrize("dtype", ("float32", "float64"))
+def test_matching(level, dtype):
+    wrong = []
+    for seed, shape in enumerate([(1, 1), (3, 4), (5, 2), (2, 6, 6), (0, 3), (3, 2, 2, 9), (40, 30)]):
+        for ascending in (False, True):
+            for topk in (-1, 0, 1, 3):
+                x = numbers(shape, dtype, seed)
+                attrs = {"is_ascend": ascending, "threshold": 1.5, "topk": topk}
+                wrong += differing("_contrib_bipartite_matching", x, **attrs)
+    assert not wrong, "\n".join(wrong[:20])
+
+
+@pytest.mark.parametrize("dtype", ("float32", "float64", "int8", "uint8", "int32", "int64"))
+def test_differences(level, dtype):
+    wrong = []
+    for shape in ((), (1,), (2,), (7, 3), (0,), (70_000,)):
+        x, more = numbers(shape, dtype, 3), numbers((2, 3), dtype, 9)
+        wrong += differing("_npi_ediff1d", x)
+        wrong += differing("_npi_ediff1d", x, to_begin_scalar=3.0, to_end_scalar=4.0)
+        wrong += differing("_npi_ediff1d", x, more, to_begin_arr_given=True, to_end_scalar=4.0)
+        wrong += differing("_npi_ediff1d", x, more, more[:1], to_begin_arr_given=True, to_end_arr_given=True)
+    assert not wrong, "\n".join(wrong[:20])

@@ -279,6 +279,14 @@ std::unique_ptr<Kernel> bind_take(const Call& call) {
   return std::make_unique<Take>(call, 0, 1, split.outer, split.size, split.inner, outside_of(call.attrs));
 }
 
+// Features: numbers of the last axis.
+std::unique_ptr<Kernel> bind_feature_extractor(const Call& call) {
+  call.attrs.ignore("given");
+  if (!Positions::can(call.in[1].dtype)) return nullptr;
+  const Split split(call.in[0], -1);
+  return std::make_unique<Take>(call, 0, 1, split.outer, split.size, 1, Outside::refuse);
+}
+
 std::unique_ptr<Kernel> bind_take_back(const Call& call) {
   if (call.attrs.integer("of") != 0) return nullptr;
   const Split split(call.in[1], call.attrs.integer("axis"));
