@@ -9,19 +9,30 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.op import Op
+from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
 from ..ops.binary import BinaryOp
+from ..ops.casting import Cast
 from ..ops.convolution import Convolution
 from ..ops.linear import Dot, FullyConnected, Matmul
 from ..ops.onnx.constant import Constant
-from ..ops.onnx.integer import QGemm, QLinearConv, QLinearMatMul
+from ..ops.onnx.integer import MatMulInteger, MatMulIntegerToFloat, QGemm, QLinearConv, QLinearMatMul
 from ..ops.onnx.pooling import MaxPool
-from ..ops.onnx.qlinear import QLinearAdd, QLinearGlobalAveragePool, QLinearMul
+from ..ops.onnx.qlinear import (
+    QLinearAdd,
+    QLinearAveragePool,
+    QLinearGlobalAveragePool,
+    QLinearLeakyRelu,
+    QLinearMul,
+    QLinearSigmoid,
+    QLinearSoftmax,
+)
 from ..ops.onnx.quantize import DequantizeLinear, QuantizeLinear
 from ..ops.pooling import Pooling
 from ..ops.quantization import EIGHT, FLOAT
 from ..ops.quantized_products import Lookup, QuantizedBias
 from ..ops.shape import Permutation, Reshaping
+from ..ops.softmax import Softmax
 from .elementwise_code import opcodes_of
 from .rewriter import Rewriter
 
@@ -48,6 +59,12 @@ class Fusion:
         return self.rewriter.rewrite(self.graph, self.change)
 
     def change(self, node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
+        if node.means(BinaryOp):
+            self.now, self.name = now, node.name
+            return self.scaled_product(node)
+        if node.means(QLinearSigmoid, QLinearLeakyRelu, QLinearSoftmax, QLinearAveragePool):
+            self.now, self.name = now, node.name
+            return self.function(node)
         result = self.scaled(node, QuantizeLinear)
         if result is None or 0 in self.rewriter.shape(result.data):
             return None
@@ -119,6 +136,85 @@ class Fusion:
             return None
         return self.make(QuantizedBias.bind(), self.now(entry), data.scale, weights.scale, suffix="_bias")
 
+    # -- what quantisers write themselves ---------------------------------------------------------------------------------
+
+    def scaled_product(self, node: Node) -> Entry | None:
+        """A product of integers times its scale, or such a product plus a row."""
+        op: Any = node.op
+        if not self.known(node) or not self.rewriter.is_float32(Entry(node), *node.inputs):
+            return None
+        columns = self.rewriter.shape(Entry(node))[-1:]
+        for first, second in (node.inputs, node.inputs[::-1]):
+            shape = self.rewriter.shape(second)
+            if op.arithmetic.name == "multiply" and first.node.means(Cast) and shape in ((), (1,), columns):
+                product = first.node.inputs[0].node
+                if (
+                    product.means(MatMulInteger)
+                    and self.is_matrix(product.inputs)
+                    and self.single(first)
+                    and self.spec(first) == self.spec(Entry(node))
+                ):
+                    left, right, *zeros = map(self.now, product.inputs)
+                    made = MatMulIntegerToFloat.bind(given=product.op.given)  # type: ignore[union-attr]
+                    one = self.make(Constant.bind(value=np.array(1, FLOAT)), suffix="_one")
+                    return self.make(made, left, right, one, self.now(second), *zeros)
+            if (
+                op.arithmetic.name == "add"
+                and shape == columns
+                and self.rewriter.is_constant(second)
+                and self.single(first)
+            ):
+                made, whole = self.now(first).node, self.spec(first) == self.spec(Entry(node))
+                if made.means(MatMulIntegerToFloat) and "bias" not in made.op.given and whole:  # type: ignore[union-attr]
+                    more = MatMulIntegerToFloat.bind(given=(*made.op.given, "bias"))  # type: ignore[union-attr]
+                    return self.make(more, *made.inputs, self.now(second))
+        return None
+
+    def is_matrix(self, inputs: tuple[Entry, ...]) -> bool:
+        """True where the second is a matrix, and the first one at least."""
+        left, right = (self.rewriter.shape(e) for e in inputs[:2])
+        return is_known(left) and is_known(right) and len(left) > 1 and len(right) == 2
+
+    def single(self, entry: Entry) -> bool:
+        """True where one node reads it."""
+        return len(self.readers[id(entry.node), entry.index]) == 1
+
+    def function(self, node: Node) -> Entry | None:
+        """A function of quantised numbers: a table of it, or what it is on floats."""
+        op: Any = node.op
+        zeros = ("X_zero_point", "Y_zero_point")
+        if op.given != zeros or not self.known(node) or self.rewriter.dtype(Entry(node)) not in EIGHT:
+            return None
+        data, *scales = map(self.now, node.inputs)
+        if node.means(QLinearSigmoid, QLinearLeakyRelu):
+            if not all(map(self.rewriter.is_constant, scales)) or Lookup.name not in self.rewriter.native:
+                return None
+            every = self.every(self.rewriter.dtype(data))
+            return self.make(Lookup.bind(), data, self.make(op, every, *scales, suffix="_table"))
+        x_scale, x_zero, y_scale, y_zero = scales
+        x = self.make(DequantizeLinear.bind(given=("x_zero_point",)), data, x_scale, x_zero, suffix="_meant")
+        if node.means(QLinearSoftmax):
+            rank = len(self.rewriter.shape(data))
+            if op.opset < 13 and op.axis % rank != rank - 1:
+                return None
+            y = self.make(Softmax.bind(axis=op.axis), x, suffix="_function")
+        else:
+            rank = len(op.kernel_shape or ())
+            before, after = (op.pads or (0,) * 2 * rank)[:rank], (op.pads or (0,) * 2 * rank)[rank:]
+            if op.channels_last or op.ceil_mode or op.auto_pad != "NOTSET" or before != after or not 1 <= rank <= 3:
+                return None
+            if any(d != 1 for d in op.dilations or ()):
+                return None
+            pool = Pooling.bind(
+                kernel=op.kernel_shape,
+                stride=op.strides or (),
+                pad=before,
+                pool_type="avg",
+                count_include_pad=op.count_include_pad,
+            )
+            y = self.make(pool, x, suffix="_function")
+        return self.make(QuantizeLinear.bind(given=("y_zero_point",)), y, y_scale, y_zero)
+
     # -- forms ----------------------------------------------------------------------------------------------------------
 
     def fused(self, between: Entry, result: _Scaled) -> Entry | None:
@@ -156,10 +252,7 @@ class Fusion:
             or Lookup.name not in self.rewriter.native
         ):
             return None
-        dtype = self.rewriter.dtype(data)
-        assert dtype is not None
-        every = np.arange(256).astype(np.int16) + np.iinfo(dtype).min
-        found = self.make(Constant.bind(value=every.astype(dtype)), suffix="_every")
+        found = self.every(self.rewriter.dtype(data))
         found = self.make(
             DequantizeLinear.bind(given=("x_zero_point",)), found, given.scale, given.zero, suffix="_meant"
         )
@@ -170,6 +263,12 @@ class Fusion:
             QuantizeLinear.bind(given=("y_zero_point",)), found, *map(self.now, result[1:]), suffix="_table"
         )
         return self.make(Lookup.bind(), data, found)
+
+    def every(self, dtype: np.dtype | None) -> Entry:
+        """All numbers of an 8-bit dtype, from the least."""
+        assert dtype is not None
+        numbers = np.arange(256).astype(np.int16) + np.iinfo(dtype).min
+        return self.make(Constant.bind(value=numbers.astype(dtype)), suffix="_every")
 
     def table(self, between: Entry, result: _Scaled) -> Entry | None:
         """Element-wise functions of one dequantised tensor."""

@@ -111,6 +111,48 @@ def test_forms() -> None:
     assert not failed, "\n".join(failed)
 
 
+def test_what_quantisers_write_themselves() -> None:
+    """Products that are quantised as they come, and functions of quantised numbers: the same numbers."""
+    x, w, scale, row = var("x"), var("w"), var("s"), var("b")
+    params = {
+        "w": whole(6, 5, dtype="int8"),
+        "s": RNG.uniform(size=5).astype("float32"),
+        "b": RNG.normal(size=5).astype("f"),
+    }
+    feeds = {"x": RNG.normal(size=(2, 3, 6)).astype("float32")}
+    small = apply("_onnx_DynamicQuantizeLinear", x)
+    y, y_scale, y_zero = (Entry(small.node, i) for i in range(3))
+    cast = apply("Cast", apply("_onnx_MatMulInteger", y, w, y_zero, given=("a_zero_point",)), dtype="float32")
+    product = apply("broadcast_mul", cast, scale)
+    one = apply("broadcast_mul", apply("broadcast_mul", y_scale, constant([0.1])), cast)
+    image, images = var("i"), {"i": whole(2, 4, 6, 8)}
+    scales = constant(0.05), constant(90, "uint8"), constant(0.02), constant(100, "uint8")
+    given = {"given": ("X_zero_point", "Y_zero_point")}
+    floats, tables = ("_onnx_DequantizeLinear", "_onnx_QuantizeLinear"), ("_fused_lookup",)
+    pool = {"kernel_shape": (3, 3), "pads": (1, 1, 1, 1), "strides": (2, 1), "count_include_pad": True}
+    cases = {
+        "a row of scales": (product, feeds, params, ("_onnx_ms_MatMulIntegerToFloat",)),
+        "one scale": (one, feeds, params, ("_onnx_ms_MatMulIntegerToFloat",)),
+        "plus a row": (apply("broadcast_add", row, product), feeds, params, ("_onnx_ms_MatMulIntegerToFloat",)),
+        "sigmoid": (apply("_onnx_ms_QLinearSigmoid", image, *scales, **given), images, {}, tables),
+        "leaky": (apply("_onnx_ms_QLinearLeakyRelu", image, *scales, alpha=0.3, **given), images, {}, tables),
+        "softmax": (apply("_onnx_ms_QLinearSoftmax", image, *scales, axis=1, **given), images, {}, floats),
+        "means": (apply("_onnx_ms_QLinearAveragePool", image, *scales, **pool, **given), images, {}, floats),
+    }
+    failed = []
+    for name, (output, inputs, constants, wanted) in cases.items():
+        graph = Graph([output])
+        held = {n.name: constants[n.name] for n in graph.variables() if n.name in constants}
+        found = optimize(graph, rewriter_of(graph, inputs, held, native=NATIVE | {"_fused_lookup"}))
+        ops = counted(found.main)
+        (got,), (want,) = run(found, inputs, held), plainly(graph, inputs, held)
+        if not ops.keys() >= set(wanted) or ops.keys() & {"_onnx_MatMulInteger", output.node.op.name}:
+            failed.append(f"{name}: {dict(ops)}")
+        elif got.dtype != want.dtype or not np.array_equal(got, want):
+            failed.append(f"{name}: {np.abs(got.astype(float) - want.astype(float)).max()} apart")
+    assert not failed, "\n".join(failed)
+
+
 def test_what_others_read_stays_float() -> None:
     """A result that is also an output, or read by somebody else."""
     x, feeds = left("x", (2, 4, 3, 3))

@@ -114,7 +114,6 @@ NAMED = {
     ("passes", "fold_shapes"): (1, "an operator that is loaded when a graph has one"),
     ("passes", "fuse_depthwise_pointwise"): (1, "an attribute"),
     ("passes", "fuse_layer_norm"): (6, "functions"),
-    ("passes", "fuse_qdq"): (1, "an operator that is loaded when a graph has one"),
     ("passes", "qdq_forms"): (1, "a function"),
     ("passes", "scan_first_axis"): (1, "an operator that is loaded when a graph has one"),
     ("execution", "control"): (4, "operators that are loaded when a graph has one"),
