@@ -19,7 +19,8 @@ BatchedProducts::BatchedProducts(Batches batches, const Call& call)
   counted.take<float>(columns());
   scratch = counted.used();
   flops = 2.0 * b_.m * b_.n * b_.k * b_.result.size();
-  how = form_ == Form::bytes ? "vnni" : "pairs";
+  matrix_ = form_ == Form::bytes && steps_ && steps_ % STEPS == 0 && b_.m >= TALL && has_matrix_registers();
+  how = matrix_ ? "amx" : form_ == Form::bytes ? "vnni" : "pairs";
 }
 
 BatchedProducts::Memory BatchedProducts::divide(Divided& memory) const {
@@ -70,6 +71,7 @@ void BatchedProducts::run(const Run& run) const {
   const double nanoseconds = 1 + flops / count / 300;
   run.ranges(count, 1 + static_cast<Index>(8e3 / nanoseconds), [&](Index begin, Index end, int thread) {
     const Memory& own = each[thread];
+    const MatrixRegisters registers(matrix_);
     alignas(64) std::int32_t zeros[WIDTH];
     std::fill_n(zeros, WIDTH, column_zero);
     for (Index item = begin; item < end; ++item) {
@@ -82,12 +84,13 @@ void BatchedProducts::run(const Run& run) const {
       }
       Epilogue there = all;
       there.out = static_cast<std::byte*>(all.out) + b_.result[item] * size;
-      const Index strips = divided_up(b_.m, HEIGHT);
+      const Strips cut(b_.m, matrix_);
+      const Index strips = cut.count();
       for (Index panel = 0; panel < panels_; ++panel) {
         const std::int32_t* right = own.panels + panel * steps_ * WIDTH;
         if (form_ == Form::bytes && row_zero) column_sums(right, steps_, false, own.sums);
         for (Index strip = 0; strip < strips; ++strip) {
-          const Index row = b_.m * strip / strips;
+          const Index row = cut.first(strip);
           Tile tile{form_,
                     false,
                     steps_,
@@ -96,8 +99,9 @@ void BatchedProducts::run(const Run& run) const {
                     right,
                     row,
                     panel * WIDTH,
-                    static_cast<int>(b_.m * (strip + 1) / strips - row),
+                    static_cast<int>(cut.first(strip + 1) - row),
                     static_cast<int>(std::min<Index>(WIDTH, b_.n - panel * WIDTH))};
+          tile.matrix = strip < cut.tall;
           tile.row_zero = own.row_zero;
           tile.row_term = own.row_term;
           if (form_ == Form::bytes && row_zero) tile.column_sum = own.sums;

@@ -44,6 +44,7 @@ class BatchedProducts : public Kernel {
 
   Batches b_;
   Form form_;
+  bool matrix_;
   Encoding left_{}, right_{};
   Index steps_, panels_, ld_;
   int threads_;

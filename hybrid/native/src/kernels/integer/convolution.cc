@@ -154,7 +154,8 @@ class Panels : public Convolution {
     steps_ = static_cast<Index>(places_.size());
     ld_ = rounded_up(steps_, 16) + (steps_ % 256 ? 0 : 16);
     panels_ = divided_up(g_.places(), WIDTH);
-    strips_ = divided_up(g_.share(), HEIGHT);
+    matrix_ = form_ == Form::bytes && steps_ % STEPS == 0 && g_.share() >= TALL && has_matrix_registers();
+    strips_ = Strips(g_.share(), matrix_).count();
     // filters are divided too where there are few panels for the threads
     const Index items = std::max<Index>(1, g_.batch * g_.groups * panels_);
     parts_ = call.threads == 1 ? 1 : std::max<Index>(1, std::min(strips_, 4 * call.threads / items));
@@ -162,7 +163,7 @@ class Panels : public Convolution {
     Divided counted(nullptr);
     divide(counted);
     scratch = counted.used();
-    how = form_ == Form::bytes ? "vnni" : "pairs";
+    how = matrix_ ? "amx" : form_ == Form::bytes ? "vnni" : "pairs";
   }
 
   void prepare(const void* const* in, Pool* pool) override {
@@ -191,7 +192,9 @@ class Panels : public Convolution {
     for (Index i = 0; i < g_.filters && !shifted; ++i) shifted = left.zero[i];
     const Index items = g_.batch * g_.groups * panels_ * parts_;
     const double each = 1 + flops / items / 500;  // nanoseconds, about
+    const Strips cut(g_.share(), matrix_);
     run.ranges(items, 1 + static_cast<Index>(8e3 / each), [&](Index begin, Index end, int thread) {
+      const MatrixRegisters registers(matrix_);
       const std::int32_t* panel = made.panels + thread * panel_size();
       std::int32_t column_sum[WIDTH];
       for (Index item = begin; item < end; ++item) {
@@ -205,7 +208,7 @@ class Panels : public Convolution {
         }
         const Epilogue there = moved(epilogue, image);
         for (Index strip = strips_ * part / parts_; strip < strips_ * (part + 1) / parts_; ++strip) {
-          const Index first = g_.share() * strip / strips_, row = group * g_.share() + first;
+          const Index first = cut.first(strip), row = group * g_.share() + first;
           Tile tile{form_,
                     true,
                     steps_,
@@ -214,8 +217,9 @@ class Panels : public Convolution {
                     panel,
                     row,
                     column,
-                    static_cast<int>(g_.share() * (strip + 1) / strips_ - first),
+                    static_cast<int>(cut.first(strip + 1) - first),
                     static_cast<int>(std::min<Index>(WIDTH, g_.places() - column))};
+          tile.matrix = strip < cut.tall;
           tile.row_zero = left.zero;
           if (shifted) tile.column_sum = column_sum;
           compute(tile, there);
@@ -342,6 +346,7 @@ class Panels : public Convolution {
 
   Form form_;
   int each_, threads_;
+  bool matrix_;
   bool points_;  // windows of one pixel, each: the image is one row, and layers need no copies
   Encoding left_{}, right_{};
   Index layers_, steps_, ld_, panels_, strips_, parts_;

@@ -45,7 +45,8 @@ class Product : public Kernel {
     divide(counted);
     scratch = counted.used();
     flops = 2.0 * m * n * k;
-    how = form_ == Form::bytes ? "vnni" : "pairs";
+    matrix_ = form_ == Form::bytes && steps_ && steps_ % STEPS == 0 && m_ >= TALL && has_matrix_registers();
+    how = matrix_ ? "amx" : form_ == Form::bytes ? "vnni" : "pairs";
   }
 
   void prepare(const void* const* in, Pool* pool) override {
@@ -74,13 +75,15 @@ class Product : public Kernel {
     const Index ld = direct ? steps_ : ld_;
     pack_left(run, made, shifted);
     const Epilogue epilogue = epilogue_of(run, made);
-    const Index strips = divided_up(m_, HEIGHT);
+    const Strips cut(m_, matrix_);
+    const Index strips = cut.count();
     const bool by_rows = strips > panels_;                               // what there is more of is cut
     const double each = 1 + flops / (by_rows ? strips : panels_) / 500;  // nanoseconds, about
     run.ranges(by_rows ? strips : panels_, 1 + static_cast<Index>(8e3 / each), [&](Index begin, Index end, int) {
+      const MatrixRegisters registers(matrix_);
       for (Index panel = by_rows ? 0 : begin; panel < (by_rows ? panels_ : end); ++panel)
         for (Index strip = by_rows ? begin : 0; strip < (by_rows ? end : strips); ++strip) {
-          const Index row = m_ * strip / strips, column = panel * WIDTH;
+          const Index row = cut.first(strip), column = panel * WIDTH;
           Tile tile{form_,
                     false,
                     steps_,
@@ -89,8 +92,9 @@ class Product : public Kernel {
                     right.steps + panel * WIDTH * steps_,
                     row,
                     column,
-                    static_cast<int>(m_ * (strip + 1) / strips - row),
+                    static_cast<int>(cut.first(strip + 1) - row),
                     static_cast<int>(std::min<Index>(WIDTH, n_ - column))};
+          tile.matrix = strip < cut.tall;
           tile.row_zero = made.row_zero;
           tile.row_term = made.row_term;
           if (form_ == Form::bytes) tile.column_sum = right.sum + column;
@@ -220,7 +224,7 @@ class Product : public Kernel {
   Form form_;
   Encoding left_{}, right_{};
   std::vector<Index> sizes_;
-  bool out_signed_, constant_;
+  bool out_signed_, constant_, matrix_;
   Index steps_, panels_, ld_;
   PackedWeights kept_;
 };

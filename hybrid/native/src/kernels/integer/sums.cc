@@ -7,6 +7,11 @@
 
 #include "bytes.h"
 
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 namespace gluonnx::integer {
 namespace {
 
@@ -60,6 +65,69 @@ GX_INLINE RegI dot(RegI sum, RegI a, RegI b) {
 #include "tile.inc"
 constexpr auto OF_LEFT = tiles<true>(Heights{}), OF_RIGHT = tiles<false>(Heights{});
 }  // namespace vnni
+#pragma GCC pop_options
+#endif
+
+// AMX is no part of the levels either, and the system lends its registers to those who ask.
+#if defined(__AVX512BW__) && defined(__linux__) && defined(GX_VNNI)
+#define GX_AMX
+#pragma GCC push_options
+#pragma GCC target("amx-tile,amx-int8")
+namespace amx {
+constexpr long PERMIT = 0x1023, TILE_DATA = 18;  // arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)
+
+bool lent() {
+  static const bool granted = __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-int8") &&
+                              syscall(SYS_arch_prctl, PERMIT, TILE_DATA) == 0;
+  return granted;
+}
+
+// Eight registers of 16 rows and 64 bytes; in memory that the compiler does not take for unused, as the instruction's name for it
+// says too little of what it reads.
+struct alignas(64) Config {
+  std::uint8_t palette = 1, start = 0, zero[14] = {};
+  std::uint16_t width[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+const Config config;
+
+void configure() {
+  asm volatile("" : : "m"(config));
+  _tile_loadconfig(&config);
+}
+void release() { _tile_release(); }
+
+// Four registers of sums: two of 16 rows by two of 16 columns.
+template <bool LEFT>
+void tall(Index steps, const std::int32_t* left, Index ld, const std::int32_t* right, std::int32_t* sums) {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  const std::int32_t* lower = left + 16 * ld;
+  for (Index k = 0; k < steps; k += STEPS, left += STEPS, lower += STEPS, right += STEPS * WIDTH) {
+    _tile_loadd(4, left, ld * 4);
+    _tile_loadd(6, right, WIDTH * 4);
+    _tile_loadd(7, right + 16, WIDTH * 4);
+    _tile_loadd(5, lower, ld * 4);
+    if constexpr (LEFT) {
+      _tile_dpbsud(0, 4, 6);
+      _tile_dpbsud(1, 4, 7);
+      _tile_dpbsud(2, 5, 6);
+      _tile_dpbsud(3, 5, 7);
+    } else {
+      _tile_dpbusd(0, 4, 6);
+      _tile_dpbusd(1, 4, 7);
+      _tile_dpbusd(2, 5, 6);
+      _tile_dpbusd(3, 5, 7);
+    }
+  }
+  _tile_stored(0, sums, WIDTH * 4);
+  _tile_stored(1, sums + 16, WIDTH * 4);
+  _tile_stored(2, sums + 16 * WIDTH, WIDTH * 4);
+  _tile_stored(3, sums + 16 * WIDTH + 16, WIDTH * 4);
+}
+}  // namespace amx
 #pragma GCC pop_options
 #endif
 
@@ -173,6 +241,20 @@ bool with_vnni = true;
 
 }  // namespace
 
+#if defined(GX_AMX)
+bool has_matrix_registers() { return with_vnni && amx::lent(); }
+MatrixRegisters::MatrixRegisters(bool used) : used_(used) {
+  if (used_) amx::configure();
+}
+MatrixRegisters::~MatrixRegisters() {
+  if (used_) amx::release();
+}
+#else
+bool has_matrix_registers() { return false; }
+MatrixRegisters::MatrixRegisters(bool used) : used_(used) {}
+MatrixRegisters::~MatrixRegisters() = default;
+#endif
+
 Form best_form() {
 #if defined(GX_VNNI)
   if (!with_vnni) return Form::pairs;
@@ -225,8 +307,12 @@ void Epilogue::operator()(const std::int32_t* sums, Index row, Index column, Ind
 }
 
 void compute(const Tile& t, const Epilogue& f) {
-  alignas(64) std::int32_t sums[HEIGHT * WIDTH];
-  micro(t.form, t.left_signed, t.rows)(t.steps, t.left, t.ld, t.right, sums);
+  alignas(64) std::int32_t sums[TALL * WIDTH];
+#if defined(GX_AMX)
+  if (t.matrix) (t.left_signed ? amx::tall<true> : amx::tall<false>)(t.steps, t.left, t.ld, t.right, sums);
+  else
+#endif
+    micro(t.form, t.left_signed, t.rows)(t.steps, t.left, t.ld, t.right, sums);
   with_kind(f, [&](auto kind) {
     for (int r = 0; r < t.rows; ++r)
       for (int j = 0; j < t.columns; j += LANES) {

@@ -36,6 +36,30 @@ constexpr int HEIGHT = 4;
 
 enum class Form : int { pairs = 2, bytes = 4 };  // so many numbers in a step
 Form best_form();
+
+// Where the machine has matrix registers (AMX), strips of TALL rows and as many columns as a panel has are computed in these, if
+// the steps fill them. A thread that computes such tiles has a MatrixRegisters meanwhile.
+constexpr int TALL = 32;
+constexpr int STEPS = 16;  // of a matrix register
+bool has_matrix_registers();
+class MatrixRegisters {
+ public:
+  explicit MatrixRegisters(bool used);
+  ~MatrixRegisters();
+  MatrixRegisters(const MatrixRegisters&) = delete;
+  MatrixRegisters& operator=(const MatrixRegisters&) = delete;
+
+ private:
+  bool used_;
+};
+// Strips that rows are cut into, tall ones first.
+struct Strips {
+  std::int64_t rows, tall;  // how many rows there are, and how many tall strips
+
+  Strips(std::int64_t rows, bool matrix) : rows(rows), tall(matrix ? rows / TALL : 0) {}
+  std::int64_t count() const;
+  std::int64_t first(std::int64_t strip) const;  // row of a strip; of count() the number of rows
+};
 constexpr Index divided_up(Index a, Index b) { return (a + b - 1) / b; }
 constexpr Index rounded_up(Index a, Index b) { return divided_up(a, b) * b; }
 inline Index steps_of(Form form, Index numbers) { return divided_up(numbers, static_cast<int>(form)); }
@@ -82,6 +106,12 @@ struct Act {
   float slope = 0, low = 0, high = 0;
 };
 
+inline std::int64_t Strips::count() const { return tall + divided_up(rows - tall * TALL, HEIGHT); }
+inline std::int64_t Strips::first(std::int64_t strip) const {
+  if (strip <= tall) return strip * TALL;
+  return tall * TALL + (rows - tall * TALL) * (strip - tall) / (count() - tall);
+}
+
 // What becomes of sums. Parameters are those of columns, or of rows; those of columns are there up to a multiple of WIDTH.
 struct Epilogue {
   // sums as they are; rounded to bytes; rounded to float32 on the way; in float32 with all that may follow
@@ -122,6 +152,7 @@ struct Tile {
   const std::int32_t* right;  // a panel: for each step WIDTH columns
   Index row, column;          // where it is in the result
   int rows, columns;
+  bool matrix = false;  // in matrix registers: TALL rows, and whole registers of steps
   // null where these have no effect: by row of the result, and by column of the panel
   const std::int32_t *row_zero = nullptr, *row_term = nullptr;       // y, sum l - K y
   const std::int32_t *column_sum = nullptr, *column_zero = nullptr;  // sum r, z
