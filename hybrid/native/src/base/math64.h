@@ -125,4 +125,113 @@ GX_INLINE RegD log1p(RegD x) {
 // log(1 + exp(x)) without overflow
 GX_INLINE RegD softplus(RegD x) { return log1p(exp(-abs(x))) + at_least(x, 0.); }
 
+// -- functions of floats, which are exact to half a unit of these where they are computed as doubles --------------------------
+
+namespace floats {
+
+// f on each half of a register of floats, as doubles
+template <class F>
+GX_INLINE Reg by_doubles(Reg x, F f) {
+  constexpr auto FEW = std::make_index_sequence<LANES / 2>{};
+  RegD low = f(__builtin_convertvector(half_of<0>(x, FEW), RegD)), high = f(__builtin_convertvector(half_of<1>(x, FEW), RegD));
+  return joined(__builtin_convertvector(low, HalfReg), __builtin_convertvector(high, HalfReg), std::make_index_sequence<LANES>{});
+}
+template <class F>
+GX_INLINE Reg by_doubles(Reg x, Reg y, F f) {
+  constexpr auto FEW = std::make_index_sequence<LANES / 2>{};
+  RegD low = f(__builtin_convertvector(half_of<0>(x, FEW), RegD), __builtin_convertvector(half_of<0>(y, FEW), RegD));
+  RegD high = f(__builtin_convertvector(half_of<1>(x, FEW), RegD), __builtin_convertvector(half_of<1>(y, FEW), RegD));
+  return joined(__builtin_convertvector(low, HalfReg), __builtin_convertvector(high, HalfReg), std::make_index_sequence<LANES>{});
+}
+
+constexpr double HALF_PI = 1.57079632679489662;
+
+// the angle of a slope of 0 and more, to 11 digits
+GX_INLINE RegD angle(RegD t) {
+  RegL steep = t > 2.41421356237309505, middle = t > 0.414213562373095049;  // tan(3 pi / 8), tan(pi / 8)
+  RegD z = steep ? -1. / t : middle ? (t - 1.) / (t + 1.) : t, s = z * z;
+  RegD q = splat_reg(1. / 25);
+  q = q * -s + 1. / 23;
+  q = q * -s + 1. / 21;
+  q = q * -s + 1. / 19;
+  q = q * -s + 1. / 17;
+  q = q * -s + 1. / 15;
+  q = q * -s + 1. / 13;
+  q = q * -s + 1. / 11;
+  q = q * -s + 1. / 9;
+  q = q * -s + 1. / 7;
+  q = q * -s + 1. / 5;
+  q = q * -s + 1. / 3;
+  q = q * -s + 1.;
+  return q * z + (steep ? splat_reg(HALF_PI) : middle ? splat_reg(HALF_PI / 2) : RegD{});
+}
+GX_INLINE RegD arctan(RegD x) { return with_sign(angle(abs(x)), x); }
+GX_INLINE RegD arctan2(RegD y, RegD x) {
+  RegD up = abs(y), along = abs(x), t = up / along;
+  t = (up == 0.) & (along == 0.) ? RegD{} : t;
+  t = (up == __builtin_inf()) & (along == __builtin_inf()) ? splat_reg(1.) : t;
+  RegD a = angle(t);
+  return with_sign(bits(x) < 0 ? 2 * HALF_PI - a : a, y);
+}
+GX_INLINE RegD arcsin(RegD x) { return with_sign(2. * angle(abs(x) / (1. + sqrt(1. - x * x))), x); }
+GX_INLINE RegD arccos(RegD x) { return 2. * angle(sqrt((1. - x) / (1. + x))); }
+GX_INLINE RegD sinh(RegD x) {
+  RegD e = expm1(at_most(abs(x), 700.));
+  return with_sign(0.5 * (e + e / (e + 1.)), x);
+}
+GX_INLINE RegD cosh(RegD x) {
+  RegD e = exp(at_most(abs(x), 700.));
+  return 0.5 * (e + 1. / e);
+}
+GX_INLINE RegD arcsinh(RegD x) {
+  RegD t = abs(x), s = t * t;
+  return with_sign(t == __builtin_inf() ? t : log1p(t + s / (1. + sqrt(s + 1.))), x);
+}
+GX_INLINE RegD arccosh(RegD x) { return log(x + sqrt(x - 1.) * sqrt(x + 1.)); }
+GX_INLINE RegD arctanh(RegD x) {
+  RegD t = abs(x);
+  return with_sign(0.5 * log1p(2. * t / (1. - t)), x);
+}
+GX_INLINE RegD log10(RegD x) { return log(x) * 0.434294481903251828; }
+GX_INLINE RegD hypot(RegD x, RegD y) {
+  RegD size = sqrt(x * x + y * y);
+  return (abs(x) == __builtin_inf()) | (abs(y) == __builtin_inf()) ? splat_reg(__builtin_inf()) : size;
+}
+// for numbers below FAR
+GX_INLINE RegD tan(RegD x) {
+  const double magic = 6755399441055744.;
+  RegD shifted = x * 0.636619772367581343 + magic, n = shifted - magic;
+  RegD r = (x - n * 1.57079632673412561) - n * 6.07710050650619225e-11, z = r * r;
+  RegD s = splat_reg(1. / 6227020800.);
+  s = s * z - 1. / 39916800.;
+  s = s * z + 1. / 362880.;
+  s = s * z - 1. / 5040.;
+  s = s * z + 1. / 120.;
+  s = s * z - 1. / 6.;
+  s = s * z * r + r;
+  RegD c = splat_reg(-1. / 87178291200.);
+  c = c * z + 1. / 479001600.;
+  c = c * z - 1. / 3628800.;
+  c = c * z + 1. / 40320.;
+  c = c * z - 1. / 720.;
+  c = c * z + 1. / 24.;
+  c = c * z - 0.5;
+  c = c * z + 1.;
+  RegL odd = (bits(shifted) & 1) != 0;
+  RegD y = (odd ? -c : s) / (odd ? s : c);
+  return x == 0. ? x : y;
+}
+// rests of quotients below NEAR, exactly: the quotient's product with the divisor has few bits enough
+constexpr float NEAR = 268435456.f;
+GX_INLINE RegD rest(RegD a, RegD b) {
+  RegD size = abs(a), by = abs(b);
+  RegD q = __builtin_convertvector(__builtin_convertvector(size / by, RegL), RegD);
+  RegD r = size - q * by;
+  r = r < 0. ? r + by : r;
+  r = r >= by ? r - by : r;
+  return with_sign(r, a);
+}
+
+}  // namespace floats
+
 }  // namespace gluonnx

@@ -98,6 +98,23 @@ T remainder(T a, T b) {
   if constexpr (std::is_integral_v<T>) return b == 0 || (std::is_signed_v<T> && b == static_cast<T>(-1)) ? 0 : static_cast<T>(a % b);
   else return std::fmod(a, b);
 }
+// The same of floats, several at a time where no quotient is large.
+GX_INLINE bool are_near(Reg a, Reg b) {
+  return largest((abs(a) < floats::NEAR * abs(b)) & (abs(b) < __builtin_inff()) ? Reg{} : splat_reg(1.f)) == 0;
+}
+GX_INLINE Reg remainder(Reg a, Reg b) {
+  if (are_near(a, b)) return floats::by_doubles(a, b, floats::rest);
+  for (int i = 0; i < LANES; ++i) a[i] = remainder<float>(a[i], b[i]);
+  return a;
+}
+GX_INLINE Reg modulo(Reg a, Reg b) {
+  if (!are_near(a, b)) {
+    for (int i = 0; i < LANES; ++i) a[i] = modulo<float>(a[i], b[i]);
+    return a;
+  }
+  const Reg rest = floats::by_doubles(a, b, floats::rest);
+  return rest == 0.f ? with_sign(Reg{}, b) : (b < 0.f) != (rest < 0.f) ? rest + b : rest;
+}
 // Towards zero; by zero 0, which ends other programs.
 template <class T>
 T quotient(T a, T b) {
@@ -189,9 +206,26 @@ constexpr Word COMMON[] = {
     word<T, 3, [](auto a, auto b, auto c) { return relu(a * b + c); }>("mul+add+relu", CHEAP),
 };
 
+// Quotients of integers that doubles hold, several at a time.
+GX_INLINE Vector<std::int32_t> quotients(Vector<std::int32_t> a, Vector<std::int32_t> b) {
+  typedef double Wide __attribute__((vector_size(LANES * 8)));
+  const Vector<std::int32_t> by = b == 0 ? b + 1 : b;
+  const Wide q = __builtin_convertvector(a, Wide) / __builtin_convertvector(by, Wide);
+  typedef std::int64_t Whole __attribute__((vector_size(LANES * 8)));
+  // by way of 64 bits: the least number by -1 wraps round to itself
+  const auto whole = __builtin_convertvector(__builtin_convertvector(q, Whole), Vector<std::int32_t>);
+  return b == 0 ? Vector<std::int32_t>{} : whole;
+}
+
+template <class T>
+constexpr Word division() {
+  if constexpr (std::is_same_v<T, std::int32_t>) return word<T, 2, [](auto a, auto b) { return quotients(a, b); }>("div", MATH);
+  else return single<T, quotient<T>>("div", 2.f);
+}
+
 template <class T>
 constexpr Word WHOLE[] = {
-    single<T, quotient<T>>("div", 2.f),
+    division<T>(),
     single<T, modulo<T>>("mod", 2.f),
     single<T, remainder<T>>("fmod", 2.f),
     word<T, 1, [](auto a) { return a; }>("floor", CHEAP),
@@ -219,20 +253,6 @@ constexpr Word FLOATING[] = {
     word<T, 1, [](auto a) { return softplus(a); }>("softplus", MATH),
     word<T, 1, [](auto a) { return sigmoid(a); }>("sigmoid", MATH),
     word<T, 1, [](auto a) { return tanh(a); }>("tanh", MATH),
-    single<T, static_cast<T (*)(T)>(std::log10)>("log10"),
-    single<T, static_cast<T (*)(T)>(std::tan)>("tan"),
-    single<T, static_cast<T (*)(T)>(std::asin)>("arcsin"),
-    single<T, static_cast<T (*)(T)>(std::acos)>("arccos"),
-    single<T, static_cast<T (*)(T)>(std::atan)>("arctan"),
-    single<T, static_cast<T (*)(T)>(std::sinh)>("sinh"),
-    single<T, static_cast<T (*)(T)>(std::cosh)>("cosh"),
-    single<T, static_cast<T (*)(T)>(std::asinh)>("arcsinh"),
-    single<T, static_cast<T (*)(T)>(std::acosh)>("arccosh"),
-    single<T, static_cast<T (*)(T)>(std::atanh)>("arctanh"),
-    single<T, modulo<T>>("mod"),
-    single<T, remainder<T>>("fmod"),
-    single<T, static_cast<T (*)(T, T)>(std::hypot)>("hypot"),
-    single<T, static_cast<T (*)(T, T)>(std::atan2)>("arctan2"),
     single<T, special::by_double<T, special::erfinv>>("erfinv", 20.f),
     single<T, special::by_double<T, special::gamma>>("gamma", 40.f),
     single<T, special::by_double<T, special::gammaln>>("gammaln", 40.f),
@@ -255,9 +275,37 @@ constexpr Word FLOAT32[] = {
     word<float, 1, [](Reg a) { return is_near(a) ? cos(a) : one_by_one<std::cos>(a); }>("cos", MATH),
     word<float, 1, [](Reg a) { return cbrt(a); }>("cbrt", 2 * MATH),
     word<float, 2, [](Reg a, Reg b) { return pow(a, b); }>("pow", 2 * MATH),
+    word<float, 1, [](Reg a) { return is_near(a) ? floats::by_doubles(a, floats::tan) : one_by_one<std::tan>(a); }>("tan", 2 * MATH),
+    word<float, 1, [](Reg a) { return floats::by_doubles(a, floats::log10); }>("log10", 2 * MATH),
+    word<float, 1, [](Reg a) { return floats::by_doubles(a, floats::arcsin); }>("arcsin", 2 * MATH),
+    word<float, 1, [](Reg a) { return floats::by_doubles(a, floats::arccos); }>("arccos", 2 * MATH),
+    word<float, 1, [](Reg a) { return floats::by_doubles(a, floats::arctan); }>("arctan", 2 * MATH),
+    word<float, 1, [](Reg a) { return floats::by_doubles(a, floats::sinh); }>("sinh", 2 * MATH),
+    word<float, 1, [](Reg a) { return floats::by_doubles(a, floats::cosh); }>("cosh", 2 * MATH),
+    word<float, 1, [](Reg a) { return floats::by_doubles(a, floats::arcsinh); }>("arcsinh", 2 * MATH),
+    word<float, 1, [](Reg a) { return floats::by_doubles(a, floats::arccosh); }>("arccosh", 2 * MATH),
+    word<float, 1, [](Reg a) { return floats::by_doubles(a, floats::arctanh); }>("arctanh", 2 * MATH),
+    word<float, 2, [](Reg a, Reg b) { return floats::by_doubles(a, b, floats::hypot); }>("hypot", 2 * MATH),
+    word<float, 2, [](Reg a, Reg b) { return floats::by_doubles(a, b, floats::arctan2); }>("arctan2", 2 * MATH),
+    word<float, 2, [](Reg a, Reg b) { return modulo(a, b); }>("mod", 2 * MATH),
+    word<float, 2, [](Reg a, Reg b) { return remainder(a, b); }>("fmod", 2 * MATH),
 };
 
 constexpr Word FLOAT64[] = {
+    single<double, static_cast<double (*)(double)>(std::log10)>("log10"),
+    single<double, static_cast<double (*)(double)>(std::tan)>("tan"),
+    single<double, static_cast<double (*)(double)>(std::asin)>("arcsin"),
+    single<double, static_cast<double (*)(double)>(std::acos)>("arccos"),
+    single<double, static_cast<double (*)(double)>(std::atan)>("arctan"),
+    single<double, static_cast<double (*)(double)>(std::sinh)>("sinh"),
+    single<double, static_cast<double (*)(double)>(std::cosh)>("cosh"),
+    single<double, static_cast<double (*)(double)>(std::asinh)>("arcsinh"),
+    single<double, static_cast<double (*)(double)>(std::acosh)>("arccosh"),
+    single<double, static_cast<double (*)(double)>(std::atanh)>("arctanh"),
+    single<double, modulo<double>>("mod"),
+    single<double, remainder<double>>("fmod"),
+    single<double, static_cast<double (*)(double, double)>(std::hypot)>("hypot"),
+    single<double, static_cast<double (*)(double, double)>(std::atan2)>("arctan2"),
     single<double, static_cast<double (*)(double)>(std::log2)>("log2"),
     single<double, static_cast<double (*)(double)>(std::erf)>("erf"),
     single<double, special::gelu>("gelu"),
