@@ -11,6 +11,7 @@ from ...core.shapes import UNKNOWN, merge, show
 from ..adjoint import linear
 from ..backward import Once
 from ..common import narrow, part_of, want_rank, want_rank_from, widen
+from ..composing import definite, known, narrowly, reshaped, widely
 from ..deformable import (
     DEFORMED,
     Deformed,
@@ -20,6 +21,7 @@ from ..deformable import (
 )
 from ..windows import convolve, correlate, deconvolve, fold, pad_spatial, windows
 from .base import Standard, ints
+from .sliding import padded
 from .types import FLOATS, TENSORS
 
 AutoPad = Literal["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]
@@ -34,8 +36,6 @@ class Slid(Standard):
     kernel_shape: Counts | None = None
     pads: Ints = None
     strides: Counts | None = None
-
-    exception = "pads and groups in ways that Convolution does not"
 
     def check(self):
         problem = super().check()
@@ -166,6 +166,19 @@ class Conv(_Convolved):
     def _steps(self, rank):
         return self.along(rank, self.strides), self.along(rank, self.dilations)
 
+    def composition(self, F, x, w, *bias):
+        if not known(x, w, *bias) or len(x.shape) not in (3, 4, 5) or 0 in definite((*x.shape, *w.shape)):
+            return None
+        kernel = w.shape[2:]
+        before, after = self.borders(x.shape[2:], kernel)
+        even = before == after
+        data = x if even else padded(F, x, x.shape, before, after)
+        strides, dilations = self._steps(len(kernel))
+        return F.Convolution(
+            data, w, *bias, kernel=kernel, stride=strides, dilate=dilations, pad=before if even else (0,) * len(kernel),
+            num_filter=w.shape[0], num_group=self.group, no_bias=not bias,
+        )  # fmt: skip
+
     def meaning(self, x, w, b):
         wide, weight = widen(x), widen(w)
         kernel = weight.shape[2:]
@@ -254,6 +267,35 @@ class ConvTranspose(_Convolved):
             return self.explicit(len(kernel))[0], tuple(sizes)
         less = [max(0, w - n) for w, n in zip(whole, sizes)]  # where nothing is cut off, zeros fill the end
         return tuple(n // 2 if self.auto_pad == "SAME_UPPER" else n - n // 2 for n in less), tuple(sizes)
+
+    def composition(self, F, x, w, *bias):
+        if not known(x, w, *bias) or len(x.shape) not in (3, 4, 5) or 0 in definite((*x.shape, *w.shape)):
+            return None
+        kernel, filters = w.shape[2:], w.shape[1] * self.group
+        cut, sizes = self._cut(x.shape[2:], kernel)
+        strides, dilations = self.along(len(kernel), self.strides), self.along(len(kernel), self.dilations)
+        if 0 in sizes:
+            return None
+        data, weight, *shift = widely(F, x.dtype, x, w, *bias)
+        y = F.Deconvolution(
+            data,
+            weight,
+            kernel=kernel,
+            stride=strides,
+            dilate=dilations,
+            num_filter=filters,
+            num_group=self.group,
+            no_bias=True,
+        )
+        whole = [s * (n - 1) + r for s, n, r in zip(strides, x.shape[2:], self.reach(kernel))]
+        more = [max(0, c + n - w) for c, n, w in zip(cut, sizes, whole)]
+        y = padded(F, y, (x.shape[0], filters, *whole), (0,) * len(kernel), more)
+        if any(cut) or [*sizes] != [w + m for w, m in zip(whole, more)]:
+            ends = [c + n for c, n in zip(cut, sizes)]
+            y = F.slice(y, begin=(None, None, *cut), end=(None, None, *ends))
+        if shift:
+            y = F.broadcast_add(y, reshaped(F, shift[0], (filters, *(1,) * len(kernel))))
+        return narrowly(F, x.dtype, y)
 
     def meaning(self, x, w, b):
         rank = w.ndim - 2

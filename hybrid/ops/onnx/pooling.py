@@ -11,11 +11,12 @@ from ...core.op import Domain, op
 from ...core.shapes import UNKNOWN, merge, show
 from ..adjoint import linear
 from ..common import lowest, mean_over, narrow, part_of, want_rank, widen
-from ..composing import computed_widely, definite, extreme, known, total
+from ..composing import computed_widely, definite, extreme, is_half, known, narrowly, total, widely
 from ..pooling import pieces
 from ..windows import pad_spatial, windows
 from .base import INT64, Standard, ints
 from .convolution import Ints, Slid
+from .sliding import covered, slid, summed
 from .types import BYTES, FLOATS
 
 
@@ -172,6 +173,13 @@ class MaxPool(_MaxPool):
     def dtype(self, x):
         return x if self.num_outputs == 1 else [x, INT64]
 
+    def composition(self, F, x):
+        if self.num_outputs > 1 or not known(x) or 0 in definite(x.shape):
+            return None
+        geometry = self.axes(x.shape[2:])
+        data = covered(F, x, x.shape, geometry, float(lowest(x.dtype)))
+        return None if data is None else slid(F, data, geometry, F.broadcast_maximum)
+
     def meaning(self, x):
         wide = widen(x)
         y = self.reduce_windows(wide, np.maximum, lowest(wide.dtype))
@@ -242,6 +250,22 @@ class AveragePool(_Pool):
             found = found[..., None] * ((at >= low) & (at < high)).sum(1)
         return np.maximum(found, 1).astype(dtype)
 
+    def composition(self, F, x):
+        if not known(x) or 0 in definite(x.shape):
+            return None
+        geometry, (_, after) = self.axes(x.shape[2:]), self.borders(x.shape[2:], self.kernel)
+        (wide,) = widely(F, x.dtype, x)
+        data = covered(F, wide, x.shape, geometry, 0)
+        if data is None:
+            return None
+        # what counts: the data, with what is padded or without it
+        counting = [(g[0] + g[4] + max(0, end), *g[1:4], 0, g[5]) for g, end in zip(geometry, after)]
+        counting = counting if self.count_include_pad else geometry
+        shape = (1, 1, *(g[0] for g in counting))
+        ones = F._ones(shape=shape, dtype="float32" if is_half(x.dtype) else x.dtype)
+        counts = F._maximum_scalar(summed(F, covered(F, ones, shape, counting, 0), geometry), scalar=1)
+        return narrowly(F, x.dtype, F.broadcast_div(summed(F, data, geometry), counts))
+
     def meaning(self, x):
         wide = widen(x)
         y = self.reduce_windows(wide, np.add, 0)
@@ -305,6 +329,17 @@ class LpPool(_Power, _Pool):
     """The p-norm of sliding windows: the p-th root of the sum of the p-th powers of absolute values; padding is 0.
 
     Shapes: X (N, C, *spatial), any number of axes -> (N, C, *steps). Source: ONNX LpPool (opset 1 to newest)."""
+
+    def composition(self, F, x):
+        if not known(x) or 0 in definite(x.shape):
+            return None
+        (wide,) = widely(F, x.dtype, x)
+        geometry = self.axes(x.shape[2:])
+        data = covered(F, F.square(wide) if self.p == 2 else F.abs(wide) ** self.p, x.shape, geometry, 0)
+        if data is None:
+            return None
+        total = summed(F, data, geometry)
+        return narrowly(F, x.dtype, F.sqrt(total) if self.p == 2 else total ** (1 / self.p))
 
     def meaning(self, x):
         wide = widen(x)
