@@ -200,6 +200,11 @@ class Op:
         all inputs are dense. Source: MXNet's FInferStorageType."""
         return DENSE
 
+    def compute_stored(self, *values: Any) -> Any:
+        """Result for inputs of which some are sparse (RowSparse, CSR), without making them dense: an array or a sparse one. None
+        where it takes dense values (see ops/stored_places.py)."""
+        return None
+
     def num_visible_outputs(self) -> int:
         """Number of outputs that a user sees (BatchNorm computes three and shows one)."""
         return len(self.output_names())

@@ -278,7 +278,7 @@ def with_origin(array: NDArray, origin: Origin) -> NDArray:
     """The array with its history."""
     if array._origin is origin:
         return array
-    alias = array._view(array._storage())
+    alias = array._without_history()
     alias._origin = origin
     return alias
 
@@ -392,6 +392,10 @@ class NDArray:
         made = NDArray._own(memory, self._ctx)
         made._var = self._shared_var()
         return made
+
+    def _without_history(self) -> NDArray:
+        """The same memory without history."""
+        return self._view(self._storage())
 
     def _detached_alias(self) -> NDArray:
         """The same values for the tape: without history, so that no array keeps itself."""

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..core.error import MXNetError, OpError
-from ..core.op import Op
+from ..core.op import DENSE, Op
 from ..ir.graph import Entry, Graph
 from ..ops.binary import ElemwiseAdd
 from ..ops.creation import OnesLike
 from .array import NDArray, find_gradient_rule, invoke, with_origin, zeros
+from .sparse import apply as apply_sparse
 from .tape import STATE, Leaf, OpRecord, Origin, StateScope, TapeRecord
 
 _NOT_RECORDED = (
@@ -114,7 +115,7 @@ def _op_backward(record: OpRecord, dys: Sequence[NDArray | None]) -> list[NDArra
             dy = zeros(spec.shape if kept is None else kept.shape, dtype=spec.dtype)
         values[slot] = dy
     for op, inputs, first in plan.steps:
-        made = invoke(op, [values[i] for i in inputs])
+        made = _apply(op, [values[i] for i in inputs])
         if isinstance(made, NDArray):
             values[first] = made
         else:
@@ -123,6 +124,13 @@ def _op_backward(record: OpRecord, dys: Sequence[NDArray | None]) -> list[NDArra
     for slot, i in plan.gradients:
         gradients[i] = values[slot]
     return gradients
+
+
+def _apply(op: Op, inputs: Sequence[NDArray]) -> Any:
+    """invoke, from what is stored where an input is sparse or the result is to be."""
+    if op.infer_storage() is not DENSE or any(type(x) is not NDArray and x.stype != "default" for x in inputs):
+        return apply_sparse(op, inputs)
+    return invoke(op, inputs)
 
 
 def _backward(record: TapeRecord, dys: Sequence[NDArray | None]) -> Sequence[NDArray | None]:
@@ -167,7 +175,9 @@ def accumulate(
             arrived[key] = gradient, False
         else:
             total, ours = arrived[key]
-            if ours and not create_graph:
+            if total.stype != "default" or gradient.stype != "default":
+                arrived[key] = _apply(_ADD, [total, gradient]), False
+            elif ours and not create_graph:
                 invoke(_ADD, [total, gradient], total)
             else:
                 arrived[key] = invoke(_ADD, [total, gradient]), True
@@ -248,7 +258,7 @@ def _store_gradient(variable: Leaf, gradient: NDArray | None) -> None:
     variable.fresh = True
     if variable.request == "add":
         if gradient is not None and variable.grad.stype != "default":
-            variable.grad._assign(..., invoke(_ADD, [variable.grad, gradient]))
+            variable.grad._assign(..., _apply(_ADD, [variable.grad, gradient]))
         elif gradient is not None:
             invoke(_ADD, [variable.grad, gradient], variable.grad)
     else:

@@ -17,13 +17,18 @@ import numpy as np
 
 from ..core import functions, rng
 from ..core.error import MXNetError, NotSupportedForSparseNDArray, OperandError, OpError
+from ..core.fp_warnings import WITHOUT_WARNINGS
 from ..core.op import Spec, lookup
+from ..execution.apply import failure
 from ..execution.context import Context, resolve
+from ..execution.hooks import HOOKS
 from ..formats.params import CSR, RowSparse
 from ..ops.sparse_graph import OfStorage, csr_of
-from .array import NDArray, binary, invoke
+from ..ops.stored_places import compute_stored, nothing_stored, put_rows, take_rows, with_data
+from .array import NDArray, binary, invoke, record
 from .array import zeros as dense_zeros
-from .dispatch import array_dtype, check_targets, specs_of
+from .dispatch import array_dtype, check_targets, contiguous_copy, specs_of
+from .tape import STATE
 
 __all__ = [
     "BaseSparseNDArray",
@@ -127,7 +132,7 @@ class BaseSparseNDArray(NDArray):
         wanted = array_dtype(dtype)
         if not copy and wanted == self._dtype:
             return self
-        return type(self)(_with_data(self._parts, self._parts.data.astype(wanted)), self._ctx)
+        return type(self)(with_data(self._parts, self._parts.data.astype(wanted)), self._ctx)
 
     def copy(self) -> BaseSparseNDArray:
         made = type(self)(self._parts, self._ctx)
@@ -136,6 +141,12 @@ class BaseSparseNDArray(NDArray):
 
     def detach(self) -> BaseSparseNDArray:
         return type(self)(self._parts, self._ctx)
+
+    def _without_history(self) -> BaseSparseNDArray:
+        return self.detach()
+
+    def _detached_alias(self) -> BaseSparseNDArray:
+        return self.detach()
 
     def copyto(self, other: Any) -> NDArray:
         """As for dense arrays. Raises TypeError between the two sparse types."""
@@ -188,7 +199,8 @@ class BaseSparseNDArray(NDArray):
         elif isinstance(value, int | float | np.number):
             if self.stype == "csr" and value:
                 raise ValueError("Assigning numeric types to CSRNDArray is not implemented yet.")
-            source = NDArray(np.full(self.shape, value, self._dtype))
+            fresh = zeros(self.stype, self.shape, self._ctx, self._dtype)
+            source = fresh if value == 0 else NDArray(np.full(self.shape, value, self._dtype))
         else:
             raise TypeError(f"type {type(value)} not supported")
         self._become(source)
@@ -196,7 +208,7 @@ class BaseSparseNDArray(NDArray):
     def _become(self, source: NDArray) -> None:
         """Hold the values of an array of this shape, whatever its storage."""
         found: Any = source if source.stype == self.stype else from_dense(source, self.stype)
-        parts = _with_data(found._parts, found._parts.data.astype(self._dtype))
+        parts = with_data(found._parts, found._parts.data.astype(self._dtype, copy=False))
         if self._dense is not None:  # where others may look at it
             self._write()[...] = parts.todense()
         self._parts = parts
@@ -263,13 +275,6 @@ class CSRNDArray(BaseSparseNDArray):
         return scipy.csr_matrix((parts.data, parts.indices, parts.indptr), shape=parts.shape, dtype=self.dtype)
 
 
-def _with_data(parts: Any, data: np.ndarray) -> Arity:
-    """The parts with other values in the same places."""
-    if isinstance(parts, RowSparse):
-        return RowSparse(data, parts.indices, parts.shape)
-    return CSR(data, parts.indptr, parts.indices, parts.shape)
-
-
 def _like(parts: Any, values: np.ndarray) -> Arity:
     """The entries of dense values in the places that parts hold."""
     if isinstance(parts, RowSparse):
@@ -319,6 +324,8 @@ def apply(op: Any, inputs: Sequence[NDArray], out: Any = None) -> Any:
         for target, result in zip(targets, made):
             target._assign(..., result.tostype("default"))
         return out
+    if not targets and (found := _compute_stored(op, inputs)) is not None:
+        return found
     dense = invoke(op, inputs, out)
     for x, name in zip(inputs, op.input_names()):
         if name in op.mutates and isinstance(x, BaseSparseNDArray):
@@ -330,6 +337,29 @@ def apply(op: Any, inputs: Sequence[NDArray], out: Any = None) -> Any:
         return dense
     made = from_parts(parts, dense._ctx)
     made._origin = dense._origin
+    return made
+
+
+def _compute_stored(op: Any, inputs: Sequence[NDArray]) -> NDArray | None:
+    """The result of an operator from what sparse inputs store; None where it takes dense values, or is to be seen by hooks."""
+    if HOOKS or op.num_visible_outputs() != 1:
+        return None
+    key = tuple(v for x in inputs for v in (x.shape, x._dtype))
+    specs = op.memo.get(("stored", key))
+    if specs is None:
+        specs = op.memo["stored", key] = specs_of(op, key[::2], key[1::2])
+    values = [x._parts if isinstance(x, BaseSparseNDArray) else x._read() for x in inputs]
+    storage = op.infer_storage(tuple(x.stype for x in inputs), [x.shape for x in inputs], specs[0].shape)
+    try:
+        found = WITHOUT_WARNINGS.run(compute_stored, op, values, storage)
+    except Exception as error:
+        raise failure(op, [getattr(v, "data", v) for v in values], op.name, error) from error
+    if found is None:
+        return None
+    ctx = inputs[0]._ctx
+    made = NDArray._own(contiguous_copy(found), ctx) if isinstance(found, np.ndarray) else from_parts(found, ctx)
+    if STATE.recording:
+        record(op, inputs, [made], specs)
     return made
 
 
@@ -418,16 +448,24 @@ def retain(data: NDArray, indices: NDArray) -> RowSparseNDArray:
     """A row_sparse array with those of its rows alone. Raises MXNetError for other arrays."""
     if not isinstance(data, RowSparseNDArray):
         raise MXNetError(f"retain: got a {data.stype} array, wanted a row_sparse one")
-    rows = indices.asnumpy().astype(np.int64)
-    made = RowSparseNDArray(RowSparse(data._read()[rows], rows, data.shape), data._ctx)
-    if data._origin is not None:
-        mask = np.zeros((len(data._read()), *[1] * (data.ndim - 1)), data._dtype)
-        mask[rows] = 1
-        made._origin = invoke(lookup("broadcast_mul").bind(), [data, NDArray(mask)])._origin
-    return made
+    return apply(lookup("_sparse_retain").bind(), [data, indices])
 
 
 gs_retain = retain
+
+
+def rows_of_array(array: NDArray, rows: np.ndarray) -> np.ndarray:
+    """A copy of the rows with these numbers, zeros where a row_sparse array stores nothing."""
+    return take_rows(array._parts, rows) if isinstance(array, RowSparseNDArray) else array._read()[rows]
+
+
+def write_rows(array: NDArray, rows: np.ndarray, values: np.ndarray) -> None:
+    """Write over the rows with these numbers, each named once."""
+    if isinstance(array, RowSparseNDArray):
+        array._become(RowSparseNDArray(put_rows(array._parts, rows, values), array._ctx))
+    else:
+        array._write()[rows] = values
+        array._mark_written()
 
 
 # -- making arrays --------------------------------------------------------------------------------------------------------
@@ -514,11 +552,8 @@ def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None,
     if stype == "default":
         return dense_zeros(shape, ctx, wanted)
     size = tuple(map(operator.index, shape))
-    none = np.zeros(0, np.int64)
-    if stype == "row_sparse":
-        return RowSparseNDArray(RowSparse(np.zeros((0, *size[1:]), wanted), none, size), resolve(ctx))
-    if stype == "csr":
-        return CSRNDArray(CSR(np.zeros(0, wanted), np.zeros(size[0] + 1, np.int64), none, size), resolve(ctx))
+    if stype in ("row_sparse", "csr"):
+        return from_parts(nothing_stored(size, wanted, RowSparse if stype == "row_sparse" else CSR), ctx)
     raise ValueError(f"unknown storage type {stype!r}, wanted 'default', 'row_sparse' or 'csr'")
 
 

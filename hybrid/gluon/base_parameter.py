@@ -15,6 +15,8 @@ from ..core.changes import changed
 from ..core.error import MXNetError
 from ..core.shapes import show
 from ..eager.array import untouched_zeros
+from ..eager.sparse import RowSparseNDArray, rows_of_array
+from ..formats.params import RowSparse
 from ..ndarray import NDArray
 from .utils import shape_is_known
 
@@ -53,8 +55,8 @@ class Parameter:
     """A named array of a block, with a copy and a gradient on each of its contexts.
 
     Its shape may hold 0 for what is not known, or be None; then its initialisation is deferred until it is. stype and
-    grad_stype say as what values and gradients show; the memory behind both is dense. Raises ParameterError when it is given
-    an array of another shape."""
+    grad_stype say as what values and gradients show; the memory behind both is dense, but for gradients that are row_sparse.
+    Raises ParameterError when it is given an array of another shape."""
 
     def __init__(
         self,
@@ -216,7 +218,10 @@ class Parameter:
         if self.grad_req == "null":
             self._grad = None
             return
-        self._grad = [NDArray._own(untouched_zeros(a.shape, a._dtype), a.context) for a in arrays]
+        if self._grad_stype == "row_sparse":
+            self._grad = [ndarray.zeros(a.shape, a.context, a._dtype, stype="row_sparse") for a in arrays]
+        else:
+            self._grad = [NDArray._own(untouched_zeros(a.shape, a._dtype), a.context) for a in arrays]
         autograd.mark_variables(arrays, self._grad, self.grad_req)
 
     def _load_init(
@@ -378,12 +383,10 @@ class Parameter:
             self._refuse()
         if autograd.is_recording():
             return self._data
-        rows = row_id.asnumpy().astype(np.int64)
+        rows = np.unique(row_id.asnumpy().astype(np.int64))
         kept = []
         for array in self._data:
-            values = np.zeros(array.shape, array.dtype)
-            values[rows] = array.asnumpy()[rows]
-            kept.append(ndarray.array(values, ctx=array.context, dtype=array.dtype).tostype("row_sparse"))
+            kept.append(RowSparseNDArray(RowSparse(rows_of_array(array, rows), rows, array.shape), array.context))
         return kept
 
     def _no_gradient(self) -> None:
@@ -393,7 +396,7 @@ class Parameter:
     def grad(self, ctx: Context | None = None) -> NDArray:
         """The gradient on a context. Raises MXNetError when grad_req is "null"; else as data.
 
-        With a sparse grad_stype it is a copy that holds the rows that are not zero."""
+        With a sparse grad_stype it holds the rows that have one."""
         self._no_gradient()
         gradient = self._check_and_get(self._grad, ctx)
         return gradient if self._grad_stype == "default" else gradient.tostype(self._grad_stype)

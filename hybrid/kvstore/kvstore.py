@@ -10,6 +10,7 @@ import numpy as np
 from .. import optimizer as opt
 from ..base import _as_list
 from ..core.error import MXNetError
+from ..eager.sparse import rows_of_array
 from ..formats.files import read, write
 from ..formats.params import RowSparse
 from ..ndarray import NDArray
@@ -93,13 +94,12 @@ class KVStore(KVStoreBase):
                 self._rows(name, array, np.unique(rows.asnumpy().astype(np.int64)))
 
     def _rows(self, name: Any, out: Any, rows: np.ndarray) -> None:
-        values = self._of(name).asnumpy()
+        held = self._of(name)
+        found = RowSparse(rows_of_array(held, rows), rows, held.shape)
         if out.stype == "row_sparse":
-            out.__init__(RowSparse(values[rows], rows, values.shape), out.context)
-            return
-        kept = np.zeros_like(values)
-        kept[rows] = values[rows]
-        out[:] = kept
+            out.__init__(found, out.context)
+        else:
+            out[:] = found.todense()
 
     def _of(self, name: Any) -> NDArray:
         if name not in self._kept:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from ..core.attrs import Size
-from ..core.op import BACKWARD, Op, op
+from ..core.op import BACKWARD, DENSE, Op, Storage, op
 from ..core.shapes import merge
 from .common import as_forward_wants, types_as_forward_wants, want_answers, widen
 
@@ -71,6 +71,13 @@ class Adjoint(Op):
         wide = [widen(a) for a in (dy, *arrays)]
         result = self.original.adjoint(self.of, *wide)  # type: ignore[attr-defined]
         return np.asarray(result).astype(arrays[self.of].dtype, copy=False)
+
+    def infer_storage(self, stypes=(), shapes=(), result=()):
+        return Storage("row_sparse") if getattr(self.original, "sparse_grad", False) else DENSE
+
+    def compute_stored(self, dy, *arrays):
+        rule = getattr(self.original, "adjoint_stored", None)
+        return None if rule is None else rule(self.of, dy, *arrays)
 
     def gradient(self, F, ddx, dy, *arrays_and_dx):
         arrays, own = arrays_and_dx[:-1], self.of

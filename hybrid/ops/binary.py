@@ -14,8 +14,10 @@ import numpy as np
 
 from ..core.op import DENSE, Op, Storage, op
 from ..core.shapes import broadcast
+from ..formats.params import CSR
 from .common import Elementwise, divide, truncate, widen
 from .composing import cast
+from .stored_places import in_entries
 
 
 class Term:
@@ -281,6 +283,10 @@ class ElementwiseBinaryOp(Elementwise, BinaryOp):
         if stypes[0] != stypes[1] or word == "divide":
             return DENSE
         return Storage("csr") if stypes[0] == "csr" else Storage("row_sparse", (0, 1))
+
+    def compute_stored(self, lhs, rhs):
+        both = isinstance(lhs, CSR) and isinstance(rhs, CSR)
+        return in_entries(self, lhs, rhs) if both and self.sparse and self.arithmetic.name != "divide" else None
 
 
 class BroadcastBinaryOp(BinaryOp):

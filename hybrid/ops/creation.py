@@ -11,6 +11,7 @@ from ..core.shapes import UNKNOWN, is_known, show
 from .casting import convert
 from .common import Elementwise, axis_of
 from .composing import definite, folded, known, placed_at, reshaped
+from .stored_places import nothing_stored
 
 FLOAT32 = np.dtype("float32")
 
@@ -113,6 +114,9 @@ class ZerosLike(Like):
 
     def infer_storage(self, stypes=(), shapes=(), result=()):
         return Storage(stypes[0]) if stypes else DENSE
+
+    def compute_stored(self, data):
+        return None if isinstance(data, np.ndarray) else nothing_stored(data.shape, data.data.dtype, type(data))
 
 
 @op("ones_like", "_npi_ones_like")

@@ -10,9 +10,11 @@ import numpy as np
 
 from ..core.attrs import Arity
 from ..core.op import BOOLS, DENSE, WHOLE, Op, Storage, lookup, op
+from ..formats.params import RowSparse
 from .casting import convert
 from .common import Elementwise, divide, largest, narrow, want_rank_from, widen
 from .composing import definite, folded, of_floats
+from .stored_places import in_rows
 from .unary_functions import UNARY_FUNCTIONS, UnaryFunction
 
 # where the examples (and random tests) draw from, for functions that are not defined everywhere
@@ -502,6 +504,9 @@ class AddN(Elementwise):
 
     def infer_storage(self, stypes=(), shapes=(), result=()):
         return Storage("row_sparse") if {*stypes} == {"row_sparse"} else DENSE
+
+    def compute_stored(self, *arrays):
+        return in_rows(self, arrays) if all(isinstance(a, RowSparse) for a in arrays) else None
 
     def compute(self, *arrays):
         y = arrays[0].copy()

@@ -12,9 +12,11 @@ import numpy as np
 from ..core.attrs import Count, DType, Shape
 from ..core.op import DENSE, Domain, Op, Storage, op
 from ..core.shapes import UNKNOWN, is_known, merge, show
+from ..formats.params import RowSparse
 from .adjoint import linear, scatter_sum
 from .common import axis_of, truncate, want_some
 from .composing import clipped, definite, folded, known, placed_at, reshaped
+from .stored_places import take_rows
 
 
 def positions(array: np.ndarray) -> np.ndarray:
@@ -144,6 +146,20 @@ class EmbeddingBase(Indexing):
     def adjoint(self, of, dy, data, weight):
         where = inside(positions(data), self.input_dim).ravel()
         return scatter_sum(dy.reshape(len(where), self.output_dim), where, self.input_dim)
+
+    def compute_stored(self, data, weight):
+        if not isinstance(data, np.ndarray) or not isinstance(weight, RowSparse):
+            return None
+        where = inside(positions(data), self.input_dim)
+        return take_rows(weight, where.ravel()).reshape(*where.shape, self.output_dim)
+
+    def adjoint_stored(self, of, dy, data, weight):
+        """The gradient of weight in the rows that data names."""
+        if not self.sparse_grad or not isinstance(dy, np.ndarray) or not isinstance(data, np.ndarray):
+            return None
+        rows, where = np.unique(inside(positions(data), self.input_dim), return_inverse=True)
+        values = scatter_sum(dy.reshape(where.size, self.output_dim), where.ravel(), len(rows))
+        return RowSparse(values, rows, (self.input_dim, self.output_dim))
 
     @classmethod
     def examples(cls, make):

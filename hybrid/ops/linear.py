@@ -10,10 +10,18 @@ import numpy as np
 from ..core.attrs import Arity, Count
 from ..core.op import DENSE, Op, Storage, op
 from ..core.shapes import UNKNOWN, Shape, broadcast, merge, merge_all, show
+from ..formats.params import CSR, RowSparse
 from .adjoint import linear
 from .backward import SumLike
 from .common import axis_of, part_of, same, want_rank, widen
 from .composing import definite, known, narrowly, of_floats, placed_at, reshaped, widely
+from .stored_places import (
+    csr_of_places,
+    product,
+    product_with_rows,
+    transposed_product,
+    transposed_product_with_rows,
+)
 
 
 @linear(0, 1, no_bias=True)
@@ -136,6 +144,35 @@ class Dot(Products):
         elif wanted is None and stypes == ("default", "csr") and not self.transpose_a:
             wanted = "csr"
         return DENSE if wanted in (None, "default") else Storage(wanted)
+
+    def compute_stored(self, lhs, rhs):
+        if self.transpose_b or self.forward_stype is not None:
+            return None
+        if isinstance(lhs, CSR) and not isinstance(rhs, CSR):
+            return self._stored_product(lhs, rhs, self.transpose_a)
+        if isinstance(lhs, np.ndarray) and isinstance(rhs, CSR) and lhs.ndim == 2 and not self.transpose_a:
+            found = transposed_product(rhs, widen(lhs).T)
+            rows, columns = np.nonzero(found.data.T)
+            values = found.data[columns, rows].astype(lhs.dtype, copy=False)
+            shape = len(lhs), rhs.shape[1]
+            return csr_of_places(values, rows * shape[1] + found.indices[columns], shape)
+        return None
+
+    def _stored_product(self, matrix: CSR, other: Any, transpose: bool) -> Any:
+        """matrix, or its transpose, times an array or one of which some rows are stored."""
+        dtype = matrix.data.dtype
+        if isinstance(other, RowSparse):
+            found: Any = (transposed_product_with_rows if transpose else product_with_rows)(matrix, other)
+        else:
+            found = (transposed_product if transpose else product)(matrix, widen(other))
+        if isinstance(found, RowSparse):
+            return RowSparse(found.data.astype(dtype, copy=False), found.indices, found.shape)
+        return found.astype(dtype, copy=False)
+
+    def adjoint_stored(self, of, dy, lhs, rhs):
+        if of != 1 or self.transpose_b or not isinstance(lhs, CSR) or not isinstance(dy, np.ndarray):
+            return None
+        return self._stored_product(lhs, dy, not self.transpose_a)
 
     def axes(self, lhs_rank: int, rhs_rank: int) -> tuple[int, int]:
         """The axes that are summed over."""

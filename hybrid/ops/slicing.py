@@ -8,6 +8,7 @@ import numpy as np
 from ..core.attrs import Arity, OptionalInts, Shape
 from ..core.op import DENSE, Op, Storage, op
 from ..core.shapes import UNKNOWN, merge, show
+from ..formats.params import CSR
 from .adjoint import linear
 from .casting import convert
 from .common import axis_of, want_rank
@@ -69,6 +70,17 @@ class Slice(Sliced):
 
     def infer_storage(self, stypes=(), shapes=(), result=()):
         return Storage("csr") if stypes == ("csr",) and len(result) == 2 else DENSE
+
+    def compute_stored(self, data):
+        if not isinstance(data, CSR):
+            return None
+        rows, *columns = self.slices(2)
+        if (rows.step or 1) != 1 or any(c != slice(None) for c in columns):
+            return None
+        first, after, _ = rows.indices(data.shape[0])
+        starts = np.asarray(data.indptr, np.int64)[first : max(first, after) + 1]
+        own = slice(starts[0], starts[-1])
+        return CSR(data.data[own], starts - starts[0], data.indices[own], (len(starts) - 1, data.shape[1]))
 
     def infer_shape(self, data):
         return self.part(data)

@@ -11,8 +11,9 @@ import numpy as np
 from ..core.attrs import Several
 from ..core.op import Domain, Op, op
 from ..core.shapes import UNKNOWN, merge, show
-from ..formats.params import CSR
+from ..formats.params import CSR, RowSparse
 from .common import want_rank
+from .stored_places import take_rows
 
 INT64 = np.dtype(np.int64)
 
@@ -427,6 +428,14 @@ class Retain(Op):
             raise self.error(f"got rows {rows.min()} to {rows.max()} of {len(data)}")
         out[rows] = data[rows]
         return out
+
+    def compute_stored(self, data, indices):
+        if not isinstance(data, RowSparse) or not isinstance(indices, np.ndarray):
+            return None
+        rows = indices.astype(np.int64)
+        if len(rows) and not 0 <= rows.min() <= rows.max() < data.shape[0]:
+            raise self.error(f"got rows {rows.min()} to {rows.max()} of {data.shape[0]}")
+        return RowSparse(take_rows(data, rows), rows, data.shape)
 
     def gradient(self, F, dy, data, indices, y):
         return F._sparse_retain(dy, indices), None

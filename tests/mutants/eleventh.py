@@ -44,7 +44,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "a05-rowsparse-shape-of-stored",
-        "hybrid/eager/sparse.py",
+        "hybrid/ops/stored_places.py",
         "return RowSparse(data, parts.indices, parts.shape)",
         "return RowSparse(data, parts.indices, data.shape)",
         "tests/ndarray/test_sparse.py -k test_numbers_that_float32_does_not_hold_are_kept",

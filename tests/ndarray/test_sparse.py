@@ -10,6 +10,7 @@ import pytest
 import hybrid as mx
 from hybrid import autograd, nd
 from hybrid.core.error import NotSupportedForSparseNDArray
+from hybrid.formats.params import CSR, RowSparse
 
 DENSE = [[1, 0, 2], [0, 0, 0], [-3, 4, 0]]
 
@@ -702,3 +703,97 @@ def test_straight_through_and_identities_keep_what_is_stored():
             assert y.stype == stype and np.count_nonzero(y.asnumpy()) == 1
         assert nd.MakeLoss(x).stype == nd.softsign(x).stype == nd.exp(x).stype == "default"
         assert nd.sign(x).indices.asnumpy().tolist() == x.indices.asnumpy().tolist()
+
+
+def test_what_stays_sparse(monkeypatch) -> None:
+    """No dense array is made of a sparse one by what MXNet computes in the stored places, nor by its gradients and updates."""
+
+    def refuse(parts: object) -> None:
+        raise AssertionError(f"{type(parts).__name__} was made dense")
+
+    rng = np.random.default_rng(3)
+    values = np.where(rng.uniform(size=(6, 5)) < 0.4, rng.uniform(1, 2, (6, 5)), 0).astype("float32")
+    other = np.where(rng.uniform(size=(6, 5)) < 0.4, rng.uniform(1, 2, (6, 5)), 0).astype("float32")
+    values[2] = other[4] = 0
+    wide, tall = rng.uniform(-1, 1, (5, 3)).astype("float32"), rng.uniform(-1, 1, (6, 3)).astype("float32")
+    a, b = (nd.array(v).tostype("csr") for v in (values, other))
+    r, s = (nd.array(v).tostype("row_sparse") for v in (values, other))
+    rows = nd.array(wide * (wide[:, :1] > 0)).tostype("row_sparse")
+    some = nd.array(tall * (tall[:, :1] > 0)).tostype("row_sparse")
+    places = nd.array([1, 4], dtype="int64")
+    kept = np.zeros_like(values)
+    kept[[1, 4]] = values[[1, 4]]
+    embedded = nd.array([1, 3, 3, 0])
+    expected = {
+        "csr times dense": (lambda: nd.sparse.dot(a, nd.array(wide)), values @ wide),
+        "csr times a vector": (lambda: nd.sparse.dot(a, nd.array(wide[:, 0])), values @ wide[:, 0]),
+        "csr times rows": (lambda: nd.sparse.dot(a, rows), values @ (wide * (wide[:, :1] > 0))),
+        "transposed": (lambda: nd.sparse.dot(a, nd.array(tall), transpose_a=True), values.T @ tall),
+        "transposed times rows": (
+            lambda: nd.sparse.dot(a, some, transpose_a=True),
+            values.T @ (tall * (tall[:, :1] > 0)),
+        ),
+        "dense times csr": (lambda: nd.sparse.dot(nd.array(tall.T), a), tall.T @ values),
+        "csr plus csr": (lambda: a + b, values + other),
+        "csr minus csr": (lambda: a - b, values - other),
+        "csr by csr": (lambda: a * b, values * other),
+        "csr by dense": (lambda: nd.sparse.multiply(a, nd.array(other + 1)), values * (other + 1)),
+        "csr by number": (lambda: a * 3, values * 3),
+        "rows plus rows": (lambda: r + s, values + other),
+        "rows by rows": (lambda: r * s, values * other),
+        "rows by number": (lambda: r / 2, values / 2),
+        "sum": (lambda: nd.add_n(r, s, r), 2 * values + other),
+        "zeros": (lambda: nd.zeros_like(r), 0 * values),
+        "roots": (lambda: nd.sparse.sqrt(r), np.sqrt(values)),
+        "part": (lambda: a[1:4], values[1:4]),
+        "retained": (lambda: r.retain(places), kept),
+        "rows of a table": (lambda: nd.Embedding(embedded, r, input_dim=6, output_dim=5), values[[1, 3, 3, 0]]),
+    }
+    found = {}
+    with monkeypatch.context() as patch:
+        for parts in (RowSparse, CSR):
+            patch.setattr(parts, "todense", refuse)
+        for name, (run, _) in expected.items():
+            found[name] = run()
+        w = nd.array(wide)
+        w.attach_grad(stype="row_sparse")
+        with mx.autograd.record():
+            y = nd.sparse.dot(a, w)
+        y.backward(nd.array(tall))
+        table = nd.array(values)
+        table.attach_grad(stype="row_sparse")
+        with mx.autograd.record():
+            y = nd.Embedding(embedded, table, input_dim=6, output_dim=5, sparse_grad=True)
+            y = y + nd.Embedding(embedded, table, input_dim=6, output_dim=5, sparse_grad=True)
+        y.backward()
+        updated = {}
+        for name in ("sgd", "adam", "ftrl", "adagrad"):
+            weight = r.copy() if name in ("ftrl", "adagrad") else nd.array(values)
+            optimizer = mx.optimizer.create(name, learning_rate=0.1)
+            optimizer.update(0, weight, table.grad, optimizer.create_state(0, weight))
+            updated[name] = weight
+        store, pulled = mx.kv.create("local"), nd.sparse.zeros("row_sparse", r.shape)
+        store.init("r", r)
+        store.row_sparse_pull("r", out=pulled, row_ids=places)
+    wrong = [
+        n
+        for n, (_, wanted) in expected.items()
+        if not np.allclose(found[n].asnumpy(), wanted, 1e-6, 1e-6)
+        or found[n].stype
+        != (
+            "default"
+            if n.startswith(("csr times", "rows of"))
+            else "csr"
+            if "csr" in n or n == "part"
+            else "row_sparse"
+        )
+    ]
+    assert not wrong
+    assert w.grad.stype == table.grad.stype == "row_sparse"
+    assert np.allclose(w.grad.asnumpy(), values.T @ tall, 1e-6, 1e-6)
+    assert table.grad.indices.asnumpy().tolist() == [0, 1, 3]
+    assert table.grad.asnumpy()[:, 0].tolist() == [2, 2, 0, 4, 0, 0]
+    assert np.array_equal(pulled.asnumpy(), kept)
+    for name, weight in updated.items():
+        changed = (weight.asnumpy() != values).any(1)
+        assert changed.tolist() == [True, True, False, True, False, False], name
