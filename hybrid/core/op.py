@@ -112,6 +112,12 @@ class Memo(dict[Any, Any]):
         super().__setitem__(key, value)
 
 
+@functools.lru_cache(maxsize=256)
+def _numbered(count: int) -> tuple[str, ...]:
+    """Names of any number of inputs."""
+    return tuple(f"arg{i}" for i in range(count))
+
+
 class Op:
     """Base class of all operators; see the module's docstring. Methods below are the rules an operator may override."""
 
@@ -188,12 +194,17 @@ class Op:
     def input_names(self) -> tuple[str, ...]:
         """Names of the inputs that this instance has, in order."""
         if self.inputs[:1] and self.inputs[0].startswith("*"):
-            return tuple(f"arg{i}" for i in range(getattr(self, self.count)))
+            return _numbered(getattr(self, self.count))
         return self.inputs
 
     def output_names(self) -> tuple[str, ...]:
         """Names of all outputs, those that only the engine sees included."""
         return ("output",)
+
+    @functools.cached_property
+    def named_outputs(self) -> tuple[str, ...]:
+        """Names of all outputs, put together once: each reader of an operator with many outputs asks how many there are."""
+        return self.output_names()
 
     def infer_storage(self, stypes: tuple[str, ...] = (), shapes: Sequence[Shape] = (), result: Shape = ()) -> Storage:
         """Storage of the result where inputs are stored as stypes say and have these shapes, its own being result; without stypes

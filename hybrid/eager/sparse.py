@@ -344,12 +344,13 @@ def _compute_stored(op: Any, inputs: Sequence[NDArray]) -> NDArray | None:
     """The result of an operator from what sparse inputs store; None where it takes dense values, or is to be seen by hooks."""
     if HOOKS or op.num_visible_outputs() != 1:
         return None
-    key = tuple(v for x in inputs for v in (x.shape, x._dtype))
-    specs = op.memo.get(("stored", key))
+    shapes, dtypes = tuple(x.shape for x in inputs), tuple(x._dtype for x in inputs)
+    key = "stored", shapes, dtypes
+    specs = op.memo.get(key)
     if specs is None:
-        specs = op.memo["stored", key] = specs_of(op, key[::2], key[1::2])
+        specs = op.memo[key] = specs_of(op, shapes, dtypes)
     values = [x._parts if isinstance(x, BaseSparseNDArray) else x._read() for x in inputs]
-    storage = op.infer_storage(tuple(x.stype for x in inputs), [x.shape for x in inputs], specs[0].shape)
+    storage = op.infer_storage(tuple(x.stype for x in inputs), shapes, specs[0].shape)
     try:
         found = WITHOUT_WARNINGS.run(compute_stored, op, values, storage)
     except Exception as error:

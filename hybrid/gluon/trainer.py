@@ -191,8 +191,10 @@ class Trainer:
                 continue
             if self._update_on_kvstore:
                 self._kvstore.pushpull(i, param.list_grad(), out=_values(param), priority=-i)
+            elif param.grad_stype == "row_sparse":
+                self._kvstore.push(i, param._grad, priority=-i)
+                self._kvstore.pull(i, param._grad, priority=-i, ignore_sparse=False)
             else:
-                # not list_grad, which copies sparse gradients: the sums have to arrive
                 self._kvstore.pushpull(i, param._grad, priority=-i)
 
     def _update(self, ignore_stale_grad: bool = False) -> None:

@@ -43,11 +43,11 @@ class Node:
         """Names of all outputs, as MXNet derives them from the node's name; a variable's output is the variable."""
         if self.op is None:
             return (self.name,)
-        return tuple(f"{self.name}_{suffix}" for suffix in self.op.output_names())
+        return tuple(f"{self.name}_{suffix}" for suffix in self.op.named_outputs)
 
     @property
     def num_outputs(self) -> int:
-        return 1 if self.op is None else len(self.op.output_names())
+        return 1 if self.op is None else len(self.op.named_outputs)
 
     @property
     def num_visible_outputs(self) -> int:
@@ -69,7 +69,8 @@ class Entry(NamedTuple):
 
     @property
     def name(self) -> str:
-        return self.node.outputs[self.index]
+        op = self.node.op
+        return self.node.name if op is None else f"{self.node.name}_{op.named_outputs[self.index]}"
 
 
 def topological(outputs: Iterable[Entry]) -> list[Node]:
