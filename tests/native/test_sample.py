@@ -116,7 +116,7 @@ def test_upsampling_between(level, scale):
 
 
 def test_sizes_follow_from_constant_scales(level):
-    """What is resized by them has a known size, without which nothing is compiled."""
+    """Sizes of what is resized by them are known, without which nothing is compiled."""
     scales = Entry(Node(lookup("_onnx_Constant").bind(value=np.array([1, 1.5], "float32")), "scales"))
     resize = lookup("_onnx_Resize").bind(given=("scales",), mode="linear")
     graph = Graph([Entry(Node(resize, "y", [Entry(Node(None, "x")), scales]))])
