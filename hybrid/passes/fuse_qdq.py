@@ -6,7 +6,7 @@ from ..ir.graph import Graph
 from .rewriter import Rewriter
 
 FAMILY = "_onnx_"
-"""How the names of operators begin that are loaded when a graph has one of them."""
+"""The first letters of the names of operators that are loaded when a graph has one of them."""
 
 
 def fuse_qdq(graph: Graph, rewriter: Rewriter) -> Graph:
