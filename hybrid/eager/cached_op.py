@@ -324,7 +324,9 @@ def launch(
         for x in written:
             x.wait_to_write()
         with _writing(written):
-            results = prepared.runner(observe).run([x._read() for x in args], None, rng, observe)
+            arrays = [x._read() for x in args]
+            versions = [x._shared_var().value_version() for x in args]
+            results = prepared.runner(observe).run(arrays, versions, rng, observe)
         return [NDArray._own(r, ctx) for r in without_aliasing(results)]
     made = [_pending(s, ctx) for s in prepared.outputs]
 

@@ -7,7 +7,7 @@ affair: it may keep what it makes of arrays that are ``fixed``, as long as their
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -43,8 +43,13 @@ class Parts:
         """The results of a node with subgraphs, run as a graph of its own; None where its rule has to give them."""
         raise NotImplementedError
 
-    def part(self, outputs: Sequence[Entry], fixed: Collection[str]) -> Part:
-        """A program of what is behind these outputs. fixed: see Request."""
+    undecided = True
+    """True where constants that decide about shapes may be among what is ``fixed``: their values are not known yet."""
+
+    def part(
+        self, outputs: Sequence[Entry], fixed: Collection[str], constants: Mapping[str, np.ndarray] | None = None
+    ) -> Part:
+        """A program of what is behind these outputs. fixed: see Request; constants: those of them that have these values."""
         raise NotImplementedError
 
 

@@ -10,7 +10,7 @@ from .. import native
 from ..core.op import Op
 from .backend import SMALL, Backend, Bound, Request
 from .interpreter import Interpretation
-from .stages import in_stages
+from .stages import decided, in_stages
 
 HEAVY = 1 << 13
 """Elements from which operators with a kernel of their own are worth a call of the compiled part."""
@@ -24,7 +24,7 @@ class Compiled(Backend):
             return None
         from .lower import lower
 
-        return lower(request) or in_stages(request, Interpretation(request))
+        return lower(request) or decided(request) or in_stages(request, Interpretation(request))
 
     def takes(self, op: Op, work: int) -> bool:
         """True for what is large, and for a kernel that NumPy is no match for, other than in passing over memory once."""

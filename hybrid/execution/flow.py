@@ -6,11 +6,12 @@ was not enough."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..core.changes import draw
 from ..core.error import MXNetError
 from ..core.op import lookup
 from ..ir.graph import Entry, Graph, Node
@@ -29,10 +30,10 @@ Key = tuple[Any, ...]
 
 
 class Flow(Parts):
-    """The programs of parts of one graph, and its control flow. make: (a part, names of its variables that rarely change, whether
-    that is a single node, of which there are no parts) -> its program; constants: names."""
+    """The programs of parts of one graph, and its control flow. make: (a part, its variables that rarely change, those that are
+    constants, whether it is a single node, of which there are no parts) -> its program; constants: the graph's."""
 
-    def __init__(self, make: Callable[[Graph, Collection[str], bool], Part], constants: Collection[str]):
+    def __init__(self, make: Callable[..., Part], constants: Mapping[str, np.ndarray]):
         self._make, self._constants = make, constants
         self._nodes: dict[int, _Single | None] = {}
 
@@ -51,11 +52,17 @@ class Flow(Parts):
         made = Node(
             op, node.name, [Entry(Node(None, f"input{i}")) for i in range(len(node.inputs))], {}, node.subgraphs
         )
-        return self._make(Graph(Entry(made, i) for i in range(made.num_outputs)), fixed, True)
+        return self._make(Graph(Entry(made, i) for i in range(made.num_outputs)), fixed, None, True)
 
-    def part(self, outputs: Sequence[Entry], fixed: Collection[str]) -> Part:
-        """A program of a part of the graph."""
-        return self._make(Graph(outputs), fixed, False)
+    def versions(self, node: Node, arrays: Sequence[np.ndarray]) -> list[Any]:
+        """Versions of the inputs of a node: those of constants stay, unless a run was given something else in their place."""
+        names = [e.node.name if e.node.op is None else "" for e in node.inputs]
+        return [None if self._constants.get(n) is a else draw() for n, a in zip(names, arrays)]
+
+    def part(
+        self, outputs: Sequence[Entry], fixed: Collection[str], constants: Mapping[str, np.ndarray] | None = None
+    ) -> Part:
+        return self._make(Graph(outputs), fixed, constants)
 
 
 class _Single:
@@ -106,7 +113,7 @@ class _Single:
             bound = self._programs[room].bound_for(key)
         except MXNetError:  # the rule says it where it comes to it
             return None
-        return None if bound is None else tuple(bound.run(arrays))
+        return None if bound is None else tuple(bound.run(arrays, self._flow.versions(self._node, arrays)))
 
 
 def _is_pure(node: Node) -> bool:

@@ -98,11 +98,19 @@ class Program:
         self._plans: dict[Any, Specialization] = {}
         self._lock = threading.Lock()
 
-    def _part(self, graph: Graph, fixed: Collection[str], single: bool) -> Program:
+    def _part(
+        self,
+        graph: Graph,
+        fixed: Collection[str],
+        constants: Mapping[str, np.ndarray] | None = None,
+        single: bool = False,
+    ) -> Program:
         """A program of a part of this, see Flow."""
-        made = Program(graph, training=self.training, fixed=fixed, precise=self.precise)
+        made = Program(graph, constants, training=self.training, fixed=fixed, precise=self.precise, keep=self.keep)
         if single:  # where it is not compiled its own rule is what is left
             made._flow = None
+        elif made._flow is not None:
+            made._flow.undecided = self._flow is not None and self._flow.undecided and not constants
         return made
 
     def bound_for(self, key: tuple[Any, ...]) -> Bound | None:

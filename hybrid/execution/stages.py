@@ -5,6 +5,7 @@ That is worth it where the same shapes come again. Where they do not, NumPy runs
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from ..core.error import MXNetError
 from ..core.op import Spec
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
-from .backend import Bound, Part, Request
+from .backend import Bound, Part, Request, Shortcut
 from .hooks import Observer
 
 SEEN = 64
@@ -22,7 +23,62 @@ SEEN = 64
 PATIENCE = 16
 """Part of new shapes, more than those of known ones, after which NumPy does it all."""
 
+VALUES = 8
+"""Sets of values of what decides about shapes for which programs are kept, and"""
+SMALL = 64
+"""elements of such a tensor at most."""
+
 Key = tuple[int, int]
+
+
+class Decided(Bound):
+    """A graph whose shapes depend on integers that rarely have other values (where a slice begins, what shape there is to be): one
+    program for each set of their values."""
+
+    def __init__(self, request: Request, deciding: Sequence[int]):
+        self._request, self._deciding = request, deciding
+        self._found: dict[tuple[bytes, ...], Bound] = {}
+        self._last: tuple[Any, Bound] | None = None
+
+    def run(
+        self,
+        arrays: Sequence[np.ndarray],
+        versions: Sequence[Any] | None = None,
+        rng: np.random.Generator | None = None,
+        observe: Observer | None = None,
+    ) -> list[np.ndarray]:
+        return self._bound(arrays, versions).run(arrays, versions, rng, observe)
+
+    @property
+    def quick(self) -> bool:  # type: ignore[override]
+        return self._last is not None and self._last[1].quick
+
+    def profile(self, arrays: Sequence[np.ndarray]) -> list[dict[str, Any]] | None:
+        return self._bound(arrays, None).profile(arrays)
+
+    def shortcut(self, versions: Sequence[Any]) -> Shortcut | None:
+        last = self._last
+        if last is None or last[0] != [versions[i] for i in self._deciding]:
+            return None
+        return last[1].shortcut(versions)
+
+    def _bound(self, arrays: Sequence[np.ndarray], versions: Sequence[Any] | None) -> Bound:
+        marks = None if versions is None else [versions[i] for i in self._deciding]
+        last = self._last
+        if last is not None and marks is not None and last[0] == marks:
+            return last[1]
+        values = tuple(arrays[i].tobytes() for i in self._deciding)
+        bound = self._found.get(values)
+        if bound is None:
+            assert self._request.flow is not None
+            constants = {self._request.names[i]: arrays[i].copy() for i in self._deciding}
+            part = self._request.flow.part(self._request.graph.outputs, self._request.fixed, constants)
+            bound = part.prepare(tuple(x for a in arrays for x in (a.shape, a.dtype))).bound
+            if len(self._found) >= VALUES:
+                self._found.pop(next(iter(self._found)))
+            self._found[values] = bound
+        self._last = marks, bound
+        return bound
 
 
 class Staged(Bound):
@@ -156,6 +212,24 @@ class _Cut:
 
 def _is_tensor(spec: Spec) -> bool:
     return is_known(spec.shape) and spec.dtype is not None and not spec.dtype.hasobject
+
+
+def _decides(spec: Spec) -> bool:
+    """True for integers that may be the sizes or places of something."""
+    shape, dtype = spec
+    return is_known(shape) and dtype is not None and dtype.kind in "iub" and math.prod(shape) <= SMALL
+
+
+def decided(request: Request) -> Decided | None:
+    """The graph with a program for each set of values of the integers that it is given and that rarely change; None where there are
+    none, or no operator looks at them."""
+    if request.training or request.flow is None or not request.flow.undecided:
+        return None
+    if not any(n.op is not None and "values" in n.op.needs for n in request.graph.nodes):
+        return None
+    specs = {n.name: request.inference.spec(Entry(n)) for n in request.graph.variables()}
+    deciding = [i for i, name in enumerate(request.names) if name in request.fixed and _decides(specs[name])]
+    return Decided(request, deciding) if deciding else None
 
 
 def in_stages(request: Request, reference: Bound) -> Staged | None:

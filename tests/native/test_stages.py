@@ -7,10 +7,12 @@ import threading
 import numpy as np
 import pytest
 
+import hybrid as mx
 from hybrid import native
 from hybrid.core.error import MXNetError
+from hybrid.eager.cached_op import CachedOp
 from hybrid.execution.program import Program
-from hybrid.execution.stages import PATIENCE, Staged
+from hybrid.execution.stages import PATIENCE, Decided, Staged
 from hybrid.ir.graph import Graph
 from tests.graph.control import apply, one, outputs, variable
 
@@ -78,6 +80,53 @@ def test_other_values_of_what_rarely_changes(level):
             given = {**feeds(3), "w": weights}
             for mine, want in zip(program.run(given), meaning.run(given), strict=True):
                 np.testing.assert_allclose(mine, want, rtol=1e-5, atol=1e-6)
+
+
+def test_integers_that_rarely_change_decide(level):
+    """Shapes that a parameter says: a program for each of its values."""
+    reshaped = one("_onnx_Reshape", variable("x"), variable("dims"), name="reshaped")
+    graph = Graph([one("softmax", reshaped, name="s"), one("_mul_scalar", reshaped, scalar=2.0, name="twice")])
+    program, meaning = Program(graph, fixed=("dims",)), Program(graph, native=False)
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    for dims in ((2, 6), (2, 6), (12, 1), (2, 6), *((1, 12, *(1,) * n) for n in range(12)), (2, 6)):
+        given = {"x": x, "dims": np.array(dims, np.int64)}
+        for mine, want in zip(program.run(given), meaning.run(given), strict=True):
+            assert mine.shape == want.shape == dims
+            np.testing.assert_allclose(mine, want, rtol=1e-6)
+    arrays = [x, np.array((2, 6), np.int64)]
+    bound = program.prepare((x.shape, x.dtype, arrays[1].shape, arrays[1].dtype)).bound
+    assert isinstance(bound, Decided) and all(r["native"] for r in bound.profile(arrays) or ())
+
+
+def test_parameters_that_are_written_to(level):
+    """In place, between calls of a block: what was packed of them is packed again."""
+    x, w, dims = (
+        mx.nd.array(np.arange(12).reshape(3, 4) - 5),
+        mx.nd.array(np.eye(4, 6)),
+        mx.nd.array([2, 9], dtype="int64"),
+    )
+    names = ("x", "w", "dims")
+    weight = variable("w")
+    product = one("dot", variable("x"), weight, name="product")
+    at = one("Cast", one("_onnx_NonZero", product, name="at"), dtype="float32", name="wide")
+    behind = one(
+        "dot",
+        one("transpose", at, name="t"),
+        one("slice_axis", weight, axis=0, begin=0, end=2, name="few"),
+        name="b",
+    )
+    graphs = [Graph([product, behind]), Graph([one("_onnx_Reshape", product, variable("dims"), name="r")])]
+    for graph in graphs:
+        made = CachedOp(mx.sym.Symbol(graph.outputs), (("param_indices", (1, 2)[: len(graph.variables()) - 1]),))
+        values = dict(zip(names, (x, w, dims)))
+        for scale in (1.0, 1.0, 1.0, -3.0, 2.0):
+            w[:] = mx.nd.array(np.eye(4, 6)) * scale
+            dims[:] = [9, 2] if scale < 0 else [2, 9]
+            found = made(*(values[n.name] for n in graph.variables()))
+            feeds = {n.name: values[n.name].asnumpy() for n in graph.variables()}
+            want = Program(graph, native=False).run(feeds)
+            for mine, wanted in zip(found if isinstance(found, list) else [found], want, strict=True):
+                np.testing.assert_allclose(mine.asnumpy(), wanted, rtol=1e-5)
 
 
 def test_what_does_not_fit_is_told_as_numpy_tells_it(level):
