@@ -65,6 +65,7 @@ UNREACHED = {
     "_onnx_Resize": {"opaque1"},  # which ONNX has no such images of
     "one_hot": OPAQUE,
     "_backward_cast_like": OPAQUE,
+    "_onnx_CastLike": OPAQUE,
     "_backward_widen_like": OPAQUE | {"bool", "int32", "int64", "int8", "uint8", "bfloat16", "float64"},
     "_fused_concat": OPAQUE,  # blocked data are float32
     "_fused_pack": OPAQUE,

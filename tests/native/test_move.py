@@ -453,6 +453,30 @@ def test_pads_that_come_with_a_run(level, mode):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_the_middle_is_cut_or_surrounded(level, dtype):
+    for sizes in ((4, 3, 5), (7, 3, 2), (1, 6, 8), (0, 3, 5)):
+        same("_onnx_CenterCropPad", [numbers(4, 3, 5, dtype=dtype), np.array(sizes)])
+    same("_onnx_CenterCropPad", [numbers(4, 3, 5, dtype=dtype), np.array([2, 8])], axes=(-1, 0))
+
+
+@pytest.mark.parametrize("mode", ("linear", "circular"))
+def test_caches_take_steps(level, mode):
+    for dtype in DTYPES:
+        past, update = numbers(3, 2, 6, 4, dtype=dtype), numbers(3, 2, 2, 4, dtype=dtype)
+        same("_onnx_TensorScatter", [past, update], mode=mode)
+        where = [4, 0, 3] if mode == "linear" else [5, -1, 2**40]
+        same("_onnx_TensorScatter", [past, update, np.array(where)], mode=mode, given=("write_indices",))
+        last = past.reshape(3, 12, 4)
+        same(
+            "_onnx_TensorScatter",
+            [last, last[..., :3], np.array([1, 0, 1])],
+            mode=mode,
+            axis=2,
+            given=("write_indices",),
+        )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_triangles(level, dtype):
     for shape in ((4, 4), (2, 3, 5), (7,), (3, 1), (0, 3), (2, 70, 60)):
         for k in (0, 1, -2, 9, -9, 2**62, -(2**62)):

@@ -94,7 +94,14 @@ def test_reductions(level, dtype):
 def test_axes_that_come_with_a_run(level, dtype):
     """Of axes of one size it takes their numbers to tell which go."""
     wrong = []
-    names = ["Sum", "Mean", "Prod", "Max", "Min", *(("L1", "L2", "SumSquare", "LogSum") if dtype == "float32" else ())]
+    names = [
+        "Sum",
+        "Mean",
+        "Prod",
+        "Max",
+        "Min",
+        *(("L1", "L2", "SumSquare", "LogSum", "LogSumExp") if dtype == "float32" else ()),
+    ]
     for shape in ((4, 4), (3, 4, 4, 3), (1, 5, 1), (6,)):
         x = numbers(shape, dtype)
         for axes in subsets(len(shape)):
@@ -125,6 +132,23 @@ def test_nan_and_infinities(level, dtype):
             x.reshape(-1)[x.size // 2] = value
             for name in ("sum", "mean", "prod", "max", "min", "_np_cumsum"):
                 wrong += differing(name, [x], axis=axis)
+    assert not wrong, "\n".join(wrong[:20])
+
+
+def test_logarithms_of_sums_of_exponentials(level):
+    wrong = []
+    for shape in ((7,), (3, 300), (300, 3), (2, 70_000)):
+        for low, high in ((-1, 1), (-1000, -900), (900, 1000), (-90, 90)):
+            x = RNG.uniform(low, high, shape).astype(np.float32)
+            for value in (None, np.nan, np.inf, -np.inf):
+                x = x.copy()
+                if value is not None:
+                    x.reshape(-1)[x.size // 2] = value
+                for axis in range(len(shape)):
+                    given = {"given": ("axes",), "keepdims": False}
+                    wrong += differing("_onnx_ReduceLogSumExp", [x, np.array([axis])], **given)
+        x = np.full(shape, -np.inf, np.float32)
+        wrong += differing("_onnx_ReduceLogSumExp", [x, np.array([0])], given=("axes",))
     assert not wrong, "\n".join(wrong[:20])
 
 

@@ -277,6 +277,20 @@ std::unique_ptr<Kernel> bind_onnx_pad(const Call& call) {
   return border ? borders(call, *border, {}, 0) : nullptr;
 }
 
+// The middle of the data, or the data in the middle of zeros: as the sizes are.
+std::unique_ptr<Kernel> bind_center_crop_pad(const Call& call) {
+  call.attrs.ignore("given", "axes");
+  const auto &in = call.in[0].shape, &out = call.out[0].shape;
+  want(in.size() == out.size());
+  std::vector<std::int64_t> pads;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const std::int64_t more = out[i] - in[i], front = more / 2;  // towards zero: what is odd goes to the end
+    pads.push_back(front);
+    pads.push_back(more - front);
+  }
+  return borders(call, Border::constant, pads, 0);
+}
+
 std::unique_ptr<Kernel> bind_pad_back(const Call& call) { return bind_parts_back(call, pad); }
 
 }  // namespace gluonnx

@@ -109,6 +109,37 @@ bool is_plain(const Attrs& attrs) {
   return plain;
 }
 
+// The logarithm of a sum of exponentials, each of which is taken of a number less the largest before it, where that is finite.
+struct LogSumExp {
+  using T = float;
+  using P = float;
+  struct A {
+    double shift, sum;
+  };
+  static constexpr A start = {0, 0};
+  static constexpr P part_start = 0;
+  static A join(A a, A b) {
+    if (a.sum == 0 || (std::isinf(b.sum) && a.sum == a.sum)) return b;
+    if (b.sum == 0 || (std::isinf(a.sum) && b.sum == b.sum)) return a;
+    const double shift = std::max(a.shift, b.shift);
+    return {shift, a.sum * std::exp(a.shift - shift) + b.sum * std::exp(b.shift - shift)};
+  }
+  static A join(A a, P) { return a; }
+  static A run(const float* x, std::int64_t n) {
+    const double most = Extreme<true>::run(x, n);
+    const float shift = std::isfinite(most) ? static_cast<float>(most) : 0;
+    return {shift, wide_sum_over(n, [&](std::int64_t i, auto k) { return exp(get(x + i, k) - shift); })};
+  }
+  static void columns(const float* x, std::int64_t width, P*, A* total) {
+    for (std::int64_t j = 0; j < width; ++j) {
+      const double shift = std::isfinite(x[j]) ? x[j] : 0;
+      total[j] = join(total[j], A{shift, std::exp(x[j] - shift)});
+    }
+  }
+  static constexpr int rows = std::numeric_limits<int>::max();
+  static float result(A total) { return static_cast<float>(std::log(total.sum) + total.shift); }
+};
+
 // ONNX's, whose axes are all, or none, or come with a run: those that fit the result are known.
 class ByAxes : public Kernel {
  public:
@@ -247,6 +278,9 @@ std::unique_ptr<Kernel> bind_onnx_l1(const Call& call) {
 }
 std::unique_ptr<Kernel> bind_onnx_l2(const Call& call) {
   return by_axes(call, [&](const auto& reduced) { return reduce<Wide<add_square, false>>(call, reduced, Then::root); });
+}
+std::unique_ptr<Kernel> bind_onnx_log_sum_exp(const Call& call) {
+  return by_axes(call, [&](const auto& reduced) { return reduce<LogSumExp>(call, reduced); });
 }
 std::unique_ptr<Kernel> bind_onnx_sum_square(const Call& call) {
   return by_axes(call, [&](const auto& reduced) { return reduce<Sum<square>>(call, reduced); });

@@ -144,7 +144,9 @@ class Reduce : public Kernel {
   }
 
   T finish(const T* x, std::int64_t result, std::int64_t column, A total) const {
-    if constexpr (std::is_floating_point_v<T>) {
+    if constexpr (requires { Policy::result(total); }) {
+      return Policy::result(total);
+    } else if constexpr (std::is_floating_point_v<T>) {
       if (then_ == Then::divide) total /= static_cast<A>(count_);
       if (then_ == Then::log) total = std::log(total);
       if (then_ == Then::root) total = std::sqrt(total);
@@ -156,7 +158,7 @@ class Reduce : public Kernel {
       const std::int64_t count = static_cast<T>(count_);
       return count ? static_cast<T>(static_cast<std::int64_t>(static_cast<T>(total)) / count) : T{0};
     }
-    return static_cast<T>(total);
+    if constexpr (!requires { Policy::result(total); }) return static_cast<T>(total);
   }
 
   std::int64_t infinities(const T* x, std::int64_t result, std::int64_t column) const {
