@@ -233,13 +233,7 @@ class PyProgram {
     return which;
   }
 
-  bool sure() const {
-    for (std::size_t s = 0; s < program_->steps().size(); ++s) {
-      const Kernel* kernel = program_->kernel(static_cast<int>(s));
-      if (!kernel || !kernel->sure) return false;
-    }
-    return true;
-  }
+  bool sure() const { return program_->sure(); }
 
   std::size_t arena_bytes() const { return program_->arena_bytes(); }
 

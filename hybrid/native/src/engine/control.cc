@@ -104,6 +104,7 @@ class Bodies : public Control {
   std::size_t add(Body& body) {
     check_body(body);
     all_.push_back(&body);
+    sure &= body.program->sure();
     return take(body.program->memory_bytes());
   }
 
@@ -189,6 +190,7 @@ class Loop : public Bodies {
 
   void check(const Tensors& in, const Tensors& out) override {
     in_ = in, out_ = out;
+    sure = !s_.some && !s_.exact && s_.budget < 0 && s_.lengths < 0;
     fits(s_.condition.size() <= 1 && s_.examples >= 1, "many conditions, or no example");
     for (const State& state : s_.states) {
       fits(is_in(state.input) && is_out(state.output), "a state that there is not");

@@ -13,7 +13,6 @@ namespace gluonnx {
 // What stands in the place of a step's kernel.
 class Control : public Kernel {
  public:
-  Control() { sure = false; }
   // Throws std::invalid_argument where bodies and operands of these sizes do not fit each other.
   virtual void check(const Tensors& in, const Tensors& out) = 0;
   // As Kernel::run. host: who does the steps of bodies without a kernel. False for what is left to the operator's own rule, to say

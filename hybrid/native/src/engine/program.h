@@ -90,6 +90,10 @@ class Program {
   int constants() const { return static_cast<int>(constants_.size()); }
   std::size_t bytes(int tensor) const;  // of memory, with halo
   std::size_t arena_bytes() const { return arena_ + scratch_; }
+  // Whether nobody else is ever needed for a step: there are kernels for all of them, and none that may refuse what it is given.
+  bool sure() const {
+    return std::all_of(kernels_.begin(), kernels_.end(), [](const auto& kernel) { return kernel && kernel->sure; });
+  }
   double flops() const {
     double all = 0;
     for (const auto& kernel : kernels_) all += kernel ? kernel->flops : 0;
