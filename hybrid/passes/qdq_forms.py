@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.op import Op
+from ..core.op import Op, lookup
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
 from ..ops.binary import BinaryOp
 from ..ops.casting import Cast
 from ..ops.convolution import Convolution
+from ..ops.elementwise import Clip
 from ..ops.linear import Dot, FullyConnected, Matmul
 from ..ops.onnx.constant import Constant
 from ..ops.onnx.integer import MatMulInteger, MatMulIntegerToFloat, QGemm, QLinearConv, QLinearMatMul
@@ -33,8 +34,12 @@ from ..ops.quantization import EIGHT, FLOAT
 from ..ops.quantized_products import Lookup, QuantizedBias
 from ..ops.shape import Permutation, Reshaping
 from ..ops.softmax import Softmax
+from ..ops.where import NpWhere
 from .elementwise_code import opcodes_of
 from .rewriter import Rewriter
+
+SIXTEEN = (np.dtype(np.int16), np.dtype(np.uint16))
+Rint, DivScalar, MulScalar, Equal = map(lookup, ("rint", "_div_scalar", "_mul_scalar", "_equal"))
 
 
 class _Scaled(NamedTuple):
@@ -65,6 +70,9 @@ class Fusion:
         if node.means(QLinearSigmoid, QLinearLeakyRelu, QLinearSoftmax, QLinearAveragePool):
             self.now, self.name = now, node.name
             return self.function(node)
+        if node.means(DequantizeLinear):
+            self.now, self.name = now, node.name
+            return self.rounded(node)
         result = self.scaled(node, QuantizeLinear)
         if result is None or 0 in self.rewriter.shape(result.data):
             return None
@@ -201,7 +209,7 @@ class Fusion:
         else:
             rank = len(op.kernel_shape or ())
             before, after = (op.pads or (0,) * 2 * rank)[:rank], (op.pads or (0,) * 2 * rank)[rank:]
-            if op.channels_last or op.ceil_mode or op.auto_pad != "NOTSET" or before != after or not 1 <= rank <= 3:
+            if op.channels_last or op.auto_pad != "NOTSET" or before != after or not 1 <= rank <= 3:
                 return None
             if any(d != 1 for d in op.dilations or ()):
                 return None
@@ -213,7 +221,39 @@ class Fusion:
                 count_include_pad=op.count_include_pad,
             )
             y = self.make(pool, x, suffix="_function")
+            if op.ceil_mode and (any(before) or self.rewriter.shape(y) != self.rewriter.shape(Entry(node))):
+                return None
         return self.make(QuantizeLinear.bind(given=("y_zero_point",)), y, y_scale, y_zero)
+
+    def rounded(self, node: Node) -> Entry | None:
+        """Numbers that are quantised to 16 bits and dequantised at once: rounded floats, which float32 holds exactly."""
+        source: Any = node.inputs[0].node
+        if not source.means(QuantizeLinear) or not self.known(node) or not self.known(source):
+            return None
+        if not len(node.inputs) == len(source.inputs) == 3 or source.op.precision is not None:
+            return None
+        dtype, x = self.rewriter.dtype(node.inputs[0]), source.inputs[0]
+        if dtype not in SIXTEEN or not self.rewriter.is_float32(x, Entry(node)) or not self.rewriter.shape(x):
+            return None
+        pairs = list(zip(source.inputs[1:], node.inputs[1:]))
+        scale, zero = (getattr(a.node.op, "value", None) for a, _ in pairs)
+        if (
+            scale is None
+            or zero is None
+            or scale.size != 1
+            or scale.dtype != FLOAT
+            or not all(self.alike(*p) for p in pairs)
+        ):
+            return None
+        step, info = float(scale.item()), np.iinfo(dtype)  # type: ignore[type-var]
+        least, most = float(info.min - int(zero.item())), float(info.max - int(zero.item()))
+        x = self.now(x)
+        y = self.make(DivScalar.bind(scalar=step), x, suffix="_steps")
+        y = self.make(Clip.bind(a_min=least, a_max=most), self.make(Rint.bind(), y, suffix="_whole"), suffix="_within")
+        y = self.make(MulScalar.bind(scalar=step), y, suffix="_meant")
+        least_meant = np.full((1,) * len(self.rewriter.shape(x)), np.float32(least) * scale.item(), FLOAT)
+        nothing = self.make(Constant.bind(value=least_meant), suffix="_least")  # what NaN becomes
+        return self.make(NpWhere.bind(), self.make(Equal.bind(), x, x, suffix="_number"), y, nothing)
 
     # -- forms ----------------------------------------------------------------------------------------------------------
 

@@ -153,6 +153,19 @@ def test_what_quantisers_write_themselves() -> None:
     assert not failed, "\n".join(failed)
 
 
+def test_sixteen_bits_are_rounded_floats() -> None:
+    x = var("x")
+    numbers = (RNG.normal(size=(3, 50)) * 2).astype("float32")
+    numbers[0, :6] = 0.0, 0.15, -0.25, np.inf, -np.inf, np.nan
+    for dtype, zero in (("int16", 7), ("uint16", 30000), ("uint16", 0)):
+        both = {"scale": 0.0001, "zero": zero, "dtype": dtype}
+        graph = Graph([dequantized(quantized(x, **both), **both)])
+        found = optimize(graph, rewriter_of(graph, {"x": numbers}, {}, native=NATIVE))
+        assert counted(found.main) == {"_fused_chain": 1}
+        (got,), (want,) = run(found, {"x": numbers}, {}), plainly(graph, {"x": numbers}, {})
+        np.testing.assert_array_equal(got, want)
+
+
 def test_what_others_read_stays_float() -> None:
     """A result that is also an output, or read by somebody else."""
     x, feeds = left("x", (2, 4, 3, 3))
