@@ -15,6 +15,7 @@ import numpy as np
 
 from hybrid import native
 from hybrid.core.attrs import dtype_text
+from hybrid.core.error import InternalError
 from hybrid.core.op import Op
 from hybrid.execution.apply import apply
 from hybrid.execution.lower import KNOWN, attributes
@@ -95,7 +96,7 @@ def using(count: int) -> Iterator[None]:
         native.set_num_threads(before)
 
 
-class LeftToNumPy(RuntimeError):
+class LeftToNumPy(InternalError):
     """Raised for a run of a kernel that is not sure, at values that it leaves to NumPy."""
 
 
