@@ -81,8 +81,8 @@ class _Single:
         key = tuple(x for a in arrays for x in (a.shape, a.dtype))
         if key not in self._seen:  # one that does not come again is not worth a program
             self._seen[key] = None
-            if len(self._seen) > SEEN:
-                self._seen.pop(next(iter(self._seen)), None)
+            for old in list(self._seen)[:-SEEN]:
+                self._seen.pop(old, None)
             return None
         if not self._open:
             return self._attempt(0, key, arrays)

@@ -74,9 +74,9 @@ class Decided(Bound):
             constants = {self._request.names[i]: arrays[i].copy() for i in self._deciding}
             part = self._request.flow.part(self._request.graph.outputs, self._request.fixed, constants)
             bound = part.prepare(tuple(x for a in arrays for x in (a.shape, a.dtype))).bound
-            if len(self._found) >= VALUES:
-                self._found.pop(next(iter(self._found)))
             self._found[values] = bound
+            for old in list(self._found)[:-VALUES]:
+                self._found.pop(old, None)
         self._last = marks, bound
         return bound
 
@@ -142,8 +142,8 @@ class Staged(Bound):
         known = key in self._seen
         self._misses += -1 if known and self._misses > 0 else 0 if known else 1
         self._seen[key] = self._seen.pop(key, 0) + 1
-        if len(self._seen) > SEEN:
-            self._seen.pop(next(iter(self._seen)), None)
+        for old in list(self._seen)[:-SEEN]:
+            self._seen.pop(old, None)
         if not known:
             return None
         try:

@@ -48,5 +48,16 @@ def test_the_engine_loads_numpy_only() -> None:
     assert not loaded & {"asyncio", "multiprocessing", "unittest", "http", "xml", "sqlite3", "tkinter"}
 
 
+def test_the_family_is_loaded_when_a_graph_has_one_of_it() -> None:
+    """Neither the passes nor lowering load ONNX's operators."""
+    code = """
+import sys, hybrid as mx
+x = mx.sym.Variable("x")
+mx.sym.tanh(mx.sym.dot(x, x) + 1).eval(x=mx.nd.ones((3, 3)))
+print("hybrid.execution.lower" in sys.modules or not mx.native.LEVELS, "hybrid.ops.onnx" in sys.modules)
+"""
+    assert python(code).split() == ["True", "False"]
+
+
 def test_converters_load_no_runtime() -> None:
     assert python("import sys, converters; print('onnxruntime' in sys.modules)").strip() == "False"
