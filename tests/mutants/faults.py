@@ -293,7 +293,7 @@ NATIVE = _area(
         ),
         (
             "suppression forgets topk",
-            "move/nms.cc",
+            "boxes/nms.cc",
             "const std::int64_t compared = topk_ > 0 ? std::min(found, topk_) : found;",
             "const std::int64_t compared = found;",
             "tests/native/test_nms.py tests/native/test_kernels.py -k nms",

@@ -43,7 +43,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "detection variances",
-        "hybrid/native/src/kernels/move/nms.cc",
+        "hybrid/native/src/kernels/boxes/nms.cc",
         "const float half = std::exp(offset[i + 2] * variances_[i + 2]) * side / 2",
         "const float half = std::exp(offset[i + 2] * variances_[i]) * side / 2",
         "tests/native/test_kernels.py -k test_applications",

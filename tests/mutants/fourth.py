@@ -393,7 +393,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "box nms class index zero",
-        "hybrid/native/src/kernels/move/nms.cc",
+        "hybrid/native/src/kernels/boxes/nms.cc",
         "by_class_ = id_ >= 0 && !forced;",
         "by_class_ = id_ > 0 && !forced;",
         "tests/native/test_kernels.py -k test_applications",

@@ -685,7 +685,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "d11-nms-format-of-output",
-        "hybrid/native/src/kernels/move/nms.cc",
+        "hybrid/native/src/kernels/boxes/nms.cc",
         "boxes.put(i, row + coords_, from_corners_, by_class_",
         "boxes.put(i, row + coords_, to_corners_, by_class_",
         "tests/native/test_kernels.py -k test_applications",

@@ -36,7 +36,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "nms topk before sort",
-        "hybrid/native/src/kernels/move/nms.cc",
+        "hybrid/native/src/kernels/boxes/nms.cc",
         "    sort_by(rows + score_, width_, order, found);\n    if (topk_ > 0) found = std::min(foun"
         "d, topk_);\n    Boxes boxes(memor",
         "    if (topk_ > 0) found = std::min(found, topk_);\n    sort_by(rows + score_, width_, orde"

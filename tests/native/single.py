@@ -16,7 +16,8 @@ import numpy as np
 from hybrid import native
 from hybrid.core.attrs import dtype_text
 from hybrid.core.error import InternalError
-from hybrid.core.op import Op
+from hybrid.core.op import Op, Spec
+from hybrid.core.shapes import is_known
 from hybrid.execution.apply import apply
 from hybrid.execution.lower import KNOWN, attributes
 from hybrid.ir.graph import Entry
@@ -73,11 +74,14 @@ class Guarded:
 
 
 def specs_of(op: Op, arrays: Sequence[np.ndarray]) -> list[Any]:
-    """Specs of the outputs, by inference."""
+    """Specs of the outputs, by inference, and where that cannot know by NumPy."""
     graph, feeds = graph_of(Example(op, tuple(arrays)))
     node = graph.outputs[0].node
     found = infer(graph, {k: v.shape for k, v in feeds.items()}, {k: v.dtype for k, v in feeds.items()}, values=feeds)
-    return [found.spec(Entry(node, i)) for i in range(node.num_outputs)]
+    specs = [found.spec(Entry(node, i)) for i in range(node.num_outputs)]
+    if all(is_known(s.shape) for s in specs):
+        return specs
+    return [Spec(r.shape, r.dtype) for r in reference(op, arrays, specs)]  # values decide
 
 
 def blocked(shape: Sequence[int], op: Op) -> bool:

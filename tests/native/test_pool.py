@@ -8,6 +8,7 @@ from hybrid.core.op import lookup
 
 from ..grouped import over
 from .single import Single, reference
+from .test_move import same
 
 pytestmark = pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
 
@@ -223,3 +224,50 @@ def test_bilinear_resize(level, size, align):
     dy = uniform(2, 3, *size, seed=4)
     close("_backward__contrib_BilinearResize2D", [dy, data], within=8, of=0, **attrs)
     close("_contrib_BilinearResize2D", [uniform(1, 2, 1, 3), uniform(1, 1, *size)], mode="like", align_corners=align)
+
+
+STANDARD = [
+    {"kernel_shape": (3, 2), "pads": (0, 1, 1, 0), "strides": (2, 2), "ceil_mode": True},
+    {"kernel_shape": (2, 3), "dilations": (3, 2), "strides": (1, 2)},
+    {"kernel_shape": (3, 3), "auto_pad": "SAME_UPPER", "strides": (2, 1)},
+    {"kernel_shape": (2, 2), "auto_pad": "SAME_LOWER", "strides": (3, 3)},
+    {"kernel_shape": (9, 10)},
+    {"kernel_shape": (4, 5), "pads": (3, 4, 3, 4), "auto_pad": "NOTSET"},
+    {"kernel_shape": (2, 2), "pads": (2, 2, 2, 2), "dilations": (1, 2)},
+]
+
+
+@over("shape", [(2, 3, 9, 13), (2, 3, 13), (1, 2, 9, 10, 13), (1, 20, 33, 40), (0, 2, 9, 13)])
+@over("attrs", STANDARD)
+def test_standard_pooling(level, shape, attrs):
+    """ONNX's, of any number of axes."""
+    rank = len(shape) - 2
+    attrs = {n: (v * 2)[:rank] if n != "pads" and isinstance(v, tuple) else v for n, v in attrs.items()}
+    if "pads" in attrs:
+        half = len(attrs["pads"]) // 2
+        attrs["pads"] = (attrs["pads"][:half] * 2)[:rank] + (attrs["pads"][half:] * 2)[:rank]
+    data = odd(uniform(*shape)) if shape[0] == 2 and len(shape) == 4 else uniform(*shape)
+    for dtype in ("float32", "float64"):
+        given = uniform(*shape).astype(dtype)
+        close("_onnx_AveragePool", [given], **attrs)
+        close("_onnx_AveragePool", [given], count_include_pad=True, **attrs)
+        close("_onnx_MaxPool", [given], **attrs)
+        for p in (1, 2, 3):
+            close("_onnx_LpPool", [given], within=8, p=p, **attrs)
+    integers = np.random.default_rng(1).integers(-9, 9, shape)
+    for given in (data, integers.astype("int8"), abs(integers).astype("uint8"), integers.astype("float32")):
+        for order in (0, 1):
+            close("_onnx_MaxPool", [given], num_outputs=2, storage_order=order, **attrs)
+        close("_onnx_MaxPool", [given], **attrs)
+
+
+def test_maxima_put_back(level):
+    data = uniform(2, 3, 8, 13)
+    attrs = {"kernel_shape": (2, 3), "strides": (2, 2)}
+    y, where = lookup("_onnx_MaxPool").bind(num_outputs=2, **attrs).compute(data)
+    same("_onnx_MaxUnpool", [y, where], **attrs)
+    where[0, 0, 0, :3] = -1, 7, 7  # from the end, and the last of equal ones
+    for dtype in ("float32", "float64", "float16"):
+        same("_onnx_MaxUnpool", [y.astype(dtype), where], **attrs)
+        for goal in ((2, 3, 9, 13), (2, 3, 8, 20), (2, 2, 20, 9)):
+            same("_onnx_MaxUnpool", [y.astype(dtype), where, np.int64(goal)], given=("output_shape",), **attrs)

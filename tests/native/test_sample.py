@@ -266,3 +266,61 @@ def test_proposals(level, name):
         {"rpn_post_nms_top_n": 7, "rpn_pre_nms_top_n": -1, "iou_loss": True, "output_score": True},
     ):
         alike(name, [scores, offsets, info], **shape, **attrs)
+
+
+@over("scale", [1.0, 0.25])
+def test_gradients_of_regions(level, scale):
+    data, found = uniform(3, 8, 40, 60), regions(17, 3)
+    data[0, :, 5:30, 5:30] = np.round(data[0, :, 5:30, 5:30], 1)  # the first of equal maxima
+    for size in ((2, 3), (7, 7)):
+        dy = uniform(17, 8, *size, seed=2)
+        alike("_backward_ROIPooling", [dy, data, found], pooled_size=size, spatial_scale=scale)
+        for ratio in (-1, 2):
+            attrs = {"pooled_size": size, "spatial_scale": scale, "sample_ratio": ratio}
+            alike("_backward_ROIAlign", [dy, data, found], within=1e-5, **attrs)
+
+
+def test_gradients_of_samples(level):
+    for channels, size, target in ((3, (5, 7), (4, 5)), (20, (1, 6), (13, 11)), (1, (9, 20), (1, 1))):
+        given = uniform(2, channels, *target), uniform(2, channels, *size, seed=1), points(2, 2, *target)
+        alike("_backward_BilinearSampler", [*given], within=1e-5)
+        alike("_backward_BilinearSampler", [a.astype("float64") for a in given])
+
+
+@over("mode", ["sum", "concat"])
+def test_gradients_of_upsampling(level, mode):
+    attrs = {"scale": 2, "sample_type": "nearest", "multi_input_mode": mode, "num_args": 3}
+    parts = [uniform(2, 3, 4, 6), uniform(2, 3, 8, 12), uniform(2, 3, 2, 1)]
+    dy = uniform(2, 3 if mode == "sum" else 9, 8, 12, seed=1)
+    for of in range(3):
+        close("_backward_UpSampling", [dy, *parts], of=of, **attrs)
+        close("_backward_UpSampling", [a.astype("float64") for a in (dy, *parts)], of=of, **attrs)
+
+
+@over("modulated", [True, False])
+def test_deformable_convolution(level, modulated):
+    name = "_contrib_ModulatedDeformableConvolution" if modulated else "_contrib_DeformableConvolution"
+    for size, channels, filters, attrs in (
+        ((9, 11), 4, 6, {"kernel": (3, 3), "num_group": 2, "num_deformable_group": 2, "pad": (1, 1)}),
+        ((40, 33), 8, 8, {"kernel": (3, 2), "stride": (2, 1), "dilate": (1, 2), "no_bias": True}),
+        ((5, 1), 3, 4, {"kernel": (1, 1)}),
+    ):
+        op = lookup(name).bind(num_filter=filters, **attrs)
+        data = uniform(2, channels, *size)
+        steps, taps = op.steps(size), np.prod(op.kernel) * op.num_deformable_group
+        offset = uniform(2, 2 * taps, *steps, seed=1) * 4
+        offset[0, :, 0] = np.round(offset[0, :, 0])  # on pixels, and on the border
+        offset[0, :2, -1, 0] = np.nan, 1e20
+        mask = [uniform(2, taps, *steps, seed=2)] if modulated else []
+        weight = uniform(filters, channels // op.num_group, *op.kernel, seed=3)
+        bias = [] if op.no_bias else [uniform(filters, seed=4)]
+        alike(name, [data, offset, *mask, weight, *bias], within=2e-5, num_filter=filters, **attrs)
+
+
+def test_onnx_deformable_convolution(level):
+    for given in ((), ("B",), ("mask",), ("B", "mask")):
+        attrs = {"pads": (1, 0, 2, 1), "strides": (2, 1), "group": 2, "offset_group": 3, "given": given}
+        x, w = uniform(2, 12, 10, 9), uniform(4, 6, 3, 2)
+        offset = uniform(2, 36, 6, 9, seed=1) * 4
+        more = [uniform(4, seed=2)] * ("B" in given) + [uniform(2, 18, 6, 9, seed=3)] * ("mask" in given)
+        alike("_onnx_DeformConv", [x, w, offset, *more], within=2e-5, **attrs)

@@ -40,7 +40,13 @@ APART = {
     "_backward_Deconvolution_weight": {0},
     # NumPy's form is a product of matrices, where a NaN goes along all of its row; the kernel leaves it where it comes from.
     "_contrib_ROIAlign": {0},
+    "_backward_ROIAlign": {0},
     "_backward__contrib_BilinearResize2D": {0},
+    # Sums are made in float64 by NumPy, where nothing is infinite that is large; and padding is read there, where the kernel reads
+    # the outermost pixel with a weight of 0.
+    "_contrib_DeformableConvolution": {0, 2},
+    "_contrib_ModulatedDeformableConvolution": {0, 2, 3},
+    "_onnx_DeformConv": {0, 1, 4},
     # Gates never come to 0, so that an infinite state keeps its sign where NumPy has 0 times infinity.
     "RNN": {1, 2, 3},
     "_backward_RNN": {0, 1, 2, 3, 4, 5, 6, 7},

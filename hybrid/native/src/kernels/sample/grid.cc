@@ -73,6 +73,13 @@ class Bilinear {
     tap(3, i, top + 1, left + 1, down * right, points);
   }
 
+  // The gradients of the coordinates, from what the four pixels are multiplied by.
+  void slope(F gx, F gy, F a, F b, F c, F d, F& dx, F& dy) const {
+    const F x = (gx + 1) * wide_, y = (gy + 1) * high_, right = x - std::floor(x), down = y - std::floor(y);
+    dx = (-(1 - down) * a + (1 - down) * b - down * c + down * d) * wide_;
+    dy = (-(1 - right) * a - right * b + (1 - right) * c + right * d) * high_;
+  }
+
  private:
   void tap(int t, std::int64_t i, F row, F column, F weight, Points<F>& points) const {
     const bool inside = row >= 0 && row <= static_cast<F>(height_ - 1) && column >= 0 && column <= static_cast<F>(width_ - 1);
@@ -166,6 +173,84 @@ class Transformer : public Kernel {
   Work work_{};
   Bilinear<F> bilinear_{1, 1};
   Affine affine_{1, 1};
+};
+
+// The gradients of data and grid, from that of the result.
+template <class F>
+class SamplerBack : public Kernel {
+ public:
+  explicit SamplerBack(const Call& call) {
+    call.attrs.ignore("cudnn_off");
+    const auto &dy = call.in[0].shape, &data = call.in[1].shape, &grid = call.in[2].shape;
+    for (const Tensors* all : {&call.in, &call.out})
+      for (const Tensor& t : *all) want(t.dtype == call.in[0].dtype);
+    want(dy.size() == 4 && data.size() == 4 && grid.size() == 4 && dy[0] == data[0] && dy[1] == data[1]);
+    want(grid[0] == dy[0] && grid[1] == 2 && grid[2] == dy[2] && grid[3] == dy[3] && call.out[0].shape == data && call.out[1].shape == grid);
+    work_ = {data[0], data[1], times(data[2], data[3]), times(dy[2], dy[3])};
+    want(work_.area > 0 && work_.area < std::numeric_limits<std::int32_t>::max() && work_.channels > 0);
+    bilinear_ = {data[2], data[3]};
+    how = "bilinear";
+    flops = 24.0 * static_cast<double>(call.in[0].size());
+  }
+
+  void run(const Run& run) const override {
+    const std::int64_t tiles = (work_.points + TILE - 1) / TILE, bytes = TILE * work_.channels * 8 * static_cast<std::int64_t>(sizeof(F));
+    run.ranges(work_.batch * tiles, grain_of(bytes), [&](std::int64_t begin, std::int64_t end, int) {
+      Points<F> points;
+      for (std::int64_t i = begin; i < end; ++i) to_grid(run, i / tiles, i % tiles * TILE, points);
+    });
+    run.ranges(work_.batch * work_.channels, grain_of(work_.points * 5 * static_cast<std::int64_t>(sizeof(F))), [&](std::int64_t begin, std::int64_t end, int) {
+      Points<F> points;
+      while (begin < end) {  // channels of one image
+        const std::int64_t n = begin / work_.channels, last = std::min(end, (n + 1) * work_.channels);
+        to_data(run, n, begin, last, points);
+        begin = last;
+      }
+    });
+  }
+
+ private:
+  void place(const Run& run, std::int64_t n, std::int64_t first, std::int64_t count, Points<F>& points) const {
+    const F* x = run.input<F>(2) + 2 * n * work_.points + first;
+    for (std::int64_t i = 0; i < count; ++i) bilinear_.put(x[i], x[i + work_.points], i, points);
+  }
+
+  void to_grid(const Run& run, std::int64_t n, std::int64_t first, Points<F>& points) const {
+    const std::int64_t count = std::min(TILE, work_.points - first);
+    place(run, n, first, count, points);
+    F alike[4][TILE] = {};
+    for (std::int64_t c = 0; c < work_.channels; ++c) {
+      const F* __restrict map = run.input<F>(1) + (n * work_.channels + c) * work_.area;
+      const F* __restrict dy = run.input<F>(0) + (n * work_.channels + c) * work_.points + first;
+      for (int t = 0; t < 4; ++t)
+        for (std::int64_t i = 0; i < count; ++i) alike[t][i] += map[points.at[t][i]] * dy[i];
+    }
+    const F* grid = run.input<F>(2) + 2 * n * work_.points + first;
+    F* out = run.output<F>(1) + 2 * n * work_.points + first;
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (int t = 0; t < 4; ++t)
+        if (!points.inside[t][i]) alike[t][i] = 0;
+      bilinear_.slope(grid[i], grid[i + work_.points], alike[0][i], alike[1][i], alike[2][i], alike[3][i], out[i], out[i + work_.points]);
+    }
+  }
+
+  void to_data(const Run& run, std::int64_t n, std::int64_t begin, std::int64_t end, Points<F>& points) const {
+    std::fill(run.output<F>() + begin * work_.area, run.output<F>() + end * work_.area, F{});
+    for (std::int64_t first = 0; first < work_.points; first += TILE) {
+      const std::int64_t count = std::min(TILE, work_.points - first);
+      place(run, n, first, count, points);
+      for (std::int64_t c = begin; c < end; ++c) {
+        const F* dy = run.input<F>(0) + c * work_.points + first;
+        F* dx = run.output<F>() + c * work_.area;
+        for (int t = 0; t < 4; ++t)
+          for (std::int64_t i = 0; i < count; ++i)
+            if (points.inside[t][i]) dx[points.at[t][i]] += dy[i] * points.weight[t][i];
+      }
+    }
+  }
+
+  Work work_{};
+  Bilinear<F> bilinear_{1, 1};
 };
 
 class Generator : public Kernel {
@@ -404,6 +489,7 @@ std::unique_ptr<Kernel> of_floats(const Call& call) {
 }  // namespace
 
 std::unique_ptr<Kernel> bind_bilinear_sampler(const Call& call) { return of_floats<Sampler>(call); }
+std::unique_ptr<Kernel> bind_bilinear_sampler_back(const Call& call) { return of_floats<SamplerBack>(call); }
 std::unique_ptr<Kernel> bind_spatial_transformer(const Call& call) { return of_floats<Transformer>(call); }
 std::unique_ptr<Kernel> bind_grid_generator(const Call& call) { return std::make_unique<Generator>(call); }
 std::unique_ptr<Kernel> bind_grid_sample(const Call& call) { return of_floats<GridSample>(call); }

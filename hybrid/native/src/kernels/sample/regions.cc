@@ -58,38 +58,31 @@ struct Cells {
   std::int64_t* to;
 };
 
-class RoiPooling : public Kernel {
- public:
-  explicit RoiPooling(const Call& call) : sizes_(call.in[0], call.out[0]), scale_(static_cast<float>(call.attrs.real("spatial_scale"))) {
+// The cells of ROIPooling.
+class RoiCells : public Kernel {
+ protected:
+  RoiCells(const Call& call, const Tensor& data, const Tensor& result, const Tensor& regions)
+      : sizes_(data, result), scale_(static_cast<float>(call.attrs.real("spatial_scale"))) {
     call.attrs.ignore("pooled_size");
-    want(sizes_.planes == sizes_.channels && call.in[1].dtype == DType::f32);
-    want_size(call.in[1], times(sizes_.regions, 5));
-    line_at_ = aligned(times(2, sizes_.rows + sizes_.columns, sizeof(std::int64_t)));
-    each_ = line_at_ + aligned(times(sizes_.width, sizeof(float)));
-    scratch = times(each_, call.threads);
+    want(sizes_.planes == sizes_.channels && regions.dtype == DType::f32);
+    want_size(regions, times(sizes_.regions, 5));
+    each_ = aligned(times(2, sizes_.rows + sizes_.columns, sizeof(std::int64_t)));
     sure = false;
-    how = "maxima";
   }
 
-  void run(const Run& run) const override {
-    const Sizes& s = sizes_;
-    each_region(run, s, 16 * s.cells() + s.area(), [&](std::int64_t region, std::int64_t first, std::int64_t last, int thread) {
-      auto* memory = reinterpret_cast<std::int64_t*>(run.scratch + thread * each_);
-      const Cells rows{memory, memory + s.rows}, columns{memory + 2 * s.rows, memory + 2 * s.rows + s.columns};
-      auto* line = reinterpret_cast<float*>(run.scratch + thread * each_ + line_at_);
-      const float* roi = run.input<float>(1) + 5 * region;
-      const std::int64_t image = image_of(roi[0], s.images);
-      float* out = run.output<float>() + (region * s.planes + first) * s.cells();
-      if (image < 0) return static_cast<void>(std::fill_n(out, (last - first) * s.cells(), 0.f));
-      edges(roi[2], roi[4], s.rows, s.height, rows);
-      edges(roi[1], roi[3], s.columns, s.width, columns);
-      for (std::int64_t c = first; c < last; ++c) {
-        const float* map = run.input<float>(0) + (image * s.channels + c) * s.area();
-        maxima(map, rows, columns, line, out);
-        out += s.cells();
-      }
-    });
+  // Gives the image of a region; its cells lie in memory of `each_` bytes.
+  std::int64_t place(const float* roi, std::byte* memory, Cells& rows, Cells& columns) const {
+    auto* at = reinterpret_cast<std::int64_t*>(memory);
+    rows = {at, at + sizes_.rows}, columns = {at + 2 * sizes_.rows, at + 2 * sizes_.rows + sizes_.columns};
+    const std::int64_t image = image_of(roi[0], sizes_.images);
+    if (image < 0) return image;
+    edges(roi[2], roi[4], sizes_.rows, sizes_.height, rows);
+    edges(roi[1], roi[3], sizes_.columns, sizes_.width, columns);
+    return image;
   }
+
+  Sizes sizes_;
+  std::size_t each_;
 
  private:
   void edges(float low, float high, std::int64_t count, std::int64_t limit, const Cells& cells) const {
@@ -103,6 +96,31 @@ class RoiPooling : public Kernel {
     }
   }
 
+  float scale_;
+};
+
+class RoiPooling : public RoiCells {
+ public:
+  explicit RoiPooling(const Call& call) : RoiCells(call, call.in[0], call.out[0], call.in[1]) {
+    thread_ = each_ + aligned(times(sizes_.width, sizeof(float)));
+    scratch = times(thread_, call.threads);
+    how = "maxima";
+  }
+
+  void run(const Run& run) const override {
+    const Sizes& s = sizes_;
+    each_region(run, s, 16 * s.cells() + s.area(), [&](std::int64_t region, std::int64_t first, std::int64_t last, int thread) {
+      std::byte* memory = run.scratch + thread * thread_;
+      Cells rows, columns;
+      const std::int64_t image = place(run.input<float>(1) + 5 * region, memory, rows, columns);
+      float* out = run.output<float>() + (region * s.planes + first) * s.cells();
+      if (image < 0) return static_cast<void>(std::fill_n(out, (last - first) * s.cells(), 0.f));
+      for (std::int64_t c = first; c < last; ++c, out += s.cells())
+        maxima(run.input<float>(0) + (image * s.channels + c) * s.area(), rows, columns, reinterpret_cast<float*>(memory + each_), out);
+    });
+  }
+
+ private:
   // NumPy's maximum: NaN wins.
   static float larger(float all, float more) { return more > all || more != more ? more : all; }
 
@@ -127,9 +145,59 @@ class RoiPooling : public Kernel {
     }
   }
 
-  Sizes sizes_;
-  float scale_;
-  std::size_t line_at_, each_;
+  std::size_t thread_;  // bytes of scratch of each
+};
+
+// f(region, first, last, thread) for all regions and some planes at a time, so that what a plane gets comes in one order.
+template <class F>
+void each_region_of_planes(const Run& run, const Sizes& s, std::int64_t bytes, F&& f) {
+  float* dx = run.output<float>();
+  run.ranges(s.channels, grain_of(s.regions * bytes + s.images * s.area() * 4), [&](std::int64_t first, std::int64_t last, int thread) {
+    for (std::int64_t n = 0; n < s.images; ++n) std::fill_n(dx + (n * s.channels + first) * s.area(), (last - first) * s.area(), 0.f);
+    for (std::int64_t r = 0; r < s.regions; ++r) f(r, first, last, thread);
+  });
+}
+
+// The first maximum of each cell gets what the cell gets. Operands: dy, data, regions.
+class RoiPoolingBack : public RoiCells {
+ public:
+  explicit RoiPoolingBack(const Call& call) : RoiCells(call, call.in[1], call.in[0], call.in[2]) {
+    want(call.out[0].dtype == DType::f32 && call.out[0].shape == call.in[1].shape);
+    scratch = times(each_, call.threads);
+    how = "to maxima";
+  }
+
+  void run(const Run& run) const override {
+    const Sizes& s = sizes_;
+    each_region_of_planes(run, s, 16 * s.cells() + s.area(), [&](std::int64_t region, std::int64_t first, std::int64_t last, int thread) {
+      Cells rows, columns;
+      const std::int64_t image = place(run.input<float>(2) + 5 * region, run.scratch + thread * each_, rows, columns);
+      if (image < 0) return;
+      for (std::int64_t c = first; c < last; ++c) {
+        const std::int64_t plane = (image * s.channels + c) * s.area();
+        const float* dy = run.input<float>(0) + (region * s.planes + c) * s.cells();
+        for (std::int64_t i = 0; i < s.rows; ++i)
+          for (std::int64_t j = 0; j < s.columns; ++j, ++dy) {
+            const std::int64_t at = first_largest(run.input<float>(1) + plane, rows.from[i], rows.to[i], columns.from[j], columns.to[j]);
+            if (at >= 0) run.output<float>()[plane + at] += *dy;
+          }
+      }
+    });
+  }
+
+ private:
+  // -1 where the cell is empty
+  std::int64_t first_largest(const float* map, std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) const {
+    if (top >= bottom || left >= right) return -1;
+    std::int64_t found = top * sizes_.width + left;
+    for (std::int64_t y = top; y < bottom; ++y)
+      for (std::int64_t x = left; x < right; ++x) {
+        const float v = map[y * sizes_.width + x];
+        if (map[found] != map[found]) return found;
+        if (v > map[found] || v != v) found = y * sizes_.width + x;
+      }
+    return found;
+  }
 };
 
 class PsRoiPooling : public Kernel {
@@ -269,7 +337,7 @@ class Shares {
 // Means of samples: they are separable, so that rows are added up first, and columns of these.
 class Aligned : public Kernel {
  protected:
-  Aligned(const Call& call) : sizes_(call.in[0], call.out[0]) {
+  Aligned(const Call& call, const Tensor& data, const Tensor& result) : sizes_(data, result) {
     rows_ = Shares::bytes(sizes_.rows, sizes_.height), columns_ = Shares::bytes(sizes_.columns, sizes_.width);
     each_ = rows_ + columns_ + aligned(times(sizes_.width, sizeof(float)));
     scratch = times(each_, call.threads);
@@ -306,6 +374,22 @@ class Aligned : public Kernel {
     }
   }
 
+  // what each pixel of a map gets of the gradients of its cells
+  void spread(const float* dy, const Memory& m, float* map) const {
+    const std::int64_t low = m.columns.low(), wide = std::max<std::int64_t>(m.columns.high() - low, 0);
+    for (std::int64_t i = 0; i < sizes_.rows; ++i, dy += sizes_.columns) {
+      float* __restrict line = m.line;
+      std::fill(line, line + wide, 0.f);
+      for (std::int64_t j = 0; j < sizes_.columns; ++j)
+        for (std::int64_t k = m.columns.begin(j); k < m.columns.end(j); ++k) line[m.columns.pixel(k) - low] += dy[j] * m.columns.weight(k);
+      for (std::int64_t k = m.rows.begin(i); k < m.rows.end(i); ++k) {
+        float* __restrict row = map + m.rows.pixel(k) * sizes_.width + low;
+        const float weight = m.rows.weight(k);
+        for (std::int64_t x = 0; x < wide; ++x) row[x] += line[x] * weight;
+      }
+    }
+  }
+
   // the mean of one cell
   float mean(const float* map, const Memory& m, std::int64_t i, std::int64_t j) const {
     float sum = 0;
@@ -324,32 +408,68 @@ class Aligned : public Kernel {
   std::size_t rows_, columns_, each_;
 };
 
-class RoiAlign : public Aligned {
- public:
-  explicit RoiAlign(const Call& call) : Aligned(call), scale_(static_cast<float>(call.attrs.real("spatial_scale"))) {
+// MXNet's, and its gradient.
+class MeanOfSamples : public Aligned {
+ protected:
+  MeanOfSamples(const Call& call, const Tensor& data, const Tensor& result, int rois)
+      : Aligned(call, data, result), rois_(rois), scale_(static_cast<float>(call.attrs.real("spatial_scale"))) {
     call.attrs.ignore("pooled_size");
     samples_ = call.attrs.integer("sample_ratio"), aligned_ = call.attrs.flag("aligned");
     by_place_ = call.attrs.flag("position_sensitive");
-    want(samples_ <= MOST_SAMPLES && call.in[1].dtype == DType::f32);
+    want(samples_ <= MOST_SAMPLES && call.in[rois].dtype == DType::f32);
     want(sizes_.channels == times(sizes_.planes, by_place_ ? sizes_.cells() : 1));
-    want_size(call.in[1], times(sizes_.regions, 5));
+    want_size(call.in[rois], times(sizes_.regions, 5));
   }
+
+  // regions of no image may not be empty either
+  void want_regions(const Run& run) const {
+    for (std::int64_t r = 0; r < sizes_.regions && aligned_; ++r) {
+      const float* roi = run.input<float>(rois_) + 5 * r;
+      for (int a : {1, 2}) want_value(corner(roi[a + 2]) - corner(roi[a]) > 0);
+    }
+  }
+
+  // Gives the image of a region, and where it is sampled.
+  std::int64_t place(const Run& run, std::int64_t region, Memory& m) const {
+    const float* roi = run.input<float>(rois_) + 5 * region;
+    const std::int64_t image = image_of(roi[0], sizes_.images);
+    if (image < 0) return image;
+    along(roi[2], roi[4], sizes_.rows, m.rows);
+    along(roi[1], roi[3], sizes_.columns, m.columns);
+    return image;
+  }
+
+  bool by_place_;
+
+ private:
+  float corner(float x) const { return x * scale_ - (aligned_ ? 0.5f : 0.f); }
+
+  void along(float low, float high, std::int64_t cells, Shares& shares) const {
+    const float start = corner(low), size = aligned_ ? corner(high) - start : std::max(corner(high) - start, 1.f);
+    want_value(near(start) && near(size));
+    const float cell = size / static_cast<float>(cells);
+    want_value(cell <= static_cast<float>(MOST_SAMPLES));
+    shares.place(start, size, samples_ > 0 ? samples_ : static_cast<std::int64_t>(std::ceil(cell)), false);
+  }
+
+  int rois_;
+  float scale_;
+  std::int64_t samples_;
+  bool aligned_;
+};
+
+class RoiAlign : public MeanOfSamples {
+ public:
+  explicit RoiAlign(const Call& call) : MeanOfSamples(call, call.in[0], call.out[0], 1) {}
 
   void run(const Run& run) const override {
     const Sizes& s = sizes_;
-    if (aligned_)
-      for (std::int64_t r = 0; r < s.regions; ++r) {  // regions of no image may not be empty either
-        const float* roi = run.input<float>(1) + 5 * r;
-        for (int a : {1, 2}) want_value(corner(roi[a + 2]) - corner(roi[a]) > 0);
-      }
+    want_regions(run);
     each_region(run, s, 16 * s.cells() + 2 * s.area(), [&](std::int64_t region, std::int64_t first, std::int64_t last, int thread) {
-      const float* roi = run.input<float>(1) + 5 * region;
-      const std::int64_t image = image_of(roi[0], s.images);
+      Memory m = memory(run, thread);
+      const std::int64_t image = place(run, region, m);
       float* out = run.output<float>() + (region * s.planes + first) * s.cells();
       if (image < 0) return static_cast<void>(std::fill_n(out, (last - first) * s.cells(), 0.f));
-      Memory m = memory(run, thread);
-      place(roi[2], roi[4], s.rows, m.rows);
-      place(roi[1], roi[3], s.columns, m.columns);
       for (std::int64_t p = first; p < last; ++p, out += s.cells()) {
         const float* maps = run.input<float>(0) + image * s.channels * s.area();
         if (!by_place_) {
@@ -361,26 +481,32 @@ class RoiAlign : public Aligned {
       }
     });
   }
+};
 
- private:
-  float corner(float x) const { return x * scale_ - (aligned_ ? 0.5f : 0.f); }
-
-  void place(float low, float high, std::int64_t cells, Shares& shares) const {
-    const float start = corner(low), size = aligned_ ? corner(high) - start : std::max(corner(high) - start, 1.f);
-    want_value(near(start) && near(size));
-    const float cell = size / static_cast<float>(cells);
-    want_value(cell <= static_cast<float>(MOST_SAMPLES));
-    shares.place(start, size, samples_ > 0 ? samples_ : static_cast<std::int64_t>(std::ceil(cell)), false);
+// Operands: dy, data, regions.
+class RoiAlignBack : public MeanOfSamples {
+ public:
+  explicit RoiAlignBack(const Call& call) : MeanOfSamples(call, call.in[1], call.in[0], 2) {
+    want(!by_place_ && call.out[0].dtype == DType::f32 && call.out[0].shape == call.in[1].shape);
+    how = "to samples";
   }
 
-  float scale_;
-  std::int64_t samples_;
-  bool aligned_, by_place_;
+  void run(const Run& run) const override {
+    const Sizes& s = sizes_;
+    want_regions(run);
+    each_region_of_planes(run, s, 16 * s.cells() + s.area(), [&](std::int64_t region, std::int64_t first, std::int64_t last, int thread) {
+      Memory m = memory(run, thread);
+      const std::int64_t image = place(run, region, m);
+      if (image < 0) return;
+      for (std::int64_t c = first; c < last; ++c)
+        spread(run.input<float>(0) + (region * s.planes + c) * s.cells(), m, run.output<float>() + (image * s.channels + c) * s.area());
+    });
+  }
 };
 
 class OnnxRoiAlign : public Aligned {
  public:
-  explicit OnnxRoiAlign(const Call& call) : Aligned(call), scale_(static_cast<float>(call.attrs.real("spatial_scale"))) {
+  explicit OnnxRoiAlign(const Call& call) : Aligned(call, call.in[0], call.out[0]), scale_(static_cast<float>(call.attrs.real("spatial_scale"))) {
     call.attrs.ignore("given", "output_height", "output_width");
     const std::string mode = call.attrs.text("mode"), where = call.attrs.text("coordinate_transformation_mode");
     samples_ = call.attrs.integer("sampling_ratio");
@@ -475,6 +601,8 @@ class OnnxRoiAlign : public Aligned {
 }  // namespace
 
 std::unique_ptr<Kernel> bind_roi_pooling(const Call& call) { return std::make_unique<RoiPooling>(call); }
+std::unique_ptr<Kernel> bind_roi_pooling_back(const Call& call) { return std::make_unique<RoiPoolingBack>(call); }
+std::unique_ptr<Kernel> bind_roi_align_back(const Call& call) { return std::make_unique<RoiAlignBack>(call); }
 std::unique_ptr<Kernel> bind_ps_roi_pooling(const Call& call) { return std::make_unique<PsRoiPooling>(call); }
 std::unique_ptr<Kernel> bind_roi_align(const Call& call) { return std::make_unique<RoiAlign>(call); }
 std::unique_ptr<Kernel> bind_onnx_roi_align(const Call& call) { return std::make_unique<OnnxRoiAlign>(call); }

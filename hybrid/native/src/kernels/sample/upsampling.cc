@@ -56,6 +56,51 @@ class Added : public Kernel {
   std::int64_t planes_, height_, width_;
 };
 
+// The gradient of an input: sums over what became of each pixel.
+template <class F>
+class Gathered : public Kernel {
+ public:
+  Gathered(const Call& call, int of, bool concat) {
+    const Tensor &dy = call.in[0], &dx = call.out[0];
+    want(dy.rank() == 4 && dx.rank() == 4 && dy.dtype == dx.dtype && dx.size() > 0 && dy.shape[0] == dx.shape[0]);
+    for (int i = 1; i <= of && concat; ++i) want(call.in[i].rank() == 4), first_ = plus(first_, call.in[i].shape[1]);
+    channels_ = dx.shape[1], height_ = dx.shape[2], width_ = dx.shape[3], all_ = dy.shape[1];
+    want(first_ + channels_ <= all_ && (concat || all_ == channels_));
+    high_ = dy.shape[2] / height_, wide_ = dy.shape[3] / width_;
+    want(high_ * height_ == dy.shape[2] && wide_ * width_ == dy.shape[3]);
+    rows_ = dx.size() / width_;
+    how = "sums";
+  }
+
+  void run(const Run& run) const override {
+    const std::int64_t wide = wide_ * width_;
+    run.ranges(rows_, grain_of(high_ * wide * static_cast<std::int64_t>(sizeof(F))), [&](std::int64_t begin, std::int64_t end, int) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        const std::int64_t plane = r / height_, n = plane / channels_, c = plane % channels_ + first_;
+        const F* from = run.input<F>(0) + ((n * all_ + c) * height_ + r % height_) * high_ * wide;
+        F* __restrict to = run.output<F>() + r * width_;
+        std::fill(to, to + width_, F{});
+        for (std::int64_t y = 0; y < high_; ++y) add(from + y * wide, to);
+      }
+    });
+  }
+
+ private:
+  void add(const F* __restrict from, F* __restrict to) const {
+    if (wide_ == 2) {
+      for (std::int64_t x = 0; x < width_; ++x) to[x] += from[2 * x] + from[2 * x + 1];
+      return;
+    }
+    for (std::int64_t x = 0; x < width_; ++x, from += wide_) {
+      F sum = 0;
+      for (std::int64_t i = 0; i < wide_; ++i) sum += from[i];
+      to[x] += sum;
+    }
+  }
+
+  std::int64_t channels_, height_, width_, all_, rows_, high_, wide_, first_ = 0;  // first: channel of dy
+};
+
 template <class T>
 std::unique_ptr<Kernel> added(const Call& call) {
   return std::make_unique<Added<T>>(call);
@@ -91,6 +136,17 @@ std::unique_ptr<Kernel> bind_upsampling(const Call& call) {
     default:
       return nullptr;
   }
+}
+
+std::unique_ptr<Kernel> bind_upsampling_back(const Call& call) {
+  const Attrs& attrs = call.attrs;
+  attrs.ignore("workspace", "num_filter", "scale");
+  const std::int64_t of = attrs.integer("of"), inputs = static_cast<std::int64_t>(call.in.size()) - 1;
+  const bool concat = attrs.text("multi_input_mode") == "concat";
+  want(attrs.text("sample_type") == "nearest" && of >= 0 && of < inputs);
+  if (call.in[0].dtype == DType::f64) return std::make_unique<Gathered<double>>(call, static_cast<int>(of), concat);
+  want(call.in[0].dtype == DType::f32);
+  return std::make_unique<Gathered<float>>(call, static_cast<int>(of), concat);
 }
 
 }  // namespace gluonnx

@@ -2,21 +2,14 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <sstream>
 
 #include "../move/move.h"
+#include "boxes.h"
 
 namespace gluonnx {
 namespace {
 
 std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
-std::vector<float> numbers(const std::string& text) {
-  std::istringstream words(text);
-  std::vector<float> found;
-  for (double number; words >> number;) found.push_back(static_cast<float>(number));
-  return found;
-}
 
 struct Box {
   float edge[4];  // left, top, right, bottom
@@ -31,7 +24,7 @@ class Proposal : public Kernel {
     want_floats(call.out);
     const auto& shape = call.in[0].shape;
     want(shape.size() == 4);
-    const std::vector<float> scales = numbers(attrs.text("scales")), ratios = numbers(attrs.text("ratios"));
+    const std::vector<float> scales = numbers_of(attrs, "scales"), ratios = numbers_of(attrs, "ratios");
     batch_ = shape[0], height_ = shape[2], width_ = shape[3];
     anchors_ = static_cast<std::int64_t>(scales.size() * ratios.size());
     before_ = attrs.integer("rpn_pre_nms_top_n"), wanted_ = attrs.integer("rpn_post_nms_top_n");
@@ -164,11 +157,9 @@ class Proposal : public Kernel {
     const float *__restrict l = columns[0], *__restrict t = columns[1], *__restrict r = columns[2], *__restrict b = columns[3];
     const float* __restrict areas = columns[4];
     const float left = l[i], top = t[i], right = r[i], bottom = b[i], area = areas[i];
-    // NumPy's maxima and minima: NaN wins
-    const auto larger = [](float x, float y) { return x >= y || x != x ? x : y; };
-    const auto smaller = [](float x, float y) { return x <= y || x != x ? x : y; };
     for (std::int64_t j = i + 1; j < compared_; ++j) {
-      const float wide = larger(smaller(right, r[j]) - larger(left, l[j]) + 1, 0), high = larger(smaller(bottom, b[j]) - larger(top, t[j]) + 1, 0);
+      const float wide = larger(smaller(right, r[j]) - larger(left, l[j]) + 1, 0.f);
+      const float high = larger(smaller(bottom, b[j]) - larger(top, t[j]) + 1, 0.f);
       const float shared = wide * high;
       alive[j] = shared / (area + areas[j] - shared) > limit_ ? 0 : alive[j];
     }

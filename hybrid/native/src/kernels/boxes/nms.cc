@@ -2,16 +2,12 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <sstream>
 
-#include "move.h"
+#include "../move/move.h"
+#include "boxes.h"
 
 namespace gluonnx {
 namespace {
-
-// NumPy's: NaN wins
-float larger(float a, float b) { return a >= b || a != a ? a : b; }
-float smaller(float a, float b) { return a <= b || a != a ? a : b; }
 
 // Boxes in order of precedence, coordinate by coordinate, in memory for `most` of them. One that stays removes the later ones
 // of its id whose overlap with it is above the limit (`inclusive`: or at it).
@@ -33,7 +29,7 @@ class Boxes {
       top_[i] = box[1] - box[3] / 2, bottom_[i] = box[1] + box[3] / 2;
     }
     const float wide = corners ? box[2] - box[0] : box[2], high = corners ? box[3] - box[1] : box[3];
-    area_[i] = wide < 0 || high < 0 ? 0 : wide * high;
+    area_[i] = area_of(wide, high);
     id_[i] = id;
   }
 
@@ -53,10 +49,8 @@ class Boxes {
     const float* __restrict areas = area_, * __restrict ids = id_;
     std::int32_t* __restrict stays = stays_;
     for (std::int64_t j = i + 1; j < count; ++j) {
-      const float wide = larger(smaller(right, r[j]) - larger(left, l[j]), 0);
-      const float high = larger(smaller(bottom, b[j]) - larger(top, t[j]), 0);
-      const float inner = wide * high, overlap = inner / (area + areas[j] - inner);
-      const bool over = INCLUSIVE ? overlap >= limit : overlap > limit;
+      const float found = overlap(left, top, right, bottom, area, l[j], t[j], r[j], b[j], areas[j]);
+      const bool over = INCLUSIVE ? found >= limit : found > limit;
       stays[j] = over && ids[j] == id ? 0 : stays[j];
     }
   }
@@ -216,7 +210,7 @@ class Detection : public Kernel {
       box[i] = clipped(at - half), box[i + 2] = clipped(at + half);
     }
   }
-  float clipped(float x) const { return clip_ ? smaller(larger(x, 0), 1) : x; }
+  float clipped(float x) const { return clip_ ? smaller(larger(x, 0.f), 1.f) : x; }
 
   std::vector<float> variances_;
   std::int64_t batch_, classes_, count_, topk_, each_;
@@ -232,9 +226,7 @@ std::unique_ptr<Kernel> bind_box_nms(const Call& call) {
 }
 
 std::unique_ptr<Kernel> bind_multibox_detection(const Call& call) {
-  std::istringstream text(call.attrs.text("variances"));
-  std::vector<float> variances;
-  for (double number; text >> number;) variances.push_back(static_cast<float>(number));
+  const std::vector<float> variances = numbers_of(call.attrs, "variances");
   if (variances.size() != 4) return nullptr;
   return std::make_unique<Detection>(call, variances);
 }
