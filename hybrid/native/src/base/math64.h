@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "math.h"
 
@@ -14,7 +15,7 @@ GX_INLINE RegD splat_reg(double s) { return s - RegD{}; }
 GX_INLINE RegL bits(RegD v) { return reinterpret_cast<RegL>(v); }
 GX_INLINE RegD unbits(RegL v) { return reinterpret_cast<RegD>(v); }
 GX_INLINE RegD abs(RegD x) { return unbits(bits(x) & 0x7fffffffffffffff); }
-GX_INLINE RegD with_sign(RegD x, RegD s) { return unbits(bits(x) | (bits(s) & (RegL{} + std::int64_t{1} << 63))); }
+GX_INLINE RegD with_sign(RegD x, RegD s) { return unbits(bits(x) | (bits(s) & std::numeric_limits<std::int64_t>::min())); }
 // a NaN in v stays NaN
 GX_INLINE RegD at_least(RegD v, double low) { return low > v ? splat_reg(low) : v; }
 GX_INLINE RegD at_most(RegD v, double high) { return high < v ? splat_reg(high) : v; }
