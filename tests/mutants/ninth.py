@@ -636,7 +636,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "d00-moved-rounded-bytes",
-        "hybrid/native/src/kernels/integer/convolution.cc",
+        "hybrid/native/src/kernels/integer/convolution.h",
         "size_of(f.type) : 4;\n    f.out =",
         "size_of(f.type) : f.kind == Epilogue::Kind::sums ? 4 : 1;\n    f.out =",
         "tests/native/test_integer.py -k test_mxnet_convolution",

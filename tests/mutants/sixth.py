@@ -362,7 +362,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "integer convolution: non-constant weight zero point",
-        "hybrid/native/src/kernels/integer/convolution.cc",
+        "hybrid/native/src/kernels/integer/convolution.h",
         " call.in[at_.w].constant && (at_.w_zero < 0 || call.in[at_.w_zero].constant);",
         " call.in[at_.w].constant;",
         "tests/native/test_integer.py -k test_any_operand",
