@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import onnx
 
-from hybrid.core.op import Spec
+from hybrid.core.op import FAMILY, Spec, lookup
 from hybrid.core.shapes import UNKNOWN
 from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ops.creation import ShapeArray
 
 from . import legacy_fixes, ops, symbolic_shapes  # noqa: F401  ops fills the registry
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
-from .import_state import Imported, ImportedValue, ImportState, dtype_attribute
+from .import_state import INLINE, Imported, ImportedValue, ImportState, dtype_attribute
 from .node_importer import Importer
 from .onnx_types import KEY as KIND
 from .onnx_types import declared_spec, known_dims, text_of
@@ -51,6 +52,8 @@ class _Import(Importer):
     def __init__(self, file: OnnxFile):
         shared = ImportState(file)
         super().__init__(shared, shared.opsets)
+        self._defaults: set[str] = set()
+        """Parameters that are inputs with a value, which a call may give others."""
 
     def run(self) -> Imported:
         proto = self.shared.file.proto.graph
@@ -59,6 +62,7 @@ class _Import(Importer):
         kinds = {}
         for info in proto.input:
             if info.name in self.scope:
+                self._defaults.add(info.name)
                 continue  # before IR 4 initializers are inputs too, with that value for a default
             inputs[info.name] = self._take(info)
             kinds[info.name] = info.type
@@ -82,7 +86,7 @@ class _Import(Importer):
             raise UnsupportedModel(self.shared.problems, "cannot be imported")
         if not outputs:
             raise ConversionError("the model has no outputs, wanted one at least")
-        graph = Graph(self._result(v) for v in outputs)
+        graph = self._with_sizes_inside(Graph(self._result(v) for v in outputs))
         used = {n.name for n in graph.variables()}
         tensors = {name: v.entry for name, v in self.scope.items() if v.entry is not None}
         return Imported(
@@ -97,6 +101,32 @@ class _Import(Importer):
             tuple(dict.fromkeys(self.shared.doubts)),
             self.shared.changes_numerics,
         )
+
+    def _with_sizes_inside(self, graph: Graph) -> Graph:
+        """The graph with constants in the place of small whole parameters that shapes are computed from: shapes have to be known
+        before a run, and parameters may be others then. Graphs of MXNet's operators alone have no such."""
+        reading = [n for n in graph.nodes if n.op is not None and "values" in n.op.needs]
+        ahead = [e.node for n in reading for e in n.inputs[1:]]
+        seen: set[int] = set()
+        found: list[Node] = []
+        while ahead:
+            node = ahead.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            array = self.shared.params.get(node.name) if node.is_variable else None
+            if (
+                array is not None
+                and array.size <= INLINE
+                and array.dtype.kind in "iub"
+                and node.name not in self._defaults
+            ):
+                found.append(node)
+            ahead += [e.node for e in node.inputs if e.node.is_variable or not e.node.means(ShapeArray)]
+        for node in found:
+            node.op = lookup(f"{FAMILY}Constant").bind(value=self.shared.params.pop(node.name))
+            node.attrs = node.op.dump()
+        return Graph(graph.outputs) if found else graph
 
     def _take(self, info: onnx.ValueInfoProto) -> Spec:
         """Make the variable of an input; gives what the model declares of it."""

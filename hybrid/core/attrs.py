@@ -16,6 +16,8 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from .dims import Dim, has_dims
+
 LONGEST = 1 << 16
 """Elements of a tuple beyond which an attribute is no attribute of anything; arrays are written as such (ArrayKind)."""
 MOST_INT64 = 2**63 - 1
@@ -85,7 +87,7 @@ class Int(Kind):
         return self.check(int(text.rstrip("lL")))
 
     def check(self, value: Any) -> int:
-        whole = int(value)
+        whole: Any = value if type(value) is Dim else int(value)
         low, high = self.within
         if not low <= whole <= high:
             raise ValueError(f"wanted at least {low}" if whole < low and low >= 0 else f"wanted {low} to {high}")
@@ -100,10 +102,12 @@ class Float(Kind):
     def parse(self, text: str) -> float:
         return float(text.rstrip("fF") if text[-1:] in "fF" and text[:-1].replace(".", "").isdigit() else text)
 
-    def check(self, value: Any) -> float:
-        return float(value)
+    def check(self, value: Any) -> Any:
+        return value if type(value) is Dim else float(value)
 
     def write(self, value: float) -> str:
+        if type(value) is Dim:
+            return repr(value)
         whole = math.isfinite(value) and value == int(value) and abs(value) < 1e15
         return str(int(value)) if whole and (value or math.copysign(1, value) > 0) else repr(value)
 
@@ -266,6 +270,8 @@ class ArrayKind(Kind):
         return self.check((flat if kind.kind == "O" else flat.view(kind)).reshape(shape))
 
     def check(self, value: Any) -> np.ndarray:
+        if has_dims(value):
+            return value  # sizes that stand for others, whose dtype another attribute says
         array = np.array(value, order="C")
         array.flags.writeable = False
         return array

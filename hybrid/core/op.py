@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from .attrs import Kind, kind_of
+from .dims import has_dims
 from .error import OpError
 from .shapes import MaybeShape, Shape
 
@@ -398,6 +399,8 @@ class Op:
         """The instance with these attributes (texts or values); equal calls give the same object."""
         if any(map(_has_negative_zero, attrs.values())):
             return _share(cls(**attrs))  # the memo holds 0.0, which it knows, and -0.0 for equal
+        if any(map(has_dims, attrs.values())):
+            return cls(**attrs)  # to ask whether it is one that there is would be to ask which size it is
         try:
             return _bind(cls, tuple(sorted(attrs.items())))
         except TypeError:  # an unhashable value such as a list; the plain constructor copes

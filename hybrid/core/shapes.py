@@ -46,7 +46,7 @@ class Unknown:
     def __eq__(self, other: object) -> bool:
         if other is self:
             return True
-        if isinstance(other, int):
+        if isinstance(other, Integral):
             raise Undecided
         return False
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -185,22 +185,27 @@ class CachedOp:
         return made[0] if len(made) == 1 else made
 
     def fast_call(
-        self, args: Sequence[NDArray], position: int, holders: Sequence[Any], structure: int
+        self, args: Sequence[NDArray], given: Mapping[int, int], holders: Sequence[Any], structure: int
     ) -> FastCall | None:
         """Return a FastCall for calls like one that has been made; None where nothing is faster.
 
-        args: those of a call for inference that has been made and has one output, of which the one at ``position`` is the next
-        call's to give; holders: of the others, objects that have them as ``_data``, for as long as they are the same; structure:
+        args: those of a call for inference that has been made; given: which of them the next call is to give, and in what place
+        each; holders: of the others, objects that have them as ``_data``, for as long as they are the same; structure:
         the ``LAST.structure`` for which they are the right ones. Such calls run in the caller, however long."""
         if self.random:
             return None
         known = LAST.backends, structure
-        others = [a for i, a in enumerate(args) if i != position]
+        others = [a for i, a in enumerate(args) if i not in given]
         if any(a._shared_var().external for a in others):
             return None
         bound = self.program(False).prepare(_signature(args)[1]).bound
         shortcut = bound.shortcut([a._shared_var().version for a in args])
-        return None if shortcut is None else FastCall(shortcut, args[position], others, holders, known)
+        if shortcut is None or any(p not in given for p in shortcut.positions):
+            return None
+        inputs = [args[i] for i in sorted(given, key=given.__getitem__)]
+        order = [given[p] for p in shortcut.positions]
+        made = FastCall if shortcut.single and len(given) == 1 else FastCallOfSome
+        return made(shortcut, inputs, order, others, holders, known)
 
     def _run(self, args: Sequence[NDArray], observe: Observer | None = None) -> list[NDArray]:
         wanted = ()
@@ -219,7 +224,7 @@ class CachedOp:
 
 
 class FastCall:
-    """A call like one that has been made: an array in, an array out, by a backend's shortcut.
+    """A call like one that has been made, by a backend's shortcut: an array in, an array out.
 
     What such a call checks is compared at once: nothing is recorded, the array is ready and like the one before (on the same device
     too, as parameters are others elsewhere), the parameters are the same arrays with the same values, and these values are what
@@ -230,12 +235,15 @@ class FastCall:
     __slots__ = (
         "_ctx",
         "_dtype",
+        "_given",
         "_held",
         "_holders",
         "_known",
         "_make",
         "_number",
+        "_order",
         "_out",
+        "_outs",
         "_run",
         "_shape",
         "_time",
@@ -246,15 +254,16 @@ class FastCall:
     def __init__(
         self,
         shortcut: Shortcut,
-        x: NDArray,
+        inputs: Sequence[NDArray],
+        order: Sequence[int],
         others: Sequence[NDArray],
         holders: Sequence[Any],
         known: tuple[int, int],
     ):
-        memory = x._read()
-        self._shape, self._dtype, self._ctx = memory.shape, memory.dtype, x._ctx
-        self._make, self._run, self._number = shortcut.make, shortcut.run, shortcut.number
-        self._out = shortcut.shape, shortcut.dtype
+        self._given = [(m.shape, m.dtype) for m in (x._read() for x in inputs)]
+        (self._shape, self._dtype), self._ctx = self._given[0], inputs[0]._ctx
+        self._order, self._outs = order, shortcut.outputs
+        (self._make, *self._out), self._run, self._number = shortcut.outputs[0], shortcut.run, shortcut.number
         self._vars = [a._shared_var() for a in others]
         self._versions = [v.version for v in self._vars]
         self._holders = holders
@@ -299,6 +308,38 @@ class FastCall:
         return made
 
 
+class FastCallOfSome(FastCall):
+    """A FastCall of several arrays in, or several out, as a list."""
+
+    __slots__ = ()
+
+    def __call__(self, *given: NDArray) -> Any:
+        memories = []
+        for x, (shape, dtype) in zip(given, self._given, strict=True):
+            memory, var = x._memory, x._var
+            if (
+                memory is None
+                or memory.shape != shape
+                or memory.dtype is not dtype
+                or (x._ctx is not self._ctx and x._ctx != self._ctx)
+                or (var is not None and (var.writer is not None or var.error is not None))
+            ):
+                return None
+            memories.append(memory)
+        if STATE.recording or STATE.training or (self._time != LAST.change and not self._is_current()):
+            return None
+        outs = [make(shape, dtype) for make, shape, dtype in self._outs]
+        if not self._run([memories[i] for i in self._order], outs, self._number):
+            return None
+        found = []
+        for out in outs:
+            made = _NEW(NDArray)
+            made._memory, made._ctx = out, self._ctx
+            made._var = made._origin = None
+            found.append(made)
+        return found[0] if len(found) == 1 else found
+
+
 _NEW = object.__new__
 
 
@@ -334,7 +375,7 @@ def launch(
         for y, result in zip(made, _run_once(prepared, [x._storage() for x in args], rng, args)):
             y._fulfil(result)
 
-    if prepared.bound is prepared.reference:
+    if prepared.bound.aliases:
         backends.warn_of_missing()
     size = sum(math.prod(s.shape) * s.dtype.itemsize for s in prepared.outputs)  # type: ignore[arg-type,union-attr]
     SCHEDULER.push(run, [x._shared_var() for x in args], [y._shared_var() for y in (*made, *written)], size)
@@ -356,7 +397,7 @@ def _run_once(
 ) -> Sequence[np.ndarray]:
     """The results for the arrays of args, each in memory of its own."""
     runner = prepared.runner()
-    if runner is prepared.reference:
+    if runner.aliases:
         return without_aliasing(runner.run(arrays, None, rng))
     return runner.run(arrays, [x._shared_var().value_version() for x in args], rng)
 

@@ -130,7 +130,7 @@ def _bind(op: Op, call: SpecializedCall, inputs: Sequence[Any], training: bool) 
     node = Node(op, op.name, [Entry(Node(None, n)) for n in names])
     graph = Graph(Entry(node, i) for i in range(node.num_outputs))
     found = Program(graph, training=training, fixed=None).prepare(tuple(v for x in inputs for v in (x.shape, x._dtype)))
-    return None if found.bound is found.reference else found.bound
+    return None if found.bound.aliases else found.bound
 
 
 def specs_of(op: Op, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype]) -> tuple[Spec, ...]:

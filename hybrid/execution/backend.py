@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ..core.dims import Trace
 from ..core.error import OutOfMemory
 from ..core.op import Op, Spec
 from ..ir.graph import Entry, Graph, Node, SubgraphFunction
@@ -72,6 +73,8 @@ class Request(NamedTuple):
     """The subgraphs of a node for one application of its operator; random operators in them draw from that generator."""
     flow: Parts | None = None
     """Programs of parts of the graph, where there may be some."""
+    trace: Trace | None = None
+    """That of sizes which stand for others (core/dims.py), where the inference has such."""
 
     def apply(
         self,
@@ -91,14 +94,20 @@ class Request(NamedTuple):
 
 
 class Shortcut(NamedTuple):
-    """A run of one array in, one array out, without another look at anything: ``run(memory, out, number)`` writes to an ``out``
-    that ``make(shape, dtype)`` gave; false where the arrays that rarely have other values have them by now."""
+    """A run without another look at anything: ``run(memory, out, number)``, of lists where there is more than one of either, writes
+    to an ``out`` that ``make(shape, dtype)`` gave; false where the arrays that rarely have other values have them by now."""
 
-    make: Callable[[tuple[int, ...], np.dtype], np.ndarray]
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    run: Callable[[np.ndarray, np.ndarray, int], bool]
+    outputs: tuple[tuple[Callable[[tuple[int, ...], np.dtype], np.ndarray], tuple[int, ...], np.dtype], ...]
+    """(make, shape, dtype) of each output."""
+    run: Callable[[Any, Any, int], bool]
     number: int
+    positions: tuple[int, ...] = (0,)
+    """Which of the arrays it takes."""
+
+    @property
+    def single(self) -> bool:
+        """True for one array in, one out."""
+        return len(self.positions) == len(self.outputs) == 1
 
 
 class Bound:
@@ -106,8 +115,14 @@ class Bound:
 
     observes = False
     """True when hooks and observers see every step of it. Where they do not, NumPy runs while there are some."""
+    aliases = False
+    """True when results may be memory of the arrays that were given, or of each other: NumPy's."""
     quick = False
     """True when handing it to another thread costs more than running it."""
+    outputs: tuple[tuple[Any, Any], ...] = ()
+    """Shapes and dtypes of the outputs, of what was traced;"""
+    work: int = 0
+    """and about how many elements its steps read and write."""
 
     def run(
         self,
@@ -124,7 +139,7 @@ class Bound:
         raise NotImplementedError
 
     def shortcut(self, versions: Sequence[Any]) -> Shortcut | None:
-        """Return a shortcut for runs on the first of the arrays, the others having these versions; None where there is none."""
+        """Return a shortcut for runs on some of the arrays, the others having these versions; None where there is none."""
         return None
 
     def profile(self, arrays: Sequence[np.ndarray]) -> list[dict[str, Any]] | None:
@@ -139,6 +154,11 @@ class Backend:
     def bind(self, request: Request) -> Bound | None:
         """The graph, ready to run; None where that is better left to another."""
         raise NotImplementedError
+
+    def trace(self, request: Request) -> Callable[[tuple[int, ...]], Bound | None] | None:
+        """From the sizes of the symbols of the request's trace to the graph, ready to run for these, None where a guard of the
+        trace fails; None where each set of sizes has to be bound by itself."""
+        return None
 
     def takes(self, op: Op, work: int) -> bool:
         """True where one operator that is called alone, to read and write so many elements, is worth a graph of its own."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ..core.changes import backends_changed
+from ..core.error import MXNetError
 from ..core.op import Op
+from ..ir.infer import RAISED
 from .backend import Backend, Bound, Request
 from .compiled import Compiled
 from .hooks import HOOKS
@@ -39,6 +41,19 @@ def bind(request: Request) -> Bound | None:
         if (bound := backend.bind(request)) is not None:
             return bound
     return None
+
+
+def trace(make: Callable[[], Request]) -> Callable[[tuple[int, ...]], Bound | None] | None:
+    """The graph for all sizes that its trace holds for, see Backend.trace, by the backend that is asked first. None where that
+    is none, or where the graph cannot be traced: it is then bound for each set of sizes, and who is wrong told so.
+
+    make: infers with sizes that stand for others, and may raise whatever a rule does that takes none but numbers."""
+    if BACKENDS[0] is NUMPY:
+        return None
+    try:
+        return BACKENDS[0].trace(make())
+    except (MXNetError, *RAISED):
+        return None
 
 
 def takes(op: Op, work: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -25,6 +25,14 @@ class Compiled(Backend):
         from .lower import lower
 
         return lower(request) or decided(request) or in_stages(request, Interpretation(request))
+
+    def trace(self, request: Request) -> Callable[[tuple[int, ...]], Bound | None] | None:
+        if native.level() is None:
+            return None
+        from .lower import lower_for_sizes
+
+        lowered = lower_for_sizes(request)
+        return None if lowered is None else lowered.program
 
     def takes(self, op: Op, work: int) -> bool:
         """True for what is large, and for a kernel that NumPy is no match for, other than in passing over memory once."""

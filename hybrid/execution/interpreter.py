@@ -49,7 +49,7 @@ class Instruction(NamedTuple):
 class Interpretation(Bound):
     """A graph that NumPy computes. Results may be memory of the arrays that were given."""
 
-    observes = True
+    observes = aliases = True
 
     def __init__(self, request: Request):
         self._request = request

@@ -23,8 +23,10 @@ import numpy as np
 
 from .. import native
 from ..core.attrs import dtype_text
+from ..core.dims import Dim, Written, has_dims, plain
 from ..core.error import InternalError, MXNetError
 from ..core.fp_warnings import ignoring_fp_warnings
+from ..core.memory_budget import afford
 from ..core.op import Op, Spec
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
@@ -36,7 +38,7 @@ from .apply import afford_all, evaluate
 from .backend import Bound, Request, Shortcut, too_large
 from .control import Body, lower_control
 from .hooks import Observer
-from .memory_planner import Lifetime, assign_offsets
+from .plan import work_of
 
 ARENA, INPUT, OUTPUT, CONSTANT = range(4)
 QUICK = 30_000_000
@@ -45,6 +47,8 @@ BATCH = 1 << 24
 """Bytes of weights that are computed at a time, before they are packed and forgotten."""
 LARGE = 1 << 16
 """Bytes from which NumPy's fresh memory costs more than memory that is kept (page faults)."""
+MOST = 1 << 62
+"""Bytes that no memory has."""
 WIDEST = 4
 """The widest halo: beyond, copying the data once into padded memory is cheaper than carrying the zeros along."""
 KNOWN = frozenset(
@@ -62,14 +66,21 @@ class CannotLower(Exception):
 
 def lower(request: Request) -> CompiledProgram | None:
     """The graph as a program of the compiled part; None when it has to stay with NumPy."""
+    lowered = lower_for_sizes(request)
+    return None if lowered is None else lowered.program(())
+
+
+def lower_for_sizes(request: Request) -> Lowered | None:
+    """The graph, lowered for all sizes that pass the guards of the request's trace; None when it has to stay with NumPy."""
     graph, inference, training = request.graph, request.inference, request.training
+    now = tuple(s.value for s in request.trace.symbols) if request.trace else ()
     try:
         for entry in {(id(n), i): Entry(n, i) for n in graph.nodes for i in range(n.num_outputs)}.values():
             _check(entry, inference.spec(entry))
         for skipped in ((), ("use_blocked_layout",)):
             rewriter = _rewriter(inference, request.fixed, training)
-            lowered = CompiledProgram(optimize(graph, rewriter, skipped), request)
-            if not lowered.lost:
+            lowered = Lowered(optimize(graph, rewriter, skipped), request)
+            if lowered.program(now) is not None:
                 return lowered
     except CannotLower:
         pass
@@ -159,56 +170,144 @@ class _Packed(NamedTuple):
     """The fixed arrays: as long as they are held, no other array has the address of one."""
 
 
-class CompiledProgram(Bound):
-    """A graph as one call. optimized: what the passes made of the graph of the request."""
+class Lowered:
+    """A graph as steps and places of the compiled part, for one set of sizes or, with a trace, for all that pass its guards."""
 
     def __init__(self, optimized: Optimized, request: Request):
         names, training = request.names, request.training
-        self._apply, self._names = request.apply, names
         bodies = _Bodies(request)
-        optimized, controls = lower_control(optimized, bodies.make)
-        self.optimized = optimized
+        # bodies are programs for their sizes
+        optimized, controls = (optimized, {}) if request.trace else lower_control(optimized, bodies.make)
+        self.optimized, self.request, self.bodies = optimized, request, bodies
         main, inference = optimized.main, optimized.inference
         place_of = {name: i for i, name in enumerate(names)}
-        self._constant = optimized.constant
-        needed = [] if self._constant is None else [n.name for n in self._constant.variables()]
-        self._feeds = optimized.feeds
-        given, self._fixed = _inputs_and_constants(optimized)
-        self._inputs = tuple(place_of[n] for n in given)
-        sources = [*self._fixed, *needed]
-        self._watched = tuple(dict.fromkeys(place_of[n] for n in sources if n in place_of))
-        self._packed = _Packed(0, None if self._fixed else [], [], [])
-        self._refreshing = threading.RLock()
-        build = _Build(main, inference, given, self._fixed, training, bodies.hosts, controls)
-        self._batches = self._batch_constants(*build.constants())
-        self._hosts, self._rows, self._copies = bodies.hosts, build.rows, build.copies
-        specs = list(map(inference.spec, main.outputs))
-        self.outputs: tuple[tuple[Any, Any], ...] = tuple((s.shape, s.dtype) for s in specs)
-        self.makers = [(native.empty if _is_large(*s) else np.empty, *s) for s in self.outputs]
-        self._odd_inputs = tuple(i for i, n in enumerate(given) if build.dtype_of[n].kind == "V")
-        self._odd_outputs = any(dtype.kind == "V" for _, dtype in self.outputs)
-        counts = len(given), len(main.outputs) - len(build.copies), len(self._fixed)
-        self.core = native.program(
-            build.tensors,
-            build.steps,
-            build.arena,
-            *counts,
-            native.threads(),
-            request.precise or training,
-            request.keep,
-        )
-        there = self.core.native()
-        self.lost = _lost(build.steps, there)
-        """Operators on blocked data that no kernel was found for: they must not be."""
+        self.constant = optimized.constant
+        needed = [] if self.constant is None else [n.name for n in self.constant.variables()]
+        self.given, self.fixed = _inputs_and_constants(optimized)
+        self.inputs = tuple(place_of[n] for n in self.given)
+        sources = [*self.fixed, *needed]
+        self.watched = tuple(dict.fromkeys(place_of[n] for n in sources if n in place_of))
+        self.build = build = _Build(main, inference, self.given, self.fixed, training, bodies.hosts, controls)
+        self.batches = self._batch_constants(*build.constants())
+        self.outputs = tuple((s.shape, s.dtype) for s in map(inference.spec, main.outputs))
+        self.odd_inputs = tuple(i for i, n in enumerate(self.given) if build.dtype_of[n].kind == "V")
+        self.odd_outputs = any(dtype.kind == "V" for _, dtype in self.outputs)
+        self.sizes = Written(request.trace)
+        extent = self.sizes.extent
+        self._moved = extent(build.moved)
+        self._work = extent(work_of(request.graph, request.inference)) if request.trace else 0
+        for shape, _ in self.outputs:
+            for d in shape:
+                extent(d)
+        for node, _, specs in bodies.hosts.values() if request.trace else ():
+            for value in (*(s.shape for s in specs), *(getattr(node.op, n) for n in node.op.fields)):
+                self.sizes.enter(value)
+        counts = len(self.given), len(main.outputs) - len(build.copies), len(self.fixed)
+        self._last: CompiledProgram | None = None
+        precise = request.precise or training
+        self._template = build.template(self.sizes, counts, precise, request.keep)
+
+    def program(self, symbols: tuple[int, ...]) -> CompiledProgram | None:
+        """The program for these sizes of the symbols; None where a guard fails, or what was lowered has no kernel for them.
+        Weights that are packed alike are shared with the one that was made before."""
+        values = self._template.evaluate(list(symbols))
+        if not values:
+            return None
+        last = self._last
+        if last is not None and last.symbols == symbols:  # which lower_for_sizes has tried
+            return last
+        core = self._template.program(values, MOST)
+        there = core.native()
+        if _lost(self.build.steps, there):
+            return None  # an operator on blocked data, which nobody else computes
         if not any(there):
             raise CannotLower("no step has a kernel")
-        self._alone = self.core.sure()
+        afford(
+            core.arena_bytes(),
+            "the memory of the graph's tensors",
+            "give smaller inputs, or allow more with set_memory_budget",
+        )
+        self._last = found = CompiledProgram(self, symbols, values, core, all(there), last)
+        return found
+
+    def moved(self, values: list[int]) -> int:
+        """Bytes of all tensors, where expressions have these values;"""
+        return values[self._moved[0]] if type(self._moved) is tuple else self._moved
+
+    def work(self, values: list[int]) -> int:
+        """elements that all steps read and write."""
+        return values[self._work[0]] if type(self._work) is tuple else self._work
+
+    def _batch_constants(
+        self, steps: Sequence[Sequence[int]], sizes: Mapping[int, int]
+    ) -> list[tuple[list[int], Graph | None, list[str]]]:
+        """Constants in batches of about BATCH bytes: their numbers, the graph that computes some of them, and which. steps:
+        constants of each; those of one step are in one batch."""
+        group = list(range(len(self.fixed)))
+
+        def first(i: int) -> int:
+            while group[i] != i:
+                group[i] = i = group[group[i]]
+            return i
+
+        for constants in steps:
+            for i in constants:
+                group[first(i)] = first(constants[0])
+        together: dict[int, list[int]] = {}
+        for i in range(len(group)):
+            together.setdefault(first(i), []).append(i)
+        batches: list[list[int]] = []
+        room = 0
+        for numbers in together.values():
+            size = sum(sizes.get(i, 0) for i in numbers)
+            if not batches or size > room:
+                batches.append([])
+                room = BATCH
+            batches[-1] += numbers
+            room -= size
+        results = {} if self.constant is None else dict(zip(self.optimized.feeds, self.constant.outputs, strict=True))
+        found = []
+        for numbers in batches:
+            computed = [self.fixed[i] for i in numbers if self.fixed[i] in results]
+            found.append((numbers, Graph([results[n] for n in computed]) if computed else None, computed))
+        return found
+
+
+class CompiledProgram(Bound):
+    """A graph as one call, for one set of sizes: of the symbols, and so of all expressions (values). whole: whether all steps
+    have a kernel. like: one for other sizes, to share packed weights with."""
+
+    def __init__(
+        self,
+        lowered: Lowered,
+        symbols: tuple[int, ...],
+        values: list[int],
+        core: Any,
+        whole: bool,
+        like: CompiledProgram | None = None,
+    ):
+        self.lowered, self.symbols, self.core, self._values = lowered, symbols, core, values
+        self._alone = core.sure()
         """True when NumPy is never called back: there are kernels of all steps, and none that may refuse what it is given."""
-        flops = sum(row["flops"] for row in self.core.describe())
-        self.quick = all(there) and bodies.whole and flops <= QUICK and 8 * build.moved <= QUICK
+        self.optimized = lowered.optimized
+        self._inputs, self._copies = lowered.inputs, lowered.build.copies
+        self._watched = lowered.watched
+        self._packed = _Packed(0, None if lowered.fixed else [], [], [])
+        self._refreshing = threading.RLock()
+        self._hosts: dict[int, tuple[Node, list[np.dtype], list[Spec]]] = {}
+        read = lowered.sizes.read
+        self.outputs = tuple((read(s, values), d) for s, d in lowered.outputs)
+        self.makers = [(native.empty if _is_large(*s) else np.empty, *s) for s in self.outputs]
+        self._odd_inputs, self._odd_outputs = lowered.odd_inputs, lowered.odd_outputs
+        self.quick = whole and lowered.bodies.whole and core.flops() <= QUICK and 8 * lowered.moved(values) <= QUICK
+        self.work = lowered.work(values)
         odd = self._copies or self._odd_inputs or self._odd_outputs
-        self._direct = self._alone and self._inputs == (0,) and len(self.outputs) == 1 and not odd
-        """True when the compiled program takes the first of the arrays and gives one output, and that is all there is to a run."""
+        self._direct = self._alone and bool(self._inputs) and not odd
+        """True when to run the compiled program on arrays as they are is all there is to a run."""
+        if like is not None and lowered.fixed:
+            with like._refreshing:
+                if core.adopt(like.core) >= 0:
+                    self._packed = like._packed
 
     # -- running --------------------------------------------------------------------------------------------------------
 
@@ -231,18 +330,21 @@ class CompiledProgram(Bound):
         packed = self._packed
         if not self._direct or packed.versions != [versions[i] for i in self._watched]:
             return None
-        return Shortcut(*self.makers[0], self.core.run_one, packed.number)
+        run = self.core.run_one if len(self._inputs) == len(self.outputs) == 1 else self.core.run_some
+        return Shortcut(tuple(self.makers), run, packed.number, self._inputs)
 
     def profile(self, arrays: Sequence[np.ndarray]) -> list[dict[str, Any]]:
         _, seconds = self._run_with_constants(self.core.profile, arrays, None, None)
         rows = []
-        for row, (node, shape), time in zip(self.core.describe(), self._rows, seconds):
-            rows.append({"node": node, "shape": shape, "seconds": time, **row})
+        for row, time in zip(self.describe(), seconds):
+            rows.append({**row, "seconds": time})
         return rows
 
     def describe(self) -> list[dict[str, Any]]:
         """As profile, without times."""
-        return [{"node": n, "shape": s, **r} for (n, s), r in zip(self._rows, self.core.describe())]
+        read = self.lowered.sizes.read
+        rows = zip(self.lowered.build.rows, self.core.describe())
+        return [{"node": n, "shape": read(s, self._values), **r} for (n, s), r in rows]
 
     @property
     def memory(self) -> int:
@@ -283,61 +385,41 @@ class CompiledProgram(Bound):
             if state == self._packed.versions:
                 return self._packed
             number = self._packed.number + 1
-            given = {n: arrays[i] for i, n in enumerate(self._names)}
-            held: list[np.ndarray | None] = [None] * len(self._fixed)
+            names, fixed = self.lowered.request.names, self.lowered.fixed
+            given = {n: arrays[i] for i, n in enumerate(names)}
+            held: list[np.ndarray | None] = [None] * len(fixed)
             copied = {number for kind, number in self._copies.values() if kind == CONSTANT}
-            for batch_number, (numbers, graph, computed) in enumerate(self._batches, 1):
+            for batch_number, (numbers, graph, computed) in enumerate(self.lowered.batches, 1):
                 values = dict(given)
                 if graph is not None:
                     values |= zip(computed, evaluate(graph, self.optimized.inference, given), strict=True)
-                batch = {i: _contiguous(values[self._fixed[i]]) for i in numbers}
+                batch = {i: _contiguous(values[fixed[i]]) for i in numbers}
                 some = [_bits(batch[i]) if i in batch else None for i in range(len(held))]
-                known_by = number if batch_number == len(self._batches) else -1
+                known_by = number if batch_number == len(self.lowered.batches) else -1
                 for i in copied.intersection(batch).union(self.core.set_constants(some, numbers, known_by)):
                     held[i] = batch[i]
-            self._packed = _Packed(number, state, held, [given[self._names[i]] for i in self._watched])
+            self._packed = _Packed(number, state, held, [given[names[i]] for i in self._watched])
             return self._packed
 
-    def _batch_constants(
-        self, steps: Sequence[Sequence[int]], sizes: Mapping[int, int]
-    ) -> list[tuple[list[int], Graph | None, list[str]]]:
-        """Constants in batches of about BATCH bytes: their numbers, the graph that computes some of them, and which. steps:
-        constants of each; those of one step are in one batch."""
-        group = list(range(len(self._fixed)))
-
-        def first(i: int) -> int:
-            while group[i] != i:
-                group[i] = i = group[group[i]]
-            return i
-
-        for constants in steps:
-            for i in constants:
-                group[first(i)] = first(constants[0])
-        together: dict[int, list[int]] = {}
-        for i in range(len(group)):
-            together.setdefault(first(i), []).append(i)
-        batches: list[list[int]] = []
-        room = 0
-        for numbers in together.values():
-            size = sum(sizes.get(i, 0) for i in numbers)
-            if not batches or size > room:
-                batches.append([])
-                room = BATCH
-            batches[-1] += numbers
-            room -= size
-        results = {} if self._constant is None else dict(zip(self._feeds, self._constant.outputs, strict=True))
-        found = []
-        for numbers in batches:
-            computed = [self._fixed[i] for i in numbers if self._fixed[i] in results]
-            found.append((numbers, Graph([results[n] for n in computed]) if computed else None, computed))
-        return found
-
     def _run_host_step(self, step: int, inputs: list[Any], outputs: list[Any], rng: Any) -> None:
+        if step not in self._hosts:
+            self._hosts[step] = self._host(step)
         node, ins, specs = self._hosts[step]
         arrays = [a.view(d) if a.dtype != d else a for a, d in zip(inputs, ins)]
-        results, _ = self._apply(node, arrays, specs, rng)
+        results, _ = self.lowered.request.apply(node, arrays, specs, rng)
         for out, result in zip(outputs, results):
             (out.view(result.dtype) if out.dtype != result.dtype else out)[...] = result
+
+    def _host(self, step: int) -> tuple[Node, list[np.dtype], list[Spec]]:
+        """A step for NumPy, for the sizes of this program: the node, the dtypes of its inputs, what its outputs have to be."""
+        node, dtypes, specs = self.lowered.bodies.hosts[step]
+        read, op = self.lowered.sizes.read, node.op
+        assert op is not None
+        found = {n: getattr(op, n) for n in op.fields}
+        if any(map(has_dims, found.values())):
+            op = type(op).bind(**{n: read(v, self._values) for n, v in found.items()})
+            node = Node(op, node.name, node.inputs, node.attrs, node.subgraphs)
+        return node, dtypes, [Spec(read(s.shape, self._values), s.dtype) for s in specs]
 
 
 class _Bodies:
@@ -367,7 +449,7 @@ class _Bodies:
                 build = _Build(main, found, given, held, training, self.hosts, controls)
                 counts = len(given), len(main.outputs) - len(build.copies), len(held)
                 precise = self.request.precise or training
-                core = native.program(build.tensors, build.steps, build.arena, *counts, native.threads(), precise)
+                core = build.template(Written(None), counts, precise, False).program([], MOST)
                 there = core.native()
                 if not _lost(build.steps, there):
                     break
@@ -459,7 +541,7 @@ class _Build:
         self._live()
         self.copies = self._outputs()
         self._overwrite()
-        self.arena = self._place()
+        self.storages = self._number_storages()
         self.moved = sum(t.bytes() for t in self.of.values() if t.whole is None)
         self._write(inference)
 
@@ -575,18 +657,17 @@ class _Build:
                     own.storage = other
                     break
 
-    def _place(self) -> int:
-        seen: dict[int, _Storage] = {}
+    def _number_storages(self) -> list[tuple[int, int]]:
+        """Number what lies in the arena: from which step to which each is in use."""
+        found: list[tuple[int, int]] = []
+        seen: set[int] = set()
         for tensor in self.of.values():
             storage = tensor.storage
-            if storage is not None and storage.kind == ARENA:
-                storage.size = max(storage.size, tensor.bytes())
-                seen[id(storage)] = storage
-        wanted = [s for s in seen.values() if s.size]
-        offsets, arena = assign_offsets([Lifetime(s.size, s.first, s.last) for s in wanted])
-        for storage, offset in zip(wanted, offsets):
-            storage.number = offset
-        return arena
+            if storage is not None and storage.kind == ARENA and id(storage) not in seen:
+                seen.add(id(storage))
+                storage.number = len(found)
+                found.append((storage.first, storage.last))
+        return found
 
     def _write(self, inference: Inference) -> None:
         numbers: dict[tuple[int, int], int] = {}
@@ -611,11 +692,8 @@ class _Build:
             ins = [number((id(e.node), e.index)) for e in node.inputs]
             outs = [number((id(node), i)) for i in range(node.num_outputs)]
             attrs = None
-            if (
-                node.inputs
-                and native.has_kernel(op.name, kind := self.tensor(node.inputs[0]).dtype)
-                and op.kernel_matches(kind)
-            ):
+            kind = self.tensor(node.inputs[0] if node.inputs else Entry(node)).dtype
+            if native.has_kernel(op.name, kind) and op.kernel_matches(kind):
                 attrs = attributes(op, self.training)
             specs = [inference.spec(Entry(node, i)) for i in range(node.num_outputs)]
             own = (
@@ -629,8 +707,33 @@ class _Build:
 
     def constants(self) -> tuple[list[list[int]], dict[int, int]]:
         """Constants that each step takes, and about how many bytes they are."""
-        sizes = {t[-1]: 4 * math.prod(t[1]) for t in self.tensors if t[-2] == CONSTANT}
-        return [[self.tensors[t][-1] for t in step[2] if self.tensors[t][-2] == CONSTANT] for step in self.steps], sizes
+        sizes = {t[-2]: 4 * math.prod(map(plain, t[1])) for t in self.tensors if t[-3] == CONSTANT}
+        return [[self.tensors[t][-2] for t in step[2] if self.tensors[t][-3] == CONSTANT] for step in self.steps], sizes
+
+    def template(self, sizes: Written, counts: tuple[int, int, int], precise: bool, keep: bool) -> Any:
+        """The program of the compiled part for all sizes. counts: of inputs, outputs and constants."""
+        extent = sizes.extent
+        tensors = [
+            (dtype, tuple(map(extent, shape)), *rest, extent(stride), kind, number, skipped)
+            for dtype, shape, *rest, stride, kind, number, skipped in self.tensors
+        ]
+        steps = []
+        for op, attrs, *rest in self.steps:
+            attrs, varying = _split_sizes(attrs, sizes)
+            steps.append((op, attrs, *rest, varying))
+        guards = sizes.guards()
+        return native.template(
+            sizes.atoms,
+            sizes.expressions,
+            guards,
+            tensors,
+            self.storages,
+            steps,
+            *counts,
+            native.threads(),
+            precise,
+            keep,
+        )
 
     def _describe(self, tensor: _Tensor) -> tuple[Any, ...]:
         root, offset = tensor.root()
@@ -639,12 +742,22 @@ class _Build:
         dtype = dtype_text(tensor.dtype)
         if dtype not in KNOWN:
             dtype = f"opaque{tensor.dtype.itemsize}"
-        at = storage.number
         if not tensor.blocked:
-            return (dtype, tensor.shape, False, 0, 0, 0, storage.kind, at)
-        if storage.kind == ARENA:
-            at += offset * tensor.plane() * tensor.dtype.itemsize
-        return (dtype, tensor.shape, True, *root.halo, tensor.image(), storage.kind, at)
+            return (dtype, tensor.shape, False, 0, 0, 0, storage.kind, storage.number, 0)
+        return (dtype, tensor.shape, True, *root.halo, tensor.image(), storage.kind, storage.number, offset)
+
+
+def _split_sizes(attrs: dict[str, Any], sizes: Written) -> tuple[dict[str, Any], list[tuple[str, int, int]]]:
+    """Attributes with the numbers that sizes are now, and (name, place in a tuple or -1, expression) of those that sizes decide."""
+    varying = []
+    for name, value in attrs.items():
+        if type(value) is Dim:
+            varying.append((name, -1, sizes.number(value)))
+        elif type(value) is tuple:
+            varying += [(name, i, sizes.number(v)) for i, v in enumerate(value) if type(v) is Dim]
+    if varying:
+        attrs = {n: tuple(map(plain, v)) if type(v) is tuple else plain(v) for n, v in attrs.items()}
+    return attrs, varying
 
 
 def attributes(op: Op, training: bool) -> dict[str, Any] | None:
@@ -661,9 +774,9 @@ def attributes(op: Op, training: bool) -> dict[str, Any] | None:
             value = " ".join(map(str, value))
         if isinstance(value, tuple) and value and all(isinstance(v, tuple) for v in value):
             value = tuple(n for pair in value for n in pair)
-        if isinstance(value, tuple) and not all(v is None or type(v) is int for v in value):
+        if isinstance(value, tuple) and not all(v is None or type(v) in (int, Dim) for v in value):
             return None
-        if value is not None and type(value) not in (bool, int, float, str, tuple):
+        if value is not None and type(value) not in (bool, int, float, str, tuple, Dim):
             return None
         found[name] = value
     if "training" in op.needs:

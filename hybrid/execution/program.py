@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core.changes import LAST, draw
+from ..core.dims import Trace
 from ..core.error import MXNetError
 from ..core.op import Spec
 from ..core.shapes import is_known
@@ -18,24 +20,52 @@ from ..ir.infer import Inference, infer
 from .apply import afford_all
 from .backend import Bound, Request
 from .backends import NUMPY, bind
+from .backends import trace as trace_graph
 from .flow import Flow
 from .hooks import HOOKS, Observer
+from .interpreter import Interpretation
 from .plan import Plan, work_of
+from .varying import Varying
 
 
 class Specialization:
-    """A graph for inputs of certain shapes and dtypes: what inference says, and who runs it."""
+    """A graph for inputs of certain shapes and dtypes: what inference says, and who runs it.
 
-    def __init__(self, request: Request, bound: Bound | None):
-        self.inference = request.inference
-        self.reference = NUMPY.bind(request)
-        """The graph as NumPy runs it."""
+    request: makes what is bound, when it is asked for. bound: who runs the graph when nobody looks; NumPy if None. outputs: what
+    the outputs are, and work: how long a run takes, where the request need not be asked."""
+
+    def __init__(
+        self,
+        request: Callable[[], Request],
+        bound: Bound | None,
+        outputs: tuple[Spec, ...] | None = None,
+        work: int | None = None,
+    ):
+        self._make = request
+        if outputs is None or work is None:
+            inference = self.request.inference
+            outputs = tuple(map(inference.spec, self.request.graph.outputs))
+            work = work_of(self.request.graph, inference)
         self.bound = bound or self.reference
         """The graph as it runs when nobody looks."""
-        self.outputs = tuple(map(request.inference.spec, request.graph.outputs))
-        self.known = all(is_known(s.shape) and s.dtype is not None for s in self.outputs)
+        self.outputs, self.work = outputs, work
+        self.known = all(is_known(s.shape) and s.dtype is not None for s in outputs)
         """True when the shapes of the outputs are known before it runs."""
-        self.work = work_of(request.graph, request.inference)
+
+    @functools.cached_property
+    def request(self) -> Request:
+        """What is bound."""
+        return self._make()
+
+    @property
+    def inference(self) -> Inference:
+        """The inference for these inputs."""
+        return self.request.inference
+
+    @functools.cached_property
+    def reference(self) -> Interpretation:
+        """The graph as NumPy runs it."""
+        return NUMPY.bind(self.request)
 
     def runner(self, observe: Observer | None = None) -> Bound:
         """The one that runs now: NumPy, where a hook or an observer would see nothing of what else would."""
@@ -96,6 +126,7 @@ class Program:
         self._flow: Flow | None = Flow(self._part, self.constants) if native else None
         self.plans = plans
         self._plans: dict[Any, Specialization] = {}
+        self._varying: dict[Any, Varying] = {}
         self._lock = threading.Lock()
 
     def _part(
@@ -166,31 +197,67 @@ class Program:
         place = (key, replaced, backends := LAST.backends)
         found = self._plans.get(place)
         if found is None:
-            inference = self._infer(dict(zip(self.names, map(Spec, key[::2], key[1::2]))), replaced)
-            afford_all(self.graph, inference)
-            request = Request(
-                self.graph,
-                inference,
-                self.names,
-                self.fixed,
-                self.training,
-                self.precise,
-                self.keep,
-                self._subgraphs_of,
-                self._flow,
-            )
-            found = Specialization(request, bind(request) if self.native else None)
+            found = self._for_sizes_that_vary(key, replaced, backends)
+            if found is None:
+                request = self._request(key, replaced)
+                found = Specialization(lambda: request, bind(request) if self.native else None)
             with self._lock:
                 for old in [p for p in self._plans if p[-1] != backends]:  # nobody asks for them any more
                     del self._plans[old]
+                for old in [p for p in self._varying if p[-1] != backends]:
+                    del self._varying[old]
                 self._plans[place] = found
                 if len(self._plans) > self.plans:
                     self._plans.pop(next(iter(self._plans)))
         return found
 
+    def _request(self, key: tuple[Any, ...], replaced: frozenset[str], trace: Trace | None = None) -> Request:
+        """What is to be bound, with what inference says of it. trace: of the sizes in the key that stand for others."""
+        specs = dict(zip(self.names, map(Spec, key[::2], key[1::2])))
+        if trace is None:
+            inference = self._infer(specs, replaced)
+            afford_all(self.graph, inference)
+        else:
+            inference = self._infer_anew(specs, replaced)
+        return Request(
+            self.graph,
+            inference,
+            self.names,
+            self.fixed,
+            self.training,
+            self.precise,
+            self.keep,
+            self._subgraphs_of,
+            self._flow,
+            trace,
+        )
+
+    def _for_sizes_that_vary(
+        self, key: tuple[Any, ...], replaced: frozenset[str], backends: int
+    ) -> Specialization | None:
+        """The program for a call like one before with other sizes, where the graph could be traced; None for a first call."""
+        if not self.native:
+            return None
+        place = (tuple(map(len, key[::2])), key[1::2], replaced, backends)
+        varying = self._varying.get(place)
+        if varying is None:
+            with self._lock:
+                self._varying[place] = Varying(
+                    key, lambda sizes, trace: trace_graph(lambda: self._request(sizes, replaced, trace))
+                )
+            return None
+        bound = varying.bind(key)
+        if bound is None:
+            return None
+        outputs = tuple(Spec(*o) for o in bound.outputs)
+        return Specialization(lambda: self._request(key, replaced), bound, outputs, bound.work)
+
     def _infer(self, specs: Mapping[str, Spec], replaced: frozenset[str]) -> Inference:
         if self.facts is not None:
             return self.facts.infer({n: s for n, s in specs.items() if n not in self.constants or n in replaced})
+        return self._infer_anew(specs, replaced)
+
+    def _infer_anew(self, specs: Mapping[str, Spec], replaced: frozenset[str]) -> Inference:
         shapes, dtypes = {n: s.shape for n, s in specs.items()}, {n: s.dtype for n, s in specs.items()}
         return infer(self.graph, shapes, dtypes, values={n: v for n, v in self.constants.items() if n not in replaced})
 

@@ -27,6 +27,30 @@ Graph = tuple[list[Symbol], Symbol]
 """The variables for the inputs, and the outputs as one symbol."""
 
 
+def _call_key(args: Sequence[Any]) -> tuple[Any, ...] | None:
+    """The shapes of arrays, and of arrays in lists, of a call; None where there is anything else among its arguments."""
+    key: list[Any] = []
+    for arg in args:
+        if type(arg) is NDArray:
+            key.append(arg.shape)
+        elif type(arg) is list and all(type(a) is NDArray for a in arg):
+            key += [len(arg), *(a.shape for a in arg)]
+        else:
+            return None
+    return (len(args), *key)
+
+
+def _spread(args: Sequence[Any]) -> list[NDArray]:
+    """The arrays of a call, those in lists too."""
+    found: list[NDArray] = []
+    for arg in args:
+        if type(arg) is list:
+            found += arg
+        else:
+            found.append(arg)
+    return found
+
+
 class HybridBlock(Block):
     """A block whose ``hybrid_forward(F, x, *args, **parameters)`` computes with arrays and symbols alike.
 
@@ -243,17 +267,21 @@ class HybridBlock(Block):
     def __call__(self, *args: Any) -> Any:
         if (
             self._express
-            and len(args) == 1
-            and type(args[0]) is NDArray
-            and (express := self._express.get(args[0].shape)) is not None
             and not self._forward_hooks
             and not self._forward_pre_hooks
             and self._callback is None
             and self._active
         ):
-            out = express(args[0])
-            if out is not None:
-                return out
+            if len(args) == 1 and type(args[0]) is NDArray:
+                if (express := self._express.get(args[0].shape)) is not None:
+                    out = express(args[0])
+                    if out is not None:
+                        return out
+            elif (key := _call_key(args)) is not None and (express := self._express.get(key)) is not None:
+                out = express(*_spread(args))
+                if out is not None:
+                    many = type(out) is list and self._out_format != [0] * len(out)
+                    return _regroup(out, self._out_format) if many else out
         return super().__call__(*args)
 
     def forward(self, x: Any, *args: Any) -> Any:
@@ -316,26 +344,23 @@ class HybridBlock(Block):
             out = run_watched(self._get_graph(*args)[1], inputs, self._callback, self._monitor_all)
         else:
             out = run(*inputs)
-            if (
-                self._out_format == 0
-                and len(given) == 1
-                and type(self).forward in FORWARDS
-                and not (STATE.recording or STATE.training)
-            ):
-                self._make_express(run, inputs, given[0])
+            if type(self).forward in FORWARDS and not (STATE.recording or STATE.training):
+                self._make_express(run, inputs, args)
         if self._out_format == [0] or self._out_format == 0:
             return out if self._out_format == 0 else [out]
         return _regroup([out] if isinstance(out, NDArray) else out, self._out_format)
 
-    def _make_express(self, run: CachedOp, inputs: Sequence[NDArray], given: NDArray) -> None:
+    def _make_express(self, run: CachedOp, inputs: Sequence[NDArray], args: Sequence[Any]) -> None:
         """Have the next call like this one run faster, where that is possible and was not found impossible before."""
-        if self._express.get(given.shape, run) is None:
+        key = args[0].shape if len(args) == 1 and type(args[0]) is NDArray else _call_key(args)
+        if key is None or self._out_format == [0] or self._express.get(key, run) is None:
             return
         if len(self._express) >= 8:
             self._express.clear()
         holders = [which for is_input, which in self._cached_op_args if not is_input]
-        position = next((i for i, (is_input, _) in enumerate(self._cached_op_args) if is_input), 0)
-        self._express[given.shape] = run.fast_call(inputs, position, holders, self._seen_changes)
+        given = {i: which for i, (is_input, which) in enumerate(self._cached_op_args) if is_input}
+        same = sorted(given.values()) == list(range(len(_spread(args))))
+        self._express[key] = run.fast_call(inputs, given, holders, self._seen_changes) if same else None
 
     def register_op_hook(self, callback: Callable[..., Any], monitor_all: bool = False) -> None:
         """Call ``callback(name, operator, array)`` for every output of every operator when it runs as a graph.

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core import functions
+from ..core.dims import has_dims
 from ..core.error import OpError
 from ..core.op import Op, Spec
 from .graph import Entry, Node
@@ -67,7 +68,7 @@ def _apply(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: 
 
     Raises OpError for inputs that the operator does not take, or lacks."""
     named = {k: given.pop(k) for k in list(given) if isinstance(given[k], Expression)}
-    texts = {k: functions.attribute_text(v) for k, v in given.items()}
+    texts = {k: v if has_dims(v) else functions.attribute_text(v) for k, v in given.items()}
     op = cls.bind(**functions.attributes(cls, texts, len(inputs)))
     wanted = op.input_names()
     found = {**inputs, **named} if isinstance(inputs, dict) else {**dict(zip(wanted, inputs, strict=True)), **named}

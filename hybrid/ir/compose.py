@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from ..core.dims import has_dims
 from ..core.error import OpError
 from ..core.op import BACKWARD, FUSED, Op, Spec
 from ..core.shapes import Undecided, is_known
@@ -38,7 +39,8 @@ def composition(op: Op, specs: Sequence[Spec] | None = None) -> Graph | None:
     if core_kind_of(type(op)) is not COMPOSITION:
         return None
     known = tuple(Spec() if s is None else s for s in specs or (None,) * len(op.input_names()))
-    lasting = all(s.shape is None or is_known(s.shape) for s in known)  # sizes that are not known cannot be compared
+    # sizes that are not known, or stand for others, cannot be compared
+    lasting = all(s.shape is None or (is_known(s.shape) and not has_dims(s.shape)) for s in known)
     key = ("composition", known)
     if lasting and key in op.memo:
         return op.memo.get(key)

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..core.attrs import declared_dtype, kind_of
 from ..core.attrs import dtype as read_dtype
+from ..core.dims import Dim, has_dims
 from ..core.error import InternalError, MXNetError, OpError
 from ..core.fp_warnings import ignoring_fp_warnings
 from ..core.op import BACKWARD, FAMILY, Op, Spec
@@ -118,7 +119,9 @@ def _infer_shapes(
                 known[id(node), 0] = given[node.name]
     settling = _FixedPoint(result.graph.nodes, known, functools.partial(node_shapes, memo=memo), identical, is_known)
     if result.values is not None:
-        settling.step = functools.partial(_with_values, memo=memo, values=result.values, revisit=settling.revisit)
+        settling.step = functools.partial(
+            _with_values, memo=memo, values=result.values, dtypes=result.dtypes, revisit=settling.revisit
+        )
     settling.run()
 
 
@@ -317,7 +320,7 @@ def _check_shape(shape: MaybeShape) -> MaybeShape:
         return shape  # as nearly all are
     if len(shape) > MOST_DIMS:
         raise ValueError(f"it would have {len(shape)} dims, wanted at most {MOST_DIMS}")
-    plain = tuple(d if d is UNKNOWN else int(d) for d in shape)
+    plain = tuple(d if d is UNKNOWN or type(d) is Dim else int(d) for d in shape)
     if any(d is not UNKNOWN and (d < 0 or d != whole) for d, whole in zip(plain, shape)):
         raise ValueError(
             f"it would have shape {show(shape)}, wanted sizes of 0 or more; its attributes do not fit its inputs"
@@ -334,6 +337,7 @@ def _with_values(
     *,
     memo: Memo,
     values: dict[Key, np.ndarray],
+    dtypes: Mapping[Key, np.dtype | None],
     revisit: Callable[[Key], None],
 ) -> list[MaybeShape]:
     """As node_shapes, and notes the node's value if that is known now."""
@@ -341,9 +345,20 @@ def _with_values(
     known = [values.get((id(e.node), e.index)) for e in node.inputs]
     found = node_shapes(node, ins, outs, known, memo=memo)
     key, shape = (id(node), 0), found[len(ins)]
-    if key not in values and is_known(shape) and math.prod(shape) <= MOST_KNOWN:
+    if key not in values and is_known(shape) and not has_dims(shape) and math.prod(shape) <= MOST_KNOWN:
         try:
+            if any(map(has_dims, known)):  # their arithmetic is that of objects
+                known = [v if v is None or v.dtype == object else v.astype(object) for v in known]
             value = ignoring_fp_warnings(node.op.infer_value, known, found[: len(ins)])
+            dtype = dtypes.get(key)
+            if (
+                value is not None
+                and value.dtype == object
+                and dtype is not None
+                and dtype.kind in "iub"
+                and not has_dims(value)
+            ):
+                value = value.astype(dtype)
         except (MXNetError, *RAISED):
             value = None  # a run will say so where it comes to it, which it need not: the node may be one of a body
         if value is not None and _small(value):

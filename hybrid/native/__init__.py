@@ -123,6 +123,12 @@ def program(*arguments: Any, **options: Any) -> Any:
     return _core.Program(*arguments, **options)
 
 
+def template(*arguments: Any, **options: Any) -> Any:
+    """A program of the compiled part for all sizes that pass its guards; see PyTemplate in src/python.cc for what it takes."""
+    assert _core is not None
+    return _core.Template(*arguments, **options)
+
+
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     """An array with undefined contents over memory that is kept for the next one when this one dies: for large results, which
     cost a page fault for every 4 KB otherwise. Raises MemoryError when there is none left."""

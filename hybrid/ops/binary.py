@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ..core.dims import has_dims
 from ..core.op import DENSE, Op, Storage, op
 from ..core.shapes import broadcast
 from ..formats.params import CSR
@@ -236,6 +237,17 @@ def want_fitting(op: Any, dtype: np.dtype) -> np.dtype:
     return dtype
 
 
+def _of_sizes(arithmetic: "Arithmetic", lhs: Any, rhs: Any) -> np.ndarray | None:
+    """The arithmetic of sizes that stand for others, in arrays of objects; None where that is not known to give whole numbers."""
+    function = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.floor_divide, "maximum": np.maximum,
+                "minimum": np.minimum}.get(arithmetic.name)  # fmt: skip
+    if function is None or lhs is None or rhs is None:
+        return None
+    if arithmetic.name == "divide" and (np.any(np.less(lhs, 0)) or np.any(np.less_equal(rhs, 0))):
+        return None  # rounded towards 0
+    return np.asarray(function(lhs, rhs), object)
+
+
 class BinaryOp(Op):
     """Two arrays of one dtype."""
 
@@ -248,6 +260,11 @@ class BinaryOp(Op):
 
     def infer_type(self, *dtypes):
         return want_fitting(self, dtypes[0])
+
+    def infer_value(self, values, shapes):
+        return (
+            _of_sizes(self.arithmetic, *values) if any(map(has_dims, values)) else super().infer_value(values, shapes)
+        )
 
     def compute(self, lhs, rhs, out=None):
         if out is not None:
@@ -406,6 +423,12 @@ class BinaryScalarOp(Elementwise):
             return DENSE
         kept = self.arithmetic.name in ("multiply", "divide") or not self.arithmetic.function(0.0, self.scalar)
         return Storage(stypes[0], (0,)) if kept else DENSE
+
+    def infer_value(self, values, shapes):
+        if not has_dims(values[0]) or self.scalar != int(self.scalar):
+            return super().infer_value(values, shapes)
+        operands = values[0], np.asarray(int(self.scalar), object)
+        return _of_sizes(self.arithmetic, *(operands[::-1] if self.reflected else operands))
 
     def common(self, data: np.dtype) -> np.dtype:
         """The dtype in which data and the number are combined."""

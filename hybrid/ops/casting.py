@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..core.attrs import Arity, DType
+from ..core.dims import has_dims
 from ..core.op import Op, op
 from ..core.shapes import merge
 from .common import Elementwise, truncate
@@ -32,6 +33,11 @@ class Cast(Elementwise):
         if data.hasobject and not self.dtype.hasobject:
             raise self.error("got words or sequences, wanted numbers")
         return self.dtype
+
+    def infer_value(self, values, shapes):
+        if not has_dims(values[0]):
+            return super().infer_value(values, shapes)
+        return values[0] if self.dtype.kind in "iu" and self.dtype.itemsize >= 4 else None
 
     def compute(self, data):
         return convert(data, self.dtype)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core.attrs import Count, DType, Shape, Size
+from ..core.dims import array_of, has_dims
 from ..core.op import DENSE, Op, Storage, op
 from ..core.shapes import UNKNOWN, is_known, show
 from .casting import convert
@@ -170,6 +171,8 @@ class Range(Op):
     def span(self) -> tuple[float, int]:
         """(first value, how many different values)."""
         start, stop = (0.0, self.start) if self.stop is None else (self.start, self.stop)
+        if has_dims((start, stop)) and self.step == int(self.step):
+            return start, max(0, -((start - stop) // int(self.step)))
         if not math.isfinite((stop - start) / self.step):
             raise self.error(f"got {start} to {stop} by {self.step}, wanted finite numbers")
         return start, max(0, math.ceil((stop - start) / self.step))
@@ -532,7 +535,7 @@ class ShapeArray(AboutShape):
         return (len(data),)
 
     def infer_value(self, values, shapes):
-        return np.array(shapes[0], np.int64) if is_known(shapes[0]) else None
+        return array_of(shapes[0]) if is_known(shapes[0]) else None
 
     def compute(self, data):
         return np.array(data.shape, np.int64)

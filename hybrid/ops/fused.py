@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.attrs import Arity, Count, Counts, Sizes
+from ..core.attrs import Arity, Count, Counts, DType, Shape, Sizes
 from ..core.attrs import dtype as dtype_of
 from ..core.op import Op, op
-from ..core.shapes import UNKNOWN, merge, merge_all
+from ..core.shapes import UNKNOWN, broadcast, merge, merge_all
 from .activation import gelu, softplus
 from .binary import ARITHMETIC
 from .casting import convert
@@ -64,6 +64,31 @@ class ToBlocked(Op):
     def examples(cls, make):
         yield make(make.uniform(2, 21, 3, 5))
         yield make(make.uniform(1, 32, 4, 4))
+
+
+@op("_fused_sizes")
+class NumbersOfSizes(Op):
+    """Whole numbers that the sizes of a graph's inputs decide, in an array of that shape."""
+
+    sizes: tuple[int, ...]
+    shape: Shape
+    dtype: DType
+
+    inputs = ()
+
+    def infer_shape(self):
+        return self.shape
+
+    def infer_type(self):
+        return self.dtype
+
+    def compute(self):
+        return np.array(self.sizes, self.dtype).reshape(self.shape)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(sizes=(3, -1, 7, 4), shape=(2, 2), dtype="int64")
+        yield make(sizes=(5,), shape=(), dtype="float32")
 
 
 @op("_fused_unpack")
@@ -489,7 +514,7 @@ class FusedElementwise(Op):
         return None
 
     def infer_shape(self, *shapes):
-        return np.broadcast_shapes(*shapes)
+        return broadcast(*shapes)
 
     def infer_type(self, *dtypes):
         def number(opcode: str, dtype: np.dtype) -> np.dtype:

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..core.attrs import Shape
+from ..core.dims import Ratio, fraction
 from ..core.op import Op, op
 from ..core.shapes import UNKNOWN, is_known, show
 from .adjoint import linear
@@ -21,7 +22,7 @@ class Size(NamedTuple):
     Numbers alone could not say that (batch, 6) reshaped by (0, -1, 2) is (batch, 3, 2) for every batch.
     """
 
-    factor: Fraction
+    factor: Fraction | Ratio
     axes: tuple[int, ...] = ()
 
     def times(self, other: "Size") -> "Size":
@@ -39,7 +40,7 @@ class Size(NamedTuple):
     @property
     def dim(self) -> Any:
         """The dim as shapes have it: a number or UNKNOWN."""
-        return UNKNOWN if self.axes else int(self.factor)
+        return UNKNOWN if self.axes else self.factor.numerator // self.factor.denominator
 
 
 INFERRED: Any = None
@@ -48,7 +49,7 @@ INFERRED: Any = None
 
 def number(value: int) -> Size:
     """A Size that is known."""
-    return Size(Fraction(value))
+    return Size(fraction(value))
 
 
 def sizes_of(shape: Sequence[Any]) -> list[Size]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..core.attrs import Arity, OptionalInts, Shape
+from ..core.dims import length_of
 from ..core.op import DENSE, Op, Storage, op
 from ..core.shapes import UNKNOWN, merge, show
 from ..formats.params import CSR
@@ -54,7 +55,7 @@ def within(data: np.ndarray, part: tuple[slice, ...], dy: np.ndarray) -> np.ndar
 
 def _length(dim: Any, part: slice) -> Any:
     if dim is not UNKNOWN:
-        return len(range(*part.indices(dim)))
+        return length_of(part.start, part.stop, part.step, dim)
     whole = part.start in (None, 0) and part.stop is None and part.step in (None, 1)
     return UNKNOWN if not whole else dim
 

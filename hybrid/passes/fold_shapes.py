@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..core.dims import has_dims
 from ..core.op import Op, lookup
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
 from ..ops.creation import Filled
+from ..ops.fused import NumbersOfSizes
 from .rewriter import Rewriter
 
 
@@ -43,8 +45,13 @@ def fold_shapes(graph: Graph, rewriter: Rewriter) -> Graph:
             return None
         if value is None:
             value = op.infer_value([None] * len(node.inputs), [rewriter.shape(e) for e in node.inputs])
-        if value is None or value.dtype != rewriter.dtype(entry):
+        if value is None or (value.dtype != rewriter.dtype(entry) and not has_dims(value)):
             return None
+        if has_dims(value):
+            sizes = NumbersOfSizes.bind(sizes=tuple(value.flat), shape=value.shape, dtype=rewriter.dtype(entry))
+            made = rewriter.make(sizes, node.name)
+            rewriter.values[id(made.node), 0] = value
+            return made
         return rewriter.make(lookup("_onnx_Constant").bind(value=value), node.name)
 
     return rewriter.rewrite(graph, change)

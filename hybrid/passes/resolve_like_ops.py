@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ..core.dims import has_dims
 from ..ir.graph import Entry, Graph, Node
 from ..ops import backward, creation, expand, reduce, shape
 from ..ops.activation import Slopes
@@ -13,6 +14,8 @@ from ..ops.binary import DivScalar
 from ..ops.casting import Cast
 from ..ops.detection import MultiBoxPrior
 from ..ops.indexing import IndexArray
+from ..ops.onnx import slicing as onnx_slicing
+from ..ops.onnx.shape import Expand
 from ..ops.slicing import Slice, SliceLike
 from .rewriter import Rewriter
 
@@ -27,6 +30,8 @@ _FORMS = (
     backward.BroadcastLike,
     expand.BroadcastLike,
     SliceLike,
+    Expand,
+    onnx_slicing.Slice,
     reduce.OverCount,
 )
 _ALL = (*_RESHAPES, *_FORMS, *_FROM_SHAPES)
@@ -37,6 +42,7 @@ def resolve_like_ops(graph: Graph, rewriter: Rewriter) -> Graph:
 
     Before: ``reshape_like(x, y)``, ``slice_like(x, y)``, ``broadcast_like(x, y)``, ``cast_like(x, y)``, for y (2, 3).
     After: ``reshape(x, (2, 3))``, ``slice(x, (0, 0), (2, 3))``, ``broadcast_to(x, (2, 3))``, ``cast(x, float32)``.
+    Before: ``_onnx_Expand(x, s)`` and ``_onnx_Slice(x, s, ...)``, for tensors s that are known. After: as above.
     Before: ``arange_like(x)``. After: ``arange_like(zeros)``, which is constant.
     """
 
@@ -59,10 +65,17 @@ def resolve_like_ops(graph: Graph, rewriter: Rewriter) -> Graph:
                 if dtype == rewriter.dtype(source)
                 else rewriter.make(Cast.bind(dtype=dtype), node.name, now(source))
             )
-        if node.means(backward.BroadcastLike, expand.BroadcastLike):
+        if node.means(backward.BroadcastLike, expand.BroadcastLike, Expand):
             have = rewriter.shape(source)
             ranked = rewriter.reshape(now(source), (1,) * (len(wanted) - len(have)) + have)
             return ranked if have == wanted else rewriter.make(expand.BroadcastTo.bind(shape=wanted), node.name, ranked)
+        if node.means(onnx_slicing.Slice):
+            held = [rewriter.values.get((id(e.node), e.index)) for e in node.inputs[1:]]
+            if any(v is None for v in held):
+                return None
+            index = op.part(rewriter.shape(source), *op.by_input((None, *held))[1:])
+            ends = {"begin": tuple(i.start for i in index), "end": tuple(i.stop for i in index)}
+            return rewriter.make(Slice.bind(**ends, step=tuple(i.step for i in index)), node.name, now(source))
         if node.means(SliceLike):
             return rewriter.make(Slice.bind(begin=(0,) * len(wanted), end=wanted), node.name, now(source))
         if node.means(reduce.OverCount):
@@ -70,6 +83,11 @@ def resolve_like_ops(graph: Graph, rewriter: Rewriter) -> Graph:
             count = math.prod(sizes[a] for a in op.axes(len(sizes))) - op.ddof
             inexact = rewriter.dtype(own).kind not in "iub" and count  # type: ignore[union-attr]
             return rewriter.make(DivScalar.bind(scalar=float(count)), node.name, now(source)) if inexact else None
+        if rewriter.traced and has_dims(wanted):
+            if not node.means(creation.Like):
+                return None
+            full = creation.Full.bind(shape=wanted, value=op.fill, dtype=rewriter.dtype(own))
+            return rewriter.make(full, node.name)
         if math.prod(wanted) <= MOST:  # _FROM_SHAPES
             zeros = creation.Zeros.bind(shape=rewriter.shape(source), dtype=rewriter.dtype(source))
             return rewriter.make(op, node.name, rewriter.make(zeros, f"{node.name}_like"))

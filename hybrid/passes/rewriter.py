@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dims import has_dims
 from ..core.op import Op, Spec
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
@@ -51,6 +52,8 @@ class Rewriter:
         self.native = frozenset(native)
         self.has_kernel = has_kernel or (lambda name, _dtype: name in self.native)
         self._shapes: dict[Key, Any] = dict(inference.shapes)
+        self.traced = any(map(has_dims, self._shapes.values()))
+        """True where sizes stand for others."""
         self._dtypes: dict[Key, Any] = dict(inference.dtypes)
         self.values: dict[Key, np.ndarray] = dict(inference.values or {})
         """Small tensors whose values follow from shapes and constants."""
@@ -104,6 +107,10 @@ class Rewriter:
         assert node.op is not None
         entries = [Entry(node, i) for i in range(len(node.op.output_names()))]
         if not all(map(self.is_known, entries)):
+            return False
+        if self.traced and (
+            any(has_dims(self.shape(e)) for e in entries) or any(has_dims(getattr(node.op, n)) for n in node.op.fields)
+        ):
             return False
         return bool(node.inputs) or is_known(node.op.infer_shape())
 

@@ -318,7 +318,7 @@ def test_what_the_compiled_part_raises_is_an_error_of_ours(monkeypatch, raised, 
         raise raised("no")
 
     graph = Graph([Entry(Node(REGISTRY["exp"].bind(), "e", [Entry(Node(None, "x"))]))])
-    monkeypatch.setattr(native, "program", refuse)
+    monkeypatch.setattr(native, "template", refuse)
     with pytest.raises(wanted, match="no"):
         Program(graph).run({"x": np.ones((300, 300), np.float32)})
 

@@ -3,6 +3,8 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <limits>
@@ -14,6 +16,7 @@
 #include "engine/library.h"
 #include "engine/pool.h"
 #include "engine/program.h"
+#include "engine/template.h"
 #include "gil.h"
 
 namespace nb = nanobind;
@@ -138,7 +141,15 @@ class PyProgram {
                                          constants, threads, precise, keep, guard);
   }
 
+  explicit PyProgram(std::unique_ptr<Program> program) : program_(std::move(program)), constants_(program_->constants()) {}
   PyProgram(const PyProgram&) = delete;
+
+  // Runs with the constants that another has, if what is packed of them suits the sizes of this one: their number, else -1.
+  std::int64_t adopt(PyProgram& other) {
+    const std::int64_t number = program_->adopt(*other.program_);
+    if (number >= 0) views_ = other.views_;
+    return number;
+  }
 
   // arrays: one for each constant, or None where it stays as it is; changed: numbers of those with other values than before.
   // What one step reads has to come in one call. Gives the numbers of those that runs read, which this keeps; the others are
@@ -177,7 +188,7 @@ class PyProgram {
       views_[number].reset();
       if (!read[number]) continue;
       kept.push_back(number);
-      views_[number].emplace(std::move(*views[number]));
+      views_[number] = std::make_shared<View>(std::move(*views[number]));
     }
     return kept;
   }
@@ -198,6 +209,11 @@ class PyProgram {
     void* to = out.data();
     nb::gil_scoped_release release;
     return program_->run(&from, &to, nullptr, number);
+  }
+
+  // As run, for a program of kernels only.
+  bool run_some(nb::sequence inputs, nb::sequence outputs, std::int64_t number) {
+    return go(inputs, outputs, nb::none(), number, nullptr);
   }
 
   // As run, with the seconds of each step; none of them where run gives false.
@@ -235,9 +251,15 @@ class PyProgram {
 
   bool sure() const { return program_->sure(); }
 
+  double flops() const {
+    double sum = 0;
+    for (std::size_t s = 0; s < program_->steps().size(); ++s)
+      if (const Kernel* kernel = program_->kernel(static_cast<int>(s))) sum += kernel->flops;
+    return sum;
+  }
+
   std::size_t arena_bytes() const { return program_->arena_bytes(); }
 
- private:
   // A body: (program, inputs, results, constants), with inputs as (kind, number, backward) and results as (kind, number, backward,
   // dtype, place, at); see engine/control.h.
   static Body body_of(nb::handle given) {
@@ -281,6 +303,7 @@ class PyProgram {
     return make_loop(std::move(spec));
   }
 
+ private:
   bool go(nb::sequence inputs, nb::sequence outputs, nb::handle function, std::int64_t number, double* seconds) {
     std::vector<View> views;
     std::vector<const void*> in;
@@ -312,9 +335,73 @@ class PyProgram {
     return program_->run(in.data(), out.data(), function.is_none() ? nullptr : &host, number, seconds);
   }
 
-  int constants_;
   std::shared_ptr<Program> program_;
-  std::vector<std::optional<View>> views_;
+  int constants_;
+  std::vector<std::shared_ptr<View>> views_;
+};
+
+// A number, or an expression as the tuple of its number.
+Extent extent_of(nb::handle given) {
+  if (nb::isinstance<nb::tuple>(given)) return {0, nb::cast<int>(nb::cast<nb::tuple>(given)[0])};
+  return {nb::cast<std::int64_t>(given)};
+}
+
+class PyTemplate {
+ public:
+  // atoms: (kind, left, right); expressions: lists of (factor, atoms); guards: (relation, left, right); tensors: (dtype, shape, blocked,
+  // halo_h, halo_w, batch_stride, place, number, skipped); storages: (first, last); steps: (op, attrs, inputs, outputs, host, number,
+  // control, varying), the last a list of (attribute, at, expression), the others as those of a program.
+  PyTemplate(std::vector<std::tuple<int, int, int>> atoms, std::vector<std::vector<std::pair<std::int64_t, std::vector<int>>>> expressions,
+             std::vector<std::tuple<int, int, int>> guards, nb::list tensors, std::vector<std::pair<int, int>> storages, nb::list steps,
+             int inputs, int outputs, int constants, int threads, bool precise, bool keep, bool guard) {
+    std::vector<Atom> all_atoms;
+    for (auto [kind, left, right] : atoms) all_atoms.push_back({static_cast<Atom::Kind>(kind), left, right});
+    std::vector<Expression> sums;
+    for (auto& terms : expressions) {
+      sums.emplace_back();
+      for (auto& [factor, which] : terms) sums.back().terms.push_back({factor, std::move(which)});
+    }
+    std::vector<Guard> conditions;
+    for (auto [relation, left, right] : guards) {
+      if (relation < 0 || relation > Guard::at_most) throw std::invalid_argument("a guard has no such relation");
+      conditions.push_back({static_cast<Guard::Relation>(relation), left, right});
+    }
+    std::vector<Template::Operand> operands;
+    for (nb::handle item : tensors) {
+      auto t = nb::cast<nb::tuple>(item);
+      Template::Operand o{dtype_named(nb::cast<std::string>(t[0])), {}, nb::cast<bool>(t[2]), nb::cast<int>(t[3]), nb::cast<int>(t[4]),
+                          extent_of(t[5]), static_cast<Place::Kind>(nb::cast<int>(t[6])), nb::cast<int>(t[7]),
+                          nb::cast<std::int64_t>(t[8])};
+      for (nb::handle d : nb::cast<nb::tuple>(t[1])) o.shape.push_back(extent_of(d));
+      operands.push_back(std::move(o));
+    }
+    std::vector<Template::Storage> memory;
+    for (auto [first, last] : storages) memory.push_back({first, last});
+    std::vector<Template::Action> actions;
+    for (nb::handle item : steps) {
+      auto s = nb::cast<nb::tuple>(item);
+      Template::Action action{{nb::cast<std::string>(s[0]), attrs_of(nb::cast<nb::dict>(s[1])), nb::cast<std::vector<int>>(s[2]),
+                               nb::cast<std::vector<int>>(s[3]), nb::cast<bool>(s[4]), nb::cast<int>(s[5])}, {}};
+      if (!s[6].is_none()) action.step.control = PyProgram::control_of(nb::cast<nb::dict>(s[6]));
+      for (auto& [name, at, expression] : nb::cast<std::vector<std::tuple<std::string, int, int>>>(s[7]))
+        action.varying.push_back({name, at, expression});
+      actions.push_back(std::move(action));
+    }
+    template_ = std::make_unique<Template>(std::move(all_atoms), std::move(sums), std::move(conditions), std::move(operands),
+                                           std::move(memory), std::move(actions), inputs, outputs, constants, threads, precise,
+                                           keep, guard);
+  }
+
+  // Values of all expressions for these symbols; empty where a guard fails.
+  std::vector<std::int64_t> evaluate(const std::vector<std::int64_t>& symbols) const { return template_->evaluate(symbols); }
+
+  // The program for values that evaluate gave, if its memory takes no more than so many bytes.
+  std::unique_ptr<PyProgram> program(const std::vector<std::int64_t>& values, std::size_t limit) const {
+    return std::make_unique<PyProgram>(template_->program(values, limit));
+  }
+
+ private:
+  std::unique_ptr<Template> template_;
 };
 
 }  // namespace
@@ -359,9 +446,21 @@ NB_MODULE(_core, m) {
       .def("set_constants", &PyProgram::set_constants, nb::arg("arrays"), nb::arg("changed"), nb::arg("number") = 0)
       .def("run", &PyProgram::run, nb::arg("inputs"), nb::arg("outputs"), nb::arg("host").none(), nb::arg("number") = 0)
       .def("run_one", &PyProgram::run_one)
+      .def("run_some", &PyProgram::run_some)
       .def("profile", &PyProgram::profile, nb::arg("inputs"), nb::arg("outputs"), nb::arg("host").none(), nb::arg("number") = 0)
       .def("describe", &PyProgram::describe)
       .def("native", &PyProgram::native)
       .def("sure", &PyProgram::sure)
+      .def("adopt", &PyProgram::adopt)
+      .def("flops", &PyProgram::flops)
       .def("arena_bytes", &PyProgram::arena_bytes);
+  nb::class_<PyTemplate>(m, "Template")
+      .def(nb::init<std::vector<std::tuple<int, int, int>>, std::vector<std::vector<std::pair<std::int64_t, std::vector<int>>>>,
+                    std::vector<std::tuple<int, int, int>>, nb::list, std::vector<std::pair<int, int>>, nb::list, int, int, int, int,
+                    bool, bool, bool>(),
+           nb::arg("atoms"), nb::arg("expressions"), nb::arg("guards"), nb::arg("tensors"), nb::arg("storages"), nb::arg("steps"),
+           nb::arg("inputs"), nb::arg("outputs"), nb::arg("constants"), nb::arg("threads"), nb::arg("precise"),
+           nb::arg("keep") = false, nb::arg("guard") = false)
+      .def("evaluate", &PyTemplate::evaluate)
+      .def("program", &PyTemplate::program);
 }

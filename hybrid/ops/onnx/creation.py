@@ -38,6 +38,8 @@ class Range(Standard):
         """Number of elements of the range."""
         if delta == 0:
             raise self.error("got delta 0, wanted another number")
+        if "O" in (start.dtype.kind, limit.dtype.kind):  # sizes that stand for others
+            return max(0, -((start.item() - limit.item()) // int(delta)))
         if start.dtype.kind in "iu":
             return max(0, -((int(start) - int(limit)) // int(delta)))
         return max(0, int(np.ceil((limit - start) / delta)))

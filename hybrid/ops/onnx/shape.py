@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ...core.dims import array_of
 from ...core.op import Op, op
 from ...core.shapes import UNKNOWN, broadcast, is_known, of_rank, show
 from ..common import axis_of, narrow, tile_array, want_rank, widen
@@ -36,7 +37,7 @@ class ShapeOf(Standard):
 
     def infer_value(self, values, shapes):
         found = None if shapes[0] is None else shapes[0][self.start : self.end]
-        return np.array(found, np.int64) if is_known(found) else None
+        return array_of(found) if is_known(found) else None
 
     def gradient(self, F, dy, data, y):
         return None
@@ -66,7 +67,7 @@ class SizeOf(Standard):
         return np.array(data.size, np.int64)
 
     def infer_value(self, values, shapes):
-        return np.array(math.prod(shapes[0]), np.int64) if is_known(shapes[0]) else None
+        return array_of((math.prod(shapes[0]),)).reshape(()) if is_known(shapes[0]) else None
 
     def gradient(self, F, dy, data, y):
         return None

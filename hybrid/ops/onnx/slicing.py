@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 
 from ...core.attrs import Arity, Shape
+from ...core.dims import length_of
 from ...core.op import op
 from ...core.shapes import UNKNOWN, is_known
 from ..adjoint import linear, scatter_sum
@@ -65,7 +66,8 @@ class Slice(Standard):
         ]
         for axis, start, end, step in self.parts(len(data), *known):
             whole = is_known((start, end, step, data[axis]))
-            out[axis] = len(range(*cut(start, end, step, data[axis]).indices(data[axis]))) if whole else UNKNOWN
+            part = cut(start, end, step, data[axis]) if whole else None
+            out[axis] = UNKNOWN if part is None else length_of(part.start, part.stop, part.step, data[axis])
         return tuple(out)
 
     def part(self, shape, *others):

@@ -61,6 +61,12 @@ class Attrs {
     }
     return all;
   }
+  // Another value for a number, or for the one at a place of a tuple.
+  void set(const std::string& name, int at, std::int64_t value) {
+    Value& there = values_.at(name);
+    if (at < 0) there = value;
+    else std::get<std::vector<std::int64_t>>(there).at(at) = value;
+  }
   // attributes that change nothing here (workspace, cudnn_tune)
   void ignore(const std::string& name) const { read_.insert(name); }
   template <class... Names>

@@ -12,25 +12,27 @@
 namespace gluonnx {
 
 // Aligned for vectors, with a vector's worth of room behind it; in large pages where it is large, because weights pass once a
-// run and a walk through the page table every 4 KB costs. Contents are undefined.
+// run and a walk through the page table every 4 KB costs. Contents are undefined. Copies are the same memory: who wants to write
+// to it asks for its size again, and gets memory of its own where there are others.
 class Floats {
  public:
   Floats() = default;
   explicit Floats(std::int64_t count) { resize(count); }
-  // To so many floats; what was there is gone when that is another number.
+  // To so many floats, nobody else's; what was there may be gone.
   void resize(std::int64_t count) {
-    if (memory_ && count == count_) return;
+    if (memory_ && count == count_ && memory_.use_count() == 1) return;
     constexpr std::size_t PAGE = std::size_t{1} << 21;
     const std::size_t bytes = (count + 16) * sizeof(float);
     const bool large = bytes >= PAGE;
     const std::align_val_t alignment{large ? PAGE : 64};
     void* memory = ::operator new(bytes, alignment);
-    memory_ = std::unique_ptr<float, Free>(static_cast<float*>(memory), Free{alignment});
+    memory_ = std::shared_ptr<float>(static_cast<float*>(memory), Free{alignment});
     count_ = count;
 #if defined(__linux__)
     if (large) madvise(memory, bytes / PAGE * PAGE, MADV_HUGEPAGE);
 #endif
   }
+  std::int64_t size() const { return count_; }
   float* data() const { return memory_.get(); }
   explicit operator bool() const { return memory_ != nullptr; }
 
@@ -39,7 +41,7 @@ class Floats {
     std::align_val_t alignment;
     void operator()(float* p) const { ::operator delete(p, alignment); }
   };
-  std::unique_ptr<float, Free> memory_{nullptr, Free{std::align_val_t{64}}};
+  std::shared_ptr<float> memory_;
   std::int64_t count_ = 0;
 };
 

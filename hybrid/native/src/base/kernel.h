@@ -62,7 +62,13 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   // Called before the first run and whenever constant operands have other values (in[i] is null for the others): pack weights.
-  virtual void prepare(const void* const* in, Pool* pool) {}
+  virtual void prepare(const void* const* in, Pool* pool) { plain_ = true; }
+  // Take over what another of the same operator, bound to other sizes, has packed. False, and nothing is done, where that is
+  // packed in another way.
+  bool adopt(const Kernel& other) {
+    plain_ = other.plain_;
+    return plain_ || take(other);
+  }
   // Whether a run reads a constant operand where it came from. What was packed need not stay.
   virtual bool reads(int input) const { return true; }
   virtual void run(const Run& run) const = 0;
@@ -74,6 +80,12 @@ class Kernel {
   double flops = 0;         // of a run, multiplications and additions counted apart
   double bytes = 0;         // read and written at least, 0: the operands' sizes
   std::string how;          // which algorithm was chosen, for profiles: "winograd4", "direct 2x14"
+
+ protected:
+  virtual bool take(const Kernel& other) { return false; }
+
+ private:
+  bool plain_ = false;  // nothing was packed when it was told its constants
 };
 
 // An application of an operator that wants a kernel.

@@ -60,8 +60,8 @@ std::vector<std::pair<std::string, std::string>> kernel_names() {
 }
 
 std::unique_ptr<Kernel> bind_kernel(const std::string& op, const Call& call) {
-  if (call.in.empty()) return nullptr;
-  const DType first = call.in[0].dtype;
+  if (call.in.empty() && call.out.empty()) return nullptr;
+  const DType first = (call.in.empty() ? call.out : call.in)[0].dtype;
   auto found = kernels.find({op, name_of(first)});
   std::unique_ptr<Kernel> kernel;
   if (found != kernels.end()) {

@@ -224,6 +224,25 @@ void Program::set_constants(const std::vector<const void*>& values, const std::v
 #endif
 }
 
+std::int64_t Program::adopt(Program& other) {
+  std::shared_lock<std::shared_mutex> guard(*other.constants_lock_);
+  if (other.constants_number_ < 0 || steps_.size() != other.steps_.size() || constants_.size() != other.constants_.size()) return -1;
+  const std::vector<bool> there = other.read_constants();
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    bool any = false;
+    for (std::size_t i = 0; i < steps_[s].in.size(); ++i) {
+      const Place& place = places_[steps_[s].in[i]];
+      if (place.kind != Place::constant) continue;
+      any = true;
+      if ((!kernels_[s] || kernels_[s]->reads(static_cast<int>(i))) && !there[place.at]) return -1;
+    }
+    if (any && kernels_[s] && (!other.kernels_[s] || !kernels_[s]->adopt(*other.kernels_[s]))) return -1;
+  }
+  constants_ = other.constants_;
+  constants_number_ = other.constants_number_;
+  return constants_number_;
+}
+
 std::vector<bool> Program::read_constants() const {
   std::vector<bool> read(constants_.size());
   for (std::size_t s = 0; s < steps_.size(); ++s)

@@ -57,6 +57,10 @@ class Program {
   // Waits for runs in other threads to end. number: what runs with these constants have to say; -1 when more are to come.
   void set_constants(const std::vector<const void*>& values, const std::vector<bool>& changed, std::int64_t number);
 
+  // Makes this run with the constants of another program of the same steps, bound to other sizes: weights packed alike are shared. Gives
+  // their number; -1, and nothing is done, where something has to be packed anew, or was packed and is not there to be read.
+  std::int64_t adopt(Program& other);
+
   // Operands lie where the program was told, and have the sizes that bytes() says. Throws std::logic_error when a step of a
   // guarded program wrote where it may not.
   // Does nothing and gives false when the constants are not those of that number (any more): another thread has set others

@@ -122,14 +122,22 @@ class Stored {
   template <class Algorithm>
   void prepare(const void* const* in, Pool* pool, const Algorithm& algorithm) {
     if (constant_ && in[weight_]) {
-      if (!packed_) packed_ = Floats(size_);
+      packed_.resize(size_);
       const Run only{nullptr, nullptr, nullptr, pool};
       algorithm.pack(weights_of(shape_, static_cast<const float*>(in[weight_])), packed_.data(), only);
     }
     if (constant_bias_ && in[bias_]) {
-      if (!packed_bias_) packed_bias_ = Floats(lanes());
+      packed_bias_.resize(lanes());
       widen(static_cast<const float*>(in[bias_]), packed_bias_.data());
     }
+  }
+
+  // Takes over what another has packed, the algorithms packing alike.
+  bool take(const Stored& from) {
+    if (constant_ != from.constant_ || constant_bias_ != from.constant_bias_ || size_ != from.size_ || lanes() != from.lanes())
+      return false;
+    packed_ = from.packed_, packed_bias_ = from.packed_bias_;
+    return true;
   }
 
   // Fills in operands.weights and operands.bias.
@@ -248,6 +256,7 @@ class Direct {
   // All of it by one thread, of an uncopied input.
   void alone(const Operands& operands) const { compute(operands, 0, strips_.size(), 0, tiles_); }
   int group() const { return group_; }
+  bool packs_as(const Direct& other) const { return group_ == other.group_; }
   std::string how() const;
   // The bare sums of one pixel and block of an uncopied input, slowly.
   Block sums(const Operands& operands, Index n, Index block, Index y, Index x) const;
@@ -302,6 +311,8 @@ class Lanewise {
   void run(const Run& run, const Operands& operands, std::byte* scratch) const;
   std::string how() const;
 
+  bool packs_as(const Lanewise&) const { return true; }
+
   // Elements that one thread wants to itself.
   Index thread_size() const { return thread_size_; }
   // Rows of one block of output, by one thread with so much memory of its own; to, more: where row y0 goes, and its residual.
@@ -345,6 +356,10 @@ class Winograd {
   void pack(const Weights& weights, float* packed, const Run& run) const;
   std::size_t scratch() const { return scratch_; }
   void run(const Run& run, const Operands& operands, std::byte* scratch) const;
+  bool packs_as(const Winograd& other) const {
+    return size_ == other.size_ && group_ == other.group_ && together_ == other.together_ && spectrum_size_ == other.spectrum_size_ &&
+           direct_.packs_as(other.direct_);
+  }
   std::string how() const;
 
  private:

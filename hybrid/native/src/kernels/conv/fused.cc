@@ -64,6 +64,10 @@ class FusedConv : public Kernel {
 
   void prepare(const void* const* in, Pool* pool) override { stored_.prepare(in, pool, algorithm_); }
   bool reads(int input) const override { return !stored_.packs(input); }
+  bool take(const Kernel& other) override {
+    const auto* from = dynamic_cast<const FusedConv*>(&other);
+    return from && algorithm_.packs_as(from->algorithm_) && stored_.take(from->stored_);
+  }
 
   void run(const Run& run) const override {
     Operands operands{run.input<float>(0), nullptr, nullptr, nullptr, run.output<float>()};

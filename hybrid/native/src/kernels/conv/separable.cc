@@ -55,6 +55,11 @@ class DepthwisePointwise : public Kernel {
     stored_[1].prepare(in, pool, *most_);
   }
   bool reads(int input) const override { return !stored_[0].packs(input) && !stored_[1].packs(input); }
+  bool take(const Kernel& other) override {
+    const auto* from = dynamic_cast<const DepthwisePointwise*>(&other);
+    if (!from || !ahead_->packs_as(*from->ahead_) || !most_->packs_as(*from->most_)) return false;
+    return stored_[0].take(from->stored_[0]) && stored_[1].take(from->stored_[1]);
+  }
 
   void run(const Run& run) const override {
     Operands first{run.input<float>(0)}, second{};

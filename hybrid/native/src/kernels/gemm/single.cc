@@ -28,6 +28,14 @@ class Single : public Kernel {
 
   bool reads(int input) const override { return !(packs_ && input == plan_.b); }
 
+  bool take(const Kernel& other) override {
+    const auto* from = dynamic_cast<const Single*>(&other);
+    const Sizes& s = plan_.sizes;
+    if (!from || !packs_ || !from->packs_ || from->packed_.size() != packed_size(s.n, s.k)) return false;
+    packed_ = from->packed_;
+    return from->plan_.sizes.n == s.n && from->plan_.sizes.k == s.k;
+  }
+
   void run(const Run& run) const override {
     const Sizes& s = plan_.sizes;
     Product p;

@@ -70,7 +70,7 @@ class Recurrent : public Kernel {
     Room room;
     if (constant_) {
       for (const Place& place : places_) packed_at_.push_back(place_weights(place, room));
-      packed_.resize(room.used());
+      packed_size_ = room.used();
       room = Room();
     }
     const Index columns = g.columns();
@@ -102,11 +102,20 @@ class Recurrent : public Kernel {
 
   void prepare(const void* const* in, Pool* pool) override {
     if (!constant_ || !in[1]) return;
+    packed_.resize(packed_size_);
     for (std::size_t i = 0; i < places_.size(); ++i)
       pack(g_, places_[i], static_cast<const float*>(in[1]), at(packed_.data(), packed_at_[i]), pool);
   }
 
   bool reads(int input) const override { return !(constant_ && input == 1); }
+
+  bool take(const Kernel& other) override {
+    const auto* from = dynamic_cast<const Recurrent*>(&other);
+    if (!from || !constant_ || !from->constant_ || packed_size_ != from->packed_size_ || packed_at_.size() != from->packed_at_.size())
+      return false;
+    packed_ = from->packed_;  // the operator is the same, and how its weights lie depends on nothing else
+    return true;
+  }
 
   void run(const Run& run) const override {
     float* scratch = reinterpret_cast<float*>(run.scratch);
@@ -294,6 +303,7 @@ class Recurrent : public Kernel {
   DType lengths_;
   std::vector<Place> places_;
   Floats packed_;
+  Index packed_size_ = 0;
   std::vector<At> packed_at_;
   // parts of the scratch, in floats
   Index given_, between_, cells_, ends_ = 0, held_ = 0, own_, own_size_, weights_ = 0, weights_size_ = 0, product_;
