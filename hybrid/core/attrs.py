@@ -105,7 +105,7 @@ class Float(Kind):
     def check(self, value: Any) -> Any:
         return value if type(value) is Dim else float(value)
 
-    def write(self, value: float) -> str:
+    def write(self, value: Any) -> str:
         if type(value) is Dim:
             return repr(value)
         whole = math.isfinite(value) and value == int(value) and abs(value) < 1e15

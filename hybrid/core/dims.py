@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 SMALLEST, LARGEST = 2, 2**31 - 1
-"""What a symbol can be: programs for sizes of 0 and 1 are made apart, because broadcasting treats them so."""
+"""Range of a symbol: programs for sizes of 0 and 1 are made apart, because broadcasting treats them so."""
 SYMBOL, QUOTIENT, REMAINDER = range(3)
 EQUAL, UNEQUAL, LESS, AT_MOST = range(4)
 _FAR = 1 << 200
@@ -307,7 +307,7 @@ def array_of(sizes: Iterable[Any]) -> np.ndarray:
 
 
 def length_of(start: Any, stop: Any, step: Any, size: Any) -> Any:
-    """How many elements a slice takes of an axis of that size; any of them may be a Dim."""
+    """Number of elements that a slice takes of an axis of that size; any of them may be a Dim."""
     if not has_dims((start, stop, step, size)):
         return len(range(*slice(start, stop, step).indices(size)))
     step = 1 if step is None else int(step)
@@ -472,8 +472,10 @@ class Written:
 
     def enter(self, value: Any) -> None:
         """Number the expressions of a size, or of all in a tuple or array, so that they can be read."""
-        if type(value) is tuple or (type(value) is np.ndarray and value.dtype == object):
-            for v in value if type(value) is tuple else value.flat:
+        if type(value) is np.ndarray and value.dtype == object:
+            value = tuple(value.flat)
+        if type(value) is tuple:
+            for v in value:
                 self.enter(v)
         elif type(value) is Dim:
             self.number(value)

@@ -263,7 +263,9 @@ class FastCall:
         self._given = [(m.shape, m.dtype) for m in (x._read() for x in inputs)]
         (self._shape, self._dtype), self._ctx = self._given[0], inputs[0]._ctx
         self._order, self._outs = order, shortcut.outputs
-        (self._make, *self._out), self._run, self._number = shortcut.outputs[0], shortcut.run, shortcut.number
+        self._make, shape, dtype = shortcut.outputs[0]
+        self._out = shape, dtype
+        self._run, self._number = shortcut.run, shortcut.number
         self._vars = [a._shared_var() for a in others]
         self._versions = [v.version for v in self._vars]
         self._holders = holders

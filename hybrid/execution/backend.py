@@ -102,7 +102,7 @@ class Shortcut(NamedTuple):
     run: Callable[[Any, Any, int], bool]
     number: int
     positions: tuple[int, ...] = (0,)
-    """Which of the arrays it takes."""
+    """Places of the arrays that it takes."""
 
     @property
     def single(self) -> bool:

@@ -189,7 +189,7 @@ class Lowered:
         self.watched = tuple(dict.fromkeys(place_of[n] for n in sources if n in place_of))
         self.build = build = _Build(main, inference, self.given, self.fixed, training, bodies.hosts, controls)
         self.batches = self._batch_constants(*build.constants())
-        self.outputs = tuple((s.shape, s.dtype) for s in map(inference.spec, main.outputs))
+        self.outputs: tuple[tuple[Any, Any], ...] = tuple((s.shape, s.dtype) for s in map(inference.spec, main.outputs))
         self.odd_inputs = tuple(i for i, n in enumerate(self.given) if build.dtype_of[n].kind == "V")
         self.odd_outputs = any(dtype.kind == "V" for _, dtype in self.outputs)
         self.sizes = Written(request.trace)

@@ -54,7 +54,7 @@ class Specialization:
 
     @functools.cached_property
     def request(self) -> Request:
-        """What is bound."""
+        """The graph as it is bound."""
         return self._make()
 
     @property
@@ -212,7 +212,7 @@ class Program:
         return found
 
     def _request(self, key: tuple[Any, ...], replaced: frozenset[str], trace: Trace | None = None) -> Request:
-        """What is to be bound, with what inference says of it. trace: of the sizes in the key that stand for others."""
+        """The graph to be bound, with what inference says of it. trace: of the sizes in the key that stand for others."""
         specs = dict(zip(self.names, map(Spec, key[::2], key[1::2])))
         if trace is None:
             inference = self._infer(specs, replaced)

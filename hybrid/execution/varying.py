@@ -13,7 +13,7 @@ from .backend import Bound
 Key = tuple[Any, ...]
 """Shape, dtype, shape, dtype, ..."""
 Position = tuple[int, int]
-"""Which input, which axis."""
+"""Number of an input, and an axis of it."""
 MOST = 4
 """Traces of a graph for inputs of the same ranks: more are made for sizes that keep failing guards, and would fail again."""
 
@@ -22,7 +22,7 @@ class Traced(NamedTuple):
     """A graph traced: for which sizes, and what binds it to them."""
 
     symbols: tuple[tuple[Position, ...], ...]
-    """Where the size of each symbol is;"""
+    """Places of the size of each symbol;"""
     fixed: tuple[tuple[Position, int], ...]
     """the other sizes, which have to be these."""
     bind: Callable[[tuple[int, ...]], Bound | None]
@@ -48,7 +48,7 @@ Make = Callable[[Key, Trace], "Callable[[tuple[int, ...]], Bound | None] | None"
 
 
 class Varying:
-    """What is known of calls of one graph with the same ranks and dtypes. make: traces the graph."""
+    """Knowledge of calls of one graph with the same ranks and dtypes. make: traces the graph."""
 
     def __init__(self, first: Key, make: Make):
         self._first, self._make = first, make

@@ -168,7 +168,7 @@ class Range(Op):
     def check(self):
         return "got step 0, wanted another" if self.step == 0 else None
 
-    def span(self) -> tuple[float, int]:
+    def span(self) -> tuple[float, Any]:
         """(first value, how many different values)."""
         start, stop = (0.0, self.start) if self.stop is None else (self.start, self.stop)
         if has_dims((start, stop)) and self.step == int(self.step):

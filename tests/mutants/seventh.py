@@ -207,8 +207,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "a28-watched",
         "hybrid/execution/lower.py",
-        " sources = [*self._fixed, *needed]",
-        " sources = [*self._fixed]",
+        " sources = [*self.fixed, *needed]",
+        " sources = [*self.fixed]",
         "tests/gluon/test_block.py -k test_after_many_calls",
     ),
     (

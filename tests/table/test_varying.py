@@ -31,7 +31,7 @@ def _sizes(shapes: Sequence[tuple[int, ...]]) -> Iterator[Callable[[int, int, in
 
 
 def _differences(op: Op, arrays: Sequence[np.ndarray]) -> tuple[int, list[str]]:
-    """How many calls ran what was traced, and those that gave something else than NumPy."""
+    """Number of calls that ran what was traced, and those that gave something else than NumPy."""
     variables = [Node(None, f"x{i}") for i in range(len(arrays))]
     node = Node(op, "y", [Entry(v) for v in variables])
     graph = Graph([Entry(node, i) for i in range(op.num_visible_outputs())])
