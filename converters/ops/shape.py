@@ -22,7 +22,7 @@ def reshape_to(b: Builder, x: Value, sizes: Sequence[Size | Value | None]) -> Va
     plain: list[int | None] = []
     for axis, size in enumerate(sizes):
         if isinstance(size, Size) and not size.axes and size.factor != 0:
-            plain.append(int(size.factor))
+            plain.append(size.dim)
         elif isinstance(size, Size) and axis < len(own) and size == own[axis]:
             plain.append(0)
         else:
@@ -54,7 +54,7 @@ def _empty(x: Value) -> bool:
 def run_time_size(b: Builder, x: Value, size: Size) -> int | Value:
     """A size of axes of x: a number when it is known, else a tensor of length 1."""
     if not size.axes:
-        return int(size.factor)
+        return size.dim
     out = b.shape_of(x, size.axes[0])
     for axis in size.axes[1:]:
         out = b.Mul(out, b.shape_of(x, axis))

@@ -14,8 +14,6 @@ from ..ops.binary import DivScalar
 from ..ops.casting import Cast
 from ..ops.detection import MultiBoxPrior
 from ..ops.indexing import IndexArray
-from ..ops.onnx import slicing as onnx_slicing
-from ..ops.onnx.shape import Expand
 from ..ops.slicing import Slice, SliceLike
 from .rewriter import Rewriter
 
@@ -30,11 +28,11 @@ _FORMS = (
     backward.BroadcastLike,
     expand.BroadcastLike,
     SliceLike,
-    Expand,
-    onnx_slicing.Slice,
     reduce.OverCount,
 )
 _ALL = (*_RESHAPES, *_FORMS, *_FROM_SHAPES)
+EXPAND, SLICE = "_onnx_Expand", "_onnx_Slice"
+"""Names of operators whose inputs say a shape or a part: the family is loaded when a graph has one of it, and not before."""
 
 
 def resolve_like_ops(graph: Graph, rewriter: Rewriter) -> Graph:
@@ -49,7 +47,11 @@ def resolve_like_ops(graph: Graph, rewriter: Rewriter) -> Graph:
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
         op: Any = node.op
         own = Entry(node)
-        if not node.means(*_ALL) or rewriter.is_constant(own) or not all(map(rewriter.is_known, (own, *node.inputs))):
+        if (
+            not (op.name in (EXPAND, SLICE) or node.means(*_ALL))
+            or rewriter.is_constant(own)
+            or not all(map(rewriter.is_known, (own, *node.inputs)))
+        ):
             return None
         wanted, source = rewriter.shape(own), node.inputs[0]
         if 0 in wanted or 0 in rewriter.shape(source):
@@ -65,11 +67,11 @@ def resolve_like_ops(graph: Graph, rewriter: Rewriter) -> Graph:
                 if dtype == rewriter.dtype(source)
                 else rewriter.make(Cast.bind(dtype=dtype), node.name, now(source))
             )
-        if node.means(backward.BroadcastLike, expand.BroadcastLike, Expand):
+        if node.means(backward.BroadcastLike, expand.BroadcastLike) or op.name == EXPAND:
             have = rewriter.shape(source)
             ranked = rewriter.reshape(now(source), (1,) * (len(wanted) - len(have)) + have)
             return ranked if have == wanted else rewriter.make(expand.BroadcastTo.bind(shape=wanted), node.name, ranked)
-        if node.means(onnx_slicing.Slice):
+        if op.name == SLICE:
             held = [rewriter.values.get((id(e.node), e.index)) for e in node.inputs[1:]]
             if any(v is None for v in held):
                 return None

@@ -30,6 +30,10 @@ DECLINED = {
     "SequenceLast": HALF,  # lengths of float16, as are those below
     "SequenceMask": r"data-(float64|float16|int32)",  # with a value that is none of float32
     "SequenceReverse": HALF,
+    "_arange": f"f16.*|{HALF}",  # what has no input is not widened, as those of one value below
+    "_full": HALF,
+    "_ones": HALF,
+    "_zeros": HALF,
     "_backward_Pad": "gradient of Pad",  # of edges and reflections: sums
     "_backward_normalization": "gradient of LayerNorm",  # along an inner axis
     "_contrib_box_nms": "topk0.*",
@@ -145,7 +149,7 @@ def test_applications(name, level):
     """The kernel gives NumPy's numbers, and it is there wherever it is not said above that it is not."""
     taken = []
     for source, op, arrays in applications()[name]:
-        if not arrays or not native.has_kernel(name, arrays[0].dtype):
+        if not native.has_kernel(name, (arrays or specs_of(op, arrays))[0].dtype):
             continue
         try:
             taken.append(agree(op, arrays))
@@ -170,13 +174,14 @@ def reached(name: str, dtype: str) -> bool:
     """True where an application of the operator agrees when its first input, and what has the same dtype, is cast to this one."""
     wanted = dtype_of(AS.get(dtype, dtype))
     for _, op, arrays in applications()[name]:
-        if arrays:
+        try:
+            if not arrays:
+                op = type(op).bind(**{**{n: getattr(op, n) for n in op.fields}, "dtype": wanted})
             given = [a.astype(wanted) if a.dtype == arrays[0].dtype else a for a in arrays]
-            try:
-                if agree(op, given):
-                    return True
-            except MXNetError:  # the operator has no such dtype with these attributes
-                continue
+            if agree(op, given):
+                return True
+        except MXNetError:  # the operator has no such dtype with these attributes
+            continue
     return False
 
 

@@ -66,7 +66,7 @@ std::unique_ptr<Kernel> bind_kernel(const std::string& op, const Call& call) {
   std::unique_ptr<Kernel> kernel;
   if (found != kernels.end()) {
     kernel = found->second(call);
-  } else if (first == DType::f16 || first == DType::bf16) {
+  } else if (!call.in.empty() && (first == DType::f16 || first == DType::bf16)) {
     found = kernels.find({op, name_of(DType::f32)});
     if (found == kernels.end()) return nullptr;
     kernel = bind_narrow(call, found->second, [](const Call& cast) { return bind_kernel("Cast", cast); });

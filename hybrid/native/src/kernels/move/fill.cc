@@ -66,7 +66,7 @@ std::unique_ptr<Kernel> full(const Call& call, double value) {
     case DType::f32: one = bytes_of(static_cast<float>(value)); break;
     case DType::f64: one = bytes_of(value); break;
     default:
-      if (value != 0 && value != 1) return nullptr;
+      if (!(std::abs(value) < 1e9) || (size_of(out.dtype) == 1 && !(value >= 0 && value < 128))) return nullptr;
       switch (out.dtype) {
         case DType::i32: one = bytes_of(static_cast<std::int32_t>(value)); break;
         case DType::i64: one = bytes_of(static_cast<std::int64_t>(value)); break;
@@ -154,9 +154,8 @@ std::unique_ptr<Kernel> bind_arange(const Call& call) {
   if (!a.has("stop")) a.ignore("start", "stop");
   else a.ignore("stop");
   const Index repeat = a.integer("repeat"), count = call.out[0].size();
-  const bool whole = start == std::floor(start) && step == std::floor(step) && std::abs(start) < 1e9 && std::abs(step) < 1e9;
   want(call.in.empty() && !call.out[0].blocked && repeat >= 1);
-  if (!whole) return nullptr;  // how fractions are cut off or rounded is NumPy's affair
+  if (!(std::abs(start) < 1e9 && std::abs(step) < 1e9)) return nullptr;
   if (call.out[0].dtype == DType::i64) return std::make_unique<Arange<std::int64_t>>(count, repeat, start, step);
   if (call.out[0].dtype == DType::i32) return std::make_unique<Arange<std::int32_t>>(count, repeat, start, step);
   if (call.out[0].dtype == DType::f32 && count < Index{1} << 24) return std::make_unique<Arange<float>>(count, repeat, start, step);
