@@ -147,7 +147,7 @@ class Program:
     def bound_for(self, key: tuple[Any, ...]) -> Bound | None:
         """The graph bound for such arrays, see prepare; None where NumPy runs it."""
         found = self.prepare(key)
-        return None if found.bound is found.reference else found.bound
+        return None if found.bound.aliases else found.bound
 
     def _subgraphs_of(self, node: Node, rng: np.random.Generator | None) -> list[SubgraphFunction]:
         """The subgraphs of a node for one application of its operator, which writes to no array that it holds more than once: what
