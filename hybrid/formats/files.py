@@ -15,11 +15,8 @@ the pair has been written anew.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import re
-import secrets
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -80,6 +77,8 @@ class Replacement:
         self.file.flush()
         os.fsync(self.file.fileno())
         if os.path.exists(self.path):
+            import shutil
+
             shutil.copymode(self.path, self._part)
         if fcntl is None:
             self.file.close()  # Windows renames no open file; elsewhere it stays locked until it is in its place
@@ -141,10 +140,12 @@ def _move_all(moves: Sequence[tuple[str, str]]) -> None:
 
 
 def _unique_name() -> str:
-    return f".gluonnx-{os.getpid()}-{secrets.token_hex(4)}"
+    return f".gluonnx-{os.getpid()}-{os.urandom(4).hex()}"
 
 
 def _place_id(place: str) -> str:
+    import hashlib  # here, as shutil below: who writes nothing need not wait for them
+
     return hashlib.blake2b(os.fsencode(os.path.basename(place)), digest_size=8).hexdigest()
 
 
@@ -196,6 +197,8 @@ def move(*pairs: tuple[str | os.PathLike[str], str | os.PathLike[str]]) -> None:
     if all(os.stat(source).st_dev == os.stat(os.path.dirname(place)).st_dev for source, place in places):
         _move_all(places)
         return
+    import shutil
+
     with replacing_all(*(place for _, place in places)) as files:
         for (source, _), file in zip(places, files):
             with open(source, "rb") as content:
@@ -220,12 +223,18 @@ def scratch(folder: str | os.PathLike[str]) -> Iterator[Path]:
     finally:
         if handle is not None:
             os.close(handle)
-        shutil.rmtree(path, ignore_errors=True)
+        _remove_folder(path)
+
+
+def _remove_folder(path: str | Path) -> None:
+    import shutil
+
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def _remove(path: str) -> None:
     if os.path.isdir(path):
-        shutil.rmtree(path, ignore_errors=True)
+        _remove_folder(path)
     else:
         os.remove(path)
 

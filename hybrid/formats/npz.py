@@ -4,7 +4,6 @@ import io
 import math
 import re
 import struct
-import zipfile
 from collections.abc import Callable
 from typing import Any
 
@@ -51,6 +50,8 @@ def load_npz(data: memoryview, name: str) -> dict[str, np.ndarray]:
 
     Raises FormatError for anything but a whole .npz of plain numbers."""
 
+    import zipfile  # which loads all compressions that Python has
+
     def refuse(problem: str) -> FormatError:
         return FormatError(f"{name}: {problem}")
 
@@ -80,7 +81,7 @@ def load_npz(data: memoryview, name: str) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _npy_member(data: memoryview, entry: zipfile.ZipInfo, refuse: Callable[[str], FormatError]) -> np.ndarray:
+def _npy_member(data: memoryview, entry: Any, refuse: Callable[[str], FormatError]) -> np.ndarray:
     local = bytes(data[entry.header_offset : entry.header_offset + 30])
     if len(local) < 30 or local[:4] != b"PK\x03\x04":
         raise refuse(f"no zip header at offset {entry.header_offset}; the file is damaged")

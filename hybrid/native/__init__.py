@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import logging
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -179,6 +178,8 @@ def warn_not_compiled() -> None:
     if LEVELS or _mentioned:
         return
     _mentioned = True
+    import logging
+
     logging.getLogger("hybrid.native").warning(
         "gluonnx runs without its compiled part: %s. Results are the same, several times slower. "
         "`python -m hybrid.native` tells more.",
