@@ -29,6 +29,7 @@ from ..core.fp_warnings import ignoring_fp_warnings
 from ..core.memory_budget import afford
 from ..core.op import Op, Spec
 from ..core.shapes import is_known
+from ..formats.params import release
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import Inference, infer
 from ..ops.fused import BLOCK, BlockedConcat, Conv, DepthwisePointwise, FromBlocked, FusedElementwise, Pool, ToBlocked
@@ -398,6 +399,8 @@ class CompiledProgram(Bound):
                 known_by = number if batch_number == len(self.lowered.batches) else -1
                 for i in copied.intersection(batch).union(self.core.set_constants(some, numbers, known_by)):
                     held[i] = batch[i]
+                if len(self.lowered.batches) > 1:
+                    release(given.values())  # what lies in a file and is packed now need not stay in memory too
             self._packed = _Packed(number, state, held, [given[names[i]] for i in self._watched])
             return self._packed
 
