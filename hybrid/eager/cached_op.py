@@ -246,6 +246,7 @@ class FastCall:
         "_outs",
         "_run",
         "_shape",
+        "_single",
         "_time",
         "_vars",
         "_versions",
@@ -262,7 +263,7 @@ class FastCall:
     ):
         self._given = [(m.shape, m.dtype) for m in (x._read() for x in inputs)]
         (self._shape, self._dtype), self._ctx = self._given[0], inputs[0]._ctx
-        self._order, self._outs = order, shortcut.outputs
+        self._order, self._outs, self._single = order, shortcut.outputs, shortcut.single
         self._make, shape, dtype = shortcut.outputs[0]
         self._out = shape, dtype
         self._run, self._number = shortcut.run, shortcut.number
@@ -331,7 +332,8 @@ class FastCallOfSome(FastCall):
         if STATE.recording or STATE.training or (self._time != LAST.change and not self._is_current()):
             return None
         outs = [make(shape, dtype) for make, shape, dtype in self._outs]
-        if not self._run([memories[i] for i in self._order], outs, self._number):
+        taken: Any = [memories[i] for i in self._order]
+        if not (self._run(taken[0], outs[0], self._number) if self._single else self._run(taken, outs, self._number)):
             return None
         found = []
         for out in outs:
