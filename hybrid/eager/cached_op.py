@@ -76,7 +76,9 @@ class CachedOp:
         self.states = tuple(i for i, n in enumerate(self.names) if n in states)
         self.derived = False
         """True for the backward part of another."""
-        self.random = any(n.op is not None and "rng" in n.op.needs for n in self.graph.all_nodes())
+        ops = [n.op for n in self.graph.all_nodes() if n.op is not None]
+        self._draws = {training: any(op.draws(training) for op in ops) for training in (False, True)}
+        """True where a run, in training or not, takes random numbers."""
         self._programs: dict[bool, Program] = {}
         self._splits: dict[Any, Split] = {}
         self._backwards: dict[Any, BackwardProgram] = {}
@@ -192,7 +194,7 @@ class CachedOp:
         args: those of a call for inference that has been made; given: which of them the next call is to give, and in what place
         each; holders: of the others, objects that have them as ``_data``, for as long as they are the same; structure:
         the ``LAST.structure`` for which they are the right ones. Such calls run in the caller, however long."""
-        if self.random:
+        if self._draws[False]:
             return None
         known = LAST.backends, structure
         others = [a for i, a in enumerate(args) if i not in given]
@@ -213,9 +215,9 @@ class CachedOp:
             wanted = tuple(i for i, x in enumerate(args) if x._origin is not None and i not in self.states)
         training = STATE.training
         if not wanted:
-            return launch(self.program(training), args, self.random, observe)
+            return launch(self.program(training), args, self._draws[training], observe)
         split = self.split(wanted, training)
-        made = launch(split.program, [args[i] for i in split.order], self.random, observe)
+        made = launch(split.program, [args[i] for i in split.order], self._draws[training], observe)
         count = len(self.graph.outputs)
         made_by = _CachedOpRecord(self, split, wanted, args, made[count:], [x._origin for x in args], len(made))
         for i, y in enumerate(made):
