@@ -31,8 +31,6 @@ _FORMS = (
     reduce.OverCount,
 )
 _ALL = (*_RESHAPES, *_FORMS, *_FROM_SHAPES)
-EXPAND, SLICE = "_onnx_Expand", "_onnx_Slice"
-"""Names of operators whose inputs say a shape or a part: the family is loaded when a graph has one of it, and not before."""
 
 
 def resolve_like_ops(graph: Graph, rewriter: Rewriter) -> Graph:
@@ -48,7 +46,7 @@ def resolve_like_ops(graph: Graph, rewriter: Rewriter) -> Graph:
         op: Any = node.op
         own = Entry(node)
         if (
-            not (op.name in (EXPAND, SLICE) or node.means(*_ALL))
+            not (op.static_form or node.means(*_ALL))
             or rewriter.is_constant(own)
             or not all(map(rewriter.is_known, (own, *node.inputs)))
         ):
@@ -67,11 +65,11 @@ def resolve_like_ops(graph: Graph, rewriter: Rewriter) -> Graph:
                 if dtype == rewriter.dtype(source)
                 else rewriter.make(Cast.bind(dtype=dtype), node.name, now(source))
             )
-        if node.means(backward.BroadcastLike, expand.BroadcastLike) or op.name == EXPAND:
+        if node.means(backward.BroadcastLike, expand.BroadcastLike) or op.static_form == expand.BroadcastTo.name:
             have = rewriter.shape(source)
             ranked = rewriter.reshape(now(source), (1,) * (len(wanted) - len(have)) + have)
             return ranked if have == wanted else rewriter.make(expand.BroadcastTo.bind(shape=wanted), node.name, ranked)
-        if op.name == SLICE:
+        if op.static_form == Slice.name:
             held = [rewriter.values.get((id(e.node), e.index)) for e in node.inputs[1:]]
             if any(v is None for v in held):
                 return None

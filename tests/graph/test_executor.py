@@ -592,7 +592,8 @@ def test_attributes_as_kernels_are_told_them() -> None:
     assert attributes_of("slice", begin=(None, 1), end=(2, None)) == {"begin": (None, 1), "end": (2, None), "step": ()}
     assert attributes_of("Concat", num_args=3, dim=1) == {"dim": 1}
     assert attributes_of("_onnx_Constant", value=np.ones(2)) is None
-    assert attributes_of("_npi_pad", pad_width=((1, 2), (0, 1)), mode="constant") is None
+    pad = attributes_of("_npi_pad", pad_width=((1, 2), (0, 1)), mode="constant")
+    assert pad is not None and pad["pad_width"] == (1, 2, 0, 1)
     for training in (False, True):
         dropout = attributes_of("Dropout", training, p=0.5)
         assert dropout is not None and dropout["training"] is training

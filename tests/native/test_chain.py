@@ -351,3 +351,12 @@ def test_integers_are_refused_where_the_code_makes_other_numbers(code):
     with pytest.raises(OpError, match="wanted floats"):
         op.infer_type(np.dtype("int32"))
     assert chain("$0 3 mul relu", 1).infer_type(np.dtype("int32")) == np.int32
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_doubles_end_as_halves(dtype: str) -> None:
+    rng = np.random.default_rng(7)
+    wide, half = rng.uniform(-3, 3, 300), rng.uniform(-3, 3, 300).astype(getattr(ml_dtypes, dtype, dtype))
+    hold(f"$0 $1 float64 mul {dtype}", wide, half)
+    hold(f"$0 exp {dtype}", wide)
+    hold(f"$0 $1 mul {dtype}", wide, wide[::-1].copy())

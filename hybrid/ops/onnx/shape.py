@@ -225,6 +225,7 @@ class Expand(Standard):
 
     exception = "a tensor says the shape, maybe not before it runs"
 
+    static_form = "broadcast_to"
     inputs = ("input", "shape")
     types = {"input": STORED, "shape": {"int64"}}
     needs = ("values",)

@@ -31,6 +31,7 @@ class Slice(Standard):
 
     exception = "tensors say what is cut, maybe not before it runs"
 
+    static_form = "slice"
     inputs = ("data", "starts", "ends", "axes", "steps")
     types = {"data": STORED, "starts ends axes steps": INDICES}
     optional = ("axes", "steps")

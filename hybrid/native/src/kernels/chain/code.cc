@@ -237,11 +237,12 @@ void skip_copies(Code& code) {
   }
 }
 
-// Who stores halves rounds them: the last instruction need not.
+// Who stores halves rounds them, from float32: the last instruction need not.
 void leave_rounding_to_the_store(Code& code) {
   const std::size_t count = code.instructions.size();
   if (!is_half(code.dtype) || count < 2) return;
   const Instruction &last = code.instructions[count - 1], &before = code.instructions[count - 2];
+  if (computed_in(code.values[before.result].dtype) != DType::f32) return;
   if (last.word->arity == 1 && (is_named(last, "float16") || is_named(last, "bfloat16")) && last.operands[0] == before.result)
     code.instructions.pop_back();
 }
