@@ -42,9 +42,10 @@ def summary(times: Sequence[float]) -> Timing:
     )
 
 
-def block(call: Callable[[], object], seconds: float, clock: Callable[[], float] = time.perf_counter) -> list[float]:
+def block(call: Callable[[], object], seconds: float, clock: Callable[[], float] | None = None) -> list[float]:
     """Seconds of each call, back to back. The first is not counted: it finds caches that others have filled. clock: what tells
-    seconds, of the wall or of the processor."""
+    seconds: of the wall if None, or of the processor."""
+    clock = clock or time.perf_counter
     call()
     start = clock()
     call()

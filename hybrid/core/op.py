@@ -124,6 +124,8 @@ class Op:
 
     name: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
+    refuses_values: ClassVar[bool] = False
+    """True where it refuses values that its composition would compute something of."""
     static_form: ClassVar[str] = ""
     """Name of the operator that says with attributes what this one is told by further inputs, once these are known."""
     fields: ClassVar[dict[str, Field]] = {}

@@ -236,7 +236,7 @@ class Program:
         self, key: tuple[Any, ...], replaced: frozenset[str], backends: int
     ) -> Specialization | None:
         """The program for a call like one before with other sizes, where the graph could be traced; None for a first call."""
-        if not self.native:
+        if not self.native or self.facts is not None:  # who has facts shares inferences, one for each set of sizes
             return None
         place = (tuple(map(len, key[::2])), key[1::2], replaced, backends)
         varying = self._varying.get(place)

@@ -235,7 +235,11 @@ def decided(request: Request) -> Decided | None:
 def in_stages(request: Request, reference: Bound) -> Staged | None:
     """The graph in stages; None where there would be one only, or where steps have to stay in their order."""
     ops = [n.op for n in request.graph.all_nodes() if n.op is not None]
-    if request.training or request.flow is None or any(op.mutates or "rng" in op.needs for op in ops):
+    if (
+        request.training
+        or request.flow is None
+        or any(op.mutates or op.always_mutates or "rng" in op.needs for op in ops)
+    ):
         return None
     cut = _Cut(request)
     if not cut.ready or not (cut.first or cut.rest):

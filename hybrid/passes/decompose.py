@@ -44,7 +44,7 @@ def decompose(graph: Graph, rewriter: Rewriter) -> Graph:
         if not all(map(rewriter.is_known, (own, *node.inputs))) or 0 in rewriter.shape(own):
             return None
         specs = [rewriter.spec(e) for e in node.inputs]
-        if is_compiled(op, specs):
+        if op.refuses_values or is_compiled(op, specs):
             return None
         body = composition(op, specs)
         if body is None:

@@ -215,9 +215,16 @@ def _cast_opcodes(op: Cast, dtypes: Sequence[np.dtype]) -> str | None:
     return _cast("$0", dtypes[0], op.infer_type(dtypes[0]))
 
 
+_NOT_AS_EXACT = {"i": ("cbrt",), "u": ("cbrt",), "f8": ("gamma",)}
+"""Functions that NumPy computes more exactly: a root that is less than a whole number by a rounding would
+be cut off to the next."""
+
+
 @_opcodes_rule(Unary)
 def _unary_opcodes(op: Unary, dtypes: Sequence[np.dtype]) -> str | None:
     function, dtype = op.unary_function, dtypes[0]
+    if function.name in _NOT_AS_EXACT.get(dtype.str[1:], _NOT_AS_EXACT.get(dtype.kind, ())):
+        return None
     code = UNARY.get(function.name, f"$0 {function.name}")
     if dtype.kind not in "iub":
         return _widely(code, dtype) if sum(w in OPCODES for w in code.split()) > 1 else code

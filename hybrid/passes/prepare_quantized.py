@@ -100,7 +100,7 @@ def _product(op: Any, parts: Any, bias: bool) -> Op:
     }
     if op.calibrated is not None and attrs["out_type"] != INT32:
         attrs |= {"min_calib_range": op.min_calib_range, "max_calib_range": op.max_calib_range}
-    if isinstance(op, FusedFullyConnected):
+    if op.means(FusedFullyConnected):
         return QuantizedProductDense.bind(num_hidden=product.num_hidden, flatten=product.flatten, **attrs)
     return QuantizedProductConv.bind(
         kernel=product.kernel, stride=product.strides, dilate=product.dilations, pad=product.pads, num_filter=product.num_filter,

@@ -334,8 +334,10 @@ def test_fast_calls_answer_for_the_parameters_that_the_compiled_part_holds() -> 
     written._shared_var()
     for weights in (one, other):
         np.testing.assert_allclose(run(data, weights, three).asnumpy(), want(data, weights))
-    assert run.fast_call([data, one, three], 0, [holder, rest], LAST.structure) is None  # what is held is of the other
-    fast = run.fast_call([data, other, three], 0, [holder, rest], LAST.structure)
+    assert (
+        run.fast_call([data, one, three], {0: 0}, [holder, rest], LAST.structure) is None
+    )  # what is held is of the other
+    fast = run.fast_call([data, other, three], {0: 0}, [holder, rest], LAST.structure)
     assert fast is not None
     np.testing.assert_allclose(fast(data).asnumpy(), want(data, other))  # type: ignore[union-attr]
     np.testing.assert_allclose(fast(data * 2).asnumpy(), want(data * 2, other))  # type: ignore[union-attr]
@@ -343,7 +345,7 @@ def test_fast_calls_answer_for_the_parameters_that_the_compiled_part_holds() -> 
     run(data, one, three)
     assert fast(data) is None  # the compiled part holds what follows from one
     run(data, other, three)
-    fast = run.fast_call([data, other, three], 0, [holder, rest], LAST.structure)
+    fast = run.fast_call([data, other, three], {0: 0}, [holder, rest], LAST.structure)
     assert fast is not None and fast(data) is not None
     for changed in ([one], [], None, [one, other + 0]):
         written[:] = 1  # nobody asks who the parameters are before something has been written to
@@ -357,7 +359,7 @@ def test_fast_calls_answer_for_the_parameters_that_the_compiled_part_holds() -> 
     rest._data = [three]
     for tell in (changes.structure_changed, changes.backends_changed):
         changes.changed()
-        fast = run.fast_call([data, other, three], 0, [holder, rest], LAST.structure)
+        fast = run.fast_call([data, other, three], {0: 0}, [holder, rest], LAST.structure)
         changes.changed()
         assert fast(data) is not None, tell  # type: ignore[misc]
         tell()

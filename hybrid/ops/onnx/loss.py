@@ -20,6 +20,8 @@ class ClassLoss(Standard):
     weights of the classes, or none. Shapes: (N, C, D1, ..., Dk), classes (N, D1, ..., Dk), weights (C,) -> (), or the
     classes' without reduction."""
 
+    refuses_values = True
+
     ignore_index: int | None = None
     reduction: Literal["mean", "none", "sum"] = "mean"
 
