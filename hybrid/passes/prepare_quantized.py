@@ -45,7 +45,7 @@ def prepare_quantized(graph: Graph, rewriter: Rewriter) -> Graph:
             data, weight, *ends = map(now, node.inputs)
             rows = Embedding.bind(input_dim=op.input_dim, output_dim=op.output_dim)
             return [rewriter.make(rows, node.name, data, weight), *ends]
-        if not isinstance(node.op, Fused):
+        if not node.means(Fused):
             return None
         if not op.quantized:
             (body,) = node.subgraphs
@@ -59,7 +59,7 @@ def prepare_quantized(graph: Graph, rewriter: Rewriter) -> Graph:
             return None
         scale = None if found is None else float(scale_of(dtype, *found))
         weights: Any
-        if isinstance(node.op, FusedConvolution) or op.channel_wise_quantize:
+        if node.means(FusedConvolution) or op.channel_wise_quantize:
             normed = parts.norm is not None
             norm = {"normed": True, "eps": parts.norm.eps, "fix_gamma": parts.norm.fix_gamma} if normed else {}
             if scale is None and op.each:
