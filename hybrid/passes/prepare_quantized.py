@@ -8,7 +8,7 @@ from typing import Any
 from ..core.op import Op
 from ..ir.graph import Entry, Graph, Node, SubgraphFunction
 from ..ops.indexing import Embedding
-from ..ops.quantization import INT32, UINT8, Quantized
+from ..ops.quantization import INT32, UINT8
 from ..ops.quantization_layers import QuantizedEmbedding, QuantizedFlatten
 from ..ops.quantized_products import (
     FittedWeights,
@@ -17,7 +17,7 @@ from ..ops.quantized_products import (
     QuantizedWeights,
     activation_of,
 )
-from ..ops.subgraph import NORM, SUM, Fused, FusedAttention, FusedConvolution, FusedFullyConnected, scale_of
+from ..ops.subgraph import NORM, SUM, FusedConvolution, FusedFullyConnected, scale_of
 from .rewriter import Rewriter
 
 Range = tuple[Any, Any]
@@ -45,7 +45,7 @@ def prepare_quantized(graph: Graph, rewriter: Rewriter) -> Graph:
             data, weight, *ends = map(now, node.inputs)
             rows = Embedding.bind(input_dim=op.input_dim, output_dim=op.output_dim)
             return [rewriter.make(rows, node.name, data, weight), *ends]
-        if not node.means(Fused):
+        if not hasattr(op, "in_whole"):  # one of the fused layers
             return None
         if not op.quantized:
             (body,) = node.subgraphs
@@ -55,7 +55,7 @@ def prepare_quantized(graph: Graph, rewriter: Rewriter) -> Graph:
         found = ranges.of(given["min_data"], given["max_data"])
         dtype = rewriter.dtype(given["data"])
         assert dtype is not None
-        if isinstance(node.op, FusedConvolution) and dtype == UINT8 and (found is None or op.negative(dtype, found[0])):
+        if node.means(FusedConvolution) and dtype == UINT8 and (found is None or op.negative(dtype, found[0])):
             return None
         scale = None if found is None else float(scale_of(dtype, *found))
         weights: Any
@@ -127,7 +127,7 @@ class _Ranges:
     def _find(self, node: Node) -> Range | None:
         op: Any = node.op
         dtype = self._rewriter.dtype(Entry(node))
-        if not isinstance(op, Quantized | Fused | FusedAttention) or dtype is None:
+        if not hasattr(op, "range_ahead") or dtype is None:
             return None
         given = dict(zip(op.input_names(), node.inputs))
         kept = [self.of(given[a], given[b]) for a, b in op.range_inputs()]
