@@ -206,7 +206,9 @@ class Lowered:
         counts = len(self.given), len(main.outputs) - len(build.copies), len(self.fixed)
         self._last: CompiledProgram | None = None
         precise = request.precise or training
-        self._template = build.template(self.sizes, counts, precise, request.keep)
+        # where sizes vary memory goes back to the allocator: else each set of sizes would keep its own
+        keep = request.keep and request.trace is None
+        self._template = build.template(self.sizes, counts, precise, keep)
 
     def program(self, symbols: tuple[int, ...]) -> CompiledProgram | None:
         """The program for these sizes of the symbols; None where a guard fails, or what was lowered has no kernel for them.
