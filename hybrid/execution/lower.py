@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import threading
+import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -205,6 +206,7 @@ class Lowered:
                 self.sizes.enter(value)
         counts = len(self.given), len(main.outputs) - len(build.copies), len(self.fixed)
         self._last: CompiledProgram | None = None
+        self._made: list[weakref.ref[CompiledProgram]] = []
         precise = request.precise or training
         # where sizes vary memory goes back to the allocator: else each set of sizes would keep its own
         keep = request.keep and request.trace is None
@@ -231,7 +233,14 @@ class Lowered:
             "give smaller inputs, or allow more with set_memory_budget",
         )
         self._last = found = CompiledProgram(self, symbols, values, core, all(there), last)
+        if self.request.trace is not None:
+            self._made = [r for r in self._made if r() is not None] + [weakref.ref(found)]
         return found
+
+    def alike(self, versions: Any) -> list[CompiledProgram]:
+        """Programs for other sizes that hold what follows from these versions of the fixed arrays."""
+        found = [r() for r in self._made]
+        return [p for p in found if p is not None and versions is not None and p._packed.versions == versions]
 
     def moved(self, values: list[int]) -> int:
         """Bytes of all tensors, where expressions have these values;"""
@@ -309,8 +318,9 @@ class CompiledProgram(Bound):
         """True when to run the compiled program on arrays as they are is all there is to a run."""
         if like is not None and lowered.fixed:
             with like._refreshing:
-                if core.adopt(like.core) >= 0:
-                    self._packed = like._packed
+                held = like._packed
+                if core.adopt([like.core, *(p.core for p in lowered.alike(held.versions) if p is not like)]) >= 0:
+                    self._packed = held
 
     # -- running --------------------------------------------------------------------------------------------------------
 
@@ -404,6 +414,8 @@ class CompiledProgram(Bound):
                 if len(self.lowered.batches) > 1:
                     release(given.values())  # what lies in a file and is packed now need not stay in memory too
             self._packed = _Packed(number, state, held, [given[names[i]] for i in self._watched])
+            if self.lowered.request.trace is not None:
+                self.core.share([p.core for p in self.lowered.alike(state) if p is not self])
             return self._packed
 
     def _run_host_step(self, step: int, inputs: list[Any], outputs: list[Any], rng: Any) -> None:

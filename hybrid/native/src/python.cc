@@ -144,12 +144,16 @@ class PyProgram {
   explicit PyProgram(std::unique_ptr<Program> program) : program_(std::move(program)), constants_(program_->constants()) {}
   PyProgram(const PyProgram&) = delete;
 
-  // Runs with the constants that another has, if what is packed of them suits the sizes of this one: their number, else -1.
-  std::int64_t adopt(PyProgram& other) {
-    const std::int64_t number = program_->adopt(*other.program_);
-    if (number >= 0) views_ = other.views_;
+  // Runs with the constants that the first of others has, if what they have packed of them suits the sizes of this one: their
+  // number, else -1.
+  std::int64_t adopt(const std::vector<PyProgram*>& others) {
+    const std::int64_t number = program_->adopt(programs_of(others));
+    if (number >= 0) views_ = others.at(0)->views_;
     return number;
   }
+
+  // Shares what others have packed alike.
+  void share(const std::vector<PyProgram*>& others) { program_->share(programs_of(others)); }
 
   // arrays: one for each constant, or None where it stays as it is; changed: numbers of those with other values than before.
   // What one step reads has to come in one call. Gives the numbers of those that runs read, which this keeps; the others are
@@ -304,6 +308,12 @@ class PyProgram {
   }
 
  private:
+  static std::vector<Program*> programs_of(const std::vector<PyProgram*>& others) {
+    std::vector<Program*> found;
+    for (PyProgram* other : others) found.push_back(other->program_.get());
+    return found;
+  }
+
   bool go(nb::sequence inputs, nb::sequence outputs, nb::handle function, std::int64_t number, double* seconds) {
     std::vector<View> views;
     std::vector<const void*> in;
@@ -452,6 +462,7 @@ NB_MODULE(_core, m) {
       .def("native", &PyProgram::native)
       .def("sure", &PyProgram::sure)
       .def("adopt", &PyProgram::adopt)
+      .def("share", &PyProgram::share)
       .def("flops", &PyProgram::flops)
       .def("arena_bytes", &PyProgram::arena_bytes);
   nb::class_<PyTemplate>(m, "Template")

@@ -224,10 +224,25 @@ void Program::set_constants(const std::vector<const void*>& values, const std::v
 #endif
 }
 
-std::int64_t Program::adopt(Program& other) {
-  std::shared_lock<std::shared_mutex> guard(*other.constants_lock_);
-  if (other.constants_number_ < 0 || steps_.size() != other.steps_.size() || constants_.size() != other.constants_.size()) return -1;
-  const std::vector<bool> there = other.read_constants();
+bool Program::has_steps_of(const Program& other) const {
+  return steps_.size() == other.steps_.size() && constants_.size() == other.constants_.size();
+}
+
+std::int64_t Program::adopt(const std::vector<Program*>& others) {
+  std::vector<std::shared_lock<std::shared_mutex>> locks;
+  std::vector<const Program*> donors;
+  for (Program* other : others) {
+    std::shared_lock<std::shared_mutex> lock(*other->constants_lock_, std::try_to_lock);
+    if (!lock || other->constants_number_ < 0 || !has_steps_of(*other)) {
+      if (donors.empty()) return -1;  // the first is whose constants are to be run with
+      continue;
+    }
+    locks.push_back(std::move(lock));
+    donors.push_back(other);
+  }
+  if (donors.empty()) return -1;
+  const Program& first = *donors[0];
+  const std::vector<bool> there = first.read_constants();
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     bool any = false;
     for (std::size_t i = 0; i < steps_[s].in.size(); ++i) {
@@ -236,11 +251,31 @@ std::int64_t Program::adopt(Program& other) {
       any = true;
       if ((!kernels_[s] || kernels_[s]->reads(static_cast<int>(i))) && !there[place.at]) return -1;
     }
-    if (any && kernels_[s] && (!other.kernels_[s] || !kernels_[s]->adopt(*other.kernels_[s]))) return -1;
+    if (any && kernels_[s] && !adopt_step(s, donors)) return -1;
   }
-  constants_ = other.constants_;
-  constants_number_ = other.constants_number_;
+  constants_ = first.constants_;
+  constants_number_ = first.constants_number_;
   return constants_number_;
+}
+
+bool Program::adopt_step(std::size_t step, const std::vector<const Program*>& others) {
+  for (const Program* other : others)
+    if (other->kernels_[step] && kernels_[step]->adopt(*other->kernels_[step])) return true;
+  return false;
+}
+
+void Program::share(const std::vector<Program*>& others) {
+  std::unique_lock<std::shared_mutex> guard(*constants_lock_);
+  if (constants_number_ < 0) return;
+  for (Program* other : others) {  // who is being packed, or shares with this one, has to be left alone
+    std::shared_lock<std::shared_mutex> lock(*other->constants_lock_, std::try_to_lock);
+    if (other == this || !lock || other->constants_number_ < 0 || !has_steps_of(*other)) continue;
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      bool any = false;
+      for (int t : steps_[s].in) any |= places_[t].kind == Place::constant;
+      if (any && kernels_[s]) adopt_step(s, {other});
+    }
+  }
 }
 
 std::vector<bool> Program::read_constants() const {

@@ -57,9 +57,11 @@ class Program {
   // Waits for runs in other threads to end. number: what runs with these constants have to say; -1 when more are to come.
   void set_constants(const std::vector<const void*>& values, const std::vector<bool>& changed, std::int64_t number);
 
-  // Makes this run with the constants of another program of the same steps, bound to other sizes: weights packed alike are shared. Gives
-  // their number; -1, and nothing is done, where something has to be packed anew, or was packed and is not there to be read.
-  std::int64_t adopt(Program& other);
+  // Makes this run with the constants of the first of other programs of the same steps, bound to other sizes, which all have the same:
+  // weights packed alike are shared. Gives their number; -1 where something has to be packed anew, or was packed and is not there to be read.
+  std::int64_t adopt(const std::vector<Program*>& others);
+  // Gives up what others of the same constants have packed alike, and shares theirs.
+  void share(const std::vector<Program*>& others);
 
   // Operands lie where the program was told, and have the sizes that bytes() says. Throws std::logic_error when a step of a
   // guarded program wrote where it may not.
@@ -114,6 +116,8 @@ class Program {
     std::int64_t inside;
   };
 
+  bool has_steps_of(const Program& other) const;
+  bool adopt_step(std::size_t step, const std::vector<const Program*>& others);
   std::unique_ptr<Frame> take();
   std::byte* at(int tensor, std::byte* memory) const;  // null for what comes with a run
   std::int64_t inside(int tensor) const;               // bytes of halo before the first element

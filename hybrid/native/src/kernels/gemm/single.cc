@@ -31,9 +31,9 @@ class Single : public Kernel {
   bool take(const Kernel& other) override {
     const auto* from = dynamic_cast<const Single*>(&other);
     const Sizes& s = plan_.sizes;
-    if (!from || !packs_ || !from->packs_ || from->packed_.size() != packed_size(s.n, s.k)) return false;
+    if (!from || !packs_ || !from->packs_ || from->plan_.sizes.n != s.n || from->plan_.sizes.k != s.k) return false;
     packed_ = from->packed_;
-    return from->plan_.sizes.n == s.n && from->plan_.sizes.k == s.k;
+    return true;
   }
 
   void run(const Run& run) const override {
