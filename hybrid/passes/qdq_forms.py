@@ -39,7 +39,8 @@ from .elementwise_code import opcodes_of
 from .rewriter import Rewriter
 
 SIXTEEN = (np.dtype(np.int16), np.dtype(np.uint16))
-Rint, DivScalar, MulScalar, Equal = map(lookup, ("rint", "_div_scalar", "_mul_scalar", "_equal"))
+Around, Equal = map(lookup, ("_npi_around", "_equal"))
+DivScalar, MulScalar, PlusScalar = map(lookup, ("_div_scalar", "_mul_scalar", "_plus_scalar"))
 
 
 class _Scaled(NamedTuple):
@@ -245,11 +246,14 @@ class Fusion:
             or not all(self.alike(*p) for p in pairs)
         ):
             return None
-        step, info = float(scale.item()), np.iinfo(dtype)  # type: ignore[type-var]
-        least, most = float(info.min - int(zero.item())), float(info.max - int(zero.item()))
+        step, offset, info = float(scale.item()), float(zero.item()), np.iinfo(dtype)  # type: ignore[type-var]
+        least = info.min - offset
         x = self.now(x)
         y = self.make(DivScalar.bind(scalar=step), x, suffix="_steps")
-        y = self.make(Clip.bind(a_min=least, a_max=most), self.make(Rint.bind(), y, suffix="_whole"), suffix="_within")
+        y = self.make(Around.bind(), y, suffix="_whole")  # halves to even
+        y = self.make(PlusScalar.bind(scalar=offset), y, suffix="_placed")  # also makes 0 of -0
+        y = self.make(Clip.bind(a_min=float(info.min), a_max=float(info.max)), y, suffix="_within")
+        y = self.make(PlusScalar.bind(scalar=-offset), y, suffix="_distance")
         y = self.make(MulScalar.bind(scalar=step), y, suffix="_meant")
         least_meant = np.full((1,) * len(self.rewriter.shape(x)), np.float32(least) * scale.item(), FLOAT)
         nothing = self.make(Constant.bind(value=least_meant), suffix="_least")  # what NaN becomes

@@ -157,13 +157,17 @@ def test_sixteen_bits_are_rounded_floats() -> None:
     x = var("x")
     numbers = (RNG.normal(size=(3, 50)) * 2).astype("float32")
     numbers[0, :6] = 0.0, 0.15, -0.25, np.inf, -np.inf, np.nan
+    numbers[1] = np.arange(-25, 25) * np.float32(0.0001) + np.float32(0.00005)  # half way, or next to it
+    numbers[2] = (np.arange(-25, 25) + 0.5) / 8192
     for dtype, zero in (("int16", 7), ("uint16", 30000), ("uint16", 0)):
-        both = {"scale": 0.0001, "zero": zero, "dtype": dtype}
-        graph = Graph([dequantized(quantized(x, **both), **both)])
-        found = optimize(graph, rewriter_of(graph, {"x": numbers}, {}, native=NATIVE))
-        assert counted(found.main) == {"_fused_chain": 1}
-        (got,), (want,) = run(found, {"x": numbers}, {}), plainly(graph, {"x": numbers}, {})
-        np.testing.assert_array_equal(got, want)
+        for step in (0.0001, 1 / 8192):
+            both = {"scale": step, "zero": zero, "dtype": dtype}
+            graph = Graph([dequantized(quantized(x, **both), **both)])
+            found = optimize(graph, rewriter_of(graph, {"x": numbers}, {}, native=NATIVE))
+            assert counted(found.main) == {"_fused_chain": 1}
+            (got,), (want,) = run(found, {"x": numbers}, {}), plainly(graph, {"x": numbers}, {})
+            np.testing.assert_array_equal(got, want)
+            np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
 
 
 def test_what_others_read_stays_float() -> None:

@@ -58,7 +58,10 @@ def test_stages_give_what_numpy_gives(level):
             before = [f.copy() for f in found]
             for result in found:  # memory of its own, which may be written to
                 result[...] = 7
-            assert all(np.array_equal(a, b) for a, b in zip(program.run(given), before))
+            for again, first in zip(
+                program.run(given), before, strict=True
+            ):  # NumPy may have run the first: other roundings
+                np.testing.assert_allclose(again, first, rtol=1e-5, atol=1e-6)
     staged(program, feeds(0))
 
 
