@@ -1,12 +1,15 @@
 """CPU time of any graph: ours beside onnxruntime, and OpenVINO where it is installed, each in a process of its own.
 
-    python benchmarks/breadth.py [--only TEXT] [--threads N] [--seconds S] [--rounds N] [--openvino] [--profile N] [--json]
+    python benchmarks/breadth.py [--only TEXT] [--threads N] [--seconds S] [--rounds N] [--openvino] [--profile N] [--cold N]
+                                 [--json]
 
 Every network of fixtures/models (converted for the others) and of fixtures/onnx (imported for us) is called with the inputs
 recorded for it: ``fixed`` with the first of them, ``changing`` with all in turns, where their sizes differ. Seconds are those of
 the process's CPU, taken in turns, so that a busy machine disturbs little; a ratio is their seconds over ours, more is better.
 What both compute is compared: more than 2 % of an output's scale apart is an error and the exit status 1, for the tests hold
 them closer. ``host`` counts the steps that NumPy computes within the compiled program, ``all`` says that there is none.
+With --cold: ``cold``, the seconds from the start of a process to its first result of the ONNX file, and ``peak``, the most bytes
+that the process held; of the fastest, and the smallest, of N.
 At the end: geometric means, how many are below 0.8, and the slowest.
 """
 
@@ -26,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT))  # behind what is installed, which has the compiled part
 
 import numpy as np  # noqa: E402
-from sides import Side, WorkerFailed, error, machine, sides  # noqa: E402
+from sides import Side, WorkerFailed, cold, error, machine, sides  # noqa: E402
 
 from bridge.timing import in_turns  # noqa: E402
 from hybrid.core.shapes import is_known  # noqa: E402
@@ -157,7 +160,21 @@ class Bench:
                     row["seconds"] = {k: float(f"{t.median:.4g}") for k, t in found.items()}
                     row["ratio"] = {k: round(found[k].median / found[OURS].median, 3) for k in live if k != OURS}
                     row |= self.profile(engines[OURS])
+                if self.options.cold and mode == "fixed":
+                    row |= self.cold(case, inputs[0])
                 yield row
+
+    def cold(self, case: Case, inputs: str) -> Row:
+        """Seconds to the first result in a fresh process and its peak memory, of both."""
+        row: Row = {}
+        for kind in (OURS, THEIRS):
+            try:
+                seconds, peak = cold(kind, self.options.threads, case.onnx, inputs, self.options.cold)
+            except WorkerFailed as failed:
+                return {f"failed cold {kind}": str(failed).strip().splitlines()[-1][:200]}
+            row.setdefault("cold", {})[kind] = round(seconds, 4)
+            row.setdefault("peak", {})[kind] = peak
+        return row
 
     def profile(self, side: Side) -> Row:
         """The number of steps of ours NumPy computes, and the slowest of all."""
@@ -175,6 +192,8 @@ def line(row: Row) -> str:
     parts = [f"{row['name']:<28}{row.get('mode', ''):<9}"]
     parts += [f"{k} {s * 1e6:9.1f} us" for k, s in row.get("seconds", {}).items()]
     parts += [f"| {k} {r:.2f}" for k, r in row.get("ratio", {}).items()]
+    parts += [f"cold {k} {s:.3f} s" for k, s in row.get("cold", {}).items()]
+    parts += [f"peak {k} {b >> 20} MB" for k, b in row.get("peak", {}).items()]
     parts += [f"host {row['host']}"] if row.get("host") else []
     parts += [f"{k}: {v}" for k, v in row.items() if k.startswith("failed")]
     for one in row.get("profile", []):
@@ -198,6 +217,15 @@ def summary(rows: list[Row]) -> Iterator[Row]:
                     "slowest": sorted(ratios.items(), key=lambda item: item[1])[:10],
                     "target": WANTED,
                 }
+    for what in ("cold", "peak"):
+        ratios = [r[what][THEIRS] / r[what][OURS] for r in rows if what in r]
+        if ratios:
+            yield {
+                "name": "geometric mean",
+                "mode": what,
+                "graphs": len(ratios),
+                "ratio": {THEIRS: math.exp(statistics.fmean(map(math.log, ratios)))},
+            }
 
 
 def main() -> int:
@@ -209,6 +237,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="in so many turns")
     parser.add_argument("--openvino", action="store_true", help="OpenVINO too")
     parser.add_argument("--profile", type=int, default=0, metavar="N", help="the N slowest steps of ours")
+    parser.add_argument("--cold", type=int, default=0, metavar="N", help="start to first result, in N fresh processes")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     options = parser.parse_args()
     print(json.dumps({"machine": machine()}) if options.json else machine())

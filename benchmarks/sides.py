@@ -8,6 +8,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-WORKER = Path(__file__).with_name("worker.py")
+WORKER, COLD = (Path(__file__).with_name(f"{n}.py") for n in ("worker", "cold"))
 BYTECODE = Path(tempfile.gettempdir()) / "gluonnx-bytecode"
 
 
@@ -28,16 +29,13 @@ class Side:
 
     def __init__(self, kind: str, threads: int, python: str = sys.executable):
         self.kind = kind
-        told = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
-        told["PYTHONPYCACHEPREFIX"] = str(BYTECODE)  # modules are compiled once, as those of an installed package are
-        inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         self._process = subprocess.Popen(
             [python, "-W", "ignore", str(WORKER), kind, str(threads)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL if kind == "mxnet" else None,
             text=True,
-            env={**inherited, **told},
+            env=_environment(threads),
         )
 
     def ready(self) -> None:
@@ -72,6 +70,28 @@ class Side:
         if "error" in found:
             raise WorkerFailed(f"{self.kind}: {found['error']}")
         return found
+
+
+def _environment(threads: int) -> dict[str, str]:
+    """Variables of an engine's process."""
+    told = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
+    told["PYTHONPYCACHEPREFIX"] = str(BYTECODE)  # modules are compiled once, as those of an installed package are
+    return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | told
+
+
+def cold(kind: str, threads: int, model: Path, inputs: str, times: int) -> tuple[float, int]:
+    """Seconds from the start of a process to the end of one that ran an ONNX file once, and the most bytes it held: the least of so
+    many. Raises WorkerFailed."""
+    command = [sys.executable, "-W", "ignore", str(COLD), kind, str(threads), str(model), inputs]
+    found = []
+    for _ in range(times):
+        start = time.perf_counter()
+        done = subprocess.run(command, capture_output=True, text=True, env=_environment(threads))
+        seconds = time.perf_counter() - start
+        if done.returncode:
+            raise WorkerFailed(f"{kind}: {done.stderr}")
+        found.append((seconds, int(done.stdout.split()[-1])))
+    return min(s for s, _ in found), min(b for _, b in found)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cold import peak
 from networks import NETWORKS, TRAINING, build_block, fill
 from precisions import bound
 
@@ -174,16 +175,6 @@ class Runtime:
     def arrays(self, out: Any) -> list[np.ndarray]:
         """Results of a call as NumPy arrays."""
         return out
-
-
-def peak() -> int:
-    """Bytes that this process has held at most."""
-    for line in Path("/proc/self/status").read_text().splitlines() if sys.platform == "linux" else ():
-        if line.startswith("VmHWM:"):  # unlike getrusage's it starts anew with a program
-            return int(line.split()[1]) * 1024
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def read(path: str) -> dict[str, np.ndarray]:
