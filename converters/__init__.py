@@ -1,9 +1,33 @@
 """The dictionary: MXNet operators as ONNX, operator by operator. Needs hybrid, onnx and NumPy; never onnxruntime."""
 
-from .error import ConversionError, Problem, Unsupported, UnsupportedModel
-from .export import convert, default_opset, newest_opset, to_onnx
-from .importer import from_onnx, import_model
-from .registry import OLDEST, exports, imports, not_exported, one_to_one, passthrough
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .error import ConversionError, Problem, Unsupported, UnsupportedModel
+    from .export import convert, default_opset, newest_opset, to_onnx
+    from .importer import from_onnx, import_model
+    from .registry import OLDEST, exports, imports, not_exported, one_to_one, passthrough
+
+FROM = {
+    "OLDEST": "registry",
+    "ConversionError": "error",
+    "Problem": "error",
+    "Unsupported": "error",
+    "UnsupportedModel": "error",
+    "convert": "export",
+    "default_opset": "export",
+    "exports": "registry",
+    "from_onnx": "importer",
+    "import_model": "importer",
+    "imports": "registry",
+    "newest_opset": "export",
+    "not_exported": "registry",
+    "one_to_one": "registry",
+    "passthrough": "registry",
+    "to_onnx": "export",
+}
+"""Modules of the names to be had here, loaded when one is first asked for: reading needs nothing of writing."""
 
 __all__ = [
     "OLDEST",
@@ -23,3 +47,11 @@ __all__ = [
     "passthrough",
     "to_onnx",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in FROM:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"{__name__}.{FROM[name]}"), name)
+    globals()[name] = found
+    return found

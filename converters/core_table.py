@@ -12,7 +12,7 @@ import numpy as np
 
 from hybrid.core.error import MXNetError
 from hybrid.core.examples import Maker
-from hybrid.core.op import OPS, Op, load_family
+from hybrid.core.op import OPS, Op
 from hybrid.core.shapes import show
 from hybrid.ir.compose import COMPOSITION, EXCEPTION, PRIMITIVE, core_kind_of
 
@@ -23,7 +23,6 @@ _KINDS = {"floats": "float32", "integers": "int32", "bools": "bool"}
 
 def core() -> dict[str, dict[str, type[Op]]]:
     """The operators by what they are in the core, then by name."""
-    load_family()
     found: dict[str, dict[str, type[Op]]] = {kind: {} for kind in (PRIMITIVE, COMPOSITION, EXCEPTION)}
     for name, cls in sorted(OPS.items(), key=lambda item: item[0].lower()):
         found[core_kind_of(cls)][name] = cls

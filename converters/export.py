@@ -59,7 +59,7 @@ def opsets_for(graph: Graph, default: int | None = None, newest: int | None = No
         if node.op is None or node.op.name not in EXPORT:
             continue
         enough = max(enough, min(EXPORT[node.op.name]))
-        standing = PASSTHROUGH.get(node.op.name)
+        standing: tuple[str, str] | None = PASSTHROUGH.get(node.op.name)
         while standing is not None and best < newest_opset() and beyond_schema(*standing, node.op, best):
             best += 1
     return [o for o in dict.fromkeys((max(best, enough), enough)) if o <= newest] or [newest]

@@ -28,14 +28,17 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from hybrid.core.op import FAMILY
+from hybrid.core.op import FAMILY, Op
+from hybrid.core.tables import Table
 
 OLDEST = 13
 """The oldest opset that is written: below it axes are attributes and Softmax means something else."""
 
 Handler = Callable[..., Any]
-EXPORT: dict[str, dict[int, Handler]] = {}
-NOT_EXPORTED: dict[str, str] = {}
+EXPORT: Table[str, dict[int, Handler]] = Table()
+NOT_EXPORTED: Table[str, str] = Table()
+EVERY: list[Callable[[str, type[Op]], None]] = []
+"""Functions that say of any operator by its class how it is exported, called for all once all modules are there."""
 
 
 def exports(*names: str, since: int = OLDEST) -> Callable[[Handler], Handler]:
@@ -50,6 +53,11 @@ def exports(*names: str, since: int = OLDEST) -> Callable[[Handler], Handler]:
         return handler
 
     return register
+
+
+def for_every_operator(tell: Callable[[str, type[Op]], None]) -> None:
+    """Register a function that registers what it knows to translate, of a name and the operator."""
+    EVERY.append(tell)
 
 
 def one_to_one(**pairs: str) -> None:
@@ -83,11 +91,11 @@ ML, TRAINING, MS = "ai.onnx.ml", "ai.onnx.preview.training", "com.microsoft"
 """The domains beside the standard's own; the last is onnxruntime's, of which onnx has no schemas."""
 _FAMILIES = {"": FAMILY, ML: "_onnx_ml_", TRAINING: "_onnx_training_", MS: "_onnx_ms_"}
 
-IMPORT: dict[tuple[str, str], dict[int, ImportHandler]] = {}
+IMPORT: Table[tuple[str, str], dict[int, ImportHandler]] = Table()
 """By (domain, operator): the functions that read it, by the opset from which they hold."""
-NOT_IMPORTED: dict[tuple[str, str], str] = {}
+NOT_IMPORTED: Table[tuple[str, str], str] = Table()
 """Operators of the ONNX standard that are not read, with the reason."""
-PASSTHROUGH: dict[str, tuple[str, str]] = {}
+PASSTHROUGH: Table[str, tuple[str, str]] = Table()
 """Operators of the family by name: the (domain, operator) that they are."""
 
 
@@ -154,7 +162,7 @@ def passthrough(*names: str, since: int = 1, domain: str = "", read: bool = True
         if read:
             imports(name, since=since, domain=domain)(_keep)
         own = family_name(name, domain)
-        first = own not in PASSTHROUGH
+        first = not PASSTHROUGH.taken(own)
         PASSTHROUGH.setdefault(own, (domain, name))
         if write and first:
             exports(own, since=max(OLDEST, since if not domain else 1))(functools.partial(_write, domain, name))

@@ -1,13 +1,13 @@
 """gluonnx: the engine, and MXNet's Python API. ``import hybrid as mx``.
 
-Modules load when they are first used; importing this fills the table of operators and no more.
+Modules load when they are first used; importing this says where the operators are and no more.
 """
 
 import importlib
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
-from . import ops  # fills the operator tables
+from . import ops  # says where the operators are
 from .core.error import MXNetError
 from .libinfo import __version__
 

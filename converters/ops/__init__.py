@@ -1,11 +1,31 @@
-"""The translations, one file per operator family (the same names as in hybrid/ops). Importing it fills the registry."""
+"""The translations, one file per operator family (the same names as in hybrid/ops). For reading, a file is imported when one of its
+ONNX operators is first asked for (index.txt says which that is); for writing all are."""
 
-import importlib
-import pkgutil
+import threading
 
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
+from hybrid.core.op import OPS
+from hybrid.core.tables import Modules
 
-from ..compositions import register_compositions  # noqa: E402  once all others are there
+from ..compositions import register_compositions
+from ..registry import EVERY, EXPORT, IMPORT, NOT_EXPORTED, NOT_IMPORTED, PASSTHROUGH
 
-register_compositions()
+MODULES = Modules(__name__, __path__)
+_filling = threading.RLock()
+_begun: list[bool] = []
+
+
+def fill(_key: object) -> None:
+    """Import all translations, and have those registered that go by the classes of operators."""
+    with _filling:
+        if _begun:  # done, or what registers asks what is there already
+            return
+        _begun.append(True)
+        MODULES(None)
+        for tell in EVERY:
+            for name, cls in OPS.items():
+                tell(name, cls)
+        register_compositions()
+
+
+IMPORT.fill = MODULES
+EXPORT.fill = NOT_EXPORTED.fill = PASSTHROUGH.fill = NOT_IMPORTED.fill = fill

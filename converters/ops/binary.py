@@ -9,11 +9,11 @@ import math
 
 import numpy as np
 
-from hybrid.core.op import OPS, Spec
+from hybrid.core.op import Spec
 from hybrid.core.shapes import identical, is_known
 from hybrid.ops.binary import BinaryOp, BinaryScalarOp, PromotingBinaryOp, TrueDivide, common_dtype, quotient_dtype
 
-from ..registry import exports, imports
+from ..registry import exports, for_every_operator, imports
 from .elementwise import holds_floats, is_short, is_whole, number
 
 
@@ -183,11 +183,13 @@ def _scalar(b, op, data):
     return TRANSLATIONS[op.arithmetic.name](b, lhs, rhs)
 
 
-for _name, _cls in OPS.items():
-    if _cls.means(BinaryOp):
-        exports(_name)(_pair)
-    elif _cls.means(BinaryScalarOp):
-        exports(_name)(_scalar)
+@for_every_operator
+def export_arithmetic(name, cls):
+    """Register arithmetic of two arrays, and of an array and a number."""
+    if cls.means(BinaryOp):
+        exports(name)(_pair)
+    elif cls.means(BinaryScalarOp):
+        exports(name)(_scalar)
 
 
 # -- reading -------------------------------------------------------------------------------------------------------------

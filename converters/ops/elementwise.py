@@ -1,16 +1,14 @@
 """Functions of one element. One translation per UnaryFunction serves all its operators (hybrid/ops/elementwise.py)."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from hybrid.core.attrs import is_float
-from hybrid.core.op import OPS
 from hybrid.ops.elementwise import Identity, Unary, UnaryPredicate
 from hybrid.ops.unary_functions import DEGREES, RADIANS
 
-from ..registry import exports, imports
+from ..registry import exports, for_every_operator, imports
 from . import special
 
 
@@ -209,14 +207,17 @@ def _identity(b, op, data, *rest):
     return b.Identity(data)
 
 
-_cls: Any
-for _name, _cls in OPS.items():
-    if _cls.means(Unary) and _cls.unary_function.name in TRANSLATIONS:
-        exports(_name)(_unary)
-    elif _cls.means(UnaryPredicate):
-        exports(_name)(_predicate)
-    elif _cls.means(Identity):
-        exports(_name)(_identity)
+@for_every_operator
+def export_functions_of_one(name, cls):
+    """Register functions of one element."""
+    if cls.means(Unary) and cls.unary_function.name in TRANSLATIONS:
+        exports(name)(_unary)
+    elif cls.means(UnaryPredicate):
+        exports(name)(_predicate)
+    elif cls.means(Identity):
+        exports(name)(_identity)
+
+
 exports("_identity_with_attr_like_rhs")(_identity)
 
 

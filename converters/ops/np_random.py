@@ -4,11 +4,10 @@ import math
 
 import numpy as np
 
-from hybrid.core.op import OPS
 from hybrid.core.shapes import is_known
 from hybrid.ops.np_random import Drawn
 
-from ..registry import exports
+from ..registry import exports, for_every_operator
 from .random import DOUBLE, between, exponential, shuffle, standard_gamma
 
 
@@ -84,9 +83,11 @@ def _draw(b, op, *arrays):
     return MADE[op.law.name](b, target(b, op, values), *values)
 
 
-for _name, _cls in list(OPS.items()):
-    if issubclass(_cls, Drawn):
-        exports(_name)(_draw)
+@for_every_operator
+def export_draws(name, cls):
+    """Register draws from distributions."""
+    if issubclass(cls, Drawn):
+        exports(name)(_draw)
 
 
 @exports("_npi_gamma")

@@ -1,10 +1,16 @@
 """Update operators are of training; a model to convert has none."""
 
-from hybrid.core.op import OPS
 from hybrid.ops.optimizer import Writer
 
-from ..registry import not_exported
+from ..registry import for_every_operator, not_exported
 
-UPDATES = [name for name, cls in OPS.items() if issubclass(cls, Writer)]
+REASON = "it updates weights while training, which an ONNX model does not do"
 
-not_exported("it updates weights while training, which an ONNX model does not do", *UPDATES, "multi_lars")
+not_exported(REASON, "multi_lars")
+
+
+@for_every_operator
+def refuse_updates(name, cls):
+    """Give the reason for what writes to weights."""
+    if issubclass(cls, Writer):
+        not_exported(REASON, name)

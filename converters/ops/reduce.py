@@ -4,13 +4,12 @@ import math
 
 import numpy as np
 
-from hybrid.core.op import OPS
 from hybrid.core.shapes import UNKNOWN, is_known
 from hybrid.ops.arg_extremes import ArgExtreme, NpArgExtreme
 from hybrid.ops.common import axes_of
 from hybrid.ops.reduce import NpReduction, Reduction
 
-from ..registry import exports, imports
+from ..registry import exports, for_every_operator, imports
 from .elementwise import holds_floats, is_short, is_whole
 
 
@@ -238,13 +237,15 @@ def _np_reduction(b, op, a):
     return _drop(b, y, axes, a.rank, op.keepdims, at_least_1d=False)
 
 
-for _name, _cls in OPS.items():
-    if issubclass(_cls, Reduction):
-        exports(_name)(_reduction)
-    elif issubclass(_cls, NpReduction):
-        exports(_name)(_np_reduction)
-    elif issubclass(_cls, ArgExtreme):
-        exports(_name)(_arg)
+@for_every_operator
+def export_reductions(name, cls):
+    """Register sums and their kin, and the places of extremes."""
+    if issubclass(cls, Reduction):
+        exports(name)(_reduction)
+    elif issubclass(cls, NpReduction):
+        exports(name)(_np_reduction)
+    elif issubclass(cls, ArgExtreme):
+        exports(name)(_arg)
 
 
 # -- reading -------------------------------------------------------------------------------------------------------------

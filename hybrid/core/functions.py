@@ -17,7 +17,7 @@ import numpy as np
 
 from .attrs import dtype as read_dtype
 from .error import OpError
-from .op import DENSE, FAMILY, FUSED, MISSING, REGISTRY, Op, find, load_family, lookup
+from .op import DENSE, FAMILY, FUSED, MISSING, REGISTRY, Op, find, lookup
 
 SUBMODULES = {
     "op": "",
@@ -140,6 +140,8 @@ class Namespace:
         self._prefix, self._call, self._tail, self._fast, self._more = prefix, call, tail, fast, more
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         if self._more is not None and not name.startswith("_"):
             module = importlib.import_module(self._more)
             if name in module.__all__:
@@ -165,8 +167,6 @@ class Namespace:
 
     def names(self) -> Iterator[str]:
         """Names of all functions there are."""
-        if FAMILY.startswith(self._prefix or " "):
-            load_family()
         skipped = len(self._prefix) if self._prefix != "_" else 0
         for name in REGISTRY:
             if name.startswith(self._prefix) and not name.startswith(FUSED if self._prefix else "_"):

@@ -11,7 +11,8 @@ operator with its attributes": immutable, hashable, and memoised by ``bind``, so
         def compute(self, data): return np.clip(data, self.a_min, self.a_max)
 
 Everything else (nd and sym functions, signatures, JSON, inference, the executor, tests, the support table) is derived
-from OPS. hybrid/ops fills the table; nothing outside hybrid/ops names an operator except the converters.
+from OPS. hybrid/ops fills the table, by a file when one of its operators is first asked for; nothing outside hybrid/ops names
+an operator except the converters.
 
 The classes are not dataclasses although they read like them: the standard decorator compiles four methods a class
 (0.5 ms), which for 400 operators would make importing slow (docs/decisions/0002).
@@ -30,6 +31,7 @@ from .attrs import Kind, kind_of
 from .dims import has_dims
 from .error import OpError
 from .shapes import MaybeShape, Shape
+from .tables import Table
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -46,9 +48,9 @@ class _Missing:
 
 MISSING: Any = _Missing()
 
-OPS: dict[str, type[Op]] = {}
-"""Every operator once, by canonical name; those of the family (see load_family) once one of them has been asked for."""
-REGISTRY: dict[str, type[Op]] = {}
+OPS: Table[str, type[Op]] = Table()
+"""Every operator once, by canonical name."""
+REGISTRY: Table[str, type[Op]] = Table()
 """Every operator under every name that MXNet knows it by."""
 BACKWARD = "_backward_"
 """Operators whose name starts so are parts of gradient rules: registered, but no operators of their own in OPS."""
@@ -478,7 +480,7 @@ def op(name: str, *aliases: str) -> Callable[[T], T]:
         fields = {attr: fields[attr] for attr in dict.fromkeys((*cls.positional_first, *fields))}
         cls.name, cls.aliases, cls.fields = name, aliases, fields
         for known in (name, *aliases):
-            if known in REGISTRY:
+            if REGISTRY.taken(known):
                 raise TypeError(f"{known}: registered twice, by {REGISTRY[known].__module__} and {cls.__module__}")
             REGISTRY[known] = cls
         if not name.startswith((BACKWARD, FUSED)):
@@ -489,24 +491,11 @@ def op(name: str, *aliases: str) -> Callable[[T], T]:
 
 
 FAMILY = "_onnx_"
-"""Prefix of the names of the operators in hybrid/ops/onnx, which is loaded when one is first asked for: importing
-stays quick."""
-
-
-later: list[Callable[[], None]] = []
-"""Functions that fill the tables with the operators of the family too; hybrid/ops sets them."""
-
-
-def load_family() -> None:
-    """Fill the tables with the operators of the family too, if they are not there yet."""
-    while later:
-        later.pop()()
+"""Prefix of the names of the operators in hybrid/ops/onnx."""
 
 
 def find(name: str) -> type[Op] | None:
     """The operator of that name; None when there is none."""
-    if FAMILY in name and name not in REGISTRY:
-        load_family()
     return REGISTRY.get(name)
 
 

@@ -1,13 +1,6 @@
-"""The operators, one file per family. Importing this package imports them all, which fills op.OPS, but for the package
-``onnx``: see op.load_family."""
+"""The operators, one file per family. A file is imported when one of its operators is first asked for: index.txt says which."""
 
-import importlib
-import pkgutil
+from ..core.op import OPS, REGISTRY
+from ..core.tables import Modules
 
-from ..core.op import later
-
-for _module in pkgutil.iter_modules(__path__):
-    if not _module.ispkg:
-        importlib.import_module(f"{__name__}.{_module.name}")
-
-later.append(lambda: importlib.import_module(f"{__name__}.onnx") and None)
+OPS.fill = REGISTRY.fill = Modules(__name__, __path__)

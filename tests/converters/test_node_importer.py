@@ -21,6 +21,7 @@ from converters.reader import OnnxFile
 from converters.registry import IMPORT, ImportHandler
 from hybrid.core.error import InternalError, MXNetError
 from hybrid.core.op import Spec
+from hybrid.core.tables import Table
 from hybrid.core.shapes import UNKNOWN
 from hybrid.ir.graph import Entry, Node
 from tests.fuzz import onnx_nodes
@@ -514,7 +515,7 @@ def test_types_of_every_kind() -> None:
 def test_what_registries_note(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every name, each once; what is read and what is written as asked."""
     for name in ("EXPORT", "IMPORT", "PASSTHROUGH"):
-        monkeypatch.setattr(registry, name, {})
+        monkeypatch.setattr(registry, name, Table())
     registry.one_to_one(sin="Sin", cos="Cos")
     assert {n: list(v) for n, v in registry.EXPORT.items()} == {"sin": [13], "cos": [13]}
     registry.passthrough("A", "B", since=15)

@@ -1,5 +1,6 @@
 """Cost of importing, and modules that it loads."""
 
+import json
 import math
 import os
 import subprocess
@@ -46,6 +47,39 @@ def test_the_engine_loads_numpy_only() -> None:
     loaded = {name.split(".")[0] for name in python(code).split()}
     assert not loaded - sys.stdlib_module_names - {"hybrid"}
     assert not loaded & {"asyncio", "multiprocessing", "unittest", "http", "xml", "sqlite3", "tkinter"}
+
+
+def test_operators_are_loaded_when_they_are_asked_for() -> None:
+    """Files of operators that nobody names stay where they are; an index only makes finding them quick."""
+    code = """
+import sys, hybrid as mx
+from hybrid.core.op import OPS, find
+before = [n for n in sys.modules if n.startswith("hybrid.ops.")]
+find("Pooling")
+print(before, "hybrid.ops.pooling" in sys.modules, "hybrid.ops.linalg" in sys.modules, "hybrid.ops.onnx" in sys.modules)
+OPS.fill._index = {}
+print(find("_linalg_potrf").name, find("no such operator"), len(OPS) > 600)
+"""
+    first, second = python(code).splitlines()
+    assert first == "[] True False False"
+    assert second == "_linalg_potrf None True"
+
+
+def test_indexes_say_where_everything_is() -> None:
+    """hybrid/ops/index.txt and converters/ops/index.txt: ``python -m tests.house.index`` writes them."""
+    wanted = json.loads(python("from tests.house import index; import json; print(json.dumps(index.indexes()))"))
+    wrong = [path for path, text in wanted.items() if Path(ROOT, path).read_text() != text]
+    assert not wrong, f"{', '.join(wrong)}: run python -m tests.house.index"
+
+
+def test_readings_are_loaded_when_they_are_asked_for() -> None:
+    code = """
+import sys, converters.ops
+from converters.registry import EXPORT, import_handler
+print(import_handler("", "Relu", 14) is not None, "converters.ops.linalg" in sys.modules, "export" in sys.modules)
+print("erf" in EXPORT.keys(), "converters.ops.linalg" in sys.modules, min(EXPORT["_linalg_trmm"]))
+"""
+    assert python(code).splitlines() == ["True False False", "True True 14"]
 
 
 def test_the_family_is_loaded_when_a_graph_has_one_of_it() -> None:

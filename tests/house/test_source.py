@@ -5,7 +5,7 @@ import importlib
 
 import pytest
 
-from hybrid.core.op import OPS, REGISTRY, load_family
+from hybrid.core.op import OPS, REGISTRY
 from tests.house.source import PACKAGES, nodes, sources
 
 # Who may touch environment variables, and why.
@@ -126,7 +126,6 @@ NAMED = {
 
 def test_operators_are_known_by_their_classes() -> None:
     """Facts about an operator stand on its class, and nodes are matched by class: no table elsewhere repeats its name."""
-    load_family()
     found = {}
     for source in sources("hybrid"):
         if len(source.module) > 2 and source.module[1] in ("ir", "passes", "execution", "eager", "frontend"):

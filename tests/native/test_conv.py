@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 from hybrid import native
-from hybrid.core.op import load_family
 from hybrid.ops.fused import BLOCK, Conv, DepthwisePointwise, pack, unpack
 
 from ..grouped import over
 from .single import OUTPUT, Single, using
 
 pytestmark = pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
-load_family()
 
 
 def arrays_for(op: Conv, batch: int, height: int, width: int, seed: int = 0) -> list[np.ndarray]:

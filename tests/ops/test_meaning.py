@@ -13,11 +13,10 @@ import pytest
 import hybrid.execution
 import hybrid.ir
 import hybrid.passes
-from hybrid.core.op import REGISTRY, Op, load_family, lookup
+from hybrid.core.op import REGISTRY, Op, lookup
 from hybrid.ops.elementwise import Identity
 from tests.house.source import sources
 
-load_family()
 CLASSES = sorted(set(REGISTRY.values()), key=lambda cls: cls.name)
 CLAIMS = ("view", "only_moves_data", "supports_out", "is_ordering", "compute_into", "infer_value")
 """Members by which a class claims something of its compute, or does without it."""

@@ -6,12 +6,10 @@ import pytest
 
 from hybrid.core.attrs import DTYPE_FLAGS, dtype
 from hybrid.core.error import OpError
-from hybrid.core.op import FAMILY, OPS, load_family, lookup
+from hybrid.core.op import FAMILY, OPS, lookup
 from hybrid.ops.onnx.base import Standard
 from hybrid.ops.onnx.types import STORED, WORDS
 from tests.grouped import over
-
-load_family()
 
 DOMAINS = {"ml": "ai.onnx.ml", "training": "ai.onnx.preview.training", "ms": "com.microsoft"}
 SPELT = {"float": "float32", "double": "float64", "string": "object", "float8e4m3fn": "float8_e4m3fn",

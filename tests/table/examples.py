@@ -7,13 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from hybrid.core.examples import Maker
-from hybrid.core.op import OPS, Example, Op, load_family
+from hybrid.core.op import OPS, Example, Op
 from hybrid.execution.apply import apply
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ir.infer import infer
-
-load_family()
 
 
 def examples() -> Iterator[Example]:
