@@ -21,8 +21,8 @@ from converters.reader import OnnxFile
 from converters.registry import IMPORT, ImportHandler
 from hybrid.core.error import InternalError, MXNetError
 from hybrid.core.op import Spec
-from hybrid.core.tables import Table
 from hybrid.core.shapes import UNKNOWN
+from hybrid.core.tables import Table
 from hybrid.ir.graph import Entry, Node
 from tests.fuzz import onnx_nodes
 
