@@ -69,7 +69,9 @@ def fix_node(
     Only files of MXNet's exporter are read otherwise than they say. Raises Unsupported for what MXNet's exporter left out so that
     nothing says what was meant."""
     name = g.node.op_type
-    if from_mxnet(g) and name in _MXNET:
+    if (
+        from_mxnet(g) and name in _MXNET and opset > 0
+    ):  # of no version that there is nobody has looked at the attributes
         count = fewest(name, opset, "")
         if len(inputs) >= count and all(v is not None for v in inputs[: max(1, count)]):
             return _MXNET[name](g, inputs, attributes, opset)

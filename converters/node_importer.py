@@ -263,7 +263,7 @@ class Importer:
         """Outputs that follow from the shapes of the inputs alone, or from them and constants (Shape, Size)."""
         if type(op).infer_value is Op.infer_value or any(v.weight for v in inputs[1:]):
             return None
-        found = op.infer_value([v.const for v in inputs], [v.shape for v in inputs])
+        found = op.infer_value([None if v.weight else v.const for v in inputs], [v.shape for v in inputs])
         return None if found is None else [ImportedValue("", found.shape, found.dtype, found)]
 
     def _infer(self, node: Node, inputs: Sequence[ImportedValue]) -> list[Spec]:
@@ -463,7 +463,10 @@ class Importer:
         found = symbolic_shapes.follow(self.node.op_type, inputs, attributes, first)
         if found is not None:
             first.partial = found
-            if not any(isinstance(n, symbolic_shapes.Count) for n in found.reshape(-1)):
+            numbers = found.reshape(-1)
+            if not any(isinstance(n, symbolic_shapes.Count) for n in numbers) and all(
+                _fits(n, first.dtype) for n in numbers
+            ):
                 array = found.astype(first.dtype)
                 results[0] = ImportedValue("", array.shape, array.dtype, array)
 
@@ -587,6 +590,11 @@ class Importer:
             del self.shared.problems[problems:]
             raise Unsupported(f"in the function {function.name}: {'; '.join(map(str, inside))}")
         return [inner.find(name) for name in function.output]
+
+
+def _fits(number: int, dtype: np.dtype | None) -> bool:
+    """True when a dtype, if it is one of whole numbers, has that number."""
+    return dtype is None or dtype.kind not in "iu" or np.iinfo(dtype).min <= number <= np.iinfo(dtype).max
 
 
 def _type_of(value: ImportedValue | None) -> onnx.TypeProto:

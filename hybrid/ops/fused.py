@@ -76,6 +76,14 @@ class NumbersOfSizes(Op):
 
     inputs = ()
 
+    def check(self):
+        places = math.prod(self.shape)
+        if len(self.sizes) != places:
+            return f"got {len(self.sizes)} sizes for {places} places"
+        info = np.iinfo(self.dtype) if self.dtype.kind in "iu" else None
+        odd = [n for n in self.sizes if info is not None and not info.min <= n <= info.max]
+        return f"got {odd[0]}, which {self.dtype} has no room for" if odd else None
+
     def infer_shape(self):
         return self.shape
 

@@ -187,6 +187,11 @@ class BackwardBatchNormalization(BackwardNormalization):
     inputs = (*BackwardNormalization.inputs, "moving_mean", "moving_var")
     mutates = ("moving_mean", "moving_var")
 
+    def check(self):
+        if self.over != "batch" or self.third == "std":
+            return f"got over={self.over} and third={self.third}, wanted a batch's variance or 1 / s"
+        return super().check()
+
     def infer_shape(self, dy, data, gamma, mean, spread, *moving):
         data, gamma = merge(dy, data), self.fit_shapes(data, gamma, mean, spread)
         gamma = merge_all((gamma, mean, spread, *moving))

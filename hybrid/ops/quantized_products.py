@@ -10,18 +10,46 @@ import numpy as np
 
 from ..core.attrs import Count, Counts, DType, Sizes
 from ..core.op import Op, op
-from ..core.shapes import merge
+from ..core.shapes import UNKNOWN, MaybeShape, merge
 from .activation import Activation, LeakyReLU
 from .convolution import Convolution
 from .elementwise import Abs, Clip
 from .linear import FullyConnected
-from .quantization import FLOAT, INT8, INT32, reach, saturate
+from .quantization import EIGHT, FLOAT, INT8, INT32, is_range, reach, saturate
 from .subgraph import Weights, fit_bias, fold_norm, plain, quantise_weights, results, scale_of, steps_to, whole_results
 
 ActKind = Literal["", "abs", "clip", "gelu", "leaky", "relu"]
 
 
-class _Parameters(Op):
+class _Typed(Op):
+    """Base of operators whose inputs have the dtypes that ``wants`` says, and no others."""
+
+    def wants(self, name: str) -> tuple[np.dtype, ...]:
+        """The dtypes that an input may have, that which it has where nothing is known of it first."""
+        return (FLOAT,)
+
+    def infer_input_types(self, dtypes, outputs):
+        found = []
+        for name, dtype in zip(self.input_names(), dtypes, strict=True):
+            wanted = self.wants(name)
+            if dtype is not None and dtype not in wanted:
+                raise self.error(f"got {name} of dtype {dtype}, wanted {' or '.join(d.name for d in wanted)}")
+            found.append(wanted[0] if dtype is None and len(wanted) == 1 else dtype)
+        return found
+
+    def fitting(self, name: str, shape: MaybeShape, *wanted: MaybeShape) -> None:
+        """Raise OpError where an input's shape is none of those wanted."""
+        problems = []
+        for want in wanted:
+            try:
+                merge(shape, want)
+                return
+            except ValueError as problem:
+                problems.append(str(problem))
+        raise self.error(f"{name}: {', '.join(problems)}")
+
+
+class _Parameters(_Typed):
     """Base of quantised parameters: int8 weights, a bias if there is one, steps per unit, and the greatest magnitude."""
 
     exception = "rounds and saturates integers as oneDNN does"
@@ -36,14 +64,15 @@ class _Parameters(Op):
         return (1,)
 
     def infer_shape(self, weight, *others):
+        if not weight:
+            raise self.error("got a weight of no dimensions, wanted (O, ...)")
+        for name, shape in zip(self.input_names()[1:], others, strict=True):
+            self.fitting(name, shape, (1,) if is_range(name) else weight[:1])
         return [weight, *((weight[:1],) if self.bias else ()), self.numbers(weight), (1,)]
 
     def bias_type(self) -> np.dtype:
         """The dtype of the bias."""
         return INT32
-
-    def infer_input_types(self, dtypes, outputs):
-        return dtypes
 
     def infer_type(self, *dtypes):
         return [INT8, *((self.bias_type(),) if self.bias else ()), FLOAT, FLOAT]
@@ -113,6 +142,9 @@ class FittedWeights(_Parameters):
 
     inputs = ("weight", "given_bias", "min_weight", "max_weight", "min_bias", "max_bias")
 
+    def wants(self, name):
+        return (FLOAT,) if is_range(name) else (INT8,)
+
     def input_names(self):
         return self.inputs if self.bias else ("weight", "min_weight", "max_weight")
 
@@ -137,7 +169,7 @@ class FittedWeights(_Parameters):
         yield make(weight, *ranges[:2])
 
 
-class _Product(Op):
+class _Product(_Typed):
     """Base of products of 8-bit numbers with what is fused behind them; see subgraph.Fused for the numbers.
 
     Inputs: data, int8 weight, its steps per unit, (O,) or (1,), bias (O,) if there is one, int32, or float32 which is quantised
@@ -160,6 +192,11 @@ class _Product(Op):
 
     exception = "rounds and saturates integers as oneDNN does"
 
+    def check(self):
+        if self.whole and self.out_type != INT32:
+            return f"got whole=True with out_type={self.out_type}, wanted int32"
+        return super().check()
+
     inputs = ("data", "weight", "scale", "bias", "min_data", "max_data", "residual", "min_sum", "max_sum", "reach")
 
     def input_names(self):
@@ -178,14 +215,19 @@ class _Product(Op):
         """See subgraph.Fused.along_channels."""
         return scale
 
-    def infer_shape(self, data, weight, *others):
-        shape = self.plain.infer_shape(data, weight)
-        if self.residual:
-            merge(shape, dict(zip(self.input_names(), (data, weight, *others)))["residual"])
-        return [shape, *((1,) for _ in self.output_names()[1:])]
+    def wants(self, name):
+        eight = {"data": EIGHT, "residual": EIGHT, "weight": (INT8,), "bias": (INT32, FLOAT)}
+        return eight.get(name, (FLOAT,))
 
-    def infer_input_types(self, dtypes, outputs):
-        return dtypes
+    def infer_shape(self, data, weight, *others):
+        self.fitting("weight", weight, self.plain.infer_input_shapes([data, None], [None])[1])
+        shape = self.plain.infer_shape(data, weight)
+        for name, given in zip(self.input_names()[2:], others, strict=True):
+            if name == "residual":
+                self.fitting(name, given, shape)
+            else:
+                self.fitting(name, given, *{"scale": (weight[:1], (1,)), "bias": (weight[:1],)}.get(name, ((1,),)))
+        return [shape, *((1,) for _ in self.output_names()[1:])]
 
     def infer_type(self, *dtypes):
         return [self.out_type, *(FLOAT for _ in self.output_names()[1:])]
@@ -311,7 +353,7 @@ class QuantizedProductDense(_Product):
 
 
 @op("_fused_quantized_bias")
-class QuantizedBias(Op):
+class QuantizedBias(_Typed):
     """A float32 bias in steps of a product of integers, whose scale is x_scale * w_scale: the nearest int32.
 
     Shapes: bias (O,), x_scale one number, w_scale one or (O,) -> (O,)."""
@@ -321,6 +363,9 @@ class QuantizedBias(Op):
     inputs = ("bias", "x_scale", "w_scale")
 
     def infer_shape(self, bias, x_scale, w_scale):
+        self.fitting("bias", bias, (UNKNOWN,))
+        self.fitting("x_scale", x_scale, (), (1,))
+        self.fitting("w_scale", w_scale, (), (1,), bias)
         return bias
 
     def infer_type(self, *dtypes):
@@ -336,7 +381,7 @@ class QuantizedBias(Op):
 
 
 @op("_fused_lookup")
-class Lookup(Op):
+class Lookup(_Typed):
     """The number that a table has for each of data, int8 or uint8, counted from the least.
 
     Shapes: data (...), table (256,) -> (...)."""
@@ -345,11 +390,11 @@ class Lookup(Op):
 
     inputs = ("data", "table")
 
-    def infer_input_types(self, dtypes, outputs):
-        return dtypes
+    def wants(self, name):
+        return EIGHT
 
     def infer_shape(self, data, table):
-        merge(table, (256,))
+        self.fitting("table", table, (256,))
         return data
 
     def infer_type(self, data, table):

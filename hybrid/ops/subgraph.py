@@ -123,14 +123,15 @@ def plain(product: Op) -> Op:
 def quantise_weights(weight: np.ndarray, bias: np.ndarray | None, data_scale, each: bool) -> Weights:
     """float32 weights (O, ...) and bias (O,) quantised by the greatest of all weights, or of each channel, which may not make the
     bias greater than it can be."""
-    tops = np.abs(weight).reshape(len(weight), -1).max(axis=1)
-    scale = LEVELS[INT8] / (tops if each else tops.max())
+    tops = np.abs(weight).max(axis=tuple(range(1, weight.ndim)), initial=0)
+    most = tops.max(initial=0)
+    scale = LEVELS[INT8] / (tops if each else most)
     if each and bias is not None:
         scale = np.minimum(scale, MOST_BIAS / np.abs(bias) / data_scale)
     scale = np.where(np.isinf(scale), MOST_SCALE, scale)
     steps = saturate(weight * (scale.reshape(-1, *(1,) * (weight.ndim - 1)) if each else scale), INT8)
     whole = None if bias is None else saturate(bias * (data_scale * scale), INT32)
-    return Weights(steps, whole, scale, tops.max())
+    return Weights(steps, whole, scale, most)
 
 
 def fold_norm(

@@ -219,3 +219,48 @@ def test_memory_that_there_is_not():
     program = OnnxBackendRep(import_model(model(nodes, [("x", FLOAT, [1])], stored={"s": [2**41]})))
     with pytest.raises(MXNetError):
         program.run([np.ones(1, np.float32)])
+
+
+def test_parameters_are_no_constants_whose_shapes_nobody_judged():
+    stored = {"x": np.zeros((5, 4, 2, 3), np.float32), "w": np.ones((1, 3, 1, 1), np.float32)}
+    node = helper.make_node("Add", ["x", "w"], ["y"])
+    with pytest.raises((ConversionError, MXNetError), match="broadcast"):
+        import_model(model([node], stored=stored))
+
+
+def test_whole_numbers_to_large_unsigned_powers():
+    node = helper.make_node("Pow", ["x", "p"], ["y"])
+    proto = model([node], [("x", onnx.TensorProto.INT32, [4]), ("p", onnx.TensorProto.UINT64, [])])
+    (y,) = run(proto, np.array([-1, 0, 2, 3], np.int32), np.array(2**64 - 1, np.uint64))
+    # modulo 2**32
+    assert y.tolist() == [-1, 0, 0, pow(3, 2**64 - 1, 2**32) - 2**32 * (pow(3, 2**64 - 1, 2**32) >= 2**31)]
+
+
+def test_lengths_of_an_old_scan_are_one_for_each_example():
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["s"], ["t"])],
+        "body",
+        [helper.make_tensor_value_info("s", FLOAT, None)],
+        [helper.make_empty_tensor_value_info("t")],
+    )
+    node = helper.make_node("Scan", ["lengths", "x"], ["y"], body=body, num_scan_inputs=1)
+    for shape, fits in ([2], True), ([3], False), ([2, 5], False):
+        proto = model([node], [("lengths", INT64, shape), ("x", FLOAT, [2, 3])], opset=8)
+        if fits:
+            (y,) = OnnxBackendRep(import_model(proto)).run(
+                [np.array([1, 3]), np.arange(6, dtype=np.float32).reshape(2, 3)]
+            )
+            assert y.tolist() == [[0, 0, 0], [3, 4, 5]]
+        else:
+            with pytest.raises((ConversionError, MXNetError), match="differ"):
+                import_model(proto)
+
+
+def test_models_of_no_opset_are_refused_in_words():
+    axis = onnx.AttributeProto(name="axis", i=1, type=onnx.AttributeProto.TYPE_PROTO)
+    node = helper.make_node("Softmax", ["x"], ["y"])
+    node.attribute.append(axis)
+    proto = model([node], [("x", FLOAT, [2, 3])], opset=-1)
+    proto.graph.name = "mxnet_converted_model"
+    with pytest.raises(ConversionError, match="Softmax"):
+        import_model(proto)

@@ -8,6 +8,7 @@ from tests.grouped import run
 from tests.ops.test_limits import F32, Edge, check_edge
 
 F64, I32, I64, BOOL, WORDS = map(np.dtype, (np.float64, np.int32, np.int64, np.bool_, object))
+I8, U8 = map(np.dtype, (np.int8, np.uint8))
 RNN = {"mode": "gru", "state_size": 4, "num_layers": 1}
 NORM = {"over": "layer", "third": "std"}
 GRAPH = {"num_args": 2, "num_hops": 1, "num_neighbor": 2, "max_num_vertices": 3}
@@ -201,6 +202,26 @@ EDGES = [
     Edge("reshape", {"shape": (-4, 2, 3, 0)}, ([(6, 5)], [(2, 3, 5)]), [({}, [(7, 5)], "cannot split"), ({},
           [(12, 5)], "cannot split"),
           ({"shape": (-4, 2, -1, 0)}, [(7, 5)], "cannot split")]),
+    Edge("_backward_batch_normalization", {"third": "rstd", "over": "batch"}, None, [(a, [(2, 3, 4), (2, 3, 4), *[(3,)] * 5], "a batch's variance")
+         for a in ({"third": "std"}, {"over": "layer"})]),
+    Edge("_fused_sizes", {"sizes": (5,), "shape": (1,), "dtype": "uint8"}, ([], [(1,)]),
+         [({"shape": (100,)}, [], "1 sizes for 100 places"), ({"sizes": (-1,)}, [], "no room")]),
+    Edge("_fused_lookup", {}, ([(2, 3), (256,)], [(2, 3)]), [({}, [(2, 3), (255,)], "table")], (U8, I8)),
+    Edge("_fused_lookup", {}, None, [({}, [(2, 3), (256,)], "got data of dtype int64, wanted int8 or uint8")], (I64, I8)),
+    Edge("_fused_quantized_bias", {}, ([(4,), (), (4,)], [(4,)]),
+         [({}, [(2, 2), (), (1,)], "bias"), ({}, [(4,), (2,), ()], "x_scale"), ({}, [(4,), (), (3,)], "w_scale")]),
+    Edge("_fused_quantized_weights", {"given": True, "bias": True}, ([(0, 3), (0,)], [(0, 3), (0,), (1,), (1,)]),
+         [({}, [(4, 3), (3,)], "given_bias"), ({}, [(), (3,)], "no dimensions")]),
+    Edge("_fused_fitted_weights", {}, ([(4, 3), (1,), (1,)], [(4, 3), (1,), (1,)]), [({}, [(4, 3), (2,), (1,)], "min_weight")],
+         (I8, F32, F32)),
+    Edge("_fused_fitted_weights", {}, None, [({}, [(4, 3), (1,), (1,)], "uint8, wanted int8")], (U8, F32, F32)),
+    Edge("_fused_quantized_dense", {"num_hidden": 5, "out_type": "float32", "bias": True},
+         ([(3, 2, 4), (5, 8), (1,), (5,), (1,), (1,)], [(3, 5)]),
+         [({}, [(3, 2, 4), (5, 4), (1,), (5,), (1,), (1,)], "weight"), ({}, [(3, 2, 4), (5, 8), (6,), (5,), (1,), (1,)], "scale"),
+          ({}, [(3, 2, 4), (5, 8), (5,), (6,), (1,), (1,)], "bias"), ({}, [(3, 2, 4), (5, 8), (1,), (5,), (2,), (1,)], "min_data"),
+          ({"whole": True}, [(3, 2, 4), (5, 8), (1,), (5,), (1,), (1,)], "wanted int32")], (U8, I8, F32, I32, F32, F32)),
+    Edge("_fused_quantized_dense", {"num_hidden": 5, "out_type": "float32"}, None,
+         [({}, [(3, 8), (5, 8), (1,), (1,), (1,)], "data of dtype float64")], (F64, I8, F32, F32, F32)),
 ]  # fmt: skip
 
 

@@ -521,6 +521,7 @@ def test_attributes_that_fit_no_input_are_refused():
         ("Conv", {"strides": (0, 1)}, "strides"),
         ("Conv", {"group": 0}, "group"),
         ("LRN", {"size": 0}, "got size=0, wanted at least 1"),
+        ("RNN", {"clip": float("nan")}, "got clip=nan"),
         ("Celu", {"alpha": 0.0}, "got alpha=0"),
         ("ms_QLinearConcat", {"axis": 0, "num_args": 2}, "got 2 inputs, wanted 2 and 3 for each array"),
         ("ms_QLinearConcat", {"axis": 0, "num_args": 6}, "got 6 inputs"),

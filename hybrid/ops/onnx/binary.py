@@ -63,7 +63,7 @@ class Pow(PointwiseBinaryOp):
 
 def _integer_power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """x**y of whole numbers, y not negative; what is lost on the way is a multiple of 2**64."""
-    return np.power(x.astype(np.int64), y.astype(np.int64)).astype(x.dtype)
+    return np.power(x.astype(np.int64).astype(np.uint64), y.astype(np.uint64)).astype(x.dtype)
 
 
 @op("_onnx_Mod")

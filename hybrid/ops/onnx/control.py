@@ -13,7 +13,7 @@ from ...core.attrs import Count, Several
 from ...core.boxed import box
 from ...core.memory_budget import afford_step
 from ...core.op import op
-from ...core.shapes import UNKNOWN, identical, merge
+from ...core.shapes import UNKNOWN, identical, merge, merge_all
 from ..common import axis_of
 from ..control import ControlFlow, ControlFlowBackward, common, truth
 from .base import BOOL, INT64, OBJECT
@@ -388,9 +388,11 @@ class Scan(Repeated):
 
     def infer_shape(self, *shapes, subgraphs=()):
         (body,) = self.those(subgraphs)
-        _, states, data, captured = self.split(shapes)
+        lengths, states, data, captured = self.split(shapes)
         first = self.batched
-        count = merge((UNKNOWN,), (data[0][0],)) if first else ()
+        count = merge_all(((UNKNOWN,), *(s[:1] for s in (*states, *data)))) if first else ()
+        if lengths is not None:
+            merge(lengths, count)
         states, data = [s[first:] for s in states], [s[first:] for s in data]
         axes = self.axes("input", [len(s) for s in data])
         length = (UNKNOWN,)

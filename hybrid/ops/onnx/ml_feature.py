@@ -242,7 +242,7 @@ class Normalizer(Pointwise):
         return FLOAT32
 
     def composition(self, F, x):
-        if not known(x) or 0 in definite(x.shape):
+        if not known(x) or not x.shape or 0 in definite(x.shape):
             return None
         x, last = cast(F, x, x.dtype, FLOAT32), len(x.shape) - 1
         if self.norm == "MAX":

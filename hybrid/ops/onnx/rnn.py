@@ -3,6 +3,7 @@
 T is the number of steps, N of sequences, C of features, H of units, D of directions (2 for "bidirectional").
 What MXNet's own RNN says too is not here: see converters/ops/rnn.py."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -125,6 +126,8 @@ class Recurrent(Standard):
         unknown = [a for a in self.activations if a.lower() not in ACTIVATIONS]
         if unknown:
             return f"got activation {', '.join(unknown)}, wanted some of {', '.join(ACTIVATIONS)}"
+        if self.clip is not None and math.isnan(self.clip):
+            return f"got clip={self.clip}, wanted a bound of what activations are given"
         return super().check()
 
     @property
