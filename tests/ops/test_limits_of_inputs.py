@@ -202,7 +202,8 @@ EDGES = [
     Edge("reshape", {"shape": (-4, 2, 3, 0)}, ([(6, 5)], [(2, 3, 5)]), [({}, [(7, 5)], "cannot split"), ({},
           [(12, 5)], "cannot split"),
           ({"shape": (-4, 2, -1, 0)}, [(7, 5)], "cannot split")]),
-    Edge("_backward_batch_normalization", {"third": "rstd", "over": "batch"}, None, [(a, [(2, 3, 4), (2, 3, 4), *[(3,)] * 5], "a batch's variance")
+    Edge("_backward_batch_normalization", {"third": "rstd", "over": "batch"}, None, 
+         [(a, [(2, 3, 4), (2, 3, 4), *[(3,)] * 5], "a batch's variance")
          for a in ({"third": "std"}, {"over": "layer"})]),
     Edge("_fused_sizes", {"sizes": (5,), "shape": (1,), "dtype": "uint8"}, ([], [(1,)]),
          [({"shape": (100,)}, [], "1 sizes for 100 places"), ({"sizes": (-1,)}, [], "no room")]),
