@@ -440,7 +440,8 @@ class Importer:
         if not self.domain:
             given = legacy_fixes.with_dtypes(self, given, opset)
         types = attribute_types(proto.op_type, opset, self.domain)
-        reading = None if types else import_handler(self.domain, proto.op_type, opset)
+        known = types or function_key(proto) in self.shared.functions
+        reading = None if known else import_handler(self.domain, proto.op_type, opset)
         return well_formed(types if reading is None else reading.types, given)
 
     def _stand_in(self, reason: str, *, reported: bool = False) -> list[ImportedValue | None]:
