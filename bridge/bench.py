@@ -23,6 +23,7 @@ from .cases import make_case, pair_outputs
 from .compare import TOLERANCES, Difference, Tolerance, as_tolerance, compare
 from .convert import settle_inputs
 from .engines import NativeEngine, OnnxEngine
+from .fallbacks import FallbackCount, fallbacks_of
 from .inputs import Inputs, as_specs
 from .models import ONNX, BadInput, Model, open_model, specs_of_onnx
 from .opsets import default_opset, newest
@@ -81,9 +82,11 @@ class BenchResult:
     steps: tuple[StepTime, ...] = ()
     peak: Peak | None = None
     warnings: tuple[str, ...] = ()
+    fallbacks: tuple[FallbackCount, ...] = ()
+    """Steps that NumPy computes."""
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**asdict(self), "fallbacks": [f._asdict() for f in self.fallbacks]}
 
 
 def bench(
@@ -232,6 +235,9 @@ def _add_profile(
     complete = engine.complete(feeds)
     arrays = [complete[n] if n in complete else program.constants[n] for n in program.names]
     bound = program.prepare(tuple(x for a in arrays for x in (a.shape, a.dtype))).bound
+    bound.run(arrays)  # once with these values before it is looked at
+    found = fallbacks_of(program, {n: Spec(a.shape, a.dtype) for n, a in complete.items()})
+    result = replace(result, fallbacks=found)
     if bound.profile(arrays) is None:
         why = "no kernels are in use" if native.level() is None else "no step has a kernel, or data decide about shapes"
         return replace(result, warnings=(*result.warnings, f"no profile: NumPy computes this model ({why})"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,10 +16,12 @@ from converters.onnx_types import dtype_of
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec, find
 from hybrid.core.shapes import is_known
+from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry
 from hybrid.ops.absent import ABSENT
 from hybrid.passes.strip_labels import label_names
 
+from .fallbacks import FallbackCount, fallbacks_of
 from .importing import not_in_mxnet
 from .inputs import Inputs, as_specs
 from .models import ONNX, BadInput, Model, check_sizes, describe, onnx_spec, open_model, specs_of_onnx, split_inputs
@@ -53,9 +55,12 @@ class InspectResult:
     """Reasons why MXNet 1.9.1 cannot load the symbol (of an ONNX model: the one that it imports to)."""
     repairs: tuple[str, ...] = ()
     """Faults of an ONNX model that are put right when it is imported."""
+    fallbacks: tuple[FallbackCount, ...] | None = None
+    """Steps that NumPy computes when the model runs; None where its sizes are not known."""
 
     def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "problems": [p._asdict() for p in self.problems]}
+        fallbacks = None if self.fallbacks is None else [f._asdict() for f in self.fallbacks]
+        return {**asdict(self), "problems": [p._asdict() for p in self.problems], "fallbacks": fallbacks}
 
 
 @dataclass(frozen=True)
@@ -95,19 +100,35 @@ def inspect(model: Any, params: Any = None, *, inputs: Inputs | None = None, ops
     unknown = [n for n in inputs or {} if n not in takes]
     if unknown:
         raise BadInput(*(f"unknown input {n}: the model takes {', '.join(takes) or 'none'}" for n in unknown))
-    return _inspect_onnx(opened) if opened.is_onnx else _inspect_symbol(opened, inputs, opset)
+    return _inspect_onnx(opened, inputs) if opened.is_onnx else _inspect_symbol(opened, inputs, opset)
 
 
-def _inspect_onnx(model: Model) -> InspectResult:
+def _fallbacks(model: Model, specs: Mapping[str, Spec]) -> tuple[FallbackCount, ...] | None:
+    """Steps that NumPy computes for inputs of these shapes; None where one is not known, or nothing runs."""
+    assert model.graph is not None
+    known = {n: s for n, s in specs.items() if is_known(s.shape) and s.dtype is not None}
+    try:
+        program = Program(model.graph, model.params, facts=model.facts)
+        return fallbacks_of(program, known) if {*program.inputs} <= {*known} else None
+    except MXNetError:
+        return None
+
+
+def _inspect_onnx(model: Model, inputs: Inputs | None) -> InspectResult:
     proto = model.proto
     assert proto is not None
     weights = proto.graph.initializer
     problems: Sequence[converters.Problem] = ()
     mxnet: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()
+    fallbacks = None
     try:
         found = converters.import_model(model.path if model.path is not None else proto)
         mxnet, repairs = tuple(not_in_mxnet(found.graph, found.params)), found.repairs
+        native = Model(model.name, found.graph, found.params)
+        given, declared = as_specs(inputs)[0], specs_of_onnx(proto)
+        wanted = {n: Spec(given.get(n, s).shape, given.get(n, s).dtype or s.dtype) for n, s in declared.items()}
+        fallbacks = _fallbacks(native, wanted)
     except converters.UnsupportedModel as error:
         problems = error.problems
     names = Counter(dtype_of(t.data_type).name for t in weights)
@@ -128,6 +149,7 @@ def _inspect_onnx(model: Model) -> InspectResult:
         checked="whole",
         mxnet=mxnet,
         repairs=repairs,
+        fallbacks=fallbacks,
     )
 
 
@@ -144,6 +166,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, opset: int | None) -> I
     checked = "operators"
     seen: dict[str, Spec] = dict(specs)
     outputs: dict[str, dict[str, Any]] = {e.name: {} for e in graph.outputs}
+    fallbacks = None
     try:
         inferred = model.infer(specs)
     except MXNetError as error:
@@ -157,6 +180,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, opset: int | None) -> I
             checked = "whole"
             problems = [converters.Problem(model.name, "", p) for p in check_sizes(graph, inferred)]
             problems = problems or _try(model, {n: s for n, s in seen.items() if n not in ignored}, opset)
+            fallbacks = _fallbacks(model, seen)
     return InspectResult(
         model=model.name,
         kind="symbol",
@@ -173,6 +197,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, opset: int | None) -> I
         problems=tuple(problems),
         checked=checked,
         mxnet=tuple(not_in_mxnet(graph, model.params)),
+        fallbacks=fallbacks,
     )
 
 

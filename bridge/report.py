@@ -17,6 +17,7 @@ from hybrid.formats.files import write
 from .bench import BenchResult
 from .compare import Difference
 from .convert import ConvertResult
+from .fallbacks import FallbackCount
 from .importing import ImportResult
 from .inspect import InspectResult, OperatorsResult
 from .job import check_target
@@ -199,7 +200,22 @@ def inspect_table(result: InspectResult) -> RenderableType:
         parts.append(Text("every node converts", style="bold green"))
     elif result.checked:
         parts.append(Text("every operator is known; give input shapes (--input) to try every node", style="green"))
+    if result.fallbacks is not None:
+        parts += _fallbacks(result.fallbacks)
     return Group(*parts)
+
+
+def _fallbacks(found: Sequence[FallbackCount]) -> list[RenderableType]:
+    """A table of what NumPy computes, or a line that there is nothing."""
+    if not found:
+        return [Text("every step has a kernel", style="green")]
+    total = sum(f.count for f in found)
+    table = Table(box=None, pad_edge=False)
+    for column in ("operator", "steps", "why"):
+        table.add_column(column, overflow="fold")
+    for f in found:
+        table.add_row(Text(f.operator), str(f.count), Text(f.why))
+    return [Text(), Text(f"computed by NumPy, of all steps: {total}", style="yellow"), table]
 
 
 def operators_table(result: OperatorsResult) -> RenderableType:
@@ -247,6 +263,8 @@ def bench_table(results: Sequence[BenchResult]) -> RenderableType:
     for r in results:
         if r.steps:
             parts += [Text(), _steps(r)]
+        if r.fallbacks:
+            parts += _fallbacks(r.fallbacks)
         parts += _notes(r.warnings)
     return Group(*parts)
 

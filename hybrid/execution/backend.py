@@ -93,6 +93,14 @@ class Request(NamedTuple):
         return apply_tracked(node.op, arrays, specs, node.name, self.training, out, subgraphs, rng)
 
 
+class Fallback(NamedTuple):
+    """A step that NumPy computes where graphs are compiled, and why."""
+
+    node: str
+    operator: str
+    why: str
+
+
 class Shortcut(NamedTuple):
     """A run without another look at anything: ``run(memory, out, number)``, of lists where there is more than one of either, writes
     to an ``out`` that ``make(shape, dtype)`` gave; false where the arrays that rarely have other values have them by now."""
@@ -141,6 +149,10 @@ class Bound:
     def shortcut(self, versions: Sequence[Any]) -> Shortcut | None:
         """Return a shortcut for runs on some of the arrays, the others having these versions; None where there is none."""
         return None
+
+    def fallbacks(self) -> list[Fallback]:
+        """Steps that NumPy computes. Where data decide about shapes: as of the last run."""
+        return []
 
     def profile(self, arrays: Sequence[np.ndarray]) -> list[dict[str, Any]] | None:
         """One run, a row for each step: node, op, how, shape (of the first output), seconds, flops, bytes, native. None where its

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.error import MXNetError
 from ..core.fp_warnings import ignoring_fp_warnings
 from .apply import failure
-from .backend import Backend, Bound, Request, too_large
+from .backend import Backend, Bound, Fallback, Request, too_large
 from .hooks import HOOKS, Observer
 from .plan import Plan, Step, make_plan
 
@@ -60,6 +60,10 @@ class Interpretation(Bound):
     def plan(self) -> Plan:
         """The steps in order, made when first asked for."""
         return make_plan(self._request.graph, self._request.inference, self._request.names)
+
+    def fallbacks(self) -> list[Fallback]:
+        why = "the graph is not compiled"
+        return [Fallback(n.name, n.op.name, why) for n in self._request.graph.nodes if n.op is not None]
 
     def run(
         self,

@@ -29,7 +29,7 @@ from ..core.error import InternalError, MXNetError
 from ..core.fp_warnings import ignoring_fp_warnings
 from ..core.memory_budget import afford
 from ..core.op import Op, Spec
-from ..core.shapes import is_known
+from ..core.shapes import is_known, show
 from ..formats.params import release
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import Inference, infer
@@ -37,7 +37,7 @@ from ..ops.fused import BLOCK, BlockedConcat, Conv, DepthwisePointwise, FromBloc
 from ..ops.shape import Reshaping
 from ..passes import Optimized, Rewriter, optimize
 from .apply import afford_all, evaluate
-from .backend import Bound, Request, Shortcut, too_large
+from .backend import Bound, Fallback, Request, Shortcut, too_large
 from .control import Body, lower_control
 from .hooks import Observer
 from .plan import work_of
@@ -311,7 +311,9 @@ class CompiledProgram(Bound):
         self.outputs = tuple((read(s, values), d) for s, d in lowered.outputs)
         self.makers = [(native.empty if _is_large(*s) else np.empty, *s) for s in self.outputs]
         self._odd_inputs, self._odd_outputs = lowered.odd_inputs, lowered.odd_outputs
-        self.quick = whole and lowered.bodies.whole and core.flops() <= QUICK and 8 * lowered.moved(values) <= QUICK
+        self.quick = (
+            whole and not lowered.bodies.fallbacks and core.flops() <= QUICK and 8 * lowered.moved(values) <= QUICK
+        )
         self.work = lowered.work(values)
         odd = self._copies or self._odd_inputs or self._odd_outputs
         self._direct = self._alone and bool(self._inputs) and not odd
@@ -352,6 +354,11 @@ class CompiledProgram(Bound):
         for row, time in zip(self.describe(), seconds):
             rows.append({**row, "seconds": time})
         return rows
+
+    def fallbacks(self) -> list[Fallback]:
+        read = self.lowered.sizes.read
+        own = self.lowered.build.fallbacks(self.core.native(), lambda shape: read(shape, self._values))
+        return own + self.lowered.bodies.fallbacks
 
     def describe(self) -> list[dict[str, Any]]:
         """As profile, without times."""
@@ -445,8 +452,8 @@ class _Bodies:
     def __init__(self, request: Request):
         self.request = request
         self.hosts: dict[int, Any] = {}
-        self.whole = True
-        """True when no body has steps that NumPy computes."""
+        self.fallbacks: list[Fallback] = []
+        """Steps of bodies that NumPy computes."""
 
     def make(self, graph: Graph, specs: Sequence[Spec], fixed: Collection[str]) -> Body | None:
         """A body as a program, see control.MakeBody."""
@@ -472,7 +479,7 @@ class _Bodies:
                     break
         except (CannotLower, MXNetError):  # which a run need not come to
             return None
-        self.whole &= all(there)
+        self.fallbacks += build.fallbacks(there)
         written = iter(range(len(main.outputs)))
         results = [build.copies[i] if i in build.copies else (ARENA, next(written)) for i in range(len(main.outputs))]
         place_of = {n: i for i, n in enumerate(names)}
@@ -722,6 +729,17 @@ class _Build:
             self.steps.append((op.name, attrs or {}, ins, outs, attrs is None, len(self.hosts), control))
             self.hosts[len(self.hosts)] = node, dtypes, specs
 
+    def fallbacks(
+        self, there: Sequence[bool], read: Callable[[Any], tuple[int, ...]] = lambda shape: shape
+    ) -> list[Fallback]:
+        """Steps for which no kernel is there. read: gives a shape for the sizes of a program."""
+        found = []
+        for step, (node, _), native_ in zip(self.steps, self.rows, there):
+            if not native_:
+                operands = [(self.tensors[t][0], read(self.tensors[t][1])) for t in step[2]]
+                found.append(Fallback(node, step[0], _why(step[0], step[4], operands)))
+        return found
+
     def constants(self) -> tuple[list[list[int]], dict[int, int]]:
         """Constants that each step takes, and about how many bytes they are."""
         sizes = {t[-2]: 4 * math.prod(map(plain, t[1])) for t in self.tensors if t[-3] == CONSTANT}
@@ -762,6 +780,18 @@ class _Build:
         if not tensor.blocked:
             return (dtype, tensor.shape, False, 0, 0, 0, storage.kind, storage.number, 0)
         return (dtype, tensor.shape, True, *root.halo, tensor.image(), storage.kind, storage.number, offset)
+
+
+def _why(op: str, untold: bool, operands: Sequence[tuple[str, tuple[int, ...]]]) -> str:
+    """Reason why a step has no kernel. untold: none was asked, for there is none of that dtype or not with these attributes."""
+    dtypes = sorted(dtype for name, dtype in native.kernels() if name == op)
+    if not dtypes:
+        return "it has no kernel"
+    first = operands[0][0] if operands else ""
+    if untold and operands and first not in dtypes:
+        return f"it has no kernel for {first}, but for {', '.join(dtypes)}"
+    given = ", ".join(f"{dtype}{show(shape)}" for dtype, shape in operands)
+    return "its kernel is not for these attributes" if untold else f"its kernel does not take {given or 'no operands'}"
 
 
 def _split_sizes(attrs: dict[str, Any], sizes: Written) -> tuple[dict[str, Any], list[tuple[str, int, int]]]:

@@ -15,7 +15,7 @@ from ..core.error import MXNetError
 from ..core.op import Spec
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
-from .backend import Bound, Part, Request, Shortcut
+from .backend import Bound, Fallback, Part, Request, Shortcut
 from .hooks import Observer
 
 SEEN = 64
@@ -52,6 +52,9 @@ class Decided(Bound):
     @property
     def quick(self) -> bool:  # type: ignore[override]
         return self._last is not None and self._last[1].quick
+
+    def fallbacks(self) -> list[Fallback]:
+        return [] if self._last is None else self._last[1].fallbacks()
 
     def profile(self, arrays: Sequence[np.ndarray]) -> list[dict[str, Any]] | None:
         return self._bound(arrays, None).profile(arrays)
@@ -93,6 +96,14 @@ class Staged(Bound):
         self._rest = make(cut.rest, request.fixed) if cut.rest else None
         self._seen: dict[Any, int] = {}
         self._misses = 0
+        self._ran: tuple[Bound, ...] = ()
+        """Those that ran last."""
+
+    def fallbacks(self) -> list[Fallback]:
+        why = "data decide about the shapes of its results"
+        own = [Fallback(n.name, n.op.name, why) for n in self._cut.ready if n.op is not None]
+        found = [f for bound in self._ran for f in bound.fallbacks()]
+        return found if self._reference in self._ran else own + found
 
     def run(
         self,
@@ -101,8 +112,9 @@ class Staged(Bound):
         rng: np.random.Generator | None = None,
         observe: Observer | None = None,
     ) -> list[np.ndarray]:
+        self._ran = ()
         if self._misses > PATIENCE:
-            return self._reference.run(arrays, versions, rng, observe)
+            return self._refer(arrays, versions, rng, observe)
         given = list(map(id, arrays)) if versions is None else versions
         values: dict[Key, np.ndarray] = {}
         own: set[Key] = set()
@@ -121,7 +133,7 @@ class Staged(Bound):
             crossing = {name: values[id(e.node), e.index] for name, e in self._cut.crossing.items()}
             found = self._behind(self._rest, crossing, arrays, given, rng)
             if found is None:
-                return self._reference.run(arrays, versions, rng, observe)
+                return self._refer(arrays, versions, rng, observe)
             for entry, result in zip(self._cut.behind, found):
                 values[id(entry.node), entry.index] = result
         results = []
@@ -133,6 +145,11 @@ class Staged(Bound):
             own.add(key)
             results.append(result if fresh else np.array(result, order="C"))
         return results
+
+    def _refer(self, *given: Any) -> list[np.ndarray]:
+        """The outputs by NumPy."""
+        self._ran = (self._reference,)
+        return self._reference.run(*given)
 
     def _behind(
         self, rest: Part, crossing: dict[str, np.ndarray], arrays: Sequence[np.ndarray], versions: Any, rng: Any
@@ -163,6 +180,7 @@ class Staged(Bound):
                 inside.append(arrays[self._place[name]])
                 marks.append(versions[self._place[name]])
         prepared = program.prepare(tuple(x for a in inside for x in (a.shape, a.dtype)))
+        self._ran += (prepared.bound,)
         return prepared.bound.run(inside, marks, rng)
 
 

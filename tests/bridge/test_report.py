@@ -21,6 +21,7 @@ from bridge import cli, report
 from bridge.bench import BenchResult, Peak, StepTime
 from bridge.compare import Difference
 from bridge.convert import ConvertResult
+from bridge.fallbacks import FallbackCount
 from bridge.importing import ImportResult
 from bridge.inspect import InspectResult, OperatorsResult
 from bridge.printable import clean, printable
@@ -242,6 +243,16 @@ def test_inspected(capsys: pytest.CaptureFixture[str]) -> None:
     known = "every operator is known; give input shapes (--input) to try every node"
     assert lines(capsys, report.inspect_table(replace(bare, checked="operators"))) == [*short, known]
     assert lines(capsys, report.inspect_table(replace(bare, checked=""))) == short
+    some = (FallbackCount("dot", 3, "it has no kernel"), FallbackCount("unique", 1, "data decide"))
+    table = [
+        "computed by NumPy, of all steps: 4",
+        "operator steps why",
+        "dot 3 it has no kernel",
+        "unique 1 data decide",
+    ]
+    assert lines(capsys, report.inspect_table(replace(bare, fallbacks=some))) == [*short, "every node converts", *table]
+    all_compiled = lines(capsys, report.inspect_table(replace(bare, fallbacks=())))
+    assert all_compiled == [*short, "every node converts", "every step has a kernel"]
 
 
 def test_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -288,6 +299,9 @@ def test_benched(capsys: pytest.CaptureFixture[str]) -> None:
         "note: w1",
     ]
     assert lines(capsys, report.bench_table([result])) == wanted
+    falling = replace(result, fallbacks=(FallbackCount("Relu", 1, "it has no kernel"),))
+    told = ["computed by NumPy, of all steps: 1", "operator steps why", "Relu 1 it has no kernel"]
+    assert lines(capsys, report.bench_table([falling])) == [*wanted[:-1], *told, wanted[-1]]
     wrong = replace(result, equivalent=False, differences=(NEAR, FAR), steps=(), warnings=())
     warned = replace(result, steps=(), warnings=("w2", "w3"))
     assert lines(capsys, report.bench_table([warned]))[-2:] == ["note: w2", "note: w3"]  # without a profile too

@@ -676,8 +676,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "bench warnings of profiles",
         "bridge/report.py",
-        "            parts += [Text(), _steps(r)]\n        parts += _notes(r.warnings)",
-        "            parts += [Text(), _steps(r), *_notes(r.warnings)]",
+        "            parts += _fallbacks(r.fallbacks)\n        parts += _notes(r.warnings)",
+        "            parts += [*_fallbacks(r.fallbacks), *_notes(r.warnings)]",
         "tests/bridge/test_report.py -k test_benched",
     ),
     (
