@@ -24,6 +24,7 @@ from .fuse_layer_norm import fuse_layer_norm
 from .fuse_qdq import fuse_qdq
 from .hoist_constants import Optimized, hoist_constants, without_hoisting
 from .prepare_quantized import prepare_quantized
+from .read_transposed import read_transposed
 from .remove_identities import remove_identities
 from .resolve_like_ops import resolve_like_ops
 from .rewriter import Rewriter
@@ -48,6 +49,7 @@ PASSES: dict[str, Pass] = {
         widen_half,
         fuse_layer_norm,
         canonicalize_dense,
+        read_transposed,
         fold_batch_norm,
         fuse_conv_epilogue,
         fuse_dense_epilogue,

@@ -665,6 +665,24 @@ def test_products_with_a_constant_matrix_are_dense(op: str, shape: tuple[int, ..
     assert counted(kept(graph, {"x": uniform(*shape), "w": uniform(4, 5)}, {}).main) == {op: 1}
 
 
+def test_products_read_what_was_transposed_for_them_as_it_lies() -> None:
+    rows, wrong = {"transpose": 1, "batch_dot": 1}, []
+    for op, axes, keys, dtype, wanted in (
+        ("_npi_matmul", (0, 1, 3, 2), (2, 3, 7, 4), "float32", {"batch_dot": 1}),
+        ("batch_dot", (0, 1, 3, 2), (2, 3, 7, 4), "float32", {"batch_dot": 1}),
+        ("_npi_matmul", (0, 2, 3, 1), (2, 7, 3, 4), "float32", rows),
+        ("_npi_matmul", (0, 2, 1, 3), (2, 4, 3, 7), "float32", {"transpose": 1, "_npi_matmul": 1}),
+        ("_npi_matmul", (0, 1, 3, 2), (1, 3, 7, 4), "float32", {"transpose": 1, "_npi_matmul": 1}),
+        ("_npi_matmul", (0, 1, 3, 2), (2, 3, 7, 4), "float64", {"transpose": 1, "_npi_matmul": 1}),
+    ):
+        feeds = {"q": uniform(2, 3, 5, 4).astype(dtype), "k": uniform(*keys).astype(dtype)}
+        graph = Graph([apply(op, var("q"), apply("transpose", var("k"), axes=axes))])
+        found = counted(kept(graph, feeds, {}).main)
+        if found != wanted:
+            wrong.append((op, axes, keys, dtype, found))
+    assert not wrong
+
+
 # -- chains -------------------------------------------------------------------------------------------------------------------
 
 
