@@ -34,7 +34,7 @@ namespace {
 
 constexpr std::size_t ALIGNMENT = 64;
 constexpr std::size_t MAPPED = std::size_t{1} << 18;  // from here on pages of their own, which go back when they are released
-constexpr std::size_t HUGE = std::size_t{1} << 21;
+constexpr std::size_t LARGE_PAGE = std::size_t{1} << 21;
 constexpr int CLASSES = 64 * 8;
 // "Lately" is this stretch and the one before it. A stretch has so many requests, or lasts so long, whatever ends first.
 constexpr std::uint64_t REQUESTS = 512;
@@ -59,7 +59,7 @@ std::size_t default_bound() { return std::size_t{1} << 30; }
 #else
 std::byte* from_system(std::size_t size) {
   if (size < MAPPED) return static_cast<std::byte*>(std::aligned_alloc(ALIGNMENT, size));
-  const std::size_t align = size < HUGE ? 0 : HUGE;
+  const std::size_t align = size < LARGE_PAGE ? 0 : LARGE_PAGE;
   void* mapped = mmap(nullptr, size + align, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
   auto* memory = static_cast<std::byte*>(mapped);
@@ -69,7 +69,7 @@ std::byte* from_system(std::size_t size) {
     if (front < align) munmap(memory + front + size, align - front);
     memory += front;
 #ifdef MADV_HUGEPAGE
-    madvise(memory, size / HUGE * HUGE, MADV_HUGEPAGE);  // not the end, of which little may be used
+    madvise(memory, size / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE);  // not the end, of which little may be used
 #endif
   }
   return memory;
