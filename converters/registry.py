@@ -34,9 +34,12 @@ from hybrid.core.tables import Table
 OLDEST = 13
 """The oldest opset that is written: below it axes are attributes and Softmax means something else."""
 
+TRANSLATIONS = "converters.ops"
+"""The package whose modules fill the tables."""
+
 Handler = Callable[..., Any]
-EXPORT: Table[str, dict[int, Handler]] = Table()
-NOT_EXPORTED: Table[str, str] = Table()
+EXPORT: Table[str, dict[int, Handler]] = Table(TRANSLATIONS)
+NOT_EXPORTED: Table[str, str] = Table(TRANSLATIONS)
 EVERY: list[Callable[[str, type[Op]], None]] = []
 """Functions that say of any operator by its class how it is exported, called for all once all modules are there."""
 
@@ -91,11 +94,11 @@ ML, TRAINING, MS = "ai.onnx.ml", "ai.onnx.preview.training", "com.microsoft"
 """The domains beside the standard's own; the last is onnxruntime's, of which onnx has no schemas."""
 _FAMILIES = {"": FAMILY, ML: "_onnx_ml_", TRAINING: "_onnx_training_", MS: "_onnx_ms_"}
 
-IMPORT: Table[tuple[str, str], dict[int, ImportHandler]] = Table()
+IMPORT: Table[tuple[str, str], dict[int, ImportHandler]] = Table(TRANSLATIONS)
 """By (domain, operator): the functions that read it, by the opset from which they hold."""
-NOT_IMPORTED: Table[tuple[str, str], str] = Table()
+NOT_IMPORTED: Table[tuple[str, str], str] = Table(TRANSLATIONS)
 """Operators of the ONNX standard that are not read, with the reason."""
-PASSTHROUGH: Table[str, tuple[str, str]] = Table()
+PASSTHROUGH: Table[str, tuple[str, str]] = Table(TRANSLATIONS)
 """Operators of the family by name: the (domain, operator) that they are."""
 
 

@@ -20,11 +20,15 @@ def fill(_key: object) -> None:
         if _begun:  # done, or what registers asks what is there already
             return
         _begun.append(True)
-        MODULES(None)
-        for tell in EVERY:
-            for name, cls in OPS.items():
-                tell(name, cls)
-        register_compositions()
+        try:
+            MODULES(None)
+            for tell in EVERY:
+                for name, cls in OPS.items():
+                    tell(name, cls)
+            register_compositions()
+        except BaseException:
+            _begun.clear()  # whoever asks next is told too
+            raise
 
 
 IMPORT.fill = MODULES

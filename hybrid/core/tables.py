@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Sequence, ValuesView
@@ -17,12 +18,19 @@ INDEX = "index.txt"
 class Table(dict[K, V]):
     """A dict that is whole for whoever asks, though it is filled late. What writes to it asks nothing."""
 
-    fill: Callable[[Any], None] | Modules = staticmethod(lambda key: None)
-    """Imports the modules that have the entry of a key, or all of them for None; the package of these modules sets it."""
+    fill: Callable[[Any], None] | Modules
+    """Imports the modules that have the entry of a key, or all of them for None. The package of these modules sets it, which is
+    itself imported when something is first asked for, if it is named."""
 
-    def __init__(self) -> None:
+    def __init__(self, package: str | None = None) -> None:
         super().__init__()
         self._asked: set[Any] = set()
+        self.fill = functools.partial(self._fill_first, package)
+
+    def _fill_first(self, package: str | None, key: Any) -> None:
+        if package is not None and package not in sys.modules:
+            importlib.import_module(package)
+            self.fill(key)
 
     def __contains__(self, key: Any) -> bool:
         if key not in self._asked:

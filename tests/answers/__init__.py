@@ -34,7 +34,7 @@ from hybrid.ir import json as symbol_json
 from hybrid.ir.graph import Entry, Graph
 from hybrid.ir.infer import infer
 from hybrid.random import seed as draw_from
-from tests.fuzz.graphs import DTYPES, RUNS, arrays_for, comparable, near, steady
+from tests.fuzz.graphs import DTYPES, RUNS, arrays_for, comparable, decomposes, near, steady
 from tests.fuzz.onnx_models import STEPS
 
 FOLDER = Path(__file__).parent
@@ -124,7 +124,10 @@ def _ran(graph: Graph, feeds: Mapping[str, np.ndarray], constants: Mapping[str, 
             found.append(program.run({n: feeds[n].copy() for n in program.inputs}))
         except MXNetError as error:
             return _refusal(error)
-    numbers = comparable(graph)
+    whole = any(a.dtype.kind in "biu" for a in feeds.values())
+    numbers = comparable(graph) and not (
+        whole and any(n.op is not None and decomposes(n.op) for n in graph.all_nodes())
+    )
     rows = []
     for entry, one, other in zip(graph.outputs, *found, strict=True):
         row = [str(one.dtype), list(one.shape)]

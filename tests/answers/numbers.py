@@ -21,6 +21,7 @@ from hybrid.core.shapes import is_known
 from hybrid.execution.program import Program
 from hybrid.ir.infer import infer
 from tests.answers.inference import DTYPES, with_other_attributes
+from tests.fuzz.graphs import decomposes
 from tests.table.examples import graph_of
 
 RECORDED = Path(__file__).with_name("numbers.json")
@@ -80,6 +81,12 @@ def text_of(example: Example) -> str:
         arrays = tuple(a if _is_whole(a) else (a * a.dtype.type(factor)).astype(a.dtype) for a in example.arrays)
         second = total(Example(example.op, arrays))
         if second is None or not same(first, second, 3.0):
+            return UNSTEADY
+    if decomposes(example.op):
+        noise = np.random.default_rng(0).uniform(-1e-9, 1e-9, max((a.size for a in example.arrays), default=0))
+        arrays = tuple(a + noise[: a.size].reshape(a.shape) if a.dtype.kind in "bi" else a for a in example.arrays)
+        second = total(Example(example.op, arrays))
+        if second is not None and not same(first, second, 3.0):
             return UNSTEADY
     return f"{first[0]:.4g} {first[2]}" if first[2] else f"{first[0]:.4g}"
 

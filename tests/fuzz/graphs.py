@@ -14,7 +14,7 @@ import numpy as np
 
 from hybrid.core.attrs import dtype as read_dtype
 from hybrid.core.error import InternalError, MXNetError
-from hybrid.core.op import REGISTRY
+from hybrid.core.op import REGISTRY, Op
 from hybrid.execution.program import Program
 from hybrid.formats.params import load as load_params
 from hybrid.ir import json as symbol_json
@@ -448,3 +448,9 @@ def near(a: np.ndarray, b: np.ndarray, share: float = 1.0) -> bool:
 def comparable(graph: Graph) -> bool:
     """True where numbers have to agree: nothing random, and nothing where a rounding changes who is greatest."""
     return not any(n.op is not None and ("rng" in n.op.needs or n.op.is_ordering) for n in graph.all_nodes())
+
+
+def decomposes(op: Op) -> bool:
+    """True for LAPACK's functions: of whole numbers, whose matrices may be of less than full rank, they give what rounding on the
+    machine at hand makes of it."""
+    return type(op).__module__.rpartition(".")[2] in ("np_linalg", "np_norm", "linalg_decompositions")

@@ -114,7 +114,7 @@ NAMED = {
     ("passes", "fold_shapes"): (1, "an operator that is loaded when a graph has one"),
     ("passes", "fuse_depthwise_pointwise"): (1, "an attribute"),
     ("passes", "fuse_layer_norm"): (6, "functions"),
-    ("passes", "qdq_forms"): (5, "a function, and operators that have no class of their own"),
+    ("passes", "qdq_forms"): (6, "functions, and operators that have no class of their own"),
     ("passes", "scan_first_axis"): (1, "an operator that is loaded when a graph has one"),
     ("execution", "control"): (4, "operators that are loaded when a graph has one"),
     ("execution", "flow"): (2, "operators that are loaded when a graph has one"),
