@@ -303,6 +303,10 @@ class Op:
         operator without a translation is written as what its composition is."""
         return None
 
+    def fused_form(self, F: Any, *inputs: Any) -> Any:  # noqa: N803
+        """As ``composition``, said in operators of compiled graphs too (FUSED), for what has no composition."""
+        return None
+
     def compute(self, *arrays: Any) -> Any:
         """The meaning, in NumPy: one array, or a tuple for several outputs. Never writes to an input but ``mutates``."""
         raise NotImplementedError

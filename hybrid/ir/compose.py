@@ -7,6 +7,7 @@ for what is known of its inputs, into a small graph whose variables are the inpu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from ..core.dims import has_dims
 from ..core.error import OpError
@@ -36,17 +37,24 @@ def _composing_class(cls: type[Op]) -> type[Op] | None:
 def composition(op: Op, specs: Sequence[Spec] | None = None) -> Graph | None:
     """The operator said in others, its inputs being the variables ``x0``, ``x1``, ...; None where it is not, or not for inputs of
     which this is known (specs; without them nothing is)."""
-    if core_kind_of(type(op)) is not COMPOSITION:
-        return None
+    return _said(op, op.composition, specs) if core_kind_of(type(op)) is COMPOSITION else None
+
+
+def fused_form(op: Op, specs: Sequence[Spec] | None = None) -> Graph | None:
+    """As composition, of ``Op.fused_form``."""
+    return _said(op, op.fused_form, specs)
+
+
+def _said(op: Op, say: Callable[..., Any], specs: Sequence[Spec] | None) -> Graph | None:
     known = tuple(Spec() if s is None else s for s in specs or (None,) * len(op.input_names()))
     # sizes that are not known, or stand for others, cannot be compared
     lasting = all(s.shape is None or (is_known(s.shape) and not has_dims(s.shape)) for s in known)
-    key = ("composition", known)
+    key = (say.__name__, known)
     if lasting and key in op.memo:
         return op.memo.get(key)
     try:
         inputs = [build.variable(f"x{i}", spec) for i, spec in enumerate(known)]
-        given = op.composition(build.F, *inputs)
+        given = say(build.F, *inputs)
         made = None if given is None else _as_graph(op, given)
     except Undecided:
         made = None

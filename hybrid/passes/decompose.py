@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..core.op import Op, Spec
-from ..ir.compose import composition, expand, infer_body, is_pure
+from ..ir.compose import composition, expand, fused_form, infer_body, is_pure
 from ..ir.graph import Entry, Graph, Node
 from ..ops.creation import Filled, FullLike, Like, Range
 from ..ops.elementwise import Identity, IdentityLike
@@ -27,7 +27,7 @@ def decompose(graph: Graph, rewriter: Rewriter) -> Graph:
         return graph
 
     def is_compiled(op: Op, specs: Sequence[Spec], shape: tuple[int, ...] = (1,)) -> bool:
-        if op.means(*_FREE):
+        if op.means(*_FREE) or (not op.input_names() and is_pure(op)):
             return True
         dtypes = [s.dtype for s in specs]
         if not dtypes or any(d is None for d in dtypes):
@@ -46,7 +46,7 @@ def decompose(graph: Graph, rewriter: Rewriter) -> Graph:
         specs = [rewriter.spec(e) for e in node.inputs]
         if op.refuses_values or is_compiled(op, specs):
             return None
-        body = composition(op, specs)
+        body = composition(op, specs) or fused_form(op, specs)
         if body is None:
             return None
         body = expand(body, infer_body(body, specs), lambda inner, given: not is_compiled(inner, given))

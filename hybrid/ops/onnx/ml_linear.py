@@ -4,7 +4,7 @@ Models compute in float32 whatever the dtype of X, as onnxruntime does; what the
 has a score) is read as there too."""
 
 import functools
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -50,6 +50,18 @@ _POST_TRANSFORMS = {
 def transform_scores(scores: Array, kind: PostTransform) -> Array:
     """Scores (N, C) after a post_transform, in their dtype."""
     return scores if kind == "NONE" else np.asarray(_POST_TRANSFORMS[kind](scores)).astype(scores.dtype, copy=False)
+
+
+def transformed(F: Any, scores: Any, kind: PostTransform) -> Any:
+    """As transform_scores, of an expression; None for what has no compiled code."""
+    if kind == "NONE":
+        return scores
+    return {"SOFTMAX": F.softmax, "LOGISTIC": F.sigmoid}[kind](scores) if kind in ("SOFTMAX", "LOGISTIC") else None
+
+
+def constant(F: Any, array: Array) -> Any:
+    """An expression of that array."""
+    return F._onnx_Constant(value=kind_of(np.ndarray).write(array))
 
 
 def two_scores(score: Array, kind: PostTransform, positive: bool) -> Array:
@@ -228,7 +240,7 @@ class LinearRegressor(Standard):
         if self.post_transform != "NONE":
             raise self.error(f"has no gradient with post_transform={self.post_transform}")
         weights = self.coefficients.astype(np.float32).reshape(self.targets, -1)
-        return F._backward_cast_like(F.dot(dy, F._onnx_Constant(value=kind_of(np.ndarray).write(weights))), x)
+        return F._backward_cast_like(F.dot(dy, constant(F, weights)), x)
 
     @classmethod
     def examples(cls, make):

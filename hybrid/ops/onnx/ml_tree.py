@@ -12,7 +12,16 @@ from ...core.op import Op, op
 from ...core.shapes import UNKNOWN, Shape, show
 from ..common import want_rank, widen
 from .base import FLOAT32, Standard
-from .ml_linear import POST_TRANSFORMS, Classifier, PostTransform, labels_of, transform_scores, two_scores
+from .ml_linear import (
+    POST_TRANSFORMS,
+    Classifier,
+    PostTransform,
+    constant,
+    labels_of,
+    transform_scores,
+    transformed,
+    two_scores,
+)
 from .types import FEATURES, FLOATS
 
 Array = np.ndarray
@@ -69,6 +78,16 @@ class Forest(NamedTuple):
             if places.size and not 0 <= places.min() <= places.max() < count:
                 raise op.error(f"got {name} {places.min()} to {places.max()}, wanted nodes from 0 to {count - 1}")
         return self
+
+    def ends(self) -> bool:
+        """True where no node is below itself."""
+        level = np.unique(self.roots)
+        for _ in range(len(self.mode) + 1):
+            level = level[self.mode[level] != LEAF]
+            if not level.size:
+                return True
+            level = np.unique(np.concatenate([self.yes[level], self.no[level]]))
+        return False
 
     def _passes(self, x: Array, node: Array) -> Array:
         modes, value = self.mode[node], self.value[node]
@@ -140,6 +159,16 @@ def _wrong_numbers(name: str, numbers: Array, count: int) -> str | None:
     if not numbers.size or 0 <= numbers.min() <= numbers.max() < count:
         return None
     return f"got {name} {numbers.min()} to {numbers.max()}, wanted 0 to {count - 1}"
+
+
+def fused_scores(F: Any, x: Any, forest: Forest, count: int, aggregate: Aggregate) -> Any:
+    """The sums of all trees and which results they gave, as the operator ForestScores has them (hybrid/ops/forest.py); None for
+    trees or rows that it does not take."""
+    floats = x.dtype == FLOAT32 and forest.value.dtype == forest.weights.dtype == FLOAT32
+    if not floats or x.shape is None or len(x.shape) != 2 or MEMBER in forest.mode or not forest.ends():
+        return None
+    parts = (constant(F, a) for a in forest[:-1])
+    return F._fused_forest(x, *parts, count=count, aggregate=aggregate)
 
 
 class Trees(Standard):
@@ -301,6 +330,14 @@ class TreeEnsembleRegressor(Trees):
             scores = scores + base
         return transform_scores(scores, self.post_transform).astype(np.float32)
 
+    def fused_form(self, F, x):
+        found = fused_scores(F, x, self.forest(), self.n_targets, self.aggregate_function)
+        if found is None:
+            return None
+        base = self._bases()
+        scores = found[0] if base is None else F._npi_add(found[0], constant(F, base))
+        return transformed(F, scores, self.post_transform)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(6, 3), n_targets=3, aggregate_function="MAX", **_example_trees(make, "target"))
@@ -363,6 +400,39 @@ class TreeEnsembleClassifier(Trees, Classifier):
             chosen = np.where(some | (len(labels) == 2), scores, -np.inf).argmax(1)
             found = transform_scores(scores, self.post_transform)
         return labels[chosen], found.astype(np.float32)
+
+    def fused_form(self, F, x):
+        labels = self.labels()
+        found = None if labels.dtype == object else fused_scores(F, x, self.forest(), len(labels), "SUM")
+        if found is None:
+            return None
+        scores, given = found
+        base, alone = self._bases(), self._alone()
+        if alone is not None:
+            score = F.slice_axis(scores, axis=1, begin=alone, end=alone + 1)
+            score = score if base is None else F._npi_add(score, constant(F, base[:1]))
+            positive = bool((self.class_weights >= 0).all())
+            above = F._npi_greater_scalar(score, scalar=0.5 if positive else 0)
+            final = transformed(F, scores, self.post_transform) if alone else self._of_two(F, score, positive)
+            chosen = F.take(constant(F, labels), F.Cast(F._np_reshape(above, newshape=(-1,)), dtype="int64"))
+            return None if final is None else (chosen, final)
+        if base is not None:
+            compared = scores = F._npi_add(scores, constant(F, base))
+        else:
+            least = constant(F, np.array(-np.inf, np.float32))
+            compared = scores if len(labels) == 2 else F._npi_where(given, scores, least)
+        final = transformed(F, scores, self.post_transform)
+        chosen = F.take(constant(F, labels), F._npi_argmax(compared, axis=1))
+        return None if final is None else (chosen, final)
+
+    def _of_two(self, F, score, positive):
+        """As two_scores, of an expression (N, 1)."""
+        if self.post_transform == "PROBIT":
+            return None
+        logistic = self.post_transform == "LOGISTIC"
+        other = F._npi_rsubtract_scalar(score, scalar=1.0) if positive and not logistic else F.negative(score)
+        both = F.Concat(other, score, dim=1)
+        return F.sigmoid(both) if logistic else both
 
     @classmethod
     def examples(cls, make):
@@ -431,6 +501,12 @@ class TreeEnsemble(Standard):
         given = getattr(self, name)
         return given is not None and len(given) > 0
 
+    def forest(self) -> Forest:
+        """The trees, built once."""
+        if "forest" not in self.memo:
+            self.memo["forest"] = self._forest()
+        return self.memo["forest"]
+
     def _forest(self) -> Forest:
         inner, leaves = len(self.nodes_modes), len(self.leaf_weights)
         yes = self.nodes_truenodeids + np.where(self.nodes_trueleafs, inner, 0)
@@ -464,10 +540,12 @@ class TreeEnsemble(Standard):
         return [part[~np.isnan(part)] for part in (parts if parts[-1].size else parts[:-1])]
 
     def meaning(self, x):
-        if "forest" not in self.memo:
-            self.memo["forest"] = self._forest()
-        scores, _ = self.memo["forest"].scores(x, self.n_targets, AGGREGATES[self.aggregate_function])
+        scores, _ = self.forest().scores(x, self.n_targets, AGGREGATES[self.aggregate_function])
         return transform_scores(scores, POST_TRANSFORMS[self.post_transform]).astype(x.dtype)
+
+    def fused_form(self, F, x):
+        found = fused_scores(F, x, self.forest(), self.n_targets, AGGREGATES[self.aggregate_function])
+        return None if found is None else transformed(F, found[0], POST_TRANSFORMS[self.post_transform])
 
     def gradient(self, F, dy, *arrays):
         return None
