@@ -178,6 +178,8 @@ class Op:
     """True when the output holds who is greatest (argmax, topk, suppression): rounding alone may swap near ties."""
     data_dependent_shape: ClassVar[bool] = False
     """True when the shape of an output depends on the values of the inputs."""
+    rooms: ClassVar[bool] = False
+    """True for what ``with_room`` gives: rows, as many as the second output says; beyond them lies anything."""
     objects: ClassVar[bool] = False
     """True when it only moves what it is given, or runs subgraphs: then that may be words and sequences, which MXNet has not."""
     refuses: ClassVar[str] = ""
@@ -306,6 +308,15 @@ class Op:
     def fused_form(self, F: Any, *inputs: Any) -> Any:  # noqa: N803
         """As ``composition``, said in operators of compiled graphs too (FUSED), for what has no composition."""
         return None
+
+    def with_room(self) -> Op | None:
+        """Of an operator of which values decide how much it gives: one that gives that in memory for the most there may be, one
+        after the other, and their number; None where there is none. ``within`` takes the result out of it."""
+        return None
+
+    def within(self, found: np.ndarray) -> np.ndarray:
+        """The result, of what ``with_room`` found: as many as there are, one after the other."""
+        return found
 
     def compute(self, *arrays: Any) -> Any:
         """The meaning, in NumPy: one array, or a tuple for several outputs. Never writes to an input but ``mutates``."""

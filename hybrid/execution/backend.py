@@ -36,6 +36,14 @@ class Part(Protocol):
     def bound_for(self, key: tuple[Any, ...]) -> Bound | None:
         """Return the part bound for such arrays; None where NumPy runs it."""
 
+    def is_ready(self, key: tuple[Any, ...]) -> bool:
+        """Return whether it has been prepared for such arrays, or takes no work to speak of to be."""
+        ...
+
+    def interpreted(self, key: tuple[Any, ...]) -> Bound:
+        """Return the part as NumPy runs it."""
+        ...
+
 
 class Parts:
     """Programs of parts of a graph."""
@@ -44,6 +52,8 @@ class Parts:
         """The results of a node with subgraphs, run as a graph of its own; None where its rule has to give them."""
         raise NotImplementedError
 
+    cuts: dict[Any, Any]
+    """Cuts of the graph into stages, with the programs of these, whatever the sizes for which it is bound."""
     undecided = True
     """True where constants that decide about shapes may be among what is ``fixed``: their values are not known yet."""
 

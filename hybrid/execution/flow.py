@@ -36,6 +36,7 @@ class Flow(Parts):
     def __init__(self, make: Callable[..., Part], constants: Mapping[str, np.ndarray]):
         self._make, self._constants = make, constants
         self._nodes: dict[int, _Single | None] = {}
+        self.cuts: dict[Any, Any] = {}
 
     def run(self, node: Node, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...] | None:
         """The results of a node; None where its own rule has to give them."""

@@ -223,7 +223,7 @@ class Lowered:
             return last
         core = self._template.program(values, MOST)
         there = core.native()
-        if _lost(self.build.steps, there):
+        if _lost(self.build, there):
             return None  # an operator on blocked data, which nobody else computes
         if not any(there):
             raise CannotLower("no step has a kernel")
@@ -475,7 +475,7 @@ class _Bodies:
                 precise = self.request.precise or training
                 core = build.template(Written(None), counts, precise, False).program([], MOST)
                 there = core.native()
-                if not _lost(build.steps, there):
+                if not _lost(build, there):
                     break
         except (CannotLower, MXNetError):  # which a run need not come to
             return None
@@ -501,9 +501,13 @@ def _inputs_and_constants(optimized: Optimized) -> tuple[list[str], list[str]]:
     return [n for n in names if n not in fixed], fixed
 
 
-def _lost(steps: Sequence[Any], there: Sequence[bool]) -> set[str]:
-    """Operators on blocked data among steps for which no kernel is there."""
-    return {s[0] for s, n in zip(steps, there) if not n and s[0].startswith("_fused_")}
+def _lost(build: _Build, there: Sequence[bool]) -> set[str]:
+    """Operators on blocked data among steps for which no kernel is there: memory with a halo is nothing that NumPy reads."""
+    return {
+        name
+        for (name, _, ins, outs, *_), native_ in zip(build.steps, there)
+        if not native_ and any(build.tensors[t][2] for t in (*ins, *outs))
+    }
 
 
 def _refusal(error: Exception) -> MXNetError:

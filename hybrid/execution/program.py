@@ -211,6 +211,17 @@ class Program:
                     self._plans.pop(next(iter(self._plans)))
         return found
 
+    def is_ready(self, key: tuple[Any, ...]) -> bool:
+        """True where prepare has been asked for such arrays before, or a trace of the graph takes them."""
+        if (key, frozenset(), LAST.backends) in self._plans:
+            return True
+        varying = self._varying.get((tuple(map(len, key[::2])), key[1::2], frozenset(), LAST.backends))
+        return varying is not None and varying.is_traced(key)
+
+    def interpreted(self, key: tuple[Any, ...]) -> Bound:
+        """The graph as NumPy runs it, for such arrays."""
+        return NUMPY.bind(self._request(key, frozenset()))
+
     def _request(self, key: tuple[Any, ...], replaced: frozenset[str], trace: Trace | None = None) -> Request:
         """The graph to be bound, with what inference says of it. trace: of the sizes in the key that stand for others."""
         specs = dict(zip(self.names, map(Spec, key[::2], key[1::2])))

@@ -1,7 +1,9 @@
 """Graphs in which values decide about shapes, run stage by stage: what is known before the run as one program, then by NumPy the
 nodes whose results have the shapes that nobody knew, then what is behind them as a graph of its own, for the shapes that it meets.
+What selects has room for the most that there may be in the first program (``Op.with_room``), and is cut to what there is.
 
-That is worth it where the same shapes come again. Where they do not, NumPy runs the graph as before."""
+A part behind is traced for sizes that vary (varying.py). Where that cannot be, and the same shapes do not come again, NumPy runs
+it, unless it has weights."""
 
 from __future__ import annotations
 
@@ -18,10 +20,8 @@ from ..ir.graph import Entry, Graph, Node
 from .backend import Bound, Fallback, Part, Request, Shortcut
 from .hooks import Observer
 
-SEEN = 64
-"""Sets of shapes behind a stage that are remembered to have been met."""
 PATIENCE = 16
-"""Part of new shapes, more than those of known ones, after which NumPy does it all."""
+"""Sets of shapes for which a part is made anew, more than runs of those that it was made for, after which NumPy runs it."""
 
 VALUES = 8
 """Sets of values of what decides about shapes for which programs are kept, and"""
@@ -84,24 +84,44 @@ class Decided(Bound):
         return bound
 
 
+class _Stages:
+    """A graph cut in two, and the programs of both parts."""
+
+    def __init__(self, request: Request, cut: _Cut):
+        assert request.flow is not None
+        self.cut = cut
+        self.first = request.flow.part(cut.first, request.fixed) if cut.first else None
+        self.rest = request.flow.part(cut.rest, request.fixed) if cut.rest else None
+        self.weighty = (
+            any(n.op is not None and n.op.parameters for n in Graph(cut.rest).all_nodes()) if cut.rest else False
+        )
+        """True where NumPy would take longer than to make a program."""
+        self.misses = 0
+        """Sets of shapes that the rest was made for, less the runs of those that it had been made for."""
+        place = {name: i for i, name in enumerate(request.names)}
+        self.first_places = [place[n] for n in self.first.names] if self.first else []
+        names = [*cut.crossing]
+        self.rest_places = [place.get(n, -1) for n in self.rest.names] if self.rest else []
+        """Places of the arrays that the rest takes, and -1 for what crosses over,"""
+        self.rest_crossing = [names.index(n) for n in self.rest.names if n in cut.crossing] if self.rest else []
+        """in the order in which the rest takes it."""
+        self.variables = [(id(n), place[n.name]) for n in cut.variables]
+
+
 class Staged(Bound):
     """A graph in stages. reference: NumPy, as it runs the whole."""
 
-    def __init__(self, request: Request, reference: Bound, cut: _Cut):
-        assert request.flow is not None
-        self._request, self._reference, self._cut = request, reference, cut
-        self._place = {name: i for i, name in enumerate(request.names)}
-        make = request.flow.part
-        self._first = make(cut.first, request.fixed) if cut.first else None
-        self._rest = make(cut.rest, request.fixed) if cut.rest else None
-        self._seen: dict[Any, int] = {}
-        self._misses = 0
+    def __init__(self, request: Request, reference: Bound, stages: _Stages):
+        self._request, self._reference, self._stages = request, reference, stages
+        inference = request.inference
+        self._specs = [[inference.spec(Entry(n, i)) for i in range(n.num_outputs)] for n in stages.cut.ready]
         self._ran: tuple[Bound, ...] = ()
         """Those that ran last."""
 
     def fallbacks(self) -> list[Fallback]:
         why = "data decide about the shapes of its results"
-        own = [Fallback(n.name, n.op.name, why) for n in self._cut.ready if n.op is not None]
+        cut = self._stages.cut
+        own = [Fallback(n.name, n.op.name, why) for n in cut.ready if n.op is not None and id(n) not in cut.roomy]
         found = [f for bound in self._ran for f in bound.fallbacks()]
         return found if self._reference in self._ran else own + found
 
@@ -113,28 +133,32 @@ class Staged(Bound):
         observe: Observer | None = None,
     ) -> list[np.ndarray]:
         self._ran = ()
-        if self._misses > PATIENCE:
-            return self._refer(arrays, versions, rng, observe)
+        stages, cut = self._stages, self._stages.cut
         given = list(map(id, arrays)) if versions is None else versions
         values: dict[Key, np.ndarray] = {}
         own: set[Key] = set()
         """Entries whose memory is theirs alone."""
-        if self._first is not None:
-            found = self._run(self._first, {}, arrays, given, rng)
-            for entry, result in zip(self._cut.first, found):
+        if stages.first is not None:
+            inside, marks = [arrays[i] for i in stages.first_places], [given[i] for i in stages.first_places]
+            bound = stages.first.prepare(tuple(x for a in inside for x in (a.shape, a.dtype))).bound
+            self._ran += (bound,)
+            for entry, result in zip(cut.first, bound.run(inside, marks, rng)):
                 values[id(entry.node), entry.index] = result
-        for node in self._cut.variables:
-            values[id(node), 0] = arrays[self._place[node.name]]
-        for node in self._cut.ready:
-            specs = [self._request.inference.spec(Entry(node, i)) for i in range(node.num_outputs)]
+        for node, place in stages.variables:
+            values[node, 0] = arrays[place]
+        for node, specs in zip(cut.ready, self._specs):
+            if id(node) in cut.roomy:
+                found, count = (values[id(cut.roomy[id(node)]), i] for i in range(2))
+                assert node.op is not None
+                values[id(node), 0] = node.op.within(found[: int(count[0])])
+                continue
             results, _ = self._request.apply(node, [values[id(e.node), e.index] for e in node.inputs], specs, rng)
             values.update(((id(node), i), r) for i, r in enumerate(results))
-        if self._rest is not None:
-            crossing = {name: values[id(e.node), e.index] for name, e in self._cut.crossing.items()}
-            found = self._behind(self._rest, crossing, arrays, given, rng)
-            if found is None:
+        if stages.rest is not None:
+            behind = self._behind(stages.rest, values, arrays, given, rng)
+            if behind is None:
                 return self._refer(arrays, versions, rng, observe)
-            for entry, result in zip(self._cut.behind, found):
+            for entry, result in zip(cut.behind, behind):
                 values[id(entry.node), entry.index] = result
         results = []
         for entry in self._request.graph.outputs:
@@ -152,36 +176,28 @@ class Staged(Bound):
         return self._reference.run(*given)
 
     def _behind(
-        self, rest: Part, crossing: dict[str, np.ndarray], arrays: Sequence[np.ndarray], versions: Any, rng: Any
+        self, rest: Part, values: dict[Key, np.ndarray], arrays: Sequence[np.ndarray], versions: Any, rng: Any
     ) -> list[np.ndarray] | None:
-        """Outputs of what is behind the first stage; None where its shapes are new, or do not fit: NumPy says so."""
-        key = tuple((a.shape, a.dtype) for a in crossing.values())
-        known = key in self._seen
-        self._misses += -1 if known and self._misses > 0 else 0 if known else 1
-        self._seen[key] = self._seen.pop(key, 0) + 1
-        for old in list(self._seen)[:-SEEN]:
-            self._seen.pop(old, None)
-        if not known:
-            return None
+        """Outputs of what is behind the first stage; None where its shapes do not fit: NumPy says so."""
+        stages = self._stages
+        crossing = [values[id(e.node), e.index] for e in stages.cut.crossing.values()]
+        across = iter(stages.rest_crossing)
+        inside = [crossing[next(across)] if i < 0 else arrays[i] for i in stages.rest_places]
+        marks = [None if i < 0 else versions[i] for i in stages.rest_places]
+        key = tuple(x for a in inside for x in (a.shape, a.dtype))
         try:
-            return self._run(rest, crossing, arrays, versions, rng)
+            if rest.is_ready(key):
+                stages.misses -= stages.misses > 0
+                bound = rest.prepare(key).bound
+            elif stages.misses > PATIENCE and not stages.weighty:
+                bound = rest.interpreted(key)
+            else:
+                stages.misses += 1
+                bound = rest.prepare(key).bound
+            self._ran += (bound,)
+            return bound.run(inside, marks, rng)
         except MXNetError:
             return None
-
-    def _run(
-        self, program: Part, crossing: dict[str, np.ndarray], arrays: Sequence[np.ndarray], versions: Any, rng: Any
-    ) -> list[np.ndarray]:
-        inside, marks = [], []
-        for name in program.names:
-            if name in crossing:
-                inside.append(crossing[name])
-                marks.append(None)
-            else:
-                inside.append(arrays[self._place[name]])
-                marks.append(versions[self._place[name]])
-        prepared = program.prepare(tuple(x for a in inside for x in (a.shape, a.dtype)))
-        self._ran += (prepared.bound,)
-        return prepared.bound.run(inside, marks, rng)
 
 
 class _Cut:
@@ -199,11 +215,25 @@ class _Cut:
             n for n in graph.nodes if id(n) not in ahead and all(id(e.node) in ahead for e in n.inputs)
         ]  # applied by NumPy
         done = ahead | {id(n) for n in self.ready}
+        self.roomy: dict[int, Node] = {}
+        """Of what is ready: a node of the first program that computes it with room for the most there may be."""
+        for node in self.ready:
+            op = (
+                None
+                if node.op is None or not all(map(_is_tensor, map(inference.spec, node.inputs)))
+                else node.op.with_room()
+            )
+            if op is not None:
+                self.roomy[id(node)] = Node(op, node.name, node.inputs)
         wanted = {
             (id(e.node), e.index): e
-            for e in (*graph.outputs, *(e for n in graph.nodes if id(n) not in ahead for e in n.inputs))
+            for e in (
+                *graph.outputs,
+                *(e for n in graph.nodes if id(n) not in (ahead | {*self.roomy}) for e in n.inputs),
+            )
         }
         self.first = [e for e in wanted.values() if id(e.node) in known and e.node.op is not None]
+        self.first += [Entry(node, i) for node in self.roomy.values() for i in range(2)]
         self.variables = [e.node for e in wanted.values() if e.node.op is None]
         self.behind = list({(id(e.node), e.index): e for e in graph.outputs if id(e.node) not in done}.values())
         names = {n.name for n in graph.nodes}
@@ -226,6 +256,9 @@ class _Cut:
         self.rest = Graph(self.behind).rewrite(change).outputs if self.behind else ()
         read = {n.name for n in Graph(self.rest).variables()}
         self.crossing = {n: e for n, e in self.crossing.items() if n in read}
+        first = tuple((id(e.node), e.index) for e in self.first if id(e.node) in known)
+        self.mark = frozenset(request.fixed), tuple(map(id, self.ready)), first
+        """Equal for cuts that differ in sizes alone."""
 
 
 def _is_tensor(spec: Spec) -> bool:
@@ -262,4 +295,6 @@ def in_stages(request: Request, reference: Bound) -> Staged | None:
     cut = _Cut(request)
     if not cut.ready or not (cut.first or cut.rest):
         return None
-    return Staged(request, reference, cut)
+    if cut.mark not in request.flow.cuts:
+        request.flow.cuts[cut.mark] = _Stages(request, cut)
+    return Staged(request, reference, request.flow.cuts[cut.mark])

@@ -94,6 +94,10 @@ class Varying:
             return bind(tuple(s.value for s in trace.symbols))
         return None
 
+    def is_traced(self, key: Key) -> bool:
+        """True for a call of sizes for which there is a trace, if its guards hold."""
+        return any(traced.sizes(key) is not None for traced in self._traced)
+
     def _groups(self, key: Key) -> tuple[tuple[Position, ...], ...]:
         """Positions for symbols: those that vary together, being equal now and at first, have one."""
         groups: dict[tuple[int, int], list[Position]] = {}

@@ -11,6 +11,8 @@ import hybrid as mx
 from hybrid import native
 from hybrid.core.error import MXNetError
 from hybrid.eager.cached_op import CachedOp
+from hybrid.execution.interpreter import Interpretation
+from hybrid.execution.lower import CompiledProgram
 from hybrid.execution.program import Program
 from hybrid.execution.stages import PATIENCE, Decided, Staged
 from hybrid.ir.graph import Graph
@@ -66,13 +68,58 @@ def test_stages_give_what_numpy_gives(level):
 
 
 def test_shapes_that_never_come_again_are_left_to_numpy(level):
-    program = Program(places(), {"w": np.eye(3, 5, dtype=np.float32)})
+    """Behind the first stage, where there is another one, which is no graph for sizes that vary."""
+    program, meaning = (Program(places(), {"w": np.eye(3, 5, dtype=np.float32)}, native=n) for n in (True, False))
     x = np.full((40, 3), -1, np.float32)
     bound = staged(program, {"x": x})
     for row in range(2 * PATIENCE):
         x[row, 0] = 1
-        assert program.run({"x": x})[2].shape == (2, row + 1)
-    assert bound._misses > PATIENCE
+        for mine, want in zip(program.run({"x": x}), meaning.run({"x": x}), strict=True):
+            np.testing.assert_allclose(mine, want, rtol=1e-5)
+    assert bound._stages.misses == PATIENCE + 1
+    first, behind = bound._ran
+    assert isinstance(first, CompiledProgram) and isinstance(behind, Interpretation)
+
+
+def test_shapes_that_vary_behind_a_stage_are_one_trace(level):
+    """A detector whose boxes are never as many as before: NumPy computes nothing, and few programs are made."""
+    boxes, scores = variable("boxes"), variable("scores")
+    names = ("max_output_boxes_per_class", "iou_threshold", "score_threshold")
+    limits = [variable(n) for n in names]
+    rows = one("_onnx_NonMaxSuppression", boxes, scores, *limits, given=names, name="rows")
+    places = one("slice_axis", rows, axis=1, begin=2, end=3, name="places")
+    taken = one("take", one("Reshape", boxes, shape=(-1, 4), name="flat"), places, mode="raise", name="taken")
+    graph = Graph([rows, one("_mul_scalar", one("softmax", taken, name="s"), scalar=2.0, name="twice")])
+    held = {names[0]: np.array([30]), names[1]: np.array([0.5], np.float32), names[2]: np.array([0.6], np.float32)}
+    program, meaning = (Program(graph, held, native=n) for n in (True, False))
+    counts = set()
+    for seed in range(3 * PATIENCE):
+        rng = np.random.default_rng(seed)
+        corners = rng.uniform(0, 4, (1, 40, 2)).astype(np.float32)
+        given = {
+            "boxes": np.concatenate([corners, corners + rng.uniform(0.1, 3, corners.shape).astype(np.float32)], -1),
+            "scores": rng.uniform(size=(1, 2, 40)).astype(np.float32),
+        }
+        found = program.run(given)
+        counts.add(len(found[0]))
+        for mine, want in zip(found, meaning.run(given), strict=True):
+            np.testing.assert_allclose(mine, want, rtol=1e-5)
+    bound = staged(program, given)
+    assert len(counts) > 8 and bound._stages.misses <= 4 and bound.fallbacks() == []
+
+
+def test_zeros_alone_and_numbers_without_axes(level):
+    at = one("_onnx_NonZero", variable("x"), name="at")
+    graph = Graph([at, one("Cast", at, dtype="float32", name="wide")])
+    program, meaning = (Program(graph, native=n) for n in (True, False))
+    nan = np.array([[np.nan, 0, -0.0], [1, 0, np.inf]])
+    for x in (np.zeros((2, 3)), np.zeros((0, 3)), np.array(0.0), np.array(3.0), nan, np.ones((2, 1, 3, 2))):
+        for dtype in ("float32", "float16", "float64", "int8", "uint8", "int32", "int64", "bool"):
+            with np.errstate(all="ignore"):
+                given = {"x": x.astype(dtype)}
+            for mine, want in zip(program.run(given), meaning.run(given), strict=True):
+                assert mine.dtype == want.dtype
+                np.testing.assert_array_equal(mine, want)
 
 
 def test_other_values_of_what_rarely_changes(level):

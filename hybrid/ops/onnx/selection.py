@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...core.op import Domain, op
+from ...core.op import Domain, lookup, op
 from ...core.shapes import UNKNOWN
 from ..adjoint import linear
 from ..common import axis_of
@@ -89,6 +89,12 @@ class NonZero(Standard):
             return np.zeros((0, int(bool(x))), INT64)
         return np.stack(np.nonzero(x)).astype(INT64)
 
+    def with_room(self):
+        return lookup("_fused_nonzero").bind()
+
+    def within(self, found):
+        return np.ascontiguousarray(found.T)
+
     def gradient(self, F, dy, x, y):
         return None
 
@@ -157,6 +163,9 @@ class NonMaxSuppression(Standard):
                 rows[:, 0], rows[:, 1], rows[:, 2] = batch, number, chosen
                 found.append(rows)
         return np.concatenate(found)
+
+    def with_room(self):
+        return lookup("_fused_suppression").bind(center_point_box=self.center_point_box, given=self.given)
 
     @staticmethod
     def suppress(places, order, most, overlap):

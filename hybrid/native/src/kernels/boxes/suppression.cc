@@ -79,10 +79,11 @@ std::int64_t Suppression::choose(const float* given, const float* scores, std::b
 
 namespace {
 
-// For a result whose size is known already: what a run gives has to have it.
+// rooms: with room for the most rows, and how many there are. Else for a result whose size is known already: what a run gives has to
+// have it.
 class NonMaxSuppression : public Kernel {
  public:
-  explicit NonMaxSuppression(const Call& call) {
+  NonMaxSuppression(const Call& call, bool rooms) : rooms_(rooms) {
     const Attrs& attrs = call.attrs;
     const auto &boxes = call.in[0].shape, &scores = call.in[1].shape, &out = call.out[0].shape;
     want(call.in[0].dtype == DType::f32 && call.in[1].dtype == DType::f32 && call.out[0].dtype == DType::i64);
@@ -100,8 +101,14 @@ class NonMaxSuppression : public Kernel {
     count_ = out[0];
     rows_at_ = rule_.memory();
     rule_.most = std::numeric_limits<std::int64_t>::max();
-    scratch = plus(rows_at_, times(rule_.rows(), 3, sizeof(std::int64_t)));
-    sure = false;
+    if (rooms_) {
+      want(count_ >= rule_.rows() && call.out.size() == 2 && call.out[1].dtype == DType::i64);
+      want_size(call.out[1], 1);
+      scratch = rows_at_;
+    } else {
+      scratch = plus(rows_at_, times(rule_.rows(), 3, sizeof(std::int64_t)));
+    }
+    sure = rooms_;
     how = "greedy";
   }
 
@@ -111,6 +118,10 @@ class NonMaxSuppression : public Kernel {
     rule.overlap = overlap_ < 0 ? 0 : run.input<float>(overlap_)[0];
     rule.some = least_ >= 0;
     if (rule.some) rule.least = run.input<float>(least_)[0];
+    if (rooms_) {
+      *run.output<std::int64_t>(1) = rule.choose(run.input<float>(0), run.input<float>(1), run.scratch, run.output<std::int64_t>());
+      return;
+    }
     auto* rows = reinterpret_cast<std::int64_t*>(run.scratch + rows_at_);
     want_value(rule.choose(run.input<float>(0), run.input<float>(1), run.scratch, rows) == count_);
     std::copy_n(rows, 3 * count_, run.output<std::int64_t>());
@@ -119,12 +130,14 @@ class NonMaxSuppression : public Kernel {
  private:
   Suppression rule_;
   int most_ = -1, overlap_ = -1, least_ = -1;
+  bool rooms_;
   std::int64_t count_;
   std::size_t rows_at_;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> bind_non_max_suppression(const Call& call) { return std::make_unique<NonMaxSuppression>(call); }
+std::unique_ptr<Kernel> bind_non_max_suppression(const Call& call) { return std::make_unique<NonMaxSuppression>(call, false); }
+std::unique_ptr<Kernel> bind_fused_suppression(const Call& call) { return std::make_unique<NonMaxSuppression>(call, true); }
 
 }  // namespace gluonnx
