@@ -93,7 +93,12 @@ class _Stages:
         self.first = request.flow.part(cut.first, request.fixed) if cut.first else None
         self.rest = request.flow.part(cut.rest, request.fixed) if cut.rest else None
         self.weighty = (
-            any(n.op is not None and n.op.parameters for n in Graph(cut.rest).all_nodes()) if cut.rest else False
+            any(
+                n.op is not None and n.op.parameters.intersection(n.op.input_names())
+                for n in Graph(cut.rest).all_nodes()
+            )
+            if cut.rest
+            else False
         )
         """True where NumPy would take longer than to make a program."""
         self.misses = 0
