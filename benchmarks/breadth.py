@@ -1,16 +1,21 @@
 """CPU time of any graph: ours beside onnxruntime, and OpenVINO where it is installed, each in a process of its own.
 
     python benchmarks/breadth.py [--only TEXT] [--threads N] [--seconds S] [--rounds N] [--openvino] [--profile N] [--cold N]
-                                 [--json]
+                                 [--architectures [NAMES]] [--fixtures] [--dtypes D ...] [--layers N] [--built FOLDER]
+                                 [--wall] [--growth] [--json]
 
 Every network of fixtures/models (converted for the others) and of fixtures/onnx (imported for us) is called with the inputs
 recorded for it: ``fixed`` with the first of them, ``changing`` with all in turns, where their sizes differ. Seconds are those of
 the process's CPU, taken in turns, so that a busy machine disturbs little; a ratio is their seconds over ours, more is better.
 What both compute is compared: more than 2 % of an output's scale apart is an error and the exit status 1, for the tests hold
 them closer. ``host`` counts the steps that NumPy computes within the compiled program, ``all`` says that there is none.
+With --architectures: public architectures of real sizes instead (benchmarks/architectures), with --fixtures both; each in float32,
+float16 and INT8 or in what --dtypes says, of at most --layers layers. Files that are in --built are used again. Beyond float32,
+what comparisons choose (boxes that are kept) is not compared.
+With --wall: seconds of the wall at two threads too. With --growth: float32 architectures with growing batch, length and layers.
 With --cold: ``cold``, the seconds from the start of a process to its first result of the ONNX file, and ``peak``, the most bytes
 that the process held; of the fastest, and the smallest, of N.
-At the end: geometric means, how many are below 0.8, and the slowest.
+At the end, for each set and for all: geometric means, how many are below 0.8, and the slowest.
 """
 
 from __future__ import annotations
@@ -22,90 +27,22 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT))  # behind what is installed, which has the compiled part
 
 import numpy as np  # noqa: E402
+from architectures import ARCHITECTURES, DTYPES  # noqa: E402
+from cases import Case, Row, architectures, fixtures  # noqa: E402
 from sides import Side, WorkerFailed, cold, error, machine, sides  # noqa: E402
 
 from bridge.timing import in_turns  # noqa: E402
-from hybrid.core.shapes import is_known  # noqa: E402
-from hybrid.ir.graph import Entry  # noqa: E402
-from hybrid.ir.infer import infer  # noqa: E402
-from hybrid.passes.strip_labels import label_names  # noqa: E402
 
 LIMIT = 2e-2  # of an output's scale: whether it is the same network
 WANTED, LEAST = 1.3, 0.8
 OURS, THEIRS, OPENVINO = "hybrid", "onnxruntime", "openvino"
-
-Row = dict[str, Any]
-Arrays = dict[str, np.ndarray]
-
-
-class Case(NamedTuple):
-    """A graph on both sides."""
-
-    name: str
-    prefix: Path
-    """Of the symbol and parameters that we load."""
-    onnx: Path
-    names: tuple[str, ...]
-    """Inputs of the symbol, in the order of"""
-    runs: list[Arrays]
-    """those of the ONNX file, by name."""
-
-
-def fixtures(only: str, scratch: Path) -> Iterator[Case | Row]:
-    """The committed networks, or a row that says why one has nothing to compare."""
-    import bridge
-    from tests.models.networks import FOLDER, Network
-    from tests.models.onnx_networks import onnx_networks
-
-    for folder in sorted(FOLDER.iterdir()):
-        if only not in folder.name or not (folder / "birth.json").exists():
-            continue
-        network = Network(folder.name, folder, json.loads((folder / "birth.json").read_text()))
-        target = scratch / f"{network.name}.onnx"
-        try:
-            runs = [inputs for inputs, _ in network.runs()]
-            if not runs:
-                continue
-            names = tuple(n for n in network.birth["inputs"] if n in runs[0])
-            specs = {n: runs[0][n] for n in names}
-            options: dict[str, Any] = {"dynamic": network.dynamic()} if network.dynamic() else {}
-            bridge.convert(network.prefix, inputs=specs, output=target, verify=False, **options)
-            runs = [_with_labels(network.prefix, {n: r[n] for n in names}) for r in runs]
-            yield Case(network.name, Path(network.prefix), target, tuple(runs[0]), runs)
-        except Exception as failed:  # one that cannot be measured is a row of the table
-            yield {"name": network.name, "failed": f"{type(failed).__name__}: {failed}".splitlines()[0]}
-    for network in onnx_networks():
-        if only not in network.name:
-            continue
-        try:
-            runs = [inputs for inputs, _ in network.runs()]
-            if any(not isinstance(v, np.ndarray) or v.dtype == object for r in runs for v in r.values()):
-                continue  # sequences and words are no arrays
-            found = bridge.import_onnx(network.model, output=scratch / network.name, verify=False)
-            runs = [{n: r[n] for n in found.inputs} for r in runs]
-            yield Case(network.name, scratch / network.name, network.model, tuple(found.inputs), runs)
-        except Exception as failed:
-            yield {"name": network.name, "failed": f"{type(failed).__name__}: {failed}".splitlines()[0]}
-
-
-def _with_labels(prefix: str, run: Arrays) -> Arrays:
-    """The inputs, and zeros for the labels that loss heads take, which no output depends on."""
-    import bridge
-
-    model = bridge.open_model(prefix)
-    assert model.graph is not None
-    found = infer(model.graph, {n: a.shape for n, a in run.items()})
-    labels = {
-        n: found.spec(Entry(v)).shape for v in model.graph.variables() if (n := v.name) in {*label_names(model.graph)}
-    }
-    return run | {n: np.zeros(shape, np.float32) for n, shape in labels.items() if is_known(shape) and n not in run}
 
 
 class Bench:
@@ -113,6 +50,7 @@ class Bench:
 
     def __init__(self, options: argparse.Namespace, scratch: Path):
         self.options, self.scratch = options, scratch
+        self.kinds = [OURS, THEIRS, *([OPENVINO] if options.openvino else [])]
         self.wrong: list[str] = []
 
     def measure(self, case: Case) -> Iterator[Row]:
@@ -121,48 +59,70 @@ class Bench:
         for i, run in enumerate(case.runs):
             files.append(str(self.scratch / f"inputs{i}.npz"))
             np.savez(files[-1], **run)
-        kinds = [OURS, THEIRS, *([OPENVINO] if self.options.openvino else [])]
         sizes = [tuple(a.shape for a in r.values()) for r in case.runs]
-        modes = {"fixed": files[:1]} | ({"changing": files} if len({*sizes}) > 1 else {})
-        with sides(*((k, self.options.threads) for k in kinds)) as engines:
+        modes = {case.mode or "fixed": files[:1]} | ({"changing": files} if len({*sizes}) > 1 else {})
+        rows: dict[str, Row] = {
+            mode: {"name": case.name, "set": case.set, "mode": mode} | ({"built": case.built} if case.built else {})
+            for mode in modes
+        }
+        with sides(*((k, self.options.threads) for k in self.kinds)) as engines:
             for mode, inputs in modes.items():
-                row: Row = {"name": case.name, "mode": mode}
-                results: dict[str, list[np.ndarray]] = {}
-                live: dict[str, Side] = {}
-                for kind, side in engines.items():
-                    try:
-                        target = self.scratch / f"{kind}.npz"
-                        side.ask(
-                            "load",
-                            prefix=str(case.prefix),
-                            onnx=str(case.onnx),
-                            names=case.names,
-                            inputs=inputs,
-                            outputs=str(target),
-                        )
-                        with np.load(target) as stored:
-                            results[kind] = [stored[n] for n in stored.files]
-                        live[kind] = side
-                    except WorkerFailed as failed:
-                        row[f"failed {kind}"] = str(failed).strip().splitlines()[-1][:200]
+                row = rows[mode]
+                live = self.load(case, inputs, engines, row)
                 if OURS in live and len(live) > 1:
-                    for kind in live:
-                        if kind != OURS:
-                            off = error(results[kind], results[OURS])
-                            row.setdefault("error", {})[kind] = float(f"{off:.3g}")
-                            if not off <= LIMIT:
-                                self.wrong.append(f"{case.name}: differs from {kind} by {off:.2e}")
-                    blocks = {
-                        k: (lambda seconds, side=s: side.ask("run", seconds=seconds, cpu=True)["times"])
-                        for k, s in live.items()
-                    }
-                    found = in_turns(blocks, self.options.seconds, self.options.rounds)
-                    row["seconds"] = {k: float(f"{t.median:.4g}") for k, t in found.items()}
-                    row["ratio"] = {k: round(found[k].median / found[OURS].median, 3) for k in live if k != OURS}
+                    self.turns(live, row, "", cpu=True)
                     row |= self.profile(engines[OURS])
                 if self.options.cold and mode == "fixed":
                     row |= self.cold(case, inputs[0])
-                yield row
+        if self.options.wall and not case.mode:
+            with sides(*((k, 2) for k in self.kinds)) as engines:
+                for mode, inputs in modes.items():
+                    live = self.load(case, inputs, engines, rows[mode])
+                    if OURS in live and len(live) > 1:
+                        self.turns(live, rows[mode], "wall ", cpu=False)
+        yield from rows.values()
+
+    def load(self, case: Case, inputs: list[str], engines: dict[str, Side], row: Row) -> dict[str, Side]:
+        """The engines that have loaded and run it, their results compared."""
+        results: dict[str, list[np.ndarray]] = {}
+        live: dict[str, Side] = {}
+        for kind, side in engines.items():
+            try:
+                target = self.scratch / f"{kind}.npz"
+                done = side.ask(
+                    "load",
+                    prefix=str(case.prefix),
+                    onnx=str(case.onnx),
+                    names=case.names,
+                    inputs=inputs,
+                    outputs=str(target),
+                )
+                row.setdefault("first", {})[kind] = float(f"{done['load'] + done['first']:.3g}")
+                with np.load(target) as stored:
+                    results[kind] = [stored[n] for n in stored.files]
+                live[kind] = side
+            except WorkerFailed as failed:
+                row[f"failed {kind}"] = str(failed).strip().splitlines()[-1][:200]
+        for kind in live if OURS in live else ():
+            if kind != OURS:
+                pair = results[kind], results[OURS]
+                if case.steady is not None:
+                    each = len(pair[1]) // len(inputs)
+                    pair = [[r[i + s] for i in range(0, len(r), each) for s in case.steady] for r in pair]
+                off = error(*pair)
+                row.setdefault("error", {})[kind] = float(f"{off:.3g}")
+                if not off <= LIMIT:
+                    self.wrong.append(f"{case.name} {case.set} {row['mode']}: differs from {kind} by {off:.2e}")
+        return live
+
+    def turns(self, live: dict[str, Side], row: Row, prefix: str, cpu: bool) -> None:
+        """Seconds of each, of the CPU or of the wall, and the others' over ours."""
+        blocks = {
+            k: (lambda seconds, side=s: side.ask("run", seconds=seconds, cpu=cpu)["times"]) for k, s in live.items()
+        }
+        found = in_turns(blocks, self.options.seconds, self.options.rounds)
+        row[f"{prefix}seconds"] = {k: float(f"{t.median:.4g}") for k, t in found.items()}
+        row[f"{prefix}ratio"] = {k: round(found[k].median / found[OURS].median, 3) for k in live if k != OURS}
 
     def cold(self, case: Case, inputs: str) -> Row:
         """Seconds to the first result in a fresh process and its peak memory, of both."""
@@ -189,12 +149,16 @@ class Bench:
 
 def line(row: Row) -> str:
     """A row as a person reads it."""
-    parts = [f"{row['name']:<28}{row.get('mode', ''):<9}"]
-    parts += [f"{k} {s * 1e6:9.1f} us" for k, s in row.get("seconds", {}).items()]
-    parts += [f"| {k} {r:.2f}" for k, r in row.get("ratio", {}).items()]
+    parts = [f"{row['name']:<28}{row.get('set', ''):<9}{row.get('mode', ''):<9}"]
+    for prefix in ("", "wall "):
+        parts += [f"{prefix}{k} {s * 1e6:9.1f} us" for k, s in row.get(f"{prefix}seconds", {}).items()]
+        parts += [f"| {k} {r:.2f}" for k, r in row.get(f"{prefix}ratio", {}).items()]
+    parts += [f"first {k} {s:.2f} s" for k, s in row.get("first", {}).items() if row.get("built")]
     parts += [f"cold {k} {s:.3f} s" for k, s in row.get("cold", {}).items()]
     parts += [f"peak {k} {b >> 20} MB" for k, b in row.get("peak", {}).items()]
     parts += [f"host {row['host']}"] if row.get("host") else []
+    parts += [f"error {k} {e:.1e}" for k, e in row.get("error", {}).items() if e > LIMIT]
+    parts += [f"({row['built']})"] if row.get("built") else []
     parts += [f"{k}: {v}" for k, v in row.items() if k.startswith("failed")]
     for one in row.get("profile", []):
         parts.append(f"\n      {one['seconds'] * 1e6:9.1f} us {one['op']} {one['shape']} {one['how']}")
@@ -202,30 +166,39 @@ def line(row: Row) -> str:
 
 
 def summary(rows: list[Row]) -> Iterator[Row]:
-    """Geometric means, by mode and engine."""
-    for mode in ("fixed", "changing"):
-        for kind in (THEIRS, OPENVINO):
-            ratios = {r["name"]: r["ratio"][kind] for r in rows if r.get("mode") == mode and kind in r.get("ratio", {})}
+    """Geometric means, by set, mode and engine."""
+    sets = [*dict.fromkeys(r["set"] for r in rows if "ratio" in r)]
+    for which in [*sets, *(["all"] if len(sets) > 1 else [])]:
+        for mode in ("fixed", "changing"):
+            chosen = [r for r in rows if r.get("mode") == mode and which in (r["set"], "all")]
+            for prefix, kind in ((p, k) for p in ("", "wall ") for k in (THEIRS, OPENVINO)):
+                found = [
+                    (f"{r['name']} {r['set']}" if which == "all" else r["name"], r[f"{prefix}ratio"][kind])
+                    for r in chosen
+                    if kind in r.get(f"{prefix}ratio", {})
+                ]
+                if found:
+                    yield {
+                        "name": "geometric mean",
+                        "set": which,
+                        "mode": prefix + mode,
+                        "against": kind,
+                        "graphs": len(found),
+                        "ratio": {kind: math.exp(statistics.fmean(math.log(r) for _, r in found))},
+                        "below": sum(r < LEAST for _, r in found),
+                        "slowest": sorted(found, key=lambda item: item[1])[:10],
+                        "target": WANTED,
+                    }
+        for what in ("cold", "peak"):
+            ratios = [r[what][THEIRS] / r[what][OURS] for r in rows if what in r and which in (r["set"], "all")]
             if ratios:
                 yield {
                     "name": "geometric mean",
-                    "mode": mode,
-                    "against": kind,
+                    "set": which,
+                    "mode": what,
                     "graphs": len(ratios),
-                    "ratio": {kind: math.exp(statistics.fmean(map(math.log, ratios.values())))},
-                    "below": sum(r < LEAST for r in ratios.values()),
-                    "slowest": sorted(ratios.items(), key=lambda item: item[1])[:10],
-                    "target": WANTED,
+                    "ratio": {THEIRS: math.exp(statistics.fmean(map(math.log, ratios)))},
                 }
-    for what in ("cold", "peak"):
-        ratios = [r[what][THEIRS] / r[what][OURS] for r in rows if what in r]
-        if ratios:
-            yield {
-                "name": "geometric mean",
-                "mode": what,
-                "graphs": len(ratios),
-                "ratio": {THEIRS: math.exp(statistics.fmean(map(math.log, ratios)))},
-            }
 
 
 def main() -> int:
@@ -237,6 +210,13 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="in so many turns")
     parser.add_argument("--openvino", action="store_true", help="OpenVINO too")
     parser.add_argument("--profile", type=int, default=0, metavar="N", help="the N slowest steps of ours")
+    parser.add_argument("--architectures", nargs="*", choices=ARCHITECTURES, metavar="NAME", help="these, or all")
+    parser.add_argument("--fixtures", action="store_true", help="the committed networks as well as architectures")
+    parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=DTYPES, help="of architectures")
+    parser.add_argument("--layers", type=int, default=4, metavar="N", help="of architectures, at most")
+    parser.add_argument("--built", type=Path, metavar="FOLDER", help="where architectures are kept")
+    parser.add_argument("--wall", action="store_true", help="seconds of the wall at two threads too")
+    parser.add_argument("--growth", action="store_true", help="with growing batch, length and layers")
     parser.add_argument("--cold", type=int, default=0, metavar="N", help="start to first result, in N fresh processes")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     options = parser.parse_args()
@@ -253,7 +233,14 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory(prefix="gluonnx-breadth-") as folder:
         bench = Bench(options, Path(folder))
-        for case in fixtures(options.only, Path(folder)):
+        wanted: list[Iterator[Case | Row]] = []
+        if options.architectures is None or options.fixtures:
+            wanted.append(fixtures(options.only, Path(folder)))
+        if options.architectures is not None:
+            built = options.built or Path(folder)
+            built.mkdir(parents=True, exist_ok=True)
+            wanted.append(architectures(options.architectures, options.dtypes, options.layers, built, options.growth))
+        for case in chain.from_iterable(wanted):
             for row in bench.measure(case) if isinstance(case, Case) else (case,):
                 rows.append(row)
                 show(row)
