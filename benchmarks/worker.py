@@ -69,12 +69,16 @@ class Gluon:
         self.net, self.sets, self.call = net, sets, call
 
     def profile(self) -> list[dict[str, Any]] | None:
-        """The steps of the program that the last call of a block ran, with their seconds; None when NumPy ran it."""
+        """The steps of the program that the last call of a block ran, with the least of their seconds; None when NumPy ran it."""
         program = self.net._cached_op.program(False)
         given = self.sets[-1]
         arrays = [(p.data() if not isgiven else given[p]) for isgiven, p in self.net._cached_op_args]
         arrays = [a.asnumpy() for a in arrays]
-        return program._specialize(arrays, {}).bound.profile(arrays)
+        bound = program._specialize(arrays, {}).bound
+        found = [bound.profile(arrays) for _ in range(5)]
+        for step, *others in zip(*found, strict=True):
+            step["seconds"] = min(s["seconds"] for s in (step, *others))
+        return found[0]
 
     def differentiate(self, prefix: str, inputs: dict[str, np.ndarray]) -> None:
         """The gradients of all operands of an exported symbol."""
