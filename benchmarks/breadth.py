@@ -11,7 +11,8 @@ What both compute is compared: more than 2 % of an output's scale apart is an er
 them closer. ``host`` counts the steps that NumPy computes within the compiled program, ``all`` says that there is none.
 With --architectures: public architectures of real sizes instead (benchmarks/architectures), with --fixtures both; each in float32,
 float16 and INT8 or in what --dtypes says, of at most --layers layers. Files that are in --built are used again. Beyond float32,
-what comparisons choose (boxes that are kept) is not compared.
+what comparisons choose (boxes that are kept) is not compared; INT8 may be 10 % apart, for a number that is rounded the other way at
+the beginning moves onnxruntime at one level of optimisation from itself at another by 5 %.
 With --wall: seconds of the wall at two threads too. With --growth: float32 architectures with growing batch, length and layers.
 With --cold: ``cold``, the seconds from the start of a process to its first result of the ONNX file, and ``peak``, the most bytes
 that the process held; of the fastest, and the smallest, of N.
@@ -40,7 +41,7 @@ from sides import Side, WorkerFailed, cold, error, machine, sides  # noqa: E402
 
 from bridge.timing import in_turns  # noqa: E402
 
-LIMIT = 2e-2  # of an output's scale: whether it is the same network
+LIMIT, INT8 = 2e-2, 1e-1  # of an output's scale: whether it is the same network
 WANTED, LEAST = 1.3, 0.8
 OURS, THEIRS, OPENVINO = "hybrid", "onnxruntime", "openvino"
 
@@ -111,7 +112,7 @@ class Bench:
                     pair = [[r[i + s] for i in range(0, len(r), each) for s in case.steady] for r in pair]
                 off = error(*pair)
                 row.setdefault("error", {})[kind] = float(f"{off:.3g}")
-                if not off <= LIMIT:
+                if not off <= (INT8 if case.set == "int8" else LIMIT):
                     self.wrong.append(f"{case.name} {case.set} {row['mode']}: differs from {kind} by {off:.2e}")
         return live
 

@@ -50,8 +50,9 @@ def fold_shapes(graph: Graph, rewriter: Rewriter) -> Graph:
         if has_dims(value):
             sizes = NumbersOfSizes.bind(sizes=tuple(value.flat), shape=value.shape, dtype=rewriter.dtype(entry))
             made = rewriter.make(sizes, node.name)
-            rewriter.values[id(made.node), 0] = value
-            return made
-        return rewriter.make(lookup("_onnx_Constant").bind(value=value), node.name)
+        else:
+            made = rewriter.make(lookup("_onnx_Constant").bind(value=value), node.name)
+        rewriter.values[id(made.node), 0] = value  # for passes that decide by it
+        return made
 
     return rewriter.rewrite(graph, change)

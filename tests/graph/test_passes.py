@@ -228,6 +228,8 @@ FORMS: dict[str, tuple[Any, set[str]]] = {
     "reshape_like": (lambda x, y: apply("reshape_like", x, apply("Flatten", y)), {"Reshape"}),
     "its gradient": (lambda x, y: apply("_backward_reshape_like", x, apply("Flatten", y)), {"Reshape"}),
     "slice_like": (lambda x, y: apply("slice_like", x, apply("slice_axis", y, axis=1, begin=1, end=3)), {"slice"}),
+    "ends from a shape": (lambda x, y: apply("_onnx_Slice", x, apply("_onnx_Constant", value=np.array([1])),
+                                             apply("slice_axis", apply("shape_array", y), axis=0, begin=0, end=1)), {"slice"}),
     "broadcast_like": (lambda x, y: apply("broadcast_like", apply("max", x, axis=1, keepdims=True), y), {"max", "broadcast_to"}),
     "of lower rank": (lambda x, y: apply("_backward_broadcast_like", apply("max", x, axis=0), y),
                       {"max", "Reshape", "broadcast_to"}),
