@@ -122,6 +122,22 @@ def test_zeros_alone_and_numbers_without_axes(level):
                 np.testing.assert_array_equal(mine, want)
 
 
+def test_what_numpy_is_slow_at_is_compiled_for_new_shapes(level):
+    at = one("Cast", one("_onnx_NonZero", variable("x"), name="at"), dtype="float32", name="wide")
+    picture = one("expand_dims", one("expand_dims", at, axis=0, name="one"), axis=0, name="picture")
+    joined = one("Convolution", picture, variable("w"), kernel=(1, 1), num_filter=4, no_bias=True, name="joined")
+    graph = Graph([joined])
+    weights = {"w": np.arange(4, dtype=np.float32).reshape(4, 1, 1, 1)}
+    program, meaning = Program(graph, weights), Program(graph, weights, native=False)
+    x = np.zeros((40, 3), np.float32)
+    for row in range(PATIENCE + 4):
+        x[row, row % 3] = 1
+        (found,), (wanted,) = program.run({"x": x}), meaning.run({"x": x})
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+        bound = staged(program, {"x": x})
+        assert bound._ran and bound._reference not in bound._ran
+
+
 def test_other_values_of_what_rarely_changes(level):
     program = Program(places(), fixed=("w",))
     meaning = Program(places(), native=False)
