@@ -99,7 +99,11 @@ def _floats(name: str, *shape: int | str) -> Callable[..., Arrays]:
     """One input of normally distributed numbers; words are sizes."""
 
     def inputs(random: np.random.Generator, layers: int, dtype: np.dtype, **sizes: int) -> Arrays:
-        return {name: random.standard_normal([sizes.get(str(s), s) for s in shape], np.float32).astype(dtype)}
+        return {
+            name: random.standard_normal([s if isinstance(s, int) else sizes[s] for s in shape], np.float32).astype(
+                dtype
+            )
+        }
 
     return inputs
 
