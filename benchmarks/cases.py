@@ -37,11 +37,11 @@ class Case(NamedTuple):
     set: str = "fixtures"
     """Or the dtype of an architecture."""
     built: str = ""
-    """What of an architecture was built."""
+    """Part of an architecture that was built."""
     steady: tuple[int, ...] | None = None
     """Outputs that can be compared; None: all."""
     mode: str = ""
-    """What grows, and where it stands; nothing: fixed and changing."""
+    """Name of what grows, and where it stands; nothing: fixed and changing."""
 
 
 def fixtures(only: str, scratch: Path) -> Iterator[Case | Row]:

@@ -39,7 +39,7 @@ class Architecture:
     layers: int = 1
     """Of the published network."""
     size: str = ""
-    """What there is to know of the size."""
+    """The size, where there is more to say of it."""
     static: bool = False
     """True where INT8 is made by the static quantiser."""
     steady: tuple[str, ...] | None = None
@@ -48,7 +48,7 @@ class Architecture:
     """Sizes by what grows in them."""
 
     def words(self, layers: int) -> str:
-        """What is built, where that is not the whole published network."""
+        """Words for what is built, where that is not the whole published network."""
         depth = min(layers, self.layers)
         short = f"{depth} of {self.layers} layers" if self.layers > 1 else ""
         return ", ".join(filter(None, (short, self.size)))
