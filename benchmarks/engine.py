@@ -1,6 +1,7 @@
 """Speed of the engine: ours beside onnxruntime, and both beside real MXNet where it is installed.
 
-    python benchmarks/engine.py [--networks NAME ...] [--batch 1 8] [--threads 1 2] [--mxnet PYTHON] [--json] [SECTION ...]
+    python benchmarks/engine.py [--networks NAME ...] [--batch 1 8] [--threads 1 2] [--mxnet PYTHON] [--pytorch PYTHON]
+                                [--json] [SECTION ...]
 
 Every engine runs in a process of its own with the same number of threads, on the same exported network
 (benchmarks/networks.py), and takes its turns with the others: A B A B, in blocks of some tenths of a second. Reported are
@@ -13,7 +14,7 @@ has all optimisations on a clean model. MXNet runs its fused path (oneDNN subgra
 
 Sections (--networks alone is the table; --all is everything):
   --operators   single operators that have a kernel, at the sizes networks have them
-  --training    steps of training, beside MXNet
+  --training    steps of training, beside MXNet, and PyTorch where it is installed
   --cold        loading and the first inference, in fresh processes
   --scaling     from one thread to two
   --hybridize   hybridized beside imperative blocks
@@ -24,6 +25,7 @@ Sections (--networks alone is the table; --all is everything):
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import math
 import statistics
@@ -45,7 +47,7 @@ from bridge.timing import Timing, in_turns  # noqa: E402
 
 LIMIT = 1e-4  # of an output's scale
 AGAINST_MXNET, TRAINING_TARGET, HYBRIDIZE_TARGET, SCALING_TARGET = 1.3, 1.2, 1.8, 1.7
-OURS, THEIRS, MXNET = "hybrid", "onnxruntime", "mxnet"
+OURS, THEIRS, MXNET, PYTORCH = "hybrid", "onnxruntime", "mxnet", "pytorch"
 
 Row = dict[str, Any]
 
@@ -152,8 +154,8 @@ class Bench:
         """Steps of training. Losses of the first steps have to agree."""
         for threads in self.options.threads:
             for name in filter(lambda n: self.options.only in n, TRAINING):
-                wanted = [(k, threads) for k in self.kinds() if k != THEIRS]
-                with sides(*wanted, mxnet=self.options.mxnet) as engines:
+                wanted = [(k, threads) for k in (OURS, MXNET, PYTORCH) if k == OURS or getattr(self.options, k)]
+                with sides(*wanted, mxnet=self.options.mxnet, pytorch=self.options.pytorch) as engines:
                     self.tell(name)
                     batch = BATCHES[name]
                     losses = {k: s.ask("train", name=name, batch=batch)["losses"] for k, s in engines.items()}
@@ -161,11 +163,11 @@ class Bench:
                         {k: s.times for k, s in engines.items()}, self.options.seconds, self.options.repeats
                     )
                     row: Row = {"name": name, "batch": batch, "threads": threads, "losses": losses}
-                    if MXNET in losses:
-                        off = max(abs(a / b - 1) for a, b in zip(losses[OURS], losses[MXNET]))
-                        row["error"] = {MXNET: float(f"{off:.3g}")}
+                    for kind in losses.keys() - {OURS}:
+                        off = max(abs(a / b - 1) for a, b in zip(losses[OURS], losses[kind]))
+                        row.setdefault("error", {})[kind] = float(f"{off:.3g}")
                         if not off <= 1e-3:
-                            self.wrong.append(f"{name}: losses {losses[OURS]}, MXNet's {losses[MXNET]}")
+                            self.wrong.append(f"{name}: losses {losses[OURS]}, {kind}'s {losses[kind]}")
                     seconds = {k: t.as_dict() for k, t in found.items()}
                     row |= {"seconds": seconds, "ratio": ratios(found), "best": fastest(found)}
                     yield row | {"target": {MXNET: TRAINING_TARGET}}
@@ -301,6 +303,7 @@ def means(rows: list[Row]) -> list[Row]:
 
 def main() -> int:
     """The command."""
+    here = sys.executable if importlib.util.find_spec("torch") else None
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--networks", nargs="*", choices=NETWORKS, metavar="NAME", help=", ".join(NETWORKS))
     parser.add_argument("--batch", nargs="+", type=int, default=[1])
@@ -311,6 +314,9 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=10, help="in so many blocks")
     parser.add_argument("--fresh", type=int, default=3, help="fresh processes of each engine for --cold")
     parser.add_argument("--mxnet", metavar="PYTHON", help="a Python with MXNet 1.9.1")
+    parser.add_argument(
+        "--pytorch", metavar="PYTHON", help="a Python with PyTorch; this one, where it has it", default=here
+    )
     parser.add_argument("--only", metavar="TEXT", default="", help="operators and training whose name holds this")
     parser.add_argument("--cache", metavar="FOLDER", help="where exported networks are kept")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")

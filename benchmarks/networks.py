@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -190,13 +190,10 @@ BATCHES = {"resnet18 training": 16, "lenet training": 64, "lstm training": 16}
 """Steps of training, which are held against MXNet's."""
 
 
-def fill(net: Any, array: Callable[[np.ndarray], Any], scale: float | None = None) -> None:
-    """Give all parameters seeded values, in the order in which the network lists them.
-
-    array: makes an NDArray. Normalization gets statistics like those of a trained network."""
+def seeded(parameters: Iterable[tuple[str, tuple[int, ...]]], scale: float | None = None) -> Iterator[np.ndarray]:
+    """Values of parameters, from their names and shapes. Normalization gets statistics like those of a trained network."""
     random = np.random.default_rng(0)
-    for name, parameter in net.collect_params().items():
-        shape = parameter.shape
+    for name, shape in parameters:
         if name.endswith(("_var", "gamma")):
             value = random.uniform(0.8, 1.2, shape)
         elif name.endswith(("bias", "beta", "_mean")):
@@ -204,7 +201,14 @@ def fill(net: Any, array: Callable[[np.ndarray], Any], scale: float | None = Non
         else:
             deviation = np.float32(scale or np.sqrt(2 / np.prod(shape[1:])))
             value = deviation * random.standard_normal(shape, np.float32)
-        parameter.set_data(array(np.asarray(value, np.float32)))
+        yield np.asarray(value, np.float32)
+
+
+def fill(net: Any, array: Callable[[np.ndarray], Any], scale: float | None = None) -> None:
+    """Give all parameters seeded values, in the order in which the network lists them. array: makes an NDArray."""
+    parameters = net.collect_params()
+    for parameter, value in zip(parameters.values(), seeded([(n, p.shape) for n, p in parameters.items()], scale)):
+        parameter.set_data(array(value))
 
 
 def build_block(mx: Any, network: Network, batch: int = 1) -> Any:

@@ -95,13 +95,14 @@ def cold(kind: str, threads: int, model: Path, inputs: str, times: int) -> tuple
 
 
 @contextmanager
-def sides(*wanted: tuple[str, int], mxnet: str | None = None) -> Iterator[dict[str, Side]]:
-    """Sides by kind (``hybrid 2`` where one kind comes with several numbers of threads), started together."""
+def sides(*wanted: tuple[str, int], **pythons: str | None) -> Iterator[dict[str, Side]]:
+    """Sides by kind (``hybrid 2`` where one kind comes with several numbers of threads), started together.
+    pythons: those of kinds that do not run in this one."""
     several = len({kind for kind, _ in wanted}) < len(wanted)
     with ExitStack() as stack:
         made = {}
         for kind, threads in wanted:
-            side = Side(kind, threads, mxnet if kind == "mxnet" and mxnet else sys.executable)
+            side = Side(kind, threads, pythons.get(kind) or sys.executable)
             stack.callback(side.close)
             made[f"{kind} {threads}" if several else kind] = side
         for side in made.values():

@@ -1,6 +1,6 @@
 """One engine in a process of its own, for benchmarks/sides.py: reads requests from its standard input and answers, JSON by line.
 
-    python benchmarks/worker.py hybrid[-LEVEL]|mxnet|onnxruntime THREADS
+    python benchmarks/worker.py hybrid[-LEVEL]|mxnet|onnxruntime|openvino|pytorch THREADS
 
 Runs in MXNet's own Python as well, where there is neither onnxruntime nor this package.
 """
@@ -23,6 +23,7 @@ import numpy as np
 from cold import peak
 from networks import NETWORKS, TRAINING, build_block, fill
 from precisions import bound
+from pytorch import PyTorch
 
 ROOT = Path(__file__).resolve().parents[1]
 block = runpy.run_path(str(ROOT / "bridge" / "timing.py"))["block"]
@@ -227,7 +228,7 @@ def main() -> None:
     os.dup2(2, 1)
     if kind.startswith("hybrid"):
         sys.path.append(str(ROOT))
-    side = {"onnxruntime": Runtime, "openvino": OpenVINO}.get(kind, partial(Gluon, kind))(threads)
+    side = {"onnxruntime": Runtime, "openvino": OpenVINO, "pytorch": PyTorch}.get(kind, partial(Gluon, kind))(threads)
     print(json.dumps({}), file=answers, flush=True)
     for line in sys.stdin:
         try:
