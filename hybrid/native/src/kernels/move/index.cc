@@ -1,7 +1,8 @@
 #include "index.h"
 
-#include <bit>
 #include <limits>
+
+#include "../../base/half.h"
 
 namespace gluonnx {
 namespace {
@@ -9,10 +10,11 @@ namespace {
 struct Bfloat16 {
   std::uint16_t bits;
 };
-float number_of(Bfloat16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16); }
-#ifdef __FLT16_MAX__
-float number_of(_Float16 x) { return static_cast<float>(x); }
-#endif
+struct Float16 {
+  std::uint16_t bits;
+};
+float number_of(Bfloat16 x) { return bfloat16_value(x.bits); }
+float number_of(Float16 x) { return float16_value(x.bits); }
 template <class T>
 T number_of(T x) {
   return x;
@@ -43,10 +45,8 @@ Copy copy_of(DType dtype) {
       return copy<double>;
     case DType::bf16:
       return copy<Bfloat16>;
-#ifdef __FLT16_MAX__
     case DType::f16:
-      return copy<_Float16>;
-#endif
+      return copy<Float16>;
     case DType::i32:
       return copy<std::int32_t>;
     case DType::i64:

@@ -1,6 +1,7 @@
 // Positions that are results: numbers of whatever dtype.
 #pragma once
 
+#include "../../base/half.h"
 #include "../../base/kernel.h"
 
 namespace gluonnx {
@@ -29,10 +30,10 @@ inline PutPosition put_position_of(DType dtype) {
       return put_position<std::int64_t>;
     case DType::b1:
       return put_position<bool>;
-#ifdef __FLT16_MAX__
     case DType::f16:
-      return put_position<_Float16>;
-#endif
+      return [](void* to, std::int64_t at, std::int64_t position) {
+        static_cast<std::uint16_t*>(to)[at] = as_float16(static_cast<float>(position));  // inf where float32 is not exact
+      };
     default:
       throw Declined{};
   }
