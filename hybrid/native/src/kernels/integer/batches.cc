@@ -9,7 +9,7 @@ namespace integer {
 
 BatchedProducts::BatchedProducts(Batches batches, const Call& call)
     : b_(std::move(batches)), form_(best_form()), threads_(call.threads) {
-  left_ = {form_, call.in[b_.left.input].dtype == DType::i8, false};
+  left_ = {form_, call.in[b_.left.input].dtype == DType::i8, OTHER_SIGNED};
   right_ = {form_, call.in[b_.right.input].dtype == DType::i8, true};
   steps_ = steps_of(form_, b_.k);
   panels_ = divided_up(b_.n, WIDTH);
@@ -20,7 +20,7 @@ BatchedProducts::BatchedProducts(Batches batches, const Call& call)
   scratch = counted.used();
   flops = 2.0 * b_.m * b_.n * b_.k * b_.result.size();
   matrix_ = form_ == Form::bytes && steps_ && steps_ % STEPS == 0 && b_.m >= TALL && has_matrix_registers();
-  how = matrix_ ? "amx" : form_ == Form::bytes ? "vnni" : "pairs";
+  how = matrix_ ? "amx" : name(form_);
 }
 
 BatchedProducts::Memory BatchedProducts::divide(Divided& memory) const {

@@ -17,7 +17,7 @@ class Panels : public Convolution {
   Panels(const Geometry& geometry, const Operands& operands, const Call& call)
       : Convolution(geometry, operands, call), form_(best_form()), each_(static_cast<int>(form_)) {
     left_ = {form_, w_signed_, true};
-    right_ = {form_, x_signed_, false};
+    right_ = {form_, x_signed_, OTHER_SIGNED};
     points_ = true;
     for (const Axis& axis : g_.axis) points_ &= axis.kernel == 1 && axis.stride == 1 && !axis.before && axis.size == axis.steps;
     layers_ = steps_of(form_, g_.depth());
@@ -36,7 +36,7 @@ class Panels : public Convolution {
     Divided counted(nullptr);
     divide(counted);
     scratch = counted.used();
-    how = matrix_ ? "amx" : form_ == Form::bytes ? "vnni" : "pairs";
+    how = matrix_ ? "amx" : name(form_);
   }
 
   void prepare(const void* const* in, Pool* pool) override {

@@ -9,7 +9,7 @@ class Depthwise : public Convolution {
   Depthwise(const Geometry& geometry, const Operands& operands, const Call& call)
       : Convolution(geometry, operands, call), form_(best_form()), each_(static_cast<int>(form_)), threads_(call.threads) {
     left_ = {form_, w_signed_, true};
-    right_ = {form_, x_signed_, false};
+    right_ = {form_, x_signed_, OTHER_SIGNED};
     row_steps_ = steps_of(form_, g_.axis[2].kernel);
     phase_ = g_.phase();
     line_ = rounded_up(g_.axis[0].padded() * g_.axis[1].padded() * phase_, WIDTH);
@@ -28,7 +28,7 @@ class Depthwise : public Convolution {
     Divided counted(nullptr);
     divide(counted);
     scratch = counted.used();
-    how = form_ == Form::bytes ? "depthwise vnni" : "depthwise pairs";
+    how = std::string("depthwise ") + name(form_);
   }
 
   void prepare(const void* const* in, Pool*) override {

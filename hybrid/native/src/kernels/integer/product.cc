@@ -32,7 +32,7 @@ class Product : public Kernel {
   Product(Index m, Index n, Index k, const Operands& operands, const Call& call)
       : m_(m), n_(n), k_(k), at_(operands), form_(best_form()) {
     auto is_signed = [&](int i) { return call.in[i].dtype == DType::i8; };
-    left_ = {form_, is_signed(at_.a), false};
+    left_ = {form_, is_signed(at_.a), OTHER_SIGNED};
     right_ = {form_, is_signed(at_.b), true};
     for (int i = 0; i < static_cast<int>(call.in.size()); ++i) sizes_.push_back(call.in[i].size());
     out_signed_ = call.out[0].dtype == DType::i8;
@@ -46,7 +46,7 @@ class Product : public Kernel {
     scratch = counted.used();
     flops = 2.0 * m * n * k;
     matrix_ = form_ == Form::bytes && steps_ && steps_ % STEPS == 0 && m_ >= TALL && has_matrix_registers();
-    how = matrix_ ? "amx" : form_ == Form::bytes ? "vnni" : "pairs";
+    how = matrix_ ? "amx" : name(form_);
   }
 
   void prepare(const void* const* in, Pool* pool) override {
@@ -123,7 +123,7 @@ class Product : public Kernel {
   }
 
   // whether the left operand can be read where it is
-  bool packs_nothing() const { return form_ == Form::bytes && !left_.is_signed && k_ % 4 == 0 && k_ % 1024 != 0; }
+  bool packs_nothing() const { return form_ == Form::bytes && !left_.shift() && k_ % 4 == 0 && k_ % 1024 != 0; }
 
   ZeroPoint zero_point(const void* const* in, int i, bool is_signed) const {
     return i < 0 ? ZeroPoint{} : ZeroPoint{in[i], sizes_[i], is_signed};

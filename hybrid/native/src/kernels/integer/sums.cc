@@ -7,7 +7,12 @@
 
 #include "bytes.h"
 
+#if defined(__aarch64__)
+#include <arm_neon.h>
 #if defined(__linux__)
+#include <sys/auxv.h>
+#endif
+#elif defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -66,6 +71,31 @@ GX_INLINE RegI dot(RegI sum, RegI a, RegI b) {
 constexpr auto OF_LEFT = tiles<true>(Heights{}), OF_RIGHT = tiles<false>(Heights{});
 }  // namespace vnni
 #pragma GCC pop_options
+#endif
+
+// Nor is Arm's dot product a part of aarch64, but where the compiler is told so (Apple's is: all its machines have it).
+#if defined(__ARM_FEATURE_DOTPROD)
+#define GX_DOT
+#elif defined(__aarch64__) && defined(__linux__) && !defined(__clang__)
+#define GX_DOT
+#define GX_DOT_HERE
+#pragma GCC push_options
+#pragma GCC target("arch=armv8.2-a+dotprod")
+#endif
+#if defined(GX_DOT)
+namespace arm {
+// sum + the products of the bytes, all of which are signed
+template <bool>
+GX_INLINE RegI dot(RegI sum, RegI a, RegI b) {
+  return reinterpret_cast<RegI>(
+      vdotq_s32(reinterpret_cast<int32x4_t>(sum), reinterpret_cast<int8x16_t>(a), reinterpret_cast<int8x16_t>(b)));
+}
+#include "tile.inc"
+constexpr auto OF = tiles<false>(Heights{});
+}  // namespace arm
+#if defined(GX_DOT_HERE)
+#pragma GCC pop_options
+#endif
 #endif
 
 // AMX is no part of the levels either, and the system lends its registers to those who ask.
@@ -134,6 +164,8 @@ void tall(Index steps, const std::int32_t* left, Index ld, const std::int32_t* r
 Micro micro(Form form, bool left_signed, int rows) {
 #if defined(GX_VNNI)
   if (form == Form::bytes) return (left_signed ? vnni::OF_LEFT : vnni::OF_RIGHT)[rows - 1];
+#elif defined(GX_DOT)
+  if (form == Form::bytes) return arm::OF[rows - 1];
 #endif
   return pairs::OF[rows - 1];
 }
@@ -263,8 +295,23 @@ Form best_form() {
 #else
   if (__builtin_cpu_supports("avxvnni")) return Form::bytes;
 #endif
+#elif defined(GX_DOT)
+#if defined(GX_DOT_HERE)
+  static const bool there = getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
+#else
+  constexpr bool there = true;
+#endif
+  if (with_vnni && there) return Form::bytes;
 #endif
   return Form::pairs;
+}
+
+const char* name(Form form) {
+#if defined(GX_DOT)
+  return form == Form::bytes ? "dotprod" : "pairs";
+#else
+  return form == Form::bytes ? "vnni" : "pairs";
+#endif
 }
 
 std::int32_t Encoding::pack(const void* from, Index k, int zero, std::int32_t* to) const {
@@ -330,6 +377,9 @@ void slide(Form form, Index steps, const std::int32_t* left, const std::int32_t*
 #if defined(GX_VNNI)
   if (form == Form::bytes && steps == 3) return vnni::slid<true, 3>(steps, left, right, places, count, to);  // 3 x 3
   if (form == Form::bytes) return vnni::slid<true, 0>(steps, left, right, places, count, to);
+#elif defined(GX_DOT)
+  if (form == Form::bytes && steps == 3) return arm::slid<true, 3>(steps, left, right, places, count, to);
+  if (form == Form::bytes) return arm::slid<true, 0>(steps, left, right, places, count, to);
 #endif
   pairs::slid<true, 0>(steps, left, right, places, count, to);
 }
@@ -349,5 +399,5 @@ void column_sums(const std::int32_t* right, Index steps, bool left_signed, std::
 
 }  // namespace gluonnx::integer
 
-// For tests: whether kernels that are bound from now on may use VNNI where the CPU has it.
+// For tests: whether kernels that are bound from now on may use VNNI, or Arm's dot product, where the CPU has it.
 extern "C" __attribute__((visibility("default"))) void gluonnx_use_vnni(int use) { gluonnx::integer::with_vnni = use; }

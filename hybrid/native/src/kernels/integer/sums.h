@@ -1,15 +1,15 @@
 // Sums of products of 8-bit numbers as int32 that wraps round: what products and convolutions of integers consist of.
 //
 // Numbers that follow one another along K share a 32-bit element, a "step", because processors add up that many products at a
-// time: four bytes, where the machine has VNNI, else two 16-bit numbers. A tile is a strip of a few rows of the left operand,
+// time: four bytes, where the machine has VNNI or Arm's dot product, else two 16-bit numbers. A tile is a strip of a few rows of the left operand,
 // steps that are spread over registers, times a panel of WIDTH columns of the right one.
 //
-// VNNI multiplies unsigned by signed bytes. An operand of the other kind is shifted by 128, and its zero point with it. Zero
-// points are accounted for afterwards: with stored numbers l and r whose zero points are y and z,
+// VNNI multiplies unsigned by signed bytes, Arm's dot product signed ones. An operand of another kind is shifted by 128, and its
+// zero point with it. Zero points are accounted for afterwards: with stored numbers l and r whose zero points are y and z,
 //   sum (l - y)(r - z) = sum l r - y sum r - z (sum l - K y).
 // 16-bit numbers have their zero points taken away when they are packed.
 //
-// Which form is used is decided when a kernel is bound; tests can have them bound without VNNI (gluonnx_use_vnni).
+// Which form is used is decided when a kernel is bound; tests can have them bound without bytes (gluonnx_use_vnni).
 #pragma once
 
 #include <cstdint>
@@ -30,12 +30,22 @@ constexpr int WIDTH = REGISTERS_OF_ROW * LANES;  // columns of a panel
 constexpr int HEIGHT = 12;  // rows of a strip, at most
 #elif defined(__AVX2__)
 constexpr int HEIGHT = 6;
+#elif defined(__aarch64__)
+constexpr int HEIGHT = 8;
 #else
 constexpr int HEIGHT = 4;
 #endif
 
 enum class Form : int { pairs = 2, bytes = 4 };  // so many numbers in a step
 Form best_form();
+const char* name(Form form);  // of the instructions, for profiles
+
+// Of two operands of bytes one is stored signed; whether the other is too.
+#if defined(__aarch64__)
+constexpr bool OTHER_SIGNED = true;
+#else
+constexpr bool OTHER_SIGNED = false;
+#endif
 
 // Where the machine has matrix registers (AMX), strips of TALL rows and as many columns as a panel has are computed in these, if
 // the steps fill them. A thread that computes such tiles has a MatrixRegisters meanwhile.
