@@ -28,11 +28,11 @@ def whole(*shape, dtype, seed=0):
     return values
 
 
-BYTES = {"v4": "avx512_vnni", "v3": "avx_vnni"}
+QUICK = {"v4": "avx512_vnni", "v3": "avx_vnni"}
 """Levels that may have instructions for products of bytes, and what Linux calls them."""
 if platform.machine() in ("aarch64", "arm64"):
-    BYTES = {"plain": "asimddp"}
-WAYS = [(n, way) for n in native.LEVELS for way in ("", " without VNNI") if way or n in BYTES]
+    QUICK = {"plain": "asimddp"}
+WAYS = [(n, way) for n in native.LEVELS for way in ("", " without VNNI") if way or n in QUICK]
 
 
 @pytest.fixture(
@@ -340,9 +340,9 @@ def test_vnni_is_used_where_it_is(level, request):
     how = Single(lookup("_onnx_MatMulInteger").bind(), (a, b)).program.describe()[0]["how"]
     cpu = Path("/proc/cpuinfo")
     flags = cpu.read_text().split() if cpu.is_file() else []
-    if level == "plain" and level in BYTES:  # an emulator shows the file of the machine that it runs on
+    if level == "plain" and level in QUICK:  # an emulator shows the file of the machine that it runs on
         flags = ["asimddp"] if sys.platform == "darwin" or ctypes.CDLL(None).getauxval(16) & 1 << 20 else []
-    there = BYTES.get(level) in flags and "without" not in request.node.name
+    there = QUICK.get(level) in flags and "without" not in request.node.name
     assert how == (("dotprod" if level == "plain" else "vnni") if there else "pairs")
 
 
