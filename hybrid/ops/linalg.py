@@ -83,7 +83,7 @@ class Einsum(Op):
         return y if len(arrays) > 1 else y.copy()  # alone it may be a view
 
     def composition(self, F, *arrays):
-        if not known(*arrays) or not of_floats(*arrays) or any(0 in definite(x.shape) for x in arrays):
+        if not known(*arrays) or any(0 in definite(x.shape) for x in arrays):
             return None
         terms, right = self._spell_out([len(x.shape) for x in arrays])
         dtype = arrays[0].dtype
@@ -146,7 +146,7 @@ class Tensordot(Products):
         return np.tensordot(a, b, self.pairs(a.ndim, b.ndim))
 
     def composition(self, F, a, b):
-        if not known(a, b) or not of_floats(a):
+        if not known(a, b):
             return None
         left, right = definite(a.shape), definite(b.shape)
         one, two = self.pairs(len(left), len(right))

@@ -7,6 +7,7 @@ import numpy as np
 from ..core.attrs import Shape
 from ..core.op import Op, op
 from .common import axis_of, part_of, widen
+from .composing import definite, extreme, known, narrowly, of_floats, reshaped, total, widely
 from .linalg import Decomposed
 
 
@@ -71,6 +72,29 @@ class Norm(Op):
         if self.keepdims:
             return tuple(1 if i in axes else d for i, d in enumerate(data))
         return tuple(d for i, d in enumerate(data) if i not in axes)
+
+    def composition(self, F, data):
+        if not known(data) or not of_floats(data) or 0 in definite(data.shape):
+            return None
+        rank = len(data.shape)
+        kind, axes = self.kind(rank), self.axes(rank)
+        if kind in ("nuclear", "spectral") or not rank:
+            return None
+        (x,) = widely(F, data.dtype, data)
+        if kind == "root":
+            y = F.sqrt(total(F, F.square(x), axes))
+        elif kind == "column":
+            y = extreme(F, "max" if self.ord > 0 else "min", total(F, F.abs(x), axes[:1]), axes[1:])
+        elif self.ord == 0:
+            y = total(F, F._not_equal_scalar(x, scalar=0), axes)
+        elif self.ord == 1:
+            y = total(F, F.abs(x), axes)
+        else:
+            number = np.float64 if data.dtype == np.float64 else np.float32
+            with np.errstate(over="ignore", divide="ignore"):
+                root = float(1 / number(self.ord))
+            y = F._power_scalar(total(F, F._power_scalar(F.abs(x), scalar=self.ord), axes), scalar=root)
+        return narrowly(F, data.dtype, reshaped(F, y, self.infer_shape(data.shape)))
 
     def compute(self, data):
         x = widen(data) if data.dtype.kind == "f" else data.astype(np.float64)

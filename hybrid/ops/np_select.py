@@ -11,9 +11,12 @@ from ..core.shapes import UNKNOWN, broadcast, merge, show
 from .adjoint import linear
 from .backward import SumLike
 from .common import axis_of, spread
+from .composing import definite, filled, known, reshaped
 from .indexing import below, positions
 
 INT64 = np.dtype(np.int64)
+MOST_PARTS = 32
+"""Parts that a composition joins at most."""
 
 
 @op("_npx_nonzero", "_npi_nonzero")
@@ -135,6 +138,10 @@ class Placed(Op):
         """The places of the slice."""
         return slice(self.start, self.stop, self.step)
 
+    def stretch(self, F: Any, arr: Any, begin: int, end: int, axis: int) -> list[Any]:
+        """Parts begin to end along axis, as symbols; nothing where there are none."""
+        return [F.slice_axis(arr, axis=axis, begin=begin, end=end)] if begin < end else []
+
     def domain(self, name, shapes):
         if name != "obj" or shapes[0] is None:
             return None
@@ -174,6 +181,18 @@ class Delete(Placed):
         elif not obj and size is not UNKNOWN:
             left = size - len(range(*self.part.indices(size)))
         return (*shape[:axis], left, *shape[axis + 1 :])
+
+    def composition(self, F, arr, *obj):
+        if obj or not known(arr):
+            return None
+        axis, shape = self.along(definite(arr.shape))
+        size, whole = shape[axis], reshaped(F, arr, shape)
+        gone = [self.int_ind % size] if self.int_ind is not None else sorted(range(*self.part.indices(size)))
+        ends = zip([-1, *gone], [*gone, size])
+        parts = [part for last, end in ends for part in self.stretch(F, whole, last + 1, end, axis)]
+        if not parts or len(parts) > MOST_PARTS:
+            return None
+        return F.Concat(*parts, dim=axis) if len(parts) > 1 else parts[0]
 
     def compute(self, arr, *obj):
         axis, shape = self.along(arr.shape)
@@ -258,8 +277,49 @@ class Insert(Placed):
             raise self.error(str(error)) from None
 
 
+class InsertFixed(Insert):
+    """Base of those whose places are attributes."""
+
+    left_open = ("single", "places", "where", "fixed_places")
+
+    def fixed_places(self, size: int) -> list[int]:
+        """The places on an axis of the size, from the front."""
+        raise NotImplementedError
+
+    def composition(self, F, arr, *others):
+        if not known(arr, *others):
+            return None
+        values, _ = self.split_inputs(others)
+        axis, shape = self.along(definite(arr.shape))
+        size, whole = shape[axis], reshaped(F, arr, shape)
+        places = self.fixed_places(size)
+        if not 0 < len(places) <= MOST_PARTS or 0 in shape:
+            return None
+        count = self.infer_shape(arr.shape, *(o.shape for o in others))[axis] - size
+        block = (*shape[:axis], count, *shape[axis + 1 :])
+        if values is None:
+            new = F._npi_broadcast_to(filled(F, F.slice_axis(whole, axis=axis, begin=0, end=1), self.val), shape=block)
+        else:
+            moved = self.moved_shape(definite(values.shape), shape, axis, None)
+            if self.single(None):  # the first axis of the values is that along which they lie
+                first = (1,) * (len(shape) - len(values.shape)) + tuple(values.shape)
+                order = [*range(1, axis + 1), 0, *range(axis + 1, len(shape))]
+                values = F.transpose(reshaped(F, values, first), axes=order)
+            new = F._npi_broadcast_to(reshaped(F, F.Cast(values, dtype=arr.dtype), moved), shape=block)
+        if len(places) == 1:
+            (place,) = places
+            parts = [*self.stretch(F, whole, 0, place, axis), new, *self.stretch(F, whole, place, size, axis)]
+        else:
+            parts, last = [], 0
+            for place, number in sorted((p, i) for i, p in enumerate(places)):
+                parts += self.stretch(F, whole, last, place, axis) + self.stretch(F, new, number, number + 1, axis)
+                last = place
+            parts += self.stretch(F, whole, last, size, axis)
+        return F.Concat(*parts, dim=axis) if len(parts) > 1 else parts[0]
+
+
 @op("_npi_insert_scalar")
-class InsertScalar(Insert):
+class InsertScalar(InsertFixed):
     """arr with values before the place int_ind along axis (numpy.insert).
 
     values (broadcast), or the number val; they lie along their first axis, unless they have fewer dims than arr.
@@ -279,6 +339,9 @@ class InsertScalar(Insert):
     def where(self, obj):
         return self.int_ind
 
+    def fixed_places(self, size):
+        return [self.int_ind + size if self.int_ind < 0 else self.int_ind]
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(3, 2), make.uniform(2), int_ind=1, axis=0)
@@ -286,7 +349,7 @@ class InsertScalar(Insert):
 
 
 @op("_npi_insert_slice")
-class InsertSlice(Insert):
+class InsertSlice(InsertFixed):
     """arr with values before the places of a slice along axis (numpy.insert): values (broadcast), or the number val.
 
     Shapes: (..., n, ...) -> (..., n + how many, ...)."""
@@ -299,6 +362,9 @@ class InsertSlice(Insert):
 
     def where(self, obj):
         return self.part
+
+    def fixed_places(self, size):
+        return [*range(*self.part.indices(size))]
 
     @classmethod
     def examples(cls, make):
@@ -385,6 +451,13 @@ class MaskAssignScalar(MaskAssign):
     start_axis: int
 
     positional_first = ("value", "start_axis")
+
+    def composition(self, F, data, mask):
+        if not known(data, mask):
+            return None
+        behind = len(data.shape) - self.start_axis - len(mask.shape)
+        spread = reshaped(F, mask, (*definite(mask.shape), *(1,) * behind))
+        return F._npi_where(spread, filled(F, data, self.value), data)
 
     def compute(self, data, mask):
         return self.put(data, mask, np.asarray(self.value).astype(data.dtype))

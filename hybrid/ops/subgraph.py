@@ -566,10 +566,9 @@ class FusedAttention(Counterpart, Attention):
     min_calib_range: float | None = None
     max_calib_range: float | None = None
 
-    exception = "rounds and saturates integers as oneDNN does"
-
     gradient = Op.gradient  # MXNet has none
     central = True
+    left_open = ("plain", "fuses", "product_shape", "factor", "whole")
     accumulates = True
     plain: ClassVar[tuple[str, ...]] = ()
     """Names of the inputs without ranges."""
@@ -579,6 +578,9 @@ class FusedAttention(Counterpart, Attention):
     @classmethod
     def own_attributes(cls, per_channel):
         return {"quantized": "True"}
+
+    def composition(self, F, *arrays):
+        return None if self.quantized else getattr(F, self.fuses.name)(*arrays, heads=self.heads)
 
     def input_names(self):
         ranges = (f"{end}_{name}" for name in self.plain for end in ("min", "max"))

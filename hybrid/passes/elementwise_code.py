@@ -5,6 +5,7 @@ The opcodes are in postfix order; ``$0`` is the first input. Rules are given the
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -294,7 +295,19 @@ def _quadratic_opcodes(op: Quadratic, dtypes: Sequence[np.dtype]) -> str | None:
 
 @_opcodes_rule(Around)
 def _around_opcodes(op: Around, dtypes: Sequence[np.dtype]) -> str | None:
-    return "$0 around" if op.decimals == 0 and dtypes[0].kind not in "iub" else None
+    (dtype,), decimals = dtypes, op.decimals
+    if dtype.kind in "iu":
+        step = 10 ** max(-decimals, 0)
+        return f"$0 $0 {step} fmod sub" if step <= np.iinfo(dtype).max else "$0 $0 sub"
+    if dtype.kind == "b" or decimals == 0:
+        return None if dtype.kind == "b" else "$0 around"
+    power = number(power_of_ten(abs(decimals)), dtype)
+    return f"$0 {power} {'mul' if decimals > 0 else 'div'} around {power} {'div' if decimals > 0 else 'mul'}"
+
+
+def power_of_ten(count: int) -> float:
+    """10.0**count with the roundings of numpy.around, which multiplies one ten after the other."""
+    return math.prod([10.0] * count, start=1.0)
 
 
 def _root_of_size(op: DivSqrtDim, shape: tuple[int, ...], dtypes: Sequence[np.dtype]) -> str | None:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import ml_dtypes
 import numpy as np
 
 from hybrid import native
@@ -79,6 +80,11 @@ def by_hand() -> Iterator[Application]:
     resized = lookup("_onnx_Resize").bind(given=("sizes",), axes=(1, 0))
     yield Application("by hand", resized, (np.arange(12, dtype=np.float32).reshape(3, 4), np.array([6, 2])))
     yield Application("by hand", lookup("_backward_cast_like").bind(), (wide.astype(np.int32), wide))
+    for dtype, to in (("float64", "int64"), ("int64", "float64"), ("float16", "bfloat16"), ("bfloat16", "float16")):
+        bits = lookup("_onnx_BitCast").bind(to=to)
+        yield Application("by hand", bits, (wide.astype(getattr(ml_dtypes, dtype, dtype)),))
+    for dtype, to in (("uint8", "int8"), ("int8", "uint8")):
+        yield Application("by hand", lookup("_onnx_BitCast").bind(to=to), (wide.astype(np.int8).astype(dtype),))
     yield Application("by hand", lookup("_backward_taken").bind(axis=0), (wide, np.array([[2, 0, 1, 1]], np.int32)))
 
 

@@ -162,6 +162,8 @@ class SoftmaxCrossEntropyLoss(ClassLoss):
 
     The second output is the logarithm of softmax, as scores. Source: ONNX SoftmaxCrossEntropyLoss (opset 12 to newest)."""
 
+    refuses_values = False  # what it is composed of does
+
     inputs = ("scores", "labels", "weights")
     types = {"scores weights": FLOATS, "labels": INDICES}
     optional = ("weights",)
@@ -178,8 +180,11 @@ class SoftmaxCrossEntropyLoss(ClassLoss):
             return None
         wide, *given = widely(F, scores.dtype, scores, *(() if weights is None else (weights,)))
         log_prob = F.log_softmax(wide, axis=1)
-        outputs = self.composed_loss(F, log_prob, labels, given[0] if given else None), log_prob
-        return tuple(narrowly(F, scores.dtype, y) for y in outputs)
+        attrs = {"ignore_index": self.ignore_index, "reduction": self.reduction}
+        loss = F._onnx_NegativeLogLikelihoodLoss(
+            log_prob, labels, *given, given=("weight",) if given else (), **attrs
+        )
+        return tuple(narrowly(F, scores.dtype, y) for y in (loss, log_prob))
 
     def meaning(self, scores, labels, weights=None):
         log_prob = log_softmax(widen(scores), 1)

@@ -1,5 +1,7 @@
 #include "many.h"
 
+#include "whole.h"
+
 #include "../wide/product.h"
 
 namespace gluonnx::gemm {
@@ -68,6 +70,7 @@ void want_products(const Call& call, Index count) { want(count >= 0 && count <= 
 
 std::unique_ptr<Kernel> make(Products products, const Call& call) {
   if (call.out[0].dtype == DType::f64) return wide::make(std::move(products), call);
+  if (whole::is_whole(call.out[0].dtype)) return whole::make(std::move(products), -1, call);
   want_floats(call.in);
   want_floats(call.out);
   const auto& [m, n, k] = products.sizes;

@@ -1,6 +1,7 @@
 // dot, batch_dot, matmul, gemm: products of two operands, and their gradients.
 #include "dense.h"
 #include "many.h"
+#include "whole.h"
 
 namespace gluonnx {
 namespace gemm {
@@ -100,8 +101,19 @@ std::unique_ptr<Kernel> bind_backward_dot(const Call& call) {
 
 std::unique_ptr<Kernel> bind_np_dot(const Call& call) {
   const Tensor &a = call.in[0], &b = call.in[1];
-  if (!a.rank() || !b.rank() || b.rank() > 2) return nullptr;
-  return make(plan_of(forward(dot_sizes(a, b, false, false), false, false)), call);
+  if (!a.rank() || !b.rank()) return make(plan_of(forward({a.size(), b.size(), 1}, false, false)), call);
+  if (b.rank() <= 2) return make(plan_of(forward(dot_sizes(a, b, false, false), false, false)), call);
+  // all rows of a times each matrix of b: the results of one matrix lie between those of the others
+  const int r = a.rank(), q = b.rank();
+  const Sizes s{product_of(a.shape, 0, r - 1), b.shape[q - 1], a.shape[r - 1]};
+  const Index count = product_of(b.shape, 0, q - 2);
+  want(b.shape[q - 2] == s.k);
+  want_products(call, count);
+  Products p = products_of(forward(s, false, false), count);
+  p.a.begin = steps(count, 0);
+  p.c = steps(count, s.n);
+  p.ldc = times(count, s.n);
+  return make(std::move(p), call);
 }
 
 std::unique_ptr<Kernel> bind_batch_dot(const Call& call) {
@@ -187,6 +199,52 @@ std::unique_ptr<Kernel> bind_matmul(const Call& call) {
   return make(std::move(p), call);
 }
 
+namespace {
+
+// What another kernel computes, M rows of N, plus beta times a column, a row or one number.
+template <class T>
+class PlusSpread : public Kernel {
+ public:
+  PlusSpread(std::unique_ptr<Kernel> product, const Tensor& spread, int input, const Sizes& sizes, double beta)
+      : product_(std::move(product)), input_(input), sizes_(sizes), beta_(static_cast<T>(beta)) {
+    const int r = spread.rank();
+    const Index rows = r > 1 ? spread.shape[r - 2] : 1, columns = r ? spread.shape[r - 1] : 1;
+    want(r <= 2 && (rows == 1 || rows == sizes.m) && (columns == 1 || columns == sizes.n));
+    down_ = rows == 1 ? 0 : columns;
+    along_ = columns == 1 ? 0 : 1;
+    how = product_->how;
+    flops = product_->flops;
+    scratch = product_->scratch;
+  }
+
+  void prepare(const void* const* in, Pool* pool) override { product_->prepare(in, pool); }
+  bool take(const Kernel& other) override {
+    const auto* like = dynamic_cast<const PlusSpread*>(&other);
+    return like && product_->adopt(*like->product_);
+  }
+  bool reads(int input) const override { return input == input_ || product_->reads(input); }
+
+  void run(const Run& run) const override {
+    product_->run(run);
+    const T* c = run.input<T>(input_);
+    run.ranges(sizes_.m, 1 + 16384 / (sizes_.n + 1), [&](Index begin, Index end, int) {
+      for (Index i = begin; i < end; ++i) {
+        T* y = run.output<T>() + i * sizes_.n;
+        for (Index j = 0; j < sizes_.n; ++j) y[j] += beta_ * c[i * down_ + j * along_];
+      }
+    });
+  }
+
+ private:
+  std::unique_ptr<Kernel> product_;
+  int input_;
+  Sizes sizes_;
+  T beta_;
+  Index down_, along_;
+};
+
+}  // namespace
+
 std::unique_ptr<Kernel> bind_onnx_Gemm(const Call& call) {
   const auto& attrs = call.attrs;
   attrs.ignore("given");  // how many inputs there are says the same
@@ -204,7 +262,12 @@ std::unique_ptr<Kernel> bind_onnx_Gemm(const Call& call) {
       plan.residual = 2;
       plan.beta = beta;
     } else {
-      return nullptr;
+      want(!whole::is_whole(call.out[0].dtype));
+      auto product = make(plan, call);
+      want(product && call.in[2].dtype == call.out[0].dtype);
+      if (call.out[0].dtype == DType::f64)
+        return std::make_unique<PlusSpread<double>>(std::move(product), call.in[2], 2, plan.sizes, beta);
+      return std::make_unique<PlusSpread<float>>(std::move(product), call.in[2], 2, plan.sizes, beta);
     }
   }
   return make(plan, call);

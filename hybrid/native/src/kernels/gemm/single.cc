@@ -1,5 +1,6 @@
 #include "dense.h"
 #include "dots.h"
+#include "whole.h"
 #include "../wide/product.h"
 
 namespace gluonnx::gemm {
@@ -62,10 +63,29 @@ class Single : public Kernel {
   Floats packed_;
 };
 
+std::unique_ptr<Kernel> of_whole(const Plan& plan, const Call& call) {
+  const auto& [m, n, k] = plan.sizes;
+  const Epilogue& f = plan.epilogue;
+  want(m >= 0 && n >= 0 && k >= 0 && !f.sloped && !f.low && !f.high && !f.accumulate);
+  want_size(call.in[plan.a], times(m, k));
+  want_size(call.in[plan.b], times(k, n));
+  Products one;
+  one.sizes = plan.sizes;
+  one.a = {plan.a, {0}, plan.a_transposed ? m : k, plan.a_transposed};
+  one.b = {plan.b, {0}, plan.b_transposed ? k : n, plan.b_transposed};
+  one.c = {0};
+  one.ldc = n;
+  one.alpha = plan.alpha;
+  one.residual = plan.residual;
+  one.beta = plan.beta;
+  return whole::make(std::move(one), plan.bias, call);
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make(const Plan& plan, const Call& call) {
   if (call.out[0].dtype == DType::f64) return wide::make(plan, call);
+  if (whole::is_whole(call.out[0].dtype)) return of_whole(plan, call);
   want_floats(call.in);
   want_floats(call.out);
   const auto& [m, n, k] = plan.sizes;

@@ -1,4 +1,5 @@
 // Taking by position: take, Embedding, pick, one_hot, and the gradients of these.
+#include "constant.h"
 #include "index.h"
 #include "parts.h"
 
@@ -198,11 +199,11 @@ std::unique_ptr<Kernel> take_back(const Call& call, int indices, const Split& sp
 template <class T>
 class OneHot : public Kernel {
  public:
-  OneHot(const Call& call, double on, double off)
+  OneHot(const Call& call, T on, T off)
       : depth_(call.out[0].shape.back()),
         count_(call.in[0].size()),
-        on_(static_cast<T>(on)),
-        off_(static_cast<T>(off)),
+        on_(on),
+        off_(off),
         positions_(call.in[0].dtype) {
     want_size(call.out[0], times(depth_, count_));
     how = "filled";
@@ -230,10 +231,9 @@ class OneHot : public Kernel {
 
 template <class T>
 std::unique_ptr<Kernel> one_hot(const Call& call, double on, double off) {
-  // what an integer cannot hold is NumPy's to convert
-  if (std::is_integral_v<T> && !(std::abs(on) < 128 && std::abs(off) < 128 && (std::is_signed_v<T> || (on >= 0 && off >= 0))))
-    return nullptr;
-  return std::make_unique<OneHot<T>>(call, on, off);
+  const auto there = bits_of(on, call.out[0].dtype), elsewhere = bits_of(off, call.out[0].dtype);
+  if (!there || !elsewhere) return nullptr;  // what an integer cannot hold is NumPy's to convert
+  return std::make_unique<OneHot<T>>(call, static_cast<T>(*there), static_cast<T>(*elsewhere));
 }
 
 // ONNX's: the positions lie along any axis of the result, some count from behind, and both values come with a run.
@@ -327,22 +327,7 @@ std::unique_ptr<Kernel> bind_one_hot(const Call& call) {
   call.attrs.ignore("depth", "dtype");
   const double on = call.attrs.real("on_value"), off = call.attrs.real("off_value");
   if (!Positions::can(call.in[0].dtype)) return nullptr;
-  switch (call.out[0].dtype) {
-    case DType::f32:
-      return one_hot<float>(call, on, off);
-    case DType::f64:
-      return one_hot<double>(call, on, off);
-    case DType::i32:
-      return one_hot<std::int32_t>(call, on, off);
-    case DType::i64:
-      return one_hot<std::int64_t>(call, on, off);
-    case DType::i8:
-      return one_hot<std::int8_t>(call, on, off);
-    case DType::u8:
-      return one_hot<std::uint8_t>(call, on, off);
-    default:
-      return nullptr;
-  }
+  return by_size(call.out[0].dtype, [&](auto t) { return one_hot<decltype(t)>(call, on, off); });
 }
 
 }  // namespace gluonnx

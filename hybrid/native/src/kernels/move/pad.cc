@@ -1,46 +1,10 @@
 // Pad: the middle is copied, and the borders are filled, axis by axis from the last, so that corners follow. Padding of other
 // kinds goes row by row, by where the places of each axis are from.
-#include <cmath>
-
+#include "constant.h"
 #include "parts.h"
 
 namespace gluonnx {
 namespace {
-
-// The bits of a number in a dtype; nothing when the dtype cannot hold it exactly, or when nobody knows how.
-template <class T>
-std::optional<std::uint64_t> bits(double value) {
-  const T number = static_cast<T>(value);
-  if (std::is_integral_v<T> && static_cast<double>(number) != value) return {};
-  std::uint64_t out = 0;
-  std::memcpy(&out, &number, sizeof number);
-  return out;
-}
-
-std::optional<std::uint64_t> bits_of(double value, DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return bits<float>(value);
-    case DType::f64:
-      return bits<double>(value);
-    default:
-      break;
-  }
-  if (value == 0 && !std::signbit(value)) return 0;
-  if (!(std::abs(value) < 128)) return {};
-  switch (dtype) {
-    case DType::i64:
-      return bits<std::int64_t>(value);
-    case DType::i32:
-      return bits<std::int32_t>(value);
-    case DType::i8:
-      return bits<std::int8_t>(value);
-    case DType::u8:
-      return value < 0 ? std::nullopt : bits<std::uint8_t>(value);
-    default:
-      return {};
-  }
-}
 
 // The part of the output that is inside the borders of the axes before `axis`, at [begin, end) of that axis, and everything of
 // the axes after it.

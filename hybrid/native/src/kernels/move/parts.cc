@@ -137,6 +137,10 @@ std::optional<Parts> split(const Attrs& attrs, const Tensors& in, const Tensors&
   attrs.ignore("num_outputs", "squeeze_axis", "indices", "sections");  // the outputs' shapes tell
   return cut(in, out, attrs.integer("axis", 1));
 }
+std::optional<Parts> onnx_split(const Attrs& attrs, const Tensors& in, const Tensors& out) {
+  attrs.ignore("num_outputs", "given");
+  return cut(in, out, attrs.integer("axis"));
+}
 std::optional<Parts> hsplit(const Attrs& attrs, const Tensors& in, const Tensors& out) {
   attrs.ignore("squeeze_axis", "indices", "sections", "axis");
   return cut(in, out, std::min(in[0].rank() - 1, 1));
@@ -418,6 +422,7 @@ JOINS(hstack, hstack)
 JOINS(column_stack, column_stack)
 JOINS(dstack, dstack)
 MOVES(split, split)
+MOVES(onnx_split, onnx_split)
 MOVES(hsplit, hsplit)
 MOVES(dsplit, dsplit)
 MOVES_BOTH_WAYS(slice, slice)

@@ -1,6 +1,10 @@
-// Batches of sequences of different lengths: SequenceMask, SequenceLast, SequenceReverse, and the gradients of these.
+// Batches of sequences of different lengths: SequenceMask, SequenceLast, SequenceReverse, and the gradients of these; ONNX's
+// ReverseSequence, which refuses lengths that are none.
+#include "constant.h"
 #include "index.h"
 #include "parts.h"
+
+#include <algorithm>
 
 namespace gluonnx {
 namespace {
@@ -10,8 +14,10 @@ enum class Task { mask, reverse, last, last_back };
 // Data (steps, batch, row), or (batch, steps, row).
 class Sequences : public Kernel {
  public:
-  // data: the shape of the data; lengths: which input they are, -1 for none; value: what mask puts behind the end
-  Sequences(const Call& call, Task task, const Tensor& data, int lengths, int axis, std::vector<std::byte> value)
+  // data: the shape of the data; lengths: which input they are, -1 for none; value: what mask puts behind the end; strict: lengths
+  // that are none are refused
+  Sequences(const Call& call, Task task, const Tensor& data, int lengths, int axis, std::vector<std::byte> value,
+            bool strict = false)
       : task_(task),
         lengths_(lengths),
         batch_first_(axis == 1),
@@ -27,6 +33,7 @@ class Sequences : public Kernel {
     want_size(to, task == Task::last ? one : all);
     if (lengths >= 0) want_size(call.in[lengths], batch_);
     how = "rows";
+    sure = !strict;
     scratch = static_cast<std::size_t>(batch_) * sizeof(std::int64_t);
   }
 
@@ -34,6 +41,7 @@ class Sequences : public Kernel {
     auto* ends = reinterpret_cast<std::int64_t*>(run.scratch);
     if (lengths_ < 0) std::fill(ends, ends + batch_, steps_);
     else positions_.read(run.in[lengths_], 0, batch_, ends);
+    if (!sure) want_value(std::all_of(ends, ends + batch_, [&](std::int64_t end) { return end >= 0 && end <= steps_; }));
     if (task_ == Task::last) {
       run.ranges(batch_, grain_of(row_), [&](std::int64_t begin, std::int64_t end, int) {
         for (std::int64_t b = begin; b < end; ++b) move(run, at(last(ends[b]), b), b * row_);
@@ -90,14 +98,14 @@ std::unique_ptr<Kernel> sequences(const Call& call, Task task, bool back) {
   if (back && (attrs.integer("of") != 0 || call.in[0].dtype != call.out[0].dtype)) return nullptr;
   if (lengths >= 0 && !Positions::can(call.in[lengths].dtype)) return nullptr;
   if ((task == Task::last || task == Task::last_back) && data.shape[axis] == 0) return nullptr;
-  std::vector<std::byte> bits;
-  if (value != 0) {
-    if (data.dtype != DType::f32) return nullptr;
-    const auto number = static_cast<float>(value);
-    bits.resize(sizeof number);
-    std::memcpy(bits.data(), &number, sizeof number);
+  std::vector<std::byte> bytes;
+  if (value != 0 || std::signbit(value)) {
+    const auto bits = bits_of(value, data.dtype);
+    if (!bits) return nullptr;
+    bytes.resize(size_of(data.dtype));
+    std::memcpy(bytes.data(), &*bits, bytes.size());
   }
-  return std::make_unique<Sequences>(call, task, data, lengths, axis, std::move(bits));
+  return std::make_unique<Sequences>(call, task, data, lengths, axis, std::move(bytes));
 }
 
 }  // namespace
@@ -106,6 +114,13 @@ std::unique_ptr<Kernel> bind_sequence_mask(const Call& call) { return sequences(
 std::unique_ptr<Kernel> bind_sequence_mask_back(const Call& call) { return sequences(call, Task::mask, true); }
 std::unique_ptr<Kernel> bind_sequence_reverse(const Call& call) { return sequences(call, Task::reverse, false); }
 std::unique_ptr<Kernel> bind_sequence_reverse_back(const Call& call) { return sequences(call, Task::reverse, true); }
+std::unique_ptr<Kernel> bind_reverse_sequence(const Call& call) {
+  call.attrs.ignore("given");
+  const std::int64_t axis = call.attrs.integer("time_axis");
+  want((axis == 0 || axis == 1) && call.attrs.integer("batch_axis") == 1 - axis && call.in[0].rank() >= 2);
+  want(Positions::can(call.in[1].dtype));
+  return std::make_unique<Sequences>(call, Task::reverse, call.in[0], 1, static_cast<int>(axis), std::vector<std::byte>{}, true);
+}
 std::unique_ptr<Kernel> bind_sequence_last(const Call& call) { return sequences(call, Task::last, false); }
 std::unique_ptr<Kernel> bind_sequence_last_back(const Call& call) { return sequences(call, Task::last_back, true); }
 

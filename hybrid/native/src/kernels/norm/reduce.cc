@@ -274,15 +274,20 @@ std::unique_ptr<Kernel> bind_onnx_min(const Call& call) { return by_axes(call, T
 std::unique_ptr<Kernel> bind_onnx_prod(const Call& call) { return by_axes(call, Total::product); }
 std::unique_ptr<Kernel> bind_onnx_log_sum(const Call& call) { return by_axes(call, Total::sum, Then::log); }
 std::unique_ptr<Kernel> bind_onnx_l1(const Call& call) {
+  if (call.in[0].dtype != DType::f32) return by_axes(call, [&](const auto& reduced) { return reduce_sizes(call, reduced); });
   return by_axes(call, [&](const auto& reduced) { return reduce<Wide<add_size, false>>(call, reduced); });
 }
 std::unique_ptr<Kernel> bind_onnx_l2(const Call& call) {
+  if (call.in[0].dtype != DType::f32)
+    return by_axes(call, [&](const auto& reduced) { return reduce_squares(call, reduced, true); });
   return by_axes(call, [&](const auto& reduced) { return reduce<Wide<add_square, false>>(call, reduced, Then::root); });
 }
 std::unique_ptr<Kernel> bind_onnx_log_sum_exp(const Call& call) {
   return by_axes(call, [&](const auto& reduced) { return reduce<LogSumExp>(call, reduced); });
 }
 std::unique_ptr<Kernel> bind_onnx_sum_square(const Call& call) {
+  if (call.in[0].dtype != DType::f32)
+    return by_axes(call, [&](const auto& reduced) { return reduce_squares(call, reduced, false); });
   return by_axes(call, [&](const auto& reduced) { return reduce<Sum<square>>(call, reduced); });
 }
 

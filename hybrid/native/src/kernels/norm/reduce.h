@@ -188,4 +188,8 @@ enum class Total { sum, product, largest, smallest };
 // A reduction of numbers of any dtype but float32; null where there is none.
 std::unique_ptr<Kernel> reduce_numbers(const Call& call, Total total, const std::vector<bool>& reduced, Then then);
 
+// Sums of absolute values, and of squares or the root of these, of the same dtypes.
+std::unique_ptr<Kernel> reduce_sizes(const Call& call, const std::vector<bool>& reduced);
+std::unique_ptr<Kernel> reduce_squares(const Call& call, const std::vector<bool>& reduced, bool root);
+
 }  // namespace gluonnx

@@ -1,0 +1,219 @@
+// Fourier transforms of signals: MXNet's fft and ifft, ONNX's DFT and STFT.
+#include "../move/index.h"
+#include "fourier.h"
+
+namespace gluonnx {
+namespace {
+
+using namespace transform;
+
+constexpr Index LONGEST = Index{1} << 26;
+
+// What one thread transforms in.
+struct Line {
+  explicit Line(const Fourier& of)
+      : from(static_cast<std::size_t>(of.length())), to(from.size()), room(static_cast<std::size_t>(of.room())) {}
+  void transform(const Fourier& of) { of.run(from.data(), to.data(), room.data()); }
+  std::vector<Complex> from, to, room;
+};
+
+// f(line, number) for lines [0, count), each transformed in `of`
+template <class F>
+void each_line(const Run& run, const Fourier& of, Index count, F&& f) {
+  run.ranges(count, 1 + 20000 / (of.length() + 1), [&](Index begin, Index end, int) {
+    Line line(of);
+    for (Index i = begin; i < end; ++i) f(line, i);
+  });
+}
+
+// Rows of numbers, real ones to pairs, or pairs to the real part of what they transform back to, times the length.
+template <class T>
+class Rows : public Kernel {
+ public:
+  Rows(const Call& call, bool inverse) : inverse_(inverse) {
+    call.attrs.ignore("compute_size");
+    const Tensor &in = call.in[0], &out = call.out[0];
+    want(in.rank() >= 1 && out.rank() == in.rank() && out.dtype == in.dtype);
+    length_ = inverse ? out.shape.back() : in.shape.back();
+    want(length_ >= 1 && length_ <= LONGEST && (inverse ? in : out).shape.back() == 2 * length_);
+    rows_ = in.size() / in.shape.back();
+    want_size(out, times(rows_, out.shape.back()));
+    how = "rows";
+  }
+
+  void run(const Run& run) const override {
+    const auto of = fourier(length_);
+    each_line(run, *of, rows_, [&](Line& line, Index i) {
+      if (inverse_) {
+        const T* x = run.input<T>(0) + 2 * i * length_;
+        for (Index k = 0; k < length_; ++k) line.from[k] = {static_cast<double>(x[2 * k]), -static_cast<double>(x[2 * k + 1])};
+        line.transform(*of);
+        for (Index k = 0; k < length_; ++k) run.output<T>()[i * length_ + k] = static_cast<T>(line.to[k].re);
+      } else {
+        const T* x = run.input<T>(0) + i * length_;
+        for (Index k = 0; k < length_; ++k) line.from[k] = {static_cast<double>(x[k]), 0};
+        line.transform(*of);
+        T* y = run.output<T>() + 2 * i * length_;
+        for (Index k = 0; k < length_; ++k) y[2 * k] = static_cast<T>(line.to[k].re), y[2 * k + 1] = static_cast<T>(line.to[k].im);
+      }
+    });
+  }
+
+ private:
+  bool inverse_;
+  Index length_, rows_;
+};
+
+// The whole number in an input of one element.
+Index number_of(const Run& run, int input, DType dtype) {
+  Index found;
+  Positions(dtype).read(run.in[input], 0, 1, &found);
+  return found;
+}
+
+// Axis and length may come with a run, and have to lead to the shape that the result has.
+template <class T>
+class Dft : public Kernel {
+ public:
+  explicit Dft(const Call& call) : in_(call.in[0].shape), out_(call.out[0].shape) {
+    const Attrs& attrs = call.attrs;
+    inverse_ = attrs.flag("inverse"), onesided_ = attrs.flag("onesided");
+    int next = 1;
+    if (attrs.names("given", "dft_length")) length_at_ = next++;
+    if (attrs.names("given", "axis")) axis_at_ = next++;
+    want(static_cast<int>(call.in.size()) == next && in_.size() >= 2 && in_.size() == out_.size());
+    want(call.out[0].dtype == call.in[0].dtype);
+    for (int i = 1; i < next; ++i) {
+      want(call.in[i].dtype == DType::i64 || call.in[i].dtype == DType::i32);
+      want_size(call.in[i], 1);
+      types_[i] = call.in[i].dtype;
+    }
+    want((in_.back() == 1 || in_.back() == 2) && out_.back() == (inverse_ && onesided_ ? 1 : 2));
+    want(inverse_ || !onesided_ || in_.back() == 1);
+    sure = false;
+    how = "lines";
+  }
+
+  void run(const Run& run) const override {
+    const auto rank = static_cast<Index>(in_.size());
+    Index axis = axis_at_ < 0 ? -2 : number_of(run, axis_at_, types_[axis_at_]);
+    want_value(axis >= -rank && axis < rank);
+    if (axis < 0) axis += rank;
+    want_value(axis < rank - 1);
+    const Index own = in_[axis];
+    const Index length = length_at_ >= 0         ? number_of(run, length_at_, types_[length_at_])
+                         : inverse_ && onesided_ ? 2 * (own - 1)
+                                                 : own;
+    want_value(length >= 1 && length <= LONGEST && own >= 1);
+    const Index results = onesided_ && !inverse_ ? length / 2 + 1 : length;
+    Index lines = 1, inner = 1;
+    for (Index a = 0; a + 1 < rank; ++a) {
+      want_value(out_[a] == (a == axis ? results : in_[a]));
+      if (a != axis) lines *= in_[a];
+      if (a > axis) inner *= in_[a];
+    }
+    const auto of = fourier(length);
+    const Index parts = in_.back(), given = out_.back();
+    const double scale = inverse_ ? 1 / static_cast<double>(length) : 1;
+    each_line(run, *of, lines, [&](Line& line, Index i) {
+      const T* x = run.input<T>(0) + (i / inner * own * inner + i % inner) * parts;
+      auto number = [&](Index k) -> Complex {
+        if (k >= own) return {};
+        const T* p = x + k * inner * parts;
+        return {static_cast<double>(p[0]), parts == 2 ? static_cast<double>(p[1]) : 0};
+      };
+      // back is the transform of conjugates; of one side, the other follows from it, and ends are real
+      for (Index k = 0; k < length; ++k) {
+        if (!inverse_) {
+          line.from[k] = number(k);
+        } else if (!onesided_) {
+          line.from[k] = conjugate(number(k));
+        } else {
+          const Complex z = number(std::min(k, length - k));
+          line.from[k] = k == 0 || 2 * k == length ? Complex{z.re, 0} : 2 * k < length ? conjugate(z) : z;
+        }
+      }
+      line.transform(*of);
+      T* y = run.output<T>() + (i / inner * results * inner + i % inner) * given;
+      for (Index k = 0; k < results; ++k, y += inner * given) {
+        y[0] = static_cast<T>(line.to[k].re * scale);
+        if (given == 2) y[1] = static_cast<T>((inverse_ ? -line.to[k].im : line.to[k].im) * scale);
+      }
+    });
+  }
+
+ private:
+  std::vector<Index> in_, out_;
+  bool inverse_, onesided_;
+  int length_at_ = -1, axis_at_ = -1;
+  DType types_[3] = {};
+};
+
+// The distance of frames, and their length where there is no window, come with a run.
+template <class T>
+class Stft : public Kernel {
+ public:
+  explicit Stft(const Call& call) {
+    const Attrs& attrs = call.attrs;
+    const Tensor &signal = call.in[0], &out = call.out[0];
+    onesided_ = attrs.flag("onesided");
+    int next = 2;
+    if (attrs.names("given", "window")) window_at_ = next++;
+    if (attrs.names("given", "frame_length")) length_at_ = next++;
+    want(static_cast<int>(call.in.size()) == next && signal.rank() == 3 && out.rank() == 4);
+    batch_ = signal.shape[0], size_ = signal.shape[1], parts_ = signal.shape[2];
+    frames_ = out.shape[1], results_ = out.shape[2];
+    want((parts_ == 1 || (parts_ == 2 && !onesided_)) && out.shape[0] == batch_ && out.shape[3] == 2 && out.dtype == signal.dtype);
+    if (window_at_ >= 0) want(call.in[window_at_].rank() == 1 && call.in[window_at_].dtype == signal.dtype);
+    window_ = window_at_ >= 0 ? call.in[window_at_].size() : -1;
+    for (int i : {1, length_at_})
+      if (i >= 0) {
+        want(call.in[i].dtype == DType::i64 || call.in[i].dtype == DType::i32);
+        want_size(call.in[i], 1);
+        types_[i] = call.in[i].dtype;
+      }
+    sure = false;
+    how = "frames";
+  }
+
+  void run(const Run& run) const override {
+    const Index step = number_of(run, 1, types_[1]);
+    const Index length = length_at_ >= 0 ? number_of(run, length_at_, types_[length_at_]) : window_ >= 0 ? window_ : size_;
+    want_value(step >= 1 && length >= 1 && length <= LONGEST && (window_ < 0 || window_ == length));
+    want_value(frames_ == (size_ < length ? 0 : (size_ - length) / step + 1));
+    want_value(results_ == (onesided_ ? length / 2 + 1 : length));
+    const auto of = fourier(length);
+    each_line(run, *of, batch_ * frames_, [&](Line& line, Index i) {
+      const T* x = run.input<T>(0) + (i / frames_ * size_ + i % frames_ * step) * parts_;
+      for (Index k = 0; k < length; ++k) {
+        const T weight = window_at_ >= 0 ? run.input<T>(window_at_)[k] : T{1};
+        line.from[k] = {static_cast<double>(x[k * parts_] * weight), parts_ == 2 ? static_cast<double>(x[2 * k + 1] * weight) : 0};
+      }
+      line.transform(*of);
+      T* y = run.output<T>() + 2 * i * results_;
+      for (Index k = 0; k < results_; ++k) y[2 * k] = static_cast<T>(line.to[k].re), y[2 * k + 1] = static_cast<T>(line.to[k].im);
+    });
+  }
+
+ private:
+  bool onesided_;
+  int window_at_ = -1, length_at_ = -1;
+  Index batch_, size_, parts_, frames_, results_, window_;
+  DType types_[4] = {};
+};
+
+template <template <class> class K, class... Arguments>
+std::unique_ptr<Kernel> of_floats(const Call& call, Arguments... arguments) {
+  if (call.in[0].dtype == DType::f32) return std::make_unique<K<float>>(call, arguments...);
+  if (call.in[0].dtype == DType::f64) return std::make_unique<K<double>>(call, arguments...);
+  return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> bind_fft(const Call& call) { return of_floats<Rows>(call, false); }
+std::unique_ptr<Kernel> bind_ifft(const Call& call) { return of_floats<Rows>(call, true); }
+std::unique_ptr<Kernel> bind_dft(const Call& call) { return of_floats<Dft>(call); }
+std::unique_ptr<Kernel> bind_stft(const Call& call) { return of_floats<Stft>(call); }
+
+}  // namespace gluonnx
