@@ -12,6 +12,9 @@ namespace {
 
 using namespace linalg;
 
+// Larger matrices are LAPACK's, which works in blocks.
+constexpr Index LARGEST = 256;
+
 // Of a tensor (..., rows, columns).
 struct Sizes {
   explicit Sizes(const Tensor& t) {
@@ -28,6 +31,7 @@ template <class T>
 class OfMatrices : public Kernel {
  public:
   explicit OfMatrices(const Call& call) : a_(call.in[0]) {
+    want(a_.rows <= LARGEST && a_.columns <= LARGEST);
     for (const Tensor& t : call.in) want(t.dtype == call.in[0].dtype);
     for (const Tensor& t : call.out) want(t.dtype == call.in[0].dtype);
     sure = false;

@@ -37,8 +37,13 @@ inline void subtract(double* y, double factor, const double* x, Index n) {
   for (Index i = 0; i < n; ++i) y[i] -= factor * x[i];
 }
 inline double dot(const double* x, const double* y, Index n) {
-  double sum = 0;
-  for (Index i = 0; i < n; ++i) sum += x[i] * y[i];
+  constexpr Index WIDE = 8;
+  double lanes[WIDE] = {}, sum = 0;
+  Index i = 0;
+  for (; i + WIDE <= n; i += WIDE)
+    for (Index j = 0; j < WIDE; ++j) lanes[j] += x[i + j] * y[i + j];
+  for (; i < n; ++i) sum += x[i] * y[i];
+  for (double lane : lanes) sum += lane;
   return sum;
 }
 

@@ -1,5 +1,6 @@
 // Pooling as MXNet before 0.9 had it: padding counts as 0 in a maximum too, NaN wins there, and a mean divides by the whole window.
 #include <limits>
+#include <vector>
 
 #include "../../base/kernel.h"
 
@@ -8,14 +9,16 @@ namespace {
 
 using Index = std::int64_t;
 
-// Two axes of an image, padded, and windows over them, which may reach behind the padding.
+// An axis of an image, padded, and windows over it, which may reach behind the padding.
 struct Side {
   Index size, kernel, stride, pad, steps;
 
-  // f(place, or -1 for padding) for what window `step` sees
-  template <class F>
-  void each(Index step, F&& f) const {
-    for (Index i = step * stride - pad; i < std::min(step * stride - pad + kernel, size + pad); ++i) f(i >= 0 && i < size ? i : -1);
+  // What element `tap` of the first window sees; -pad and below size + pad is padding.
+  Index place(Index tap) const { return tap - pad; }
+  // The first step at which element `tap` of a window is at `end` or behind it.
+  Index until(Index tap, Index end) const {
+    const Index way = end - place(tap);
+    return way <= 0 ? 0 : std::min(steps, (way + stride - 1) / stride);
   }
 };
 
@@ -45,26 +48,38 @@ class FirstPooling : public Kernel {
 
   void run(const Run& run) const override {
     const auto& [high, wide] = sides_;
-    const Index results = high.steps * wide.steps;
-    run.ranges(planes_ * results, 1 + 20000 / (high.kernel * wide.kernel), [&](Index begin, Index end, int) {
+    run.ranges(planes_ * high.steps, 1 + 20000 / (high.kernel * wide.kernel * wide.steps), [&](Index begin, Index end, int) {
+      std::vector<T> row(static_cast<std::size_t>(wide.steps));
       for (Index i = begin; i < end; ++i) {
-        const T* plane = run.input<T>(0) + i / results * high.size * wide.size;
-        double sum = 0;
-        T most = -std::numeric_limits<T>::infinity();
-        high.each(i % results / wide.steps, [&](Index y) {
-          wide.each(i % wide.steps, [&](Index x) {
-            const T value = y < 0 || x < 0 ? T{0} : plane[y * wide.size + x];
-            sum += static_cast<double>(value);
-            most = value > most || value != value ? value : most;
-          });
-        });
-        if (mean_) sum /= static_cast<double>(high.kernel * wide.kernel);
-        run.output<T>()[i] = largest_ ? most : static_cast<T>(sum);
+        const T* plane = run.input<T>(0) + i / high.steps * high.size * wide.size;
+        std::fill(row.begin(), row.end(), largest_ ? -std::numeric_limits<T>::infinity() : T{0});
+        for (Index tap = 0; tap < high.kernel; ++tap) {
+          const Index y = high.place(tap) + i % high.steps * high.stride;
+          if (y >= high.size + high.pad) break;
+          const T* line = y >= 0 && y < high.size ? plane + y * wide.size : nullptr;
+          for (Index t = 0; t < wide.kernel; ++t) see(wide, t, line, row.data());
+        }
+        const T count = static_cast<T>(high.kernel * wide.kernel);
+        for (Index x = 0; x < wide.steps; ++x) run.output<T>()[i * wide.steps + x] = mean_ ? row[x] / count : row[x];
       }
     });
   }
 
  private:
+  // What element t of all windows along a row sees: a line of the image, or padding.
+  void see(const Side& wide, Index t, const T* line, T* row) const {
+    const Index first = line ? wide.until(t, 0) : 0, last = line ? wide.until(t, wide.size) : 0;
+    if (largest_) {
+      for (Index x = 0; x < first; ++x) row[x] = row[x] < 0 ? T{0} : row[x];
+      for (Index x = last, all = wide.until(t, wide.size + wide.pad); x < all; ++x) row[x] = row[x] < 0 ? T{0} : row[x];
+    }
+    for (Index x = first; x < last; ++x) {
+      const T value = line[wide.place(t) + x * wide.stride];
+      if (largest_) row[x] = value > row[x] || value != value ? value : row[x];
+      else row[x] += value;
+    }
+  }
+
   bool largest_, mean_;
   Side sides_[2];
   Index planes_;

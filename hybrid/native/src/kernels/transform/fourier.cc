@@ -1,5 +1,6 @@
 #include "fourier.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -27,7 +28,12 @@ Complex turn(Index k, Index n) {
 
 }  // namespace
 
-Fourier::Fourier(Index length) : length_(length) {
+Fourier::Fourier(Index length, bool halved) : length_(length) {
+  if (halved && length % 2 == 0) {
+    half_ = std::make_shared<Fourier>(length / 2);
+    for (Index k = 0; k < length / 2; ++k) half_turns_.push_back(turn(k, length));
+    room_ = half_->room();
+  }
   Index left = length;
   while (left % 4 == 0) factors_.push_back(4), left /= 4;
   for (Index f = 2; f <= SMALL && left > 1; ++f)
@@ -49,11 +55,11 @@ Fourier::Fourier(Index length) : length_(length) {
   spectrum_.resize(wide);
   for (Index k = 0; k < length; ++k) around[k] = around[(wide - k) % wide] = conjugate(chirp_[k]);
   longer_->run(around.data(), spectrum_.data(), few.data());
-  room_ = 2 * wide + longer_->room();
+  room_ = std::max(room_, 2 * wide + longer_->room());
 }
 
 void Fourier::run(const Complex* from, Complex* to, Complex* room) const {
-  if (!longer_) return part(from, 1, to, length_, 0, room);
+  if (!longer_) return part(from, 1, to, length_, 0);
   const Index wide = longer_->length();
   Complex *x = room, *y = room + wide, *few = y + wide;
   for (Index k = 0; k < wide; ++k) x[k] = k < length_ ? from[k] * chirp_[k] : Complex{};
@@ -67,11 +73,32 @@ void Fourier::run(const Complex* from, Complex* to, Complex* room) const {
   }
 }
 
+void Fourier::run_real(const double* from, Complex* to, Complex* pairs, Complex* room) const {
+  if (!half_) {
+    for (Index k = 0; k < length_; ++k) pairs[k] = {from[k], 0};
+    return run(pairs, to, room);
+  }
+  const Index half = length_ / 2;
+  for (Index k = 0; k < half; ++k) pairs[k] = {from[2 * k], from[2 * k + 1]};
+  half_->run(pairs, to, room);
+  // even and odd places: of a sum of both, one times i, the transforms are apart as its symmetric parts
+  std::copy(to, to + half, pairs);
+  for (Index k = 0; k < half; ++k) {
+    const Complex z = pairs[k], w = conjugate(pairs[k ? half - k : 0]);
+    const Complex even{(z.re + w.re) / 2, (z.im + w.im) / 2}, odd{(z.im - w.im) / 2, (w.re - z.re) / 2};
+    const Complex turned = odd * half_turns_[k];
+    to[k] = even + turned;
+    to[half + k] = even - turned;
+  }
+}
+
 // The transform of every apart-th number, by those of the parts of it that are `factor` times as far apart.
-void Fourier::part(const Complex* from, Index apart, Complex* to, Index length, std::size_t level, Complex* few) const {
+void Fourier::part(const Complex* from, Index apart, Complex* to, Index length, std::size_t level) const {
   if (length == 1) return static_cast<void>(*to = *from);
   const Index factor = factors_[level], inner = length / factor, step = length_ / length;
-  for (Index q = 0; q < factor; ++q) part(from + q * apart, apart * factor, to + q * inner, inner, level + 1, few);
+  for (Index q = 0; q < factor; ++q)
+    if (inner == 1) to[q] = from[q * apart];
+    else part(from + q * apart, apart * factor, to + q * inner, inner, level + 1);
   if (factor == 2) {
     for (Index k = 0; k < inner; ++k) {
       const Complex a = to[k], b = to[inner + k] * turns_[k * step];
@@ -109,7 +136,7 @@ std::shared_ptr<const Fourier> fourier(Index length) {
   const std::lock_guard lock(mutex);
   if (made.size() >= MOST) made.clear();
   auto& found = made[length];
-  if (!found) found = std::make_shared<const Fourier>(length);
+  if (!found) found = std::make_shared<const Fourier>(length, true);
   return found;
 }
 

@@ -12,8 +12,10 @@ constexpr Index LONGEST = Index{1} << 26;
 // What one thread transforms in.
 struct Line {
   explicit Line(const Fourier& of)
-      : from(static_cast<std::size_t>(of.length())), to(from.size()), room(static_cast<std::size_t>(of.room())) {}
+      : real(static_cast<std::size_t>(of.length())), from(real.size()), to(real.size()), room(static_cast<std::size_t>(of.room())) {}
   void transform(const Fourier& of) { of.run(from.data(), to.data(), room.data()); }
+  void transform_real(const Fourier& of) { of.run_real(real.data(), to.data(), from.data(), room.data()); }
+  std::vector<double> real;
   std::vector<Complex> from, to, room;
 };
 
@@ -51,8 +53,8 @@ class Rows : public Kernel {
         for (Index k = 0; k < length_; ++k) run.output<T>()[i * length_ + k] = static_cast<T>(line.to[k].re);
       } else {
         const T* x = run.input<T>(0) + i * length_;
-        for (Index k = 0; k < length_; ++k) line.from[k] = {static_cast<double>(x[k]), 0};
-        line.transform(*of);
+        for (Index k = 0; k < length_; ++k) line.real[k] = static_cast<double>(x[k]);
+        line.transform_real(*of);
         T* y = run.output<T>() + 2 * i * length_;
         for (Index k = 0; k < length_; ++k) y[2 * k] = static_cast<T>(line.to[k].re), y[2 * k + 1] = static_cast<T>(line.to[k].im);
       }
@@ -122,8 +124,10 @@ class Dft : public Kernel {
         const T* p = x + k * inner * parts;
         return {static_cast<double>(p[0]), parts == 2 ? static_cast<double>(p[1]) : 0};
       };
+      const bool real = parts == 1 && !inverse_;
+      for (Index k = 0; real && k < length; ++k) line.real[k] = k < own ? static_cast<double>(x[k * inner]) : 0;
       // back is the transform of conjugates; of one side, the other follows from it, and ends are real
-      for (Index k = 0; k < length; ++k) {
+      for (Index k = 0; !real && k < length; ++k) {
         if (!inverse_) {
           line.from[k] = number(k);
         } else if (!onesided_) {
@@ -133,7 +137,7 @@ class Dft : public Kernel {
           line.from[k] = k == 0 || 2 * k == length ? Complex{z.re, 0} : 2 * k < length ? conjugate(z) : z;
         }
       }
-      line.transform(*of);
+      real ? line.transform_real(*of) : line.transform(*of);
       T* y = run.output<T>() + (i / inner * results * inner + i % inner) * given;
       for (Index k = 0; k < results; ++k, y += inner * given) {
         y[0] = static_cast<T>(line.to[k].re * scale);
@@ -187,9 +191,10 @@ class Stft : public Kernel {
       const T* x = run.input<T>(0) + (i / frames_ * size_ + i % frames_ * step) * parts_;
       for (Index k = 0; k < length; ++k) {
         const T weight = window_at_ >= 0 ? run.input<T>(window_at_)[k] : T{1};
-        line.from[k] = {static_cast<double>(x[k * parts_] * weight), parts_ == 2 ? static_cast<double>(x[2 * k + 1] * weight) : 0};
+        if (parts_ == 1) line.real[k] = static_cast<double>(x[k] * weight);
+        else line.from[k] = {static_cast<double>(x[2 * k] * weight), static_cast<double>(x[2 * k + 1] * weight)};
       }
-      line.transform(*of);
+      parts_ == 1 ? line.transform_real(*of) : line.transform(*of);
       T* y = run.output<T>() + 2 * i * results_;
       for (Index k = 0; k < results_; ++k) y[2 * k] = static_cast<T>(line.to[k].re), y[2 * k + 1] = static_cast<T>(line.to[k].im);
     });
