@@ -13,7 +13,7 @@ from hybrid.symbol import Symbol
 from tests.native.fallbacks import found, listed
 
 pytestmark = pytest.mark.skipif(not native.LEVELS, reason="there is no compiled part")
-MOST = 894
+MOST = 882
 """Operators with a dtype that are listed; less with every kernel, and never more."""
 
 

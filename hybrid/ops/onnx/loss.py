@@ -181,9 +181,7 @@ class SoftmaxCrossEntropyLoss(ClassLoss):
         wide, *given = widely(F, scores.dtype, scores, *(() if weights is None else (weights,)))
         log_prob = F.log_softmax(wide, axis=1)
         attrs = {"ignore_index": self.ignore_index, "reduction": self.reduction}
-        loss = F._onnx_NegativeLogLikelihoodLoss(
-            log_prob, labels, *given, given=("weight",) if given else (), **attrs
-        )
+        loss = F._onnx_NegativeLogLikelihoodLoss(log_prob, labels, *given, given=("weight",) if given else (), **attrs)
         return tuple(narrowly(F, scores.dtype, y) for y in (loss, log_prob))
 
     def meaning(self, scores, labels, weights=None):
