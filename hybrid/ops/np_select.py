@@ -298,6 +298,7 @@ class InsertFixed(Insert):
         count = self.infer_shape(arr.shape, *(o.shape for o in others))[axis] - size
         block = (*shape[:axis], count, *shape[axis + 1 :])
         if values is None:
+            assert self.val is not None
             new = F._npi_broadcast_to(filled(F, F.slice_axis(whole, axis=axis, begin=0, end=1), self.val), shape=block)
         else:
             moved = self.moved_shape(definite(values.shape), shape, axis, None)
@@ -340,6 +341,7 @@ class InsertScalar(InsertFixed):
         return self.int_ind
 
     def fixed_places(self, size):
+        assert self.int_ind is not None
         return [self.int_ind + size if self.int_ind < 0 else self.int_ind]
 
     @classmethod
