@@ -34,15 +34,15 @@ class FusedAttention(Op):
 
     query_axes, key_axes, value_axes: which axes of the inputs are batch, head, place and feature: (0, 1, 2, 3) of (B, H, S, D),
     (0, 2, 1, 3) of (B, S, H, D). Five numbers are of an input with one axis more, the fifth of them is the place along that:
-    (1, 2, 0, 4, 1) are the keys of (S, B, H, 3, D). result_axes: the same of the result. H is a multiple of K: neighbouring heads
-    share a key.
+    (1, 2, 0, 4, 1) are the keys of (S, B, H, 3, D). result_axes: the same of the result. H is a multiple of K: neighbouring
+    heads share a key.
 
-    What becomes of scores, in this order: keep (bool, True where they stay; others become ``fill``), added (a summand); both have
-    4 axes and broadcast to (B, H, S, T). Query i stands at ``offset + i``: with ``after`` it sees so many keys behind its own, with
-    ``before`` so many ahead of it, the others are -inf to it.
+    What becomes of scores, in this order: keep (bool, True where they stay; others become ``fill``), added (a summand); both
+    have 4 axes and broadcast to (B, H, S, T). Query i stands at ``offset + i``: with ``after`` it sees so many keys behind its
+    own, with ``before`` so many ahead of it, the others are -inf to it.
 
-    blind: what a query gets that sees no key, or none above -inf: NaN, as softmax has it, or zeros; ``finite`` are zeros for one that
-    sees NaN or infinity, too."""
+    blind: what a query gets that sees no key, or none above -inf: NaN, as softmax has it, or zeros; ``finite`` are zeros for
+    one that sees NaN or infinity, too."""
 
     query_axes: Shape = PLAIN
     key_axes: Shape = PLAIN
@@ -91,7 +91,7 @@ class FusedAttention(Op):
         v = self._sizes(value, self.value_axes, "value")
         merge((q[0], q[3]), (k[0], k[3]))
         merge(k[:3], v[:3])
-        if UNKNOWN not in (q[1], k[1]) and (not k[1] or q[1] % k[1]):
+        if q[1] is not UNKNOWN and k[1] is not UNKNOWN and (not k[1] or q[1] % k[1]):
             raise self.error(f"got {q[1]} heads of queries and {k[1]} of keys, wanted a multiple")
         for name, mask in zip(self.input_names()[3:], masks):
             want_rank(self, mask, 4, what=name)

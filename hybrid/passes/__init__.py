@@ -16,6 +16,7 @@ from .decompose import decompose
 from .eliminate_common_subexpressions import eliminate_common_subexpressions
 from .fold_batch_norm import fold_batch_norm
 from .fold_shapes import fold_shapes, set_inferred_shapes
+from .fuse_attention import fuse_attention
 from .fuse_conv_epilogue import fuse_conv_epilogue
 from .fuse_dense_epilogue import fuse_dense_epilogue
 from .fuse_depthwise_pointwise import fuse_depthwise_pointwise
@@ -48,6 +49,7 @@ PASSES: dict[str, Pass] = {
         fuse_qdq,
         widen_half,
         fuse_layer_norm,
+        fuse_attention,
         canonicalize_dense,
         read_transposed,
         fold_batch_norm,
