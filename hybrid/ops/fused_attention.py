@@ -37,9 +37,9 @@ class FusedAttention(Op):
     (1, 2, 0, 4, 1) are the keys of (S, B, H, 3, D). result_axes: the same of the result. H is a multiple of K: neighbouring
     heads share a key.
 
-    What becomes of scores, in this order: keep (bool, True where they stay; others become ``fill``), added (a summand); both
-    have 4 axes and broadcast to (B, H, S, T). Query i stands at ``offset + i``: with ``after`` it sees so many keys behind its
-    own, with ``before`` so many ahead of it, the others are -inf to it.
+    What becomes of scores, in this order: keep (bool, True where they stay; others become ``fill``), added (a summand, which may
+    be float32 beside halves); both have 4 axes and broadcast to (B, H, S, T). Query i stands at ``offset + i``: with ``after`` it
+    sees so many keys behind its own, with ``before`` so many ahead of it, the others are -inf to it.
 
     blind: what a query gets that sees no key, or none above -inf: NaN, as softmax has it, or zeros; ``finite`` are zeros for
     one that sees NaN or infinity, too."""
@@ -104,9 +104,9 @@ class FusedAttention(Op):
         if query is not None and query.kind in "iub":
             raise self.error(f"got {query}, wanted floats")
         for name, mask in zip(self.input_names()[3:], masks):
-            wanted = np.dtype(bool) if name == "keep" else query
-            if mask is not None and wanted is not None and mask != wanted:
-                raise self.error(f"got {name} of {mask}, wanted {wanted}")
+            wanted = {np.dtype(bool)} if name == "keep" else {query, np.dtype(np.float32)}
+            if mask is not None and query is not None and mask not in wanted:
+                raise self.error(f"got {name} of {mask}, wanted {' or '.join(map(str, wanted))}")
         return query
 
     def infer_input_types(self, dtypes, outputs):

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..core.dims import has_dims
 from ..core.op import lookup
 from ..core.shapes import identical
 from ..ir.graph import Entry, Graph, Node
 from ..ops.binary import BinaryOp, BinaryScalarOp
-from ..ops.elementwise import DivSqrtDim, Unary
+from ..ops.elementwise import DivSqrtDim, UnaryPredicate
 from ..ops.expand import Broadcasting
 from ..ops.fused_attention import PLAIN, FusedAttention
 from ..ops.linear import (
     BatchDot,
     CrossAttentionScores,
     CrossAttentionValues,
+    Gemm2,
     Matmul,
     SelfAttentionScores,
     SelfAttentionValues,
@@ -27,6 +30,9 @@ from ..ops.softmax import Softmax
 from ..ops.where import NpWhere, WhereNumberFirst, WhereNumberSecond
 from .rewriter import Rewriter
 
+STANDARD = "_onnx_Attention"
+"""An operator that is loaded when a graph has it."""
+_PRODUCTS = (Matmul, BatchDot, Gemm2)
 _PROJECTED = (1, 2, 0, 3)
 """Axes of batch, head, place and feature in what MXNet's interleaved operators take and give: (T, N, heads, D)."""
 
@@ -37,17 +43,22 @@ def fuse_attention(graph: Graph, rewriter: Rewriter) -> Graph:
     Before: ``matmul(softmax(where(seen, matmul(q, transpose(k)) / 8, -inf) + mask), v)``. After: ``attention(q, k, v, seen,
     mask)``, which reads transposed operands as they lie, and heads of keys that were repeated once; a transpose of the result
     becomes the way in which it is written. MXNet's interleaved projections are read where they are. float32, in inference; nobody
-    else may read what comes between.
+    else may read what comes between. ONNX's Attention becomes the same, in float16 and bfloat16 too.
     """
     if FusedAttention.name not in rewriter.native or rewriter.training:
         return graph
     match = _Match(graph, rewriter)
+    standard = None
+    if any(n.op is not None and n.op.name == STANDARD for n in graph.nodes):
+        from .onnx_attention import attention as standard
 
-    def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
+    def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | Sequence[Entry] | None:
         own = Entry(node)
+        if standard is not None and node.op is not None and node.op.name == STANDARD:
+            return standard(node, now, rewriter)
         if node.means(Transpose):
             return match.written(node, now)
-        if not node.means(Matmul, BatchDot, SelfAttentionValues, CrossAttentionValues) or not rewriter.is_float32(own):
+        if not node.means(*_PRODUCTS, SelfAttentionValues, CrossAttentionValues) or not rewriter.is_float32(own):
             return None
         found = match.attention(node)
         if found is None:
@@ -68,6 +79,7 @@ def fuse_attention(graph: Graph, rewriter: Rewriter) -> Graph:
     return rewriter.rewrite(graph, change)
 
 
+_BOOL = np.dtype(bool)
 _NOT = lookup("_npi_logical_not").bind()
 
 
@@ -115,27 +127,28 @@ class _Match:
         op: Any = node.op
         projected = node.means(SelfAttentionValues, CrossAttentionValues)
         values, weights = node.inputs if projected else node.inputs[::-1]
-        if not projected and node.means(BatchDot) and op.transpose_a:
-            return None
+        second = (False, 1.0) if projected else self.plain(node)
         rank = len(self.shape(weights))
-        if rank not in (3, 4) or not self.rewriter.is_float32(weights, values) or self.read(weights) > 1:
+        if second is None or second[1] != 1 or rank not in (3, 4) or self.read(weights) > 1:
             return None
-        mixed = self.shares(weights)
+        mixed = self.shares(weights) if self.rewriter.is_float32(weights, values) else None
         if mixed is None:
             return None
         own: Any = mixed.product.op
-        if mixed.product.means(Matmul, BatchDot):
+        q = k = None
+        swapped = False
+        if mixed.product.means(*_PRODUCTS):
             q, k = mixed.product.inputs
-            if not self.rewriter.is_float32(q, k) or (mixed.product.means(BatchDot) and own.transpose_a):
+            first = self.plain(mixed.product)
+            if first is None or not self.rewriter.is_float32(q, k):
                 return None
-        else:
-            q = k = None
+            swapped = not first[0]
+            mixed = mixed._replace(scale=mixed.scale * first[1])
         heads = self.heads(weights, q, own)
         if q is None or k is None:
             queries, keys, scale = self.projections(mixed.product)
             mixed = mixed._replace(scale=mixed.scale * scale)
         else:
-            swapped = not (mixed.product.means(BatchDot) and own.transpose_b)
             queries, keys = self.parts(q, heads), self.parts(k, heads, swapped=swapped)
         if projected:
             count = 3 if node.means(SelfAttentionValues) else 2
@@ -143,7 +156,7 @@ class _Match:
         else:
             if len(self.shape(values)) != rank:
                 return None
-            kept = self.parts(values, heads, swapped=node.means(BatchDot) and op.transpose_b, scaled=False)
+            kept = self.parts(values, heads, swapped=second[0], scaled=False)
         masked = self.masked(mixed, heads)
         if masked is None or not queries:
             return None
@@ -183,6 +196,16 @@ class _Match:
         attrs = {name: getattr(op, name) for name in op.fields}
         return self.rewriter.make(op.bind(**{**attrs, "result_axes": axes}), made.node.name, *made.node.inputs)
 
+    @staticmethod
+    def plain(product: Node) -> tuple[bool, float] | None:
+        """Whether a product reads its right operand transposed, and by what it is multiplied; None where it does more."""
+        op: Any = product.op
+        if product.means(Matmul):
+            return False, 1.0
+        if op.transpose_a or (product.means(Gemm2) and op.axis != -2):
+            return None
+        return op.transpose_b, float(op.alpha) if product.means(Gemm2) else 1.0
+
     # -- shapes ---------------------------------------------------------------------------------------------------------
 
     def sizes(self, part: _Part) -> tuple[Any, ...]:
@@ -212,7 +235,9 @@ class _Match:
     def chain(self, entry: Entry) -> Iterator[Entry]:
         """The entry, and what its numbers come from one by one."""
         yield entry
-        while entry.node.means(Softmax, Reshaping, BinaryOp, BinaryScalarOp, NpWhere, WhereNumberFirst, WhereNumberSecond):
+        while entry.node.means(
+            Softmax, Reshaping, BinaryOp, BinaryScalarOp, NpWhere, WhereNumberFirst, WhereNumberSecond
+        ):
             if not entry.node.inputs:
                 return
             inputs = [e for e in entry.node.inputs if self.rewriter.is_float32(e)]
@@ -319,7 +344,11 @@ class _Match:
         if node.means(WhereNumberFirst) and any_op.scalar == 0:
             odd, weights = node.inputs
             test: Any = odd.node.op
-            if not odd.node.means(Unary) or test.unary_function.name != "isnan" or odd.node.inputs[0] != weights:
+            if (
+                not odd.node.means(UnaryPredicate)
+                or test.unary_function.name != "isnan"
+                or odd.node.inputs[0] != weights
+            ):
                 return None
             if self.read(odd) != 1:
                 return None
@@ -328,7 +357,11 @@ class _Match:
             return None
         source = node.inputs[0]
         rank = len(self.shape(source))
-        if any_op.axis % rank != rank - 1 or any_op.temperature not in (None, 1) or not self.rewriter.is_float32(source):
+        if (
+            any_op.axis % rank != rank - 1
+            or any_op.temperature not in (None, 1)
+            or not self.rewriter.is_float32(source)
+        ):
             return None
         found = self.scores(source)
         return found and found._replace(blind=blind)
@@ -344,7 +377,7 @@ class _Match:
         any_op: Any = op
         if self.read(entry) != 1 or not self.rewriter.is_float32(entry):
             return None
-        if node.means(Matmul, BatchDot, SelfAttentionScores, CrossAttentionScores):
+        if node.means(*_PRODUCTS, SelfAttentionScores, CrossAttentionScores):
             return _Mixed(node)
         if node.means(Reshaping):
             return self.scores(node.inputs[0], late) if self.splits(node) else None
@@ -367,9 +400,9 @@ class _Match:
     def kept(self, condition: Entry, scores: Entry, entry: Entry, fill: float, flipped: bool) -> _Mixed | None:
         """The scores where a condition has them stay."""
         test: Any = condition.node.op
-        if flipped and condition.node.means(Unary) and test.unary_function.name == "logical_not":
+        if flipped and condition.node.means(UnaryPredicate) and test.unary_function.name == "logical_not":
             condition, flipped = condition.node.inputs[0], False
-        known = self.rewriter.is_known(condition) and self.rewriter.dtype(condition) == bool
+        known = self.rewriter.is_known(condition) and self.rewriter.dtype(condition) == _BOOL
         if not known or not identical(self.shape(scores), self.shape(entry)):
             return None
         found = self.scores(scores, late=True)

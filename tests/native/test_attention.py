@@ -1,5 +1,8 @@
 """Attention in one kernel against NumPy and float64."""
 
+from typing import Any
+
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -25,13 +28,13 @@ def inputs(batch, heads, groups, queries, keys, depth, width):
         [(heads, queries, depth), (groups, keys, depth), (groups, keys, width)])]  # fmt: skip
 
 
-def turned(arrays):
+def turned(arrays) -> tuple[list[np.ndarray], dict[str, Any]]:
     """(B, S, H, D) of (B, H, S, D), and the attributes that say so."""
     axes = {"query_axes": ROWS, "key_axes": ROWS, "value_axes": ROWS, "result_axes": ROWS}
     return [np.ascontiguousarray(a.transpose(ROWS)) for a in arrays], axes
 
 
-def close(arrays, *, within=24, threads=(1, 2), dtype="float32", constants=(), **attrs):
+def close(arrays, *, within: float = 24, threads=(1, 2), dtype="float32", constants=(), **attrs):
     """Hold the kernel against NumPy, in float64: ``within`` epsilons of the largest number of the output."""
     op = lookup("_fused_attention").bind(**attrs)
     arrays = [a if a.dtype == bool else a.astype(dtype) for a in arrays]
@@ -49,7 +52,7 @@ def close(arrays, *, within=24, threads=(1, 2), dtype="float32", constants=(), *
             finite = np.isfinite(want.astype("float32"))
             np.testing.assert_array_equal(mine[~finite], want[~finite])
             size = np.abs(exact[finite]).max(initial=0)
-            error = max(within * EPSILON * size, float(np.finfo(dtype).eps) * size if dtype != "float32" else 0)
+            error = max(within * EPSILON, 0 if dtype == "float32" else float(np.finfo(dtype).eps)) * size
             np.testing.assert_allclose(mine[finite].astype("float64"), exact[finite], rtol=0, atol=error)
 
 
@@ -115,8 +118,7 @@ def test_hidden_and_not_a_number(level, queries, blind):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @over("queries, keys", [(1, 70), (20, 33)])
 def test_halves(level, dtype, queries, keys):
-    if dtype == "bfloat16":
-        dtype = __import__("ml_dtypes").bfloat16
+    dtype = getattr(ml_dtypes, dtype, dtype)
     arrays = inputs(1, 4, 2, queries, keys, 24, 20)
     mask = uniform(1, 1, queries, keys)
     for more, attrs in (([], {}), ([mask], {"added": True}), ([mask[..., :1]], {"added": True})):
@@ -125,7 +127,7 @@ def test_halves(level, dtype, queries, keys):
         given = [a.astype(dtype) for a in (*arrays_, *more)]
         single = Single(op, given, threads=1)
         (mine,), want = single.run(given), reference(op, given, single.specs)[0]
-        bits = float(__import__("ml_dtypes").finfo(dtype).eps)
+        bits = float(ml_dtypes.finfo(dtype).eps)
         np.testing.assert_allclose(mine.astype("float32"), want.astype("float32"), rtol=bits, atol=bits * 1e-2)
 
 
@@ -140,7 +142,7 @@ def test_float16_that_overflows(level):
 def test_parts(level, place, queries):
     """Queries, keys and values side by side in one tensor."""
     all_three = uniform(queries, 2, 3, 3, 8)
-    axes = {f"{n}_axes": (1, 2, 0, 4, p) for n, p in zip(("query", "key", "value"), place)}
+    axes: dict[str, Any] = {f"{n}_axes": (1, 2, 0, 4, p) for n, p in zip(("query", "key", "value"), place)}
     close([all_three] * 3, scale=0.3, result_axes=(1, 2, 0, 3), **axes)
 
 

@@ -47,7 +47,7 @@ struct Range {
 
 struct Plan {
   Sizes sizes;
-  DType type;
+  DType type, added_type;
   View query, key, value, result;
   MaskView keep, added;
   Masks masks;
@@ -87,7 +87,7 @@ class Fused : public Kernel {
              half || few_ ? times(most, s.depth) : 0,
              times(most, wide),
              times(most, rounded(s.width)),
-             half && p_.added.input >= 0 ? wide : 0,
+             is_half(p_.added_type) && p_.added.input >= 0 ? wide : 0,
              few_ || half ? times(STREAMED, plus(std::max(s.depth, rounded(s.width)), 16)) : 0};
     for (Index* size : {&room_.keys, &room_.values, &room_.queries, &room_.scores, &room_.results, &room_.mask, &room_.chunk})
       *size = (*size + 15) / 16 * 16;
@@ -130,8 +130,8 @@ class Fused : public Kernel {
     if (p_.keep.input >= 0) m.keep = run.input<std::uint8_t>(p_.keep.input) + p_.keep.at(b, h, i) + begin * p_.keep.key;
     if (p_.added.input >= 0) {
       const Index at = p_.added.at(b, h, i) + begin * p_.added.key;
-      if (is_half(p_.type)) {
-        widen_halves(p_.type, room, run.input<std::uint16_t>(p_.added.input) + at, m.added_one ? 1 : end - begin);
+      if (is_half(p_.added_type)) {
+        widen_halves(p_.added_type, room, run.input<std::uint16_t>(p_.added.input) + at, m.added_one ? 1 : end - begin);
         m.added = room;
       } else {
         m.added = run.input<float>(p_.added.input) + at;
@@ -336,7 +336,8 @@ std::unique_ptr<Kernel> bind_fused_attention(const Call& call) {
     p.masks.keep_one = p.keep.key == 0;
   }
   if (attrs.flag("added")) {
-    want(call.in[next].dtype == p.type);
+    p.added_type = call.in[next].dtype;
+    want(p.added_type == p.type || p.added_type == DType::f32);
     p.added = mask_of(call, next++, p.sizes);
     p.masks.added_one = p.added.key == 0;
   }
