@@ -331,7 +331,7 @@ class _Match:
         if node.means(BinaryScalarOp) and not op.reflected and self.rewriter.is_float32(*node.inputs):
             if op.arithmetic.name == "multiply":
                 return float(op.scalar)
-            if op.arithmetic.name == "divide" and op.scalar:
+            if op.arithmetic.name in ("divide", "quotient") and op.scalar:
                 return 1 / float(op.scalar)
         return None
 

@@ -1,16 +1,20 @@
-"""Fuse layer normalization that exporters have written out."""
+"""Fuse layer normalization, and that by the root of the mean square, that exporters have written out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..core.op import Op
 from ..ir.graph import Entry, Graph, Node
 from ..ops.binary import BinaryOp, BinaryScalarOp
 from ..ops.elementwise import Unary
+from ..ops.fused_norm import RMSNorm
 from ..ops.normalization import LayerNorm
-from ..ops.reduce import Mean, NpMean
+from ..ops.reduce import Mean, NpMean, NpSum, Sum
 from .rewriter import Rewriter
+
+_RATIOS = ("divide", "quotient")
 
 
 def fuse_layer_norm(graph: Graph, rewriter: Rewriter) -> Graph:
@@ -19,13 +23,20 @@ def fuse_layer_norm(graph: Graph, rewriter: Rewriter) -> Graph:
     Before, with m the mean of x and v that of its squared deviation: ``(x - m) / sqrt(v + eps) * gamma + beta``, or
     ``x * g + (beta - m * g)`` with ``g = gamma / sqrt(v + eps)``. After: ``layer_norm(x, gamma, beta)``. float32 only, for constant
     gamma and beta.
+
+    Likewise ``x / sqrt(mean(x**2) + eps) * gamma``, which becomes ``rms_norm(x, gamma)``.
     """
     if LayerNorm.name not in rewriter.native:
         return graph
+    plain = RMSNorm.name in rewriter.native and not rewriter.training
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
         op: Any = node.op
-        if not node.means(BinaryOp) or op.arithmetic.name != "add" or not rewriter.is_float32(Entry(node)):
+        if not node.means(BinaryOp) or not rewriter.is_float32(Entry(node)):
+            return None
+        if plain and op.arithmetic.name == "multiply":
+            return _by_root_mean_square(node, now, rewriter)
+        if op.arithmetic.name != "add":
             return None
         for found in (_match_normalization(node, rewriter), _affine(node, rewriter)):
             if found is None:
@@ -38,6 +49,24 @@ def fuse_layer_norm(graph: Graph, rewriter: Rewriter) -> Graph:
         return None
 
     return rewriter.rewrite(graph, change)
+
+
+def _by_root_mean_square(node: Node, now: Callable[[Entry], Entry], rewriter: Rewriter) -> Entry | None:
+    """x / sqrt(mean(x**2) + eps) * gamma as the operator."""
+    for unit, gamma in _either_way(node):
+        if not rewriter.is_constant(gamma):
+            continue
+        for source, variance in _quotients(unit):
+            op: Any = variance.node.op
+            if not variance.node.means(BinaryScalarOp) or op.arithmetic.name != "add":
+                continue
+            square = _averaged(variance.node.inputs[0], rewriter)
+            if square is None or _squared(square) != source or not rewriter.is_float32(source):
+                continue
+            vector = _vector(gamma, rewriter.shape(source)[-1], rewriter)
+            if vector is not None and rewriter.shape(source) == rewriter.shape(Entry(node)):
+                return rewriter.make(RMSNorm.bind(eps=op.scalar), node.name, now(source), vector)
+    return None
 
 
 _Found = tuple[Entry, Entry, Entry, float]
@@ -114,7 +143,9 @@ def _inverse(entry: Entry) -> Entry | None:
     direct = _producer(entry, "rsqrt")
     if direct:
         return direct.inputs[0]
-    reciprocal = _producer(entry, "reciprocal")
+    op: Any = entry.node.op
+    one_by = entry.node.means(BinaryScalarOp) and op.arithmetic.name in _RATIOS and op.reflected and op.scalar == 1
+    reciprocal = entry.node if one_by else _producer(entry, "reciprocal")
     root = _producer(reciprocal.inputs[0], "sqrt") if reciprocal else None
     return root.inputs[0] if root else None
 
@@ -125,19 +156,30 @@ def _deviation(entry: Entry, rewriter: Rewriter) -> tuple[Entry, float] | None:
     if not entry.node.means(BinaryScalarOp) or op.arithmetic.name != "add":
         return None
     mean = _mean_of(entry.node.inputs[0], rewriter)
-    if mean is None:
-        return None
-    node = mean.node
+    centered = None if mean is None else _squared(mean)
+    return (centered, op.scalar) if centered and _source(centered, rewriter) else None
+
+
+def _squared(entry: Entry) -> Entry | None:
+    """x of an entry that is x**2."""
+    node = entry.node
     power: Any = node.op
     if node.means(BinaryScalarOp) and power.arithmetic.name == "power":
-        squared = not power.reflected and power.scalar == 2
-    else:
-        product = _producer(mean, "multiply")
-        squared = bool(_producer(mean, "square") or (product and product.inputs[0] == product.inputs[1]))
-    if not squared:
-        return None
-    centered = node.inputs[0]
-    return (centered, op.scalar) if _source(centered, rewriter) else None
+        return node.inputs[0] if not power.reflected and power.scalar == 2 else None
+    product = _producer(entry, "multiply")
+    if _producer(entry, "square") or (product and product.inputs[0] == product.inputs[1]):
+        return node.inputs[0]
+    return None
+
+
+def _averaged(entry: Entry, rewriter: Rewriter) -> Entry | None:
+    """x of an entry that is the mean of x along the last axis, which stays: or the sum, divided by how many there are."""
+    node = entry.node
+    op: Any = node.op
+    if not node.means(BinaryScalarOp) or op.arithmetic.name not in _RATIOS or op.reflected:
+        return _mean_of(entry, rewriter)
+    found = _along_last(node.inputs[0], rewriter, Sum, NpSum)
+    return found if found and rewriter.shape(found)[-1] == op.scalar else None
 
 
 def _source(centered: Entry, rewriter: Rewriter) -> Any:
@@ -148,9 +190,14 @@ def _source(centered: Entry, rewriter: Rewriter) -> Any:
 
 def _mean_of(entry: Entry, rewriter: Rewriter) -> Entry | None:
     """x of an entry that is the mean of x along the last axis, which stays."""
+    return _along_last(entry, rewriter, Mean, NpMean)
+
+
+def _along_last(entry: Entry, rewriter: Rewriter, *reductions: type[Op]) -> Entry | None:
+    """x of an entry that one of these reductions makes of x along the last axis, which stays."""
     node = entry.node
     op: Any = node.op
-    if not node.means(Mean, NpMean) or not rewriter.is_float32(entry, *node.inputs) or not op.keepdims:
+    if not node.means(*reductions) or not rewriter.is_float32(entry, *node.inputs) or not op.keepdims:
         return None
     rank = len(rewriter.shape(entry))
     axes = [a % rank for a in op.axis or ()]

@@ -15,7 +15,7 @@ from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ir.infer import infer
 from hybrid.passes import PASSES, Optimized, Rewriter, optimize
 
-FUSED = ("attention", "chain", "concat", "conv", "dense", "pack", "pool", "separable", "unpack")
+FUSED = ("attention", "chain", "concat", "conv", "dense", "pack", "pool", "rms_norm", "separable", "unpack")
 NATIVE = frozenset(("LayerNorm", "batch_dot", *(f"_fused_{name}" for name in FUSED)))
 """The operators that passes make when they have kernels."""
 ALL = (*PASSES, "hoist_constants")

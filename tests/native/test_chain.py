@@ -73,6 +73,14 @@ def test_unary_words(level, word):
         compare(f"$0 {word}", x if word != "gelu" else x[np.abs(x) < 4], ulps=ULPS.get(word, 4))
 
 
+@pytest.mark.parametrize("power", [2, 3])
+def test_small_powers(level, power):
+    """Which are products, to a unit in the last place."""
+    x = np.random.default_rng(3).uniform(-1, 1, 997) * 10.0 ** np.random.default_rng(4).uniform(-30, 30, 997)
+    with np.errstate(over="ignore"):
+        compare(f"$0 {power}.0 pow", np.concatenate([SPECIAL, x]).astype(np.float32), ulps=1)
+
+
 @pytest.mark.parametrize("word", [w for w, (n, _) in OPCODES.items() if n > 1 and w not in WHOLE_ONLY])
 def test_words_of_more_operands(level, word):
     rng = np.random.default_rng(2)

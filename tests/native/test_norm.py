@@ -343,3 +343,15 @@ def test_instance_and_group_norm_backward(level, shape):
 )
 def test_sum_like(level, shape, like):
     compare(lookup("_backward_sum_like").bind(), random(*shape), random(*like))
+
+
+@over("shape", [(3, 1), (2, 3, 37), (70, 768), (1, 2600), (0, 5), (4, 0), (16,)])
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e18])
+def test_root_mean_square(level, shape, scale):
+    x = (np.random.default_rng(1).standard_normal(shape) * scale).astype(np.float32)
+    gamma = np.random.default_rng(2).standard_normal(shape[-1:]).astype(np.float32)
+    op = lookup("_fused_rms_norm").bind(eps=1e-6)
+    compare(op, x, gamma)
+    if x.size > 40:
+        x.flat[3], x.flat[-1], x.flat[len(x.flat) // 2] = np.nan, np.inf, 1e30
+        compare(op, x, gamma)

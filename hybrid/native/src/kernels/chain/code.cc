@@ -109,9 +109,13 @@ class Parser {
     }
     stack_.erase(first, stack_.end());
     if (!found) return false;
-    if (word == "pow" && is_two(operands[1])) {  // much cheaper, and exact to half a unit as well
+    if (word == "pow" && is_number(operands[1], 2)) {  // much cheaper, and exact to half a unit as well
       found = find_word("square", dtype);
       operands[1] = -1;
+    } else if (word == "pow" && is_number(operands[1], 3)) {  // GELU's; to a unit
+      const int square[3] = {operands[0], -1, -1};
+      found = find_word("mul", dtype);
+      operands[1] = apply(find_word("square", dtype), square, dtype);
     }
     stack_.push_back({rounded(apply(found, operands, dtype)), {}});
     return true;
@@ -164,11 +168,11 @@ class Parser {
     }
     return add(number);
   }
-  bool is_two(int value) const {
+  bool is_number(int value, double wanted) const {
     const Value& v = code.values[value];
     if (v.kind != Value::number) return false;
-    if (v.dtype == DType::f64) return *reinterpret_cast<const double*>(v.constant) == 2;
-    return computed_in(v.dtype) == DType::f32 && *reinterpret_cast<const float*>(v.constant) == 2;
+    if (v.dtype == DType::f64) return *reinterpret_cast<const double*>(v.constant) == wanted;
+    return computed_in(v.dtype) == DType::f32 && *reinterpret_cast<const float*>(v.constant) == wanted;
   }
   // The value of a half, rounded to one.
   int rounded(int value) {
