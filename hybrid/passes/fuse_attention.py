@@ -101,7 +101,7 @@ class _Mask(NamedTuple):
 
 
 class _Mixed(NamedTuple):
-    """What becomes of scores: between the first product, which it holds, and the second."""
+    """The fate of scores between the first product, which it holds, and the second."""
 
     product: Node
     scale: float = 1.0
@@ -198,7 +198,7 @@ class _Match:
 
     @staticmethod
     def plain(product: Node) -> tuple[bool, float] | None:
-        """Whether a product reads its right operand transposed, and by what it is multiplied; None where it does more."""
+        """(True where a product reads its right operand transposed, what it is multiplied by); None where it does more."""
         op: Any = product.op
         if product.means(Matmul):
             return False, 1.0
@@ -288,7 +288,7 @@ class _Match:
                 return found
 
     def repeated(self, node: Node) -> Entry | None:
-        """What (B, K * G, T, D) repeats along the second axis: (B, K, T, D) or (B, K, 1, T, D)."""
+        """The source of (B, K * G, T, D) that is repeated along the second axis: (B, K, T, D) or (B, K, 1, T, D)."""
         wide = node.inputs[0]
         if not wide.node.means(Broadcasting) or len(self.shape(wide)) != 5:
             return None
@@ -336,7 +336,7 @@ class _Match:
         return None
 
     def shares(self, weights: Entry) -> _Mixed | None:
-        """What makes the shares: a softmax, the NaN of which may be made zeros."""
+        """The softmax that makes the shares, the NaN of which may be made zeros, and what comes before it."""
         while weights.node.means(Reshaping) and self.splits(weights.node) and self.read(weights) == 1:
             weights = weights.node.inputs[0]
         node, op, blind, most = weights.node, weights.node.op, "nan", 1
@@ -372,7 +372,7 @@ class _Match:
         return all(s is not None and len(s) in (3, 4) for s in shapes) and identical(shapes[0][-2:], shapes[1][-2:])
 
     def scores(self, entry: Entry, late: bool = False) -> _Mixed | None:
-        """What gives the scores; late: what keeps some of them comes before what is added."""
+        """The product that gives the scores, and what comes behind it; late: nothing is added any more."""
         node, op = entry.node, entry.node.op
         any_op: Any = op
         if self.read(entry) != 1 or not self.rewriter.is_float32(entry):

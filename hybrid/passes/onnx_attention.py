@@ -20,7 +20,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def attention(node: Node, now: Callable[[Entry], Entry], rewriter: Rewriter) -> list[Entry] | None:
-    """What stands for the outputs of an ``_onnx_Attention``; None where it stays.
+    """Entries for the outputs of an ``_onnx_Attention``; None where it stays.
 
     Keys and values go behind those of the past by one copy, which is what the outputs hold, and are read from there. It stays with
     lengths that are data, scores as an output, a softmax in another precision, and masks that leave out the keys behind them."""

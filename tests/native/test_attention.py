@@ -89,7 +89,7 @@ def test_masks(level, shape, queries):
 @pytest.mark.parametrize("queries", [1, 5, 60, 130])
 @over("offset", [-3, 0, 7, 100])
 def test_windows(level, queries, offset):
-    """What a query does not see for its place: some see nothing, some blocks of them begin late."""
+    """Keys that a query does not see for its place: some see nothing, some blocks of them begin late."""
     arrays = inputs(1, 2, 2, queries, 150, 8, 16)
     for before, after in ((None, 0), (3, None), (20, 5), (0, 0)):
         for blind in ("nan", "zeros"):

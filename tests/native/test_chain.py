@@ -75,7 +75,7 @@ def test_unary_words(level, word):
 
 @pytest.mark.parametrize("power", [2, 3])
 def test_small_powers(level, power):
-    """Which are products, to a unit in the last place."""
+    """Powers that are products, to a unit in the last place."""
     x = np.random.default_rng(3).uniform(-1, 1, 997) * 10.0 ** np.random.default_rng(4).uniform(-30, 30, 997)
     with np.errstate(over="ignore"):
         compare(f"$0 {power}.0 pow", np.concatenate([SPECIAL, x]).astype(np.float32), ulps=1)
