@@ -1,8 +1,8 @@
 // Attention in one kernel: scores of some queries with all keys they see, in cache, their softmax, its product with the values.
 //
 // A unit is a head of keys and values with all queries that read it. Where these are many, keys and values are packed into panels,
-// once, and queries go by in blocks whose scores the second cache holds. Where they are few, as in decoding, nothing is packed:
-// keys, then values pass once, where they lie.
+// once, and queries go by in blocks whose scores the second cache holds. Where they are one block, as in decoding, keys, then
+// values pass once, some at a time, and of a handful of queries nothing is packed at all.
 #include "../gemm/dots.h"
 #include "../gemm/pack.h"
 #include "../../base/half.h"
@@ -13,10 +13,9 @@ namespace gluonnx {
 namespace attention {
 namespace {
 
-constexpr Index FEW = 8;            // queries for which nothing is packed
-constexpr Index BLOCK_ROWS = 48;    // queries of a block, at most
-constexpr Index SCORES = 64 * 1024;  // of a block, about
-constexpr Index STREAMED = 64;      // keys that are taken at a time where they are not packed
+constexpr Index LEAST = 8, MOST = 48;  // queries of a block
+constexpr Index SCORES = 64 * 1024;    // of a block, about
+constexpr Index STREAMED = 64;         // keys that are taken at a time where all queries are one block
 
 Index panels_of(Index n) { return (n + 15) / 16; }
 Index rounded(Index n) { return panels_of(n) * 16; }
@@ -75,11 +74,12 @@ class Fused : public Kernel {
   Fused(const Plan& plan, int threads) : p_(plan) {
     const Sizes& s = p_.sizes;
     const Index rows = s.shared() * s.queries;
-    few_ = rows <= FEW;
     const Index wide = rounded(std::max<Index>(1, s.keys));
+    block_ = std::clamp<Index>(SCORES / wide, LEAST, MOST);
+    few_ = rows <= block_;
     // heads that share keys are the rows of a block where each has one query
     own_ = s.queries == 1 ? s.shared() : s.queries;
-    block_ = std::max<Index>(1, std::min(own_, std::clamp<Index>(SCORES / wide, 6, BLOCK_ROWS)));
+    block_ = std::max<Index>(1, std::min(own_, block_));
     const Index most = few_ ? rows : block_;
     const bool half = is_half(p_.type);
     room_ = {few_ ? 0 : times(wide, s.depth),
@@ -88,7 +88,7 @@ class Fused : public Kernel {
              times(most, wide),
              times(most, rounded(s.width)),
              is_half(p_.added_type) && p_.added.input >= 0 ? wide : 0,
-             few_ || half ? times(STREAMED, plus(std::max(s.depth, rounded(s.width)), 16)) : 0};
+             few_ || half ? times(STREAMED, plus(plus(std::max(s.depth, rounded(s.width)), 16), s.depth)) : 0};
     for (Index* size : {&room_.keys, &room_.values, &room_.queries, &room_.scores, &room_.results, &room_.mask, &room_.chunk})
       *size = (*size + 15) / 16 * 16;
     units_ = rows ? times(s.batch, s.groups) : 0;
@@ -191,13 +191,19 @@ class Fused : public Kernel {
       const Index skipped = near.begin - packed.begin;
       const gemm::Operand q = rows(run, 0, p_.query.at(b, head_of(group, set, from), place_of(from)), step, count, s.depth, queries);
       multiply(count, s.depth, q.data, q.ld, {keys + skipped * s.depth, 16, 16 * s.depth}, panels_of(near.size()), scores, wide, false);
-      float factors[BLOCK_ROWS];
+      float factors[MOST];
       for (Index r = 0; r < count; ++r)
         factors[r] = share(run, scores + r * wide, near, b, head_of(group, set, from + r), place_of(from + r), mask);
       multiply(count, near.size(), scores, wide, {values + skipped * 16, 16, 16 * packed.size()}, width / 16, results, width, false);
       for (Index r = 0; r < count; ++r)
         finish(run, results + r * width, factors[r], b, head_of(group, set, from + r), place_of(from + r));
     }
+  }
+
+  void pack_keys(const gemm::Operand& transposed, Index count, float* to) const {
+    const Index depth = p_.sizes.depth;
+    for (Index j = 0; j < count; j += 16)
+      gemm::pack_panel(transposed, 0, depth, j, std::min<Index>(16, count - j), 16, to + j * depth, 16);
   }
 
   // Keys in panels of 16 keys, (depth, 16) each; values in panels of 16 features, (keys, 16) each.
@@ -207,8 +213,7 @@ class Fused : public Kernel {
       const Index count = std::min(STREAMED, range.size() - begin), at = range.begin + begin;
       gemm::Operand k = rows(run, 1, p_.key.at(b, group, at), p_.key.place, count, s.depth, chunk);
       k.transposed = true;
-      for (Index j = 0; j < count; j += 16)
-        gemm::pack_panel(k, 0, s.depth, j, std::min<Index>(16, count - j), 16, keys + (begin + j) * s.depth, 16);
+      pack_keys(k, count, keys + begin * s.depth);
       const gemm::Operand v = rows(run, 2, p_.value.at(b, group, at), p_.value.place, count, s.width, chunk);
       for (Index j = 0; j < s.width; j += 16)
         gemm::pack_panel(v, 0, count, j, std::min<Index>(16, s.width - j), 16, values + j * range.size() + begin * 16, 16);
@@ -223,6 +228,7 @@ class Fused : public Kernel {
     float* mask = results + room_.results;
     float* chunk = mask + room_.mask;
     float* tail = chunk + STREAMED * std::max(s.depth, rounded(s.width));
+    float* panels = tail + STREAMED * 16;
     const Index count = s.shared() * s.queries;
     auto head = [&](Index r) { return group * s.shared() + r / s.queries; };
     auto place = [&](Index r) { return r % s.queries; };
@@ -239,14 +245,17 @@ class Fused : public Kernel {
       p.b = rows(run, 1, p_.key.at(b, group, range.begin + begin), p_.key.place, keys, s.depth, chunk);
       p.b.transposed = true;
       p.ldc = wide;
-      for (Index r = 0; r < count; r += gemm::FEW) {
-        p.sizes = {std::min(gemm::FEW, count - r), keys, s.depth};
-        p.a = {queries + r * s.depth, s.depth, false};
-        p.c = scores + r * wide + begin;
+      if (count <= gemm::FEW) {
+        p.sizes = {count, keys, s.depth};
+        p.a = {queries, s.depth, false};
+        p.c = scores + begin;
         gemm::dots(p, 0, keys);
+        continue;
       }
+      pack_keys(p.b, keys, panels);
+      multiply(count, s.depth, queries, s.depth, {panels, 16, 16 * s.depth}, panels_of(keys), scores + begin, wide, false);
     }
-    float factors[FEW];
+    float factors[MOST];
     for (Index r = 0; r < count; ++r) factors[r] = share(run, scores + r * wide, range, b, head(r), place(r), mask);
     std::fill(results, results + count * width, 0.f);
     const Index whole = s.width / 16, rest = s.width % 16;
