@@ -37,9 +37,10 @@ class FusedAttention(Op):
     (1, 2, 0, 4, 1) are the keys of (S, B, H, 3, D). result_axes: the same of the result. H is a multiple of K: neighbouring
     heads share a key.
 
-    What becomes of scores, in this order: keep (bool, True where they stay; others become ``fill``), added (a summand, which may
-    be float32 beside halves); both have 4 axes and broadcast to (B, H, S, T). Query i stands at ``offset + i``: with ``after`` it
-    sees so many keys behind its own, with ``before`` so many ahead of it, the others are -inf to it.
+    Keys and values may be halves beside queries of float32. What becomes of scores, in this order: keep (bool, True where they
+    stay; others become ``fill``), added (a summand, which may be float32 beside halves); both have 4 axes and broadcast to
+    (B, H, S, T). Query i stands at ``offset + i``: with ``after`` it sees so many keys behind its own, with ``before`` so many
+    ahead of it, the others are -inf to it.
 
     blind: what a query gets that sees no key, or none above -inf: NaN, as softmax has it, or zeros; ``finite`` are zeros for
     one that sees NaN or infinity, too."""
@@ -99,8 +100,8 @@ class FusedAttention(Op):
         return placed((*q[:3], v[3]), self.result_axes)
 
     def infer_type(self, query, key, value, *masks):
-        if {query, key, value} != {query}:
-            raise self.error(f"got {query}, {key} and {value}, wanted one dtype")
+        if key != value or (key != query and (query != np.float32 or key is None or key.itemsize != 2)):
+            raise self.error(f"got {query}, {key} and {value}, wanted one dtype, or halves beside float32")
         if query is not None and query.kind in "iub":
             raise self.error(f"got {query}, wanted floats")
         for name, mask in zip(self.input_names()[3:], masks):

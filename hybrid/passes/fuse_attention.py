@@ -13,6 +13,7 @@ from ..core.op import lookup
 from ..core.shapes import identical
 from ..ir.graph import Entry, Graph, Node
 from ..ops.binary import BinaryOp, BinaryScalarOp
+from ..ops.casting import Cast
 from ..ops.elementwise import DivSqrtDim, UnaryPredicate
 from ..ops.expand import Broadcasting
 from ..ops.fused_attention import PLAIN, FusedAttention
@@ -149,14 +150,14 @@ class _Match:
             queries, keys, scale = self.projections(mixed.product)
             mixed = mixed._replace(scale=mixed.scale * scale)
         else:
-            queries, keys = self.parts(q, heads), self.parts(k, heads, swapped=swapped)
+            queries, keys = self.parts(q, heads), self.parts(k, heads, swapped=swapped, kept=True)
         if projected:
             count = 3 if node.means(SelfAttentionValues) else 2
             kept = [self.projection(values, op.heads, count, count - 1)]
         else:
             if len(self.shape(values)) != rank:
                 return None
-            kept = self.parts(values, heads, swapped=second[0], scaled=False)
+            kept = self.parts(values, heads, swapped=second[0], scaled=False, kept=True)
         masked = self.masked(mixed, heads)
         if masked is None or not queries:
             return None
@@ -170,6 +171,7 @@ class _Match:
                     whole
                     and identical(self.sizes(key), (b, groups, t, d))
                     and identical(self.sizes(value)[:3], (b, groups, t))
+                    and self.rewriter.dtype(key.entry) == self.rewriter.dtype(value.entry)
                     and identical(self.four(self.shape(weights), heads), (b, h, s, t))
                 ):
                     return [query, key, value], masked, _PROJECTED if projected else PLAIN
@@ -248,8 +250,11 @@ class _Match:
 
     # -- operands -------------------------------------------------------------------------------------------------------
 
-    def parts(self, entry: Entry, heads: Any, swapped: bool = False, scaled: bool = True) -> list[_Part]:
-        """Ways to read an operand of a product, from the nearest to the farthest: behind transposes and factors."""
+    def parts(
+        self, entry: Entry, heads: Any, swapped: bool = False, scaled: bool = True, kept: bool = False
+    ) -> list[_Part]:
+        """Ways to read an operand of a product, from the nearest to the farthest: behind transposes and factors, and of what is
+        kept behind casts of halves."""
         rank = len(self.shape(entry))
         axes = [*range(rank)]
         if swapped:
@@ -268,12 +273,14 @@ class _Match:
             if node.means(Transpose):
                 axes = [any_op.order(len(shape))[a] for a in axes]
                 entry = node.inputs[0]
+            elif kept and node.means(Cast) and self.is_half(node.inputs[0]):
+                entry = node.inputs[0]
             elif scaled and (factor := self.factor(node)) is not None:
                 scale *= factor
                 entry = node.inputs[0]
             elif node.means(Reshaping):
                 source = self.shape(node.inputs[0])
-                if source is None or not self.rewriter.is_float32(node.inputs[0]):
+                if not self.rewriter.is_known(node.inputs[0]):
                     return found
                 if len(shape) == 3 and axes[0] == 0 and identical(source, (*heads, *shape[1:])):
                     axes, entry = [0, 1, axes[1] + 1, axes[2] + 1], node.inputs[0]
@@ -286,6 +293,11 @@ class _Match:
                     return found
             else:
                 return found
+
+    def is_half(self, entry: Entry) -> bool:
+        """True for float16 and bfloat16 of a known shape."""
+        dtype = self.rewriter.dtype(entry)
+        return self.rewriter.is_known(entry) and dtype is not None and dtype.name in ("float16", "bfloat16")
 
     def repeated(self, node: Node) -> Entry | None:
         """The source of (B, K * G, T, D) that is repeated along the second axis: (B, K, T, D) or (B, K, 1, T, D)."""

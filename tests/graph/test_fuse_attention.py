@@ -223,6 +223,19 @@ def test_is_left_in_training() -> None:
     assert not counted(optimized(graph, feeds, {}, training=True).main)["_fused_attention"]
 
 
+def test_caches_of_halves_are_not_widened() -> None:
+    """What a float16 network keeps is read as it lies."""
+    k, v = (F.Cast(F.var(n), dtype="float32") for n in ("few_k", "few_v"))
+    shares = F.softmax(F._npi_matmul(heads("q"), F.transpose(k, axes=(0, 1, 3, 2))))
+    graph, feeds = traced(F._npi_matmul(shares, v))
+    feeds = {n: a.astype("float16") if n != "q" else a for n, a in feeds.items()}
+    found = optimized(graph, feeds, {})
+    assert counted(found.main)["_fused_attention"] == 1
+    assert not counted(found.main)["Cast"]
+    (y,), (want,) = run(found, feeds, {}), plainly(graph, feeds, {})
+    np.testing.assert_allclose(y, want, rtol=2e-5, atol=2e-6)
+
+
 @pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
 def test_lengths_that_vary() -> None:
     """A program that was traced gives what one for these sizes gives."""

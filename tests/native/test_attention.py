@@ -131,6 +131,18 @@ def test_halves(level, dtype, queries, keys):
         np.testing.assert_allclose(mine.astype("float32"), want.astype("float32"), rtol=bits, atol=bits * 1e-2)
 
 
+@over("queries, keys", [(1, 70), (20, 33), (60, 90)])
+def test_halves_that_are_kept(level, queries, keys):
+    """Keys and values of two bytes beside queries of four."""
+    op = lookup("_fused_attention").bind(scale=0.2)
+    q, k, v = inputs(1, 4, 2, queries, keys, 24, 20)
+    given = [q, k.astype("float16"), v.astype("float16")]
+    single = Single(op, given, threads=1)
+    assert single.there
+    want = reference(op, given, single.specs)[0]
+    np.testing.assert_allclose(single.run(given)[0], want, rtol=1e-5, atol=1e-5)
+
+
 def test_float16_that_overflows(level):
     """Scores beyond float16 are numbers all the same: they stay float32 until the result is rounded."""
     arrays = [a * 100 for a in inputs(1, 1, 1, 9, 12, 64, 16)]

@@ -46,7 +46,7 @@ struct Range {
 
 struct Plan {
   Sizes sizes;
-  DType type, added_type;
+  DType type, kept, added_type;  // of queries and results, of keys and values, of what is added
   View query, key, value, result;
   MaskView keep, added;
   Masks masks;
@@ -88,7 +88,7 @@ class Fused : public Kernel {
              times(most, wide),
              times(most, rounded(s.width)),
              is_half(p_.added_type) && p_.added.input >= 0 ? wide : 0,
-             few_ || half ? times(STREAMED, plus(plus(std::max(s.depth, rounded(s.width)), 16), s.depth)) : 0};
+             few_ || is_half(p_.kept) ? times(STREAMED, plus(plus(std::max(s.depth, rounded(s.width)), 16), s.depth)) : 0};
     for (Index* size : {&room_.keys, &room_.values, &room_.queries, &room_.scores, &room_.results, &room_.mask, &room_.chunk})
       *size = (*size + 15) / 16 * 16;
     units_ = rows ? times(s.batch, s.groups) : 0;
@@ -116,9 +116,10 @@ class Fused : public Kernel {
  private:
   // `count` rows of so many numbers, as floats: where they lie, or in `room` where they are narrower.
   gemm::Operand rows(const Run& run, int input, Index at, Index step, Index count, Index width, float* room) const {
-    if (!is_half(p_.type)) return {run.input<float>(input) + at, step, false};
+    const DType type = input == 0 ? p_.type : p_.kept;
+    if (!is_half(type)) return {run.input<float>(input) + at, step, false};
     const std::uint16_t* from = run.input<std::uint16_t>(input) + at;
-    for (Index i = 0; i < count; ++i) widen_halves(p_.type, room + i * width, from + i * step, width);
+    for (Index i = 0; i < count; ++i) widen_halves(type, room + i * width, from + i * step, width);
     return {room, width, false};
   }
 
@@ -330,7 +331,9 @@ std::unique_ptr<Kernel> bind_fused_attention(const Call& call) {
   p.value = view_of(call.in[2], attrs.ints("value_axes"), v);
   want(attrs.ints("result_axes").size() == 4);
   p.result = view_of(out, attrs.ints("result_axes"), y);
-  for (const Tensor* t : {&call.in[1], &call.in[2], &out}) want(t->dtype == p.type);
+  p.kept = call.in[1].dtype;
+  want(out.dtype == p.type && call.in[2].dtype == p.kept);
+  want(p.kept == p.type || (p.type == DType::f32 && is_half(p.kept)));
   want(p.type == DType::f32 || is_half(p.type));
   want(k[0] == q[0] && v[0] == q[0] && y[0] == q[0] && y[1] == q[1] && v[1] == k[1] && y[2] == q[2] && v[2] == k[2]);
   want(k[3] == q[3] && y[3] == v[3] && k[1] > 0 && q[1] % k[1] == 0);
