@@ -15,6 +15,8 @@ import hybrid
 from hybrid import native
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
+from hybrid.core.precision import FLOAT32
+from hybrid.execution.precision_report import PrecisionReport
 from hybrid.gluon import SymbolBlock
 from hybrid.ir.graph import Entry
 from hybrid.symbol import Symbol
@@ -25,7 +27,7 @@ from .convert import settle_inputs
 from .engines import NativeEngine, OnnxEngine
 from .fallbacks import FallbackCount, fallbacks_of
 from .inputs import Inputs, as_specs
-from .models import ONNX, BadInput, Model, open_model, specs_of_onnx
+from .models import ONNX, BadInput, Model, check_named, open_model, specs_of_onnx
 from .opsets import default_opset, newest
 from .result import Progress
 from .timing import block, in_turns
@@ -84,9 +86,12 @@ class BenchResult:
     warnings: tuple[str, ...] = ()
     fallbacks: tuple[FallbackCount, ...] = ()
     """Steps that NumPy computes."""
+    precision: PrecisionReport | None = None
+    """What the precision that was asked for costs; the differences are those of weights as they are."""
 
     def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "fallbacks": [f._asdict() for f in self.fallbacks]}
+        told = None if self.precision is None else self.precision.as_dict()
+        return {**asdict(self), "fallbacks": [f._asdict() for f in self.fallbacks], "precision": told}
 
 
 def bench(
@@ -101,13 +106,15 @@ def bench(
     profile: bool = False,
     seed: int = 0,
     tolerance: Tolerance | tuple[float, float] | None = None,
+    precision: str = FLOAT32,
     progress: Progress | None = None,
 ) -> BenchResult:
     """Measure a model on both engines.
 
     model: what open_model takes; a symbol is converted for onnxruntime, an ONNX model is imported for ours. inputs: shapes or
     arrays by name, for what the model does not tell. batch: the first size of all inputs. threads: of both; by default as many
-    as our engine uses. seconds: of each engine, in so many rounds. profile: also time every step of ours.
+    as our engine uses. seconds: of each engine, in so many rounds. profile: also time every step of ours. precision: of ours'
+    constant weights; what that costs is told beside the comparison, which is of weights as they are.
     Raises BadInput, converters.UnsupportedModel, EngineError or hybrid's errors.
     """
     tell = progress or (lambda _text: None)
@@ -116,6 +123,7 @@ def bench(
             raise BadInput(f"got {name} {value}, wanted 1 or more")
     if not 0 < seconds < float("inf"):
         raise BadInput(f"got seconds {seconds}, wanted more than 0")
+    check_named(precision)
     tell("reading the model")
     opened = open_model(model, params)
     specs, arrays = as_specs(inputs)
@@ -141,6 +149,12 @@ def bench(
                 compare(a, got[b], want[a], limits or TOLERANCES.get(rounded.get(a if opened.is_onnx else b, "")))
                 for a, b in pairs
             )
+            cost = None
+            if precision != FLOAT32:
+                tell(f"comparing {precision} weights")
+                mine = NativeEngine(ours, specs, precision)
+                cost = mine.precision_report(case.feeds)
+                block_.hybridize(static_alloc=True, static_shape=True, precision=precision)
             tell(f"measuring, {count} thread(s)")
             peer.open_in_process()
             sides = {OURS: lambda: _run_block(block_, given), THEIRS: lambda: peer.run_unchecked(case.feeds)}
@@ -156,6 +170,7 @@ def bench(
                 ratio=found[THEIRS].median / found[OURS].median,
                 equivalent=all(d.equal for d in differences),
                 differences=differences,
+                precision=cost,
             )
             if profile:
                 tell("profiling")
@@ -211,7 +226,7 @@ def _as_block(model: Model, engine: NativeEngine) -> SymbolBlock:
     used = set(net.collect_params())
     stored = {n: hybrid.nd.array(a, dtype=a.dtype) for n, a in model.params.items() if n in used}
     net.collect_params().load_dict(stored, cast_dtype=True, dtype_source="saved")
-    net.hybridize(static_alloc=True, static_shape=True)
+    net.hybridize(static_alloc=True, static_shape=True, precision=FLOAT32)
     return net
 
 

@@ -29,6 +29,7 @@ from rich.text import Text
 import bridge
 import converters
 from hybrid.core.error import InternalError, MXNetError
+from hybrid.core.precision import FLOAT32
 from hybrid.formats.files import replacing
 from hybrid.passes.strip_labels import label_names
 
@@ -39,6 +40,7 @@ from .models import BadInput, Model, specs_of_onnx, split_inputs
 from .printable import message, printable
 from .result import Progress as Tell
 from .result import VerifyResult
+from .run import run_reporting
 from .runtime import TIME_LIMIT
 
 NOT_EQUIVALENT, BAD_INPUT, RUNTIME, SAYS_LITTLE = 1, 2, 3, 4
@@ -72,6 +74,13 @@ Rtol = Annotated[
     float | None, typer.Option(help="Relative tolerance (1e-4 with --atol alone); then outputs alone decide.")
 ]
 Repro = Annotated[Path | None, typer.Option(help="Folder for a minimal reproduction when the models differ.")]
+
+Precision = Annotated[
+    str,
+    typer.Option(
+        help="As what our engine holds constant weights of products: float32, bfloat16 or int8. The error is told."
+    ),
+]
 
 Strict = Annotated[
     bool,
@@ -291,6 +300,7 @@ def run(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write outputs here (.npz).")] = None,
     engine: Annotated[str | None, typer.Option(help="native or onnxruntime; by default what the model is for.")] = None,
     outputs: OutputsOption = None,
+    precision: Precision = FLOAT32,
     time_limit: TimeLimit = TIME_LIMIT,
     as_json: AsJson = False,
 ) -> None:
@@ -303,13 +313,17 @@ def run(
         if output is not None:
             check_target(output, inputs, *opened.files())
         tell(f"running {opened.name}")
-        results = bridge.run(opened, load_feeds(inputs, names), engine=engine, outputs=outputs)  # type: ignore[arg-type]  # run checks it
+        feeds = load_feeds(inputs, names)
+        results, cost = run_reporting(opened, feeds, engine=engine, outputs=outputs, precision=precision)  # type: ignore[arg-type]  # it checks
         if output is not None:
             with replacing(output) as file:
                 save_arrays(file, results)
     facts = {n: {"shape": list(v.shape), "dtype": v.dtype.name} for n, v in results.items()}
     with _errors(as_json):
-        _print({"outputs": facts, "file": output and str(output)}, as_json, lambda: report.arrays(results))
+        told = {"outputs": facts, "file": output and str(output)} | (
+            {} if cost is None else {"precision": cost.as_dict()}
+        )
+        _print(told, as_json, lambda: report.arrays(results, cost))
 
 
 @app.command()
@@ -324,6 +338,7 @@ def bench(
     ] = None,
     seconds: Annotated[float, typer.Option(help="How long each engine runs.")] = 2.0,
     profile: Annotated[bool, typer.Option("--profile", help="Also the time of every step.")] = False,
+    precision: Precision = FLOAT32,
     seed: Seed = 0,
     atol: Atol = None,
     rtol: Rtol = None,
@@ -346,6 +361,7 @@ def bench(
                     profile=profile,
                     seed=seed,
                     tolerance=_tolerance(atol, rtol),
+                    precision=precision,
                     progress=tell,
                 )
             )

@@ -22,7 +22,9 @@ from converters.proto_nodes import reads
 from hybrid import native
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
+from hybrid.core.precision import FLOAT32
 from hybrid.core.shapes import is_known, show
+from hybrid.execution.precision_report import PrecisionReport, report
 from hybrid.execution.program import Program
 from hybrid.formats.files import write
 from hybrid.formats.params import release
@@ -155,11 +157,12 @@ class NativeEngine:
 
     label = "gluonnx"
 
-    def __init__(self, model: Model, named: Mapping[str, Any] | None = None):
+    def __init__(self, model: Model, named: Mapping[str, Any] | None = None, precision: str = FLOAT32):
+        """precision: of constant weights; whoever compares leaves it alone."""
         if model.graph is None:
             raise BadInput(f"{model.name}: ONNX models run on onnxruntime; choose --engine onnxruntime")
         self.model, self.graph = model, model.graph
-        self.program = Program(model.graph, model.params, facts=model.facts)
+        self.program = Program(model.graph, model.params, facts=model.facts, precision=precision)
         free, missing = split_inputs(model, named or {})
         if missing:
             raise BadInput(*(f"missing parameter {n}" for n in missing))
@@ -177,6 +180,10 @@ class NativeEngine:
         if problems:
             raise BadInput(*problems)
         return tensors(zip(self.outputs, self.program.run(complete)))
+
+    def precision_report(self, feeds: Mapping[str, np.ndarray]) -> PrecisionReport:
+        """What the precision costs on these inputs."""
+        return report(self.program, self.complete(feeds), self.outputs, self.program.precision)
 
     def complete(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
         """feeds with zeros for what inference does not read (labels), without those that the graph does not have (inputs that an

@@ -24,6 +24,7 @@ from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 from hybrid.core.memory_budget import amount, memory_budget, size_of
 from hybrid.core.op import Spec
+from hybrid.core.precision import check_precision
 from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, show
 from hybrid.formats import pairs
 from hybrid.ir import json as symbol_json
@@ -389,6 +390,14 @@ def check_params(model: Model, shapes: Mapping[str, MaybeShape]) -> list[str]:
         if stored is not None and is_known(wanted) and stored.shape != wanted:
             problems.append(f"parameter {node.name}: got shape {show(stored.shape)}, wanted {show(wanted)}")
     return problems
+
+
+def check_named(precision: str) -> str:
+    """The precision of that name. Raises BadInput for any other name."""
+    try:
+        return check_precision(precision, "precision")
+    except ValueError as error:
+        raise BadInput(str(error)) from None
 
 
 def check_dtypes(model: Model, specs: Mapping[str, Spec]) -> list[str]:

@@ -12,6 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from hybrid.execution.precision_report import PrecisionReport
 from hybrid.formats.files import write
 
 from .bench import BenchResult
@@ -265,8 +266,32 @@ def bench_table(results: Sequence[BenchResult]) -> RenderableType:
             parts += [Text(), _steps(r)]
         if r.fallbacks:
             parts += _fallbacks(r.fallbacks)
+        if r.precision is not None:
+            parts += _precision(r.precision)
         parts += _notes(r.warnings)
     return Group(*parts)
+
+
+def _precision(cost: PrecisionReport) -> list[RenderableType]:
+    """What a precision costs, layer by layer."""
+    cost = clean(cost)
+    rows = [
+        (printable(o.output), f"largest error {o.error:.2e} of its largest number, mean {o.mean:.2e}")
+        for o in cost.outputs
+    ]
+    parts: list[RenderableType] = [
+        Text(),
+        Text(f"weights as {cost.precision}, beside float32 on these inputs"),
+        _facts(rows),
+    ]
+    if not cost.layers:
+        return [*parts, Text("no product has constant weights that are held so")]
+    table = Table(box=None, pad_edge=False)
+    for column in ("weights lose", "operator", "weights", "node"):
+        table.add_column(column, justify="right" if column == "weights lose" else "left")
+    for r in cost.layers:
+        table.add_row(f"{r.error:.2e}", r.operator, "x".join(map(str, r.shape)), Text(r.node))
+    return [*parts, table]
 
 
 def _steps(result: BenchResult) -> RenderableType:
@@ -291,13 +316,13 @@ def _steps(result: BenchResult) -> RenderableType:
     return table
 
 
-def arrays(results: Mapping[str, Any]) -> RenderableType:
-    """Outputs of a run by name, shape and range."""
+def arrays(results: Mapping[str, Any], cost: PrecisionReport | None = None) -> RenderableType:
+    """Outputs of a run by name, shape and range, and what a precision costs."""
     rows = []
     for name, value in results.items():
         span = f", {value.min():.6g} to {value.max():.6g}" if value.size and value.dtype.kind in "fiu" else ""
         rows.append((printable(name), f"{value.dtype} {' x '.join(map(str, value.shape)) or 'scalar'}{span}"))
-    return _facts(rows)
+    return _facts(rows) if cost is None else Group(_facts(rows), *_precision(cost))
 
 
 def check_path(path: Path) -> None:

@@ -9,11 +9,13 @@ import numpy as np
 
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
+from hybrid.core.precision import FLOAT32
+from hybrid.execution.precision_report import PrecisionReport
 from hybrid.passes.strip_labels import label_names
 
 from .engines import Arrays, NativeEngine, OnnxEngine
 from .inputs import as_specs
-from .models import ONNX, BadInput, Model, check_dtypes, open_model, specs_of_onnx
+from .models import ONNX, BadInput, Model, check_dtypes, check_named, open_model, specs_of_onnx
 from .opsets import default_opset, newest
 
 
@@ -24,20 +26,39 @@ def run(
     params: Any = None,
     engine: Literal["native", "onnxruntime"] | None = None,
     outputs: Sequence[str] | None = None,
+    precision: str = FLOAT32,
 ) -> Arrays:
     """Outputs by name.
 
     model: what open_model takes. inputs: arrays by name. engine: "native" or "onnxruntime"; by default the one that the model is
-    for (symbols are converted in memory for the other, ONNX models are imported). outputs: cut a symbol at these.
+    for (symbols are converted in memory for the other, ONNX models are imported). outputs: cut a symbol at these. precision: of
+    constant weights, "bfloat16" or "int8" on the native engine only, which is the default then.
     Raises BadInput, EngineError or hybrid's errors.
     """
+    return run_reporting(model, inputs, params=params, engine=engine, outputs=outputs, precision=precision)[0]
+
+
+def run_reporting(
+    model: Any,
+    inputs: Mapping[str, Any],
+    *,
+    params: Any = None,
+    engine: Literal["native", "onnxruntime"] | None = None,
+    outputs: Sequence[str] | None = None,
+    precision: str = FLOAT32,
+) -> tuple[Arrays, PrecisionReport | None]:
+    """As run, and what the precision costs on these inputs; None where weights are as they are."""
     if engine not in (None, "native", "onnxruntime"):
         raise BadInput(f"got engine {engine!r}, wanted native or onnxruntime")
+    if check_named(precision) != FLOAT32:
+        if engine == "onnxruntime":
+            raise BadInput(f"got precision {precision!r} with engine onnxruntime, wanted native, which has it")
+        engine = "native"
     opened = open_model(model, params)
     feeds = as_specs({k: np.asarray(v.asnumpy() if hasattr(v, "asnumpy") else v) for k, v in inputs.items()})[1]
     if not opened.is_onnx:
         opened = opened.select(list(outputs) if outputs else None)
-        native = NativeEngine(opened, feeds)
+        native = NativeEngine(opened, feeds, precision)
         unknown = [n for n in feeds if n not in native.inputs]
         if unknown:
             labels = set(label_names(native.graph))
@@ -45,7 +66,7 @@ def run(
             raise BadInput(*(f"unknown input {n}: the model takes {takes or 'none'}" for n in unknown))
         if engine != "onnxruntime":
             try:
-                return native.run(feeds)
+                return native.run(feeds), _cost(native, feeds)
             except MXNetError as error:
                 problems = check_dtypes(opened, {n: Spec(v.shape, v.dtype) for n, v in feeds.items()})
                 if problems:
@@ -53,16 +74,22 @@ def run(
                 raise
         specs = {n: Spec(v.shape, v.dtype) for n, v in native.complete(feeds).items()}
         made = ONNX.translated(opened, inputs=specs, default=default_opset(), newest=newest())
-        return OnnxEngine(Model(opened.name, proto=made.proto())).run(feeds)
-    runtime = NativeEngine(opened.native, feeds) if engine == "native" else OnnxEngine(opened)
+        return OnnxEngine(Model(opened.name, proto=made.proto())).run(feeds), None
+    runtime = NativeEngine(opened.native, feeds, precision) if engine == "native" else OnnxEngine(opened)
     takes = specs_of_onnx(opened.proto)  # type: ignore[arg-type]  # is_onnx
     unknown = [n for n in feeds if n not in takes]
     if unknown:
         raise BadInput(*(f"unknown input {n}: the model takes {', '.join(takes)}" for n in unknown))
     results = runtime.run(feeds)
+    cost = _cost(runtime, feeds) if isinstance(runtime, NativeEngine) else None
     if outputs:
         missing = [n for n in outputs if n not in results]
         if missing:
             raise BadInput(*(f"no output {n}: the model gives {', '.join(results)}" for n in missing))
         results = {n: results[n] for n in outputs}
-    return results
+    return results, cost
+
+
+def _cost(engine: NativeEngine, feeds: Arrays) -> PrecisionReport | None:
+    """What the precision of an engine costs on these inputs; None where weights are as they are."""
+    return None if engine.program.precision == FLOAT32 else engine.precision_report(feeds)

@@ -69,8 +69,10 @@ if TYPE_CHECKING:
         get_num_threads,
         memory_budget,
         memory_stats,
+        precision,
         set_memory_budget,
         set_num_threads,
+        set_precision,
         set_step_budget,
     )
     from .symbol import Symbol
@@ -105,9 +107,11 @@ FROM = {
     "np_array": "util",
     "np_shape": "util",
     "num_gpus": "context",
+    "precision": "runtime",
     "set_memory_budget": "runtime",
     "set_np_shape": "util",
     "set_num_threads": "runtime",
+    "set_precision": "runtime",
     "set_step_budget": "runtime",
     "use_np": "util",
     "use_np_array": "util",

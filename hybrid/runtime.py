@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from . import native
 from .core.memory_budget import memory_budget, set_memory_budget, set_step_budget
+from .core.precision import precision, set_precision
 from .native import memory_stats, set_num_threads
 
 __all__ = [
@@ -18,8 +19,10 @@ __all__ = [
     "get_num_threads",
     "memory_budget",
     "memory_stats",
+    "precision",
     "set_memory_budget",
     "set_num_threads",
+    "set_precision",
     "set_step_budget",
 ]
 

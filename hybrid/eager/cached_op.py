@@ -18,10 +18,12 @@ import numpy as np
 from ..core import rng as generators
 from ..core.changes import LAST
 from ..core.error import MXNetError, OpError
+from ..core.precision import FLOAT32
 from ..execution import backends
 from ..execution.backend import SMALL, Shortcut
 from ..execution.context import resolve
 from ..execution.hooks import HOOKS, Observer
+from ..execution.precision_report import PrecisionReport, report
 from ..execution.program import Program, Specialization
 from ..execution.scheduler import SCHEDULER
 from ..frontend.symbol import Symbol
@@ -58,7 +60,8 @@ class CachedOp:
 
     flags: pairs of names and values, as HybridBlock.hybridize takes them. static_alloc: the memory of a run is kept for the next
     (else it goes back to the allocator); static_shape: one set of input shapes is remembered, another one replaces it; precise: no
-    kernel that trades accuracy for speed (Winograd); param_indices: which inputs are parameters. Others change nothing.
+    kernel that trades accuracy for speed (Winograd); precision: of constant weights where no gradients are wanted
+    (core/precision.py), by default what set_precision says; param_indices: which inputs are parameters. Others change nothing.
     Source: MXNet CachedOp."""
 
     def __init__(self, sym: Symbol, flags: Any = ()):
@@ -89,15 +92,21 @@ class CachedOp:
     def program(self, training: bool) -> Program:
         """The program that runs without gradients."""
         if training not in self._programs:
-            self._programs[training] = self._program(self.graph, training)
+            self._programs[training] = self._program(self.graph, training, self.flags.get("precision"))
         return self._programs[training]
 
-    def _program(self, graph: Graph, training: bool) -> Program:
+    def _program(self, graph: Graph, training: bool, precision: str | None) -> Program:
         fixed = [self.names[i] for i in self.flags.get("param_indices", ())]
         flag = {n: bool(self.flags.get(n, False)) for n in ("precise", "static_alloc", "static_shape")}
         plans = 1 if flag["static_shape"] else Program.PLANS
         return Program(
-            graph, training=training, fixed=fixed, precise=flag["precise"], keep=flag["static_alloc"], plans=plans
+            graph,
+            training=training,
+            fixed=fixed,
+            precise=flag["precise"],
+            keep=flag["static_alloc"],
+            plans=plans,
+            precision=precision,
         )
 
     def split(self, wanted: tuple[int, ...], training: bool) -> Split:
@@ -117,7 +126,7 @@ class CachedOp:
                 if id(entry.node) in inside:
                     residuals.setdefault((id(entry.node), entry.index), entry)
             graph = Graph((*self.graph.outputs, *residuals.values()))
-            self._splits[key] = self._split(self._program(graph, training), tuple(residuals.values()))
+            self._splits[key] = self._split(self._program(graph, training, FLOAT32), tuple(residuals.values()))
         return self._splits[key]
 
     def _split(self, program: Program, residuals: tuple[Entry, ...], error: OpError | None = None) -> Split:
@@ -158,7 +167,7 @@ class CachedOp:
 
         present = [e for e in found if e is not None]
         graph = Graph(present).rewrite(change)
-        op = CachedOp(Symbol(graph.outputs))
+        op = CachedOp(Symbol(graph.outputs), [("precision", FLOAT32)])
         op.derived = True
         sources = {n: ("input", i) for i, n in enumerate(self.names)}
         sources |= {name: ("residual", i) for name, i in given.values()}
@@ -185,6 +194,12 @@ class CachedOp:
                 target._assign(..., result)
             return out
         return made[0] if len(made) == 1 else made
+
+    def precision_report(self, args: Sequence[NDArray]) -> PrecisionReport:
+        """What the precision of this costs on these arrays, in the order of a call."""
+        program = self.program(False)
+        feeds = {n: a.asnumpy() for n, a in zip(self.names, args, strict=True)}
+        return report(program, feeds, self.symbol.list_outputs(), program.precision)
 
     def fast_call(
         self, args: Sequence[NDArray], given: Mapping[int, int], holders: Sequence[Any], structure: int

@@ -85,6 +85,8 @@ class Request(NamedTuple):
     """Programs of parts of the graph, where there may be some."""
     trace: Trace | None = None
     """That of sizes which stand for others (core/dims.py), where the inference has such."""
+    precision: str = "float32"
+    """As what constant weights of products may be held (core/precision.py)."""
 
     def apply(
         self,
@@ -109,6 +111,18 @@ class Fallback(NamedTuple):
     node: str
     operator: str
     why: str
+
+
+class ReducedLayer(NamedTuple):
+    """A step whose constant weights are held in fewer bits than float32 has."""
+
+    node: str
+    operator: str
+    shape: tuple[int, ...]
+    """Of the weights."""
+    precision: str
+    error: float
+    """What the weights lose: the root of the mean square of the differences, by that of the weights."""
 
 
 class Shortcut(NamedTuple):
@@ -162,6 +176,10 @@ class Bound:
 
     def fallbacks(self) -> list[Fallback]:
         """Steps that NumPy computes. Where data decide about shapes: as of the last run."""
+        return []
+
+    def reduced(self) -> list[ReducedLayer]:
+        """Steps whose weights are held in fewer bits, as of the last run."""
         return []
 
     def profile(self, arrays: Sequence[np.ndarray]) -> list[dict[str, Any]] | None:

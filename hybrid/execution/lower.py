@@ -29,6 +29,7 @@ from ..core.error import InternalError, MXNetError
 from ..core.fp_warnings import ignoring_fp_warnings
 from ..core.memory_budget import afford
 from ..core.op import Op, Spec
+from ..core.precision import FLOAT32
 from ..core.shapes import is_known, show
 from ..formats.params import release
 from ..ir.graph import Entry, Graph, Node
@@ -37,10 +38,11 @@ from ..ops.fused import BLOCK, BlockedConcat, Conv, DepthwisePointwise, FromBloc
 from ..ops.shape import Reshaping
 from ..passes import Optimized, Rewriter, optimize
 from .apply import afford_all, evaluate
-from .backend import Bound, Fallback, Request, Shortcut, too_large
+from .backend import Bound, Fallback, ReducedLayer, Request, Shortcut, too_large
 from .control import Body, lower_control
 from .hooks import Observer
 from .plan import work_of
+from .reduced import FLOATS, PRODUCTS, as_matrices, loss, rounded
 
 ARENA, INPUT, OUTPUT, CONSTANT = range(4)
 QUICK = 30_000_000
@@ -189,7 +191,9 @@ class Lowered:
         self.inputs = tuple(place_of[n] for n in self.given)
         sources = [*self.fixed, *needed]
         self.watched = tuple(dict.fromkeys(place_of[n] for n in sources if n in place_of))
-        self.build = build = _Build(main, inference, self.given, self.fixed, training, bodies.hosts, controls)
+        self.build = build = _Build(
+            main, inference, self.given, self.fixed, training, bodies.hosts, controls, request.precision
+        )
         self.batches = self._batch_constants(*build.constants())
         self.outputs: tuple[tuple[Any, Any], ...] = tuple((s.shape, s.dtype) for s in map(inference.spec, main.outputs))
         self.odd_inputs = tuple(i for i, n in enumerate(self.given) if build.dtype_of[n].kind == "V")
@@ -359,6 +363,28 @@ class CompiledProgram(Bound):
         read = self.lowered.sizes.read
         own = self.lowered.build.fallbacks(self.core.native(), lambda shape: read(shape, self._values))
         return own + self.lowered.bodies.fallbacks
+
+    def reduced(self) -> list[ReducedLayer]:
+        lowered, build = self.lowered, self.lowered.build
+        names = lowered.request.names
+        given = dict(zip((names[i] for i in self._watched), self._packed.sources))
+        constant = lowered.constant
+        results = {} if constant is None else dict(zip(self.optimized.feeds, constant.outputs, strict=True))
+        found = []
+        for (op, attrs, ins, *_), (node, _), there in zip(build.steps, build.rows, self.core.native()):
+            precision = attrs.get("weights", FLOAT32)
+            if precision == FLOAT32 or not there or not given:
+                continue
+            _, shape, *_, number, _ = build.tensors[ins[1]]
+            name = lowered.fixed[number]
+            if name in results:
+                (weights,) = evaluate(Graph([results[name]]), self.optimized.inference, given)
+            else:
+                weights = given[name]
+            weights = weights.astype(np.float32).reshape(lowered.sizes.read(shape, self._values))
+            exact = as_matrices(op, attrs, weights)
+            found.append(ReducedLayer(node, op, weights.shape, precision, loss(exact, rounded(exact, precision))))
+        return found
 
     def describe(self) -> list[dict[str, Any]]:
         """As profile, without times."""
@@ -554,8 +580,9 @@ class _Build:
         training: bool,
         hosts: dict[int, Any],
         controls: Mapping[int, dict[str, Any]],
+        precision: str = FLOAT32,
     ):
-        self.graph, self.training = graph, training
+        self.graph, self.training, self.precision = graph, training, precision
         self.hosts, self.controls = hosts, controls
         self.of: dict[tuple[int, int], _Tensor] = {}
         self.nodes: list[Node] = []
@@ -723,6 +750,8 @@ class _Build:
             kind = self.tensor(node.inputs[0] if node.inputs else Entry(node)).dtype
             if native.has_kernel(op.name, kind) and op.kernel_matches(kind):
                 attrs = attributes(op, self.training)
+            if attrs is not None and self._reduces(node):
+                attrs["weights"] = self.precision
             specs = [inference.spec(Entry(node, i)) for i in range(node.num_outputs)]
             own = (
                 len(op.input_names()) if id(node) in self.controls else len(node.inputs)
@@ -732,6 +761,13 @@ class _Build:
             control = self.controls.get(id(node))
             self.steps.append((op.name, attrs or {}, ins, outs, attrs is None, len(self.hosts), control))
             self.hosts[len(self.hosts)] = node, dtypes, specs
+
+    def _reduces(self, node: Node) -> bool:
+        """True for a product whose constant weights are to be held in fewer bits than they have."""
+        if self.precision == FLOAT32 or node.op is None or node.op.name not in PRODUCTS:
+            return False
+        weights = self.tensor(node.inputs[1])
+        return self._storage(weights).kind == CONSTANT and dtype_text(weights.dtype) in FLOATS
 
     def fallbacks(
         self, there: Sequence[bool], read: Callable[[Any], tuple[int, ...]] = lambda shape: shape

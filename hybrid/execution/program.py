@@ -13,6 +13,8 @@ from ..core.changes import LAST, draw
 from ..core.dims import Trace
 from ..core.error import MXNetError
 from ..core.op import Spec
+from ..core.precision import FLOAT32, check_precision
+from ..core.precision import precision as chosen_precision
 from ..core.shapes import is_known
 from ..ir.facts import Facts
 from ..ir.graph import Graph, Node, SubgraphFunction
@@ -81,7 +83,8 @@ class Program:
     it is None. precise: no kernel that trades accuracy for
     speed. keep: whether the memory of a run stays with the program for the next one. plans: how many sets of
     input shapes it remembers. native: whether other backends than NumPy may be asked at all. facts: those of the graph with these
-    constants, where there are some already.
+    constants, where there are some already. precision: of constant weights, see core/precision.py, None for what set_precision
+    says when the graph is bound; float32 all the same where it is precise or trains.
     """
 
     PLANS = 32
@@ -99,9 +102,11 @@ class Program:
         plans: int = PLANS,
         native: bool = True,
         facts: Facts | None = None,
+        precision: str | None = FLOAT32,
     ):
         self.graph, self.facts = graph, facts
         self.training, self.precise, self.keep, self.native = training, precise, keep, native
+        self._precision = None if precision is None else check_precision(precision, "Program")
         names = {n.name for n in graph.variables()}
         # NumPy copies an operand that is not aligned on every use
         self.constants = {k: v if v.flags.aligned else v.copy() for k, v in (constants or {}).items() if k in names}
@@ -137,12 +142,27 @@ class Program:
         single: bool = False,
     ) -> Program:
         """A program of a part of this, see Flow."""
-        made = Program(graph, constants, training=self.training, fixed=fixed, precise=self.precise, keep=self.keep)
+        made = Program(
+            graph,
+            constants,
+            training=self.training,
+            fixed=fixed,
+            precise=self.precise,
+            keep=self.keep,
+            precision=self._precision,
+        )
         if single:  # where it is not compiled its own rule is what is left
             made._flow = None
         elif made._flow is not None:
             made._flow.undecided = self._flow is not None and self._flow.undecided and not constants
         return made
+
+    @property
+    def precision(self) -> str:
+        """As what constant weights of products may be held, were it bound now."""
+        if self.training or self.precise:
+            return FLOAT32
+        return self._precision or chosen_precision()
 
     def bound_for(self, key: tuple[Any, ...]) -> Bound | None:
         """The graph bound for such arrays, see prepare; None where NumPy runs it."""
@@ -241,6 +261,7 @@ class Program:
             self._subgraphs_of,
             self._flow,
             trace,
+            self.precision,
         )
 
     def _for_sizes_that_vary(

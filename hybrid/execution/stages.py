@@ -17,7 +17,7 @@ from ..core.error import MXNetError
 from ..core.op import Spec
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
-from .backend import Bound, Fallback, Part, Request, Shortcut
+from .backend import Bound, Fallback, Part, ReducedLayer, Request, Shortcut
 from .hooks import Observer
 
 PATIENCE = 16
@@ -55,6 +55,9 @@ class Decided(Bound):
 
     def fallbacks(self) -> list[Fallback]:
         return [] if self._last is None else self._last[1].fallbacks()
+
+    def reduced(self) -> list[ReducedLayer]:
+        return [] if self._last is None else self._last[1].reduced()
 
     def profile(self, arrays: Sequence[np.ndarray]) -> list[dict[str, Any]] | None:
         return self._bound(arrays, None).profile(arrays)
@@ -129,6 +132,9 @@ class Staged(Bound):
         own = [Fallback(n.name, n.op.name, why) for n in cut.ready if n.op is not None and id(n) not in cut.roomy]
         found = [f for bound in self._ran for f in bound.fallbacks()]
         return found if self._reference in self._ran else own + found
+
+    def reduced(self) -> list[ReducedLayer]:
+        return [r for bound in self._ran for r in bound.reduced()]
 
     def run(
         self,

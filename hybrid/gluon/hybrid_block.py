@@ -9,9 +9,11 @@ from typing import Any
 from .. import ndarray, symbol
 from ..core.changes import LAST, structure_changed
 from ..core.error import MXNetError
+from ..core.precision import FLOAT32, check_precision
 from ..core.shapes import is_known, to_legacy
 from ..eager.cached_op import CachedOp, FastCall
 from ..eager.tape import STATE
+from ..execution.precision_report import PrecisionReport
 from ..formats import pairs
 from ..ir.graph import Entry
 from ..ir.infer import infer
@@ -106,9 +108,16 @@ class HybridBlock(Block):
         """Switch running as a graph on or off, for the block and its children.
 
         static_alloc: keep the memory of a run for the next; static_shape: inputs keep their shapes, so that one plan is kept.
-        precise (a keyword that MXNet does not have): no kernel that trades accuracy for speed. The other options are MXNet's and
-        change no results; backend is a partitioner of its graphs, of which there is none here: a warning says so."""
+        Keywords that MXNet does not have: precise: no kernel that trades accuracy for speed; precision: "bfloat16" or "int8" to
+        hold constant weights of products so where no gradients are wanted, or "float32", whatever set_precision says
+        (precision_report tells what it costs). The other options are MXNet's and change no results; backend is a partitioner of
+        its graphs, of which there is none here: a warning says so.
+
+        Raises ValueError for another precision, and for bfloat16 or int8 with precise."""
         precise = bool(kwargs.pop("precise", False))
+        precision = kwargs.pop("precision", None)
+        if precision is not None and check_precision(precision, "hybridize(precision)") != FLOAT32 and precise:
+            raise ValueError(f"hybridize: got precise=True with precision={precision!r}, wanted one of them")
         if kwargs:
             self._backend_opts = kwargs
         if backend is not None:
@@ -121,6 +130,8 @@ class HybridBlock(Block):
         options = {"static_alloc": static_alloc, "static_shape": static_shape, "inline_limit": inline_limit}
         if precise:
             options["precise"] = True
+        if precision is not None:
+            options["precision"] = precision
         self._flags = [*options.items(), *((k, v) for k, v in sizes.items() if v is not None)]
         if clear:
             self._clear_cached_op()
@@ -131,6 +142,16 @@ class HybridBlock(Block):
                 stacklevel=2,
             )
         super().hybridize(active, **options, **sizes)
+
+    def precision_report(self, *args: Any) -> PrecisionReport:
+        """What the precision of weights costs on these inputs: how far each output is from what weights as they are give, and
+        what the weights of each layer lose. Raises RuntimeError when the block is not hybridized."""
+        if not self._active:
+            raise RuntimeError(
+                f"precision_report: {self.name} is not hybridized, and so has weights as they are; call hybridize"
+            )
+        op, inputs = self._ready(*args)
+        return op.precision_report(inputs)
 
     def cast(self, dtype: Any) -> None:
         """Convert all parameters to a dtype; the graph is traced anew."""
@@ -328,7 +349,8 @@ class HybridBlock(Block):
         kwargs: the block's own parameters, as arrays or variables."""
         raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward")
 
-    def _call_cached_op(self, *args: Any) -> Any:
+    def _ready(self, *args: Any) -> tuple[CachedOp, list[NDArray]]:
+        """The graph as one operator, traced if there is none yet, and what it takes for these inputs."""
         if self._seen_changes != LAST.structure:
             self._check_structure()
         run = self._cached_op or self._build_cache(*args)
@@ -340,6 +362,10 @@ class HybridBlock(Block):
             )
         given = [arg for arg in flat if arg is not None]
         inputs = [given[which] if is_input else which.data() for is_input, which in self._cached_op_args]
+        return run, inputs
+
+    def _call_cached_op(self, *args: Any) -> Any:
+        run, inputs = self._ready(*args)
         if self._callback is not None:
             out = run_watched(self._get_graph(*args)[1], inputs, self._callback, self._monitor_all)
         else:

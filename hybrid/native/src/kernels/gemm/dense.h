@@ -14,7 +14,8 @@ struct Plan {
   Epilogue epilogue;
 };
 
-// Declines operands that are neither float32 nor float64, or that have other sizes than the plan says.
+// Declines operands that are neither float32 nor float64, or that have other sizes than the plan says. The attribute `weights` says
+// as what a constant b is packed.
 std::unique_ptr<Kernel> make(const Plan& plan, const Call& call);
 
 }  // namespace gluonnx::gemm

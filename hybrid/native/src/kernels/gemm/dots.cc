@@ -47,6 +47,8 @@ void tile(const float* a, Index lda, const float* b, Index ldb, Index k, float* 
 #pragma GCC unroll 8
       for (int c = 0; c < C; ++c) {
         const Reg w = load_register(b + c * ldb + i);
+        // few streams at a time do not keep memory busy: the next columns are asked for
+        if constexpr (R > 1) __builtin_prefetch(b + (C + c) * ldb + i);
 #pragma GCC unroll 4
         for (int r = 0; r < R; ++r) sum[r][c] += row[r] * w;
       }
@@ -82,11 +84,11 @@ void columns(const Product& p, Index begin, Index count) {
 
 }  // namespace
 
-bool dots_fit(const Product& p) { return p.sizes.m <= FEW && p.b.transposed && !p.a.transposed && p.sizes.k > 0; }
+bool dots_fit(const Product& p) { return p.sizes.m <= FEW_ROWS && p.b.transposed && !p.a.transposed && p.sizes.k > 0; }
 
 void dots(const Product& p, Index begin, Index end) {
   using Columns = void (*)(const Product&, Index, Index);
-  static constexpr Columns of[FEW] = {columns<1>, columns<2>, columns<3>, columns<4>};
+  static constexpr Columns of[FEW_ROWS] = {columns<1>, columns<2>, columns<3>, columns<4>};
   for (Index i = begin; i < end; i += 16) of[p.sizes.m - 1](p, i, std::min<Index>(16, end - i));
 }
 

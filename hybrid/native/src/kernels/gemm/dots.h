@@ -5,8 +5,6 @@
 
 namespace gluonnx::gemm {
 
-constexpr Index FEW = 4;  // rows
-
 bool dots_fit(const Product& p);
 // Columns [begin, end) of C.
 void dots(const Product& p, Index begin, Index end);

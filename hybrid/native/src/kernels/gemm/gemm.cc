@@ -7,7 +7,6 @@
 namespace gluonnx::gemm {
 namespace {
 
-constexpr Index SLICE = 1024;  // of K, at most: WIDTH * SLICE floats of B are a small part of the second cache
 constexpr Index LEAST = 112 / HEIGHT * HEIGHT, MOST = 252 / HEIGHT * HEIGHT;  // rows of A that are packed at a time
 constexpr Index HALVED = 100 * 1000;                       // elements of B from which on two threads read it sooner than one
 constexpr Index ROOM = 512 * 1024;                       // floats that they may fill when they are more than LEAST
@@ -61,7 +60,9 @@ struct Band {
 
   void compute(Index panel_from, Index panel_to, Index strip_from, Index strip_to, int thread) const {
     const Sizes& s = p.sizes;
-    const bool direct = !p.packed && in_place(p.b, s);
+    const bool direct = !p.packed && !p.reduced && in_place(p.b, s);
+    const bool widened = p.reduced && s.m > FEW_ROWS;
+    const Precision precision = p.reduced && !widened ? p.reduced->precision() : Precision::f32;
     const Index slices = slices_of(s.k);
     for (Index slice = 0; slice < slices; ++slice) {
       const Index k0 = slice_begin(slice), k = slice_begin(slice + 1) - k0;
@@ -78,14 +79,19 @@ struct Band {
         t.columns = std::min(WIDTH, s.n - column);
         const int blocks = blocks_for(t.columns);
         t.ldb = 16 * blocks;
+        const Index element = k0 * rounded(s.n) + column * k;  // where B is packed
         if (p.packed) {
-          t.b = p.packed + k0 * rounded(s.n) + column * k;
+          t.b = p.packed + element;
+        } else if (p.reduced && !widened) {
+          t.b = p.reduced->at(element);
+          t.scales = p.reduced->scales(column);
         } else if (direct && t.columns == t.ldb) {
           t.b = p.b.at(k0, column);
           t.ldb = p.b.ld;
         } else {
           float* room = rooms + thread * panel_room(s);
-          pack_panel(p.b, k0, k, column, t.columns, t.ldb, room, t.ldb);
+          if (widened) p.reduced->widen(element, column, k, t.ldb, room);
+          else pack_panel(p.b, k0, k, column, t.columns, t.ldb, room, t.ldb);
           t.b = room;
         }
         t.bias = last && p.epilogue.bias ? p.epilogue.bias + column : nullptr;
@@ -95,7 +101,7 @@ struct Band {
           t.c = p.c + (begin + r0) * p.ldc + column - first;
           const float* residual = last ? p.epilogue.residual : nullptr;
           t.residual = residual ? residual + (begin + r0) * p.epilogue.residual_ld + column : nullptr;
-          micro(static_cast<int>(r), blocks)(t);
+          micro(static_cast<int>(r), blocks, precision)(t);
         }
       }
     }
@@ -111,7 +117,7 @@ template <class How>
 void multiply_with(const Product& p, std::byte* scratch, const How& how) {
   const Sizes& s = p.sizes;
   if (s.m == 0 || s.n == 0) return;
-  if (!p.packed && dots_fit(p)) {
+  if (!p.packed && !p.reduced && dots_fit(p)) {
     const double seconds = 4.0 * s.n * s.k / 20e9;
     const Index chunks = std::min(chunks_worth(seconds, how.threads()), s.n);
     return how.parallel(chunks, [&](Index i, int) { dots(p, s.n * i / chunks, s.n * (i + 1) / chunks); });

@@ -14,19 +14,9 @@
 #include "../../base/floats.h"
 #include "../../base/kernel.h"
 #include "../../base/vec.h"
+#include "reduced.h"
 
 namespace gluonnx::gemm {
-
-using Index = std::int64_t;
-
-// The matrix at data, rows `ld` elements apart; with `transposed`, the operand is the transpose of that matrix.
-struct Operand {
-  const float* data = nullptr;
-  Index ld = 0;
-  bool transposed = false;
-
-  const float* at(Index row, Index column) const { return transposed ? data + column * ld + row : data + row * ld + column; }
-};
 
 // What becomes of a sum before it is stored: alpha * sum, (+ C when it accumulates,) + bias, + beta * residual, slope, limits.
 struct Epilogue {
@@ -52,10 +42,13 @@ struct Product {
   Sizes sizes;
   Operand a, b;
   const float* packed = nullptr;  // b as pack_b made it; then b itself is not looked at
+  const Reduced* reduced = nullptr;  // or in fewer bits
   float* c = nullptr;
   Index ldc = 0;
   Epilogue epilogue;
 };
+
+constexpr Index SLICE = 1024;  // of K, at most: a panel's floats are a small part of the second cache
 
 // Floats that pack_b wants for b (k x n), and the packing, in parallel when there is a pool.
 Index packed_size(Index n, Index k);
@@ -65,7 +58,7 @@ void pack_b(const Operand& b, Index n, Index k, float* to, Pool* pool);
 // k rows of WIDTH columns (16 * blocks_for, in the last panel).
 void each_slice(Index k, const std::function<void(Index, Index)>& f);
 
-// Bytes of scratch for multiply, on so many threads.
+// Bytes of scratch for multiply, on so many threads. packed: B is, in floats or for few rows in fewer bits.
 std::size_t scratch_bytes(const Sizes& sizes, bool packed, int threads);
 void multiply(const Product& product, const Run& run);
 

@@ -1,5 +1,6 @@
 #include "dense.h"
 #include "dots.h"
+#include "weights.h"
 #include "whole.h"
 #include "../wide/product.h"
 
@@ -11,20 +12,25 @@ constexpr Index LARGE = 1 << 22;
 
 class Single : public Kernel {
  public:
-  Single(const Plan& plan, const Call& call) : plan_(plan), packs_(call.in[plan.b].constant) {
-    if (plan.b_transposed && !plan.a_transposed && plan.sizes.m <= FEW && 4 * plan.sizes.n * plan.sizes.k > LARGE)
-      packs_ = false;
+  Single(const Plan& plan, const Call& call, Precision precision)
+      : plan_(plan), packs_(call.in[plan.b].constant), weights_(packs_ ? precision : Precision::f32) {
     const Sizes& s = plan.sizes;
-    scratch = scratch_bytes(s, packs_, call.threads);
+    const bool reduced = weights_.precision() != Precision::f32;
+    if (!reduced && plan.b_transposed && !plan.a_transposed && s.m <= FEW_ROWS && 4 * s.n * s.k > LARGE) packs_ = false;
+    scratch = scratch_bytes(s, packs_ && (!reduced || s.m <= FEW_ROWS), call.threads);
     flops = s.flops();
-    how = std::string(packs_ ? "packed " : "") + std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k);
+    if (reduced) {
+      const std::size_t size = precision == Precision::i8 ? 1 : 2;
+      bytes = static_cast<double>(size * s.n * s.k + 4 * (s.m * s.k + s.m * s.n));
+      how = std::string(name_of(precision)) + " ";
+    }
+    how += std::string(packs_ ? "packed " : "") + std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k);
   }
 
   void prepare(const void* const* in, Pool* pool) override {
     if (!packs_ || !in[plan_.b]) return;
     const Sizes& s = plan_.sizes;
-    packed_.resize(packed_size(s.n, s.k));
-    pack_b(b(static_cast<const float*>(in[plan_.b])), s.n, s.k, packed_.data(), pool);
+    weights_.pack(b(static_cast<const float*>(in[plan_.b])), s.n, s.k, pool);
   }
 
   bool reads(int input) const override { return !(packs_ && input == plan_.b); }
@@ -33,7 +39,8 @@ class Single : public Kernel {
     const auto* from = dynamic_cast<const Single*>(&other);
     const Sizes& s = plan_.sizes;
     if (!from || !packs_ || !from->packs_ || from->plan_.sizes.n != s.n || from->plan_.sizes.k != s.k) return false;
-    packed_ = from->packed_;
+    if (from->weights_.precision() != weights_.precision()) return false;
+    weights_ = from->weights_;
     return true;
   }
 
@@ -43,7 +50,7 @@ class Single : public Kernel {
     p.sizes = s;
     p.a = {run.input<float>(plan_.a), plan_.a_transposed ? s.m : s.k, plan_.a_transposed};
     p.b = b(run.input<float>(plan_.b));
-    p.packed = packs_ ? packed_.data() : nullptr;
+    if (packs_) weights_.offer(p);
     p.c = run.output<float>();
     p.ldc = s.n;
     p.epilogue = plan_.epilogue;
@@ -60,7 +67,7 @@ class Single : public Kernel {
 
   Plan plan_;
   bool packs_;
-  Floats packed_;
+  Weights weights_;
 };
 
 std::unique_ptr<Kernel> of_whole(const Plan& plan, const Call& call) {
@@ -84,6 +91,7 @@ std::unique_ptr<Kernel> of_whole(const Plan& plan, const Call& call) {
 }  // namespace
 
 std::unique_ptr<Kernel> make(const Plan& plan, const Call& call) {
+  const Precision precision = precision_of(call.attrs);
   if (call.out[0].dtype == DType::f64) return wide::make(plan, call);
   if (whole::is_whole(call.out[0].dtype)) return of_whole(plan, call);
   want_floats(call.in);
@@ -95,7 +103,7 @@ std::unique_ptr<Kernel> make(const Plan& plan, const Call& call) {
   want_size(call.out[0], times(m, n));
   if (plan.bias >= 0) want_size(call.in[plan.bias], n);
   if (plan.residual >= 0) want_size(call.in[plan.residual], times(m, n));
-  return std::make_unique<Single>(plan, call);
+  return std::make_unique<Single>(plan, call, precision);
 }
 
 }  // namespace gluonnx::gemm

@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "widen.h"
+
 namespace gluonnx::gemm {
 namespace {
 
@@ -31,11 +33,12 @@ void store_partial_row(const float* sums, Index count, const Epilogue& f, float*
 }
 
 // Not in the microkernels, which would all have a copy of it.
-void finish_tile(const float* sums, int rows, int blocks, const Tile& t) {
+void finish_tile(float* sums, int rows, int blocks, const Tile& t) {
   for (int r = 0; r < rows; ++r)
     for (int j = 0; j < blocks; ++j, sums += 16) {
       const Index left = t.columns - 16 * j;
       if (left <= 0) continue;
+      if (t.scales) store(sums, load(sums) * load(t.scales + 16 * j));
       store_row(sums, std::min<Index>(left, 16), *t.epilogue, t.c + r * t.ldc + 16 * j, t.bias ? t.bias + 16 * j : nullptr,
                 t.residual ? t.residual + r * t.epilogue->residual_ld + 16 * j : nullptr);
     }
@@ -91,7 +94,11 @@ GX_INLINE void keep(Block (*sum)[B], float* to) {
     for (int j = 0; j < B; ++j) store(to + (r * B + j) * 16, sum[r][j]);
 }
 
-template <int R, int B, int W>
+// Rows of B between two that prefetch: a line of memory.
+template <class T, int B>
+constexpr int APART = static_cast<int>(std::max<std::size_t>(1, 4 / sizeof(T) / B));
+
+template <int R, int B, int W, class T = float>
 void run_tile(const Tile& t) {
   Block sum[W][R][B];
   clear<W, R, B>(sum);
@@ -99,7 +106,7 @@ void run_tile(const Tile& t) {
   float* sums = memory;              // of the chains before
   asm volatile("" : "+r"(sums));  // else GCC takes it apart into as many vectors, for which there are no registers
   const float* a = t.a;
-  const float* b = t.b;
+  const T* b = static_cast<const T*>(t.b);
   const Index ldb = t.ldb, chain = chain_of(t.k / W) * W;
   bool begun = false;
   for (Index left = t.k;;) {
@@ -114,7 +121,8 @@ void run_tile(const Tile& t) {
 #pragma GCC unroll 4
         for (int j = 0; j < B; ++j) {
           row[j] = load(b + 16 * j);
-          __builtin_prefetch(b + 16 * j + 2048);  // 8 KB ahead: the panels lie one after the other
+          // 8 KB ahead: the panels lie one after the other
+          if (w % APART<T, B> == 0) __builtin_prefetch(b + 16 * j + 8192 / sizeof(T));
         }
 #pragma GCC unroll 16
         for (int r = 0; r < R; ++r)
@@ -137,7 +145,7 @@ void run_tile(const Tile& t) {
     clear<W, R, B>(sum);
     begun = true;
   }
-  if (t.columns == 16 * B && t.epilogue->plain()) {
+  if (t.columns == 16 * B && !t.scales && t.epilogue->plain()) {
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
@@ -148,17 +156,20 @@ void run_tile(const Tile& t) {
   finish_tile(sums, R, B, t);
 }
 
-template <int B, int... R>
+template <class T, int B, int... R>
 constexpr std::array<Micro, sizeof...(R)> kernels(std::integer_sequence<int, R...>) {
-  return {run_tile<R + 1, B, ways(R + 1)>...};
+  return {run_tile<R + 1, B, ways(R + 1), T>...};
 }
 
-template <int... B>
-constexpr std::array<std::array<Micro, HEIGHT>, BLOCKS> all(std::integer_sequence<int, B...>) {
-  return {kernels<B + 1>(std::make_integer_sequence<int, HEIGHT>{})...};
+template <class T, int ROWS, int... B>
+constexpr std::array<std::array<Micro, ROWS>, BLOCKS> all(std::integer_sequence<int, B...>) {
+  return {kernels<T, B + 1>(std::make_integer_sequence<int, ROWS>{})...};
 }
 
-constexpr auto KERNELS = all(std::make_integer_sequence<int, BLOCKS>{});
+constexpr int FEW = std::min<int>(FEW_ROWS, HEIGHT);  // rows of a tile
+constexpr auto KERNELS = all<float, HEIGHT>(std::make_integer_sequence<int, BLOCKS>{});
+constexpr auto OF_HALVES = all<Half, FEW>(std::make_integer_sequence<int, BLOCKS>{});
+constexpr auto OF_BYTES = all<std::int8_t, FEW>(std::make_integer_sequence<int, BLOCKS>{});
 
 }  // namespace
 
@@ -167,6 +178,9 @@ void store_row(const float* sums, Index count, const Epilogue& f, float* c, cons
   else store_partial_row(sums, count, f, c, bias, residual);
 }
 
-Micro micro(int rows, int blocks) { return KERNELS[blocks - 1][rows - 1]; }
+Micro micro(int rows, int blocks, Precision precision) {
+  if (precision == Precision::f32) return KERNELS[blocks - 1][rows - 1];
+  return (precision == Precision::i8 ? OF_BYTES : OF_HALVES)[blocks - 1][rows - 1];
+}
 
 }  // namespace gluonnx::gemm

@@ -16,11 +16,11 @@ constexpr int HEIGHT = 6;
 constexpr int HEIGHT = 3;
 #endif
 
-// One tile: `rows` (at most HEIGHT) of packed A, k * rows floats; B in rows of `ldb` floats, blocks * 16 of which are read.
+// One tile: `rows` (at most HEIGHT) of packed A, k * rows floats; B in rows of `ldb` numbers, blocks * 16 of which are read.
 struct Tile {
   Index k;
   const float* a;
-  const float* b;
+  const void* b;  // floats, or what the kernel is for
   Index ldb;
   float* c;
   Index ldc;
@@ -28,13 +28,14 @@ struct Tile {
   const Epilogue* epilogue;
   const float* bias;      // of the first column
   const float* residual;  // of the first element
+  const float* scales = nullptr;  // factors of the sums, from the first column on, for all blocks * 16
 };
 
 // Up to 16 sums of a row, finished and stored to c; bias and residual as in Tile.
 void store_row(const float* sums, Index count, const Epilogue& epilogue, float* c, const float* bias, const float* residual);
 
-// The kernel for tiles of so many rows and blocks of columns.
+// The kernel for tiles of so many rows and blocks of columns; there are those of fewer bits than float32's for FEW_ROWS.
 using Micro = void (*)(const Tile&);
-Micro micro(int rows, int blocks);
+Micro micro(int rows, int blocks, Precision precision = Precision::f32);
 
 }  // namespace gluonnx::gemm
