@@ -16,7 +16,8 @@ GX_INLINE Block load(const float* p) { return gluonnx::load(p); }
 GX_INLINE Block load(const std::int8_t* p) {
   Block b;
 #if defined(__AVX512F__)
-  b.r[0] = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+  const auto whole = _mm512_maskz_cvtepi8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  b.r[0] = __builtin_convertvector(reinterpret_cast<RegI>(whole), Reg);
 #elif defined(__AVX2__)
 #pragma GCC unroll 2
   GX_EACH b.r[i] = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + 8 * i))));
@@ -33,7 +34,8 @@ GX_INLINE Block load(const std::int8_t* p) {
 GX_INLINE Block load(const Half* p) {
   Block b;
 #if defined(__AVX512F__)
-  b.r[0] = reinterpret_cast<Reg>(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))), 16));
+  const auto low = _mm512_maskz_cvtepu16_epi32(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  b.r[0] = unbits(reinterpret_cast<RegI>(low) << 16);
 #elif defined(__AVX2__)
 #pragma GCC unroll 2
   GX_EACH b.r[i] = reinterpret_cast<Reg>(
