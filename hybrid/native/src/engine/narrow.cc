@@ -32,6 +32,8 @@ class Narrow : public Kernel {
       wide[i] = in[i].values.data();
     }
     inner->prepare(wide.data(), pool);
+    for (std::size_t i = 0; i < in.size(); ++i)
+      if (!inner->reads(static_cast<int>(i))) in[i].values = {};  // packed
   }
 
   bool reads(int input) const override { return !in[input].cast && inner->reads(input); }

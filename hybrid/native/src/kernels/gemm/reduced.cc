@@ -1,6 +1,7 @@
 #include "reduced.h"
 
 #include <atomic>
+#include <bit>
 #include <cfloat>
 #include <stdexcept>
 #include <vector>
@@ -18,23 +19,26 @@ constexpr Index LITTLE = 1 << 16;  // elements that one thread packs as soon
 
 Index rounded(Index n) { return (n + 15) / 16 * 16; }
 
-// The largest size in each of so many columns, of k rows; NaN where one is.
-void largest(const Operand& b, Index k, Index column, Index columns, float* sizes) {
-  std::fill(sizes, sizes + columns, 0.f);
-  auto look = [](float size, float most) { return size > most || size != size ? size : most; };
+// The size of a number as a whole number that grows with it; those of infinities and NaN are the largest.
+GX_INLINE std::int32_t size_of(float x) { return std::bit_cast<std::int32_t>(x) & 0x7fffffff; }
+
+// The largest size in each of so many columns, of k rows.
+void largest(const Operand& b, Index k, Index column, Index columns, float* to) {
+  std::int32_t sizes[WIDTH] = {};
   if (b.transposed) {
     for (Index j = 0; j < columns; ++j) {
       const float* row = b.at(0, column + j);
-      float most = 0;
-      for (Index i = 0; i < k; ++i) most = look(__builtin_fabsf(row[i]), most);
+      std::int32_t most = 0;
+      for (Index i = 0; i < k; ++i) most = std::max(most, size_of(row[i]));
       sizes[j] = most;
     }
-    return;
+  } else {
+    for (Index i = 0; i < k; ++i) {
+      const float* row = b.at(i, column);
+      for (Index j = 0; j < columns; ++j) sizes[j] = std::max(sizes[j], size_of(row[j]));
+    }
   }
-  for (Index i = 0; i < k; ++i) {
-    const float* row = b.at(i, column);
-    for (Index j = 0; j < columns; ++j) sizes[j] = look(__builtin_fabsf(row[j]), sizes[j]);
-  }
+  for (Index j = 0; j < columns; ++j) to[j] = std::bit_cast<float>(sizes[j]);
 }
 
 }  // namespace
@@ -80,12 +84,12 @@ bool Reduced::pack(const Operand& b, Index n, Index k, Pool* pool) {
         return;
       }
       auto* halves = static_cast<std::uint16_t*>(to);
-      bool good = true;
+      int most = 0;  // of the exponents
       for (Index i = 0; i < depth * width; ++i) {
         halves[i] = as_bfloat16(room[i]);
-        good &= (halves[i] & 0x7f80) != 0x7f80;
+        most = std::max(most, halves[i] & 0x7f80);
       }
-      if (!good) finite = false;
+      if (most == 0x7f80) finite = false;
     });
   };
   const Index most = std::max<Index>(1, std::min<Index>(k, SLICE));
