@@ -9,7 +9,7 @@ from .inspect import InspectResult, OperatorsResult, inspect, operators
 from .job import NotEquivalent
 from .models import BadInput, Model, open_model
 from .result import Divergence, VerifyResult
-from .run import run
+from .run import precision_report, run
 from .runtime import set_time_limit
 from .verify import verify
 
@@ -35,6 +35,7 @@ __all__ = [
     "inspect",
     "open_model",
     "operators",
+    "precision_report",
     "run",
     "set_time_limit",
     "verify",

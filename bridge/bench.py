@@ -87,7 +87,7 @@ class BenchResult:
     fallbacks: tuple[FallbackCount, ...] = ()
     """Steps that NumPy computes."""
     precision: PrecisionReport | None = None
-    """What the precision that was asked for costs; the differences are those of weights as they are."""
+    """Costs of the precision that was asked for; the differences are those of weights as they are."""
 
     def as_dict(self) -> dict[str, Any]:
         told = None if self.precision is None else self.precision.as_dict()

@@ -40,7 +40,6 @@ from .models import BadInput, Model, specs_of_onnx, split_inputs
 from .printable import message, printable
 from .result import Progress as Tell
 from .result import VerifyResult
-from .run import run_reporting
 from .runtime import TIME_LIMIT
 
 NOT_EQUIVALENT, BAD_INPUT, RUNTIME, SAYS_LITTLE = 1, 2, 3, 4
@@ -314,7 +313,11 @@ def run(
             check_target(output, inputs, *opened.files())
         tell(f"running {opened.name}")
         feeds = load_feeds(inputs, names)
-        results, cost = run_reporting(opened, feeds, engine=engine, outputs=outputs, precision=precision)  # type: ignore[arg-type]  # it checks
+        asked: Any = {"engine": engine, "outputs": outputs, "precision": precision}  # run checks them
+        results = bridge.run(opened, feeds, **asked)
+        cost = None
+        if precision != FLOAT32:
+            cost = bridge.precision_report(opened, feeds, outputs=outputs, precision=precision)
         if output is not None:
             with replacing(output) as file:
                 save_arrays(file, results)

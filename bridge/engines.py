@@ -182,7 +182,7 @@ class NativeEngine:
         return tensors(zip(self.outputs, self.program.run(complete)))
 
     def precision_report(self, feeds: Mapping[str, np.ndarray]) -> PrecisionReport:
-        """What the precision costs on these inputs."""
+        """Costs of the precision on these inputs."""
         return report(self.program, self.complete(feeds), self.outputs, self.program.precision)
 
     def complete(self, feeds: Mapping[str, np.ndarray]) -> Arrays:

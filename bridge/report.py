@@ -264,16 +264,16 @@ def bench_table(results: Sequence[BenchResult]) -> RenderableType:
     for r in results:
         if r.steps:
             parts += [Text(), _steps(r)]
-        if r.fallbacks:
-            parts += _fallbacks(r.fallbacks)
         if r.precision is not None:
             parts += _precision(r.precision)
+        if r.fallbacks:
+            parts += _fallbacks(r.fallbacks)
         parts += _notes(r.warnings)
     return Group(*parts)
 
 
 def _precision(cost: PrecisionReport) -> list[RenderableType]:
-    """What a precision costs, layer by layer."""
+    """Costs of a precision, layer by layer."""
     cost = clean(cost)
     rows = [
         (printable(o.output), f"largest error {o.error:.2e} of its largest number, mean {o.mean:.2e}")

@@ -35,19 +35,6 @@ def run(
     constant weights, "bfloat16" or "int8" on the native engine only, which is the default then.
     Raises BadInput, EngineError or hybrid's errors.
     """
-    return run_reporting(model, inputs, params=params, engine=engine, outputs=outputs, precision=precision)[0]
-
-
-def run_reporting(
-    model: Any,
-    inputs: Mapping[str, Any],
-    *,
-    params: Any = None,
-    engine: Literal["native", "onnxruntime"] | None = None,
-    outputs: Sequence[str] | None = None,
-    precision: str = FLOAT32,
-) -> tuple[Arrays, PrecisionReport | None]:
-    """As run, and what the precision costs on these inputs; None where weights are as they are."""
     if engine not in (None, "native", "onnxruntime"):
         raise BadInput(f"got engine {engine!r}, wanted native or onnxruntime")
     if check_named(precision) != FLOAT32:
@@ -66,7 +53,7 @@ def run_reporting(
             raise BadInput(*(f"unknown input {n}: the model takes {takes or 'none'}" for n in unknown))
         if engine != "onnxruntime":
             try:
-                return native.run(feeds), _cost(native, feeds)
+                return native.run(feeds)
             except MXNetError as error:
                 problems = check_dtypes(opened, {n: Spec(v.shape, v.dtype) for n, v in feeds.items()})
                 if problems:
@@ -74,22 +61,35 @@ def run_reporting(
                 raise
         specs = {n: Spec(v.shape, v.dtype) for n, v in native.complete(feeds).items()}
         made = ONNX.translated(opened, inputs=specs, default=default_opset(), newest=newest())
-        return OnnxEngine(Model(opened.name, proto=made.proto())).run(feeds), None
+        return OnnxEngine(Model(opened.name, proto=made.proto())).run(feeds)
     runtime = NativeEngine(opened.native, feeds, precision) if engine == "native" else OnnxEngine(opened)
     takes = specs_of_onnx(opened.proto)  # type: ignore[arg-type]  # is_onnx
     unknown = [n for n in feeds if n not in takes]
     if unknown:
         raise BadInput(*(f"unknown input {n}: the model takes {', '.join(takes)}" for n in unknown))
     results = runtime.run(feeds)
-    cost = _cost(runtime, feeds) if isinstance(runtime, NativeEngine) else None
     if outputs:
         missing = [n for n in outputs if n not in results]
         if missing:
             raise BadInput(*(f"no output {n}: the model gives {', '.join(results)}" for n in missing))
         results = {n: results[n] for n in outputs}
-    return results, cost
+    return results
 
 
-def _cost(engine: NativeEngine, feeds: Arrays) -> PrecisionReport | None:
-    """What the precision of an engine costs on these inputs; None where weights are as they are."""
-    return None if engine.program.precision == FLOAT32 else engine.precision_report(feeds)
+def precision_report(
+    model: Any,
+    inputs: Mapping[str, Any],
+    *,
+    params: Any = None,
+    outputs: Sequence[str] | None = None,
+    precision: str,
+) -> PrecisionReport:
+    """Costs of a precision of constant weights on these inputs, beside weights as they are, on our engine; the rest as in run."""
+    opened = open_model(model, params)
+    feeds = as_specs({k: np.asarray(v.asnumpy() if hasattr(v, "asnumpy") else v) for k, v in inputs.items()})[1]
+    if not opened.is_onnx:
+        opened = opened.select(list(outputs) if outputs else None)
+    told = NativeEngine(opened.native, feeds, check_named(precision)).precision_report(feeds)
+    if opened.is_onnx and outputs:
+        told = told._replace(outputs=tuple(o for o in told.outputs if o.output in outputs))
+    return told

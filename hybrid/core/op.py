@@ -156,6 +156,8 @@ class Op:
         ("weight", "bias", "gamma", "beta", "moving_mean", "moving_var", "parameters")
     )
     """Names of inputs that a model stores; a variable there that no file fills is a missing parameter, not an input."""
+    takes_matrices: ClassVar[bool] = False
+    """True for products whose second input may be held in fewer bits by those who compile them, where it is constant."""
     ignored: ClassVar[frozenset[str]] = frozenset()
     """Names of inputs that inference does not read (the label of a loss head)."""
     count: ClassVar[str] = "num_args"
@@ -325,6 +327,10 @@ class Op:
     def compute_into(self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> bool:
         """compute straight into outs, which may be inputs; False, and nothing done, where that cannot be."""
         return False
+
+    def matrices(self, second: np.ndarray) -> np.ndarray:
+        """The second input of a product that takes_matrices, as matrices (..., K, N)."""
+        return second[:, None] if second.ndim == 1 else second
 
     def kernel_matches(self, dtype: np.dtype) -> bool:
         """True where a compiled kernel of this operator gives what compute gives, for a first input of this dtype. Kernels

@@ -196,7 +196,7 @@ class CachedOp:
         return made[0] if len(made) == 1 else made
 
     def precision_report(self, args: Sequence[NDArray]) -> PrecisionReport:
-        """What the precision of this costs on these arrays, in the order of a call."""
+        """Costs of the precision of this on these arrays, in the order of a call."""
         program = self.program(False)
         feeds = {n: a.asnumpy() for n, a in zip(self.names, args, strict=True)}
         return report(program, feeds, self.symbol.list_outputs(), program.precision)

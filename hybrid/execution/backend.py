@@ -122,7 +122,7 @@ class ReducedLayer(NamedTuple):
     """Of the weights."""
     precision: str
     error: float
-    """What the weights lose: the root of the mean square of the differences, by that of the weights."""
+    """Share of the weights that is lost: the root of the mean square of the differences, by that of the weights."""
 
 
 class Shortcut(NamedTuple):

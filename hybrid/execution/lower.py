@@ -42,7 +42,7 @@ from .backend import Bound, Fallback, ReducedLayer, Request, Shortcut, too_large
 from .control import Body, lower_control
 from .hooks import Observer
 from .plan import work_of
-from .reduced import FLOATS, PRODUCTS, as_matrices, loss, rounded
+from .reduced import loss, rounded
 
 ARENA, INPUT, OUTPUT, CONSTANT = range(4)
 QUICK = 30_000_000
@@ -62,6 +62,10 @@ KNOWN = frozenset(
 
 REFUSED = (ValueError, RuntimeError, MemoryError, OverflowError)
 """Exceptions that the compiled part raises."""
+
+
+IN_FLOAT32 = frozenset(("float32", "float16", "bfloat16"))
+"""Dtypes of operands that are computed with in float32."""
 
 
 class CannotLower(Exception):
@@ -371,7 +375,7 @@ class CompiledProgram(Bound):
         constant = lowered.constant
         results = {} if constant is None else dict(zip(self.optimized.feeds, constant.outputs, strict=True))
         found = []
-        for (op, attrs, ins, *_), (node, _), there in zip(build.steps, build.rows, self.core.native()):
+        for (_, attrs, ins, *_, host, _), (node, _), there in zip(build.steps, build.rows, self.core.native()):
             precision = attrs.get("weights", FLOAT32)
             if precision == FLOAT32 or not there or not given:
                 continue
@@ -382,8 +386,10 @@ class CompiledProgram(Bound):
             else:
                 weights = given[name]
             weights = weights.astype(np.float32).reshape(lowered.sizes.read(shape, self._values))
-            exact = as_matrices(op, attrs, weights)
-            found.append(ReducedLayer(node, op, weights.shape, precision, loss(exact, rounded(exact, precision))))
+            op = build.hosts[host][0].op
+            exact = op.matrices(weights)
+            lost = loss(exact, rounded(exact, precision))
+            found.append(ReducedLayer(node, op.name, weights.shape, precision, lost))
         return found
 
     def describe(self) -> list[dict[str, Any]]:
@@ -764,10 +770,10 @@ class _Build:
 
     def _reduces(self, node: Node) -> bool:
         """True for a product whose constant weights are to be held in fewer bits than they have."""
-        if self.precision == FLOAT32 or node.op is None or node.op.name not in PRODUCTS:
+        if self.precision == FLOAT32 or node.op is None or not node.op.takes_matrices:
             return False
         weights = self.tensor(node.inputs[1])
-        return self._storage(weights).kind == CONSTANT and dtype_text(weights.dtype) in FLOATS
+        return self._storage(weights).kind == CONSTANT and dtype_text(weights.dtype) in IN_FLOAT32
 
     def fallbacks(
         self, there: Sequence[bool], read: Callable[[Any], tuple[int, ...]] = lambda shape: shape

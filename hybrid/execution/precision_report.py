@@ -1,4 +1,4 @@
-"""What a reduced precision costs on given inputs: a program beside the same one with weights as they are."""
+"""Costs of a reduced precision on given inputs: a program beside the same one with weights as they are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .program import Program
 
 
 class OutputError(NamedTuple):
-    """How far an output is from what weights as they are give."""
+    """Distance of an output from what weights as they are give."""
 
     output: str
     error: float
@@ -23,7 +23,7 @@ class OutputError(NamedTuple):
 
 
 class PrecisionReport(NamedTuple):
-    """What a precision costs on the inputs that were given."""
+    """Costs of a precision on the inputs that were given."""
 
     precision: str
     outputs: tuple[OutputError, ...]

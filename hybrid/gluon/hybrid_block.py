@@ -144,8 +144,8 @@ class HybridBlock(Block):
         super().hybridize(active, **options, **sizes)
 
     def precision_report(self, *args: Any) -> PrecisionReport:
-        """What the precision of weights costs on these inputs: how far each output is from what weights as they are give, and
-        what the weights of each layer lose. Raises RuntimeError when the block is not hybridized."""
+        """Costs of the precision of weights on these inputs: the distance of each output from what weights as they are give, and
+        the share of each layer's weights that is lost. Raises RuntimeError when the block is not hybridized."""
         if not self._active:
             raise RuntimeError(
                 f"precision_report: {self.name} is not hybridized, and so has weights as they are; call hybridize"

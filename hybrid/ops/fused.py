@@ -300,6 +300,11 @@ class Dense(_WithEpilogue):
 
     num_hidden: Count
 
+    takes_matrices = True
+
+    def matrices(self, second):
+        return second.T
+
     def infer_shape(self, data, weight, *rest):
         want_rank(self, data, 2)
         merge(weight, (self.num_hidden, data[1]))

@@ -38,6 +38,11 @@ class FullyConnected(Op):
 
     inputs = ("data", "weight", "bias")
 
+    takes_matrices = True
+
+    def matrices(self, second):
+        return second.T
+
     def input_names(self):
         return self.inputs[: 2 if self.no_bias else 3]
 
@@ -137,6 +142,12 @@ class Dot(Products):
 
     primitive = True
 
+    takes_matrices = True
+
+    def matrices(self, second):
+        shape = second.shape
+        return second.reshape(-1, shape[-1]).T if self.transpose_b else second.reshape(shape[0], -1)
+
     def infer_storage(self, stypes=(), shapes=(), result=()):
         wanted = self.forward_stype
         if wanted is None and stypes[:1] == ("csr",) and self.transpose_a and not self.transpose_b:
@@ -210,6 +221,11 @@ class MatrixProducts(Products):
 
     transpose_a: bool = False
     transpose_b: bool = False
+
+    takes_matrices = True
+
+    def matrices(self, second):
+        return np.swapaxes(second, -1, -2) if self.transpose_b else second
 
     def want_same_rank(self, a, b):
         if len(a) != len(b):
@@ -366,6 +382,8 @@ class Matmul(Products):
 
     inputs = ("a", "b")
 
+    takes_matrices = True
+
     def infer_shape(self, a, b):
         if not a or not b:
             raise self.error("got an array without dimensions, wanted at least one")
@@ -412,6 +430,8 @@ class NumpyDot(Products):
     """numpy.dot: the sum over a's last axis and b's last but one (or only) axis; a scalar scales."""
 
     inputs = ("a", "b")
+
+    takes_matrices = True
 
     def infer_shape(self, a, b):
         if not a or not b:

@@ -60,7 +60,10 @@ def test_without_it_nothing_is_told() -> None:
 
 
 def test_wrong_ones_are_bad_input() -> None:
-    for command in (("run", MODEL, "--inputs", FEEDS), ("bench", MODEL, "--input", f"data:{','.join(map(str, SHAPE))}")):
+    for command in (
+        ("run", MODEL, "--inputs", FEEDS),
+        ("bench", MODEL, "--input", f"data:{','.join(map(str, SHAPE))}"),
+    ):
         result = CliRunner().invoke(app, [*map(str, command), "--precision", "int3", "--json"])
         assert result.exit_code == 2
         assert "got 'int3', wanted one of float32, bfloat16, int8" in result.stdout + result.output
@@ -83,7 +86,7 @@ def test_bench_compares_weights_as_they_are_and_tells_the_rest(tmp_path: Path) -
 
 
 def test_comparisons_know_nothing_of_the_setting(tmp_path: Path) -> None:
-    """What is converted is verified with weights as they are, and so is what is measured."""
+    """Conversions are verified with weights as they are, and so is what is measured."""
     before = mx.set_precision("int8")
     try:
         want = bridge.run(MODEL, GIVEN)["softmax_output"]

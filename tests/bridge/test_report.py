@@ -447,7 +447,7 @@ def test_the_models_that_are_handed_on(mlp: Path, tmp_path: Path) -> None:
     args, kwargs = handed(
         "run", "run", mlp, other, "--inputs", tmp_path / "x.npz", "--engine", "native", "--outputs", "fc"
     )
-    assert (args[0].params_path, kwargs) == (other, {"engine": "native", "outputs": ["fc"]})
+    assert (args[0].params_path, kwargs) == (other, {"engine": "native", "outputs": ["fc"], "precision": "float32"})
     assert args[1]["x"].tolist() == np.eye(3).tolist()
 
 

@@ -28,6 +28,10 @@ class Gemm(Standard):
     optional = ("C",)
     spreads = optional
     tolerance = 64.0
+    takes_matrices = True
+
+    def matrices(self, second):
+        return second.T if self.transB else second
 
     def shape(self, a, b, c=None):
         want_rank(self, a, 2, what="A")
