@@ -72,8 +72,8 @@ def test_wrong_ones_are_bad_input() -> None:
 
 
 def test_bench_compares_weights_as_they_are_and_tells_the_rest(tmp_path: Path) -> None:
-    given = ("bench", MODEL, "--input", f"data:{','.join(map(str, SHAPE))}", "--seconds", "0.02", "--profile")
-    (told,) = json.loads(call(*given, "--precision", "int8", "--json"))["models"]
+    given = ("bench", MODEL, "--input", f"data:{','.join(map(str, SHAPE))}", "--seconds", "0.02")
+    (told,) = json.loads(call(*given, "--profile", "--precision", "int8", "--json"))["models"]
     assert told["equivalent"] and all(d["max_rel"] < 1e-3 for d in told["differences"])
     assert told["precision"]["precision"] == "int8" and len(told["precision"]["layers"]) == 2
     assert told["precision"]["outputs"][0]["error"] > 1e-6
@@ -81,8 +81,6 @@ def test_bench_compares_weights_as_they_are_and_tells_the_rest(tmp_path: Path) -
     target = tmp_path / "report.md"
     text = call(*given, "--precision", "bfloat16", "--report", target)
     assert "weights as bfloat16" in text and "weights as bfloat16" in target.read_text()
-    (told,) = json.loads(call(*given[:-1], "--json"))["models"]
-    assert told["precision"] is None
 
 
 def test_comparisons_know_nothing_of_the_setting(tmp_path: Path) -> None:
@@ -93,6 +91,8 @@ def test_comparisons_know_nothing_of_the_setting(tmp_path: Path) -> None:
         np.testing.assert_allclose(want, WANT["softmax_output"], atol=1e-6)
         bridge.convert(MODEL, inputs={"data": SHAPE}, output=tmp_path / "y.onnx")  # raises where both differ
         assert bridge.verify(MODEL, tmp_path / "y.onnx", inputs={"data": SHAPE}).equivalent
-        assert max(d.max_rel for d in bridge.bench(MODEL, inputs={"data": SHAPE}, seconds=0.02).differences) < 1e-4
+        measured = bridge.bench(MODEL, inputs={"data": SHAPE}, seconds=0.02)
+        assert max(d.max_rel for d in measured.differences) < 1e-4
+        assert measured.precision is None and measured.as_dict()["precision"] is None
     finally:
         mx.set_precision(before)

@@ -262,6 +262,50 @@ def test_other_weights_are_packed_anew(precision):
         assert np.abs(got - exact_of(net, x)).max() < EXPECTED[precision] * np.abs(got).max()
 
 
+def test_executors(chosen):
+    """They ask the setting too; what they run with gradients does not."""
+    out = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=50, no_bias=True, name="fc")
+    given = {"data": mx.nd.array(uniform(2, 64)), "fc_weight": mx.nd.array(uniform(50, 64))}
+    exact = given["data"].asnumpy() @ given["fc_weight"].asnumpy().T
+    for name in ("int8", "float32"):
+        chosen(name)
+        (got,) = out.bind(mx.cpu(), given).forward()
+        worst = np.abs(got.asnumpy() - exact).max() / np.abs(exact).max()
+        assert worst < EXPECTED[name] and (worst > LEAST["int8"]) == (name == "int8")
+        grads = {"fc_weight": mx.nd.zeros((50, 64))}
+        (got,) = out.bind(mx.cpu(), given, args_grad=grads).forward(is_train=True)
+        assert np.abs(got.asnumpy() - exact).max() / np.abs(exact).max() < EXPECTED["float32"]
+
+
+class Loop(mx.gluon.HybridBlock):
+    """A product in the body of a loop, and one behind it."""
+
+    def __init__(self):
+        super().__init__()
+        with self.name_scope():
+            self.inside = nn.Dense(40, in_units=40, flatten=False)
+            self.behind = nn.Dense(30, in_units=40, flatten=False)
+
+    def hybrid_forward(self, F, xs, state):  # noqa: N803  MXNet's name
+        out, _ = F.contrib.foreach(lambda x, s: (self.inside(x + s), self.inside(x + s)), xs, state)
+        return self.behind(out)
+
+
+def test_bodies_keep_their_weights():
+    """The error is that of the product behind the loop alone, and all that is reduced is told."""
+    net = Loop()
+    net.initialize(mx.init.Normal(0.1))
+    state = mx.nd.zeros((2, 40))
+    for steps in (3, 3, 5):
+        net.hybridize(precision="int8")
+        told = net.precision_report(mx.nd.array(uniform(steps, 2, 40)), state)
+        assert [r.shape for r in told.layers] == [(30, 40)]
+        assert LEAST["int8"] < told.outputs[0].error < EXPECTED["int8"]
+    net.behind.weight.set_data(mx.nd.zeros((30, 40)))
+    net.behind.bias.set_data(mx.nd.ones(30))
+    assert net.precision_report(mx.nd.array(uniform(3, 2, 40)), state).outputs[0].error == 0
+
+
 def test_half_precision_networks():
     net, x = network(), mx.nd.array(uniform(5, 30))
     exact = exact_of(net, x)
