@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import threading
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -218,7 +218,8 @@ class Lowered:
         precise = request.precise or training
         # where sizes vary memory goes back to the allocator: else each set of sizes would keep its own
         keep = request.keep and request.trace is None
-        self._template = build.template(self.sizes, counts, precise, keep)
+        self._arguments = self.sizes, counts, precise, keep
+        self._template = build.template(*self._arguments)
 
     def program(self, symbols: tuple[int, ...]) -> CompiledProgram | None:
         """The program for these sizes of the symbols; None where a guard fails, or what was lowered has no kernel for them.
@@ -244,6 +245,10 @@ class Lowered:
         if self.request.trace is not None:
             self._made = [r for r in self._made if r() is not None] + [weakref.ref(found)]
         return found
+
+    def described(self) -> tuple[Any, ...]:
+        """What native.template made the programs of."""
+        return self.build.described(*self._arguments)
 
     def alike(self, versions: Any) -> list[CompiledProgram]:
         """Programs for other sizes that hold what follows from these versions of the fixed arrays."""
@@ -437,25 +442,33 @@ class CompiledProgram(Bound):
             if state == self._packed.versions:
                 return self._packed
             number = self._packed.number + 1
-            names, fixed = self.lowered.request.names, self.lowered.fixed
-            given = {n: arrays[i] for i, n in enumerate(names)}
-            held: list[np.ndarray | None] = [None] * len(fixed)
+            held: list[np.ndarray | None] = [None] * len(self.lowered.fixed)
             copied = {number for kind, number in self._copies.values() if kind == CONSTANT}
-            for batch_number, (numbers, graph, computed) in enumerate(self.lowered.batches, 1):
-                values = dict(given)
-                if graph is not None:
-                    values |= zip(computed, evaluate(graph, self.optimized.inference, given), strict=True)
-                batch = {i: _contiguous(values[fixed[i]]) for i in numbers}
+            for batch_number, batch in enumerate(self.constants(arrays), 1):
                 some = [_bits(batch[i]) if i in batch else None for i in range(len(held))]
                 known_by = number if batch_number == len(self.lowered.batches) else -1
-                for i in copied.intersection(batch).union(self.core.set_constants(some, numbers, known_by)):
+                for i in copied.intersection(batch).union(self.core.set_constants(some, [*batch], known_by)):
                     held[i] = batch[i]
-                if len(self.lowered.batches) > 1:
-                    release(given.values())  # what lies in a file and is packed now need not stay in memory too
-            self._packed = _Packed(number, state, held, [given[names[i]] for i in self._watched])
+            self._packed = _Packed(number, state, held, [arrays[i] for i in self._watched])
             if self.lowered.request.trace is not None:
                 self.core.share([p.core for p in self.lowered.alike(state) if p is not self])
             return self._packed
+
+    def hold(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray | None]:
+        """Constants that runs on these arrays read, by number, once the others are packed."""
+        return self._refresh(arrays, [id(arrays[i]) for i in self._watched]).held
+
+    def constants(self, arrays: Sequence[np.ndarray]) -> Iterator[dict[int, np.ndarray]]:
+        """What follows from the fixed arrays, by number, some at a time."""
+        names, fixed = self.lowered.request.names, self.lowered.fixed
+        given = {n: arrays[i] for i, n in enumerate(names)}
+        for numbers, graph, computed in self.lowered.batches:
+            values = dict(given)
+            if graph is not None:
+                values |= zip(computed, evaluate(graph, self.optimized.inference, given), strict=True)
+            yield {i: _contiguous(values[fixed[i]]) for i in numbers}
+            if len(self.lowered.batches) > 1:
+                release(given.values())  # what lies in a file and is packed now need not stay in memory too
 
     def _run_host_step(self, step: int, inputs: list[Any], outputs: list[Any], rng: Any) -> None:
         if step not in self._hosts:
@@ -791,8 +804,12 @@ class _Build:
         sizes = {t[-2]: 4 * math.prod(map(plain, t[1])) for t in self.tensors if t[-3] == CONSTANT}
         return [[self.tensors[t][-2] for t in step[2] if self.tensors[t][-3] == CONSTANT] for step in self.steps], sizes
 
-    def template(self, sizes: Written, counts: tuple[int, int, int], precise: bool, keep: bool) -> Any:
-        """The program of the compiled part for all sizes. counts: of inputs, outputs and constants."""
+    def template(self, *arguments: Any) -> Any:
+        """The program of the compiled part for all sizes; see described."""
+        return native.template(*self.described(*arguments))
+
+    def described(self, sizes: Written, counts: tuple[int, int, int], precise: bool, keep: bool) -> tuple[Any, ...]:
+        """What native.template takes for all sizes. counts: of inputs, outputs and constants."""
         extent = sizes.extent
         tensors = [
             (dtype, tuple(map(extent, shape)), *rest, extent(stride), kind, number, skipped)
@@ -803,7 +820,7 @@ class _Build:
             attrs, varying = _split_sizes(attrs, sizes)
             steps.append((op, attrs, *rest, varying))
         guards = sizes.guards()
-        return native.template(
+        return (
             sizes.atoms,
             sizes.expressions,
             guards,

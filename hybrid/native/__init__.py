@@ -115,6 +115,17 @@ def set_num_threads(count: int) -> None:
     backends_changed()
 
 
+def files() -> list[Path]:
+    """Those of the compiled part: the module, and the kernels in use."""
+    return [] if _core is None or _level is None else [Path(str(_core.__file__)), _library(_level)]
+
+
+def checksum(memory: Any) -> bytes:
+    """The checksum of a piece of memory, for accidents; forgers can forge it."""
+    assert _core is not None
+    return _core.checksum(memory)
+
+
 def program(*arguments: Any, **options: Any) -> Any:
     """A program of the compiled part; see PyProgram in src/python.cc for what it takes. With ``guard=True`` its memory lies between
     zones that are looked at after each step, and a run raises RuntimeError when one wrote where it may not: for tests, slow."""

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "arrays.h"
+#include "engine/checksum.h"
 #include "engine/control.h"
 #include "engine/cpu.h"
 #include "engine/library.h"
@@ -63,6 +64,7 @@ class View {
     if (view_.obj) PyBuffer_Release(&view_);
   }
   void* data() const { return view_.buf; }
+  std::size_t size() const { return static_cast<std::size_t>(view_.len); }
 
  private:
   Py_buffer view_;
@@ -163,13 +165,7 @@ class PyProgram {
     std::vector<const void*> values(constants_, nullptr);
     std::vector<bool> which(constants_, false);
     for (int i : changed) which.at(i) = true;
-    std::vector<std::size_t> sizes(constants_, ANY);  // one that no step reads has none
-    for (std::size_t i = 0; i < program_->tensors().size(); ++i) {
-      auto place = program_->place(static_cast<int>(i));
-      if (place.kind != Place::constant) continue;
-      const std::size_t bytes = program_->bytes(static_cast<int>(i));
-      if (sizes[place.at] == ANY || sizes[place.at] < bytes) sizes[place.at] = bytes;
-    }
+    const std::vector<std::size_t> sizes = sizes_of_constants();
     if (nb::len(arrays) != static_cast<std::size_t>(constants_))
       throw std::invalid_argument("wanted as many constants as the program has");
     int number = 0;
@@ -195,6 +191,52 @@ class PyProgram {
       views_[number] = std::make_shared<View>(std::move(*views[number]));
     }
     return kept;
+  }
+
+  // What each step has packed, as (form, array over the program's memory, with room behind the numbers), see Program::kept.
+  nb::list kept(int step) const {
+    if (step < 0 || static_cast<std::size_t>(step) >= program_->steps().size()) throw std::invalid_argument("there is no such step");
+    nb::list found;
+    for (const Kept& k : program_->kept(step)) {
+      const std::size_t size = k.count;
+      found.append(nb::make_tuple(k.form, nb::cast(nb::ndarray<nb::numpy, const float>(k.memory->data(), 1, &size, nb::find(this)),
+                                                   nb::rv_policy::reference)));
+    }
+    return found;
+  }
+
+  // Constants as they lie in a file: arrays, one for each or None; packed, for each step a list as kept gave it, with Floats::ROOM
+  // floats behind each array. This keeps all of them.
+  void restore(nb::sequence arrays, nb::list packed, std::int64_t number) {
+    std::vector<std::shared_ptr<View>> views(constants_);
+    std::vector<const void*> values(constants_, nullptr);
+    if (nb::len(arrays) != static_cast<std::size_t>(constants_))
+      throw std::invalid_argument("wanted as many constants as the program has");
+    const std::vector<std::size_t> sizes = sizes_of_constants();
+    int at = 0;
+    for (nb::handle array : arrays) {
+      if (!array.is_none()) {
+        views[at] = std::make_shared<View>(array, false, sizes[at]);
+        values[at] = views[at]->data();
+      }
+      ++at;
+    }
+    std::vector<std::vector<Program::Packed>> all;
+    for (nb::handle step : packed) {
+      all.emplace_back();
+      for (nb::handle item : nb::cast<nb::list>(step)) {
+        auto pair = nb::cast<nb::tuple>(item);
+        auto view = std::make_shared<View>(pair[1], false, ANY);
+        auto* memory = static_cast<float*>(view->data());
+        const std::size_t bytes = view->size();
+        all.back().push_back({std::shared_ptr<float>(std::move(view), memory), bytes, nb::cast<std::string>(pair[0])});
+      }
+    }
+    {
+      Unlocked unlocked;
+      program_->restore(values, all, number);
+    }
+    views_ = std::move(views);
   }
 
   // host: does the steps that no kernel does, None when there can be none (sure); number: of the constants that it is to run with. Gives
@@ -308,6 +350,18 @@ class PyProgram {
   }
 
  private:
+  // Bytes of each constant; ANY for one that no step reads.
+  std::vector<std::size_t> sizes_of_constants() const {
+    std::vector<std::size_t> sizes(constants_, ANY);
+    for (std::size_t i = 0; i < program_->tensors().size(); ++i) {
+      auto place = program_->place(static_cast<int>(i));
+      if (place.kind != Place::constant) continue;
+      const std::size_t bytes = program_->bytes(static_cast<int>(i));
+      if (sizes[place.at] == ANY || sizes[place.at] < bytes) sizes[place.at] = bytes;
+    }
+    return sizes;
+  }
+
   static std::vector<Program*> programs_of(const std::vector<PyProgram*>& others) {
     std::vector<Program*> found;
     for (PyProgram* other : others) found.push_back(other->program_.get());
@@ -414,6 +468,17 @@ class PyTemplate {
   std::unique_ptr<Template> template_;
 };
 
+// The checksum of an array's memory, or of bytes.
+nb::bytes checksum_of(nb::handle array) {
+  View view(array, false, ANY);
+  Checksum sums;
+  {
+    Unlocked unlocked;
+    sums = checksum(static_cast<const std::byte*>(view.data()), view.size());
+  }
+  return nb::bytes(reinterpret_cast<const char*>(sums.data()), sizeof sums);
+}
+
 }  // namespace
 
 // Raise an error of hybrid.core.error by its name there.
@@ -447,6 +512,7 @@ NB_MODULE(_core, m) {
   m.def("cpu_levels", &cpu_levels);
   m.def("threads", &threads);
   m.def("set_threads", &set_threads);
+  m.def("checksum", &checksum_of);
   bind_arrays(m);
   bind_gil(m);
   nb::class_<PyProgram>(m, "Program")
@@ -462,6 +528,8 @@ NB_MODULE(_core, m) {
       .def("native", &PyProgram::native)
       .def("sure", &PyProgram::sure)
       .def("adopt", &PyProgram::adopt)
+      .def("kept", &PyProgram::kept)
+      .def("restore", &PyProgram::restore)
       .def("share", &PyProgram::share)
       .def("flops", &PyProgram::flops)
       .def("arena_bytes", &PyProgram::arena_bytes);

@@ -1,5 +1,6 @@
 #include "narrow.h"
 
+#include "../base/kept.h"
 #include "library.h"
 
 namespace gluonnx {
@@ -9,7 +10,7 @@ bool is_narrow(DType t) { return t == DType::f16 || t == DType::bf16; }
 
 std::size_t room(const Tensor& t) { return (t.size() * sizeof(float) + 63) / 64 * 64; }
 
-class Narrow : public Kernel {
+class Narrow : public Kernel, public Keeper {
  public:
   struct Operand {
     std::unique_ptr<Kernel> cast;  // null for one that is as the kernel wants it
@@ -33,7 +34,15 @@ class Narrow : public Kernel {
     }
     inner->prepare(wide.data(), pool);
     for (std::size_t i = 0; i < in.size(); ++i)
-      if (!inner->reads(static_cast<int>(i))) in[i].values = {};  // packed
+      if (!inner->reads(static_cast<int>(i))) std::vector<float>().swap(in[i].values);
+  }
+
+  // What the kernel keeps, where it reads none of the constants that are widened for it.
+  std::vector<Kept> kept() override {
+    auto* keeper = dynamic_cast<Keeper*>(inner.get());
+    for (std::size_t i = 0; i < in.size(); ++i)
+      if (in[i].cast && in[i].constant && inner->reads(static_cast<int>(i))) return {};
+    return keeper ? keeper->kept() : std::vector<Kept>();
   }
 
   bool reads(int input) const override { return !in[input].cast && inner->reads(input); }

@@ -1,6 +1,7 @@
 #include "program.h"
 
 #include <chrono>
+#include <cstdint>
 #include <new>
 #include <set>
 #include <stdexcept>
@@ -222,6 +223,60 @@ void Program::set_constants(const std::vector<const void*>& values, const std::v
   // What weights were computed from is freed between packed weights that stay: a hole, which glibc keeps unless it is told.
   if (total >= TRIMMED) malloc_trim(0);
 #endif
+}
+
+std::vector<Kept> Program::kept(int step) const {
+  auto* keeper = dynamic_cast<Keeper*>(kernels_[step].get());
+  std::vector<Kept> found = keeper ? keeper->kept() : std::vector<Kept>();
+  for (const Kept& k : found)
+    if (!k.memory->data() || k.memory->size() != k.count) return {};
+  return found;
+}
+
+void Program::restore(const std::vector<const void*>& values, const std::vector<std::vector<Packed>>& packed, std::int64_t number) {
+  auto wanted = [](bool fits, const std::string& what) {
+    if (!fits) throw std::invalid_argument("packed weights do not fit the program: " + what);
+  };
+  wanted(values.size() == constants_.size() && packed.size() == steps_.size(), "others are there than it has");
+  std::unique_lock<std::shared_mutex> guard(*constants_lock_);
+  constants_number_ = -1;  // until all is there
+  constants_ = values;
+  {
+    std::lock_guard<std::mutex> lock(lock_);
+    idle_.clear();
+  }
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    const std::string& op = steps_[s].op;
+    auto* keeper = dynamic_cast<Keeper*>(kernels_[s].get());
+    std::vector<const void*> in;
+    bool any = false, all = true;
+    for (std::size_t i = 0; i < steps_[s].in.size(); ++i) {
+      const Place& place = places_[steps_[s].in[i]];
+      const bool constant = place.kind == Place::constant;
+      in.push_back(constant ? values[place.at] : nullptr);
+      if (!constant) continue;
+      any = true, all &= in.back() != nullptr;
+      const bool read = !kernels_[s] || kernels_[s]->reads(static_cast<int>(i));
+      wanted(in.back() || (keeper && !packed[s].empty() && !read), op + " has no value for a constant");
+    }
+    if (packed[s].empty()) {
+      wanted(!any || all, op + " has no value for a constant");
+      if (any && kernels_[s]) kernels_[s]->prepare(in.data(), &team_);
+      continue;
+    }
+    wanted(keeper && any, op + " packs none");
+    std::vector<Kept> places = keeper->kept();
+    wanted(places.size() == packed[s].size(), op + " packs as many as " + std::to_string(places.size()));
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const Packed& from = packed[s][i];
+      const std::size_t bytes = static_cast<std::size_t>(places[i].count + Floats::ROOM) * sizeof(float);
+      wanted(from.form == places[i].form, op + " packs " + places[i].form + ", not " + from.form);
+      wanted(from.bytes == bytes, op + " wants " + std::to_string(bytes) + " bytes, not " + std::to_string(from.bytes));
+      wanted(reinterpret_cast<std::uintptr_t>(from.memory.get()) % ALIGNMENT == 0, "they are not aligned");
+      places[i].memory->borrow(from.memory, places[i].count);
+    }
+  }
+  constants_number_ = number;
 }
 
 bool Program::has_steps_of(const Program& other) const {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../base/kept.h"
 #include "../base/kernel.h"
 #include "pool.h"
 
@@ -60,6 +61,18 @@ class Program {
   // Makes this run with the constants of the first of other programs of the same steps, bound to other sizes, which all have the same:
   // weights packed alike are shared. Gives their number; -1 where something has to be packed anew, or was packed and is not there to be read.
   std::int64_t adopt(const std::vector<Program*>& others);
+  // What the kernel of a step has packed its constants into; empty where it has to be prepared with the constants themselves.
+  std::vector<Kept> kept(int step) const;
+  // As set_constants for all of them, where what kept() said of each step lies elsewhere: `packed`, for as many steps, is to be borrowed.
+  // Steps without any are prepared. values: null for those that nobody reads or prepares. Throws std::invalid_argument, and there are
+  // no constants then, where something is not as this program packs it, or is missing.
+  struct Packed {
+    std::shared_ptr<float> memory;
+    std::size_t bytes;  // from there on
+    std::string form;
+  };
+  void restore(const std::vector<const void*>& values, const std::vector<std::vector<Packed>>& packed, std::int64_t number);
+
   // Gives up what others of the same constants have packed alike, and shares theirs.
   void share(const std::vector<Program*>& others);
 

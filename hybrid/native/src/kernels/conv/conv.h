@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "../../base/floats.h"
+#include "../../base/kept.h"
 #include "../../base/kernel.h"
 #include "../../base/vec.h"
 
@@ -140,6 +140,12 @@ class Stored {
     return true;
   }
 
+  // Adds what it packs; form: how the algorithm does.
+  void keep(const std::string& form, std::vector<Kept>& kept) {
+    if (constant_) kept.push_back({&packed_, size_, form});
+    if (constant_bias_) kept.push_back({&packed_bias_, lanes(), "lanes"});
+  }
+
   // Fills in operands.weights and operands.bias.
   template <class Algorithm>
   void lend(const Run& run, const Algorithm& algorithm, Operands& operands) const {
@@ -257,6 +263,7 @@ class Direct {
   void alone(const Operands& operands) const { compute(operands, 0, strips_.size(), 0, tiles_); }
   int group() const { return group_; }
   bool packs_as(const Direct& other) const { return group_ == other.group_; }
+  std::string form() const { return "direct " + std::to_string(group_); }
   std::string how() const;
   // The bare sums of one pixel and block of an uncopied input, slowly.
   Block sums(const Operands& operands, Index n, Index block, Index y, Index x) const;
@@ -312,6 +319,7 @@ class Lanewise {
   std::string how() const;
 
   bool packs_as(const Lanewise&) const { return true; }
+  std::string form() const { return "lanewise"; }
 
   // Elements that one thread wants to itself.
   Index thread_size() const { return thread_size_; }
@@ -359,6 +367,10 @@ class Winograd {
   bool packs_as(const Winograd& other) const {
     return size_ == other.size_ && group_ == other.group_ && together_ == other.together_ && spectrum_size_ == other.spectrum_size_ &&
            direct_.packs_as(other.direct_);
+  }
+  std::string form() const {
+    return "winograd " + std::to_string(size_) + (together_ ? " together " : " apart ") + std::to_string(group_) + " " +
+           std::to_string(spectrum_size_) + ", " + direct_.form();
   }
   std::string how() const;
 

@@ -52,7 +52,7 @@ namespace {
 
 // The operator by one of the algorithms, each of which has weight_size, pack, scratch, run and how.
 template <class Algorithm>
-class FusedConv : public Kernel {
+class FusedConv : public Kernel, public Keeper {
  public:
   FusedConv(const Shape& shape, const Call& call, int bias, int residual, Algorithm algorithm)
       : residual_(residual), algorithm_(std::move(algorithm)) {
@@ -67,6 +67,11 @@ class FusedConv : public Kernel {
   bool take(const Kernel& other) override {
     const auto* from = dynamic_cast<const FusedConv*>(&other);
     return from && algorithm_.packs_as(from->algorithm_) && stored_.take(from->stored_);
+  }
+  std::vector<Kept> kept() override {
+    std::vector<Kept> all;
+    stored_.keep(algorithm_.form(), all);
+    return all;
   }
 
   void run(const Run& run) const override {

@@ -19,7 +19,7 @@ Index parts_of(const Shape& first, int threads) {
   return 0;
 }
 
-class DepthwisePointwise : public Kernel {
+class DepthwisePointwise : public Kernel, public Keeper {
  public:
   DepthwisePointwise(const Shape& first, const Shape& second, const Call& call, int bias, int residual)
       : first_(first), residual_(residual), parts_(parts_of(first, call.threads)) {
@@ -59,6 +59,12 @@ class DepthwisePointwise : public Kernel {
     const auto* from = dynamic_cast<const DepthwisePointwise*>(&other);
     if (!from || !ahead_->packs_as(*from->ahead_) || !most_->packs_as(*from->most_)) return false;
     return stored_[0].take(from->stored_[0]) && stored_[1].take(from->stored_[1]);
+  }
+  std::vector<Kept> kept() override {
+    std::vector<Kept> all;
+    stored_[0].keep(ahead_->form(), all);
+    stored_[1].keep(most_->form(), all);
+    return all;
   }
 
   void run(const Run& run) const override {

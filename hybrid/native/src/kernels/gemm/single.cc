@@ -1,3 +1,4 @@
+#include "../../base/kept.h"
 #include "dense.h"
 #include "dots.h"
 #include "weights.h"
@@ -10,7 +11,7 @@ namespace {
 // Weights of more bytes come from beyond the caches. Rows of data so few read them as fast where they lie.
 constexpr Index LARGE = 1 << 22;
 
-class Single : public Kernel {
+class Single : public Kernel, public Keeper {
  public:
   Single(const Plan& plan, const Call& call, Precision precision)
       : plan_(plan), packs_(call.in[plan.b].constant), weights_(packs_ ? precision : Precision::f32) {
@@ -42,6 +43,11 @@ class Single : public Kernel {
     if (from->weights_.precision() != weights_.precision()) return false;
     weights_ = from->weights_;
     return true;
+  }
+
+  std::vector<Kept> kept() override {
+    if (!packs_) return {};
+    return {{&packed_, packed_size(plan_.sizes.n, plan_.sizes.k), "panels of " + std::to_string(WIDTH)}};
   }
 
   void run(const Run& run) const override {

@@ -5,6 +5,7 @@
 // that it needs of their gates, and computes their new state at once. A step is handed over once.
 #include <cstring>
 
+#include "../../base/kept.h"
 #include "../gemm/pack.h"
 #include "layers.h"
 
@@ -63,7 +64,7 @@ void pack(const Columns& g, const Place& place, const float* parameters, const W
   });
 }
 
-class Recurrent : public Kernel {
+class Recurrent : public Kernel, public Keeper {
  public:
   Recurrent(const Columns& g, bool constant, bool states, bool training, bool seeded, int threads, DType lengths)
       : g_(g), constant_(constant), states_(states), training_(training), seeded_(seeded), lengths_(lengths), places_(places_of(g)) {
@@ -115,6 +116,11 @@ class Recurrent : public Kernel {
       return false;
     packed_ = from->packed_;  // the operator is the same, and how its weights lie depends on nothing else
     return true;
+  }
+
+  std::vector<Kept> kept() override {
+    if (!constant_) return {};
+    return {{&packed_, packed_size_, "gates in panels of " + std::to_string(gemm::WIDTH)}};
   }
 
   void run(const Run& run) const override {
