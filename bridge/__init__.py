@@ -1,22 +1,64 @@
 """The job: convert an exported MXNet model to ONNX, prove that both agree, look inside, run. Functions here, commands in cli."""
 
-from .bench import BenchResult, bench
-from .compare import TOLERANCES, Difference, Tolerance, compare
-from .convert import ConvertResult, convert
-from .engines import EngineError
-from .importing import ImportResult, import_onnx
-from .inspect import InspectResult, OperatorsResult, inspect, operators
-from .job import NotEquivalent
-from .models import BadInput, Model, open_model
-from .result import Divergence, VerifyResult
-from .run import precision_report, run
-from .runtime import set_time_limit
-from .verify import verify
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .bench import BenchResult, bench
+    from .compare import TOLERANCES, Difference, Tolerance, compare
+    from .compiling import CompileResult, CompiledModel, compile
+    from .convert import ConvertResult, convert
+    from .engines import EngineError
+    from .importing import ImportResult, import_onnx
+    from .inspect import InspectResult, OperatorsResult, inspect, operators
+    from .job import NotEquivalent
+    from .models import Model, open_model
+    from .paths import BadInput
+    from .result import Divergence, VerifyResult
+    from .run import precision_report, run
+    from .runtime import set_time_limit
+    from .verify import verify
+
+FROM = {
+    "TOLERANCES": "compare",
+    "BadInput": "paths",
+    "BenchResult": "bench",
+    "CompileResult": "compiling",
+    "CompiledModel": "compiling",
+    "ConvertResult": "convert",
+    "Difference": "compare",
+    "Divergence": "result",
+    "EngineError": "engines",
+    "ImportResult": "importing",
+    "InspectResult": "inspect",
+    "Model": "models",
+    "NotEquivalent": "job",
+    "OperatorsResult": "inspect",
+    "Tolerance": "compare",
+    "VerifyResult": "result",
+    "bench": "bench",
+    "compare": "compare",
+    "compile": "compiling",
+    "convert": "convert",
+    "import_onnx": "importing",
+    "inspect": "inspect",
+    "open_model": "models",
+    "operators": "inspect",
+    "precision_report": "run",
+    "run": "run",
+    "set_time_limit": "runtime",
+    "verify": "verify",
+}
+"""Modules of the names to be had here, loaded when one is first asked for: a model that was compiled needs no ONNX."""
 
 __all__ = [
     "TOLERANCES",
     "BadInput",
     "BenchResult",
+    "CompileResult",
+    "CompiledModel",
     "ConvertResult",
     "Difference",
     "Divergence",
@@ -30,6 +72,7 @@ __all__ = [
     "VerifyResult",
     "bench",
     "compare",
+    "compile",
     "convert",
     "import_onnx",
     "inspect",
@@ -40,3 +83,25 @@ __all__ = [
     "set_time_limit",
     "verify",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in FROM:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"{__name__}.{FROM[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """Where the function keeps its place when a module of its name is loaded."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, getattr(value, name) if name in FROM and isinstance(value, ModuleType) else value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import functools
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,13 +32,7 @@ from hybrid.ir.graph import Entry, Graph
 from hybrid.ir.infer import Inference, infer
 from hybrid.passes.strip_labels import strip_labels
 
-
-class BadInput(ValueError):
-    """Raised when what the user gave cannot be used: what was got, what was wanted, what to do. ``problems`` lists them all."""
-
-    def __init__(self, *problems: str):
-        self.problems = problems
-        super().__init__("\n".join(problems))
+from .paths import BadInput, file_of, newest_params
 
 
 @dataclass(frozen=True)
@@ -259,7 +252,7 @@ def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Mod
     if isinstance(source, Model):
         return source
     if isinstance(source, str | os.PathLike):
-        source = _file_of(Path(source))
+        source = file_of(Path(source))
     for format in FORMATS:
         if format.recognises(source):
             return format.load(source, params, foreign)
@@ -268,25 +261,6 @@ def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Mod
 
 def _graph_of(source: Any) -> Any:
     return source if isinstance(source, Graph) else getattr(source, "graph", None)
-
-
-def _file_of(path: Path) -> Path:
-    """The file that a path, a prefix or a folder means. Raises BadInput."""
-    if not path.exists():
-        prefixed = path.with_name(f"{path.name}-symbol.json")
-        if not prefixed.exists():
-            raise BadInput(f"{path}: no such file; wanted a -symbol.json or .onnx file, or the prefix of one")
-        path = prefixed
-    if path.is_dir():
-        found = sorted(path.glob("*-symbol.json"))
-        if len(found) != 1:
-            raise BadInput(f"{path}: a folder with {len(found)} -symbol.json files; name the one you mean")
-        path = found[0]
-    if path.suffix == ".params":
-        raise BadInput(f"{path}: these are parameters; give the -symbol.json file first and the parameters second")
-    if not path.is_file():
-        raise BadInput(f"{path}: not a regular file; wanted a -symbol.json or .onnx file, or the prefix of one")
-    return path
 
 
 def with_dtypes_of_graph(model: Model) -> Model:
@@ -311,20 +285,6 @@ def with_dtypes_of_graph(model: Model) -> Model:
     wanted = {n.name: found.spec(Entry(n)).dtype for n in model.graph.variables()}
     cast = {n: a.astype(d) for n, a in floats.items() if (d := wanted.get(n)) is not None and d != a.dtype}
     return replace(model, params={**model.params, **cast}, cast=tuple(cast))
-
-
-def newest_params(symbol: Path) -> Path | None:
-    """``PREFIX-NNNN.params`` with the highest number beside ``PREFIX-symbol.json``, else ``PREFIX.params``, else None."""
-    prefix = symbol.name.removesuffix(".json").removesuffix("-symbol")
-    numbered = []
-    for candidate in symbol.parent.iterdir():
-        match = re.fullmatch(rf"{re.escape(prefix)}-(\d+)\.params", candidate.name)
-        if match:
-            numbered.append((int(match[1]), candidate))
-    if numbered:
-        return max(numbered)[1]
-    plain = symbol.with_name(f"{prefix}.params")
-    return plain if plain.exists() else None
 
 
 def _read_params(params: Any) -> tuple[dict[str, np.ndarray], Path | None]:

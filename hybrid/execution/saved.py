@@ -9,7 +9,7 @@ kernel refuses for the values of a run raises NotAlone: the graph itself has to 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -177,11 +177,18 @@ class SavedProgram:
     def _constant(self, dtype: str, shape: Any, *block: int) -> np.ndarray:
         return self.file.array(block, read_dtype(dtype), _sizes(shape))
 
-    def fits(self, arrays: Sequence[np.ndarray]) -> bool:
-        """True for inputs of the sizes and dtypes that it was compiled for."""
-        return len(arrays) == len(self._takes) and all(
-            a.shape == shape and a.dtype == dtype for a, (_, dtype, shape) in zip(arrays, self._takes)
-        )
+    def arrange(self, feeds: Mapping[str, np.ndarray], unread: Collection[str] = ()) -> list[np.ndarray] | None:
+        """The inputs in order, with zeros for what no output depends on; None where they are not all there with the sizes and dtypes that the
+        program was compiled for."""
+        found = []
+        for name, dtype, shape in self._takes:
+            array = feeds.get(name)
+            if array is None and name in unread:
+                array = np.zeros(shape, dtype)
+            if array is None or array.shape != shape or array.dtype != dtype:
+                return None
+            found.append(array)
+        return found
 
     def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The outputs for inputs that fit. Raises NotAlone where a kernel refuses their values."""

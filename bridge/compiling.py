@@ -1,0 +1,226 @@
+"""Compiles a model into a file beside it, from which the next process starts without reading, rewriting or packing anything."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hybrid.core.error import FormatError, InternalError, MXNetError
+from hybrid.execution.saved import NotAlone, SavedProgram, save
+from hybrid.formats.compiled import Mapped, Writer, checksum
+
+from .paths import BadInput, file_of, newest_params
+
+if TYPE_CHECKING:
+    from .engines import NativeEngine
+    from .inputs import Inputs
+
+END = ".gluonnx"
+"""End of the name of a compiled file."""
+SETTLED = 2_000_000_000
+"""Nanoseconds after which a file system's clock has moved on: what is written later has another time."""
+
+
+@dataclass(frozen=True)
+class CompileResult:
+    """The result of compile."""
+
+    model: str
+    file: str
+    inputs: dict[str, dict[str, Any]]
+    """Sizes and dtypes that it was compiled for."""
+    outputs: tuple[str, ...]
+    level: str
+    """The CPU level of the kernels."""
+    steps: int
+    packed: int
+    """Steps whose weights lie in the file as their kernels read them."""
+    bytes: int
+    seconds: float
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def compile(
+    model: Any,
+    *,
+    inputs: Inputs | None = None,
+    params: Any = None,
+    output: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+) -> CompileResult:
+    """Write what a second start of a model needs: its steps for these sizes, and its weights as kernels read them.
+
+    model: a path; params: another than the newest file of parameters. inputs: a shape, array or Spec by name, where the model leaves sizes open.
+    output: by default ``MODEL.gluonnx``. The file appears only when it gives the same bits as the model on seeded inputs; it is for this
+    version of gluonnx and this CPU, and `CompiledModel` notices when it is not. Raises BadInput, or MXNetError naming the steps that
+    cannot be saved.
+    """
+    from hybrid.formats.files import move, scratch
+
+    from .cases import _example
+    from .engines import NativeEngine, unique
+    from .inputs import as_specs, domains, draw
+    from .job import check_target
+    from .models import describe, open_model, specs_of_onnx
+
+    start = time.perf_counter()
+    opened = open_model(model, params)
+    if opened.path is None:
+        raise BadInput(f"got {type(model).__name__}, wanted the path of a model: a compiled file belongs to files")
+    target = compiled_file(opened.path) if output is None else Path(output)
+    check_target(target, *opened.files())
+    files = [_seen(path) for path in opened.files()]
+    specs, arrays = as_specs(inputs)
+    native = NativeEngine(opened.native, {**specs, **arrays})
+    labels = _labels(native)
+    declared = specs_of_onnx(opened.proto) if opened.proto is not None else dict.fromkeys(native.inputs)
+    wanted: dict[str, Any] = {n: s for n, s in declared.items() if n in native.inputs and n not in labels}
+    if unknown := [n for n in specs if n not in declared]:
+        raise BadInput(*(f"got input {n!r}, wanted some of {', '.join(wanted) or 'none'}" for n in unknown))
+    wanted = {n: specs.get(n) or s for n, s in wanted.items()}
+    wanted = {n: s if s is None or s.dtype or not declared[n] else s._replace(dtype=declared[n].dtype) for n, s in wanted.items()}
+    if lacking := [n for n, s in wanted.items() if s is None or s.shape is None or any(type(d) is not int for d in s.shape)]:
+        shapes = {n: wanted[n].shape if wanted[n] else None for n in lacking}
+        raise BadInput(*(f"give the shape of input {n}, for instance --input {n}:{_example(s)}" for n, s in shapes.items()))
+    known = domains(opened.native.infer(wanted))
+    feeds = {**draw({n: s for n, s in wanted.items() if n not in arrays}, known, seed), **arrays}
+    complete = native.complete(feeds)
+    normal = native.program.run(complete)
+    ordered = [complete[n] if n in complete else native.program.constants[n] for n in native.program.names]
+    bound = native.program.prepare(tuple(x for a in ordered for x in (a.shape, a.dtype))).bound
+    writer = Writer()
+    description = save(bound, ordered, native.inputs, unique(native.outputs), writer)
+    description |= {"files": files, "declared": [*declared], "labels": sorted(labels)}
+    with scratch(target.parent) as folder:
+        made = folder / target.name
+        size = writer.write(made, description)
+        found = SavedProgram(Mapped(made)).run([complete[n] for n in native.inputs])
+        if not all(a.dtype == b.dtype and a.tobytes() == b.tobytes() for a, b in zip(found, normal, strict=True)):
+            raise InternalError(f"{opened.name}: the compiled file gives other numbers; please report it with the model")
+        move((made, target))
+    return CompileResult(
+        opened.name,
+        str(target),
+        {n: describe(wanted[n]) for n in wanted},
+        tuple(n for n, _, _ in description["gives"]),
+        description["build"]["level"],
+        len(description["steps"]),
+        sum(map(bool, description["packed"])),
+        size,
+        round(time.perf_counter() - start, 4),
+    )
+
+
+class CompiledModel:
+    """A model that starts from the file that `compile` wrote for it.
+
+    model: a path; params: as compile takes it. compiled: the file, by default the one beside the model. It is used where it is whole, was
+    compiled by this version of gluonnx for this CPU, and from the files that are there now: where not, one that was named raises
+    FormatError, and in the place of the one beside the model the model itself is read, with a warning in the log. Inputs of other sizes
+    than it was compiled for are run by the model itself too.
+    """
+
+    def __init__(self, model: str | os.PathLike[str], params: Any = None, *, compiled: str | os.PathLike[str] | None = None):
+        self.path = file_of(Path(model))
+        self.params = params
+        self.program: SavedProgram | None = None
+        """The program of the file; None where it is not used."""
+        file = compiled_file(self.path) if compiled is None else Path(compiled)
+        try:
+            self.program = self._load(file)
+        except (MXNetError, OSError) as error:
+            if compiled is not None:
+                raise
+            import logging
+
+            logging.getLogger("bridge.compiling").warning("%s; the model itself is read", error)
+
+    def _load(self, file: Path) -> SavedProgram:
+        mapped = Mapped(file)
+        try:
+            files, self._declared = mapped.description["files"], frozenset(mapped.description["declared"])
+            self._labels = frozenset(mapped.description["labels"])
+            names = [name for name, *_ in files]
+            paths = self._files(names)
+            same = len(paths) == len(files) and all(map(_is_same, paths, files))
+        except (KeyError, TypeError, ValueError) as error:
+            raise FormatError(f"{file}: it does not say of which model it is") from error
+        if not same:
+            raise FormatError(f"{file}: it was compiled from other files than {', '.join(map(str, paths))}; compile it anew")
+        return SavedProgram(mapped)
+
+    def _files(self, names: Sequence[str]) -> list[Path]:
+        """The files of the model as they are found now; names: of those that it had."""
+        if self.path.suffix == ".onnx":
+            return [self.path, *(self.path.parent / n for n in names[1:])]
+        params = newest_params(self.path) if self.params is None else Path(self.params)
+        return [self.path] if params is None else [self.path, params]
+
+    @functools.cached_property
+    def native(self) -> NativeEngine:
+        """The model itself on our engine."""
+        from .engines import NativeEngine
+        from .models import open_model
+
+        return NativeEngine(open_model(self.path, self.params).native)
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """Outputs by name. Raises BadInput naming every unknown or missing input, or hybrid's errors."""
+        feeds = {n: np.asarray(v.asnumpy() if hasattr(v, "asnumpy") else v) for n, v in inputs.items()}
+        if self.program is not None:
+            unknown = [n for n in feeds if n not in self._declared]
+            if unknown:
+                raise BadInput(*(f"unknown input {n}: the model takes {', '.join(sorted(self._declared))}" for n in unknown))
+            arrays = self.program.arrange(feeds, self._labels)
+            if arrays is not None:
+                try:
+                    return dict(zip([n for n, _, _ in self.program.gives], self.program.run(arrays)))
+                except NotAlone:
+                    pass
+        return self.native.run(feeds)
+
+
+def compiled_file(model: Path) -> Path:
+    """The place of a model's compiled file: beside it."""
+    return model.with_name(f"{model.stem.removesuffix('-symbol')}{END}")
+
+
+def _labels(native: NativeEngine) -> frozenset[str]:
+    from hybrid.passes.strip_labels import label_names
+
+    return frozenset(label_names(native.graph))
+
+
+def _seen(path: Path) -> list[Any]:
+    """Name, state and checksum of a file, by which it is known again. The state is what the system says of it; none of a file that was
+    changed a moment ago, for it may change once more without its time being another."""
+    found = os.stat(path)
+    state = _state(found)
+    settled = time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) > SETTLED
+    seen = checksum(path)
+    if _state(os.stat(path)) != state:
+        raise MXNetError(f"{path}: was changed while it was read")
+    return [path.name, state if settled else None, seen]
+
+
+def _state(found: os.stat_result) -> list[int]:
+    """What changes with a file: nobody sets the time at which its state was changed."""
+    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
+
+
+def _is_same(path: Path, seen: Sequence[Any]) -> bool:
+    """True for the file that was seen: in the state that it had then, or with the same content."""
+    _, state, content = seen
+    found = os.stat(path)
+    if state is not None and _state(found) == state:
+        return True
+    return checksum(path) == content
