@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .bench import BenchResult, bench
     from .compare import TOLERANCES, Difference, Tolerance, compare
-    from .compiling import CompileResult, CompiledModel, compile
+    from .compiling import CompiledModel, CompileResult, compile
     from .convert import ConvertResult, convert
     from .engines import EngineError
     from .importing import ImportResult, import_onnx
@@ -98,7 +98,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Where the function keeps its place when a module of its name is loaded."""
+    """A package whose functions keep their places when modules of their names are loaded."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, getattr(value, name) if name in FROM and isinstance(value, ModuleType) else value)

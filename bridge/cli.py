@@ -34,9 +34,11 @@ from hybrid.formats.files import replacing
 from hybrid.passes.strip_labels import label_names
 
 from . import report
+from .compiling import compiled_file
 from .inputs import load_feeds, parse_dynamic, parse_inputs, save_arrays
 from .job import check_target
-from .models import BadInput, Model, specs_of_onnx, split_inputs
+from .models import Model, specs_of_onnx, split_inputs
+from .paths import BadInput, file_of
 from .printable import message, printable
 from .result import Progress as Tell
 from .result import VerifyResult
@@ -300,11 +302,17 @@ def run(
     engine: Annotated[str | None, typer.Option(help="native or onnxruntime; by default what the model is for.")] = None,
     outputs: OutputsOption = None,
     precision: Precision = FLOAT32,
+    compiled: Annotated[
+        bool,
+        typer.Option("--compiled", help="By our engine, from the file that gluonnx compile wrote beside the model."),
+    ] = False,
     time_limit: TimeLimit = TIME_LIMIT,
     as_json: AsJson = False,
 ) -> None:
     """Run a model on arrays from a file."""
     with _errors(as_json), _progress(as_json) as tell:
+        if compiled and (engine or outputs):
+            raise BadInput("--compiled runs the whole model by our engine: give neither --engine nor --outputs with it")
         opened = bridge.open_model(model, params)
         names = list(bridge.inspect(opened).inputs)
         if inputs is None:
@@ -314,7 +322,10 @@ def run(
         tell(f"running {opened.name}")
         feeds = load_feeds(inputs, names)
         asked: Any = {"engine": engine, "outputs": outputs, "precision": precision}  # run checks them
-        results = bridge.run(opened, feeds, **asked)
+        if compiled:
+            results: Any = bridge.CompiledModel(model, params, compiled=compiled_file(file_of(Path(model)))).run(feeds)
+        else:
+            results = bridge.run(opened, feeds, **asked)
         cost = None
         if precision != FLOAT32:
             cost = bridge.precision_report(opened, feeds, outputs=outputs, precision=precision)
@@ -327,6 +338,26 @@ def run(
             {} if cost is None else {"precision": cost.as_dict()}
         )
         _print(told, as_json, lambda: report.arrays(results, cost))
+
+
+@app.command("compile")
+def compile_(
+    model: Annotated[str, typer.Argument(help="A symbol file, prefix or ONNX file.")],
+    params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="By default MODEL.gluonnx.")] = None,
+    input: InputOption = None,
+    inputs: FeedsOption = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Save what our engine makes of a model for given sizes, on this machine: the next process maps it and starts."""
+    with _errors(as_json), _progress(as_json) as tell:
+        opened = bridge.open_model(model, params)
+        tell(f"compiling {opened.name}")
+        specs = _read_inputs(opened, input, inputs)
+        result = bridge.compile(model, params=params, inputs=specs, output=output, seed=seed)
+    with _errors(as_json):
+        _print(result.as_dict(), as_json, lambda: report.compile_table(result))
 
 
 @app.command()

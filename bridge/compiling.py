@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 END = ".gluonnx"
 """End of the name of a compiled file."""
+CODE = (Path(__file__).parent, Path(__file__).parent.with_name("converters"))
+"""Folders of code that decides, with the engine's, what a model computes."""
 SETTLED = 2_000_000_000
 """Nanoseconds after which a file system's clock has moved on: what is written later has another time."""
 
@@ -50,20 +52,21 @@ class CompileResult:
 
 
 def compile(
-    model: Any,
+    model: str | os.PathLike[str],
     *,
     inputs: Inputs | None = None,
-    params: Any = None,
+    params: str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
     seed: int = 0,
 ) -> CompileResult:
     """Write what a second start of a model needs: its steps for these sizes, and its weights as kernels read them.
 
-    model: a path; params: another than the newest file of parameters. inputs: a shape, array or Spec by name, where the model leaves sizes open.
-    output: by default ``MODEL.gluonnx``. The file appears only when it gives the same bits as the model on seeded inputs; it is for this
-    version of gluonnx and this CPU, and `CompiledModel` notices when it is not. Raises BadInput, or MXNetError naming the steps that
-    cannot be saved.
+    model: a path; params: another than the newest file of parameters. inputs: a shape, array or Spec by name, where the
+    model leaves sizes open. output: by default ``MODEL.gluonnx``. The file appears only when it gives the same bits as the
+    model on seeded inputs; it is for this version of gluonnx and this CPU, and ``CompiledModel`` notices when it is not.
+    Raises BadInput, or MXNetError naming the steps that cannot be saved.
     """
+    from hybrid.core.op import Spec
     from hybrid.formats.files import move, scratch
 
     from .cases import _example
@@ -73,9 +76,8 @@ def compile(
     from .models import describe, open_model, specs_of_onnx
 
     start = time.perf_counter()
-    opened = open_model(model, params)
-    if opened.path is None:
-        raise BadInput(f"got {type(model).__name__}, wanted the path of a model: a compiled file belongs to files")
+    opened = open_model(os.fspath(model), params)
+    assert opened.path is not None
     target = compiled_file(opened.path) if output is None else Path(output)
     check_target(target, *opened.files())
     files = [_seen(path) for path in opened.files()]
@@ -87,10 +89,16 @@ def compile(
     if unknown := [n for n in specs if n not in declared]:
         raise BadInput(*(f"got input {n!r}, wanted some of {', '.join(wanted) or 'none'}" for n in unknown))
     wanted = {n: specs.get(n) or s for n, s in wanted.items()}
-    wanted = {n: s if s is None or s.dtype or not declared[n] else s._replace(dtype=declared[n].dtype) for n, s in wanted.items()}
-    if lacking := [n for n, s in wanted.items() if s is None or s.shape is None or any(type(d) is not int for d in s.shape)]:
+    for name, spec in wanted.items():
+        if spec is not None and spec.dtype is None and (own := declared[name]) is not None:
+            wanted[name] = spec._replace(dtype=own.dtype)
+    if lacking := [
+        n for n, s in wanted.items() if s is None or s.shape is None or any(type(d) is not int for d in s.shape)
+    ]:
         shapes = {n: wanted[n].shape if wanted[n] else None for n in lacking}
-        raise BadInput(*(f"give the shape of input {n}, for instance --input {n}:{_example(s)}" for n, s in shapes.items()))
+        raise BadInput(
+            *(f"give the shape of input {n}, for instance --input {n}:{_example(s)}" for n, s in shapes.items())
+        )
     known = domains(opened.native.infer(wanted))
     feeds = {**draw({n: s for n, s in wanted.items() if n not in arrays}, known, seed), **arrays}
     complete = native.complete(feeds)
@@ -98,19 +106,21 @@ def compile(
     ordered = [complete[n] if n in complete else native.program.constants[n] for n in native.program.names]
     bound = native.program.prepare(tuple(x for a in ordered for x in (a.shape, a.dtype))).bound
     writer = Writer()
-    description = save(bound, ordered, native.inputs, unique(native.outputs), writer)
+    description = save(bound, ordered, native.inputs, unique(native.outputs), writer, CODE)
     description |= {"files": files, "declared": [*declared], "labels": sorted(labels)}
     with scratch(target.parent) as folder:
         made = folder / target.name
         size = writer.write(made, description)
-        found = SavedProgram(Mapped(made)).run([complete[n] for n in native.inputs])
+        found = SavedProgram(Mapped(made), CODE).run([complete[n] for n in native.inputs])
         if not all(a.dtype == b.dtype and a.tobytes() == b.tobytes() for a, b in zip(found, normal, strict=True)):
-            raise InternalError(f"{opened.name}: the compiled file gives other numbers; please report it with the model")
+            raise InternalError(
+                f"{opened.name}: the compiled file gives other numbers; please report it with the model"
+            )
         move((made, target))
     return CompileResult(
         opened.name,
         str(target),
-        {n: describe(wanted[n]) for n in wanted},
+        {n: describe(Spec(complete[n].shape, complete[n].dtype)) for n in wanted},
         tuple(n for n, _, _ in description["gives"]),
         description["build"]["level"],
         len(description["steps"]),
@@ -123,13 +133,19 @@ def compile(
 class CompiledModel:
     """A model that starts from the file that `compile` wrote for it.
 
-    model: a path; params: as compile takes it. compiled: the file, by default the one beside the model. It is used where it is whole, was
-    compiled by this version of gluonnx for this CPU, and from the files that are there now: where not, one that was named raises
-    FormatError, and in the place of the one beside the model the model itself is read, with a warning in the log. Inputs of other sizes
-    than it was compiled for are run by the model itself too.
+    model: a path; params: as compile takes it. compiled: the file, by default the one beside the model. It is used where it
+    is whole, was compiled by this version of gluonnx for this CPU, and from the files that are there now: where not, one that
+    was named raises FormatError, and in the place of the one beside the model the model itself is read, with a warning in
+    the log. Inputs of other sizes than it was compiled for are run by the model itself too.
     """
 
-    def __init__(self, model: str | os.PathLike[str], params: Any = None, *, compiled: str | os.PathLike[str] | None = None):
+    def __init__(
+        self,
+        model: str | os.PathLike[str],
+        params: str | os.PathLike[str] | None = None,
+        *,
+        compiled: str | os.PathLike[str] | None = None,
+    ):
         self.path = file_of(Path(model))
         self.params = params
         self.program: SavedProgram | None = None
@@ -155,8 +171,10 @@ class CompiledModel:
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"{file}: it does not say of which model it is") from error
         if not same:
-            raise FormatError(f"{file}: it was compiled from other files than {', '.join(map(str, paths))}; compile it anew")
-        return SavedProgram(mapped)
+            raise FormatError(
+                f"{file}: it was compiled from other files than {', '.join(map(str, paths))}; compile it anew"
+            )
+        return SavedProgram(mapped, CODE)
 
     def _files(self, names: Sequence[str]) -> list[Path]:
         """The files of the model as they are found now; names: of those that it had."""
@@ -179,7 +197,9 @@ class CompiledModel:
         if self.program is not None:
             unknown = [n for n in feeds if n not in self._declared]
             if unknown:
-                raise BadInput(*(f"unknown input {n}: the model takes {', '.join(sorted(self._declared))}" for n in unknown))
+                raise BadInput(
+                    *(f"unknown input {n}: the model takes {', '.join(sorted(self._declared))}" for n in unknown)
+                )
             arrays = self.program.arrange(feeds, self._labels)
             if arrays is not None:
                 try:
@@ -201,8 +221,8 @@ def _labels(native: NativeEngine) -> frozenset[str]:
 
 
 def _seen(path: Path) -> list[Any]:
-    """Name, state and checksum of a file, by which it is known again. The state is what the system says of it; none of a file that was
-    changed a moment ago, for it may change once more without its time being another."""
+    """Name, state and checksum of a file, by which it is known again. The state is what the system says of it; none of a file
+    that was changed a moment ago, for it may change once more without its time being another."""
     found = os.stat(path)
     state = _state(found)
     settled = time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) > SETTLED
@@ -213,7 +233,7 @@ def _seen(path: Path) -> list[Any]:
 
 
 def _state(found: os.stat_result) -> list[int]:
-    """What changes with a file: nobody sets the time at which its state was changed."""
+    """Facts that change with a file: nobody sets the time at which its state was changed."""
     return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
 
 

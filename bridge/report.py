@@ -17,6 +17,7 @@ from hybrid.formats.files import write
 
 from .bench import BenchResult
 from .compare import Difference
+from .compiling import CompileResult
 from .convert import ConvertResult
 from .fallbacks import FallbackCount
 from .importing import ImportResult
@@ -133,6 +134,19 @@ def import_table(result: ImportResult) -> RenderableType:
     parts += _notes(result.warnings)
     parts.append(_verdict_line(result, f" to {result.witness}"))
     return Group(*parts)
+
+
+def compile_table(result: CompileResult) -> RenderableType:
+    """The result of compile as a short table."""
+    result = clean(result)
+    rows = [(f"input {n}", _shape(s)) for n, s in result.inputs.items()]
+    rows += [
+        ("outputs", ", ".join(result.outputs)),
+        ("steps", f"{result.steps}, {result.packed} with packed weights, for CPU level {result.level}"),
+        ("seconds", f"{result.seconds:.2f}"),
+        ("file", f"{result.file}, {_size(result.bytes)}"),
+    ]
+    return _facts(rows)
 
 
 def verify_table(result: VerifyResult) -> RenderableType:

@@ -247,7 +247,7 @@ class Lowered:
         return found
 
     def described(self) -> tuple[Any, ...]:
-        """What native.template made the programs of."""
+        """Arguments of native.template that the programs are made of."""
         return self.build.described(*self._arguments)
 
     def alike(self, versions: Any) -> list[CompiledProgram]:
@@ -459,7 +459,7 @@ class CompiledProgram(Bound):
         return self._refresh(arrays, [id(arrays[i]) for i in self._watched]).held
 
     def constants(self, arrays: Sequence[np.ndarray]) -> Iterator[dict[int, np.ndarray]]:
-        """What follows from the fixed arrays, by number, some at a time."""
+        """Constants that follow from the fixed arrays, by number, some at a time."""
         names, fixed = self.lowered.request.names, self.lowered.fixed
         given = {n: arrays[i] for i, n in enumerate(names)}
         for numbers, graph, computed in self.lowered.batches:
@@ -809,7 +809,7 @@ class _Build:
         return native.template(*self.described(*arguments))
 
     def described(self, sizes: Written, counts: tuple[int, int, int], precise: bool, keep: bool) -> tuple[Any, ...]:
-        """What native.template takes for all sizes. counts: of inputs, outputs and constants."""
+        """Arguments of native.template for all sizes. counts: of inputs, outputs and constants."""
         extent = sizes.extent
         tensors = [
             (dtype, tuple(map(extent, shape)), *rest, extent(stride), kind, number, skipped)

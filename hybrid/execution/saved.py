@@ -1,16 +1,16 @@
-"""Compiled programs in files: what a second start needs to run a graph as it was lowered and packed the first time, without the graph.
+"""Compiled programs in files: what a second start needs to run a graph as it was lowered and packed the first time.
 
-Saved are the steps and places of a program for one set of sizes (what native.template takes), constants that runs read or kernels are
-prepared with, and weights as kernels have packed them, which are used where they lie in the mapped file. That holds for these
-kernels, this CPU level and this version of the Python code (``build``), and for programs all of whose steps have kernels. A step that its
-kernel refuses for the values of a run raises NotAlone: the graph itself has to be run then.
+Saved are the steps and places of a program for one set of sizes (what native.template takes), constants that runs read or
+kernels are prepared with, and weights as kernels have packed them, which are used where they lie in the mapped file. That holds
+for these kernels, this CPU level and this version of the Python code (``build``), and for programs all of whose steps have
+kernels. A step that its kernel refuses for the values of a run raises NotAlone: the graph itself has to be run then.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import Path
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,6 @@ from ..formats.compiled import Mapped, Writer, checksum
 ARENA, INPUT, OUTPUT, CONSTANT = range(4)  # as lower.py places tensors
 ROOM = 64
 """Bytes that kernels may read behind packed weights, see base/floats.h."""
-PACKAGES = ("hybrid", "converters")
-"""Those whose code decides what a program computes."""
-
 Spec = tuple[str, str, list[int]]
 """Name, dtype and shape of what goes in or comes out."""
 
@@ -36,36 +33,53 @@ class NotAlone(MXNetError):
     """A program that was saved comes to a step that NumPy has to do."""
 
 
-def build() -> dict[str, str]:
-    """What a program was compiled by: the CPU level, its kernels and the compiled part around them by their content, the Python code by the
-    names, sizes and whole seconds of change of its files."""
+def build(folders: Iterable[str | os.PathLike[str]] = ()) -> dict[str, str]:
+    """Facts by which a program's compiler is known again: the CPU level, its kernels and the compiled part around them by their
+    content, the Python code of the engine and of these folders by the names, sizes and whole seconds of change of its files."""
     level = native.level()
     if level is None:
-        raise MXNetError(f"programs cannot be saved or loaded without the compiled part: {native.why_not() or 'NumPy is in use'}")
-    here = Path(__file__).parents[2]
-    files = [
-        f"{path.relative_to(here)} {(found := path.stat()).st_size} {int(found.st_mtime)}"
-        for package in PACKAGES
-        for path in sorted((here / package).rglob("*.py"))
-    ]
+        raise MXNetError(
+            f"programs cannot be saved or loaded without the compiled part: {native.why_not() or 'NumPy is in use'}"
+        )
+    engine = os.path.dirname(os.path.dirname(__file__))
+    files = sorted(line for folder in (engine, *folders) for line in _listed(folder, os.path.basename(folder)))
     sources = native.checksum("\n".join(files).encode()).hex()
     return {"level": level, "kernels": " ".join(map(checksum, native.files())), "sources": sources}
+
+
+def _listed(folder: str | os.PathLike[str], name: str) -> Iterator[str]:
+    """A line for each file of Python in a folder and those below."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                found = entry.stat()
+                yield f"{name}/{entry.name} {found.st_size} {int(found.st_mtime)}"
+            elif "." not in entry.name and entry.is_dir():
+                yield from _listed(entry.path, f"{name}/{entry.name}")
 
 
 # -- saving -----------------------------------------------------------------------------------------------------------------
 
 
-def save(bound: Any, arrays: Sequence[np.ndarray], takes: Sequence[str], gives: Sequence[str], writer: Writer) -> dict[str, Any]:
-    """What ``load`` reads of a program of the compiled part for one set of sizes; blocks go to the writer.
+def save(
+    bound: Any,
+    arrays: Sequence[np.ndarray],
+    takes: Sequence[str],
+    gives: Sequence[str],
+    writer: Writer,
+    folders: Iterable[str | os.PathLike[str]] = (),
+) -> dict[str, Any]:
+    """Describe a program of the compiled part for one set of sizes, for SavedProgram; blocks go to the writer.
 
-    arrays: those that it runs on, the fixed ones with their values; takes: names of inputs in the order in which a run will be given
-    them; gives: names of the outputs. Raises MXNetError where the program is not one that runs alone, naming the steps."""
+    arrays: those that it runs on, the fixed ones with their values; takes: names of inputs in the order in which a run will be
+    given them; gives: names of the outputs; folders: as build takes them. Raises MXNetError where the program is not one that
+    runs alone, naming the steps."""
     from .lower import CompiledProgram
 
     if not isinstance(bound, CompiledProgram) or bound.lowered.request.trace is not None:
-        raise MXNetError("the graph has no program of the compiled part for given sizes: its shapes depend on data, or NumPy runs it")
+        raise MXNetError("the graph cannot be saved: its shapes depend on data, or NumPy runs it")
     lowered, core = bound.lowered, bound.core
-    atoms, expressions, guards, tensors, storages, steps, *_, threads, precise, keep = lowered.described()
+    atoms, expressions, guards, tensors, storages, steps, *_, precise, _keep = lowered.described()
     others = [f"{f.node} ({f.operator}: {f.why})" for f in bound.fallbacks()]
     others += [f"{row[0]} ({s[0]}: control flow)" for s, row in zip(steps, lowered.build.rows) if s[6] is not None]
     if others:
@@ -86,7 +100,7 @@ def save(bound: Any, arrays: Sequence[np.ndarray], takes: Sequence[str], gives: 
     place_of = {n: i for i, n in enumerate(takes)}
     specs = [(n, _name(a.dtype), a.shape) for n in takes for a in (arrays[names.index(n)],)]
     return {
-        "build": build(),
+        "build": build(folders),
         "takes": specs,
         "given": [place_of[n] for n in lowered.given],
         "gives": [(n, _name(np.dtype(d)), shape) for n, (shape, d) in zip(gives, bound.outputs, strict=True)],
@@ -114,11 +128,11 @@ def _bytes(array: np.ndarray) -> np.ndarray:
 class SavedProgram:
     """A program of a file. Any number of threads may run it at once.
 
-    Raises FormatError where it was compiled by another build or for another CPU level, or describes no program; what a kernel
-    relies on it checks itself, and where tensors lie the compiled part does."""
+    folders: as build takes them. Raises FormatError where it was compiled by another build or for another CPU level, or
+    describes no program; what a kernel relies on it checks itself, and where tensors lie the compiled part does."""
 
-    def __init__(self, file: Mapped):
-        self.file = file
+    def __init__(self, file: Mapped, folders: Iterable[str | os.PathLike[str]] = ()):
+        self.file, self._folders = file, folders
         try:
             self._read(file.description)
         except FormatError:
@@ -127,7 +141,7 @@ class SavedProgram:
             raise FormatError(f"{file.path}: it describes no program: {error!s:.300}") from error
 
     def _read(self, found: dict[str, Any]) -> None:
-        if found["build"] != build():
+        if found["build"] != build(self._folders):
             raise FormatError(
                 f"{self.file.path}: it was compiled by another version of gluonnx, or for another CPU (level "
                 f"{found['build']['level']}, this is {native.level()})"
@@ -178,8 +192,8 @@ class SavedProgram:
         return self.file.array(block, read_dtype(dtype), _sizes(shape))
 
     def arrange(self, feeds: Mapping[str, np.ndarray], unread: Collection[str] = ()) -> list[np.ndarray] | None:
-        """The inputs in order, with zeros for what no output depends on; None where they are not all there with the sizes and dtypes that the
-        program was compiled for."""
+        """The inputs in order, with zeros for what no output depends on; None where they are not all there with the sizes and
+        dtypes that the program was compiled for."""
         found = []
         for name, dtype, shape in self._takes:
             array = feeds.get(name)
@@ -196,7 +210,7 @@ class SavedProgram:
         for dtype, shape in self._gives:
             afford_array(shape, dtype, "an output")
             outs.append(np.empty(shape, dtype))
-        inputs = [_bits(np.require(arrays[i], requirements="CA")) for i in self._given]
+        inputs = [_bits(np.require(arrays[i], requirements=["C", "A"])) for i in self._given]
         targets = [_bits(o) for i, o in enumerate(outs) if i not in self._copies]
         ignoring_fp_warnings(self._core.run, inputs, targets, self._host, 1)
         for i, (kind, number) in self._copies.items():

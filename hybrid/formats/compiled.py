@@ -1,12 +1,12 @@
 """Write and map `.gluonnx` files: a description and blocks of memory, as a program that was compiled once is to be found again.
 
 A file is: 16 bytes that say what it is, 32 of the checksum of all that follows, u64 size of the file, u64 where the description
-begins, blocks, each at a multiple of 64, and the description as JSON to the end. All little-endian. The description names a block by
-where it begins, counted from the start of the file, and how many bytes it has.
+begins, blocks, each at a multiple of 64, and the description as JSON to the end. All little-endian. The description names a
+block by where it begins, counted from the start of the file, and how many bytes it has.
 
-Nothing is taken on the file's word: the whole of it is summed before any of it is used, and every block lies inside the file. A file
-that was cut off, changed or written by another version is a FormatError. The checksum tells accidents; who can forge it can write to the
-model as well.
+Nothing is taken on the file's word: the whole of it is summed before any of it is used, and every block lies inside the file. A
+file that was cut off, changed or written by another version is a FormatError. The checksum tells accidents; who can forge it can
+write to the model as well.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ PIECE = 1 << 20
 """Bytes that are summed at a time."""
 
 Block = tuple[int, int]
-"""Where it begins, and how many bytes it has."""
+"""The place where it begins, and how many bytes it has."""
 
 
 def checksum(path: Any, start: int = 0) -> str:
-    """The checksum of a file, from a byte on: of those of its pieces. It is read rather than mapped, so that what a run does not need
-    takes no memory."""
+    """The checksum of a file, from a byte on: of those of its pieces. It is read rather than mapped, so that what a run does
+    not need takes no memory."""
     sums = []
     with open_file(path) as file:
         file.seek(start)

@@ -518,7 +518,7 @@ def test_formats_recognise_open_and_translate(two: Path, tmp_path: Path, monkeyp
             return open_model(net, params)
 
     monkeypatch.setattr(models, "FORMATS", (Reversed(), *models.FORMATS))
-    monkeypatch.setattr(models, "_file_of", str)
+    monkeypatch.setattr(models, "file_of", str)
     assert open_model("xevni", params).graph is not None
 
 

@@ -30,12 +30,14 @@ ROOMS = ("core", "native", "formats", "ops", "ir", "passes", "execution", "front
 NATIVE = {
     "hybrid.execution.compiled",
     "hybrid.execution.lower",
+    "hybrid.execution.saved",
     "hybrid.execution.scheduler",
+    "hybrid.formats.compiled",
     "hybrid.ops.updating",
     "hybrid.runtime",
 }
-"""Files that name the compiled part: its backend (with what optimizers have it do), the scheduler, which has to end before it, and
-``mx.runtime``, which tells of it."""
+"""Files that name the compiled part: its backend (with what optimizers have it do, and its programs in files), the scheduler,
+which has to end before it, and ``mx.runtime``, which tells of it."""
 BACK = {("hybrid", "bridge.mxnet_onnx"), ("hybrid.contrib", "bridge.mxnet_onnx_contrib")}
 """Arrows that run back up: MXNet's modules that are made of packages above, loaded when a program asks for them."""
 
