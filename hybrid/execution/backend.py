@@ -149,6 +149,8 @@ class Bound:
     """True when hooks and observers see every step of it. Where they do not, NumPy runs while there are some."""
     aliases = False
     """True when results may be memory of the arrays that were given, or of each other: NumPy's."""
+    aligns = False
+    """True where arrays that rarely have other values need not be aligned, for it copies what it keeps of them."""
     quick = False
     """True when handing it to another thread costs more than running it."""
     outputs: tuple[tuple[Any, Any], ...] = ()

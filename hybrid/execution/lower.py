@@ -302,6 +302,8 @@ class CompiledProgram(Bound):
     """A graph as one call, for one set of sizes: of the symbols, and so of all expressions (values). whole: whether all steps
     have a kernel. like: one for other sizes, to share packed weights with."""
 
+    aligns = True
+
     def __init__(
         self,
         lowered: Lowered,
@@ -465,8 +467,9 @@ class CompiledProgram(Bound):
         for numbers, graph, computed in self.lowered.batches:
             values = dict(given)
             if graph is not None:
-                values |= zip(computed, evaluate(graph, self.optimized.inference, given), strict=True)
-            yield {i: _contiguous(values[fixed[i]]) for i in numbers}
+                read = {n.name: _aligned(given[n.name]) for n in graph.variables()}
+                values |= zip(computed, evaluate(graph, self.optimized.inference, read), strict=True)
+            yield {i: _contiguous(_aligned(values[fixed[i]])) for i in numbers}
             if len(self.lowered.batches) > 1:
                 release(given.values())  # what lies in a file and is packed now need not stay in memory too
 
@@ -576,6 +579,15 @@ _PLAIN = 0x101
 def _contiguous(array: np.ndarray) -> np.ndarray:
     """The array as a kernel reads it: without gaps, aligned."""
     return array if array.flags.num & _PLAIN == _PLAIN else np.array(array, order="C")
+
+
+def _aligned(array: np.ndarray) -> np.ndarray:
+    """The array, or a copy where it is not aligned, in memory that is kept for the next one."""
+    if array.flags.aligned:
+        return array
+    copy = native.empty(array.shape, array.dtype) if _is_large(array.shape, array.dtype) else np.empty_like(array)
+    copy[...] = array
+    return copy
 
 
 def _is_large(shape: tuple[int, ...], dtype: np.dtype) -> bool:

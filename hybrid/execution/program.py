@@ -108,8 +108,7 @@ class Program:
         self.training, self.precise, self.keep, self.native = training, precise, keep, native
         self._precision = None if precision is None else check_precision(precision, "Program")
         names = {n.name for n in graph.variables()}
-        # NumPy copies an operand that is not aligned on every use
-        self.constants = {k: v if v.flags.aligned else v.copy() for k, v in (constants or {}).items() if k in names}
+        self.constants = {k: v for k, v in (constants or {}).items() if k in names}
         self.inputs = tuple(dict.fromkeys(n.name for n in graph.variables() if n.name not in self.constants))
         self.names = tuple(dict.fromkeys(n.name for n in graph.variables()))
         """All variables, in the order that prepare and execute take them."""
@@ -208,7 +207,15 @@ class Program:
         arrays = [feeds[n] if n in feeds else self.constants[n] for n in self.names]
         moment = draw() if moment is None else moment
         versions = [(moment, id(a)) if n in feeds else None for n, a in zip(self.names, arrays)]
-        return self._specialize(arrays, feeds).runner(observe).run(arrays, versions, rng, observe)
+        runner = self._specialize(arrays, feeds).runner(observe)
+        if not runner.aligns:
+            arrays = [a if n in feeds else self._aligned.get(n, a) for n, a in zip(self.names, arrays)]
+        return runner.run(arrays, versions, rng, observe)
+
+    @functools.cached_property
+    def _aligned(self) -> dict[str, np.ndarray]:
+        """Copies of the constants that are not aligned, as in a file they need not be: NumPy would copy them on every use."""
+        return {n: a.copy() for n, a in self.constants.items() if not a.flags.aligned}
 
     def prepare(self, key: tuple[Any, ...], replaced: frozenset[str] = frozenset()) -> Specialization:
         """The plan for inputs of such shapes and dtypes: shape, dtype, shape, ... in the order of ``names``.

@@ -175,13 +175,23 @@ def test_one_variable_name_twice_is_one_input() -> None:
     assert Program(twice).run({"x": np.ones(2, np.float32)})[0].tolist() == [2, 2]
 
 
-def test_constants_that_are_not_aligned_are_copied_once() -> None:
+@pytest.mark.parametrize("native", [True, False])
+def test_constants_that_are_not_aligned_are_copied_once(native: bool) -> None:
+    """By who runs the graph: what is packed from where it lies is not copied as a whole."""
     stored = np.frombuffer(b"x" + np.arange(6, dtype=np.float32).tobytes(), np.uint8)[1:].view(np.float32)
     assert not stored.flags.aligned
     x, w = Node(None, "x"), Node(None, "w")
-    program = Program(Graph([Entry(Node(REGISTRY["elemwise_add"].bind(), "s", [Entry(x), Entry(w)]))]), {"w": stored})
-    assert program.constants["w"].flags.aligned
-    np.testing.assert_array_equal(program.run({"x": np.ones(6, np.float32)})[0], np.arange(6) + 1)
+    graph = Graph([Entry(Node(REGISTRY["elemwise_add"].bind(), "s", [Entry(x), Entry(w)]))])
+    seen = []
+    program = Program(graph, {"w": stored}, native=native)
+    given = np.ones(6, np.float32)
+    for _ in range(2):
+        np.testing.assert_array_equal(program.run({"x": given})[0], np.arange(6) + 1)
+    program.run({"x": given}, observe=lambda node, outputs: seen.append(node.name))
+    assert seen == ["s"]
+    bound = program.prepare(((6,), given.dtype, (6,), given.dtype)).bound
+    assert bound.aligns or program._aligned["w"].flags.aligned
+    np.testing.assert_array_equal(bound.run([given, stored])[0], np.arange(6) + 1)
 
 
 # -- shapes that the data decide ---------------------------------------------------------------------------------------------
