@@ -15,7 +15,8 @@ what comparisons choose (boxes that are kept) is not compared; INT8 may be 10 % 
 the beginning moves onnxruntime at one level of optimisation from itself at another by 5 %.
 With --wall: seconds of the wall at two threads too. With --growth: float32 architectures with growing batch, length and layers.
 With --cold: ``cold``, the seconds from the start of a process to its first result of the ONNX file, and ``peak``, the most bytes
-that the process held; of the fastest, and the smallest, of N.
+that the process held; of the fastest, and the smallest, of N. ``compiled`` starts from the file of ``gluonnx compile``, where the
+graph has one.
 At the end, for each set and for all: geometric means, how many are below 0.8, and the slowest.
 """
 
@@ -36,14 +37,14 @@ sys.path.append(str(ROOT))  # behind what is installed, which has the compiled p
 
 import numpy as np  # noqa: E402
 from architectures import ARCHITECTURES, DTYPES  # noqa: E402
-from cases import Case, Row, architectures, fixtures  # noqa: E402
+from cases import Arrays, Case, Row, architectures, fixtures  # noqa: E402
 from sides import Side, WorkerFailed, cold, error, machine, sides  # noqa: E402
 
 from bridge.timing import in_turns  # noqa: E402
 
 LIMIT, INT8 = 2e-2, 1e-1  # of an output's scale: whether it is the same network
 WANTED, LEAST = 1.3, 0.8
-OURS, THEIRS, OPENVINO = "hybrid", "onnxruntime", "openvino"
+OURS, COMPILED, THEIRS, OPENVINO = "hybrid", "compiled", "onnxruntime", "openvino"
 
 
 class Bench:
@@ -74,7 +75,7 @@ class Bench:
                     self.turns(live, row, "", cpu=True)
                     row |= self.profile(engines[OURS])
                 if self.options.cold and mode == "fixed":
-                    row |= self.cold(case, inputs[0])
+                    row |= self.cold(case, inputs[0], case.runs[0])
         if self.options.wall and not case.mode:
             with sides(*((k, 2) for k in self.kinds)) as engines:
                 for mode, inputs in modes.items():
@@ -125,12 +126,23 @@ class Bench:
         row[f"{prefix}seconds"] = {k: float(f"{t.median:.4g}") for k, t in found.items()}
         row[f"{prefix}ratio"] = {k: round(found[k].median / found[OURS].median, 3) for k in live if k != OURS}
 
-    def cold(self, case: Case, inputs: str) -> Row:
-        """Seconds to the first result in a fresh process and its peak memory, of both."""
+    def cold(self, case: Case, inputs: str, run: Arrays) -> Row:
+        """Seconds to the first result in a fresh process and its peak memory, of both; and of ours from a compiled file."""
+        import bridge
+        from hybrid.core.error import MXNetError
+
         row: Row = {}
-        for kind in (OURS, THEIRS):
+        more = {COMPILED: [str(self.scratch / "cold.gluonnx")]}
+        try:
+            taken = {n: a for n, a in run.items() if n in bridge.inspect(case.onnx).inputs}
+            bridge.compile(case.onnx, inputs=taken, output=more[COMPILED][0])
+        except MXNetError as error:
+            row["not compiled"] = str(error)[:200]
+        for kind in (OURS, THEIRS) if "not compiled" in row else (OURS, COMPILED, THEIRS):
             try:
-                seconds, peak = cold(kind, self.options.threads, case.onnx, inputs, self.options.cold)
+                seconds, peak = cold(
+                    kind, self.options.threads, case.onnx, inputs, self.options.cold, *more.get(kind, ())
+                )
             except WorkerFailed as failed:
                 return {f"failed cold {kind}": str(failed).strip().splitlines()[-1][:200]}
             row.setdefault("cold", {})[kind] = round(seconds, 4)
@@ -190,13 +202,15 @@ def summary(rows: list[Row]) -> Iterator[Row]:
                         "slowest": sorted(found, key=lambda item: item[1])[:10],
                         "target": WANTED,
                     }
-        for what in ("cold", "peak"):
-            ratios = [r[what][THEIRS] / r[what][OURS] for r in rows if what in r and which in (r["set"], "all")]
+        for what, kind in ((w, k) for w in ("cold", "peak") for k in (OURS, COMPILED)):
+            ratios = [
+                r[what][THEIRS] / r[what][kind] for r in rows if kind in r.get(what, ()) and which in (r["set"], "all")
+            ]
             if ratios:
                 yield {
                     "name": "geometric mean",
                     "set": which,
-                    "mode": what,
+                    "mode": what if kind == OURS else f"{what} {kind}",
                     "graphs": len(ratios),
                     "ratio": {THEIRS: math.exp(statistics.fmean(map(math.log, ratios)))},
                 }

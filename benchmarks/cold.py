@@ -1,7 +1,7 @@
 """One engine from the start of a process to the first result of an ONNX file, for benchmarks/breadth.py: prints the most bytes that
 the process held.
 
-python benchmarks/cold.py hybrid|compiled|onnxruntime THREADS MODEL.onnx INPUTS.npz
+python benchmarks/cold.py hybrid|compiled|onnxruntime THREADS MODEL.onnx INPUTS.npz [MODEL.gluonnx]
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ def ours(threads: int, path: str, inputs: dict[str, np.ndarray]) -> None:
     program.run({n: a for n, a in inputs.items() if n in program.inputs})
 
 
-def compiled(threads: int, path: str, inputs: dict[str, np.ndarray]) -> None:
-    """Start from the file that `gluonnx compile` wrote beside it."""
+def compiled(threads: int, path: str, inputs: dict[str, np.ndarray], file: str | None = None) -> None:
+    """Start from the file that `gluonnx compile` wrote, beside it unless one is named."""
     sys.path.append(str(Path(__file__).resolve().parents[1]))
     from bridge import CompiledModel
     from hybrid import native
 
     native.set_num_threads(threads)
-    CompiledModel(path, compiled=Path(path).with_suffix(".gluonnx")).run(inputs)
+    CompiledModel(path, compiled=file or Path(path).with_suffix(".gluonnx")).run(inputs)
 
 
 def theirs(threads: int, path: str, inputs: dict[str, np.ndarray]) -> None:
@@ -57,8 +57,8 @@ def peak() -> int:
 
 
 if __name__ == "__main__":
-    kind, threads, model, data = sys.argv[1:]
+    kind, threads, model, data, *more = sys.argv[1:]
     with np.load(data) as stored:
         given = {name: stored[name] for name in stored.files}
-    {"hybrid": ours, "compiled": compiled, "onnxruntime": theirs}[kind](int(threads), model, given)
+    {"hybrid": ours, "compiled": compiled, "onnxruntime": theirs}[kind](int(threads), model, given, *more)
     print(peak())

@@ -79,10 +79,10 @@ def _environment(threads: int) -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | told
 
 
-def cold(kind: str, threads: int, model: Path, inputs: str, times: int) -> tuple[float, int]:
+def cold(kind: str, threads: int, model: Path, inputs: str, times: int, *more: str) -> tuple[float, int]:
     """Seconds from the start of a process to the end of one that ran an ONNX file once, and the most bytes it held: the least of so
     many. Raises WorkerFailed."""
-    command = [sys.executable, "-W", "ignore", str(COLD), kind, str(threads), str(model), inputs]
+    command = [sys.executable, "-W", "ignore", str(COLD), kind, str(threads), str(model), inputs, *more]
     found = []
     for _ in range(times):
         start = time.perf_counter()
