@@ -439,7 +439,9 @@ class Importer:
         opset = self.opsets.get(self.domain, 1)
         if not self.domain:
             given = legacy_fixes.with_dtypes(self, given, opset)
-        types = attribute_types(proto.op_type, opset, self.domain)
+        types = attribute_types(proto.op_type, opset, self.domain, False)
+        if not types or not given.keys() <= types.keys():
+            types = attribute_types(proto.op_type, opset, self.domain)
         known = types or function_key(proto) in self.shared.functions
         reading = None if known else import_handler(self.domain, proto.op_type, opset)
         return well_formed(types if reading is None else reading.types, given)

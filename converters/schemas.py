@@ -26,6 +26,7 @@ class Formal(NamedTuple):
     required: bool
 
 
+@functools.cache
 def schema_of(op_type: str, opset: int, domain: str = "") -> Any:
     """The onnx.defs.OpSchema of an operator at an opset of its domain; None where ONNX has no such operator."""
     try:
@@ -61,13 +62,14 @@ def _formals(op_type: str, opset: int, domain: str) -> tuple[list[Formal], bool]
 
 
 @functools.cache
-def attribute_types(op_type: str, opset: int, domain: str) -> dict[str, str]:
-    """The types of an operator's attributes, of those too that only an older version has; empty where ONNX has no such operator."""
+def attribute_types(op_type: str, opset: int, domain: str, older: bool = True) -> dict[str, str]:
+    """The types of an operator's attributes, of those too that only an older version has; empty where ONNX has no such operator.
+    older: False for this version's alone."""
     schema = schema_of(op_type, opset, domain)
     if schema is None:
         return {}
-    older = attribute_types(op_type, schema.since_version - 1, domain) if schema.since_version > 1 else {}
-    return {**older, **{name: a.type.name for name, a in schema.attributes.items()}}
+    before = attribute_types(op_type, schema.since_version - 1, domain) if older and schema.since_version > 1 else {}
+    return {**before, **{name: a.type.name for name, a in schema.attributes.items()}}
 
 
 EMPTY = "an empty list"

@@ -4,7 +4,6 @@ Modules load when they are first used; importing this says where the operators a
 """
 
 import importlib
-import pkgutil
 from typing import TYPE_CHECKING, Any
 
 from . import ops  # says where the operators are
@@ -140,5 +139,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    import pkgutil
+
     modules = {m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")}
     return sorted({*globals(), *__all__, *ELSEWHERE, *modules})

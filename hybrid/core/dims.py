@@ -13,11 +13,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
-from fractions import Fraction
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 SMALLEST, LARGEST = 2, 2**31 - 1
 """Range of a symbol: programs for sizes of 0 and 1 are made apart, because broadcasting treats them so."""
@@ -401,7 +403,7 @@ def _by_term(
         return None
     out = {}
     for key, f in terms.items():
-        if _missing(key, atoms) or Fraction(f, factor).denominator != 1:
+        if _missing(key, atoms) or f % factor:
             return None
         rest = list(key)
         for atom in atoms:
@@ -442,7 +444,11 @@ class Ratio:
 
 def fraction(value: Any) -> Fraction | Ratio:
     """A whole number as a fraction, a Dim too."""
-    return Ratio(value, 1) if type(value) is Dim else Fraction(value)
+    if type(value) is Dim:
+        return Ratio(value, 1)
+    from fractions import Fraction  # which loads decimal numbers too
+
+    return Fraction(value)
 
 
 class Written:

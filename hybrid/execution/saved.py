@@ -141,11 +141,11 @@ class SavedProgram:
             raise FormatError(f"{file.path}: it describes no program: {error!s:.300}") from error
 
     def _read(self, found: dict[str, Any]) -> None:
-        if found["build"] != build(self._folders):
-            raise FormatError(
-                f"{self.file.path}: it was compiled by another version of gluonnx, or for another CPU (level "
-                f"{found['build']['level']}, this is {native.level()})"
-            )
+        ours, its = build(self._folders), found["build"]
+        if its["level"] != ours["level"]:
+            raise FormatError(f"{self.file.path}: it is for CPU level {its['level']}, and this is {ours['level']}")
+        if its != ours:
+            raise FormatError(f"{self.file.path}: it was compiled by another version of gluonnx; compile it anew")
         self.takes: list[Spec] = found["takes"]
         """Inputs, in the order in which a run takes them;"""
         self.gives: list[Spec] = found["gives"]

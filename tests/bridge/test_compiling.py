@@ -184,7 +184,7 @@ def test_another_build_or_level_is_refused(cnn: tuple[Path, Feeds], tmp_path: Pa
     for key, value in {"level": "v9", "kernels": "0", "sources": "0"}.items():
         description = Mapped(cnn[0].with_suffix(".gluonnx")).description
         description["build"][key] = value
-        with pytest.raises(FormatError, match="another version of gluonnx, or for another CPU"):
+        with pytest.raises(FormatError, match="for CPU level v9" if key == "level" else "another version of gluonnx"):
             SavedProgram(Mapped(rewritten(cnn[0], description, tmp_path)), CODE)
     file = cnn[0].with_suffix(".gluonnx").read_bytes()
     (tmp_path / "newer").write_bytes(MAGIC[:-1] + b"\x02" + file[len(MAGIC) :])
