@@ -80,7 +80,7 @@ def compile(
     assert opened.path is not None
     target = compiled_file(opened.path) if output is None else Path(output)
     check_target(target, *opened.files())
-    files = [_seen(path) for path in opened.files()]
+    files = [_seen(path, opened.path.parent) for path in opened.files()]
     specs, arrays = as_specs(inputs)
     native = NativeEngine(opened.native, {**specs, **arrays})
     labels = _labels(native)
@@ -107,7 +107,7 @@ def compile(
     bound = native.program.prepare(tuple(x for a in ordered for x in (a.shape, a.dtype))).bound
     writer = Writer()
     description = save(bound, ordered, native.inputs, unique(native.outputs), writer, CODE)
-    description |= {"files": files, "declared": [*declared], "labels": sorted(labels)}
+    description |= {"files": files, "declared": [*declared], "labels": sorted(labels), "symbol": not opened.is_onnx}
     with scratch(target.parent) as folder:
         made = folder / target.name
         size = writer.write(made, description)
@@ -165,8 +165,7 @@ class CompiledModel:
         try:
             files, self._declared = mapped.description["files"], frozenset(mapped.description["declared"])
             self._labels = frozenset(mapped.description["labels"])
-            names = [name for name, *_ in files]
-            paths = self._files(names)
+            paths = self._files([name for name, *_ in files], bool(mapped.description["symbol"]))
             same = len(paths) == len(files) and all(map(_is_same, paths, files))
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"{file}: it does not say of which model it is") from error
@@ -176,9 +175,9 @@ class CompiledModel:
             )
         return SavedProgram(mapped, CODE)
 
-    def _files(self, names: Sequence[str]) -> list[Path]:
-        """The files of the model as they are found now; names: of those that it had."""
-        if self.path.suffix == ".onnx":
+    def _files(self, names: Sequence[str], symbol: bool) -> list[Path]:
+        """The files of the model as they are found now; names: of those that it had. symbol: whether it was one."""
+        if not symbol:
             return [self.path, *(self.path.parent / n for n in names[1:])]
         params = newest_params(self.path) if self.params is None else Path(self.params)
         return [self.path] if params is None else [self.path, params]
@@ -220,7 +219,7 @@ def _labels(native: NativeEngine) -> frozenset[str]:
     return frozenset(label_names(native.graph))
 
 
-def _seen(path: Path) -> list[Any]:
+def _seen(path: Path, folder: Path) -> list[Any]:
     """Name, state and checksum of a file, by which it is known again. The state is what the system says of it; none of a file
     that was changed a moment ago, for it may change once more without its time being another."""
     found = os.stat(path)
@@ -229,7 +228,7 @@ def _seen(path: Path) -> list[Any]:
     seen = checksum(path)
     if _state(os.stat(path)) != state:
         raise MXNetError(f"{path}: was changed while it was read")
-    return [path.name, state if settled else None, seen]
+    return [os.path.relpath(path, folder), state if settled else None, seen]
 
 
 def _state(found: os.stat_result) -> list[int]:

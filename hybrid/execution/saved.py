@@ -23,6 +23,8 @@ from ..core.memory_budget import afford, afford_array
 from ..formats.compiled import Mapped, Writer, checksum
 
 ARENA, INPUT, OUTPUT, CONSTANT = range(4)  # as lower.py places tensors
+LARGE = 1 << 16
+"""Bytes of a result from which memory is kept for the next one."""
 ROOM = 64
 """Bytes that kernels may read behind packed weights, see base/floats.h."""
 Spec = tuple[str, str, list[int]]
@@ -209,7 +211,8 @@ class SavedProgram:
         outs = []
         for dtype, shape in self._gives:
             afford_array(shape, dtype, "an output")
-            outs.append(np.empty(shape, dtype))
+            large = math.prod(shape) * dtype.itemsize >= LARGE and dtype.kind != "V"
+            outs.append(native.empty(shape, dtype) if large else np.empty(shape, dtype))
         inputs = [_bits(np.require(arrays[i], requirements=["C", "A"])) for i in self._given]
         targets = [_bits(o) for i, o in enumerate(outs) if i not in self._copies]
         ignoring_fp_warnings(self._core.run, inputs, targets, self._host, 1)

@@ -158,6 +158,27 @@ def test_changed_weights_are_noticed(cnn: tuple[Path, Feeds]) -> None:
     assert same(bridge.CompiledModel(path).run(feeds), normal(path, feeds))
 
 
+def test_changed_weights_beside_a_model_are_noticed(tmp_path: Path) -> None:
+    table = np.arange(1200, dtype=np.float32).reshape(4, 300)
+    nodes = [helper.make_node("MatMul", ["x", "table"], ["y"])]
+    path = graph_file(tmp_path / "product.onnx", nodes, {"x": (TensorProto.FLOAT, [2, 4])}, {"table": table})
+    (tmp_path / "weights").mkdir()
+    model = onnx.load(path)
+    onnx.external_data_helper.convert_model_to_external_data(model, location="weights/table.bin", size_threshold=0)
+    onnx.save(model, path)
+    bridge.compile(path)
+    assert bridge.CompiledModel(path).program is not None
+    file = tmp_path / "weights" / "table.bin"
+    file.write_bytes((2 * table).tobytes())
+    feeds = {"x": np.ones((2, 4), np.float32)}
+    changed = bridge.CompiledModel(path)
+    assert changed.program is None
+    np.testing.assert_array_equal(changed.run(feeds)["y"], feeds["x"] @ (2 * table))
+    file.unlink()
+    with pytest.raises((MXNetError, OSError)):
+        bridge.CompiledModel(path, compiled=path.with_suffix(".gluonnx"))
+
+
 def test_changed_parameters_and_newer_ones_are_noticed(dense: tuple[Path, Feeds]) -> None:
     path, feeds = dense
     params = bridge.open_model(path).params_path
