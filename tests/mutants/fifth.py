@@ -661,7 +661,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "prefix with a dot",
-        "bridge/models.py",
+        "bridge/paths.py",
         '        prefixed = path.with_name(f"{path.name}-symbol.json")',
         '        prefixed = path.with_name(f"{path.stem}-symbol.json")',
         "tests/bridge/test_convert.py -k test_prefixes_with_dots",

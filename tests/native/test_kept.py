@@ -32,7 +32,7 @@ def result(made: Any, number: int) -> np.ndarray:
 
 
 def packed() -> tuple[list[tuple[str, np.ndarray]], np.ndarray]:
-    """What a program has packed, with room behind it, and what it computes."""
+    """Weights as a program has packed them, with room behind, and the result of a run."""
     made = program()
     assert made.kept(0) == []
     made.set_constants([W, B], [0, 1], 1)
