@@ -485,10 +485,10 @@ def op(name: str, *aliases: str) -> Callable[[T], T]:
     def register(cls: T) -> T:
         fields: dict[str, Field] = {}
         for base in reversed(cls.__mro__):
+            if base is Op:  # has no attributes
+                continue
             for attr, annotation in getattr(base, "__annotations__", {}).items():
                 if isinstance(annotation, str):
-                    if base is Op:
-                        continue
                     raise TypeError(f"{cls.__name__}.{attr}: annotations must be objects; drop the __future__ import")
                 if getattr(annotation, "__origin__", None) is ClassVar or annotation is ClassVar:
                     continue
