@@ -1,7 +1,8 @@
 """Products of one row, and a step of decoding like GPT-2's (12 layers of 768, 128 tokens before it).
 
 With weights as float32, bfloat16 and int8, beside onnxruntime in float32 and its MatMulNBits (int8 in blocks of 32,
-activations too). CPU time of one thread, the least of many calls in turns, and the largest error by the largest number of the first output.
+activations too). CPU time of one thread, the least of many calls in turns, and
+the largest error by the largest number of the first output.
 
     python benchmarks/decoding.py [--seconds 2] [decode] [768x3072] [4096x4096]"""
 
