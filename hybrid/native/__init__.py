@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core.attrs import dtype_text
 from ..core.changes import backends_changed
+from ..core.error import MXNetError
 
 
 def _load() -> tuple[ModuleType | None, str]:
@@ -121,8 +122,9 @@ def files() -> list[Path]:
 
 
 def checksum(memory: Any) -> bytes:
-    """The checksum of a piece of memory, for accidents; forgers can forge it."""
-    assert _core is not None
+    """The checksum of a piece of memory, for accidents; forgers can forge it. Raises MXNetError without the compiled part."""
+    if _core is None:
+        raise MXNetError(f"compiled files are for the compiled part, which is not there: {problem}")
     return _core.checksum(memory)
 
 

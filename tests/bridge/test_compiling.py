@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx.external_data_helper import convert_model_to_external_data
 from typer.testing import CliRunner
 
 import bridge
@@ -164,7 +165,7 @@ def test_changed_weights_beside_a_model_are_noticed(tmp_path: Path) -> None:
     path = graph_file(tmp_path / "product.onnx", nodes, {"x": (TensorProto.FLOAT, [2, 4])}, {"table": table})
     (tmp_path / "weights").mkdir()
     model = onnx.load(path)
-    onnx.external_data_helper.convert_model_to_external_data(model, location="weights/table.bin", size_threshold=0)
+    convert_model_to_external_data(model, location="weights/table.bin", size_threshold=0)
     onnx.save(model, path)
     bridge.compile(path)
     assert bridge.CompiledModel(path).program is not None
@@ -211,6 +212,24 @@ def test_another_build_or_level_is_refused(cnn: tuple[Path, Feeds], tmp_path: Pa
     (tmp_path / "newer").write_bytes(MAGIC[:-1] + b"\x02" + file[len(MAGIC) :])
     with pytest.raises(FormatError, match="version 2"):
         Mapped(tmp_path / "newer")
+
+
+def test_without_the_compiled_part_the_model_itself_is_read(
+    cnn: tuple[Path, Feeds], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, feeds = cnn
+    wanted = normal(path, feeds)
+    before = native.use(None)
+    try:
+        assert bridge.CompiledModel(path).program is None
+        monkeypatch.setattr(native, "_core", None)
+        model = bridge.CompiledModel(path)
+        assert model.program is None
+        for name, array in model.run(feeds).items():
+            np.testing.assert_allclose(array, wanted[name], rtol=1e-4, atol=1e-5)
+    finally:
+        monkeypatch.undo()
+        native.use(before)
 
 
 def rewritten(path: Path, description: Any, tmp_path: Path) -> Path:
