@@ -224,7 +224,7 @@ def test_is_left_in_training() -> None:
 
 
 def test_caches_of_halves_are_not_widened() -> None:
-    """What a float16 network keeps is read as it lies."""
+    """Keys and values that a float16 network keeps are read as they lie."""
     k, v = (F.Cast(F.var(n), dtype="float32") for n in ("few_k", "few_v"))
     shares = F.softmax(F._npi_matmul(heads("q"), F.transpose(k, axes=(0, 1, 3, 2))))
     graph, feeds = traced(F._npi_matmul(shares, v))
