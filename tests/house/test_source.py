@@ -112,7 +112,10 @@ NAMED = {
     ("passes", "elementwise_code"): (23, "functions, opcodes, and operators that are loaded when a graph has one"),
     ("passes", "epilogue"): (2, "a function, and what an attribute says"),
     ("passes", "fold_shapes"): (1, "an operator that is loaded when a graph has one"),
-    ("passes", "fuse_attention"): (3, "an operator that is loaded when a graph has one, one that turns masks, a function"),
+    ("passes", "fuse_attention"): (
+        3,
+        "an operator that is loaded when a graph has one, one that turns masks, a function",
+    ),
     ("passes", "fuse_depthwise_pointwise"): (1, "an attribute"),
     ("passes", "fuse_layer_norm"): (6, "functions"),
     ("passes", "qdq_forms"): (6, "functions, and operators that have no class of their own"),
