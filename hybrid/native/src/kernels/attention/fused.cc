@@ -93,7 +93,8 @@ class Fused : public Kernel {
       *size = (*size + 15) / 16 * 16;
     units_ = rows ? times(s.batch, s.groups) : 0;
     const Index blocks = few_ ? 1 : (own_ + block_ - 1) / block_ * sets();
-    splits_ = few_ || threads == 1 || units_ >= 2 * threads ? 1 : std::clamp<Index>(2 * threads / std::max<Index>(1, units_), 1, blocks);
+    const bool whole = few_ || threads == 1 || units_ >= 2 * threads;
+    splits_ = whole ? 1 : std::clamp<Index>(2 * threads / std::max<Index>(1, units_), 1, blocks);
     scratch = static_cast<std::size_t>(times(room_.all(), 4, threads));
     flops = 2.0 * s.batch * s.heads * s.queries * s.keys * (s.depth + s.width + 8);
     how = few_ ? "streamed" : "packed";
@@ -180,7 +181,8 @@ class Fused : public Kernel {
     const Index blocks = (own_ + block_ - 1) / block_, all = blocks * sets();
     const Index first = all * split / splits_, last = all * (split + 1) / splits_;
     if (first == last) return;
-    const Range whole = sets() == 1 ? p_.seen(place_of(first * own_ / blocks), place_of(last * own_ / blocks - 1)) : p_.seen(0, s.queries - 1);
+    const Range whole = sets() == 1 ? p_.seen(place_of(first * own_ / blocks), place_of(last * own_ / blocks - 1))
+                                    : p_.seen(0, s.queries - 1);
     const Range packed{whole.begin / 16 * 16, whole.end};
     pack(run, b, group, packed, keys, values, chunk);
     const Index wide = rounded(packed.size()), width = rounded(s.width);
@@ -190,12 +192,14 @@ class Fused : public Kernel {
       const Range seen = p_.seen(place_of(from), place_of(to - 1));
       const Range near{std::max(seen.begin / 16 * 16, packed.begin), std::max(seen.end, seen.begin / 16 * 16)};
       const Index skipped = near.begin - packed.begin;
-      const gemm::Operand q = rows(run, 0, p_.query.at(b, head_of(group, set, from), place_of(from)), step, count, s.depth, queries);
-      multiply(count, s.depth, q.data, q.ld, {keys + skipped * s.depth, 16, 16 * s.depth}, panels_of(near.size()), scores, wide, false);
+      const Index begin = p_.query.at(b, head_of(group, set, from), place_of(from));
+      const gemm::Operand q = rows(run, 0, begin, step, count, s.depth, queries);
+      const Panels k{keys + skipped * s.depth, 16, 16 * s.depth}, v{values + skipped * 16, 16, 16 * packed.size()};
+      multiply(count, s.depth, q.data, q.ld, k, panels_of(near.size()), scores, wide, false);
       float factors[MOST];
       for (Index r = 0; r < count; ++r)
         factors[r] = share(run, scores + r * wide, near, b, head_of(group, set, from + r), place_of(from + r), mask);
-      multiply(count, near.size(), scores, wide, {values + skipped * 16, 16, 16 * packed.size()}, width / 16, results, width, false);
+      multiply(count, near.size(), scores, wide, v, width / 16, results, width, false);
       for (Index r = 0; r < count; ++r)
         finish(run, results + r * width, factors[r], b, head_of(group, set, from + r), place_of(from + r));
     }
