@@ -207,9 +207,17 @@ def test_moving_every_dtype(level, dtype):
 
 
 def test_padding_with_what_the_dtype_does_not_hold_is_left_to_numpy(level):
-    op = lookup("Pad").bind(mode="constant", pad_width=(0,) * 7 + (1,), constant_value=1.5)
+    op = lookup("Pad").bind(mode="constant", pad_width=(0,) * 7 + (1,), constant_value=1e12)
     assert not Single(op, [numbers(1, 1, 2, 2, dtype="int32")]).there
     assert Single(op, [numbers(1, 1, 2, 2)]).there
+
+
+@pytest.mark.parametrize("value", [1.5, -1.75, 0.5, -0.5])
+def test_fractions_are_cut_off_around_whole_numbers(level, value):
+    for dtype in ("int8", "int32", "int64"):
+        data = numbers(1, 1, 2, 2, dtype=dtype)
+        same("Pad", [data], mode="constant", pad_width=(0,) * 7 + (1,), constant_value=value)
+        same("SequenceMask", [data[0, 0], numbers(2) * 0], use_sequence_length=True, value=value)
 
 
 @pytest.mark.parametrize(("name", "shapes", "attrs"), CASES, ids=lambda x: x if isinstance(x, str) else None)
