@@ -250,7 +250,7 @@ class Fused : public Kernel {
       p.b = rows(run, 1, p_.key.at(b, group, range.begin + begin), p_.key.place, keys, s.depth, chunk);
       p.b.transposed = true;
       p.ldc = wide;
-      if (count <= gemm::FEW) {
+      if (count <= gemm::FEW_ROWS) {
         p.sizes = {count, keys, s.depth};
         p.a = {queries, s.depth, false};
         p.c = scores + begin;
