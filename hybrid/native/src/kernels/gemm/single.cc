@@ -46,8 +46,8 @@ class Single : public Kernel, public Keeper {
   }
 
   std::vector<Kept> kept() override {
-    if (!packs_) return {};
-    return {{&packed_, packed_size(plan_.sizes.n, plan_.sizes.k), "panels of " + std::to_string(WIDTH)}};
+    if (!packs_ || weights_.precision() != Precision::f32) return {};
+    return {{&weights_.floats(), packed_size(plan_.sizes.n, plan_.sizes.k), "panels of " + std::to_string(WIDTH)}};
   }
 
   void run(const Run& run) const override {

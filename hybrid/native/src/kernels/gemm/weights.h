@@ -22,6 +22,8 @@ class Weights {
 
   // What was asked for.
   Precision precision() const { return reduced_.precision(); }
+  // The memory of what is held as floats.
+  Floats& floats() { return floats_; }
   // As the matrix of a product.
   void offer(Product& product) const {
     if (reduced_) product.reduced = &reduced_;
