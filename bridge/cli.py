@@ -312,7 +312,9 @@ def run(
     """Run a model on arrays from a file."""
     with _errors(as_json), _progress(as_json) as tell:
         if compiled and (engine or outputs or precision != FLOAT32):
-            raise BadInput("--compiled runs the whole model by our engine: give no --engine, --outputs or --precision with it")
+            raise BadInput(
+                "--compiled runs the whole model by our engine: give no --engine, --outputs or --precision with it"
+            )
         opened = bridge.open_model(model, params)
         names = list(bridge.inspect(opened).inputs)
         if inputs is None:

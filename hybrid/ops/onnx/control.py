@@ -395,7 +395,7 @@ class Scan(Repeated):
             merge(lengths, count)
         states, data = [s[first:] for s in states], [s[first:] for s in data]
         axes = self.axes("input", [len(s) for s in data])
-        length = (UNKNOWN,)
+        length: Any = (UNKNOWN,)
         for shape, axis in zip(data, axes):
             length = merge(length, (shape[axis],))
         slices = [s[:a] + s[a + 1 :] for s, a in zip(data, axes)]
