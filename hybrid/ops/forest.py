@@ -52,6 +52,12 @@ class ForestScores(Op):
         return list(dtypes)
 
     def compute(self, data, *parts):
+        feature, mode, targets = parts[0], parts[1], parts[7]
+        asked = feature[mode != LEAF]
+        if asked.size and not 0 <= asked.min() <= asked.max() < data.shape[1]:
+            raise self.error(f"got features {asked.min()} to {asked.max()}, wanted some below {data.shape[1]}")
+        if targets.max(initial=-1) >= self.count:
+            raise self.error(f"got result {targets.max()}, wanted some below {self.count}")
         return Forest._make((*parts, {})).validated(self).scores(data, self.count, self.aggregate)
 
     def gradient(self, F, dy, *arrays):

@@ -203,7 +203,8 @@ class Single:
             made.append([self._inside(g.array, OUTPUT, n).copy() for n, g in enumerate(outs)])
             if self.op.rooms:  # beyond the rows that there are lies anything
                 rows, count = made[-1]
-                rows[int(count[0]) :] = 0
+                if rows.ndim:
+                    rows[int(count.reshape(-1)[0]) :] = 0
         for i, (first, second) in enumerate(zip(*made)):
             same = Guarded._raw(first) == Guarded._raw(second)
             if same.all():

@@ -9,6 +9,8 @@ namespace {
 
 using Index = std::int64_t;
 
+constexpr double LARGE = 1e9;  // times and rates from which on sums depend on the order, NaN and infinities too, are NumPy's
+
 template <class T>
 class Hawkes : public Kernel {
  public:
@@ -31,6 +33,9 @@ class Hawkes : public Kernel {
     for (Index n = 0; n < samples_; ++n)
       for (Index j = 0; j < steps_; ++j)
         want_value(!(static_cast<T>(j) < run.input<T>(6)[n]) || (marks[n * steps_ + j] >= 0 && marks[n * steps_ + j] < kinds_));
+    const Index sizes[] = {samples_ * kinds_, kinds_, kinds_, samples_ * kinds_, samples_ * steps_, 0, samples_, samples_};
+    for (int i = 0; i < 8; ++i)
+      for (Index j = 0; j < sizes[i]; ++j) want_value(std::fabs(run.input<T>(i)[j]) < LARGE);
     run.ranges(samples_, 1 + 1000 / (steps_ + kinds_ + 1), [&](Index begin, Index end, int) {
       for (Index n = begin; n < end; ++n) sample(run, n);
     });

@@ -42,6 +42,7 @@ class Forest : public Kernel {
     want(count_ <= std::numeric_limits<std::int32_t>::max() && features_ <= std::numeric_limits<std::int32_t>::max());
     want(call.out[0].dtype == DType::f32 && call.out[1].dtype == DType::b1);
     for (const Tensor& out : call.out) want_size(out, times(rows_, count_));
+    for (std::size_t i = 1; i < call.in.size(); ++i) sure = sure && call.in[i].constant;
     how = "row by row";
   }
 
@@ -71,8 +72,9 @@ class Forest : public Kernel {
     std::vector<std::int32_t> roots;
   };
 
-  static void hold(bool fits) {
-    if (!fits) throw std::invalid_argument("trees have branches, features or results that there are not");
+  void hold(bool fits) const {
+    if (!fits && sure) throw std::invalid_argument("trees have branches, features or results that there are not");
+    want_value(fits);
   }
 
   Trees pack(const void* const* in) const {
