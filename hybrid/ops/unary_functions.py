@@ -47,6 +47,13 @@ def _sign(x: np.ndarray) -> np.ndarray:
     return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
+def _cube_root(x: np.ndarray) -> np.ndarray:
+    """Of cubes exactly: some builds of NumPy miss these by a rounding, and the roots of whole numbers would be cut off below."""
+    y = np.cbrt(x)
+    whole = np.rint(y)
+    return np.where(whole * whole * whole == x, whole, y)
+
+
 def _rint(x: np.ndarray) -> np.ndarray:
     floor, ceil = np.floor(x), np.ceil(x)
     return np.where(x - floor <= ceil - x, floor, ceil)
@@ -118,7 +125,7 @@ UNARY_FUNCTIONS = {
         UnaryFunction("sqrt", "the square root", np.sqrt, lambda F, dy, x, y: dy / y * 0.5),
         UnaryFunction("rsqrt", "one over the square root", _wide(lambda x: 1 / np.sqrt(x)), lambda F, dy, x, y: dy * y / x * -0.5,
               composed=lambda F, x: F.reciprocal(F.sqrt(x))),
-        UnaryFunction("cbrt", "the cube root", np.cbrt, lambda F, dy, x, y: dy / (F.square(y) * 3)),
+        UnaryFunction("cbrt", "the cube root", _cube_root, lambda F, dy, x, y: dy / (F.square(y) * 3)),
         UnaryFunction("rcbrt", "one over the cube root", _wide(lambda x: 1 / np.cbrt(x)), lambda F, dy, x, y: dy * y / (x * -3),
               composed=lambda F, x: F.reciprocal(F.cbrt(x))),
         UnaryFunction("reciprocal", "one over the element", lambda x: 1 / x, lambda F, dy, x, y: -dy * F.square(y),

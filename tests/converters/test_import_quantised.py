@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 import converters
 from hybrid import autograd, gluon, nd
 from hybrid.execution.program import Program
-from tests.versions import old_runtime
+from tests.versions import exact_bytes, old_runtime
 
 quantization = pytest.importorskip("onnxruntime.quantization")
 
@@ -81,7 +81,11 @@ def quantised(kind: str, folder) -> onnx.ModelProto:
 
 @old_runtime("does not quantise these networks: it loses a tensor between its steps, or has no kernel")
 @pytest.mark.parametrize(
-    "kind", ["QDQ", "QDQ-channel", "QDQ-int8", "QOperator", "QOperator-channel", "QOperator-int8", "dynamic"]
+    "kind",
+    [
+        *("QDQ", "QDQ-channel", "QDQ-int8", "QOperator-int8"),
+        *(pytest.param(kind, marks=exact_bytes) for kind in ("QOperator", "QOperator-channel", "dynamic")),
+    ],
 )
 @pytest.mark.usefixtures("by_numpy")  # a sum between two steps falls to either side with its last digit
 def test_quantised_networks(kind, tmp_path):

@@ -732,7 +732,7 @@ def test_without_kernels_for_blocks_nothing_is_in_blocks(monkeypatch: pytest.Mon
             np.testing.assert_allclose(program.run(feeds)[0], want, rtol=1e-4)
         assert [name in steps for steps in asked] == [True, not more]
         (prepared,) = program._plans.values()
-        assert (prepared.bound is not prepared.reference) == more
+        assert prepared.bound is not prepared.reference  # what is plain NumPy computes, step by step
 
 
 @compiled

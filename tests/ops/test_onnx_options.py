@@ -23,6 +23,7 @@ from tests.table.goldens import close
 from tests.table.rules import has_rule
 from tests.table.test_examples import computes_what_it_infers, run_oracle, same_as_onnxruntime
 from tests.table.test_gradients import check_derivatives, gradients_of, run
+from tests.versions import saturates
 
 Row = tuple[str, Example]
 
@@ -868,7 +869,8 @@ def test_options_mean_what_the_standard_says(row: tuple[str, str, Example]) -> N
     whole = {
         n for n, a in zip(example.op.input_names(), example.arrays) if a.dtype.kind == "i" and len(example.arrays) > 1
     }
-    same_as_onnxruntime(example, whole)  # axes and sizes are stored: what comes of them is known
+    if row[0] != quantised.__name__ or not saturates():
+        same_as_onnxruntime(example, whole)  # axes and sizes are stored: what comes of them is known
     if example.op.name[6:] in SINGLE and has_rule(example.op):
         check_in_single_precision(example)
     elif example.op.name not in JUMPING:

@@ -13,7 +13,7 @@ from hybrid.core.op import lookup
 from hybrid.execution.program import Program
 from hybrid.ops.onnx.conversion import convert
 from hybrid.ops.onnx.quantize import dequantize, quantize
-from tests.versions import OLD_RUNTIME, old_runtime
+from tests.versions import OLD_RUNTIME, exact_bytes, old_runtime
 
 MS = "com.microsoft"
 
@@ -206,6 +206,7 @@ def test_dynamic(x):
     agree("DynamicQuantizeLinear", [x], ("uint8", "float32", "uint8"))
 
 
+@exact_bytes
 @old_runtime("has no kernel of ConvInteger for int8")
 def test_integer_products():
     a, b = small(0, 2, 5, 700), small(1, 700, 6, kind="int8")
@@ -237,6 +238,7 @@ def test_sums_wrap_round():
     assert got.tolist() == [[(total + 2**31) % 2**32 - 2**31]]
 
 
+@exact_bytes
 @old_runtime("has no kernel of QLinearMatMul for opset 21")
 @pytest.mark.parametrize("seed", range(4))
 def test_quantised_products(seed):
@@ -300,6 +302,7 @@ def test_functions_of_one(op_type, attributes):
     )
 
 
+@exact_bytes
 def test_products_with_floats_and_joining():
     parts = [small(0, 2, 3), scale(0.02), zero(3), small(1, 2, 5), scale(0.07), zero(9)]
     agree("QLinearConcat", [scale(0.05), zero(20), *parts], domain=MS, attributes={"axis": 1})

@@ -505,7 +505,8 @@ NON_DIFFERENTIABLE = {
         "_contrib_quantized_rnn",
     ),
     *("_contrib_RROIAlign", "_contrib_allclose", "_onehot_encode", "_cvimdecode", "_cvimresize", "_cvcopyMakeBorder"),
-    *(n for n, cls in OPS.items() if n.startswith("_sg_mkldnn_")),  # made for inference from graphs that have gradients
+    # made for inference from graphs that have gradients; attention on floats is said in products, which have some
+    *(n for n, cls in OPS.items() if n.startswith("_sg_mkldnn_") and "selfatt" not in n),
     *(n for n, cls in OPS.items() if issubclass(cls, OfStorage)),
     *(n for n, cls in OPS.items() if cls.__module__.startswith("hybrid.ops.optimizer")),
 }
