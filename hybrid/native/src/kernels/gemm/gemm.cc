@@ -46,7 +46,7 @@ struct Band {
   float* packed_a;    // null when A is a row that needs no packing
   float* rooms;       // panel_room for each thread
   Index first = 0;    // the column that C begins with
-  Index strips = divided_up(rows, HEIGHT);
+  Index strips = divided_up(rows, p.reduced && p.sizes.m <= FEW_ROWS ? FEW_HEIGHT : HEIGHT);
 
   Index strip_begin(Index i) const { return rows * i / strips; }
   Index slice_begin(Index i) const { return p.sizes.k * i / slices_of(p.sizes.k); }

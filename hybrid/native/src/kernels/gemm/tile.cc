@@ -166,10 +166,9 @@ constexpr std::array<std::array<Micro, ROWS>, BLOCKS> all(std::integer_sequence<
   return {kernels<T, B + 1>(std::make_integer_sequence<int, ROWS>{})...};
 }
 
-constexpr int FEW = std::min<int>(FEW_ROWS, HEIGHT);  // rows of a tile
 constexpr auto KERNELS = all<float, HEIGHT>(std::make_integer_sequence<int, BLOCKS>{});
-constexpr auto OF_HALVES = all<Half, FEW>(std::make_integer_sequence<int, BLOCKS>{});
-constexpr auto OF_BYTES = all<std::int8_t, FEW>(std::make_integer_sequence<int, BLOCKS>{});
+constexpr auto OF_HALVES = all<Half, FEW_HEIGHT>(std::make_integer_sequence<int, BLOCKS>{});
+constexpr auto OF_BYTES = all<std::int8_t, FEW_HEIGHT>(std::make_integer_sequence<int, BLOCKS>{});
 
 }  // namespace
 

@@ -15,6 +15,8 @@ constexpr int HEIGHT = 6;
 #else
 constexpr int HEIGHT = 3;
 #endif
+// Rows of a tile that widens B, whose numbers want registers too.
+constexpr int FEW_HEIGHT = HEIGHT < 4 ? 2 : static_cast<int>(FEW_ROWS);
 
 // One tile: `rows` (at most HEIGHT) of packed A, k * rows floats; B in rows of `ldb` numbers, blocks * 16 of which are read.
 struct Tile {
