@@ -390,12 +390,12 @@ class Scan(Repeated):
         (body,) = self.those(subgraphs)
         lengths, states, data, captured = self.split(shapes)
         first = self.batched
-        count = merge_all(((UNKNOWN,), *(s[:1] for s in (*states, *data)))) if first else ()
+        count: Any = merge_all(((UNKNOWN,), *(s[:1] for s in (*states, *data)))) if first else ()
         if lengths is not None:
             merge(lengths, count)
         states, data = [s[first:] for s in states], [s[first:] for s in data]
         axes = self.axes("input", [len(s) for s in data])
-        length: Any = (UNKNOWN,)
+        length = (UNKNOWN,)
         for shape, axis in zip(data, axes):
             length = merge(length, (shape[axis],))
         slices = [s[:a] + s[a + 1 :] for s, a in zip(data, axes)]
