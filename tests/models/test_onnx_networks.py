@@ -18,6 +18,7 @@ from converters.importer import import_model
 from hybrid.execution.program import Program
 from tests.backend.again import same
 from tests.models.onnx_networks import OnnxNetwork, onnx_networks, parts
+from tests.versions import saturates
 
 pytestmark = pytest.mark.models
 every = pytest.mark.parametrize("network", [pytest.param(n, id=n.name) for n in onnx_networks()])
@@ -71,6 +72,10 @@ def test_import_export_import_keeps_every_bit(network: OnnxNetwork) -> None:
             same(a, b)
 
 
+SIGNED = {"ort_dynamic_encoder", "ort_qoperator_cnn", "ort_qoperator_conv"}
+"""Networks of products of uint8 and int8, which onnxruntime verifies."""
+
+
 @every
 def test_the_command_verifies_and_writes(network: OnnxNetwork, tmp_path: Path) -> None:
     feeds = [
@@ -78,6 +83,8 @@ def test_the_command_verifies_and_writes(network: OnnxNetwork, tmp_path: Path) -
     ]
     if len(feeds[0]) < len(network.runs()[0][0]):
         pytest.xfail("words and sequences are not fed by the command")
+    if network.name in SIGNED and saturates():
+        pytest.skip("onnxruntime's sums of products of bytes saturate on this machine")
     result = bridge.import_onnx(network.model, output=tmp_path / "net", inputs=feeds[0], also=feeds[1:])
     assert result.verified
     assert [Path(f).name for f in result.files] == ["net-symbol.json", "net-0000.params"]

@@ -231,7 +231,10 @@ std::unique_ptr<Kernel> of_floats(const Call& call, Arguments... arguments) {
 
 std::unique_ptr<Kernel> bind_fft(const Call& call) { return of_floats<Rows>(call, false); }
 std::unique_ptr<Kernel> bind_ifft(const Call& call) { return of_floats<Rows>(call, true); }
-std::unique_ptr<Kernel> bind_dft(const Call& call) { return of_floats<Dft>(call); }
+// NumPy's is the faster one of float32.
+std::unique_ptr<Kernel> bind_dft(const Call& call) {
+  return call.in[0].dtype == DType::f64 ? std::make_unique<Dft<double>>(call) : nullptr;
+}
 std::unique_ptr<Kernel> bind_stft(const Call& call) { return of_floats<Stft>(call); }
 
 }  // namespace gluonnx
