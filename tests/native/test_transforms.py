@@ -46,21 +46,6 @@ def test_transforms_of_all_lengths(dtype, level, rng):
         real, pairs = rng.normal(size=(2, length, 1)).astype(dtype), rng.normal(size=(2, length, 2)).astype(dtype)
         same("_contrib_fft", real[..., 0])
         same("_contrib_ifft", pairs.reshape(2, -1))
-        for inverse in (False, True):
-            same("_onnx_DFT", pairs.astype(np.float64), inverse=inverse)
-            same("_onnx_DFT", real.astype(np.float64), inverse=inverse)
-        same("_onnx_DFT", real.astype(np.float64), onesided=True)
-
-
-def test_transforms_cut_off_and_padded(level, rng):
-    given = ("dft_length", "axis")
-    for length in (1, 2, 5, 6, 9, 12):
-        for axis in (0, 1, -2):
-            for parts in (1, 2):
-                x = rng.normal(size=(4, 6, parts))
-                for inverse, onesided in ((False, False), (True, False), (True, True), (False, True)):
-                    if not onesided or inverse or parts == 1:
-                        same("_onnx_DFT", x, length, axis, given=given, inverse=inverse, onesided=onesided)
 
 
 def test_frames(level, rng):

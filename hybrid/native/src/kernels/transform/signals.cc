@@ -1,4 +1,4 @@
-// Fourier transforms of signals: MXNet's fft and ifft, ONNX's DFT and STFT.
+// Fourier transforms of signals: MXNet's fft and ifft, ONNX's STFT.
 #include "../move/index.h"
 #include "fourier.h"
 
@@ -83,87 +83,6 @@ Index number_of(const Run& run, int input, DType dtype) {
   return found;
 }
 
-// Axis and length may come with a run, and have to lead to the shape that the result has.
-template <class T>
-class Dft : public Kernel {
- public:
-  explicit Dft(const Call& call) : in_(call.in[0].shape), out_(call.out[0].shape) {
-    const Attrs& attrs = call.attrs;
-    inverse_ = attrs.flag("inverse"), onesided_ = attrs.flag("onesided");
-    int next = 1;
-    if (attrs.names("given", "dft_length")) length_at_ = next++;
-    if (attrs.names("given", "axis")) axis_at_ = next++;
-    want(static_cast<int>(call.in.size()) == next && in_.size() >= 2 && in_.size() == out_.size());
-    want(call.out[0].dtype == call.in[0].dtype);
-    for (int i = 1; i < next; ++i) {
-      want(call.in[i].dtype == DType::i64 || call.in[i].dtype == DType::i32);
-      want_size(call.in[i], 1);
-      types_[i] = call.in[i].dtype;
-    }
-    want((in_.back() == 1 || in_.back() == 2) && out_.back() == (inverse_ && onesided_ ? 1 : 2));
-    want(inverse_ || !onesided_ || in_.back() == 1);
-    sure = false;
-    how = "lines";
-  }
-
-  void run(const Run& run) const override {
-    const auto rank = static_cast<Index>(in_.size());
-    Index axis = axis_at_ < 0 ? -2 : number_of(run, axis_at_, types_[axis_at_]);
-    want_value(axis >= -rank && axis < rank);
-    if (axis < 0) axis += rank;
-    want_value(axis < rank - 1);
-    const Index own = in_[axis];
-    const Index length = length_at_ >= 0         ? number_of(run, length_at_, types_[length_at_])
-                         : inverse_ && onesided_ ? 2 * (own - 1)
-                                                 : own;
-    want_value(length >= 1 && length <= LONGEST && own >= 1);
-    const Index results = onesided_ && !inverse_ ? length / 2 + 1 : length;
-    Index lines = 1, inner = 1;
-    for (Index a = 0; a + 1 < rank; ++a) {
-      want_value(out_[a] == (a == axis ? results : in_[a]));
-      if (a != axis) lines *= in_[a];
-      if (a > axis) inner *= in_[a];
-    }
-    const auto of = fourier(length);
-    const Index parts = in_.back(), given = out_.back();
-    want_finite(run.input<T>(0), lines * own * parts);
-    const double scale = inverse_ ? 1 / static_cast<double>(length) : 1;
-    each_line(run, *of, lines, [&](Line& line, Index i) {
-      const T* x = run.input<T>(0) + (i / inner * own * inner + i % inner) * parts;
-      auto number = [&](Index k) -> Complex {
-        if (k >= own) return {};
-        const T* p = x + k * inner * parts;
-        return {static_cast<double>(p[0]), parts == 2 ? static_cast<double>(p[1]) : 0};
-      };
-      const bool real = parts == 1 && !inverse_;
-      for (Index k = 0; real && k < length; ++k) line.real[k] = k < own ? static_cast<double>(x[k * inner]) : 0;
-      // back is the transform of conjugates; of one side, the other follows from it, and ends are real
-      for (Index k = 0; !real && k < length; ++k) {
-        if (!inverse_) {
-          line.from[k] = number(k);
-        } else if (!onesided_) {
-          line.from[k] = conjugate(number(k));
-        } else {
-          const Complex z = number(std::min(k, length - k));
-          line.from[k] = k == 0 || 2 * k == length ? Complex{z.re, 0} : 2 * k < length ? conjugate(z) : z;
-        }
-      }
-      real ? line.transform_real(*of) : line.transform(*of);
-      T* y = run.output<T>() + (i / inner * results * inner + i % inner) * given;
-      for (Index k = 0; k < results; ++k, y += inner * given) {
-        y[0] = static_cast<T>(line.to[k].re * scale);
-        if (given == 2) y[1] = static_cast<T>((inverse_ ? -line.to[k].im : line.to[k].im) * scale);
-      }
-    });
-  }
-
- private:
-  std::vector<Index> in_, out_;
-  bool inverse_, onesided_;
-  int length_at_ = -1, axis_at_ = -1;
-  DType types_[3] = {};
-};
-
 // The distance of frames, and their length where there is no window, come with a run.
 template <class T>
 class Stft : public Kernel {
@@ -231,10 +150,6 @@ std::unique_ptr<Kernel> of_floats(const Call& call, Arguments... arguments) {
 
 std::unique_ptr<Kernel> bind_fft(const Call& call) { return of_floats<Rows>(call, false); }
 std::unique_ptr<Kernel> bind_ifft(const Call& call) { return of_floats<Rows>(call, true); }
-// NumPy's is the faster one of float32.
-std::unique_ptr<Kernel> bind_dft(const Call& call) {
-  return call.in[0].dtype == DType::f64 ? std::make_unique<Dft<double>>(call) : nullptr;
-}
 std::unique_ptr<Kernel> bind_stft(const Call& call) { return of_floats<Stft>(call); }
 
 }  // namespace gluonnx
