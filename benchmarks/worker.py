@@ -14,7 +14,7 @@ import runpy
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,8 @@ class Gluon:
             for given in sets:
                 out = net(*given)
                 for one in out if isinstance(out, list | tuple) else (out,):
-                    one.wait_to_read()
+                    for array in one if isinstance(one, list | tuple) else (one,):  # an output may be a sequence
+                        array.wait_to_read()
                     found.append(one)
             return found
 
@@ -127,9 +128,9 @@ class Gluon:
         return [float(call().mean().asscalar()) for _ in range(3)]
 
     def arrays(self, out: Any) -> list[np.ndarray]:
-        """Results of a call as NumPy arrays."""
+        """Results of a call as NumPy arrays; what is none of numbers is empty."""
         outputs = out if isinstance(out, list | tuple) else (out,)
-        return [o if isinstance(o, np.ndarray) else o.asnumpy() for o in outputs]
+        return of_numbers(o.asnumpy() if hasattr(o, "asnumpy") else o for o in outputs)
 
 
 class OpenVINO:
@@ -180,8 +181,13 @@ class Runtime:
         self.call = lambda: [out for given in feeds for out in session.run(None, given)]
 
     def arrays(self, out: Any) -> list[np.ndarray]:
-        """Results of a call as NumPy arrays."""
-        return out
+        """Results of a call as NumPy arrays; what is none of numbers is empty."""
+        return of_numbers(out)
+
+
+def of_numbers(results: Iterable[Any]) -> list[np.ndarray]:
+    """These, with an empty array for each that is none of numbers: words, sequences and maps."""
+    return [a if isinstance(a, np.ndarray) and a.dtype != object else np.zeros(0) for a in results]
 
 
 def read(path: str) -> dict[str, np.ndarray]:
