@@ -346,6 +346,68 @@ def test_vnni_is_used_where_it_is(level, request):
     assert how == (("dotprod" if level == "plain" else "vnni") if there else "pairs")
 
 
+FORMS = {13: "fitted twice", 25: "fitted", 300: "pairs"}
+"""What weights of such a deviation are packed as where bytes have no instruction of their own."""
+
+
+def bell(*shape, deviation, dtype="int8"):
+    """Weights of that deviation, cut off, the first four and others here and there as large as they can be."""
+    values = np.random.default_rng(deviation).normal(0, deviation, shape).round().clip(-128, 127).reshape(-1)
+    for start, size in ((0, 1), (values.size // 3, 2), (values.size // 2 + 1, 5)):
+        values[start : start + size] = -128
+    values[-3:] = 127, -127, 127
+    return (values + (128 if dtype == "uint8" else 0)).astype(dtype).reshape(shape)
+
+
+def fits(level):
+    """Whether the level's kernels fit weights, for it has them and nothing faster."""
+    a, b = whole(3, 5, dtype="uint8"), whole(5, 7, dtype="int8")
+    quick = Single(lookup("_onnx_MatMulInteger").bind(), (a, b)).program.describe()[0]["how"] != "pairs"
+    return level != "plain" and not quick
+
+
+@pytest.mark.parametrize("deviation", FORMS)
+@over("left, n, types", [((2, 131), 40, 0), ((9, 260), 70, 1), ((64, 7), 33, 2), ((1, 512), 300, 3)])
+def test_weights_are_fitted(level, deviation, left, n, types):
+    """Products with large numbers on the left, which 16 bits would not hold, and kernels of other sizes that take the weights."""
+    data, kind = TYPES[types]
+    a, b = whole(*left, dtype=data), bell(left[-1], n, deviation=deviation, dtype=kind)
+    a[0] = np.iinfo(data).max
+    points = np.array(3, data), whole(n, dtype=kind)
+    op = lookup("_onnx_MatMulInteger").bind(given=("a_zero_point", "b_zero_point"))
+    equal(op, (a, b, *points), (1, 3))
+    first = Single(op, (a, b, *points), constants=(1, 3))
+    if fits(level) and left[-1] > 100:
+        assert first.program.describe()[0]["how"] == FORMS[deviation]
+    more = np.concatenate([a, a[::-1], a])
+    other = Single(op, (more, b, *points), constants=(1, 3))
+    assert other.program.adopt([first.program]) >= 0
+    np.testing.assert_array_equal(other.run((more, b, *points))[0], reference(op, (more, b, *points), other.specs)[0])
+    assert other.program.describe()[0]["how"] == first.program.describe()[0]["how"]
+    wider = whole(left[-1], n + 1, dtype=kind)
+    assert (
+        Single(op, (a, wider, points[0], whole(n + 1, dtype=kind)), constants=(1, 3)).program.adopt([first.program]) < 0
+    )
+
+
+@pytest.mark.parametrize("deviation", FORMS)
+@over("data, weights, attrs", [w for w in WINDOWS if w[1][1] > 1 and 0 not in (*w[0], *w[1])][::2])
+def test_filters_are_fitted(level, deviation, data, weights, attrs):
+    kinds = TYPES[sum(weights) % len(TYPES)]
+    x, w = whole(*data, dtype=kinds[0]), bell(*weights, deviation=deviation, dtype=kinds[1])
+    x[0] = np.iinfo(kinds[0]).max
+    points = np.array(77, kinds[0]), whole(len(w), dtype=kinds[1], seed=1)
+    op = lookup("_onnx_ConvInteger").bind(given=("x_zero_point", "w_zero_point"), **attrs)
+    equal(op, (x, w, *points), (1, 3))
+    first = Single(op, (x, w, *points), constants=(1, 3))
+    if fits(level) and w.size > 4000 and deviation != 300:
+        assert first.program.describe()[0]["how"].startswith("fitted")
+    more = np.concatenate([x, x[..., ::-1]])
+    other = Single(op, (more, w, *points), constants=(1, 3))
+    assert other.program.adopt([first.program]) >= 0
+    np.testing.assert_array_equal(other.run((more, w, *points))[0], reference(op, (more, w, *points), other.specs)[0])
+
+
 ACTS = [
     {},
     {"act": "relu"},

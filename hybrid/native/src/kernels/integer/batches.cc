@@ -30,7 +30,7 @@ BatchedProducts::Memory BatchedProducts::divide(Divided& memory) const {
 
 // Panels of columns, step by step; beyond the last column they hold zeros.
 void BatchedProducts::pack_right(const std::uint8_t* from, int zero, std::int32_t* panels) const {
-  const int each = static_cast<int>(form_);
+  const int each = numbers_of(form_);
   if (b_.right.column == 1) {  // rows lie together: steps of as many of these
     for (Index s = 0; s < steps_; ++s) {
       const int count = static_cast<int>(std::min<Index>(each, b_.k - s * each));
@@ -88,7 +88,7 @@ void BatchedProducts::run(const Run& run) const {
       const Index strips = cut.count();
       for (Index panel = 0; panel < panels_; ++panel) {
         const std::int32_t* right = own.panels + panel * steps_ * WIDTH;
-        if (form_ == Form::bytes && row_zero) column_sums(right, steps_, false, own.sums);
+        if (form_ == Form::bytes && row_zero) column_sums(form_, right, steps_, false, own.sums);
         for (Index strip = 0; strip < strips; ++strip) {
           const Index row = cut.first(strip);
           Tile tile{form_,

@@ -15,42 +15,39 @@ namespace {
 class Panels : public Convolution {
  public:
   Panels(const Geometry& geometry, const Operands& operands, const Call& call)
-      : Convolution(geometry, operands, call), form_(best_form()), each_(static_cast<int>(form_)) {
-    left_ = {form_, w_signed_, true};
-    right_ = {form_, x_signed_, OTHER_SIGNED};
+      : Convolution(geometry, operands, call), taps_(g_.all_taps()), threads_(call.threads) {
     points_ = true;
     for (const Axis& axis : g_.axis) points_ &= axis.kernel == 1 && axis.stride == 1 && !axis.before && axis.size == axis.steps;
-    layers_ = steps_of(form_, g_.depth());
-    const std::vector<Index> taps = g_.all_taps();
-    for (Index layer = 0; layer < layers_; ++layer)
-      for (Index tap : taps) places_.push_back(layer * g_.plane() + tap);
-    steps_ = static_cast<Index>(places_.size());
-    ld_ = rounded_up(steps_, 16) + (steps_ % 256 ? 0 : 16);
     panels_ = divided_up(g_.places(), WIDTH);
-    matrix_ = form_ == Form::bytes && steps_ % STEPS == 0 && g_.share() >= TALL && has_matrix_registers();
-    strips_ = Strips(g_.share(), matrix_).count();
-    // filters are divided too where there are few panels for the threads
-    const Index items = std::max<Index>(1, g_.batch * g_.groups * panels_);
-    parts_ = call.threads == 1 ? 1 : std::max<Index>(1, std::min(strips_, 4 * call.threads / items));
-    threads_ = call.threads;
-    Divided counted(nullptr);
-    divide(counted);
-    scratch = counted.used();
-    how = matrix_ ? "amx" : name(form_);
+    forms_ = constant_ ? forms_of_weights() : std::vector<Form>{best_form()};
+    for (auto form = forms_.rbegin(); form != forms_.rend(); ++form) {
+      choose(*form);
+      Divided counted(nullptr);
+      divide(counted);
+      scratch = std::max(scratch, counted.used());
+    }
   }
 
   void prepare(const void* const* in, Pool* pool) override {
     if (!given(in)) return;
-    Divided counted(nullptr);
-    divide_left(counted);
-    Divided kept(kept_.resize(counted.used()));
-    pack_left(in, divide_left(kept), pool);
+    for (Form form : forms_) {
+      choose(form);
+      kept_ = std::make_shared<Packed>();
+      kept_->form = form;
+      Divided counted(nullptr);
+      divide_left(counted);
+      Divided kept(kept_->memory.resize(counted.used()));
+      const Left left = divide_left(kept);
+      pack_left(in, left, pool);
+      if (is_fitted(form)) fit(left, kept_->rest);
+      if (kept_->pays(g_.groups * strips_ * steps_)) return;
+    }
   }
 
   void run(const Run& run) const override {
     give_range(run);
     if (!g_.batch || !g_.filters || !g_.places()) return;
-    Divided memory(run.scratch), kept(kept_.data());
+    Divided memory(run.scratch), kept(constant_ ? kept_->memory.data() : nullptr);
     const Memory made = divide(memory);
     const Left left = constant_ ? divide_left(kept) : made.left;
     if (!constant_) pack_left(run.in, left, run.pool);
@@ -70,6 +67,7 @@ class Panels : public Convolution {
       const MatrixRegisters registers(matrix_);
       const std::int32_t* panel = made.panels + thread * panel_size();
       std::int32_t column_sum[WIDTH];
+      Tile tile{form_, true, steps_, nullptr, ld_, nullptr, 0, 0, 0, 0};
       for (Index item = begin; item < end; ++item) {
         const Index part = item % parts_, number = item / parts_ % panels_, group = item / parts_ / panels_ % g_.groups;
         const Index image = item / parts_ / panels_ / g_.groups, column = number * WIDTH;
@@ -77,22 +75,19 @@ class Panels : public Convolution {
           const std::int32_t* input = made.input + (image * g_.groups + group) * layers_ * layer_size();
           if (points_) panel = input + number * steps_ * WIDTH;
           else fill_panel(input, column, made.panels + thread * panel_size());
-          if (shifted) column_sums(panel, steps_, true, column_sum);
+          if (shifted) column_sums(form_, panel, steps_, true, column_sum);
         }
         const Epilogue there = moved(epilogue, image);
         for (Index strip = strips_ * part / parts_; strip < strips_ * (part + 1) / parts_; ++strip) {
           const Index first = cut.first(strip), row = group * g_.share() + first;
-          Tile tile{form_,
-                    true,
-                    steps_,
-                    left.steps + row * ld_,
-                    ld_,
-                    panel,
-                    row,
-                    column,
-                    static_cast<int>(cut.first(strip + 1) - first),
-                    static_cast<int>(std::min<Index>(WIDTH, g_.places() - column))};
+          tile.left = left.steps + row * ld_;
+          tile.right = panel;
+          tile.row = row;
+          tile.column = column;
+          tile.rows = static_cast<int>(cut.first(strip + 1) - first);
+          tile.columns = static_cast<int>(std::min<Index>(WIDTH, g_.places() - column));
           tile.matrix = strip < cut.tall;
+          if (constant_) tile.rest = kept_->rest_of(group * strips_ + strip);
           tile.row_zero = left.zero;
           if (shifted) tile.column_sum = column_sum;
           compute(tile, there);
@@ -101,10 +96,51 @@ class Panels : public Convolution {
     });
   }
 
+ protected:
+  bool take(const Kernel& other) override {
+    const auto* like = dynamic_cast<const Panels*>(&other);
+    if (!like || !like->kept_ || !constant_ || like->forms_ != forms_ || like->g_.filters != g_.filters ||
+        like->g_.depth() != g_.depth() || like->g_.taps() != g_.taps() || like->g_.groups != g_.groups)
+      return false;
+    kept_ = like->kept_;
+    choose(kept_->form);
+    return true;
+  }
+
  private:
   struct Left {
     std::int32_t *steps, *zero, *term;
   };
+
+  void choose(Form form) {
+    form_ = form;
+    each_ = numbers_of(form);
+    left_ = {form, w_signed_, true};
+    right_ = {form, x_signed_, OTHER_SIGNED};
+    layers_ = steps_of(form, g_.depth());
+    places_.clear();
+    for (Index layer = 0; layer < layers_; ++layer)
+      for (Index tap : taps_) places_.push_back(layer * g_.plane() + tap);
+    steps_ = static_cast<Index>(places_.size());
+    ld_ = rounded_up(steps_, 16) + (steps_ % 256 ? 0 : 16);
+    matrix_ = form == Form::bytes && steps_ % STEPS == 0 && g_.share() >= TALL && has_matrix_registers();
+    strips_ = Strips(g_.share(), matrix_).count();
+    // filters are divided too where there are few panels for the threads
+    const Index items = std::max<Index>(1, g_.batch * g_.groups * panels_);
+    parts_ = threads_ == 1 ? 1 : std::max<Index>(1, std::min(strips_, 4 * threads_ / items));
+    how = matrix_ ? "amx" : name(form);
+  }
+
+  // Fits the steps of every strip.
+  void fit(const Left& left, std::vector<Rest>& rest) const {
+    const Strips cut(g_.share(), false);
+    rest.resize(g_.groups * strips_);
+    for (Index i = 0; i < g_.groups * strips_; ++i) {
+      const Index first = cut.first(i % strips_), row = i / strips_ * g_.share() + first;
+      rest[i].fit(form_, left.steps + row * ld_, steps_, 1, cut.first(i % strips_ + 1) - first, ld_, HEIGHT);
+    }
+  }
+
   struct Memory {
     std::int32_t *input, *panels, *bias;
     float* rows;
@@ -217,6 +253,8 @@ class Panels : public Convolution {
     }
   }
 
+  std::vector<Index> taps_;
+  std::vector<Form> forms_;
   Form form_;
   int each_, threads_;
   bool matrix_;

@@ -7,7 +7,7 @@ namespace {
 class Depthwise : public Convolution {
  public:
   Depthwise(const Geometry& geometry, const Operands& operands, const Call& call)
-      : Convolution(geometry, operands, call), form_(best_form()), each_(static_cast<int>(form_)), threads_(call.threads) {
+      : Convolution(geometry, operands, call), form_(best_form()), each_(numbers_of(form_)), threads_(call.threads) {
     left_ = {form_, w_signed_, true};
     right_ = {form_, x_signed_, OTHER_SIGNED};
     row_steps_ = steps_of(form_, g_.axis[2].kernel);
@@ -35,14 +35,15 @@ class Depthwise : public Convolution {
     if (!given(in)) return;
     Divided counted(nullptr);
     divide_left(counted);
-    Divided kept(kept_.resize(counted.used()));
+    kept_ = std::make_shared<Packed>();
+    Divided kept(kept_->memory.resize(counted.used()));
     pack(in, divide_left(kept));
   }
 
   void run(const Run& run) const override {
     give_range(run);
     if (!g_.batch || !g_.filters || !g_.places()) return;
-    Divided memory(run.scratch), kept(kept_.data());
+    Divided memory(run.scratch), kept(constant_ ? kept_->memory.data() : nullptr);
     const Memory made = divide(memory);
     const Left left = constant_ ? divide_left(kept) : made.left;
     if (!constant_) pack(run.in, left);

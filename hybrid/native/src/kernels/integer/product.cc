@@ -30,32 +30,39 @@ struct Right {
 class Product : public Kernel {
  public:
   Product(Index m, Index n, Index k, const Operands& operands, const Call& call)
-      : m_(m), n_(n), k_(k), at_(operands), form_(best_form()) {
-    auto is_signed = [&](int i) { return call.in[i].dtype == DType::i8; };
-    left_ = {form_, is_signed(at_.a), OTHER_SIGNED};
-    right_ = {form_, is_signed(at_.b), true};
+      : m_(m),
+        n_(n),
+        k_(k),
+        at_(operands),
+        a_signed_(call.in[operands.a].dtype == DType::i8),
+        b_signed_(call.in[operands.b].dtype == DType::i8) {
     for (int i = 0; i < static_cast<int>(call.in.size()); ++i) sizes_.push_back(call.in[i].size());
     out_signed_ = call.out[0].dtype == DType::i8;
-    steps_ = steps_of(form_, k_);
     panels_ = divided_up(n_, WIDTH);
-    // rows a power of 2 apart would all want the same places of the first cache
-    ld_ = rounded_up(steps_, 16) + (steps_ % 256 ? 0 : 16);
     constant_ = call.in[at_.b].constant && (at_.b_zero < 0 || call.in[at_.b_zero].constant);
-    Divided counted(nullptr);
-    divide(counted);
-    scratch = counted.used();
+    forms_ = constant_ ? forms_of_weights() : std::vector<Form>{best_form()};
+    for (auto form = forms_.rbegin(); form != forms_.rend(); ++form) {
+      choose(*form);
+      Divided counted(nullptr);
+      divide(counted);
+      scratch = std::max(scratch, counted.used());
+    }
     flops = 2.0 * m * n * k;
-    matrix_ = form_ == Form::bytes && steps_ && steps_ % STEPS == 0 && m_ >= TALL && has_matrix_registers();
-    how = matrix_ ? "amx" : name(form_);
   }
 
   void prepare(const void* const* in, Pool* pool) override {
     if (!constant_ || !in[at_.b] || (at_.b_zero >= 0 && !in[at_.b_zero])) return;
-    Divided counted(nullptr);
-    divide_right(counted);
-    Divided kept(kept_.resize(counted.used()));
-    const Right right = divide_right(kept);
-    pack_right(in, right, pool);
+    for (Form form : forms_) {
+      choose(form);
+      kept_ = std::make_shared<Packed>();
+      kept_->form = form;
+      Divided counted(nullptr);
+      divide_right(counted);
+      Divided kept(kept_->memory.resize(counted.used()));
+      kept_->rest.resize(is_fitted(form) ? panels_ : 0);
+      pack_right(in, divide_right(kept), pool, kept_->rest);
+      if (kept_->pays(panels_ * steps_)) return;
+    }
   }
 
   bool reads(int input) const override { return !(constant_ && input == at_.b); }
@@ -64,10 +71,11 @@ class Product : public Kernel {
     if (at_.ranges >= 0) give_range(run);
     if (at_.layer) at_.layer->give_range(run);
     if (!m_ || !n_) return;
-    Divided memory(run.scratch), kept(kept_.data());
+    Divided memory(run.scratch), kept(constant_ ? kept_->memory.data() : nullptr);
     const Memory made = divide(memory);
     const Right right = constant_ ? divide_right(kept) : made.right;
-    if (!constant_) pack_right(run.in, right, run.pool);
+    std::vector<Rest> none;
+    if (!constant_) pack_right(run.in, right, run.pool, none);
     bool shifted = false;  // whether there is a zero point on the right
     for (Index j = 0; j < n_ && !shifted; ++j) shifted = right.zero[j];
     const bool direct = packs_nothing();
@@ -81,30 +89,48 @@ class Product : public Kernel {
     const double each = 1 + flops / (by_rows ? strips : panels_) / 500;  // nanoseconds, about
     run.ranges(by_rows ? strips : panels_, 1 + static_cast<Index>(8e3 / each), [&](Index begin, Index end, int) {
       const MatrixRegisters registers(matrix_);
+      Tile tile{form_, false, steps_, nullptr, ld, nullptr, 0, 0, 0, 0};
       for (Index panel = by_rows ? 0 : begin; panel < (by_rows ? panels_ : end); ++panel)
         for (Index strip = by_rows ? begin : 0; strip < (by_rows ? end : strips); ++strip) {
           const Index row = cut.first(strip), column = panel * WIDTH;
-          Tile tile{form_,
-                    false,
-                    steps_,
-                    left + row * ld,
-                    ld,
-                    right.steps + panel * WIDTH * steps_,
-                    row,
-                    column,
-                    static_cast<int>(cut.first(strip + 1) - row),
-                    static_cast<int>(std::min<Index>(WIDTH, n_ - column))};
+          tile.left = left + row * ld;
+          tile.right = right.steps + panel * WIDTH * steps_;
+          tile.row = row;
+          tile.column = column;
+          tile.rows = static_cast<int>(cut.first(strip + 1) - row);
+          tile.columns = static_cast<int>(std::min<Index>(WIDTH, n_ - column));
           tile.matrix = strip < cut.tall;
           tile.row_zero = made.row_zero;
           tile.row_term = made.row_term;
-          if (form_ == Form::bytes) tile.column_sum = right.sum + column;
+          if (constant_) tile.rest = kept_->rest_of(panel);
+          if (form_ != Form::pairs) tile.column_sum = right.sum + column;
           if (shifted) tile.column_zero = right.zero + column;
           compute(tile, epilogue);
         }
     });
   }
 
+ protected:
+  bool take(const Kernel& other) override {
+    const auto* like = dynamic_cast<const Product*>(&other);
+    if (!like || !like->kept_ || !constant_ || like->n_ != n_ || like->k_ != k_ || like->forms_ != forms_) return false;
+    kept_ = like->kept_;
+    choose(kept_->form);
+    return true;
+  }
+
  private:
+  void choose(Form form) {
+    form_ = form;
+    left_ = {form, a_signed_, OTHER_SIGNED};
+    right_ = {form, b_signed_, true};
+    steps_ = steps_of(form, k_);
+    // rows a power of 2 apart would all want the same places of the first cache
+    ld_ = rounded_up(steps_, 16) + (steps_ % 256 ? 0 : 16);
+    matrix_ = form == Form::bytes && steps_ && steps_ % STEPS == 0 && m_ >= TALL && has_matrix_registers();
+    how = matrix_ ? "amx" : name(form);
+  }
+
   struct Memory {
     std::int32_t *left, *row_zero, *row_term;
     float* columns;
@@ -123,7 +149,7 @@ class Product : public Kernel {
   }
 
   // whether the left operand can be read where it is
-  bool packs_nothing() const { return form_ == Form::bytes && !left_.shift() && k_ % 4 == 0 && k_ % 1024 != 0; }
+  bool packs_nothing() const { return form_ != Form::pairs && !left_.shift() && k_ % 4 == 0 && k_ % 1024 != 0; }
 
   ZeroPoint zero_point(const void* const* in, int i, bool is_signed) const {
     return i < 0 ? ZeroPoint{} : ZeroPoint{in[i], sizes_[i], is_signed};
@@ -146,9 +172,10 @@ class Product : public Kernel {
     });
   }
 
-  void pack_right(const void* const* in, const Right& to, Pool* pool) const {
+  // rest: of each panel, if steps are fitted
+  void pack_right(const void* const* in, const Right& to, Pool* pool, std::vector<Rest>& rest) const {
     const ZeroPoint zeros = zero_point(in, at_.b_zero, right_.is_signed);
-    const int each = static_cast<int>(form_);
+    const int each = numbers_of(form_);
     const Index across = at_.b_transposed ? k_ : 1, along = at_.b_transposed ? 1 : n_;
     Run run{nullptr, nullptr, nullptr, pool};
     run.ranges(panels_, 1 + (1 << 12) / (k_ + 1), [&](Index begin, Index end, int) {
@@ -168,6 +195,7 @@ class Product : public Kernel {
           to.sum[first + j] = sums[j];
           to.zero[first + j] = j < columns ? right_.zero(points[j]) : 0;
         }
+        if (!rest.empty()) rest[panel].fit(form_, steps, steps_, WIDTH, WIDTH, 1, WIDTH);
       }
     });
   }
@@ -207,26 +235,27 @@ class Product : public Kernel {
   }
 
   // MXNet's numbers: see hybrid/ops/quantization.py
-  float data_levels() const { return left_.is_signed ? 127.5f : 255.5f; }
+  float data_levels() const { return a_signed_ ? 127.5f : 255.5f; }
   float reach_of(const Run& run, int operand) const {
     return reach(run.input<float>(at_.ranges + 2 * operand), run.input<float>(at_.ranges + 2 * operand + 1));
   }
   // the whole part as an int32, of which what is none becomes the least, and then a float again
   static float cut(float x) { return x > -2147483904.f && x < 2147483648.f ? std::trunc(x) : -2147483648.f; }
   void give_range(const Run& run) const {
-    const float one = (reach_of(run, 0) / (left_.is_signed ? 127.f : 255.f)) * (reach_of(run, 1) / 127.f);
+    const float one = (reach_of(run, 0) / (a_signed_ ? 127.f : 255.f)) * (reach_of(run, 1) / 127.f);
     run.output<float>(2)[0] = one * 2147483648.f;
     run.output<float>(1)[0] = -run.output<float>(2)[0];
   }
 
   Index m_, n_, k_;
   Operands at_;
+  std::vector<Form> forms_;
   Form form_;
   Encoding left_{}, right_{};
   std::vector<Index> sizes_;
-  bool out_signed_, constant_, matrix_;
+  bool a_signed_, b_signed_, out_signed_, constant_, matrix_;
   Index steps_, panels_, ld_;
-  PackedWeights kept_;
+  std::shared_ptr<Packed> kept_;
 };
 
 bool is_one(const Tensor& t, DType dtype) { return t.size() == 1 && t.dtype == dtype; }

@@ -1,7 +1,9 @@
 #include "sums.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -44,6 +46,83 @@ GX_INLINE RegI dot(RegI sum, RegI a, RegI b) {
 #include "tile.inc"
 constexpr auto OF = tiles<false>(Heights{});
 }  // namespace pairs
+
+#if defined(__SSSE3__)
+#define GX_FITTED
+namespace fitted {
+typedef std::int16_t Halves __attribute__((vector_size(4 * LANES)));
+// the sums of pairs of products of bytes, of which a's are the signed ones with LEFT, else b's
+template <bool LEFT>
+GX_INLINE Halves halves(RegI a, RegI b) {
+  const RegI plus = LEFT ? b : a, signs = LEFT ? a : b;
+#if defined(__AVX512BW__)
+  return reinterpret_cast<Halves>(_mm512_maddubs_epi16(reinterpret_cast<__m512i>(plus), reinterpret_cast<__m512i>(signs)));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Halves>(_mm256_maddubs_epi16(reinterpret_cast<__m256i>(plus), reinterpret_cast<__m256i>(signs)));
+#else
+  return reinterpret_cast<Halves>(_mm_maddubs_epi16(reinterpret_cast<__m128i>(plus), reinterpret_cast<__m128i>(signs)));
+#endif
+}
+GX_INLINE RegI summed(Halves v) {
+#if defined(__AVX512BW__)
+  return reinterpret_cast<RegI>(_mm512_madd_epi16(reinterpret_cast<__m512i>(v), _mm512_set1_epi16(1)));
+#elif defined(__AVX2__)
+  return reinterpret_cast<RegI>(_mm256_madd_epi16(reinterpret_cast<__m256i>(v), _mm256_set1_epi16(1)));
+#else
+  return reinterpret_cast<RegI>(_mm_madd_epi16(reinterpret_cast<__m128i>(v), _mm_set1_epi16(1)));
+#endif
+}
+template <bool LEFT>
+GX_INLINE RegI dot(RegI sum, RegI a, RegI b) {
+  return sum + summed(halves<LEFT>(a, b));
+}
+namespace once {
+#include "tile.inc"
+constexpr auto OF_LEFT = tiles<true>(Heights{}), OF_RIGHT = tiles<false>(Heights{});
+}  // namespace once
+namespace twice {
+#define GX_TWO
+// sum + those of two steps
+template <bool LEFT>
+GX_INLINE RegI two(RegI sum, RegI a, RegI b, RegI c, RegI d) {
+  return sum + summed(halves<LEFT>(a, b) + halves<LEFT>(c, d));
+}
+#include "tile.inc"
+#undef GX_TWO
+constexpr auto OF_LEFT = tiles<true>(Heights{}), OF_RIGHT = tiles<false>(Heights{});
+}  // namespace twice
+
+// Adds the products of what is left of steps.
+template <int R, bool LEFT>
+void more(const Tile& t, std::int32_t* sums) {
+  constexpr int C = REGISTERS_OF_ROW;
+  RegI sum[R][C];
+#pragma GCC unroll 12
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 2
+    for (int j = 0; j < C; ++j) sum[r][j] = get(sums + r * WIDTH + j * LANES);
+  const std::int32_t* steps = t.rest->steps.data();
+  for (const std::int32_t place : t.rest->places) {
+    const std::int32_t *left = LEFT ? steps : t.left + place, *right = LEFT ? t.right + place * WIDTH : steps;
+#pragma GCC unroll 12
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 2
+      for (int j = 0; j < C; ++j)
+        sum[r][j] = dot<LEFT>(sum[r][j], RegI{} + left[LEFT ? r : r * t.ld], get(right + j * LANES));
+    steps += LEFT ? HEIGHT : WIDTH;
+  }
+#pragma GCC unroll 12
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 2
+    for (int j = 0; j < C; ++j) *reinterpret_cast<RegI*>(sums + r * WIDTH + j * LANES) = sum[r][j];
+}
+template <bool LEFT, std::size_t... R>
+constexpr std::array<void (*)(const Tile&, std::int32_t*), sizeof...(R)> mores(std::index_sequence<R...>) {
+  return {more<R + 1, LEFT>...};
+}
+constexpr auto MORE_LEFT = mores<true>(Heights{}), MORE_RIGHT = mores<false>(Heights{});
+}  // namespace fitted
+#endif
 
 // VNNI is no part of the levels: only these functions may contain it, and only machines that have it get there.
 #if defined(__AVX2__) && defined(__GNUC__) && !defined(__clang__)
@@ -162,6 +241,10 @@ void tall(Index steps, const std::int32_t* left, Index ld, const std::int32_t* r
 #endif
 
 Micro micro(Form form, bool left_signed, int rows) {
+#if defined(GX_FITTED)
+  if (form == Form::fitted) return (left_signed ? fitted::once::OF_LEFT : fitted::once::OF_RIGHT)[rows - 1];
+  if (form == Form::fitted_twice) return (left_signed ? fitted::twice::OF_LEFT : fitted::twice::OF_RIGHT)[rows - 1];
+#endif
 #if defined(GX_VNNI)
   if (form == Form::bytes) return (left_signed ? vnni::OF_LEFT : vnni::OF_RIGHT)[rows - 1];
 #elif defined(GX_DOT)
@@ -289,11 +372,10 @@ MatrixRegisters::~MatrixRegisters() = default;
 
 Form best_form() {
 #if defined(GX_VNNI)
-  if (!with_vnni) return Form::pairs;
 #if defined(__AVX512BW__)
-  if (__builtin_cpu_supports("avx512vnni")) return Form::bytes;
+  if (with_vnni && __builtin_cpu_supports("avx512vnni")) return Form::bytes;
 #else
-  if (__builtin_cpu_supports("avxvnni")) return Form::bytes;
+  if (with_vnni && __builtin_cpu_supports("avxvnni")) return Form::bytes;
 #endif
 #elif defined(GX_DOT)
 #if defined(GX_DOT_HERE)
@@ -306,16 +388,61 @@ Form best_form() {
   return Form::pairs;
 }
 
+std::vector<Form> forms_of_weights() {
+#if defined(GX_FITTED)
+  if (best_form() == Form::pairs) return {Form::fitted_twice, Form::fitted, Form::pairs};
+#endif
+  return {best_form()};
+}
+
 const char* name(Form form) {
 #if defined(GX_DOT)
-  return form == Form::bytes ? "dotprod" : "pairs";
+  constexpr const char* BYTES = "dotprod";
 #else
-  return form == Form::bytes ? "vnni" : "pairs";
+  constexpr const char* BYTES = "vnni";
 #endif
+  const char* const names[] = {"pairs", BYTES, "fitted", "fitted twice"};
+  return names[static_cast<int>(form)];
+}
+
+void Rest::fit(Form form, std::int32_t* from, Index steps, Index along, Index count, Index apart, Index whole) {
+  std::array<std::int8_t, 4 * WIDTH> halves[2], second;
+  static_assert(WIDTH >= HEIGHT);
+  auto large = [](const std::int8_t* x) { return std::abs(x[0]) + std::abs(x[1]); };
+  constexpr int MOST = 128;  // 255 times so much has 16 bits
+  auto leave = [&](Index place, const std::array<std::int8_t, 4 * WIDTH>& left) {
+    if (std::all_of(left.begin(), left.end(), [](std::int8_t x) { return !x; })) return;
+    places.push_back(static_cast<std::int32_t>(place));
+    this->steps.resize(this->steps.size() + whole);
+    std::memcpy(this->steps.data() + this->steps.size() - whole, left.data(), whole * sizeof(std::int32_t));
+  };
+  const int deep = form == Form::fitted_twice ? 2 : 1;
+  for (Index s = 0; s < steps; s += deep) {
+    const int n = static_cast<int>(std::min<Index>(deep, steps - s));
+    for (auto& left : {&halves[0], &halves[1], &second}) left->fill(0);
+    for (Index i = 0; i < count; ++i) {
+      std::int8_t all[2][4] = {};
+      for (int d = 0; d < n; ++d) std::memcpy(all[d], from + (s + d) * along + i * apart, 4);
+      for (int pair : {0, 2}) {
+        for (int d = 0; d < n; ++d)
+          if (large(all[d] + pair) > MOST)
+            for (int k : {pair, pair + 1}) {
+              halves[d][4 * i + k] = static_cast<std::int8_t>(all[d][k] - all[d][k] / 2);
+              all[d][k] /= 2;
+            }
+        if (large(all[0] + pair) + large(all[1] + pair) > MOST)
+          for (int k : {pair, pair + 1}) second[4 * i + k] = std::exchange(all[1][k], 0);
+      }
+      for (int d = 0; d < n; ++d) std::memcpy(from + (s + d) * along + i * apart, all[d], 4);
+    }
+    leave(s, halves[0]);
+    leave(s + 1, halves[1]);
+    leave(s + 1, second);
+  }
 }
 
 std::int32_t Encoding::pack(const void* from, Index k, int zero, std::int32_t* to) const {
-  if (k % static_cast<int>(form)) to[k / static_cast<int>(form)] = 0;
+  if (k % numbers_of(form)) to[k / numbers_of(form)] = 0;
   return is_signed ? packed(static_cast<const std::int8_t*>(from), k, *this, zero, to)
                    : packed(static_cast<const std::uint8_t*>(from), k, *this, zero, to);
 }
@@ -335,7 +462,7 @@ void Encoding::interleave(const std::uint8_t* const arrays[4], int count, int ze
         else put_some(to + j, step([&](const std::uint8_t* p) { return widened_some(p + at, rest); }) & mask, rest);
       }
   };
-  if (form == Form::bytes) {
+  if (form != Form::pairs) {
     const std::int32_t flip = shift() ? static_cast<std::int32_t>(0x80808080u) : 0;
     through([=](auto get) { return (get(a) | get(b) << 8 | get(c) << 16 | get(d) << 24) ^ flip; });
   } else {
@@ -360,6 +487,9 @@ void compute(const Tile& t, const Epilogue& f) {
   else
 #endif
     micro(t.form, t.left_signed, t.rows)(t.steps, t.left, t.ld, t.right, sums);
+#if defined(GX_FITTED)
+  if (t.rest && !t.rest->places.empty()) (t.left_signed ? fitted::MORE_LEFT : fitted::MORE_RIGHT)[t.rows - 1](t, sums);
+#endif
   with_kind(f, [&](auto kind) {
     for (int r = 0; r < t.rows; ++r)
       for (int j = 0; j < t.columns; j += LANES) {
@@ -384,7 +514,7 @@ void slide(Form form, Index steps, const std::int32_t* left, const std::int32_t*
   pairs::slid<true, 0>(steps, left, right, places, count, to);
 }
 
-void column_sums(const std::int32_t* right, Index steps, bool left_signed, std::int32_t* to) {
+void column_sums(Form form, const std::int32_t* right, Index steps, bool left_signed, std::int32_t* to) {
   const std::int32_t ones = 0x01010101;
   constexpr Index PIECE = 64;
   std::int32_t left[PIECE];
@@ -392,7 +522,7 @@ void column_sums(const std::int32_t* right, Index steps, bool left_signed, std::
   std::fill(to, to + WIDTH, 0);
   for (Index k = 0; k < steps; k += PIECE) {
     alignas(64) std::int32_t sums[WIDTH];
-    micro(Form::bytes, left_signed, 1)(std::min(PIECE, steps - k), left, 0, right + k * WIDTH, sums);
+    micro(form, left_signed, 1)(std::min(PIECE, steps - k), left, 0, right + k * WIDTH, sums);
     for (int j = 0; j < WIDTH; ++j) to[j] += sums[j];
   }
 }

@@ -4,6 +4,10 @@
 // time: four bytes, where the machine has VNNI or Arm's dot product, else two 16-bit numbers. A tile is a strip of a few rows of the left operand,
 // steps that are spread over registers, times a panel of WIDTH columns of the right one.
 //
+// Without VNNI, bytes are still multiplied four at a time where one operand is packed once for many runs: its steps are "fitted",
+// that is small enough for the sums of two products, or of those of two steps, to fit in 16 bits; what is beyond is left to further
+// steps, the "rest".
+//
 // VNNI multiplies unsigned by signed bytes, Arm's dot product signed ones. An operand of another kind is shifted by 128, and its
 // zero point with it. Zero points are accounted for afterwards: with stored numbers l and r whose zero points are y and z,
 //   sum (l - y)(r - z) = sum l r - y sum r - z (sum l - K y).
@@ -16,6 +20,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <vector>
 
 #include "../../base/kernel.h"
 #include "../../base/math.h"
@@ -36,8 +41,12 @@ constexpr int HEIGHT = 8;
 constexpr int HEIGHT = 4;
 #endif
 
-enum class Form : int { pairs = 2, bytes = 4 };  // so many numbers in a step
+enum class Form { pairs, bytes, fitted, fitted_twice };
+constexpr int numbers_of(Form form) { return form == Form::pairs ? 2 : 4; }  // of a step
 Form best_form();
+// The forms to pack weights in, the fastest first, of which all but the last are for those that leave little rest.
+std::vector<Form> forms_of_weights();
+constexpr bool is_fitted(Form form) { return form == Form::fitted || form == Form::fitted_twice; }
 const char* name(Form form);  // of the instructions, for profiles
 
 // Of two operands of bytes one is stored signed; whether the other is too.
@@ -72,7 +81,7 @@ struct Strips {
 };
 constexpr Index divided_up(Index a, Index b) { return (a + b - 1) / b; }
 constexpr Index rounded_up(Index a, Index b) { return divided_up(a, b) * b; }
-inline Index steps_of(Form form, Index numbers) { return divided_up(numbers, static_cast<int>(form)); }
+inline Index steps_of(Form form, Index numbers) { return divided_up(numbers, numbers_of(form)); }
 
 inline int number(const void* data, bool is_signed, Index i) {
   return is_signed ? static_cast<const std::int8_t*>(data)[i] : static_cast<const std::uint8_t*>(data)[i];
@@ -107,6 +116,16 @@ struct Encoding {
   void interleave(const std::uint8_t* const arrays[4], int count, int zero, Index n, std::int32_t* to,
                   Index apart = WIDTH) const;
 };
+
+// What is left of fitted steps. Those of a panel have WIDTH columns each, those of a strip HEIGHT rows.
+struct Rest {
+  std::vector<std::int32_t> places, steps;  // which steps have one, and what
+
+  // Fits `steps` steps of `count` columns or rows, of which a panel or strip has `whole`; these lie `apart`, steps `along`.
+  void fit(Form form, std::int32_t* from, Index steps, Index along, Index count, Index apart, Index whole);
+};
+// So large a part of all steps may be rest: with more, the next form is faster.
+constexpr double MOST_REST = 0.2;
 
 // An activation of numbers that are counted in steps: the two that do not stretch with them (clip, gelu) are told the unit.
 struct Act {
@@ -162,6 +181,7 @@ struct Tile {
   const std::int32_t* right;  // a panel: for each step WIDTH columns
   Index row, column;          // where it is in the result
   int rows, columns;
+  const Rest* rest = nullptr;  // of the signed operand, if its steps are fitted
   bool matrix = false;  // in matrix registers: TALL rows, and whole registers of steps
   // null where these have no effect: by row of the result, and by column of the panel
   const std::int32_t *row_zero = nullptr, *row_term = nullptr;       // y, sum l - K y
@@ -169,7 +189,7 @@ struct Tile {
 };
 void compute(const Tile& tile, const Epilogue& epilogue);
 // Sums of the columns of a panel of bytes; left_signed as in Tile.
-void column_sums(const std::int32_t* right, Index steps, bool left_signed, std::int32_t* to);
+void column_sums(Form form, const std::int32_t* right, Index steps, bool left_signed, std::int32_t* to);
 // to[i] = sum over steps of left[step] times right[places[step] + i], up to a multiple of LANES; bytes of left are signed.
 void slide(Form form, Index steps, const std::int32_t* left, const std::int32_t* right, const Index* places, Index count,
            std::int32_t* to);
@@ -207,6 +227,21 @@ class PackedWeights {
   };
   std::unique_ptr<std::byte[], Free> memory_;
   std::size_t size_ = 0;
+};
+
+// Weights as kernels bound to other sizes use them too.
+struct Packed {
+  Form form;
+  PackedWeights memory;
+  std::vector<Rest> rest;  // of each panel or strip, if steps are fitted
+
+  const Rest* rest_of(Index i) const { return rest.empty() ? nullptr : &rest[i]; }
+  // whether there is so little rest that no other form is faster
+  bool pays(Index steps_of_all) const {
+    std::size_t count = 0;
+    for (const Rest& r : rest) count += r.places.size();
+    return static_cast<double>(count) <= MOST_REST * static_cast<double>(steps_of_all);
+  }
 };
 
 // -- MXNet's ranges: what reaches furthest from 0, and the range of sums of products --------------------------------------
