@@ -47,6 +47,8 @@ from .reduced import loss, rounded
 ARENA, INPUT, OUTPUT, CONSTANT = range(4)
 QUICK = 30_000_000
 """Multiplications and additions that take about as long as handing them over to another thread and waiting for it."""
+FEW_REFUSALS = 4
+"""Runs that may come to nothing because a kernel leaves values to NumPy before such values are expected."""
 BATCH = 1 << 24
 """Bytes of weights that are computed at a time, before they are packed and forgotten."""
 LARGE = 1 << 16
@@ -331,8 +333,9 @@ class CompiledProgram(Bound):
         )
         self.work = lowered.work(values)
         odd = self._copies or self._odd_inputs or self._odd_outputs
-        self._direct = self._alone and bool(self._inputs) and not odd
-        """True when to run the compiled program on arrays as they are is all there is to a run."""
+        self._direct = core.complete() and bool(self._inputs) and not odd
+        """True when to run the compiled program on arrays as they are is all there is to a run, as a rule: a kernel may leave
+        values to NumPy (indices that are none), and the run is made anew then."""
         if like is not None and lowered.fixed:
             with like._refreshing:
                 held = like._packed
@@ -358,7 +361,9 @@ class CompiledProgram(Bound):
 
     def shortcut(self, versions: Sequence[Any]) -> Shortcut | None:
         packed = self._packed
-        if not self._direct or packed.versions != [versions[i] for i in self._watched]:
+        if not self._direct or self.core.refusals() > FEW_REFUSALS:
+            return None
+        if packed.versions != [versions[i] for i in self._watched]:
             return None
         run = self.core.run_one if len(self._inputs) == len(self.outputs) == 1 else self.core.run_some
         return Shortcut(tuple(self.makers), run, packed.number, self._inputs)

@@ -299,6 +299,30 @@ def test_a_fast_call_asks_whose_parameters_these_are_and_what_they_hold() -> Non
     timer.join()
 
 
+@pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
+def test_a_fast_call_of_values_that_a_kernel_leaves_to_numpy_is_made_anew() -> None:
+    """Positions that are none are named by NumPy; where kernels leave it something again and again nothing is tried first."""
+    rows, at = mx.sym.var("rows"), mx.sym.var("at")
+    net = gluon.SymbolBlock(mx.sym.take(rows, at, mode="raise") * 2, [rows, at])
+    net.hybridize()
+    table = np.arange(12, dtype=np.float32).reshape(4, 3)
+    for turn in range(3):
+        for places in ([0, 2], [3, turn]):
+            got = net(nd.array(table), nd.array(places, dtype="int32"))
+            np.testing.assert_array_equal(got.asnumpy(), table[places] * 2)
+            assert None not in net._express.values()
+        with pytest.raises(MXNetError, match="positions 0 to 9 on an axis of size 4"):
+            net(nd.array(table), nd.array([0, 9], dtype="int32")).wait_to_read()
+    far = gluon.SymbolBlock(mx.sym.ROIPooling(rows, at, pooled_size=(2, 2), spatial_scale=1.0) * 2, [rows, at])
+    far.hybridize()
+    picture = np.arange(32, dtype=np.float32).reshape(1, 2, 4, 4)
+    for turn, corner in enumerate([3, 3] + [1e10] * 8 + [3]):
+        got = far(nd.array(picture), nd.array([[0, 0, 0, corner, corner]])).asnumpy()
+        want = [[[10, 14], [26, 30]], [[42, 46], [58, 62]]] if corner == 3 else [[[30, 0], [0, 0]], [[62, 0], [0, 0]]]
+        np.testing.assert_array_equal(got, [want])
+        assert (None in far._express.values()) == (turn > 5)
+
+
 def test_devices_of_what_has_no_inputs_and_of_what_has() -> None:
     with mx.cpu(2):
         made = nd._internal._arange(start=0, stop=3)

@@ -7,6 +7,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
 #include <limits>
 #include <optional>
 
@@ -245,7 +246,8 @@ class PyProgram {
     return go(inputs, outputs, host, number, nullptr);
   }
 
-  // As run, for a program of one input, one output and kernels only: for calls that are short themselves.
+  // As run, for a program of one input, one output and kernels only: for calls that are short themselves. False also where a kernel
+  // leaves values to NumPy.
   bool run_one(nb::handle input, nb::handle output, std::int64_t number) {
     const auto& takes = program_->input_tensors();
     const auto& gives = program_->output_tensors();
@@ -254,12 +256,12 @@ class PyProgram {
     const void* from = in.data();
     void* to = out.data();
     nb::gil_scoped_release release;
-    return program_->run(&from, &to, nullptr, number);
+    return unless_refused([&] { return program_->run(&from, &to, nullptr, number); });
   }
 
-  // As run, for a program of kernels only.
+  // As run_one, for any numbers of inputs and outputs.
   bool run_some(nb::sequence inputs, nb::sequence outputs, std::int64_t number) {
-    return go(inputs, outputs, nb::none(), number, nullptr);
+    return unless_refused([&] { return go(inputs, outputs, nb::none(), number, nullptr); });
   }
 
   // As run, with the seconds of each step; none of them where run gives false.
@@ -296,6 +298,9 @@ class PyProgram {
   }
 
   bool sure() const { return program_->sure(); }
+  bool complete() const { return program_->complete(); }
+  // How many runs of run_one and run_some have come to nothing because a kernel left values to NumPy.
+  int refusals() const { return refusals_; }
 
   double flops() const {
     double sum = 0;
@@ -368,6 +373,16 @@ class PyProgram {
     return found;
   }
 
+  template <class F>
+  bool unless_refused(F&& run) {
+    try {
+      return run();
+    } catch (const Refused&) {
+      ++refusals_;
+      return false;
+    }
+  }
+
   bool go(nb::sequence inputs, nb::sequence outputs, nb::handle function, std::int64_t number, double* seconds) {
     std::vector<View> views;
     std::vector<const void*> in;
@@ -400,6 +415,7 @@ class PyProgram {
   }
 
   std::shared_ptr<Program> program_;
+  std::atomic<int> refusals_{0};
   int constants_;
   std::vector<std::shared_ptr<View>> views_;
 };
@@ -527,6 +543,8 @@ NB_MODULE(_core, m) {
       .def("describe", &PyProgram::describe)
       .def("native", &PyProgram::native)
       .def("sure", &PyProgram::sure)
+      .def("complete", &PyProgram::complete)
+      .def("refusals", &PyProgram::refusals)
       .def("adopt", &PyProgram::adopt)
       .def("kept", &PyProgram::kept)
       .def("restore", &PyProgram::restore)
