@@ -8,7 +8,7 @@ it, unless it has weights."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -176,7 +176,7 @@ class Staged(Bound):
             key = id(entry.node), entry.index
             result = values[key]
             free = key not in own and result.flags.c_contiguous and result.flags.writeable
-            fresh = free and not any(np.may_share_memory(result, a) for a in (*arrays, *results))
+            fresh = free and not _shares(result, (*arrays, *results))
             own.add(key)
             results.append(result if fresh else np.array(result, order="C"))
         return results
@@ -209,6 +209,13 @@ class Staged(Bound):
             return bound.run(inside, marks, rng)
         except MXNetError:
             return None
+
+
+def _shares(array: np.ndarray, others: Iterable[np.ndarray]) -> bool:
+    """True where an array may lie in the memory of one of others."""
+    if not isinstance(array.base, np.ndarray):  # the memory is its own: only what is part of it lies there too
+        others = [o for o in others if o is array or isinstance(o.base, np.ndarray)]
+    return any(np.may_share_memory(array, o) for o in others)
 
 
 class _Cut:
