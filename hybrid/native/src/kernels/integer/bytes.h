@@ -74,8 +74,9 @@ GX_INLINE void put_bytes(void* to, RegI v, std::int64_t count) {
   typedef std::int8_t Bytes __attribute__((vector_size(LANES)));
   const Bytes made = __builtin_convertvector(v, Bytes);
 #endif
-  if (count >= LANES) std::memcpy(to, &made, LANES);
-  else std::memcpy(to, &made, count);
+  if (count >= LANES) return static_cast<void>(std::memcpy(to, &made, LANES));
+  const auto some = made;  // in memory, where `made` need not be
+  std::memcpy(to, &some, count);
 }
 
 }  // namespace gluonnx::integer

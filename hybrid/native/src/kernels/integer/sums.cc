@@ -28,6 +28,7 @@ using Heights = std::make_index_sequence<HEIGHT>;
 typedef RegI Loose __attribute__((aligned(4), may_alias));
 GX_INLINE RegI get(const std::int32_t* p) { return *reinterpret_cast<const Loose*>(p); }
 GX_INLINE Reg get(const float* p) { return *reinterpret_cast<const RegU*>(p); }
+GX_INLINE Reg splat(float x) { return x - Reg{}; }
 
 namespace pairs {
 // sum + the products of the halves
@@ -343,6 +344,34 @@ GX_INLINE void epilogue(const Epilogue& f, RegI sum, Index row, Index column, In
   }
 }
 
+// A tile's sums as bytes: what epilogue does, with what stays the same for rows and columns found once. WHOLE: it has all columns.
+template <bool BY_ROW, bool WHOLE>
+GX_INLINE void quantize(const Tile& t, const Epilogue& f, const std::int32_t* sums) {
+  const Reg low = splat((f.is_signed ? -128 : 0) - f.zero), high = splat((f.is_signed ? 127 : 255) - f.zero);
+  for (int r = 0; r < t.rows; ++r) {
+    const Index row = t.row + r;
+    auto* to = static_cast<std::int8_t*>(f.out) + row * f.ld + t.column;
+    const RegI bias = RegI{} + (BY_ROW && f.bias ? f.bias[row] : 0);
+    const Reg scale = BY_ROW ? splat(f.scale[row]) : Reg{};
+    const std::int32_t zero = t.column_sum ? t.row_zero[row] : 0, term = t.column_zero ? t.row_term[row] : 0;
+#pragma GCC unroll 2
+    for (int j = 0; j < (WHOLE ? WIDTH : t.columns); j += LANES) {
+      RegI sum = *reinterpret_cast<const RegI*>(sums + r * WIDTH + j) + bias;
+      if (t.column_sum) sum -= zero * get(t.column_sum + j);
+      if (t.column_zero) sum -= term * get(t.column_zero + j);
+      if (!BY_ROW && f.bias) sum += get(f.bias + t.column + j);
+      Reg v = __builtin_convertvector(sum, Reg) * (BY_ROW ? scale : get(f.scale + t.column + j));
+      v = at_most(at_least(low, v), high);  // this way round NaN becomes the least, as in NumPy's `whole`
+      put_bytes(to + j, rounded(v) + f.zero, WHOLE ? LANES : t.columns - j);
+    }
+  }
+}
+template <bool BY_ROW>
+void quantize(const Tile& t, const Epilogue& f, const std::int32_t* sums) {
+  if (t.columns == WIDTH) quantize<BY_ROW, true>(t, f, sums);
+  else quantize<BY_ROW, false>(t, f, sums);
+}
+
 template <class F>
 GX_INLINE void with_kind(const Epilogue& f, F use) {
   using Kind = Epilogue::Kind;
@@ -480,7 +509,9 @@ void Epilogue::operator()(const std::int32_t* sums, Index row, Index column, Ind
   });
 }
 
-void compute(const Tile& t, const Epilogue& f) {
+void compute(const Tile& tile, const Epilogue& given) {
+  const Tile t = tile;  // copies, which no store of bytes can change
+  const Epilogue f = given;
   alignas(64) std::int32_t sums[TALL * WIDTH];
 #if defined(GX_AMX)
   if (t.matrix) (t.left_signed ? amx::tall<true> : amx::tall<false>)(t.steps, t.left, t.ld, t.right, sums);
@@ -490,6 +521,7 @@ void compute(const Tile& t, const Epilogue& f) {
 #if defined(GX_FITTED)
   if (t.rest && !t.rest->places.empty()) (t.left_signed ? fitted::MORE_LEFT : fitted::MORE_RIGHT)[t.rows - 1](t, sums);
 #endif
+  if (f.kind == Epilogue::Kind::quantized) return f.by_row ? quantize<true>(t, f, sums) : quantize<false>(t, f, sums);
   with_kind(f, [&](auto kind) {
     for (int r = 0; r < t.rows; ++r)
       for (int j = 0; j < t.columns; j += LANES) {

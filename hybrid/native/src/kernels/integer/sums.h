@@ -71,16 +71,26 @@ class MatrixRegisters {
  private:
   bool used_;
 };
-// Strips that rows are cut into, tall ones first.
-struct Strips {
-  std::int64_t rows, tall;  // how many rows there are, and how many tall strips
-
-  Strips(std::int64_t rows, bool matrix) : rows(rows), tall(matrix ? rows / TALL : 0) {}
-  std::int64_t count() const;
-  std::int64_t first(std::int64_t strip) const;  // row of a strip; of count() the number of rows
-};
 constexpr Index divided_up(Index a, Index b) { return (a + b - 1) / b; }
 constexpr Index rounded_up(Index a, Index b) { return divided_up(a, b) * b; }
+// Strips that rows are cut into: tall ones first, then some of one row more than the others.
+class Strips {
+ public:
+  const Index tall;
+
+  Strips(Index rows, bool matrix) : tall(matrix ? rows / TALL : 0), low_(divided_up(rows - tall * TALL, HEIGHT)) {
+    height_ = low_ ? (rows - tall * TALL) / low_ : 0;
+    higher_ = low_ ? (rows - tall * TALL) % low_ : 0;
+  }
+  Index count() const { return tall + low_; }
+  Index first(Index strip) const {  // row of a strip; of count() the number of rows
+    const Index low = strip - tall;
+    return low <= 0 ? strip * TALL : tall * TALL + low * height_ + std::min(low, higher_);
+  }
+
+ private:
+  Index low_, height_, higher_;
+};
 inline Index steps_of(Form form, Index numbers) { return divided_up(numbers, numbers_of(form)); }
 
 inline int number(const void* data, bool is_signed, Index i) {
@@ -134,12 +144,6 @@ struct Act {
   Kind kind = Kind::none;
   float slope = 0, low = 0, high = 0;
 };
-
-inline std::int64_t Strips::count() const { return tall + divided_up(rows - tall * TALL, HEIGHT); }
-inline std::int64_t Strips::first(std::int64_t strip) const {
-  if (strip <= tall) return strip * TALL;
-  return tall * TALL + (rows - tall * TALL) * (strip - tall) / (count() - tall);
-}
 
 // What becomes of sums. Parameters are those of columns, or of rows; those of columns are there up to a multiple of WIDTH.
 struct Epilogue {
