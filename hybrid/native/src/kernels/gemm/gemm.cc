@@ -9,7 +9,7 @@ namespace {
 
 constexpr Index LEAST = 112 / HEIGHT * HEIGHT, MOST = 252 / HEIGHT * HEIGHT;  // rows of A that are packed at a time
 constexpr Index HALVED = 100 * 1000;                       // elements of B from which on two threads read it sooner than one
-constexpr Index ROOM = 512 * 1024;                       // floats that they may fill when they are more than LEAST
+constexpr Index ROOM = LANES == 16 ? 512 * 1024 : 1024 * 1024;  // floats that they may fill when they are more than LEAST
 
 Index divided_up(Index a, Index b) { return (a + b - 1) / b; }
 
@@ -95,12 +95,15 @@ struct Band {
           t.b = room;
         }
         t.bias = last && p.epilogue.bias ? p.epilogue.bias + column : nullptr;
+        const Index passes = std::max<Index>(1, strip_to - strip_from);
+        if (p.packed) t.step = divided_up(64, passes);
         for (Index strip = strip_from; strip < strip_to; ++strip) {
           const Index r0 = strip_begin(strip), r = strip_begin(strip + 1) - r0;
           t.a = packed_a ? packed_a + k0 * rows + r0 * k : p.a.data + k0;
           t.c = p.c + (begin + r0) * p.ldc + column - first;
           const float* residual = last ? p.epilogue.residual : nullptr;
           t.residual = residual ? residual + (begin + r0) * p.epilogue.residual_ld + column : nullptr;
+          t.ahead = static_cast<const char*>(t.b) + (p.packed ? 4 * t.ldb * k + (strip - strip_from) * k * t.step : 0);
           micro(static_cast<int>(r), blocks, precision)(t);
         }
       }
@@ -153,6 +156,7 @@ void each_slice(Index k, const std::function<void(Index, Index)>& f) {
   for (Index i = 0, slices = slices_of(k); i < slices; ++i) f(k * i / slices, k * (i + 1) / slices - k * i / slices);
 }
 
+std::string panels() { return "panels of " + std::to_string(WIDTH) + " in slices of " + std::to_string(SLICE); }
 Index packed_size(Index n, Index k) { return rounded(n) * k; }
 
 void pack_b(const Operand& b, Index n, Index k, float* to, Pool* pool) {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <string>
 
 #include "../../base/floats.h"
 #include "../../base/kernel.h"
@@ -31,6 +32,8 @@ struct Epilogue {
   float least = 0, most = 0;
 
   bool plain() const { return !bias && !residual && alpha == 1 && !accumulate && !sloped && !low && !high; }
+  // Nothing but sums with C or bias.
+  bool adds() const { return !residual && alpha == 1 && !sloped && !low && !high; }
 };
 
 struct Sizes {
@@ -48,8 +51,11 @@ struct Product {
   Epilogue epilogue;
 };
 
-constexpr Index SLICE = 1024;  // of K, at most: a panel's floats are a small part of the second cache
+// Of K, at most. A panel's floats are a small part of a large second cache; where that is small, they stay in the first.
+constexpr Index SLICE = LANES == 16 ? 1024 : 256;
 
+// How pack_b packs, in words: what was packed otherwise does not do.
+std::string panels();
 // Floats that pack_b wants for b (k x n), and the packing, in parallel when there is a pool.
 Index packed_size(Index n, Index k);
 void pack_b(const Operand& b, Index n, Index k, float* to, Pool* pool);

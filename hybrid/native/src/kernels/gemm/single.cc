@@ -47,7 +47,7 @@ class Single : public Kernel, public Keeper {
 
   std::vector<Kept> kept() override {
     if (!packs_ || weights_.precision() != Precision::f32) return {};
-    return {{&weights_.floats(), packed_size(plan_.sizes.n, plan_.sizes.k), "panels of " + std::to_string(WIDTH)}};
+    return {{&weights_.floats(), packed_size(plan_.sizes.n, plan_.sizes.k), panels()}};
   }
 
   void run(const Run& run) const override {

@@ -98,6 +98,11 @@ GX_INLINE void keep(Block (*sum)[B], float* to) {
 template <class T, int B>
 constexpr int APART = static_cast<int>(std::max<std::size_t>(1, 4 / sizeof(T) / B));
 
+// Whether a panel is fetched ahead by all the strips that the panel before it meets, each a part, into the second cache: where a
+// panel lies in the first one, what comes from beyond the caches would else have to come within the time of one strip.
+template <class T, int R>
+constexpr bool SHARED = LANES < 16 && sizeof(T) == 4 && R > 1;
+
 template <int R, int B, int W, class T = float>
 void run_tile(const Tile& t) {
   Block sum[W][R][B];
@@ -108,7 +113,11 @@ void run_tile(const Tile& t) {
   const float* a = t.a;
   const T* b = static_cast<const T*>(t.b);
   const Index ldb = t.ldb, chain = chain_of(t.k / W) * W;
+  const char* ahead = t.ahead;
   bool begun = false;
+  if (SHARED<T, R> && t.epilogue->accumulate)
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) __builtin_prefetch(t.c + r * t.ldc, 1);
   for (Index left = t.k;;) {
     Index k = left < chain + W ? left : chain;
     left -= k;
@@ -122,7 +131,11 @@ void run_tile(const Tile& t) {
         for (int j = 0; j < B; ++j) {
           row[j] = load(b + 16 * j);
           // 8 KB ahead: the panels lie one after the other
-          if (w % APART<T, B> == 0) __builtin_prefetch(b + 16 * j + 8192 / sizeof(T));
+          if (!SHARED<T, R> && w % APART<T, B> == 0) __builtin_prefetch(b + 16 * j + 8192 / sizeof(T));
+        }
+        if constexpr (SHARED<T, R>) {
+          __builtin_prefetch(ahead, 0, 2);
+          ahead += t.step;
         }
 #pragma GCC unroll 16
         for (int r = 0; r < R; ++r)
@@ -150,6 +163,19 @@ void run_tile(const Tile& t) {
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
       for (int j = 0; j < B; ++j) store(t.c + r * t.ldc + 16 * j, sum[0][r][j]);
+    return;
+  }
+  if (t.columns == 16 * B && !t.scales && t.epilogue->adds()) {
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+      for (int j = 0; j < B; ++j) {
+        float* c = t.c + r * t.ldc + 16 * j;
+        Block v = sum[0][r][j];
+        if (t.epilogue->accumulate) v = v + load(c);
+        if (t.bias) v = v + load(t.bias + 16 * j);
+        store(c, v);
+      }
     return;
   }
   keep<R, B>(sum[0], sums);

@@ -31,6 +31,9 @@ struct Tile {
   const float* bias;      // of the first column
   const float* residual;  // of the first element
   const float* scales = nullptr;  // factors of the sums, from the first column on, for all blocks * 16
+  // What is fetched meanwhile, a line at a time, `step` bytes further for each row of B: part of the next panel.
+  const char* ahead = nullptr;
+  Index step = 0;
 };
 
 // Up to 16 sums of a row, finished and stored to c; bias and residual as in Tile.

@@ -120,7 +120,7 @@ class Recurrent : public Kernel, public Keeper {
 
   std::vector<Kept> kept() override {
     if (!constant_) return {};
-    return {{&packed_, packed_size_, "gates in panels of " + std::to_string(gemm::WIDTH)}};
+    return {{&packed_, packed_size_, "gates in " + gemm::panels()}};
   }
 
   void run(const Run& run) const override {
