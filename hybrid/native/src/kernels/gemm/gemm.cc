@@ -63,7 +63,9 @@ struct Band {
     const bool direct = !p.packed && !p.reduced && in_place(p.b, s);
     const bool widened = p.reduced && s.m > FEW_ROWS;
     const Precision precision = p.reduced && !widened ? p.reduced->precision() : Precision::f32;
-    const Index slices = slices_of(s.k);
+    const Index slices = slices_of(s.k), bytes = s.n * s.k * (precision == Precision::f32 ? 4 : precision == Precision::i8 ? 1 : 2);
+    const bool lies_packed = p.packed || (p.reduced && !widened);
+    const Index abreast = s.m == 1 && lies_packed && bytes > BEYOND_CACHES ? ABREAST : 1;
     for (Index slice = 0; slice < slices; ++slice) {
       const Index k0 = slice_begin(slice), k = slice_begin(slice + 1) - k0;
       const bool last = slice + 1 == slices;
@@ -74,10 +76,11 @@ struct Band {
       t.k = k;
       t.ldc = p.ldc;
       t.epilogue = last ? &whole : &part;
-      for (Index panel = panel_from; panel < panel_to; ++panel) {
-        const Index column = panel * WIDTH;
-        t.columns = std::min(WIDTH, s.n - column);
-        const int blocks = blocks_for(t.columns);
+      t.apart = 16 * k;
+      for (Index panel = panel_from; panel < panel_to; panel += abreast) {
+        const Index column = panel * WIDTH, wide = std::min(abreast, panel_to - panel) * WIDTH;
+        t.columns = std::min(wide, s.n - column);
+        const int blocks = blocks_for(std::min(WIDTH, t.columns));
         t.ldb = 16 * blocks;
         const Index element = k0 * rounded(s.n) + column * k;  // where B is packed
         if (p.packed) {
@@ -104,7 +107,8 @@ struct Band {
           const float* residual = last ? p.epilogue.residual : nullptr;
           t.residual = residual ? residual + (begin + r0) * p.epilogue.residual_ld + column : nullptr;
           t.ahead = static_cast<const char*>(t.b) + (p.packed ? 4 * t.ldb * k + (strip - strip_from) * k * t.step : 0);
-          micro(static_cast<int>(r), blocks, precision)(t);
+          (abreast > 1 ? micro_abreast(static_cast<int>(divided_up(t.columns, WIDTH)), precision)
+                       : micro(static_cast<int>(r), blocks, precision))(t);
         }
       }
     }

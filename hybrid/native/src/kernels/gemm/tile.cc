@@ -103,7 +103,7 @@ constexpr int APART = static_cast<int>(std::max<std::size_t>(1, 4 / sizeof(T) / 
 template <class T, int R>
 constexpr bool SHARED = LANES < 16 && sizeof(T) == 4 && R > 1;
 
-template <int R, int B, int W, class T = float>
+template <int R, int B, int W, class T = float, bool ABREAST_OF_OTHERS = false>
 void run_tile(const Tile& t) {
   Block sum[W][R][B];
   clear<W, R, B>(sum);
@@ -114,6 +114,7 @@ void run_tile(const Tile& t) {
   const T* b = static_cast<const T*>(t.b);
   const Index ldb = t.ldb, chain = chain_of(t.k / W) * W;
   const char* ahead = t.ahead;
+  const Index apart = t.apart;
   bool begun = false;
   if (SHARED<T, R> && t.epilogue->accumulate)
 #pragma GCC unroll 16
@@ -129,9 +130,9 @@ void run_tile(const Tile& t) {
         Block row[B];
 #pragma GCC unroll 4
         for (int j = 0; j < B; ++j) {
-          row[j] = load(b + 16 * j);
+          row[j] = load(b + (ABREAST_OF_OTHERS ? j * apart : 16 * j));
           // 8 KB ahead: the panels lie one after the other
-          if (!SHARED<T, R> && w % APART<T, B> == 0) __builtin_prefetch(b + 16 * j + 8192 / sizeof(T));
+          if (!SHARED<T, R> && !ABREAST_OF_OTHERS && w % APART<T, B> == 0) __builtin_prefetch(b + 16 * j + 8192 / sizeof(T));
         }
         if constexpr (SHARED<T, R>) {
           __builtin_prefetch(ahead, 0, 2);
@@ -192,9 +193,17 @@ constexpr std::array<std::array<Micro, ROWS>, BLOCKS> all(std::integer_sequence<
   return {kernels<T, B + 1>(std::make_integer_sequence<int, ROWS>{})...};
 }
 
+template <class T, int... P>
+constexpr std::array<Micro, sizeof...(P)> abreast(std::integer_sequence<int, P...>) {
+  return {run_tile<1, P + 1, 1, T, true>...};
+}
+
 constexpr auto KERNELS = all<float, HEIGHT>(std::make_integer_sequence<int, BLOCKS>{});
 constexpr auto OF_HALVES = all<Half, FEW_HEIGHT>(std::make_integer_sequence<int, BLOCKS>{});
 constexpr auto OF_BYTES = all<std::int8_t, FEW_HEIGHT>(std::make_integer_sequence<int, BLOCKS>{});
+using Panels = std::make_integer_sequence<int, ABREAST>;
+constexpr auto ROWS = abreast<float>(Panels{}), ROWS_OF_HALVES = abreast<Half>(Panels{}),
+               ROWS_OF_BYTES = abreast<std::int8_t>(Panels{});
 
 }  // namespace
 
@@ -206,6 +215,10 @@ void store_row(const float* sums, Index count, const Epilogue& f, float* c, cons
 Micro micro(int rows, int blocks, Precision precision) {
   if (precision == Precision::f32) return KERNELS[blocks - 1][rows - 1];
   return (precision == Precision::i8 ? OF_BYTES : OF_HALVES)[blocks - 1][rows - 1];
+}
+
+Micro micro_abreast(int panels, Precision precision) {
+  return (precision == Precision::f32 ? ROWS : precision == Precision::i8 ? ROWS_OF_BYTES : ROWS_OF_HALVES)[panels - 1];
 }
 
 }  // namespace gluonnx::gemm

@@ -34,6 +34,7 @@ struct Tile {
   // What is fetched meanwhile, a line at a time, `step` bytes further for each row of B: part of the next panel.
   const char* ahead = nullptr;
   Index step = 0;
+  Index apart = 16;  // numbers from a block's to the next one's, of panels that are read side by side
 };
 
 // Up to 16 sums of a row, finished and stored to c; bias and residual as in Tile.
@@ -42,5 +43,11 @@ void store_row(const float* sums, Index count, const Epilogue& epilogue, float* 
 // The kernel for tiles of so many rows and blocks of columns; there are those of fewer bits than float32's for FEW_ROWS.
 using Micro = void (*)(const Tile&);
 Micro micro(int rows, int blocks, Precision precision = Precision::f32);
+
+// How many panels a row reads side by side where B is larger than the caches: memory gives more when it is read in several places
+// at once (1.4 times with 4 of them on Zen 3). 1: a panel is wide enough.
+constexpr Index ABREAST = BLOCKS > 1 ? 1 : 8 / REGISTERS;
+constexpr Index BEYOND_CACHES = 1 << 20;  // bytes
+Micro micro_abreast(int panels, Precision precision);
 
 }  // namespace gluonnx::gemm
