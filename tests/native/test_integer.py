@@ -367,7 +367,9 @@ def fits(level):
 
 
 @pytest.mark.parametrize("deviation", FORMS)
-@over("left, n, types", [((2, 131), 40, 0), ((9, 260), 70, 1), ((64, 7), 33, 2), ((1, 512), 300, 3)])
+@over(
+    "left, n, types", [((2, 131), 40, 0), ((9, 260), 70, 1), ((64, 7), 33, 2), ((1, 512), 300, 3), ((1, 1031), 1101, 0)]
+)
 def test_weights_are_fitted(level, deviation, left, n, types):
     """Products with large numbers on the left, which 16 bits would not hold, and kernels of other sizes that take the weights."""
     data, kind = TYPES[types]

@@ -80,6 +80,13 @@ def test_long_sums_on_threads(level, precision, rows):
 
 
 @pytest.mark.parametrize("precision", REDUCED)
+def test_weights_beyond_the_caches(level, precision):
+    """A row that reads several panels at once, and what they leave."""
+    arrays = uniform(1, 700), uniform(1553, 700), uniform(1553)
+    hold("FullyConnected", arrays, precision, threads=(1, 2), num_hidden=1553)
+
+
+@pytest.mark.parametrize("precision", REDUCED)
 @over("rows", [1, 3, 9])
 def test_every_product(level, precision, rows):
     k, n = 37, 50

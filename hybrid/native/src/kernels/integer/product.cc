@@ -86,11 +86,25 @@ class Product : public Kernel {
     const Strips cut(m_, matrix_);
     const Index strips = cut.count();
     const bool by_rows = strips > panels_;                               // what there is more of is cut
+    const bool abreast = LANES < 16 && m_ == 1 && !by_rows && 4 * panels_ * WIDTH * steps_ > BEYOND_CACHES;
     const double each = 1 + flops / (by_rows ? strips : panels_) / 500;  // nanoseconds, about
     run.ranges(by_rows ? strips : panels_, 1 + static_cast<Index>(8e3 / each), [&](Index begin, Index end, int) {
       const MatrixRegisters registers(matrix_);
       Tile tile{form_, false, steps_, nullptr, ld, nullptr, 0, 0, 0, 0};
-      for (Index panel = by_rows ? 0 : begin; panel < (by_rows ? panels_ : end); ++panel)
+      Index first = by_rows ? 0 : begin;
+      for (; abreast && first + ABREAST <= end && (first + ABREAST) * WIDTH <= n_; first += ABREAST) {
+        tile.left = left;
+        tile.right = right.steps + first * WIDTH * steps_;
+        tile.column = first * WIDTH;
+        tile.rows = 1;
+        tile.columns = WIDTH;
+        tile.row_zero = made.row_zero;
+        tile.row_term = made.row_term;
+        if (form_ != Form::pairs) tile.column_sum = right.sum + tile.column;
+        if (shifted) tile.column_zero = right.zero + tile.column;
+        compute_abreast(tile, constant_ ? kept_->rest_of(first) : nullptr, epilogue);
+      }
+      for (Index panel = first; panel < (by_rows ? panels_ : end); ++panel)
         for (Index strip = by_rows ? begin : 0; strip < (by_rows ? end : strips); ++strip) {
           const Index row = cut.first(strip), column = panel * WIDTH;
           tile.left = left + row * ld;

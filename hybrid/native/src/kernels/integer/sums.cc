@@ -254,6 +254,20 @@ Micro micro(Form form, bool left_signed, int rows) {
   return pairs::OF[rows - 1];
 }
 
+using Row = void (*)(Index steps, const std::int32_t* left, const std::int32_t* right, std::int32_t* sums);
+Row abreast(Form form) {
+#if defined(GX_FITTED)
+  if (form == Form::fitted) return fitted::once::abreast<ABREAST, false>;
+  if (form == Form::fitted_twice) return fitted::twice::abreast<ABREAST, false>;
+#endif
+#if defined(GX_VNNI)
+  if (form == Form::bytes) return vnni::abreast<ABREAST, false>;
+#elif defined(GX_DOT)
+  if (form == Form::bytes) return arm::abreast<ABREAST, false>;
+#endif
+  return pairs::abreast<ABREAST, false>;
+}
+
 GX_INLINE void put_first(std::int32_t* to, RegI v, Index count) {
   if (count >= LANES) *reinterpret_cast<Loose*>(to) = v;
   else put_some(to, v, count);
@@ -509,6 +523,42 @@ void Epilogue::operator()(const std::int32_t* sums, Index row, Index column, Ind
   });
 }
 
+namespace {
+
+// What becomes of a tile's sums.
+GX_INLINE void finish(const Tile& t, const Epilogue& f, const std::int32_t* sums) {
+  if (f.kind == Epilogue::Kind::quantized) return f.by_row ? quantize<true>(t, f, sums) : quantize<false>(t, f, sums);
+  with_kind(f, [&](auto kind) {
+    for (int r = 0; r < t.rows; ++r)
+      for (int j = 0; j < t.columns; j += LANES) {
+        const Index i = t.row + r;
+        RegI sum = *reinterpret_cast<const RegI*>(sums + r * WIDTH + j);
+        if (t.column_sum) sum -= t.row_zero[i] * get(t.column_sum + j);
+        if (t.column_zero) sum -= t.row_term[i] * get(t.column_zero + j);
+        epilogue<kind()>(f, sum, i, t.column + j, t.columns - j);
+      }
+  });
+}
+
+}  // namespace
+
+void compute_abreast(Tile tile, const Rest* rest, const Epilogue& given) {
+  const Epilogue f = given;
+  alignas(64) std::int32_t sums[ABREAST * WIDTH];
+  abreast(tile.form)(tile.steps, tile.left, tile.right, sums);
+  for (int p = 0; p < ABREAST; ++p) {
+#if defined(GX_FITTED)
+    tile.rest = rest ? rest + p : nullptr;
+    if (rest && !rest[p].places.empty()) fitted::MORE_RIGHT[0](tile, sums + p * WIDTH);
+#endif
+    const Tile t = tile;
+    finish(t, f, sums + p * WIDTH);
+    tile.column += WIDTH;
+    if (tile.column_sum) tile.column_sum += WIDTH;
+    if (tile.column_zero) tile.column_zero += WIDTH;
+  }
+}
+
 void compute(const Tile& tile, const Epilogue& given) {
   const Tile t = tile;  // copies, which no store of bytes can change
   const Epilogue f = given;
@@ -521,17 +571,7 @@ void compute(const Tile& tile, const Epilogue& given) {
 #if defined(GX_FITTED)
   if (t.rest && !t.rest->places.empty()) (t.left_signed ? fitted::MORE_LEFT : fitted::MORE_RIGHT)[t.rows - 1](t, sums);
 #endif
-  if (f.kind == Epilogue::Kind::quantized) return f.by_row ? quantize<true>(t, f, sums) : quantize<false>(t, f, sums);
-  with_kind(f, [&](auto kind) {
-    for (int r = 0; r < t.rows; ++r)
-      for (int j = 0; j < t.columns; j += LANES) {
-        const Index i = t.row + r;
-        RegI sum = *reinterpret_cast<const RegI*>(sums + r * WIDTH + j);
-        if (t.column_sum) sum -= t.row_zero[i] * get(t.column_sum + j);
-        if (t.column_zero) sum -= t.row_term[i] * get(t.column_zero + j);
-        epilogue<kind()>(f, sum, i, t.column + j, t.columns - j);
-      }
-  });
+  finish(t, f, sums);
 }
 
 void slide(Form form, Index steps, const std::int32_t* left, const std::int32_t* right, const Index* places, Index count,

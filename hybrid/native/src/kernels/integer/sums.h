@@ -19,9 +19,9 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <vector>
 
+#include "../../base/floats.h"
 #include "../../base/kernel.h"
 #include "../../base/math.h"
 
@@ -192,6 +192,11 @@ struct Tile {
   const std::int32_t *column_sum = nullptr, *column_zero = nullptr;  // sum r, z
 };
 void compute(const Tile& tile, const Epilogue& epilogue);
+// A row and so many panels, which follow one another, of columns that there are: memory that is read in several places at once gives
+// more. rest: of each panel, or null.
+constexpr int ABREAST = 4;
+constexpr Index BEYOND_CACHES = 1 << 20;  // bytes
+void compute_abreast(Tile tile, const Rest* rest, const Epilogue& epilogue);
 // Sums of the columns of a panel of bytes; left_signed as in Tile.
 void column_sums(Form form, const std::int32_t* right, Index steps, bool left_signed, std::int32_t* to);
 // to[i] = sum over steps of left[step] times right[places[step] + i], up to a multiple of LANES; bytes of left are signed.
@@ -219,18 +224,13 @@ class Divided {
 class PackedWeights {
  public:
   std::byte* resize(std::size_t size) {
-    if (size != size_) memory_.reset(new (std::align_val_t{64}) std::byte[size + 64]);
-    size_ = size;
-    return memory_.get();
+    memory_.resize(static_cast<std::int64_t>((size + sizeof(float) - 1) / sizeof(float)));
+    return data();
   }
-  std::byte* data() const { return memory_.get(); }
+  std::byte* data() const { return reinterpret_cast<std::byte*>(memory_.data()); }
 
  private:
-  struct Free {
-    void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{64}); }
-  };
-  std::unique_ptr<std::byte[], Free> memory_;
-  std::size_t size_ = 0;
+  Floats memory_;
 };
 
 // Weights as kernels bound to other sizes use them too.
