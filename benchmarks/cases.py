@@ -22,7 +22,7 @@ from hybrid.passes.strip_labels import label_names  # noqa: E402
 
 Row = dict[str, Any]
 WORDS = (onnx.TensorProto.STRING, onnx.TensorProto.UNDEFINED)
-"""What outputs hold that are not compared: sequences and maps have no type of elements."""
+"""Types of elements of outputs that are not compared; sequences and maps have none."""
 Arrays = dict[str, np.ndarray]
 
 
