@@ -127,7 +127,8 @@ class ReducedLayer(NamedTuple):
 
 class Shortcut(NamedTuple):
     """A run without another look at anything: ``run(memory, out, number)``, of lists where there is more than one of either, writes
-    to an ``out`` that ``make(shape, dtype)`` gave; false where the arrays that rarely have other values have them by now."""
+    to an ``out`` that ``make(shape, dtype)`` gave; false where the arrays that rarely have other values have them by now, or where
+    somebody else has to look at the values of the others."""
 
     outputs: tuple[tuple[Callable[[tuple[int, ...], np.dtype], np.ndarray], tuple[int, ...], np.dtype], ...]
     """(make, shape, dtype) of each output."""

@@ -450,7 +450,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "c03-svm-coefficients",
-        "hybrid/ops/onnx/ml_linear.py",
+        "hybrid/ops/onnx/ml_machine.py",
         "if none or vectors % self.n_supports or self.coefficients.size != self.n_supports:",
         "if none or vectors % self.n_supports:",
         "tests/ops/test_limits_of_attributes.py -k test_the_last_value_is_taken_and_the_next_is_refused",

@@ -343,9 +343,9 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "b16-svc-offset-of-class",
-        "hybrid/ops/onnx/ml_linear.py",
-        "                    + offsets[len(scores)]\n",
-        "                    + offsets[i]\n",
+        "hybrid/ops/onnx/ml_machine.py",
+        "                + offsets[len(scores)]\n",
+        "                + offsets[i]\n",
         "tests/ops/test_onnx_machines.py -k test_support_vector_classifiers_vote_by_pairs",
     ),
     (

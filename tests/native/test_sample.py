@@ -242,8 +242,12 @@ def test_what_a_kernel_refuses_numpy_does(level):
     feeds = {"data": uniform(2, 3, 8, 9), "rois": np.float32([[1, 1, 1, 4, 6]])}
     bound = program._specialize([feeds[n] for n in program.names], feeds).bound
     assert isinstance(bound, CompiledProgram) and all(bound.core.native()) and not bound.core.sure()
-    assert bound.shortcut([0, 0]) is None
     right = program.run(feeds)[0]
+    shortcut, out = bound.shortcut([0, 0]), np.empty_like(right)
+    assert shortcut is not None and shortcut.run([feeds["data"], feeds["rois"]], [out], shortcut.number)
+    np.testing.assert_array_equal(out, right)
+    refused = np.array([[2, 1, 1, 4, 6]], np.float32)
+    assert not shortcut.run([feeds["data"], refused], [out], shortcut.number)
     with pytest.raises(OpError, match="regions of image 2"):
         program.run({**feeds, "rois": np.float32([[2, 1, 1, 4, 6]])})
     far = np.float32([[1, 1, 1, 4e9, 6]])  # which NumPy cuts to the image

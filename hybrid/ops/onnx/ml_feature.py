@@ -11,10 +11,12 @@ from ...core.shapes import UNKNOWN, show
 from ..common import same, spread, want_rank, want_rank_from
 from ..composing import cast, definite, known, of_floats
 from .base import FLOAT32, INT64, OBJECT, Collected, Pointwise, Standard
-from .ml_linear import labels_of
+from .ml_linear import constant, fused_rows, labels_of
 from .types import FEATURES, WORDS
 
 Array = np.ndarray
+IN_TABLES = frozenset({"float32", "float64", "int32", "int64"})
+"""Dtypes that compiled code finds among keys."""
 
 
 def places_of(x: Array, keys: Array) -> Array:
@@ -48,6 +50,16 @@ class Mapping(Pointwise):
         found = np.empty(x.shape, values.dtype)  # also of no dimensions, where indexing gives a word itself
         found[...] = choice[places_of(x, keys.astype(x.dtype, copy=False))]
         return found
+
+    def fused_form(self, F, x):
+        if x.shape is None or x.dtype is None or x.dtype.name not in IN_TABLES:
+            return None
+        keys, values, default = self.table(x.dtype)
+        if values.dtype.name not in IN_TABLES:
+            return None
+        choice = np.append(values, np.array(default, values.dtype))
+        places = F._fused_places(x, constant(F, keys.reshape(-1).astype(x.dtype)))
+        return F.take(constant(F, choice), places, mode="wrap")  # -1 is the last, for what is no key
 
     def gradient(self, F, dy, x, y):
         return None
@@ -143,6 +155,14 @@ class OneHotEncoder(Standard):
         if not self.zeros and (places < 0).any():
             raise self.error(f"got {x[places < 0][0]!r}, which is no category, wanted one or zeros=1")
         return (places[..., None] == np.arange(len(cats))).astype(np.float32)
+
+    def fused_form(self, F, x):
+        cats = self._categories()
+        if not self.zeros or cats.dtype == object or x.shape is None or x.dtype is None or x.dtype.kind not in "fi":
+            return None
+        places = F._fused_places(F.Cast(x, dtype=INT64), constant(F, cats.astype(np.int64)))
+        equal = F._npi_equal(F.expand_dims(places, axis=len(x.shape)), constant(F, np.arange(len(cats))))
+        return F.Cast(equal, dtype=FLOAT32)
 
     def gradient(self, F, dy, x, y):
         return None
@@ -305,6 +325,17 @@ class Imputer(Pointwise):
         old = np.float32(self.replaced_value_float) if floating else self.replaced_value_int64
         return np.where(np.isnan(x) if old != old else x == old, values.astype(x.dtype), x)
 
+    def fused_form(self, F, x):
+        if x.shape is None or x.dtype is None or x.dtype.name not in IN_TABLES:
+            return None
+        floating = x.dtype.kind == "f"
+        values = self.imputed_value_floats if floating else self.imputed_value_int64s
+        if values is None or len(values) not in (1, *x.shape[-1:]):
+            return None
+        old = np.float32(self.replaced_value_float) if floating else self.replaced_value_int64
+        missing = F._npi_isnan(x) if old != old else F._npi_equal(x, constant(F, np.array([old], x.dtype)))
+        return F._npi_where(missing, constant(F, values.astype(x.dtype)), x)
+
     def gradient(self, F, dy, x, y):
         return dy * F.broadcast_equal(x, y)
 
@@ -353,6 +384,17 @@ class FeatureVectorizer(Standard):
             x = np.atleast_2d(x).astype(np.float32)[:, :width]
             parts.append(np.pad(x, ((0, 0), (0, width - x.shape[1]))))
         return np.concatenate(parts, axis=1)
+
+    def fused_form(self, F, *arrays):
+        rows = [fused_rows(F, x) for x in arrays]
+        if any(r is None for r in rows):
+            return None
+        parts = []
+        for x, part, width in zip(arrays, rows, self._widths([x.shape for x in arrays])):
+            if not isinstance(x.shape[-1], int) or x.shape[-1] < width:
+                return None
+            parts.append(part if x.shape[-1] == width else F.slice_axis(part, axis=1, begin=0, end=width))
+        return F.Concat(*parts, dim=1)
 
     def gradient(self, F, dy, *arrays):
         raise self.error("has no gradient")

@@ -1,4 +1,4 @@
-"""Linear models and support vector machines (ai.onnx.ml), and what classifiers have in common: labels, and what becomes of scores.
+"""Linear models (ai.onnx.ml), and what classifiers have in common: labels, and what becomes of scores.
 
 Models compute in float32 whatever the dtype of X, as onnxruntime does; what the standard leaves open (two classes of which one
 has a score) is read as there too."""
@@ -75,6 +75,35 @@ def two_scores(score: Array, kind: PostTransform, positive: bool) -> Array:
     return np.stack([1 - score, score], axis=1) if positive else both
 
 
+def of_two(F: Any, score: Any, kind: PostTransform, positive: bool) -> Any:
+    """As two_scores, of an expression (N, 1); None for what has no compiled code."""
+    if kind == "PROBIT":
+        return None
+    logistic = kind == "LOGISTIC"
+    other = F._npi_rsubtract_scalar(score, scalar=1.0) if positive and not logistic else F.negative(score)
+    both = F.Concat(other, score, dim=1)
+    return F.sigmoid(both) if logistic else both
+
+
+def labelled(F: Any, labels: Array, places: Any, scores: Any) -> Any:
+    """What a classifier gives, of expressions of the places of labels and of scores; None where there are none."""
+    return None if scores is None else (F.take(constant(F, labels), places), scores)
+
+
+def above(F: Any, score: Any, least: float) -> Any:
+    """1 in the place of scores (N, 1) that are above a number, else 0, of an expression. Shapes: (N, 1) -> (N,), int64."""
+    return F.Cast(F._np_reshape(F._npi_greater_scalar(score, scalar=least), newshape=(-1,)), dtype="int64")
+
+
+def linear(F: Any, x: Any, weights: Array, offsets: Array | None) -> Any:
+    """X weights^T + offsets, of an expression (N, F) and weights (O, F)."""
+    options = {"num_hidden": len(weights), "flatten": False}
+    weights = np.ascontiguousarray(weights, np.float32)
+    if offsets is None:
+        return F.FullyConnected(x, constant(F, weights), no_bias=True, **options)
+    return F.FullyConnected(x, constant(F, weights), constant(F, offsets.astype(np.float32)), **options)
+
+
 def want_features(op: Op, x: Shape, count: int) -> None:
     """Raise OpError unless the rows of X have so many features."""
     want_rank(op, x, 1, 2, what="X")
@@ -130,6 +159,14 @@ def labels_of(ints: Array | None, strings: Array | None, count: int) -> Array:
 def rows_of(x: Array) -> Array:
     """(N, F) in float32."""
     return (x if x.ndim == 2 else x[None]).astype(np.float32)
+
+
+def fused_rows(F: Any, x: Any) -> Any:
+    """As rows_of, of an expression; None where it is not known what that is."""
+    if x.shape is None or x.dtype is None or x.dtype.hasobject or len(x.shape) not in (1, 2):
+        return None
+    y = x if x.dtype == FLOAT32 else F.Cast(x, dtype=FLOAT32)
+    return y if len(x.shape) == 2 else F._np_reshape(y, newshape=(1, -1))
 
 
 @op("_onnx_ml_LinearClassifier")
@@ -194,6 +231,18 @@ class LinearClassifier(Classifier):
             return chosen, transform_scores(scores, self.post_transform)
         return chosen, two_scores(scores[:, 0], self.post_transform, True)
 
+    def fused_form(self, F, x):
+        rows, labels = fused_rows(F, x), self.labels()
+        if rows is None or labels.dtype == object:
+            return None
+        offsets = None if self.intercepts is None or not len(self.intercepts) else self.intercepts
+        scores = linear(F, rows, self.coefficients.reshape(self._rows(), -1), offsets)
+        if self._rows() > 1:
+            return labelled(F, labels, F._npi_argmax(scores, axis=1), transformed(F, scores, self.post_transform))
+        alone = self.columns() == 1
+        final = transformed(F, scores, self.post_transform) if alone else of_two(F, scores, self.post_transform, True)
+        return labelled(F, labels, above(F, scores, 0), final)
+
     @classmethod
     def examples(cls, make):
         weights = {"coefficients": make.uniform(12), "intercepts": make.uniform(3)}
@@ -236,6 +285,14 @@ class LinearRegressor(Standard):
             y = y + self.intercepts.astype(np.float32)
         return transform_scores(y, self.post_transform)
 
+    def fused_form(self, F, x):
+        rows = fused_rows(F, x)
+        if rows is None:
+            return None
+        offsets = None if self.intercepts is None or not len(self.intercepts) else self.intercepts
+        whole = None if offsets is None else np.broadcast_to(offsets, self.targets)
+        return transformed(F, linear(F, rows, self.coefficients.reshape(self.targets, -1), whole), self.post_transform)
+
     def gradient(self, F, dy, x, y):
         if self.post_transform != "NONE":
             raise self.error(f"has no gradient with post_transform={self.post_transform}")
@@ -246,250 +303,3 @@ class LinearRegressor(Standard):
     def examples(cls, make):
         weights = {"coefficients": make.uniform(8), "intercepts": make.uniform(2)}
         yield make(make.uniform(5, 4), targets=2, **weights)
-
-
-# -- support vector machines -----------------------------------------------------------------------------------------------
-
-Kernel = Literal["LINEAR", "POLY", "RBF", "SIGMOID"]
-
-
-class Machine(Standard):
-    """Base of support vector machines. kernel_params are gamma, coef0 and degree."""
-
-    kernel_params: np.ndarray | None = None
-    kernel_type: Kernel = "LINEAR"
-    rho: np.ndarray | None = None
-    support_vectors: np.ndarray | None = None
-    post_transform: PostTransform = "NONE"
-    coefficients: np.ndarray
-
-    exception = "a model with its numbers in attributes"
-
-    inputs = ("X",)
-    types = {"X": FEATURES}
-
-    def check(self):
-        count = 0 if self.kernel_params is None else len(self.kernel_params)
-        return f"got {count} kernel_params, wanted gamma, coef0 and degree" if count in (1, 2) else super().check()
-
-    def kernel(self, x: Array, vectors: Array) -> Array:
-        """(N, V) of rows of features."""
-        given = self.kernel_params
-        gamma, offset, degree = (0.0, 0.0, 0.0) if given is None or not len(given) else map(float, given[:3])
-        if self.kernel_type == "RBF":
-            near = ((x[:, None] - vectors) ** 2).sum(2) if x.size * len(vectors) < 1 << 22 else _distances(x, vectors)
-            return np.exp(-np.float32(gamma) * near)
-        products = x @ vectors.T
-        if self.kernel_type == "LINEAR":
-            return products
-        products = products * np.float32(gamma) + np.float32(offset)
-        return products ** np.float32(degree) if self.kernel_type == "POLY" else np.tanh(products)
-
-    def _offsets(self) -> Array:
-        return np.zeros(1, np.float32) if self.rho is None or not len(self.rho) else self.rho.astype(np.float32)
-
-
-def _distances(x: Array, vectors: Array) -> Array:
-    """Squared distances of rows, without an array of all differences."""
-    return np.stack([((x - v) ** 2).sum(1) for v in vectors], axis=1)
-
-
-@op("_onnx_ml_SVMRegressor")
-class SVMRegressor(Machine):
-    """rho + sum of coefficients times the kernel of X and the support vectors; or +1 and -1 by its sign, with one_class. Without
-    n_supports, a linear model. Shapes: X (N, F) -> (N, 1), float32. Source: ONNX SVMRegressor (ai.onnx.ml 1)."""
-
-    n_supports: int = 0
-    one_class: bool = False
-
-    def check(self):
-        if not self.n_supports:
-            return super().check()
-        vectors = 0 if self.support_vectors is None else self.support_vectors.size
-        none = self.n_supports < 0 or self.support_vectors is None
-        if none or vectors % self.n_supports or self.coefficients.size != self.n_supports:
-            return (
-                f"got n_supports={self.n_supports}, {self.coefficients.size} coefficients and {vectors} numbers of vectors, "
-                "which do not fit"
-            )
-        return super().check()
-
-    def shape(self, x):
-        vectors = self.support_vectors.size if self.support_vectors is not None and self.n_supports else 0
-        want_features(self, x, vectors // self.n_supports if self.n_supports else self.coefficients.size)
-        return (x[0] if len(x) == 2 else 1, 1)
-
-    def dtype(self, x):
-        return FLOAT32
-
-    def meaning(self, x):
-        x, weights = rows_of(x), self.coefficients.astype(np.float32)
-        if self.n_supports:
-            assert self.support_vectors is not None
-            x = self.kernel(x, self.support_vectors.astype(np.float32).reshape(self.n_supports, -1))
-        y = (x @ weights)[:, None] + self._offsets()[0]
-        if self.one_class:
-            return np.where(y > 0, 1, -1).astype(np.float32)
-        return transform_scores(y, self.post_transform)
-
-    def gradient(self, F, dy, *arrays):
-        raise self.error("has no gradient")
-
-    @classmethod
-    def examples(cls, make):
-        attrs = {
-            "coefficients": make.uniform(3),
-            "rho": make.uniform(1),
-            "support_vectors": make.uniform(12),
-            "n_supports": 3,
-        }
-        yield make(make.uniform(5, 4), kernel_type="RBF", kernel_params=make.array([0.5, 0, 0]), **attrs)
-
-
-@op("_onnx_ml_SVMClassifier")
-class SVMClassifier(Classifier, Machine):
-    """One machine for every pair of classes, which vote; with prob_a and prob_b probabilities of all classes from those of the
-    pairs (Wu, Lin and Weng 2004, as libsvm computes them). Without vectors_per_class, a linear model per class, whatever
-    the kernel.
-
-    Shapes: X (N, F) -> labels (N,), scores (N, pairs), or (N, C) of probabilities and linear models, float32.
-    Source: ONNX SVMClassifier (ai.onnx.ml 1)."""
-
-    classlabels_ints: np.ndarray | None = None
-    classlabels_strings: np.ndarray | None = None
-    prob_a: np.ndarray | None = None
-    prob_b: np.ndarray | None = None
-    vectors_per_class: np.ndarray | None = None
-
-    def labels(self):
-        return labels_of(self.classlabels_ints, self.classlabels_strings, self._classes())
-
-    def _classes(self) -> int:
-        named = [len(a) for a in (self.classlabels_strings, self.classlabels_ints) if a is not None]
-        return max(*named, 1) if named else 1
-
-    def check(self):
-        count = self._classes()
-        if not self._pairwise():
-            fits = self.coefficients.size % count == 0
-        else:
-            assert self.vectors_per_class is not None
-            vectors, pairs = int(self.vectors_per_class.sum()), count * (count - 1) // 2
-            given = 0 if self.support_vectors is None else self.support_vectors.size
-            probable = (a is None or len(a) in (0, pairs) for a in (self.prob_a, self.prob_b))
-            fits = (
-                len(self.vectors_per_class) == count
-                and (self.vectors_per_class >= 0).all()
-                and given > 0
-                and given % vectors == 0
-                and self.coefficients.size == (count - 1) * vectors
-                and len(self._offsets()) >= pairs
-                and all(probable)
-                and (not self._probable() or self.prob_b is not None)
-            )
-        if not fits:
-            return "its classes, vectors, coefficients, rho and probabilities are not as many as go together"
-        return super().check()
-
-    def features(self):
-        if not self._pairwise():
-            return self.coefficients.size // self._classes()
-        assert self.vectors_per_class is not None and self.support_vectors is not None
-        return self.support_vectors.size // int(self.vectors_per_class.sum())
-
-    def _pairwise(self) -> bool:
-        return self.vectors_per_class is not None and int(self.vectors_per_class.sum()) > 0
-
-    def _probable(self) -> bool:
-        return self.prob_a is not None and len(self.prob_a) > 0
-
-    def columns(self):
-        count = self._classes()
-        if not self._pairwise() or self._probable():
-            return count
-        pairs = count * (count - 1) // 2
-        return 2 if pairs == 1 else pairs
-
-    def meaning(self, x):
-        x, labels = rows_of(x), self.labels()
-        if not self._pairwise():
-            return self._linear(x, labels)
-        scores, votes = self._pairs(x)
-        best = votes.argmax(1)
-        if self._probable():
-            scores = self._probabilities(scores)
-        if scores.shape[1] == 1:
-            return labels[best], two_scores(scores[:, 0], self.post_transform, self.post_transform != "NONE")
-        return labels[best], transform_scores(scores, self.post_transform)
-
-    def _linear(self, x: Array, labels: Array):
-        weights = self.coefficients.astype(np.float32).reshape(self._classes(), -1)
-        scores = x @ weights.T + self._offsets()[0]  # a kernel is for support vectors: kernel_type says nothing
-        return labels[scores.argmax(1)], transform_scores(scores, self.post_transform)
-
-    def _pairs(self, x: Array) -> tuple[Array, Array]:
-        """(scores of the pairs, (N, pairs); votes for the classes, (N, C))."""
-        assert self.vectors_per_class is not None and self.support_vectors is not None
-        ends = np.cumsum(self.vectors_per_class)
-        parts = [slice(e - n, e) for e, n in zip(ends, self.vectors_per_class)]
-        near = self.kernel(x, self.support_vectors.astype(np.float32).reshape(int(ends[-1]), -1))
-        weights = self.coefficients.astype(np.float32).reshape(-1, int(ends[-1]))
-        votes, scores, offsets = np.zeros((len(x), len(ends)), np.float32), [], self._offsets()
-        for i in range(len(ends)):
-            for j in range(i + 1, len(ends)):
-                score = (
-                    near[:, parts[i]] @ weights[j - 1, parts[i]]
-                    + near[:, parts[j]] @ weights[i, parts[j]]
-                    + offsets[len(scores)]
-                )
-                votes[np.arange(len(x)), np.where(score > 0, i, j)] += 1
-                scores.append(score)
-        return np.stack(scores, axis=1), votes
-
-    def _probabilities(self, pairs: Array) -> Array:
-        assert self.prob_a is not None and self.prob_b is not None
-        count = self._classes()
-        rate = np.zeros((len(pairs), count, count))
-        first, second = np.triu_indices(count, 1)
-        found = 1 - sigmoid(pairs.astype(np.float64) * self.prob_a + self.prob_b)
-        rate[:, first, second] = np.clip(found, 1e-7, 1 - 1e-7)
-        rate[:, second, first] = 1 - rate[:, first, second]
-        return _couple_pairs(rate).astype(np.float32)
-
-    @classmethod
-    def examples(cls, make):
-        attrs = {
-            "vectors_per_class": make.array([2, 1, 2], "int64"),
-            "classlabels_ints": make.array([0, 1, 2], "int64"),
-        }
-        attrs |= {"coefficients": make.uniform(10), "support_vectors": make.uniform(20), "rho": make.uniform(3)}
-        attrs |= {"kernel_type": "RBF", "kernel_params": make.array([0.5, 0, 0])}
-        yield make(make.uniform(5, 4), **attrs)
-        yield make(make.uniform(5, 4), prob_a=make.uniform(3, low=-2), prob_b=make.uniform(3), **attrs)
-
-
-def _couple_pairs(rate: Array) -> Array:
-    """Probabilities (N, C) of classes from those of i rather than j, (N, C, C): the fixed point iteration of Wu, Lin and Weng 2004,
-    algorithm 2, to the precision that libsvm ends at."""
-    count = rate.shape[1]
-    between = -rate.swapaxes(1, 2) * rate
-    among = np.arange(count)
-    between[:, among, among] = (rate**2).sum(1)
-    chance = np.full(rate.shape[:2], 1 / count)
-    active = np.arange(len(rate))
-    for _ in range(max(100, count)):
-        q, p = between[active], chance[active]
-        qp = np.einsum("nij,nj->ni", q, p)
-        total = (p * qp).sum(1)
-        on = np.abs(qp - total[:, None]).max(1, initial=0) >= 0.005 / count
-        active, q, p, qp, total = active[on], q[on], p[on], qp[on], total[on]
-        if not active.size:
-            break
-        for t in range(count):
-            step = (total - qp[:, t]) / q[:, t, t]
-            p[:, t] += step
-            total = (total + step * (step * q[:, t, t] + 2 * qp[:, t])) / (1 + step) ** 2
-            qp = (qp + step[:, None] * q[:, t]) / (1 + step)[:, None]
-            p /= (1 + step)[:, None]
-        chance[active] = p
-    return chance

@@ -16,8 +16,11 @@ from .ml_linear import (
     POST_TRANSFORMS,
     Classifier,
     PostTransform,
+    above,
     constant,
+    labelled,
     labels_of,
+    of_two,
     transform_scores,
     transformed,
     two_scores,
@@ -412,27 +415,16 @@ class TreeEnsembleClassifier(Trees, Classifier):
             score = F.slice_axis(scores, axis=1, begin=alone, end=alone + 1)
             score = score if base is None else F._npi_add(score, constant(F, base[:1]))
             positive = bool((self.class_weights >= 0).all())
-            above = F._npi_greater_scalar(score, scalar=0.5 if positive else 0)
-            final = transformed(F, scores, self.post_transform) if alone else self._of_two(F, score, positive)
-            chosen = F.take(constant(F, labels), F.Cast(F._np_reshape(above, newshape=(-1,)), dtype="int64"))
-            return None if final is None else (chosen, final)
+            kind = self.post_transform
+            final = transformed(F, scores, kind) if alone else of_two(F, score, kind, positive)
+            return labelled(F, labels, above(F, score, 0.5 if positive else 0), final)
         if base is not None:
             compared = scores = F._npi_add(scores, constant(F, base))
         else:
             least = constant(F, np.array(-np.inf, np.float32))
             compared = scores if len(labels) == 2 else F._npi_where(given, scores, least)
         final = transformed(F, scores, self.post_transform)
-        chosen = F.take(constant(F, labels), F._npi_argmax(compared, axis=1))
-        return None if final is None else (chosen, final)
-
-    def _of_two(self, F, score, positive):
-        """As two_scores, of an expression (N, 1)."""
-        if self.post_transform == "PROBIT":
-            return None
-        logistic = self.post_transform == "LOGISTIC"
-        other = F._npi_rsubtract_scalar(score, scalar=1.0) if positive and not logistic else F.negative(score)
-        both = F.Concat(other, score, dim=1)
-        return F.sigmoid(both) if logistic else both
+        return labelled(F, labels, F._npi_argmax(compared, axis=1), final)
 
     @classmethod
     def examples(cls, make):
