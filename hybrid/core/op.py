@@ -184,6 +184,8 @@ class Op:
     """True for what ``with_room`` gives: rows, as many as the second output says; beyond them lies anything."""
     objects: ClassVar[bool] = False
     """True when it only moves what it is given, or runs subgraphs: then that may be words and sequences, which MXNet has not."""
+    dresses: ClassVar[bool] = False
+    """True when it makes words or maps of numbers, always of the shape and dtype that inference says."""
     refuses: ClassVar[str] = ""
     """Dtypes that MXNet has no kernel for in the first input, as NumPy's codes of their kinds: WHOLE where it takes floats alone,
     BOOLS. Inference refuses them, so that no rounding to integers passes for an answer."""
@@ -319,6 +321,11 @@ class Op:
     def within(self, found: np.ndarray) -> np.ndarray:
         """The result, of what ``with_room`` found: as many as there are, one after the other."""
         return found
+
+    def in_numbers(self) -> tuple[Op, Sequence[Op | None]] | None:
+        """Of an operator that makes words of numbers: one that gives numbers in their place, and what makes words of each of its
+        outputs (None: it is right as it is); None where there is none."""
+        return None
 
     def compute(self, *arrays: Any) -> Any:
         """The meaning, in NumPy: one array, or a tuple for several outputs. Never writes to an input but ``mutates``."""

@@ -291,6 +291,16 @@ class FastCall:
         self._known = known
         self._time = -1
 
+    @property
+    def count(self) -> int:
+        """Number of outputs."""
+        return len(self._outs)
+
+    @property
+    def boxes(self) -> list[int]:
+        """Places of outputs that may be sequences or maps."""
+        return [i for i, (_, shape, dtype) in enumerate(self._outs) if dtype.hasobject and not shape]
+
     def _is_current(self) -> bool:
         """True while the parameters are the same arrays with the same values, blocks have the same children, and graphs would
         become the same programs, which nobody watches; asked when anything at all has changed."""

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from ..core.error import MXNetError
-from ..core.op import Spec
+from ..core.op import Op, Spec
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
+from ..ir.infer import Inference
+from ..ops.elementwise import Identity
 from .backend import Bound, Fallback, Part, ReducedLayer, Request, Shortcut
 from .hooks import Observer
 
@@ -126,10 +128,43 @@ class Staged(Bound):
         self._ran: tuple[Bound, ...] = ()
         """Those that ran last."""
 
+    def shortcut(self, versions: Sequence[Any]) -> Shortcut | None:
+        """One where all that follows on the first program makes words and maps of its results."""
+        stages, cut, inference = self._stages, self._stages.cut, self._request.inference
+        if stages.rest is not None or stages.first is None or cut.roomy:
+            return None
+        specs = {n.name: inference.spec(Entry(n)) for n in self._request.graph.variables()}
+        bound = stages.first.prepare(tuple(x for n in stages.first.names for x in specs[n])).bound
+        first = bound.shortcut([versions[i] for i in stages.first_places])
+        source = {(id(e.node), e.index): i for i, e in enumerate(cut.first)}
+        target = {(id(e.node), e.index): i for i, e in enumerate(self._request.graph.outputs)}
+        makers: dict[int, Any] = {}
+        steps = []
+        if first is None or len(target) < len(self._request.graph.outputs):
+            return None
+        for key, i in source.items():
+            if key in target:
+                makers[target[key]] = first.outputs[i]
+        for node, given in zip(cut.ready, self._specs):
+            sources = [source.get((id(e.node), e.index)) for e in node.inputs]
+            if node.op is None or not node.op.dresses or None in sources:
+                return None
+            targets = [target.get((id(node), i)) for i in range(len(given))]
+            makers |= {t: (np.empty, *spec) for t, spec in zip(targets, given) if t is not None}
+            steps.append((node.op, sources, targets))
+        if len(makers) < len(target):  # an output that is an input
+            return None
+        positions = tuple(stages.first_places[p] for p in first.positions)
+        run = _Dressed(first, steps, [target.get(key) for key in source], len(positions) == len(target) == 1)
+        return Shortcut(tuple(makers[i] for i in range(len(target))), run, first.number, positions)
+
     def fallbacks(self) -> list[Fallback]:
-        why = "data decide about the shapes of its results"
-        cut = self._stages.cut
-        own = [Fallback(n.name, n.op.name, why) for n in cut.ready if n.op is not None and id(n) not in cut.roomy]
+        cut, words = self._stages.cut, "it makes words or maps"
+        own = [
+            Fallback(n.name, n.op.name, words if n.op.dresses else "data decide about the shapes of its results")
+            for n in cut.ready
+            if n.op is not None and id(n) not in cut.roomy
+        ]
         found = [f for bound in self._ran for f in bound.fallbacks()]
         return found if self._reference in self._ran else own + found
 
@@ -218,6 +253,42 @@ def _shares(array: np.ndarray, others: Iterable[np.ndarray]) -> bool:
     return any(np.may_share_memory(array, o) for o in others)
 
 
+class _Dressed:
+    """A shortcut through what is compiled, and then through the operators that make words and maps of its results.
+
+    steps: of each of these the operator, which results of the first it takes, and which outputs it gives; targets: which output
+    each result of the first is, None for what only they read; single: one array in, one out."""
+
+    def __init__(
+        self,
+        first: Shortcut,
+        steps: Sequence[tuple[Op, Sequence[int], Sequence[int | None]]],
+        targets: Sequence[int | None],
+        single: bool,
+    ):
+        self._first, self._steps, self._targets, self._single = first, steps, targets, single
+
+    def __call__(self, given: Any, outs: Any, number: int) -> bool:
+        first = self._first
+        if self._single:
+            given, outs = [given], [outs]
+        found = [
+            make(shape, dtype) if target is None else outs[target]
+            for (make, shape, dtype), target in zip(first.outputs, self._targets)
+        ]
+        if not (first.run(given[0], found[0], number) if first.single else first.run(given, found, number)):
+            return False
+        for op, sources, targets in self._steps:
+            try:
+                results = op.compute(*(found[i] for i in sources))
+            except MXNetError:  # who goes the long way says at which node
+                return False
+            for result, target in zip(results if isinstance(results, tuple) else (results,), targets):
+                if target is not None:
+                    outs[target][...] = result
+        return True
+
+
 class _Cut:
     """A graph cut behind what is known of it."""
 
@@ -301,18 +372,59 @@ def decided(request: Request) -> Decided | None:
     return Decided(request, deciding) if deciding else None
 
 
+def _with_words_last(request: Request) -> Request:
+    """The graph with operators that give words said in numbers, of which words are made behind them (``Op.in_numbers``); words are
+    not copied then."""
+    graph, inference, flow = request.graph, request.inference, request.flow
+    assert flow is not None
+    cuts = flow.cuts
+    apart = {id(n): found for n in graph.nodes if n.op is not None and (found := n.op.in_numbers()) is not None}
+    if not apart:
+        return request
+    if "words last" not in cuts:  # once for all sizes: whose first stages are to be the same
+        numbers: list[tuple[Key, Key]] = []
+        alike: list[tuple[Key, Key]] = []
+
+        def change(node: Node, inputs: tuple[Entry, ...]) -> list[Entry]:
+            if node.means(Identity) and not _is_tensor(inference.spec(Entry(node))):
+                made = list(inputs)
+            elif id(node) not in apart:
+                same = all(a.node is b.node and a.index == b.index for a, b in zip(inputs, node.inputs))
+                kept = node if same else Node(node.op, node.name, inputs, node.attrs, node.subgraphs)
+                made = [Entry(kept, i) for i in range(node.num_outputs)]
+            else:
+                op, words = apart[id(node)]
+                inner = Node(op, f"{node.name}_numbers", inputs)
+                numbers.extend(((id(node), i), (id(inner), i)) for i, w in enumerate(words) if w is not None)
+                made = [
+                    Entry(inner, i) if w is None else Entry(Node(w, node.name, [Entry(inner, i)]))
+                    for i, w in enumerate(words)
+                ]
+            alike.extend(((id(node), i), (id(e.node), e.index)) for i, e in enumerate(made))
+            return made
+
+        cuts["words last"] = graph.rewrite(change), alike, numbers
+    made, alike, numbers = cuts["words last"]
+    known = Inference(made)
+    for old, new in (*alike, *numbers):
+        known.shapes[new], known.dtypes[new] = inference.shapes.get(old), inference.dtypes.get(old)
+    for _, new in numbers:
+        known.dtypes[new] = np.dtype(np.int64)
+    if inference.values is not None:
+        known.values = {new: inference.values[old] for old, new in alike if old in inference.values}
+    return request._replace(graph=made, inference=known)
+
+
 def in_stages(request: Request, reference: Bound) -> Staged | None:
     """The graph in stages; None where there would be one only, or where steps have to stay in their order."""
     ops = [n.op for n in request.graph.all_nodes() if n.op is not None]
-    if (
-        request.training
-        or request.flow is None
-        or any(op.mutates or op.always_mutates or "rng" in op.needs for op in ops)
-    ):
+    flow = request.flow
+    if request.training or flow is None or any(op.mutates or op.always_mutates or "rng" in op.needs for op in ops):
         return None
+    request = _with_words_last(request)
     cut = _Cut(request)
     if not cut.ready or not (cut.first or cut.rest):
         return None
-    if cut.mark not in request.flow.cuts:
-        request.flow.cuts[cut.mark] = _Stages(request, cut)
-    return Staged(request, reference, request.flow.cuts[cut.mark])
+    if cut.mark not in flow.cuts:
+        flow.cuts[cut.mark] = _Stages(request, cut)
+    return Staged(request, reference, flow.cuts[cut.mark])

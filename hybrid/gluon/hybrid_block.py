@@ -65,7 +65,7 @@ class HybridBlock(Block):
         self._cached_graph: Graph | tuple[()] = ()
         self._cached_op: CachedOp | None = None
         self._cached_op_args: list[tuple[bool, Any]] = []
-        self._express: dict[tuple[int, ...], FastCall | None] = {}
+        self._express: dict[tuple[int, ...], Callable[..., Any] | None] = {}
         """Fast calls like those that have been made, by the shape of the input; None where there is none."""
         self._traced: list[Any] = []
         self._seen_changes = -1
@@ -386,7 +386,12 @@ class HybridBlock(Block):
         holders = [which for is_input, which in self._cached_op_args if not is_input]
         given = {i: which for i, (is_input, which) in enumerate(self._cached_op_args) if is_input}
         same = sorted(given.values()) == list(range(len(_spread(args))))
-        self._express[key] = run.fast_call(inputs, given, holders, self._seen_changes) if same else None
+        fast = run.fast_call(inputs, given, holders, self._seen_changes) if same else None
+        self._express[key] = None if fast is None else self._as_called(fast)
+
+    def _as_called(self, fast: FastCall) -> Callable[..., Any] | None:
+        """A fast call that gives what a call of this gives; None where that is another matter."""
+        return fast
 
     def register_op_hook(self, callback: Callable[..., Any], monitor_all: bool = False) -> None:
         """Call ``callback(name, operator, array)`` for every output of every operator when it runs as a graph.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ..core.attrs import dtype as read_dtype
 from ..core.boxed import box, unbox
 from ..core.error import MXNetError, OperandError, OpError
 from ..core.shapes import is_known
-from ..eager.cached_op import CachedOp
+from ..eager.cached_op import CachedOp, FastCall
 from ..formats import pairs
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import infer
@@ -172,6 +172,24 @@ class SymbolBlock(HybridBlock):
             return [_unbox_output(f) if isinstance(f, NDArray) else f for f in found]
         return _unbox_output(found)
 
+    def _as_called(self, fast: FastCall) -> Callable[..., Any] | None:
+        boxes = fast.boxes
+        if not boxes:
+            return fast
+        if fast.count < 2 or self._out_format not in (fast.count, [0] * fast.count):
+            return None  # one sequence, or lists of them, could be taken for several outputs
+
+        def call(*given: NDArray) -> list[Any] | None:
+            found: Any = fast(*given)
+            if found is not None:
+                for i in boxes:
+                    ctx, value = found[i]._ctx, found[i]._memory[()]
+                    if type(value) is list:  # made by this call, nobody else has them
+                        found[i] = [NDArray._own(v, ctx) for v in value]
+            return found
+
+        return call
+
     def cast(self, dtype: Any) -> None:
         """Convert all parameters to a dtype; those of BatchNorm stay in float32 when it is float16."""
         super().cast(dtype)
@@ -214,8 +232,11 @@ def _unbox_output(array: NDArray) -> Any:
     """An output; a sequence as a list."""
     if array._dtype != _OBJECT or array.ndim:
         return array
-    value = unbox(array.asnumpy())
-    return [NDArray._own(np.array(v, order="C"), array.context) for v in value] if isinstance(value, list) else array
+    value = unbox(array._read())
+    if not isinstance(value, list):
+        return array
+    ctx = array.context
+    return [NDArray._own(np.array(v, order="C"), ctx) for v in value]
 
 
 def _is_fixed(node: Node) -> bool:

@@ -162,3 +162,38 @@ class PlacesOfKeys(Op):
     def examples(cls, make):
         yield make(make.array([[3, 1, 2], [5, 5, 0]], "int64"), make.array([1, 5, 3, 5], "int64"))
         yield make(make.array([np.nan, 0.5, -0.0]), make.array([0.0, np.nan, 0.25]))
+
+
+@op("_fused_words")
+class WordsOfPlaces(Op):
+    """The word at each place of a table, counted from its end below 0. Shapes: data X, int64 -> X, words."""
+
+    words: np.ndarray
+
+    exception = "gives words"
+    dresses = True
+
+    def infer_shape(self, data):
+        return data
+
+    def infer_type(self, data):
+        if data not in (None, INT64):
+            raise self.error(f"got data of dtype {data}, wanted int64")
+        return np.dtype(object)
+
+    def infer_input_types(self, dtypes, outputs):
+        return list(dtypes)
+
+    def compute(self, data):
+        try:
+            found = self.words[data]
+        except IndexError as error:
+            raise self.error(f"got places {data.min()} to {data.max()} of {len(self.words)} words") from error
+        return found if data.ndim else np.array(found, object)  # of no dimensions NumPy gives the word itself
+
+    def gradient(self, F, dy, *arrays):
+        return None
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.array([[2, 0], [-1, 1]], "int64"), words=np.array(["a", "b", "c"], object))

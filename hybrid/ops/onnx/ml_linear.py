@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from ...core.attrs import Count, kind_of
-from ...core.op import Op, op
+from ...core.op import Op, lookup, op
 from ...core.shapes import UNKNOWN, Shape, show
 from ..activation import sigmoid
 from ..common import want_rank
 from ..softmax import softmax
-from .base import FLOAT32, Standard
+from .base import FLOAT32, OBJECT, Standard
 from .types import FEATURES
 
 Array = np.ndarray
@@ -140,6 +140,17 @@ class Classifier(Standard):
             want_features(self, x, count)
         rows = x[0] if len(x) == 2 else 1
         return [(rows,), (rows, self.columns())]
+
+    def in_numbers(self):
+        words, fields = self.labels(), {n: getattr(self, n) for n in self.fields}
+        given = fields.get("classlabels_strings")
+        if words.dtype != OBJECT or given is None:
+            return None
+        ints = next(n for n in fields if n.startswith("classlabels_int"))
+        op: Any = type(self).bind(**fields | {"classlabels_strings": None, ints: np.arange(given.size)})
+        if not np.array_equal(op.labels(), np.arange(len(words))) or op.columns() != self.columns():
+            return None
+        return op, (lookup("_fused_words").bind(words=words), None)
 
     def features(self) -> int | None:
         """Number of features the model was made for; None where it does not say."""
