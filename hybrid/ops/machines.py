@@ -1,5 +1,5 @@
-"""What support vector machines and tables of ai.onnx.ml are made of in compiled graphs, where they have their numbers as inputs:
-the operators (onnx/ml_linear.py, ml_feature.py) hold them in attributes."""
+"""Parts of support vector machines and tables in compiled graphs, with their numbers as inputs: the operators of ai.onnx.ml
+(onnx/ml_machine.py, ml_feature.py) hold theirs in attributes."""
 
 import numpy as np
 

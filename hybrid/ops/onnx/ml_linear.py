@@ -86,7 +86,7 @@ def of_two(F: Any, score: Any, kind: PostTransform, positive: bool) -> Any:
 
 
 def labelled(F: Any, labels: Array, places: Any, scores: Any) -> Any:
-    """What a classifier gives, of expressions of the places of labels and of scores; None where there are none."""
+    """Labels and scores, of expressions of the places of labels and of the scores; None where there are no scores."""
     return None if scores is None else (F.take(constant(F, labels), places), scores)
 
 
