@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import hybrid as mx
 from hybrid import native
 from hybrid.core.error import MXNetError
 from hybrid.core.examples import Maker
@@ -226,3 +227,18 @@ def test_features_side_by_side() -> None:
     for widths in ((2, 4), (1, 3), ()):
         (want,), (got,) = both(lookup("_onnx_ml_FeatureVectorizer").bind(inputdimensions=widths, num_args=2), a, b)
         np.testing.assert_array_equal(got, want)
+
+
+def test_a_block_refuses_values_however_often_it_was_called() -> None:
+    """Calls take a short way after the first, which leaves values that a kernel refuses to the long one."""
+    x, places = mx.sym.var("x"), mx.sym.var("places")
+    net = mx.gluon.SymbolBlock(mx.sym.relu(mx.sym._onnx_ml_ArrayFeatureExtractor(x, places)), [x, places])
+    net.hybridize()
+    data, right, wrong = mx.nd.array([[1, -2, 3]]), mx.nd.array([2, 1], dtype="int64"), mx.nd.array([3], dtype="int64")
+    for _ in range(4):
+        assert net(data, right).asnumpy().tolist() == [[3, 0]]
+        with pytest.raises(MXNetError, match="of 3 features"):
+            net(data, mx.nd.array([0, 3], dtype="int64")).asnumpy()
+        with pytest.raises(MXNetError, match="of 3 features"):
+            net(data, wrong).asnumpy()
+    assert any(net._express.values())
