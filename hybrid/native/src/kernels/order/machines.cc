@@ -86,8 +86,9 @@ class Pairs : public Kernel {
  public:
   explicit Pairs(const Call& call) {
     want(call.in.size() == 4 && call.out.size() == 2);
-    want(call.in[0].dtype == DType::f32 && call.in[1].dtype == DType::f32 && call.in[2].dtype == DType::i64 && call.in[3].dtype == DType::f32);
-    want(call.in[0].rank() == 2 && call.in[2].rank() == 1 && call.out[0].dtype == DType::f32 && call.out[1].dtype == DType::i64);
+    for (const Tensor& t : {call.in[0], call.in[1], call.in[3], call.out[0]}) want(t.dtype == DType::f32);
+    want(call.in[2].dtype == DType::i64 && call.out[1].dtype == DType::i64);
+    want(call.in[0].rank() == 2 && call.in[2].rank() == 1);
     rows_ = call.in[0].shape[0], vectors_ = call.in[0].shape[1], classes_ = call.in[2].shape[0] - 1;
     want(classes_ >= 2 && classes_ <= 1 << 15);
     pairs_ = classes_ * (classes_ - 1) / 2;
@@ -102,7 +103,8 @@ class Pairs : public Kernel {
   }
 
   void prepare(const void* const* in, Pool*) override {
-    if (in[2] && !fits(static_cast<const std::int64_t*>(in[2]))) throw std::invalid_argument("classes have vectors that there are not");
+    if (in[2] && !fits(static_cast<const std::int64_t*>(in[2])))
+      throw std::invalid_argument("classes have vectors that there are not");
   }
 
   void run(const Run& run) const override {

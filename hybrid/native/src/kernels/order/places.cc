@@ -72,7 +72,8 @@ class Places : public Kernel {
           out[i] = table.none;
           continue;
         }
-        const auto at = std::lower_bound(table.keys.begin(), table.keys.end(), x, [](const Key& key, T wanted) { return key.value < wanted; });
+        const auto at = std::lower_bound(table.keys.begin(), table.keys.end(), x,
+                                         [](const Key& key, T wanted) { return key.value < wanted; });
         out[i] = at != table.keys.end() && at->value == x ? at->place : -1;
       }
     });
