@@ -224,8 +224,8 @@ NATIVE = _area(
         (
             "last element of a tile",
             "gemm/dots.cc",
-            "for (int r = 0; r < R; ++r) {\n",
-            "for (int r = 0; r + 1 < R || r == 0; ++r) {\n",
+            "for (; i < count; ++i) tile<R, 1>(",
+            "for (; i + 1 < count; ++i) tile<R, 1>(",
             "tests/native/test_gemm.py",
         ),
         (

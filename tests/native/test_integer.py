@@ -347,7 +347,7 @@ def test_vnni_is_used_where_it_is(level, request):
 
 
 FORMS = {13: "fitted twice", 25: "fitted", 300: "pairs"}
-"""What weights of such a deviation are packed as where bytes have no instruction of their own."""
+"""Forms that weights of such a deviation are packed in where bytes have no instruction of their own."""
 
 
 def bell(*shape, deviation, dtype="int8"):
@@ -360,7 +360,7 @@ def bell(*shape, deviation, dtype="int8"):
 
 
 def fits(level):
-    """Whether the level's kernels fit weights, for it has them and nothing faster."""
+    """True where the level's kernels fit weights: it has these and nothing faster."""
     a, b = whole(3, 5, dtype="uint8"), whole(5, 7, dtype="int8")
     quick = Single(lookup("_onnx_MatMulInteger").bind(), (a, b)).program.describe()[0]["how"] != "pairs"
     return level != "plain" and not quick
