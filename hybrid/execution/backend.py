@@ -56,11 +56,16 @@ class Parts:
     """Cuts of the graph into stages, with the programs of these, whatever the sizes for which it is bound."""
     undecided = True
     """True where constants that decide about shapes may be among what is ``fixed``: their values are not known yet."""
+    whole = True
+    """False for those of a part, or of a body."""
+    told: Mapping[str, np.ndarray]
+    """Constants that do, where their values are known: parts have them too."""
 
     def part(
         self, outputs: Sequence[Entry], fixed: Collection[str], constants: Mapping[str, np.ndarray] | None = None
     ) -> Part:
-        """A program of what is behind these outputs. fixed: see Request; constants: those of them that have these values."""
+        """A program of what is behind these outputs. fixed: see Request; constants: those of them that have these values, what is
+        told if None."""
         raise NotImplementedError
 
 

@@ -11,6 +11,7 @@ from ..core.op import Op
 from .backend import SMALL, Backend, Bound, Request
 from .interpreter import Interpretation
 from .stages import decided, in_stages
+from .told import told
 
 HEAVY = 1 << 13
 """Elements from which operators with a kernel of their own are worth a call of the compiled part."""
@@ -24,7 +25,10 @@ class Compiled(Backend):
             return None
         from .lower import lower
 
-        return lower(request) or decided(request) or in_stages(request, Interpretation(request))
+        def otherwise() -> Bound | None:
+            return decided(request) or in_stages(request, Interpretation(request))
+
+        return lower(request) or told(request, otherwise) or otherwise()
 
     def trace(self, request: Request) -> Callable[[tuple[int, ...]], Bound | None] | None:
         if native.level() is None:

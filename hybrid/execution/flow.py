@@ -37,6 +37,7 @@ class Flow(Parts):
         self._make, self._constants = make, constants
         self._nodes: dict[int, _Single | None] = {}
         self.cuts: dict[Any, Any] = {}
+        self.told: Mapping[str, np.ndarray] = {}
 
     def run(self, node: Node, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...] | None:
         """The results of a node; None where its own rule has to give them."""
@@ -63,7 +64,7 @@ class Flow(Parts):
     def part(
         self, outputs: Sequence[Entry], fixed: Collection[str], constants: Mapping[str, np.ndarray] | None = None
     ) -> Part:
-        return self._make(Graph(outputs), fixed, constants)
+        return self._make(Graph(outputs), fixed, self.told if constants is None else constants)
 
 
 class _Single:

@@ -533,12 +533,22 @@ class _Bodies:
         except (CannotLower, MXNetError):  # which a run need not come to
             return None
         self.fallbacks += build.fallbacks(there)
-        written = iter(range(len(main.outputs)))
-        results = [build.copies[i] if i in build.copies else (ARENA, next(written)) for i in range(len(main.outputs))]
+        results = _results(build.copies, len(main.outputs))
         place_of = {n: i for i, n in enumerate(names)}
         computed = dict(zip(optimized.feeds, () if optimized.constant is None else optimized.constant.outputs))
         constants = [computed[n] if n in computed else place_of[n] for n in held]
         return Body(core, [place_of[n] for n in given], results, constants, found)
+
+
+def _results(copies: Mapping[int, tuple[int, int]], count: int) -> list[tuple[int, int]]:
+    """Place of each result of a body: one that the program writes, numbered among these, or what is a copy of which."""
+    written = [i for i in range(count) if i not in copies]
+    number = {i: n for n, i in enumerate(written)}
+    found = []
+    for i in range(count):
+        kind, source = copies.get(i, (ARENA, i))
+        found.append((kind, number[source] if kind in (ARENA, OUTPUT) else source))
+    return found
 
 
 def _rewriter(inference: Inference, fixed: Collection[str], training: bool) -> Rewriter:

@@ -126,6 +126,8 @@ class Program:
         }
         for inner in [*self._subprograms.values()]:
             self._subprograms |= inner._subprograms
+            if inner._flow is not None:
+                inner._flow.whole = False
         """Those of the subgraphs of all depths: compiled, a body is a part of the program."""
         self._flow: Flow | None = Flow(self._part, self.constants) if native else None
         self.plans = plans
@@ -154,6 +156,8 @@ class Program:
             made._flow = None
         elif made._flow is not None:
             made._flow.undecided = self._flow is not None and self._flow.undecided and not constants
+            made._flow.whole = False
+            made._flow.told = made.constants if constants else {}
         return made
 
     @property

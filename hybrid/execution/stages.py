@@ -8,7 +8,7 @@ it, unless it has weights."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -182,8 +182,6 @@ class Staged(Bound):
         stages, cut = self._stages, self._stages.cut
         given = list(map(id, arrays)) if versions is None else versions
         values: dict[Key, np.ndarray] = {}
-        own: set[Key] = set()
-        """Entries whose memory is theirs alone."""
         if stages.first is not None:
             inside, marks = [arrays[i] for i in stages.first_places], [given[i] for i in stages.first_places]
             bound = stages.first.prepare(tuple(x for a in inside for x in (a.shape, a.dtype))).bound
@@ -206,15 +204,7 @@ class Staged(Bound):
                 return self._refer(arrays, versions, rng, observe)
             for entry, result in zip(cut.behind, behind):
                 values[id(entry.node), entry.index] = result
-        results = []
-        for entry in self._request.graph.outputs:
-            key = id(entry.node), entry.index
-            result = values[key]
-            free = key not in own and result.flags.c_contiguous and result.flags.writeable
-            fresh = free and not _shares(result, (*arrays, *results))
-            own.add(key)
-            results.append(result if fresh else np.array(result, order="C"))
-        return results
+        return without_sharing([values[id(e.node), e.index] for e in self._request.graph.outputs], arrays)
 
     def _refer(self, *given: Any) -> list[np.ndarray]:
         """The outputs by NumPy."""
@@ -244,13 +234,6 @@ class Staged(Bound):
             return bound.run(inside, marks, rng)
         except MXNetError:
             return None
-
-
-def _shares(array: np.ndarray, others: Iterable[np.ndarray]) -> bool:
-    """True where an array may lie in the memory of one of others."""
-    if not isinstance(array.base, np.ndarray):  # the memory is its own: only what is part of it lies there too
-        others = [o for o in others if o is array or isinstance(o.base, np.ndarray)]
-    return any(np.may_share_memory(array, o) for o in others)
 
 
 class _Dressed:
@@ -350,14 +333,36 @@ class _Cut:
         """Equal for cuts that differ in sizes alone."""
 
 
+def without_sharing(results: Sequence[np.ndarray], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The results, each in contiguous and writable memory that is neither one of arrays' nor another result's."""
+    taken = set(map(_owner, arrays))
+    made = []
+    for result in results:
+        owner = _owner(result)
+        if owner in taken or not (result.flags.c_contiguous and result.flags.writeable):
+            result = np.array(result, order="C")
+            owner = id(result)
+        taken.add(owner)
+        made.append(result)
+    return made
+
+
+def _owner(array: np.ndarray) -> int:
+    """Identity of what has the memory of an array: those of which it is one share it with nothing else."""
+    found: Any = array
+    while (base := getattr(found, "base", None)) is not None:
+        found = base
+    return id(found)
+
+
 def _is_tensor(spec: Spec) -> bool:
     return is_known(spec.shape) and spec.dtype is not None and not spec.dtype.hasobject
 
 
-def _decides(spec: Spec) -> bool:
+def decides(spec: Spec, most: int = SMALL) -> bool:
     """True for integers that may be the sizes or places of something."""
     shape, dtype = spec
-    return is_known(shape) and dtype is not None and dtype.kind in "iub" and math.prod(shape) <= SMALL
+    return is_known(shape) and dtype is not None and dtype.kind in "iub" and math.prod(shape) <= most
 
 
 def decided(request: Request) -> Decided | None:
@@ -368,7 +373,7 @@ def decided(request: Request) -> Decided | None:
     if not any(n.op is not None and "values" in n.op.needs for n in request.graph.nodes):
         return None
     specs = {n.name: request.inference.spec(Entry(n)) for n in request.graph.variables()}
-    deciding = [i for i, name in enumerate(request.names) if name in request.fixed and _decides(specs[name])]
+    deciding = [i for i, name in enumerate(request.names) if name in request.fixed and decides(specs[name])]
     return Decided(request, deciding) if deciding else None
 
 

@@ -64,16 +64,18 @@ def infer(
     *,
     default_dtype: Any = None,
     values: Mapping[str, np.ndarray] | None = None,
+    follow: bool = False,
 ) -> Inference:
     """Infer from shapes and dtypes of variables by name; a variable's own ``__shape__`` and ``__dtype__`` count too.
 
-    values: of variables that are constant, for operators whose output shapes depend on them.
+    values: of variables that are constant, for operators whose output shapes depend on them. follow: note what follows from them
+    where there are no such operators, too.
     With default_dtype, variables whose dtype nothing decides get it, as MXNet's binding does with float32.
     Raises OpError, with the node's name, where the graph contradicts itself.
     """
     result = Inference(graph)
     _infer_dtypes(result, dtypes or {}, default_dtype)
-    _infer_shapes(result, shapes or {}, values or {})
+    _infer_shapes(result, shapes or {}, values or {}, follow=follow)
     return result
 
 
@@ -96,10 +98,11 @@ def _infer_shapes(
     given: Mapping[str, MaybeShape],
     values: Mapping[str, np.ndarray] | None = None,
     memo: Memo | None = None,
+    follow: bool = False,
 ) -> None:
     memo = {} if memo is None else memo
     known = result.shapes
-    if any(n.op is not None and "values" in n.op.needs for n in result.graph.nodes):
+    if follow or any(n.op is not None and "values" in n.op.needs for n in result.graph.nodes):
         result.values = {
             (id(n), 0): values[n.name] for n in result.graph.variables() if values and _small(values.get(n.name))
         }

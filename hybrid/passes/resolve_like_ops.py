@@ -6,14 +6,17 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..core.dims import has_dims
+from ..core.op import lookup
 from ..ir.graph import Entry, Graph, Node
 from ..ops import backward, creation, expand, reduce, shape
 from ..ops.activation import Slopes
 from ..ops.binary import DivScalar
 from ..ops.casting import Cast
 from ..ops.detection import MultiBoxPrior
-from ..ops.indexing import IndexArray
+from ..ops.indexing import IndexArray, Take
 from ..ops.slicing import Slice, SliceLike
 from .rewriter import Rewriter
 
@@ -39,6 +42,7 @@ def resolve_like_ops(graph: Graph, rewriter: Rewriter) -> Graph:
     Before: ``reshape_like(x, y)``, ``slice_like(x, y)``, ``broadcast_like(x, y)``, ``cast_like(x, y)``, for y (2, 3).
     After: ``reshape(x, (2, 3))``, ``slice(x, (0, 0), (2, 3))``, ``broadcast_to(x, (2, 3))``, ``cast(x, float32)``.
     Before: ``_onnx_Expand(x, s)`` and ``_onnx_Slice(x, s, ...)``, for tensors s that are known. After: as above.
+    Before: ``_onnx_Compress(x, condition)``, for a condition that is known. After: ``take(x, places)``.
     Before: ``arange_like(x)``. After: ``arange_like(zeros)``, which is constant.
     """
 
@@ -76,6 +80,18 @@ def resolve_like_ops(graph: Graph, rewriter: Rewriter) -> Graph:
             index = op.part(rewriter.shape(source), *op.by_input((None, *held))[1:])
             ends = {"begin": tuple(i.start for i in index), "end": tuple(i.stop for i in index)}
             return rewriter.make(Slice.bind(**ends, step=tuple(i.step for i in index)), node.name, now(source))
+        if op.static_form == Take.name:
+            condition = rewriter.values.get((id(node.inputs[1].node), node.inputs[1].index))
+            if condition is None or condition.dtype != bool:
+                return None
+            flat = (
+                rewriter.reshape(now(source), (math.prod(rewriter.shape(source)),)) if op.axis is None else now(source)
+            )
+            places = rewriter.make(
+                lookup("_onnx_Constant").bind(value=np.flatnonzero(condition)), f"{node.name}_places"
+            )
+            take = Take.bind(axis=op.axis or 0, mode="raise")
+            return rewriter.make(take, node.name, flat, places)
         if node.means(SliceLike):
             return rewriter.make(Slice.bind(begin=(0,) * len(wanted), end=wanted), node.name, now(source))
         if node.means(reduce.OverCount):

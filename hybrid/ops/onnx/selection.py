@@ -1,5 +1,7 @@
 """Operators that select what the numbers themselves decide: Compress, NonZero, NonMaxSuppression."""
 
+import math
+
 import numpy as np
 
 from ...core.op import Domain, lookup, op
@@ -22,15 +24,21 @@ class Compress(Standard):
 
     exception = "values decide how much it gives"
 
+    static_form = "take"
     inputs = ("input", "condition")
     types = {"input": STORED, "condition": {"bool"}}
     data_dependent_shape = True
+    needs = ("values",)
 
-    def shape(self, data, condition):
-        if self.axis is None:
-            return (UNKNOWN,)
-        axis = axis_of(self, self.axis, len(data))
-        return (*data[:axis], UNKNOWN, *data[axis + 1 :])
+    def shape(self, data, condition, values=(None, None)):
+        axis = None if self.axis is None else axis_of(self, self.axis, len(data))
+        size = math.prod(data) if axis is None else data[axis]
+        count = UNKNOWN
+        if values[1] is not None and size is not UNKNOWN:
+            where = np.flatnonzero(values[1])
+            if not where.size or where[-1] < size:  # else a run says what is wrong
+                count = len(where)
+        return (count,) if axis is None else (*data[:axis], count, *data[axis + 1 :])
 
     def chosen(self, data, condition):
         """Positions of what is selected."""
