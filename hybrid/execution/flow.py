@@ -120,7 +120,8 @@ class _Single:
 
 def _is_pure(node: Node) -> bool:
     """True for control flow, no gradient of it, that neither draws nor writes to what it is given."""
-    if not node.means(ControlFlow) or node.means(ControlFlowBackward):
+    # a family, not a meaning: each computes something of its own
+    if not isinstance(node.op, ControlFlow) or isinstance(node.op, ControlFlowBackward):
         return False
     inside = [n.op for body in node.subgraphs for n in body.all_nodes() if n.op is not None]
     return not any(op.mutates or "rng" in op.needs for op in inside)

@@ -83,6 +83,8 @@ def lower(request: Request) -> CompiledProgram | None:
 def lower_for_sizes(request: Request) -> Lowered | None:
     """The graph, lowered for all sizes that pass the guards of the request's trace; None when it has to stay with NumPy."""
     graph, inference, training = request.graph, request.inference, request.training
+    if request.trace and request.flow is None and any(n.subgraphs for n in graph.nodes):
+        return None  # control flow that is a graph of its own so that it is lowered: see Lowered
     now = tuple(s.value for s in request.trace.symbols) if request.trace else ()
     try:
         for entry in {(id(n), i): Entry(n, i) for n in graph.nodes for i in range(n.num_outputs)}.values():

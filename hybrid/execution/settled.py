@@ -32,7 +32,8 @@ def settled(graph: Graph, specs: Mapping[str, Spec], values: Mapping[str, np.nda
 
     def known(of: Graph) -> Inference:
         names = {n.name for n in of.variables()}
-        shapes, dtypes = ({n: s[i] for n, s in specs.items() if n in names} for i in range(2))
+        shapes = {n: s.shape for n, s in specs.items() if n in names}
+        dtypes = {n: s.dtype for n, s in specs.items() if n in names}
         return infer(of, shapes, dtypes, values={n: v for n, v in values.items() if n in names}, follow=True)
 
     if not any(n.op is not None and n.op.name in (IF, LOOP) for n in graph.nodes):
@@ -142,7 +143,8 @@ def _fills(loop: Node, state: int) -> bool:
     (body,) = loop.subgraphs
     held = [v for v, place in zip(body.variables(), op.body_reads, strict=True) if place == 2 + state]
     result = body.outputs[1 + state].node
-    if len(held) != 1 or result.op is None or result.op.name != INSERT or result.op.given:
+    insert: Any = result.op
+    if len(held) != 1 or insert is None or insert.name != INSERT or insert.given:
         return False
     uses = body.uses()
     alone = [e.node for e in body.outputs].count(result) == 1 and not uses.get((id(result), 0))

@@ -428,3 +428,21 @@ def test_failures_in_a_body_are_told(level):
         said.append(str(error.value))
     assert said[0] in said[1]
     program.run(good)
+
+
+def test_control_flow_for_sizes_that_vary_is_a_graph_of_its_own(level):
+    """A trace has no bodies: NumPy is asked for the loop, which is compiled for the sizes that it meets again."""
+    graph = scan()
+    graph = Graph([one("_mul_scalar", e, scalar=2.0, name=f"twice{i}") for i, e in enumerate(graph.outputs)])
+    program, meaning = Program(graph), Program(graph, native=False)
+    for _ in range(3):
+        for rows in (2, 3, 5, 4):
+            feeds = {"h": numbers(rows, 3), "x": numbers(5, rows, 3)}
+            for mine, wanted in zip(program.run(feeds), meaning.run(feeds), strict=True):
+                np.testing.assert_allclose(mine, wanted, rtol=1e-5, atol=1e-6)
+    assert program._flow is not None
+    (loop_alone,) = program._flow._nodes.values()
+    assert loop_alone is not None
+    (alone,) = loop_alone._programs.values()
+    bound = alone.bound_for(((4, 3), np.dtype("float32"), (5, 4, 3), np.dtype("float32")))
+    assert bound is not None and bound.fallbacks() == []
