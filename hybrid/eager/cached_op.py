@@ -215,7 +215,10 @@ class CachedOp:
         others = [a for i, a in enumerate(args) if i not in given]
         if any(a._shared_var().external for a in others):
             return None
-        bound = self.program(False).prepare(_signature(args)[1]).bound
+        program = self.program(False)
+        if any(program.names[i] in program.fixed for i in given):  # of which the backend holds what follows from the last values
+            return None
+        bound = program.prepare(_signature(args)[1]).bound
         shortcut = bound.shortcut([a._shared_var().version for a in args])
         if shortcut is None or any(p not in given for p in shortcut.positions):
             return None

@@ -346,3 +346,17 @@ def test_what_an_import_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mx.contrib.importlib, "import_module", fail)
     with pytest.raises(ModuleNotFoundError, match="onnx"):
         mx.contrib.__getattr__("onnx")
+
+
+def test_an_input_that_is_read_as_weights_may_change_from_call_to_call() -> None:
+    """What a program keeps of weights is not kept of an input."""
+
+    class Product(gluon.HybridBlock):
+        def hybrid_forward(self, F: Any, x: Any, w: Any) -> Any:
+            return F.FullyConnected(x, w, no_bias=True, num_hidden=3)
+
+    net = Product()
+    net.hybridize()
+    x = nd.ones((2, 4))
+    for factor in range(5):
+        np.testing.assert_array_equal(net(x, factor * nd.ones((3, 4))).asnumpy(), np.full((2, 3), 4 * factor))
