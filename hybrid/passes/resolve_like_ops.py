@@ -99,6 +99,11 @@ def resolve_like_ops(graph: Graph, rewriter: Rewriter) -> Graph:
             count = math.prod(sizes[a] for a in op.axes(len(sizes))) - op.ddof
             inexact = rewriter.dtype(own).kind not in "iub" and count  # type: ignore[union-attr]
             return rewriter.make(DivScalar.bind(scalar=float(count)), node.name, now(source)) if inexact else None
+        if op.static_form == creation.Full.name:
+            value = op.value.item()
+            if not has_dims(wanted) or isinstance(value, complex) or float(value) != value:
+                return None
+            return rewriter.make(creation.Full.bind(shape=wanted, value=float(value), dtype=op.value.dtype), node.name)
         if rewriter.traced and has_dims(wanted):
             if not node.means(creation.Like):
                 return None

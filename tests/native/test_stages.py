@@ -228,3 +228,17 @@ def test_stages_run_in_many_threads(level):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_a_tensor_of_a_shape_that_varies_is_filled_without_numpy(level):
+    x = variable("x")
+    for value in (np.array([2.5], np.float32), np.array([7]), np.array([True])):
+        made = one("_onnx_ConstantOfShape", one("shape_array", x, name="s"), value=value, name="filled")
+        graph = Graph([one("Cast", made, dtype="float32", name="wide"), one("tanh", x, name="t")])
+        program, meaning = (Program(graph, native=n) for n in (True, False))
+        for rows in (2, 5, 4, 7):
+            given = {"x": feeds(rows, rows)["x"]}
+            for mine, want in zip(program.run(given), meaning.run(given), strict=True):
+                np.testing.assert_allclose(mine, want, rtol=1e-6)
+        bound = program.prepare(((9, 3), np.dtype("float32"))).bound
+        assert isinstance(bound, CompiledProgram) and bound.symbols == (9,) and bound.fallbacks() == []

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ...core.attrs import DType
+from ...core.dims import Dim
 from ...core.op import op
 from ...core.shapes import UNKNOWN, of_rank
 from ..common import axis_of, narrow, part_of, want_rank, widen
@@ -172,6 +173,7 @@ class ConstantOfShape(Standard):
 
     exception = "tensors say how much there is, maybe not before it runs"
 
+    static_form = "_full"
     inputs = ("input",)
     types = {"input": {"int64"}, "output": STORED - WORDS - COMPLEX}
     needs = ("values",)
@@ -190,7 +192,7 @@ class ConstantOfShape(Standard):
 
     def dims(self, input: np.ndarray) -> tuple[int, ...]:
         """The shape. Raises OpError for one that is none."""
-        dims = tuple(int(d) for d in input)
+        dims = tuple(d if type(d) is Dim else int(d) for d in input)
         if any(d < 0 for d in dims):
             raise self.error(f"got shape {dims}, wanted no negative size")
         return dims
