@@ -93,6 +93,10 @@ DIRECT = {
     "stem dilate": (conv(3, 20, (3, 3), dilate=(2, 3), stride=(1, 1), pad=(2, 3), blocked=False), 1, 9, 11),
     "stem many": (conv(21, 20, (3, 3), pad=(1, 1), residual=True, blocked=False), 1, 9, 11),
     "stem 1x1": (conv(4, 20, (1, 1), blocked=False), 1, 6, 6),
+    "deep": (conv(90, 33, (3, 3), pad=(1, 1), stride=(2, 2), bias=True, residual=True, slope=0.1), 2, 13, 15),
+    "deep 1x1": (conv(520, 20, (1, 1), bias=True, low=0), 1, 7, 7),
+    "deep groups": (conv(128, 32, (3, 3), pad=(1, 1), num_group=2, residual=True, low=0, high=1), 1, 9, 8),
+    "deep stem": (conv(3, 20, (16, 16), stride=(8, 8), bias=True, low=0, blocked=False), 1, 64, 64),
 }
 
 LANEWISE = {
@@ -123,6 +127,18 @@ def test_direct(level, case, halo):
     op, *sizes = DIRECT[case]
     arrays = arrays_for(op, *sizes)
     check(op, arrays, constants=range(1, 2 + op.bias), halo=halo, precise=True)
+
+
+@pytest.mark.parametrize("case", [c for c in DIRECT if c.startswith("deep")])
+def test_slices_of_the_sums(level, case):
+    op, *sizes = DIRECT[case]
+    check(
+        op,
+        arrays_for(op, *sizes),
+        how="" if level == "v4" else " slices",
+        constants=range(1, 2 + op.bias),
+        precise=True,
+    )
 
 
 @over("halo", [(0, 0), (3, 3)])
@@ -293,6 +309,7 @@ def test_not_finite(level, case, value, halo):
 AMONG = {
     "direct": (conv(32, 40, (3, 3), pad=(1, 1), bias=True, residual=True), 2, 7, 9),
     "direct 1x1": (conv(32, 40, (1, 1), bias=True, residual=True), 2, 7, 9),
+    "direct in slices": DIRECT["deep"],
     "lanewise": (conv(40, 40, (3, 3), pad=(1, 1), num_group=40, residual=True), 2, 9, 9),
     "groups": (conv(32, 40, (3, 3), pad=(1, 1), num_group=8, bias=True, residual=True), 2, 9, 9),
     "winograd": WINOGRAD["batch"],

@@ -283,15 +283,23 @@ class Direct {
     float* to;
     Micro micro;
   };
+  struct Slice {  // of the planes of input
+    Walk walk;
+    Index in, weight;  // of its first plane, and of its weights in those of a block
+  };
   void compute(const Operands& operands, Index strip0, Index strip1, Index tile0, Index tile1) const;
+  void sum_slice(const Operands& operands, const Slice& slice, Index s, bool first, bool last, Index block, Index end) const;
   Index plan_rows();
   void plan_tiles(Index width);
   void plan_order(int threads);
+  void plan_slices();
 
   Shape shape_;
   bool blocked_, copies_ = false;
   View given_, in_, out_, residual_;  // given: the input as it comes, in: as it is read, which may be a copy
   Walk walk_{};
+  Index chain_;  // of additions, at most
+  std::vector<Slice> slices_;  // of walk_
   Padding padding_{};
   std::vector<Strip> strips_;
   std::vector<Piece> pieces_;

@@ -80,7 +80,8 @@ Direct::Direct(const Shape& shape, bool blocked, const View& in, const View& out
     walk_.inner = walk_.last = together ? shape.kernel_w : 1;
   }
   // a channel at a time, where one is long enough: that costs little, because plain input has few channels
-  walk_.link(blocked ? CHAIN : std::clamp<Index>(shape.kernel_h * shape.kernel_w, 16, CHAIN));
+  chain_ = blocked ? CHAIN : std::clamp<Index>(shape.kernel_h * shape.kernel_w, 16, CHAIN);
+  walk_.link(chain_);
   walk_.out_block = out.plane;
   walk_.out_row = out.row;
   walk_.out_pixel = out.pixel;
@@ -101,6 +102,7 @@ Direct::Direct(const Shape& shape, bool blocked, const View& in, const View& out
     }
   plan_tiles(width);
   plan_order(threads);
+  plan_slices();
 }
 
 // The width of a row of output pixels, and height_.
@@ -145,9 +147,33 @@ void Direct::plan_order(int threads) {
   const bool by_strips = chunks > 1 && (weight_bytes > in_bytes ? idle(strips) < 1.2 : idle(tiles) > 1.2);
   strip_chunks_ = by_strips ? std::min(chunks, strips) : 1;
   tile_chunks_ = by_strips ? 1 : std::min(chunks, tiles);
-  constexpr double CACHE = 1 << 20;  // half of a core's second level
+  constexpr double CACHE = LANES == 16 ? 1 << 20 : 1 << 18;  // half of a core's second level
   const double tile_bytes = in_bytes / std::max<Index>(1, tiles);
   tile_block_ = std::max<Index>(1, static_cast<Index>(CACHE / std::max(1.0, tile_bytes)));
+}
+
+// The planes of input that are summed over at a time: all of them; or, where registers are few and the first cache is small, as
+// many as have weights that stay there while a block of tiles goes by. What is summed up so far lies in the output meanwhile.
+void Direct::plan_slices() {
+  constexpr Index DEPTH = 256;  // 16 KB of weights
+  const Index depth = walk_.depth();
+  const bool cut = LANES < 16 && group_ == 1 && depth > DEPTH * 3 / 2 && std::min(tile_block_, tiles_) >= 6;
+  const Index count = cut ? std::min(walk_.planes, (depth + DEPTH / 2) / DEPTH) : 1;
+  for (Index i = 0; i < count; ++i) {
+    const Index begin = walk_.planes * i / count, end = walk_.planes * (i + 1) / count;
+    Slice slice{walk_, begin * walk_.plane, begin * walk_.inner * walk_.rows * walk_.columns * BLOCK};
+    if (count > 1) {
+      slice.walk.planes = end - begin;
+      if (i + 1 < count) slice.walk.last = walk_.inner, slice.walk.epilogue = {};
+      if (i > 0) {
+        slice.walk.residual_block = walk_.out_block;
+        slice.walk.residual_row = walk_.out_row;
+        slice.walk.residual_pixel = walk_.out_pixel;
+      }
+      slice.walk.link(chain_);
+    }
+    slices_.push_back(slice);
+  }
 }
 
 void Direct::pack(const Weights& w, float* packed, const Run& run) const {
@@ -178,59 +204,69 @@ void Direct::pack(const Weights& w, float* packed, const Run& run) const {
 }
 
 void Direct::compute(const Operands& operands, Index strip0, Index strip1, Index tile0, Index tile1) const {
+  for (Index block = tile0; block < tile1; block += tile_block_) {
+    const Index end = std::min(tile1, block + tile_block_);
+    for (Index s = strip0; s < strip1; ++s)
+      for (const Slice& slice : slices_) sum_slice(operands, slice, s, s == strip0, s + 1 == strip1, block, end);
+  }
+}
+
+// A slice of the planes of input times a strip of filters, for tiles of a block. first, last: whether the strip is, of those that
+// meet the block.
+void Direct::sum_slice(const Operands& operands, const Slice& slice, Index s, bool first, bool last, Index block,
+                       Index end) const {
   const Index pieces = pieces_.size(), lines = tiles_ / pieces;
   const Index above = copies_ ? shape_.top() : 0, before = copies_ ? shape_.left() : 0;  // a copy starts with its zeros
   const float* start = operands.in + (above - shape_.pad_h) * in_.row + (before - shape_.pad_w) * (blocked_ ? BLOCK : 1);
-  for (Index block = tile0; block < tile1; block += tile_block_) {
-    const Index end = std::min(tile1, block + tile_block_);
-    for (Index s = strip0; s < strip1; ++s) {
-      const Strip& strip = strips_[s];
-      const float* weights = operands.weights + strip.weight;
-      const float* bias = operands.bias ? operands.bias + strip.block * BLOCK : nullptr;
-      const Index depth = walk_.depth();
-      const Index size = depth * strip.blocks * BLOCK, calls = std::min<Index>(end - block, 8);
-      Index n = block / tiles_, line = block % tiles_ / pieces, number = block % pieces;
-      auto here = [&]() {
-        const Piece& piece = pieces_[number];
-        const Index y = line * rows_;
-        Place place;
-        place.from = start + n * in_.batch + strip.in + y * walk_.down + piece.at * walk_.pixel;
-        place.to = operands.out + n * out_.batch + strip.block * out_.plane + y * out_.row + piece.at * out_.pixel;
-        place.more = operands.residual;
-        if (place.more)
-          place.more += n * residual_.batch + strip.block * residual_.plane + y * residual_.row + piece.at * residual_.pixel;
-        place.micro = rows_ == 2 && y + 1 < height_ ? piece.tall[strip.blocks - 1] : piece.flat[strip.blocks - 1];
-        return place;
-      };
-      Place place = here();
-      for (Index t = block; t < end; ++t) {
-        if (++number == pieces) {
-          number = 0;
-          if (++line == lines) line = 0, ++n;
-        }
-        const Place next = t + 1 < end ? here() : place;
-        Ahead ahead{{weights, weights, weights, weights}, 0, 0};
-        if (t - block < calls && s + 1 < strip1) {
-          // the next strip's weights are fetched by the first calls of this one
-          const Index share = size / calls;
-          const float* at = weights + size + share * (t - block);
-          ahead = {{at, at + share / 4, at + share / 2, at + share / 4 * 3}, share / depth + 1, 0};
-        } else if (s == strip0 && walk_.rows * walk_.columns == 1 && walk_.inner == BLOCK) {
-          // the next tile's input
-          for (Index k = 0; k < 4; ++k) ahead.at[k] = next.from + k * walk_.plane;
-          ahead.step = walk_.pixel;
-          ahead.jump = 4 * walk_.plane - BLOCK * walk_.pixel;
-        } else {
-          // what the next tile adds and writes
-          for (int k = 0, read = next.more ? strip.blocks : 0; k < 4; ++k)
-            ahead.at[k] =
-                k < read ? next.more + k * residual_.plane : next.to + std::min(k - read, strip.blocks - 1) * out_.plane;
-          ahead.step = pixels_for(group_) * BLOCK * 4 / depth + 1;
-        }
-        place.micro(walk_, place.from, weights, bias, place.more, place.to, ahead);
-        place = next;
-      }
+  const Strip& strip = strips_[s];
+  const Walk& walk = slice.walk;
+  const bool begins = slice.in == 0, ends = &slice == &slices_.back();
+  const float* weights = operands.weights + strip.weight + slice.weight * strip.blocks;
+  const float* bias = operands.bias && begins ? operands.bias + strip.block * BLOCK : nullptr;
+  const Index depth = walk.depth();
+  const Index size = depth * strip.blocks * BLOCK, calls = std::min<Index>(end - block, 8);
+  Index n = block / tiles_, line = block % tiles_ / pieces, number = block % pieces;
+  auto here = [&]() {
+    const Piece& piece = pieces_[number];
+    const Index y = line * rows_;
+    Place place;
+    place.from = start + n * in_.batch + strip.in + slice.in + y * walk.down + piece.at * walk.pixel;
+    place.to = operands.out + n * out_.batch + strip.block * out_.plane + y * out_.row + piece.at * out_.pixel;
+    place.more = operands.residual;
+    if (!begins)
+      place.more = place.to;
+    else if (place.more)
+      place.more += n * residual_.batch + strip.block * residual_.plane + y * residual_.row + piece.at * residual_.pixel;
+    place.micro = rows_ == 2 && y + 1 < height_ ? piece.tall[strip.blocks - 1] : piece.flat[strip.blocks - 1];
+    return place;
+  };
+  Place place = here();
+  for (Index t = block; t < end; ++t) {
+    if (++number == pieces) {
+      number = 0;
+      if (++line == lines) line = 0, ++n;
     }
+    const Place next = t + 1 < end ? here() : place;
+    Ahead ahead{{weights, weights, weights, weights}, 0, 0};
+    if (t - block < calls && !(last && ends)) {
+      // the weights of the next slice, or strip, are fetched by the first calls of this one
+      const Index share = size / calls;
+      const float* at = weights + size + share * (t - block);
+      ahead = {{at, at + share / 4, at + share / 2, at + share / 4 * 3}, share / depth + 1, 0};
+    } else if (first && walk.rows * walk.columns == 1 && walk.inner == BLOCK) {
+      // the next tile's input
+      for (Index k = 0; k < 4; ++k) ahead.at[k] = next.from + k * walk.plane;
+      ahead.step = walk.pixel;
+      ahead.jump = 4 * walk.plane - BLOCK * walk.pixel;
+    } else {
+      // what the next tile adds and writes
+      for (int k = 0, read = next.more ? strip.blocks : 0; k < 4; ++k)
+        ahead.at[k] =
+            k < read ? next.more + k * walk.residual_block : next.to + std::min(k - read, strip.blocks - 1) * out_.plane;
+      ahead.step = pixels_for(group_) * BLOCK * 4 / depth + 1;
+    }
+    place.micro(walk, place.from, weights, bias, place.more, place.to, ahead);
+    place = next;
   }
 }
 
@@ -275,6 +311,7 @@ std::string Direct::how() const {
   std::string text =
       "direct " + std::to_string(group_) + "x" + std::to_string(std::min<Index>(widest(group_, walk_.pixel), shape_.pixels()));
   text += strip_chunks_ > 1 ? " by filters" : tile_chunks_ > 1 ? " by pixels" : "";
+  if (slices_.size() > 1) text += " in " + std::to_string(slices_.size()) + " slices";
   return text + (copies_ ? " padded" : "");
 }
 
