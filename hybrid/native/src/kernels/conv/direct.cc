@@ -79,8 +79,8 @@ Direct::Direct(const Shape& shape, bool blocked, const View& in, const View& out
     walk_.column = shape.dilate_w;
     walk_.inner = walk_.last = together ? shape.kernel_w : 1;
   }
-  // a channel at a time, where one is long enough: that costs little, because plain input has few channels
-  chain_ = blocked ? CHAIN : std::clamp<Index>(shape.kernel_h * shape.kernel_w, 16, CHAIN);
+  // a channel at a time, where one is long enough: that costs little, because plain input has few channels; three of 3x3 at once
+  chain_ = blocked ? CHAIN : std::clamp<Index>(shape.kernel_h * shape.kernel_w, 32, CHAIN);
   walk_.link(chain_);
   walk_.out_block = out.plane;
   walk_.out_row = out.row;
