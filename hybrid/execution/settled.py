@@ -1,5 +1,5 @@
-"""What known values make of a graph: a branch that is chosen stands for its If, a sequence that a loop fills becomes rows of it,
-and a loop that may end early has room for the steps that it may take."""
+"""Graphs whose values are known: a branch that is chosen stands for its If, a sequence that a loop fills becomes rows of it, and a
+loop that may end early has room for the steps that it may take."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _fills(loop: Node, state: int) -> bool:
 
 
 def _stacking(loop: Node, inputs: Sequence[Entry], places: Sequence[int]) -> list[Entry]:
-    """What stands for the outputs of a loop that has rows in the place of sequences that are states."""
+    """Entries in the place of the outputs of a loop, which has rows in the place of sequences that are states."""
     op: Any = loop.op
     (body,) = loop.subgraphs
     kept = [k for k in range(op.num_states) if k not in places]

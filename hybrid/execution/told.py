@@ -41,7 +41,7 @@ class _Made(NamedTuple):
     takes: list[tuple[int, np.ndarray | None]]
 
     def take(self, arrays: Sequence[np.ndarray], versions: Sequence[Any]) -> tuple[list[np.ndarray], list[Any]]:
-        """What the program takes of the arrays, and the versions of that."""
+        """Arrays that the program takes of these, and their versions."""
         inside = [arrays[i] if held is None else held for i, held in self.takes]
         return inside, [versions[i] if held is None else None for i, held in self.takes]
 

@@ -349,10 +349,10 @@ def test_what_an_import_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_input_that_is_read_as_weights_may_change_from_call_to_call() -> None:
-    """What a program keeps of weights is not kept of an input."""
+    """Programs keep what follows from weights, and nothing of an input."""
 
     class Product(gluon.HybridBlock):
-        def hybrid_forward(self, F: Any, x: Any, w: Any) -> Any:
+        def hybrid_forward(self, F: Any, x: Any, w: Any) -> Any:  # noqa: N803
             return F.FullyConnected(x, w, no_bias=True, num_hidden=3)
 
     net = Product()

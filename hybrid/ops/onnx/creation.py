@@ -190,7 +190,7 @@ class ConstantOfShape(Standard):
             return self.dims(values[0])
         return None if input[0] is UNKNOWN else of_rank(input[0])
 
-    def dims(self, input: np.ndarray) -> tuple[int, ...]:
+    def dims(self, input: np.ndarray) -> tuple[Any, ...]:
         """The shape. Raises OpError for one that is none."""
         dims = tuple(d if type(d) is Dim else int(d) for d in input)
         if any(d < 0 for d in dims):
