@@ -15,7 +15,6 @@ from ..core.changes import draw
 from ..core.error import MXNetError
 from ..core.op import lookup
 from ..ir.graph import Entry, Graph, Node
-from ..ops.control import ControlFlow, ControlFlowBackward
 from .backend import Part, Parts
 from .hooks import HOOKS
 
@@ -120,8 +119,8 @@ class _Single:
 
 def _is_pure(node: Node) -> bool:
     """True for control flow, no gradient of it, that neither draws nor writes to what it is given."""
-    # a family, not a meaning: each computes something of its own
-    if not isinstance(node.op, ControlFlow) or isinstance(node.op, ControlFlowBackward):
+    op: Any = node.op
+    if op is None or "subgraphs" not in op.needs or op.differentiates:
         return False
     inside = [n.op for body in node.subgraphs for n in body.all_nodes() if n.op is not None]
     return not any(op.mutates or "rng" in op.needs for op in inside)

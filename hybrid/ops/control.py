@@ -31,6 +31,8 @@ class ControlFlow(Op):
     data_dependent_shape = True
     num_subgraphs = 1
     """Number of the num_args that are subgraphs, which are no inputs."""
+    differentiates = False
+    """True where the subgraphs are gradients of bodies."""
     differentiated = (0,)
     """Those of them that results come from, not only decisions."""
 
@@ -321,6 +323,7 @@ class ControlFlowBackward(ControlFlow):
     reads: tuple[Locations, ...]
     reaches: tuple[Locations, ...]
 
+    differentiates = True
     data_dependent_shape = False
 
     def input_names(self):

@@ -330,8 +330,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "c01-bias-of-strip",
         "hybrid/native/src/kernels/conv/direct.cc",
-        "const float* bias = operands.bias ? operands.bias + strip.block * BLOCK : nullptr;",
-        "const float* bias = operands.bias ? operands.bias + s * BLOCK : nullptr;",
+        "const float* bias = operands.bias && begins ? operands.bias + strip.block * BLOCK : nullptr;",
+        "const float* bias = operands.bias && begins ? operands.bias + s * BLOCK : nullptr;",
         "tests/native/test_conv.py -k test_direct",
     ),
     (

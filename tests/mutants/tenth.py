@@ -650,8 +650,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "d02-line-not-reset",
         "hybrid/native/src/kernels/conv/direct.cc",
-        "          if (++line == lines) line = 0, ++n;",
-        "          if (++line == lines) ++n;",
+        "      if (++line == lines) line = 0, ++n;",
+        "      if (++line == lines) ++n;",
         "tests/native",
     ),
     (

@@ -84,7 +84,7 @@ void BatchedProducts::run(const Run& run) const {
       }
       Epilogue there = all;
       there.out = static_cast<std::byte*>(all.out) + b_.result[item] * size;
-      const Strips cut(b_.m, matrix_);
+      const Strips cut(b_.m, form_, matrix_);
       const Index strips = cut.count();
       for (Index panel = 0; panel < panels_; ++panel) {
         const std::int32_t* right = own.panels + panel * steps_ * WIDTH;

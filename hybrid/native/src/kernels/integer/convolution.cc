@@ -62,7 +62,7 @@ class Panels : public Convolution {
     for (Index i = 0; i < g_.filters && !shifted; ++i) shifted = left.zero[i];
     const Index items = g_.batch * g_.groups * panels_ * parts_;
     const double each = 1 + flops / items / 500;  // nanoseconds, about
-    const Strips cut(g_.share(), matrix_);
+    const Strips cut(g_.share(), form_, matrix_);
     run.ranges(items, 1 + static_cast<Index>(8e3 / each), [&](Index begin, Index end, int thread) {
       const MatrixRegisters registers(matrix_);
       const std::int32_t* panel = made.panels + thread * panel_size();
@@ -124,7 +124,7 @@ class Panels : public Convolution {
     steps_ = static_cast<Index>(places_.size());
     ld_ = rounded_up(steps_, 16) + (steps_ % 256 ? 0 : 16);
     matrix_ = form == Form::bytes && steps_ % STEPS == 0 && g_.share() >= TALL && has_matrix_registers();
-    strips_ = Strips(g_.share(), matrix_).count();
+    strips_ = Strips(g_.share(), form, matrix_).count();
     // filters are divided too where there are few panels for the threads
     const Index items = std::max<Index>(1, g_.batch * g_.groups * panels_);
     parts_ = threads_ == 1 ? 1 : std::max<Index>(1, std::min(strips_, 4 * threads_ / items));
@@ -133,7 +133,7 @@ class Panels : public Convolution {
 
   // Fits the steps of every strip.
   void fit(const Left& left, std::vector<Rest>& rest) const {
-    const Strips cut(g_.share(), false);
+    const Strips cut(g_.share(), form_, false);
     rest.resize(g_.groups * strips_);
     for (Index i = 0; i < g_.groups * strips_; ++i) {
       const Index first = cut.first(i % strips_), row = i / strips_ * g_.share() + first;

@@ -83,7 +83,7 @@ class Product : public Kernel {
     const Index ld = direct ? steps_ : ld_;
     pack_left(run, made, shifted);
     const Epilogue epilogue = epilogue_of(run, made);
-    const Strips cut(m_, matrix_);
+    const Strips cut(m_, form_, matrix_);
     const Index strips = cut.count();
     const bool by_rows = strips > panels_;                               // what there is more of is cut
     const bool abreast = LANES < 16 && m_ == 1 && !by_rows && 4 * panels_ * WIDTH * steps_ > BEYOND_CACHES;

@@ -24,6 +24,7 @@ namespace {
 
 using Micro = void (*)(Index steps, const std::int32_t* left, Index ld, const std::int32_t* right, std::int32_t* sums);
 using Heights = std::make_index_sequence<HEIGHT>;
+using FittedHeights [[maybe_unused]] = std::make_index_sequence<FITTED_HEIGHT>;
 
 typedef RegI Loose __attribute__((aligned(4), may_alias));
 GX_INLINE RegI get(const std::int32_t* p) { return *reinterpret_cast<const Loose*>(p); }
@@ -79,7 +80,7 @@ GX_INLINE RegI dot(RegI sum, RegI a, RegI b) {
 }
 namespace once {
 #include "tile.inc"
-constexpr auto OF_LEFT = tiles<true>(Heights{}), OF_RIGHT = tiles<false>(Heights{});
+constexpr auto OF_LEFT = tiles<true>(FittedHeights{}), OF_RIGHT = tiles<false>(FittedHeights{});
 }  // namespace once
 namespace twice {
 #define GX_TWO
@@ -90,7 +91,7 @@ GX_INLINE RegI two(RegI sum, RegI a, RegI b, RegI c, RegI d) {
 }
 #include "tile.inc"
 #undef GX_TWO
-constexpr auto OF_LEFT = tiles<true>(Heights{}), OF_RIGHT = tiles<false>(Heights{});
+constexpr auto OF_LEFT = tiles<true>(FittedHeights{}), OF_RIGHT = tiles<false>(FittedHeights{});
 }  // namespace twice
 
 // Adds the products of what is left of steps.
@@ -121,7 +122,7 @@ template <bool LEFT, std::size_t... R>
 constexpr std::array<void (*)(const Tile&, std::int32_t*), sizeof...(R)> mores(std::index_sequence<R...>) {
   return {more<R + 1, LEFT>...};
 }
-constexpr auto MORE_LEFT = mores<true>(Heights{}), MORE_RIGHT = mores<false>(Heights{});
+constexpr auto MORE_LEFT = mores<true>(FittedHeights{}), MORE_RIGHT = mores<false>(FittedHeights{});
 }  // namespace fitted
 #endif
 

@@ -41,6 +41,9 @@ constexpr int HEIGHT = 8;
 constexpr int HEIGHT = 4;
 #endif
 
+// Of fitted steps, whose products want two registers more.
+constexpr int FITTED_HEIGHT = HEIGHT == 6 ? 5 : HEIGHT;
+
 enum class Form { pairs, bytes, fitted, fitted_twice };
 constexpr int numbers_of(Form form) { return form == Form::pairs ? 2 : 4; }  // of a step
 Form best_form();
@@ -78,7 +81,8 @@ class Strips {
  public:
   const Index tall;
 
-  Strips(Index rows, bool matrix) : tall(matrix ? rows / TALL : 0), low_(divided_up(rows - tall * TALL, HEIGHT)) {
+  Strips(Index rows, Form form, bool matrix)
+      : tall(matrix ? rows / TALL : 0), low_(divided_up(rows - tall * TALL, is_fitted(form) ? FITTED_HEIGHT : HEIGHT)) {
     height_ = low_ ? (rows - tall * TALL) / low_ : 0;
     higher_ = low_ ? (rows - tall * TALL) % low_ : 0;
   }
