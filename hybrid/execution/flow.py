@@ -119,8 +119,7 @@ class _Single:
 
 def _is_pure(node: Node) -> bool:
     """True for control flow, no gradient of it, that neither draws nor writes to what it is given."""
-    op: Any = node.op
-    if op is None or "subgraphs" not in op.needs or op.differentiates:
+    if getattr(node.op, "differentiates", True):  # other operators with subgraphs say nothing of it
         return False
     inside = [n.op for body in node.subgraphs for n in body.all_nodes() if n.op is not None]
     return not any(op.mutates or "rng" in op.needs for op in inside)
