@@ -216,10 +216,8 @@ class CachedOp:
         if any(a._shared_var().external for a in others):
             return None
         program = self.program(False)
-        if any(
-            program.names[i] in program.fixed for i in given
-        ):  # of which the backend holds what follows from the last values
-            return None
+        if any(program.names[i] in program.fixed for i in given):
+            return None  # the backend holds what follows from the last values of these
         bound = program.prepare(_signature(args)[1]).bound
         shortcut = bound.shortcut([a._shared_var().version for a in args])
         if shortcut is None or any(p not in given for p in shortcut.positions):

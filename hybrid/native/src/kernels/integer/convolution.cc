@@ -19,7 +19,7 @@ class Panels : public Convolution {
     points_ = true;
     for (const Axis& axis : g_.axis) points_ &= axis.kernel == 1 && axis.stride == 1 && !axis.before && axis.size == axis.steps;
     panels_ = divided_up(g_.places(), WIDTH);
-    forms_ = constant_ ? forms_of_weights() : std::vector<Form>{best_form()};
+    forms_ = forms_of(constant_);
     for (auto form = forms_.rbegin(); form != forms_.rend(); ++form) {
       choose(*form);
       Divided counted(nullptr);
@@ -256,6 +256,7 @@ class Panels : public Convolution {
   std::vector<Index> taps_;
   std::vector<Form> forms_;
   Form form_;
+  std::shared_ptr<Packed> kept_;
   int each_, threads_;
   bool matrix_;
   bool points_;  // windows of one pixel, each: the image is one row, and layers need no copies

@@ -128,7 +128,6 @@ class Convolution : public Kernel {
   Operands at_;
   std::vector<Index> sizes_;
   bool x_signed_, w_signed_, out_signed_, constant_;
-  std::shared_ptr<Packed> kept_;
 };
 
 // One channel to a filter: there are no sums over channels to share work; each output is made from its plane directly.

@@ -35,15 +35,14 @@ class Depthwise : public Convolution {
     if (!given(in)) return;
     Divided counted(nullptr);
     divide_left(counted);
-    kept_ = std::make_shared<Packed>();
-    Divided kept(kept_->memory.resize(counted.used()));
+    Divided kept(kept_.resize(counted.used()));
     pack(in, divide_left(kept));
   }
 
   void run(const Run& run) const override {
     give_range(run);
     if (!g_.batch || !g_.filters || !g_.places()) return;
-    Divided memory(run.scratch), kept(constant_ ? kept_->memory.data() : nullptr);
+    Divided memory(run.scratch), kept(kept_.data());
     const Memory made = divide(memory);
     const Left left = constant_ ? divide_left(kept) : made.left;
     if (!constant_) pack(run.in, left);
@@ -165,6 +164,7 @@ class Depthwise : public Convolution {
   int each_, threads_;
   Encoding left_{}, right_{};
   Index row_steps_, line_, phase_, together_, piece_;
+  PackedWeights kept_;
   std::vector<Index> places_, taps_;  // where lines of steps and, for four taps of each step, pixels are
 };
 

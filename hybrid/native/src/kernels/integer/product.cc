@@ -40,7 +40,7 @@ class Product : public Kernel {
     out_signed_ = call.out[0].dtype == DType::i8;
     panels_ = divided_up(n_, WIDTH);
     constant_ = call.in[at_.b].constant && (at_.b_zero < 0 || call.in[at_.b_zero].constant);
-    forms_ = constant_ ? forms_of_weights() : std::vector<Form>{best_form()};
+    forms_ = forms_of(constant_);
     for (auto form = forms_.rbegin(); form != forms_.rend(); ++form) {
       choose(*form);
       Divided counted(nullptr);

@@ -432,9 +432,9 @@ Form best_form() {
   return Form::pairs;
 }
 
-std::vector<Form> forms_of_weights() {
+std::vector<Form> forms_of([[maybe_unused]] bool weights) {
 #if defined(GX_FITTED)
-  if (best_form() == Form::pairs) return {Form::fitted_twice, Form::fitted, Form::pairs};
+  if (weights && best_form() == Form::pairs) return {Form::fitted_twice, Form::fitted, Form::pairs};
 #endif
   return {best_form()};
 }

@@ -47,8 +47,8 @@ constexpr int FITTED_HEIGHT = HEIGHT == 6 ? 5 : HEIGHT;
 enum class Form { pairs, bytes, fitted, fitted_twice };
 constexpr int numbers_of(Form form) { return form == Form::pairs ? 2 : 4; }  // of a step
 Form best_form();
-// The forms to pack weights in, the fastest first, of which all but the last are for those that leave little rest.
-std::vector<Form> forms_of_weights();
+// The forms to pack an operand in, the fastest first, of which all but the last are for weights, that leave little rest.
+std::vector<Form> forms_of(bool weights);
 constexpr bool is_fitted(Form form) { return form == Form::fitted || form == Form::fitted_twice; }
 const char* name(Form form);  // of the instructions, for profiles
 
