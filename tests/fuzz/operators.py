@@ -33,7 +33,7 @@ from hybrid.ir.infer import infer
 from hybrid.random import seed as draw_from
 from tests.fuzz import REFUSED, RIGHT
 from tests.fuzz.__main__ import main
-from tests.table.examples import graph_of, walk
+from tests.table.examples import clear_room, graph_of, walk
 from tests.table.goldens import cases
 from tests.table.rules import gradient_graph
 
@@ -310,6 +310,8 @@ def verdict(case: Trial) -> tuple[str, Finding | None]:
         if not isinstance(typed, InternalError) and (example.arrays or open_ended):
             return "values", None
         return found("late", _message(_root(left)))
+    for made in answers:
+        clear_room(example.op, made)
     for a, b, spec in zip(left, right, specs, strict=True):
         if a.shape != b.shape or a.dtype != b.dtype:
             return found("differ in shape", f"{a.dtype}{a.shape} and {b.dtype}{b.shape}")

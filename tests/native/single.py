@@ -22,7 +22,7 @@ from hybrid.execution.apply import apply
 from hybrid.execution.lower import KNOWN, attributes
 from hybrid.ir.graph import Entry
 from hybrid.ir.infer import infer
-from tests.table.examples import Example, graph_of
+from tests.table.examples import Example, clear_room, graph_of
 
 ARENA, INPUT, OUTPUT, CONSTANT = range(4)
 
@@ -201,10 +201,7 @@ class Single:
             for guarded in outs:
                 self.look_beside(guarded.array, fill)
             made.append([self._inside(g.array, OUTPUT, n).copy() for n, g in enumerate(outs)])
-            if self.op.rooms:  # beyond the rows that there are lies anything
-                rows, count = made[-1]
-                if rows.ndim:
-                    rows[int(count.reshape(-1)[0]) :] = 0
+            clear_room(self.op, made[-1])
         for i, (first, second) in enumerate(zip(*made)):
             same = Guarded._raw(first) == Guarded._raw(second)
             if same.all():

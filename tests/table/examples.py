@@ -36,6 +36,13 @@ def graph_of(example: Example) -> tuple[Graph, dict[str, np.ndarray]]:
     return Graph(Entry(node, i) for i in range(node.num_visible_outputs)), dict(zip(names, example.arrays, strict=True))
 
 
+def clear_room(op: Op, made: Sequence[np.ndarray]) -> None:
+    """Zeros beyond the rows that an operator with room says there are (Op.rooms): what lies there is anything."""
+    if op.rooms and made[0].ndim:
+        rows, count = made
+        rows[int(count.reshape(-1)[0]) :] = 0
+
+
 def walk(
     graph: Graph, feeds: Mapping[str, np.ndarray], see: Callable[[Op, list[np.ndarray]], object] | None = None
 ) -> list[np.ndarray]:
