@@ -184,8 +184,10 @@ class Op:
     """True for what ``with_room`` gives: rows, as many as the second output says; beyond them lies anything."""
     objects: ClassVar[bool] = False
     """True when it only moves what it is given, or runs subgraphs: then that may be words and sequences, which MXNet has not."""
+    cuts: ClassVar[bool] = False
+    """True for what gives the first rows of its first input, as many as its second says: a view, no larger than what there is."""
     dresses: ClassVar[bool] = False
-    """True when it makes words or maps of numbers, always of the shape and dtype that inference says."""
+    """True when it makes words or maps of numbers, always of the shape and dtype that inference says, in memory of their own."""
     refuses: ClassVar[str] = ""
     """Dtypes that MXNet has no kernel for in the first input, as NumPy's codes of their kinds: WHOLE where it takes floats alone,
     BOOLS. Inference refuses them, so that no rounding to integers passes for an answer."""

@@ -20,7 +20,7 @@ from ..core.changes import LAST
 from ..core.error import MXNetError, OpError
 from ..core.precision import FLOAT32
 from ..execution import backends
-from ..execution.backend import SMALL, Shortcut
+from ..execution.backend import SMALL, Shortcut, ShortcutInParts
 from ..execution.context import resolve
 from ..execution.hooks import HOOKS, Observer
 from ..execution.precision_report import PrecisionReport, report
@@ -215,11 +215,9 @@ class CachedOp:
         others = [a for i, a in enumerate(args) if i not in given]
         if any(a._shared_var().external for a in others):
             return None
-        program = self.program(False)
-        if any(program.names[i] in program.fixed for i in given):
-            return None  # the backend holds what follows from the last values of these
-        bound = program.prepare(_signature(args)[1]).bound
-        shortcut = bound.shortcut([a._shared_var().version for a in args])
+        bound = self.program(False).prepare(_signature(args)[1]).bound
+        held = [None if i in given else a._read() for i, a in enumerate(args)]
+        shortcut = bound.shortcut([a._shared_var().version for a in args], held)
         if shortcut is None or any(p not in given for p in shortcut.positions):
             return None
         inputs = [args[i] for i in sorted(given, key=given.__getitem__)]
@@ -250,7 +248,8 @@ class FastCall:
     too, as parameters are others elsewhere), the parameters are the same arrays with the same values, and these values are what
     the backend holds. Anything else is somebody else's business: the answer is None then.
 
-    known: the ``LAST.backends`` and ``LAST.structure`` for which all this was found."""
+    known: the ``LAST.backends`` and ``LAST.structure`` for which all this was found. count: of the outputs; boxes: places of those
+    that may be sequences or maps; missed: calls that it has left to the long way."""
 
     __slots__ = (
         "_ctx",
@@ -263,18 +262,20 @@ class FastCall:
         "_number",
         "_order",
         "_out",
-        "_outs",
+        "_results",
         "_run",
         "_shape",
-        "_single",
         "_time",
         "_vars",
         "_versions",
+        "boxes",
+        "count",
+        "missed",
     )
 
     def __init__(
         self,
-        shortcut: Shortcut,
+        shortcut: Shortcut | ShortcutInParts,
         inputs: Sequence[NDArray],
         order: Sequence[int],
         others: Sequence[NDArray],
@@ -283,28 +284,21 @@ class FastCall:
     ):
         self._given = [(m.shape, m.dtype) for m in (x._read() for x in inputs)]
         (self._shape, self._dtype), self._ctx = self._given[0], inputs[0]._ctx
-        self._order, self._outs, self._single = order, shortcut.outputs, shortcut.single
-        self._make, shape, dtype = shortcut.outputs[0]
-        self._out = shape, dtype
-        self._run, self._number = shortcut.run, shortcut.number
+        self.count, self.boxes = shortcut.count, shortcut.boxes
+        self._order, self._results = order, shortcut.results
+        if isinstance(shortcut, Shortcut):
+            self._make, shape, dtype = shortcut.outputs[0]
+            self._out = shape, dtype
+            self._run, self._number = shortcut.run, shortcut.number
         self._vars = [a._shared_var() for a in others]
         self._versions = [v.version for v in self._vars]
         self._holders = holders
         self._held = [weakref.ref(a) for a in others]  # not addresses, which others get when these have gone
         self._known = known
         self._time = -1
+        self.missed = 0
 
-    @property
-    def count(self) -> int:
-        """Number of outputs."""
-        return len(self._outs)
-
-    @property
-    def boxes(self) -> list[int]:
-        """Places of outputs that may be sequences or maps."""
-        return [i for i, (_, shape, dtype) in enumerate(self._outs) if dtype.hasobject and not shape]
-
-    def _is_current(self) -> bool:
+    def is_current(self) -> bool:
         """True while the parameters are the same arrays with the same values, blocks have the same children, and graphs would
         become the same programs, which nobody watches; asked when anything at all has changed."""
         time = LAST.change
@@ -329,7 +323,7 @@ class FastCall:
             or (var is not None and (var.writer is not None or var.error is not None))
             or STATE.recording
             or STATE.training
-            or (self._time != LAST.change and not self._is_current())
+            or (self._time != LAST.change and not self.is_current())
         ):
             return None
         out = self._make(*self._out)
@@ -359,11 +353,10 @@ class FastCallOfSome(FastCall):
             ):
                 return None
             memories.append(memory)
-        if STATE.recording or STATE.training or (self._time != LAST.change and not self._is_current()):
+        if STATE.recording or STATE.training or (self._time != LAST.change and not self.is_current()):
             return None
-        outs = [make(shape, dtype) for make, shape, dtype in self._outs]
-        taken: Any = [memories[i] for i in self._order]
-        if not (self._run(taken[0], outs[0], self._number) if self._single else self._run(taken, outs, self._number)):
+        outs = self._results([memories[i] for i in self._order])
+        if outs is None:
             return None
         found = []
         for out in outs:

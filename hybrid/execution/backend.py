@@ -62,10 +62,14 @@ class Parts:
     """Constants that do, where their values are known: parts have them too."""
 
     def part(
-        self, outputs: Sequence[Entry], fixed: Collection[str], constants: Mapping[str, np.ndarray] | None = None
+        self,
+        outputs: Sequence[Entry],
+        fixed: Collection[str],
+        constants: Mapping[str, np.ndarray] | None = None,
+        computed: Collection[str] = (),
     ) -> Part:
         """A program of what is behind these outputs. fixed: see Request; constants: those of them that have these values, what is
-        told if None."""
+        told if None; computed: variables that each run has other values of, whoever reads them."""
         raise NotImplementedError
 
 
@@ -147,6 +151,41 @@ class Shortcut(NamedTuple):
         """True for one array in, one out."""
         return len(self.positions) == len(self.outputs) == 1
 
+    @property
+    def boxes(self) -> list[int]:
+        """Places of outputs that may be sequences or maps."""
+        return [i for i, (_, shape, dtype) in enumerate(self.outputs) if dtype.hasobject and not shape]
+
+    @property
+    def count(self) -> int:
+        """Number of outputs."""
+        return len(self.outputs)
+
+    def results(self, given: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+        """The outputs for these arrays; None where ``run`` is false."""
+        outs = [make(shape, dtype) for make, shape, dtype in self.outputs]
+        if len(given) == len(outs) == 1:
+            return outs if self.run(given[0], outs[0], self.number) else None
+        return outs if self.run(given, outs, self.number) else None
+
+
+class ShortcutInParts(NamedTuple):
+    """A shortcut whose outputs have shapes that nobody knows before it has run."""
+
+    results: Callable[[Sequence[np.ndarray]], list[np.ndarray] | None]
+    """The outputs for arrays; None where the long way has to be gone."""
+    positions: tuple[int, ...]
+    """Places of the arrays that it takes."""
+    count: int
+    """Number of outputs."""
+    boxes: list[int]
+    """Places of outputs that may be sequences or maps."""
+
+    @property
+    def single(self) -> bool:
+        """False: there is no ``run`` of it."""
+        return False
+
 
 class Bound:
     """A graph that a backend runs. Safe for any number of threads at once."""
@@ -178,8 +217,9 @@ class Bound:
         only to what observes."""
         raise NotImplementedError
 
-    def shortcut(self, versions: Sequence[Any]) -> Shortcut | None:
-        """Return a shortcut for runs on some of the arrays, the others having these versions; None where there is none."""
+    def shortcut(self, versions: Sequence[Any], held: Sequence[np.ndarray | None]) -> Shortcut | ShortcutInParts | None:
+        """Return a shortcut for runs on some of the arrays, the others having these versions and being these (None for those that
+        each run has others of); None where there is none."""
         return None
 
     def fallbacks(self) -> list[Fallback]:
@@ -223,6 +263,28 @@ class Backend:
     def release_memory(self) -> int:
         """Give back to the system what is kept and not in use; gives its size in bytes."""
         return 0
+
+
+def without_sharing(results: Sequence[np.ndarray], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The results, each in contiguous and writable memory that is neither one of arrays' nor another result's."""
+    taken = set(map(_owner, arrays))
+    made = []
+    for result in results:
+        owner = _owner(result)
+        if owner in taken or not (result.flags.c_contiguous and result.flags.writeable):
+            result = np.array(result, order="C")
+            owner = id(result)
+        taken.add(owner)
+        made.append(result)
+    return made
+
+
+def _owner(array: np.ndarray) -> int:
+    """Identity of what has the memory of an array: those of which it is one share it with nothing else."""
+    found: Any = array
+    while (base := getattr(found, "base", None)) is not None:
+        found = base
+    return id(found)
 
 
 def too_large(error: Exception) -> OutOfMemory:

@@ -30,7 +30,8 @@ Key = tuple[Any, ...]
 
 class Flow(Parts):
     """The programs of parts of one graph, and its control flow. make: (a part, its variables that rarely change, those that are
-    constants, whether it is a single node, of which there are no parts) -> its program; constants: the graph's."""
+    constants, whether it is a single node, of which there are no parts, its variables that are computed) -> its program; constants:
+    the graph's."""
 
     def __init__(self, make: Callable[..., Part], constants: Mapping[str, np.ndarray]):
         self._make, self._constants = make, constants
@@ -61,9 +62,13 @@ class Flow(Parts):
         return [None if self._constants.get(n) is a else draw() for n, a in zip(names, arrays)]
 
     def part(
-        self, outputs: Sequence[Entry], fixed: Collection[str], constants: Mapping[str, np.ndarray] | None = None
+        self,
+        outputs: Sequence[Entry],
+        fixed: Collection[str],
+        constants: Mapping[str, np.ndarray] | None = None,
+        computed: Collection[str] = (),
     ) -> Part:
-        return self._make(Graph(outputs), fixed, self.told if constants is None else constants)
+        return self._make(Graph(outputs), fixed, self.told if constants is None else constants, False, computed)
 
 
 class _Single:

@@ -14,6 +14,7 @@ run: positions that there are not, say.
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 import weakref
@@ -38,7 +39,7 @@ from ..ops.fused import BLOCK, BlockedConcat, Conv, DepthwisePointwise, FromBloc
 from ..ops.shape import Reshaping
 from ..passes import Optimized, Rewriter, optimize
 from .apply import afford_all, evaluate
-from .backend import Bound, Fallback, ReducedLayer, Request, Shortcut, too_large
+from .backend import Bound, Fallback, ReducedLayer, Request, Shortcut, ShortcutInParts, too_large
 from .control import Body, lower_control
 from .hooks import Observer
 from .plan import work_of
@@ -334,8 +335,7 @@ class CompiledProgram(Bound):
             whole and not lowered.bodies.fallbacks and core.flops() <= QUICK and 8 * lowered.moved(values) <= QUICK
         )
         self.work = lowered.work(values)
-        odd = self._copies or self._odd_inputs or self._odd_outputs
-        self._direct = core.complete() and bool(self._inputs) and not odd
+        self._direct = core.complete() and bool(self._inputs) and not (self._odd_inputs or self._odd_outputs)
         """True when to run the compiled program on arrays as they are is all there is to a run, as a rule: a kernel may leave
         values to NumPy (indices that are none), and the run is made anew then."""
         if like is not None and lowered.fixed:
@@ -361,14 +361,38 @@ class CompiledProgram(Bound):
         except REFUSED as error:
             raise _refusal(error) from error
 
-    def shortcut(self, versions: Sequence[Any]) -> Shortcut | None:
+    def shortcut(self, versions: Sequence[Any], held: Sequence[np.ndarray | None]) -> Shortcut | ShortcutInParts | None:
         packed = self._packed
         if not self._direct or self.core.refusals() > FEW_REFUSALS:
             return None
+        if any(
+            held[i] is None for i in self._watched
+        ):  # the compiled part holds what follows from the last values of these
+            return None
         if packed.versions != [versions[i] for i in self._watched]:
             return None
+        if self._copies:
+            run = functools.partial(self._results_with_copies, packed.number, packed.held)
+            boxes = [i for i, (shape, dtype) in enumerate(self.outputs) if dtype.hasobject and not shape]
+            return ShortcutInParts(run, self._inputs, len(self.outputs), boxes)
         run = self.core.run_one if len(self._inputs) == len(self.outputs) == 1 else self.core.run_some
         return Shortcut(tuple(self.makers), run, packed.number, self._inputs)
+
+    def _results_with_copies(
+        self, number: int, held: Sequence[np.ndarray | None], given: Sequence[np.ndarray]
+    ) -> list[np.ndarray] | None:
+        """The outputs, for its inputs alone; None where a kernel refuses them or somebody has changed what is held."""
+        outs = [make(shape, dtype) for make, shape, dtype in self.makers]
+        targets = [o for i, o in enumerate(outs) if i not in self._copies]
+        if not self.core.run_some(given, targets, number):
+            return None
+        self._copy({INPUT: given, CONSTANT: held, OUTPUT: outs}, outs)
+        return outs
+
+    def _copy(self, sources: Mapping[int, Sequence[Any]], outs: Sequence[np.ndarray]) -> None:
+        """Write outputs that are something else's values."""
+        for i, (kind, number) in self._copies.items():
+            outs[i][...] = sources[kind][number].reshape(outs[i].shape)
 
     def profile(self, arrays: Sequence[np.ndarray]) -> list[dict[str, Any]]:
         _, seconds = self._run_with_constants(self.core.profile, arrays, None, None)
@@ -437,10 +461,9 @@ class CompiledProgram(Bound):
             with self._refreshing:
                 packed = self._refresh(arrays, state)
                 result = call(inputs, targets, host, packed.number)
-        for i, (kind, number) in self._copies.items():
-            sources = {INPUT: arrays, CONSTANT: packed.held, OUTPUT: outs}
-            found = sources[kind][self._inputs[number] if kind == INPUT else number]
-            outs[i][...] = found.reshape(outs[i].shape)
+        if self._copies:
+            given = [arrays[i] for i in self._inputs]
+            self._copy({INPUT: given, CONSTANT: packed.held, OUTPUT: outs}, outs)
         return outs, result
 
     def _refresh(self, arrays: Sequence[np.ndarray], state: list[Any]) -> _Packed:

@@ -141,6 +141,7 @@ class Program:
         fixed: Collection[str],
         constants: Mapping[str, np.ndarray] | None = None,
         single: bool = False,
+        computed: Collection[str] = (),
     ) -> Program:
         """A program of a part of this, see Flow."""
         made = Program(
@@ -152,6 +153,7 @@ class Program:
             keep=self.keep,
             precision=self._precision,
         )
+        made.fixed -= {*computed}
         if single:  # where it is not compiled its own rule is what is left
             made._flow = None
         elif made._flow is not None:

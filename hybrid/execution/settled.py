@@ -213,11 +213,9 @@ def _with_room(graph: Graph, inference: Inference) -> Graph:
             return None
         fields = {n: getattr(op, n) for n in op.fields}
         made = Node(lookup("_fused_loop").bind(**fields, room=steps), node.name, inputs, node.attrs, node.subgraphs)
-        count = Entry(Node(lookup("Reshape").bind(shape=(1,)), f"{node.name}_count", [Entry(made, op.num_outputs)]))
-        zero = Entry(Node(lookup("_onnx_Constant").bind(value=np.zeros(1, np.int64)), f"{node.name}_first"))
-        cut = lookup("_onnx_Slice").bind(given=("axes",))
+        cut = lookup("_fused_first_rows").bind()
         rows = [
-            Entry(Node(cut, f"{node.name}_rows{i}", [Entry(made, i), zero, count, zero]))
+            Entry(Node(cut, f"{node.name}_rows{i}", [Entry(made, i), Entry(made, op.num_outputs)]))
             for i in range(op.num_states, op.num_outputs)
         ]
         return [*(Entry(made, i) for i in range(op.num_states)), *rows]

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from ..core.error import MXNetError
-from ..core.op import Op, Spec
+from ..core.op import Spec
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import Inference
 from ..ops.elementwise import Identity
-from .backend import Bound, Fallback, Part, ReducedLayer, Request, Shortcut
+from .backend import Bound, Fallback, Part, ReducedLayer, Request, Shortcut, ShortcutInParts, without_sharing
 from .hooks import Observer
+from .passage import First, Passage, Rest, Step, selected
 
 PATIENCE = 16
 """Sets of shapes for which a part is made anew, more than runs of those that it was made for, after which NumPy runs it."""
@@ -64,11 +65,13 @@ class Decided(Bound):
     def profile(self, arrays: Sequence[np.ndarray]) -> list[dict[str, Any]] | None:
         return self._bound(arrays, None).profile(arrays)
 
-    def shortcut(self, versions: Sequence[Any]) -> Shortcut | None:
+    def shortcut(self, versions: Sequence[Any], held: Sequence[np.ndarray | None]) -> Shortcut | ShortcutInParts | None:
         last = self._last
         if last is None or last[0] != [versions[i] for i in self._deciding]:
             return None
-        return last[1].shortcut(versions)
+        if any(held[i] is None for i in self._deciding):
+            return None
+        return last[1].shortcut(versions, held)
 
     def _bound(self, arrays: Sequence[np.ndarray], versions: Sequence[Any] | None) -> Bound:
         marks = None if versions is None else [versions[i] for i in self._deciding]
@@ -96,7 +99,7 @@ class _Stages:
         assert request.flow is not None
         self.cut = cut
         self.first = request.flow.part(cut.first, request.fixed) if cut.first else None
-        self.rest = request.flow.part(cut.rest, request.fixed) if cut.rest else None
+        self.rest = request.flow.part(cut.rest, request.fixed, computed=cut.crossing) if cut.rest else None
         self.weighty = (
             any(
                 n.op is not None and n.op.parameters.intersection(n.op.input_names())
@@ -128,42 +131,78 @@ class Staged(Bound):
         self._ran: tuple[Bound, ...] = ()
         """Those that ran last."""
 
-    def shortcut(self, versions: Sequence[Any]) -> Shortcut | None:
-        """One where all that follows on the first program makes words and maps of its results."""
-        stages, cut, inference = self._stages, self._stages.cut, self._request.inference
-        if stages.rest is not None or stages.first is None or cut.roomy:
-            return None
-        specs = {n.name: inference.spec(Entry(n)) for n in self._request.graph.variables()}
-        bound = stages.first.prepare(tuple(x for n in stages.first.names for x in specs[n])).bound
-        first = bound.shortcut([versions[i] for i in stages.first_places])
-        source = {(id(e.node), e.index): i for i, e in enumerate(cut.first)}
-        target = {(id(e.node), e.index): i for i, e in enumerate(self._request.graph.outputs)}
-        makers: dict[int, Any] = {}
-        steps = []
-        if first is None or len(target) < len(self._request.graph.outputs):
-            return None
-        for key, i in source.items():
-            if key in target:
-                makers[target[key]] = first.outputs[i]
-        for node, given in zip(cut.ready, self._specs):
-            sources = [source.get((id(e.node), e.index)) for e in node.inputs]
-            if node.op is None or not node.op.dresses or None in sources:
+    def shortcut(self, versions: Sequence[Any], held: Sequence[np.ndarray | None]) -> Shortcut | ShortcutInParts | None:
+        stages, cut = self._stages, self._stages.cut
+        specs = {n.name: self._request.inference.spec(Entry(n)) for n in self._request.graph.variables()}
+        first = None
+        if stages.first is not None:
+            places = stages.first_places
+            bound = stages.first.prepare(tuple(x for n in stages.first.names for x in specs[n])).bound
+            shortcut = bound.shortcut([versions[i] for i in places], [held[i] for i in places])
+            if shortcut is None:
                 return None
-            targets = [target.get((id(node), i)) for i in range(len(given))]
-            makers |= {t: (np.empty, *spec) for t, spec in zip(targets, given) if t is not None}
-            steps.append((node.op, sources, targets))
-        if len(makers) < len(target):  # an output that is an input
-            return None
-        positions = tuple(stages.first_places[p] for p in first.positions)
-        run = _Dressed(first, steps, [target.get(key) for key in source], len(positions) == len(target) == 1)
-        return Shortcut(tuple(makers[i] for i in range(len(target))), run, first.number, positions)
+            first = First(shortcut, [places[p] for p in shortcut.positions])
+        slots: dict[Key, int] = {(id(e.node), e.index): i for i, e in enumerate(cut.first)}
+        for node in (*cut.variables, *cut.ready):
+            for i in range(node.num_outputs):
+                slots[id(node), i] = len(slots)
+        for entry in cut.behind:
+            slots[id(entry.node), entry.index] = len(slots)
+        rest = None
+        if stages.rest is not None:
+            across = iter(stages.rest_crossing)
+            crossing = [slots[id(e.node), e.index] for e in cut.crossing.values()]
+            places = stages.rest_places
+            rest = Rest(
+                stages.rest,
+                [(crossing[next(across)], i) if i < 0 else (-1, i) for i in places],
+                [None if i < 0 else versions[i] for i in places],
+                [None if i < 0 else held[i] for i in places],
+                [slots[id(e.node), e.index] for e in cut.behind],
+            )
+        roomy, applied = [], []
+        for node, given in zip(cut.ready, self._specs):
+            assert node.op is not None
+            if id(node) in cut.roomy:
+                sources = [slots[id(cut.roomy[id(node)]), i] for i in range(2)]
+                roomy.append(Step(node, node.op, given, sources, slots[id(node), 0]))
+            else:
+                sources = [slots[id(e.node), e.index] for e in node.inputs]
+                applied.append(Step(node, node.op, given, sources, slots[id(node), 0]))
+        ends = self._request.graph.outputs
+        outputs = [slots[id(e.node), e.index] for e in ends]
+        shared = {id(n) for n in cut.variables} | {id(s.node) for s in applied if not s.op.dresses}
+        variables = [(slots[n, 0], i) for n, i in stages.variables]
+        taken = {
+            *(first.takes if first else ()),
+            *(i for _, i in variables),
+            *(i for i in stages.rest_places if i >= 0),
+        }
+        given = tuple(sorted(i for i in taken if held[i] is None))
+        passage = Passage(
+            self._request,
+            first,
+            rest,
+            len(slots),
+            [a if i in taken else None for i, a in enumerate(held)],
+            given,
+            variables,
+            roomy,
+            applied,
+            outputs,
+            len({*outputs}) < len(outputs) or any(id(e.node) in shared for e in ends),
+        )
+        inference = self._request.inference
+        return ShortcutInParts(
+            passage, given, len(outputs), [i for i, e in enumerate(ends) if may_be_box(inference.spec(e))]
+        )
 
     def fallbacks(self) -> list[Fallback]:
         cut, words = self._stages.cut, "it makes words or maps"
         own = [
             Fallback(n.name, n.op.name, words if n.op.dresses else "data decide about the shapes of its results")
             for n in cut.ready
-            if n.op is not None and id(n) not in cut.roomy
+            if n.op is not None and id(n) not in cut.roomy and not n.op.cuts
         ]
         found = [f for bound in self._ran for f in bound.fallbacks()]
         return found if self._reference in self._ran else own + found
@@ -194,7 +233,7 @@ class Staged(Bound):
             if id(node) in cut.roomy:
                 found, count = (values[id(cut.roomy[id(node)]), i] for i in range(2))
                 assert node.op is not None
-                values[id(node), 0] = node.op.within(found[: int(count[0])])
+                values[id(node), 0] = selected(node.op, found, count)
                 continue
             results, _ = self._request.apply(node, [values[id(e.node), e.index] for e in node.inputs], specs, rng)
             values.update(((id(node), i), r) for i, r in enumerate(results))
@@ -234,42 +273,6 @@ class Staged(Bound):
             return bound.run(inside, marks, rng)
         except MXNetError:
             return None
-
-
-class _Dressed:
-    """A shortcut through what is compiled, and then through the operators that make words and maps of its results.
-
-    steps: of each of these the operator, which results of the first it takes, and which outputs it gives; targets: which output
-    each result of the first is, None for what only they read; single: one array in, one out."""
-
-    def __init__(
-        self,
-        first: Shortcut,
-        steps: Sequence[tuple[Op, Sequence[int], Sequence[int | None]]],
-        targets: Sequence[int | None],
-        single: bool,
-    ):
-        self._first, self._steps, self._targets, self._single = first, steps, targets, single
-
-    def __call__(self, given: Any, outs: Any, number: int) -> bool:
-        first = self._first
-        if self._single:
-            given, outs = [given], [outs]
-        found = [
-            make(shape, dtype) if target is None else outs[target]
-            for (make, shape, dtype), target in zip(first.outputs, self._targets)
-        ]
-        if not (first.run(given[0], found[0], number) if first.single else first.run(given, found, number)):
-            return False
-        for op, sources, targets in self._steps:
-            try:
-                results = op.compute(*(found[i] for i in sources))
-            except MXNetError:  # who goes the long way says at which node
-                return False
-            for result, target in zip(results if isinstance(results, tuple) else (results,), targets):
-                if target is not None:
-                    outs[target][...] = result
-        return True
 
 
 class _Cut:
@@ -333,30 +336,13 @@ class _Cut:
         """Equal for cuts that differ in sizes alone."""
 
 
-def without_sharing(results: Sequence[np.ndarray], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The results, each in contiguous and writable memory that is neither one of arrays' nor another result's."""
-    taken = set(map(_owner, arrays))
-    made = []
-    for result in results:
-        owner = _owner(result)
-        if owner in taken or not (result.flags.c_contiguous and result.flags.writeable):
-            result = np.array(result, order="C")
-            owner = id(result)
-        taken.add(owner)
-        made.append(result)
-    return made
-
-
-def _owner(array: np.ndarray) -> int:
-    """Identity of what has the memory of an array: those of which it is one share it with nothing else."""
-    found: Any = array
-    while (base := getattr(found, "base", None)) is not None:
-        found = base
-    return id(found)
-
-
 def _is_tensor(spec: Spec) -> bool:
     return is_known(spec.shape) and spec.dtype is not None and not spec.dtype.hasobject
+
+
+def may_be_box(spec: Spec) -> bool:
+    """True for what may turn out a sequence or a map."""
+    return not spec.shape and (spec.dtype is None or spec.dtype.hasobject)
 
 
 def decides(spec: Spec, most: int = SMALL) -> bool:

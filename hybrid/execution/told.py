@@ -14,11 +14,11 @@ from ..core.memory_budget import size_of
 from ..core.op import Spec
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Node
-from .backend import Bound, Fallback, ReducedLayer, Request
+from .backend import Bound, Fallback, ReducedLayer, Request, Shortcut, ShortcutInParts, without_sharing
 from .hooks import Observer
 from .interpreter import Interpretation
 from .settled import IF, settled
-from .stages import SMALL, VALUES, decides, without_sharing
+from .stages import SMALL, VALUES, decides, may_be_box
 
 FEW = 8
 """Elements of an input of a call that is looked at, at most; it has one axis or none, as sizes and counts do."""
@@ -40,7 +40,7 @@ class _Made(NamedTuple):
     bound: Bound
     takes: list[tuple[int, np.ndarray | None]]
 
-    def take(self, arrays: Sequence[np.ndarray], versions: Sequence[Any]) -> tuple[list[np.ndarray], list[Any]]:
+    def take(self, arrays: Sequence[Any], versions: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Arrays that the program takes of these, and their versions."""
         inside = [arrays[i] if held is None else held for i, held in self.takes]
         return inside, [versions[i] if held is None else None for i, held in self.takes]
@@ -86,6 +86,27 @@ class Told(Bound):
         self._last = bound
         results = bound.run(arrays, versions, rng, observe)
         return without_sharing(results, arrays) if bound.aliases else results
+
+    def shortcut(self, versions: Sequence[Any], held: Sequence[np.ndarray | None]) -> ShortcutInParts | None:
+        if any(held[i] is None for i in self._deciding if i not in self._given):
+            return None
+        outputs = self._request.graph.outputs
+        specs = list(map(self._request.inference.spec, outputs))
+        given = tuple(i for i, a in enumerate(held) if a is None)
+        call = _ToldCall(self, versions, held, given)
+        return ShortcutInParts(call, given, len(outputs), [i for i, s in enumerate(specs) if may_be_box(s)])
+
+    def known(self, values: Values) -> _Made | None:
+        """The program that there is for these values."""
+        found = self._found.get(values)
+        if found is not None:
+            self._credit = min(self._credit + 1, VALUES * WORTH)
+        return found
+
+    @property
+    def deciding(self) -> Sequence[int]:
+        """Places of all that decides."""
+        return self._deciding
 
     @property
     def quick(self) -> bool:  # type: ignore[override]
@@ -133,6 +154,37 @@ class Told(Bound):
             return None
         held = {names[i]: constants[names[i]] for i in self._given}
         return _Made(bound, [(names.index(n), held.get(n)) for n in part.names])
+
+
+class _ToldCall:
+    """Short calls of a graph that is told values, for those for which there is a program."""
+
+    def __init__(self, told: Told, versions: Sequence[Any], held: Sequence[np.ndarray | None], given: Sequence[int]):
+        self._told, self._versions, self._held, self._given = told, list(versions), list(held), given
+        self._values = [(i, None if (a := held[i]) is None else a.tobytes()) for i in told.deciding]
+        self._found: dict[Values, tuple[_Made, Shortcut | ShortcutInParts]] = {}
+
+    def __call__(self, taken: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+        arrays: list[Any] = self._held.copy()
+        for place, array in zip(self._given, taken):
+            arrays[place] = array
+        values = tuple([arrays[i].tobytes() if known is None else known for i, known in self._values])
+        made = self._told.known(values)
+        if made is None:
+            return None
+        found = self._found.get(values)
+        if found is None or found[0] is not made:
+            inside, versions = made.take(self._held, self._versions)
+            shortcut = made.bound.shortcut(versions, inside)
+            if shortcut is None:
+                return None
+            self._found[values] = found = made, shortcut
+            for old in list(self._found)[:-VALUES]:
+                self._found.pop(old, None)
+        shortcut, takes = found[1], made.takes
+        return shortcut.results(
+            [arrays[i] if held is None else held for i, held in (takes[p] for p in shortcut.positions)]
+        )
 
 
 def told(request: Request, otherwise: Callable[[], Bound | None]) -> Told | None:

@@ -29,6 +29,10 @@ Graph = tuple[list[Symbol], Symbol]
 """The variables for the inputs, and the outputs as one symbol."""
 
 
+MISSED = 16
+"""Calls that a short one leaves to the long way before another one is looked for."""
+
+
 def _call_key(args: Sequence[Any]) -> tuple[Any, ...] | None:
     """The shapes of arrays, and of arrays in lists, of a call; None where there is anything else among its arguments."""
     key: list[Any] = []
@@ -66,6 +70,7 @@ class HybridBlock(Block):
         self._cached_op: CachedOp | None = None
         self._cached_op_args: list[tuple[bool, Any]] = []
         self._express: dict[tuple[int, ...], Callable[..., Any] | None] = {}
+        self._fast: dict[tuple[int, ...], FastCall] = {}
         """Fast calls like those that have been made, by the shape of the input; None where there is none."""
         self._traced: list[Any] = []
         self._seen_changes = -1
@@ -166,6 +171,7 @@ class HybridBlock(Block):
         self._cached_op = None
         self._cached_op_args = []
         self._express = {}
+        self._fast = {}
 
     def _check_structure(self) -> None:
         """Forget the graph when there are other blocks below this one than when it was traced.
@@ -381,13 +387,20 @@ class HybridBlock(Block):
         key = args[0].shape if len(args) == 1 and type(args[0]) is NDArray else _call_key(args)
         if key is None or self._out_format == [0] or self._express.get(key, run) is None:
             return
+        if key in self._express and (last := self._fast.get(key)) is not None and last.is_current():
+            last.missed += 1
+            if last.missed % MISSED:
+                return  # it is right as it is, and has left this call to the long way
         if len(self._express) >= 8:
             self._express.clear()
+            self._fast.clear()
         holders = [which for is_input, which in self._cached_op_args if not is_input]
         given = {i: which for i, (is_input, which) in enumerate(self._cached_op_args) if is_input}
         same = sorted(given.values()) == list(range(len(_spread(args))))
         fast = run.fast_call(inputs, given, holders, self._seen_changes) if same else None
         self._express[key] = None if fast is None else self._as_called(fast)
+        if fast is not None:
+            self._fast[key] = fast
 
     def _as_called(self, fast: FastCall) -> Callable[..., Any] | None:
         """A fast call that gives what a call of this gives; None where that is another matter."""

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from ..core.op import op
+from ..core.op import Domain, Op, op
+from ..core.shapes import UNKNOWN, show
 from .onnx.base import INT64
 from .onnx.selection import NonMaxSuppression, NonZero
 
@@ -67,3 +68,45 @@ class NonMaxSuppressionWithRoom(NonMaxSuppression):
 
     def with_room(self):
         return None
+
+
+@op("_fused_first_rows")
+class FirstRows(Op):
+    """The first rows of what there was room for, as many as were found.
+
+    Shapes: rows (room, ...), count () or (1,), integers -> (count, ...)."""
+
+    exception = "values decide how much it gives"
+    inputs = ("rows", "count")
+    data_dependent_shape = True
+    view = True
+    cuts = True
+
+    def infer_shape(self, rows, count):
+        if not rows or len(count) > 1 or count not in ((), (1,), (UNKNOWN,)):
+            raise self.error(
+                f"got rows of shape {show(rows)} and count of shape {show(count)}, wanted rows and one number"
+            )
+        return (UNKNOWN, *rows[1:])
+
+    def infer_type(self, rows, count):
+        if count.kind not in "iu":
+            raise self.error(f"got count of dtype {count}, wanted integers")
+        return rows
+
+    def infer_input_types(self, dtypes, outputs):
+        return [dtypes[0] or outputs[0], dtypes[1]]
+
+    def domain(self, name, shapes):
+        return Domain(0, 3, integer=True) if name == "count" else None
+
+    def compute(self, rows, count):
+        number = int(count.reshape(()))
+        if not 0 <= number <= len(rows):
+            raise self.error(f"got count={number}, wanted 0 to {len(rows)}, the rows that there are")
+        return rows[:number]
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.normal(3, 2), make.array([2]))
+        yield make(make.normal(4), make.array(0))

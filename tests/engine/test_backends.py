@@ -155,7 +155,7 @@ def test_steps_and_shortcuts_of_a_backend_are_taken(wide: Wide, monkeypatch: pyt
     monkeypatch.setattr(wide, "update", update)
     nd.sgd_update(weight, nd.ones(3), lr=0.5, out=weight)
     assert steps == ["sgd_update"] and weight.asnumpy().tolist() == [5, 5, 5]
-    monkeypatch.setattr(WideGraph, "shortcut", lambda self, versions: Shortcut(((np.empty, (3, 2), X.dtype),), run, 8))
+    monkeypatch.setattr(WideGraph, "shortcut", lambda self, *given: Shortcut(((np.empty, (3, 2), X.dtype),), run, 8))
     x, net = nd.array(X), network()
     np.testing.assert_array_equal(net(x).asnumpy(), exactly(X))
     for _ in range(2):

@@ -243,7 +243,7 @@ def test_what_a_kernel_refuses_numpy_does(level):
     bound = program._specialize([feeds[n] for n in program.names], feeds).bound
     assert isinstance(bound, CompiledProgram) and all(bound.core.native()) and not bound.core.sure()
     right = program.run(feeds)[0]
-    shortcut, out = bound.shortcut([0, 0]), np.empty_like(right)
+    shortcut, out = bound.shortcut([0, 0], [None, None]), np.empty_like(right)
     assert shortcut is not None and shortcut.run([feeds["data"], feeds["rois"]], [out], shortcut.number)
     np.testing.assert_array_equal(out, right)
     refused = np.array([[2, 1, 1, 4, 6]], np.float32)

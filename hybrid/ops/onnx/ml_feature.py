@@ -473,12 +473,8 @@ class ZipMap(Collected):
             self.memo[rows.shape[1]] = labels
         if len(labels) != rows.shape[1]:
             raise self.error(f"got {rows.shape[1]} numbers for {len(labels)} labels")
-        maps = []
-        for row in rows.tolist():  # as box does, without a call for each
-            one = np.empty((), object)
-            one[()] = dict(zip(labels, row))
-            maps.append(one)
-        return box(maps)
+        maps = np.fromiter([dict(zip(labels, row)) for row in rows.tolist()], object, len(rows))
+        return box([maps[i, ...] for i in range(len(rows))])  # boxes, without a call for each
 
     def compute(self, x):
         return self.meaning(x)  # nothing is left out here, or refused for being a sequence

@@ -89,6 +89,10 @@ class Bodies : public Control {
     return false;
   }
 
+  bool complete() const override {
+    return std::all_of(all_.begin(), all_.end(), [](const Body* body) { return body->program->complete(); });
+  }
+
  protected:
   bool is_in(int i) const { return i >= 0 && static_cast<std::size_t>(i) < in_.size(); }
   bool is_out(int i) const { return i >= 0 && static_cast<std::size_t>(i) < out_.size(); }

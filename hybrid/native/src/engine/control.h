@@ -18,6 +18,8 @@ class Control : public Kernel {
   // As Kernel::run. host: who does the steps of bodies without a kernel. False for what is left to the operator's own rule, to say
   // what is wrong with it; outputs hold anything then.
   virtual bool run(const Run& run, Host* host) const = 0;
+  // Whether there are kernels of all steps of bodies.
+  virtual bool complete() const = 0;
   void run(const Run&) const final { throw std::logic_error("control flow runs in a program"); }
 };
 

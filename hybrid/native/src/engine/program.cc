@@ -430,6 +430,12 @@ void Program::zero_halo(const Tensor& t, float* inside) const {
     }
 }
 
+bool Program::complete() const {
+  for (std::size_t s = 0; s < steps_.size(); ++s)
+    if (!kernels_[s] || (steps_[s].control && !steps_[s].control->complete())) return false;
+  return true;
+}
+
 bool Program::run(const void* const* inputs, void* const* outputs, Host* host, std::int64_t number, double* seconds) {
   std::shared_lock<std::shared_mutex> guard(*constants_lock_);
   if (number != constants_number_) return false;
@@ -475,6 +481,7 @@ void Program::execute(Frame& frame, const void* const* inputs, void* const* outp
       done = false;
     }
     if (!done) {
+      if (!host && step.control) throw Refused{};
       if (!host) throw std::logic_error("no kernel for " + step.op + ", and nobody else to do it");
       host->run(*this, static_cast<int>(s), in, out);
     }

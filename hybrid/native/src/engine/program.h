@@ -109,12 +109,8 @@ class Program {
   int constants() const { return static_cast<int>(constants_.size()); }
   std::size_t bytes(int tensor) const;  // of memory, with halo
   std::size_t arena_bytes() const { return arena_ + scratch_; }
-  // Whether there are kernels of all steps, which may leave values to NumPy all the same.
-  bool complete() const {
-    for (std::size_t s = 0; s < steps_.size(); ++s)
-      if (!kernels_[s] || (steps_[s].control && !kernels_[s]->sure)) return false;
-    return true;
-  }
+  // Whether there are kernels of all steps, those of bodies too, which may leave values to NumPy all the same.
+  bool complete() const;
   // Whether nobody else is ever needed for a step: there are kernels for all of them, and none that may refuse what it is given.
   bool sure() const {
     return std::all_of(kernels_.begin(), kernels_.end(), [](const auto& kernel) { return kernel && kernel->sure; });
