@@ -11,6 +11,7 @@ from ..core.changes import LAST, structure_changed
 from ..core.error import MXNetError
 from ..core.precision import FLOAT32, check_precision
 from ..core.shapes import is_known, to_legacy
+from ..eager.array import _has_pending_work
 from ..eager.cached_op import CachedOp, FastCall
 from ..eager.tape import STATE
 from ..execution.precision_report import PrecisionReport
@@ -69,8 +70,7 @@ class HybridBlock(Block):
         self._cached_graph: Graph | tuple[()] = ()
         self._cached_op: CachedOp | None = None
         self._cached_op_args: list[tuple[bool, Any]] = []
-        self._express: dict[tuple[int, ...], Callable[..., Any] | None] = {}
-        self._fast: dict[tuple[int, ...], FastCall] = {}
+        self._forget_express()
         """Fast calls like those that have been made, by the shape of the input; None where there is none."""
         self._traced: list[Any] = []
         self._seen_changes = -1
@@ -170,8 +170,7 @@ class HybridBlock(Block):
         self._cached_graph = ()
         self._cached_op = None
         self._cached_op_args = []
-        self._express = {}
-        self._fast = {}
+        self._forget_express()
 
     def _check_structure(self) -> None:
         """Forget the graph when there are other blocks below this one than when it was traced.
@@ -377,13 +376,15 @@ class HybridBlock(Block):
         else:
             out = run(*inputs)
             if type(self).forward in FORWARDS and not (STATE.recording or STATE.training):
-                self._make_express(run, inputs, args)
+                self._make_express(run, inputs, args, out[0] if isinstance(out, list) else out)
         if self._out_format == [0] or self._out_format == 0:
             return out if self._out_format == 0 else [out]
         return _regroup([out] if isinstance(out, NDArray) else out, self._out_format)
 
-    def _make_express(self, run: CachedOp, inputs: Sequence[NDArray], args: Sequence[Any]) -> None:
-        """Have the next call like this one run faster, where that is possible and was not found impossible before."""
+    def _make_express(self, run: CachedOp, inputs: Sequence[NDArray], args: Sequence[Any], out: NDArray) -> None:
+        """Have the next call like this one run faster, where that is possible and was not found impossible before.
+
+        out: of this call; as long as it is pending, so may be what the backend is to hold for the next one."""
         key = args[0].shape if len(args) == 1 and type(args[0]) is NDArray else _call_key(args)
         if key is None or self._out_format == [0] or self._express.get(key, run) is None:
             return
@@ -392,15 +393,23 @@ class HybridBlock(Block):
             if last.missed % MISSED:
                 return  # it is right as it is, and has left this call to the long way
         if len(self._express) >= 8:
-            self._express.clear()
-            self._fast.clear()
+            self._forget_express()
         holders = [which for is_input, which in self._cached_op_args if not is_input]
         given = {i: which for i, (is_input, which) in enumerate(self._cached_op_args) if is_input}
         same = sorted(given.values()) == list(range(len(_spread(args))))
         fast = run.fast_call(inputs, given, holders, self._seen_changes) if same else None
-        self._express[key] = None if fast is None else self._as_called(fast)
         if fast is not None:
-            self._fast[key] = fast
+            self._express[key], self._fast[key] = self._as_called(fast), fast
+        elif not _has_pending_work(out) or self._tries.get(key, 0) >= MISSED:
+            self._express[key] = None
+        else:
+            self._tries[key] = self._tries.get(key, 0) + 1
+
+    def _forget_express(self) -> None:
+        """Let all calls go the long way again, the next ones."""
+        self._express: dict[tuple[int, ...], Callable[..., Any] | None] = {}
+        self._fast: dict[tuple[int, ...], FastCall] = {}
+        self._tries: dict[tuple[int, ...], int] = {}
 
     def _as_called(self, fast: FastCall) -> Callable[..., Any] | None:
         """A fast call that gives what a call of this gives; None where that is another matter."""
