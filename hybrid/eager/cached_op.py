@@ -249,7 +249,8 @@ class FastCall:
     the backend holds. Anything else is somebody else's business: the answer is None then.
 
     known: the ``LAST.backends`` and ``LAST.structure`` for which all this was found. count: of the outputs; boxes: places of those
-    that may be sequences or maps; missed: calls that it has left to the long way."""
+    that may be sequences or maps; in_parts: whether it is a ShortcutInParts; missed: calls
+    that it has left to the long way."""
 
     __slots__ = (
         "_ctx",
@@ -270,6 +271,7 @@ class FastCall:
         "_versions",
         "boxes",
         "count",
+        "in_parts",
         "missed",
     )
 
@@ -296,7 +298,7 @@ class FastCall:
         self._held = [weakref.ref(a) for a in others]  # not addresses, which others get when these have gone
         self._known = known
         self._time = -1
-        self.missed = 0
+        self.in_parts, self.missed = not isinstance(shortcut, Shortcut), 0
 
     def is_current(self) -> bool:
         """True while the parameters are the same arrays with the same values, blocks have the same children, and graphs would

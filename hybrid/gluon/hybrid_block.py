@@ -31,7 +31,8 @@ Graph = tuple[list[Symbol], Symbol]
 
 
 MISSED = 16
-"""Calls that a short one leaves to the long way before another one is looked for."""
+"""Calls that a short one in parts leaves to the long way before another one is looked for; calls of a network that other threads
+run before none is looked for."""
 
 
 def _call_key(args: Sequence[Any]) -> tuple[Any, ...] | None:
@@ -388,10 +389,10 @@ class HybridBlock(Block):
         key = args[0].shape if len(args) == 1 and type(args[0]) is NDArray else _call_key(args)
         if key is None or self._out_format == [0] or self._express.get(key, run) is None:
             return
-        if key in self._express and (last := self._fast.get(key)) is not None and last.is_current():
+        if key in self._express and (last := self._fast.get(key)) is not None and last.in_parts and last.is_current():
             last.missed += 1
             if last.missed % MISSED:
-                return  # it is right as it is, and has left this call to the long way
+                return  # it is right as it is: parts of it are looked for as it is called
         if len(self._express) >= 8:
             self._forget_express()
         holders = [which for is_input, which in self._cached_op_args if not is_input]

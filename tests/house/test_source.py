@@ -121,7 +121,7 @@ NAMED = {
     ("passes", "qdq_forms"): (6, "functions, and operators that have no class of their own"),
     ("passes", "scan_first_axis"): (1, "an operator that is loaded when a graph has one"),
     ("execution", "control"): (4, "operators that are loaded when a graph has one"),
-    ("execution", "settled"): (5, "operators that are loaded when a graph has one"),
+    ("execution", "settled"): (3, "operators that are loaded when a graph has one"),
     ("passes", "resolve_like_ops"): (1, "an operator that is loaded when a graph has one"),
     ("execution", "flow"): (2, "operators that are loaded when a graph has one"),
     ("eager", "array"): (2, "a keyword argument, and what an attribute says"),

@@ -146,7 +146,7 @@ def test_few_of_many_rows_do_not_hold_the_room_for_all() -> None:
 
 
 def test_weights_that_another_stage_computes(level, watched):
-    """What is behind reads them as a layer reads parameters: they are others in each call all the same."""
+    """Read as a layer reads parameters, they are others in each call all the same."""
     rows = one("_contrib_boolean_mask", variable("x"), variable("keep"), name="rows")
     dense = one("FullyConnected", rows, one("exp", variable("w"), name="weights"), no_bias=True, num_hidden=3, name="y")
     net = watched(Graph([one("_mul_scalar", dense, scalar=2.0, name="z")]))
