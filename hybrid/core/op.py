@@ -156,6 +156,8 @@ class Op:
         ("weight", "bias", "gamma", "beta", "moving_mean", "moving_var", "parameters")
     )
     """Names of inputs that a model stores; a variable there that no file fills is a missing parameter, not an input."""
+    picks: ClassVar[str] = ""
+    """Name of an input of which it reads no more than it gives."""
     takes_matrices: ClassVar[bool] = False
     """True for products whose second input may be held in fewer bits by those who compile them, where it is constant."""
     ignored: ClassVar[frozenset[str]] = frozenset()

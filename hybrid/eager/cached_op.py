@@ -208,7 +208,7 @@ class CachedOp:
 
         args: those of a call for inference that has been made; given: which of them the next call is to give, and in what place
         each; holders: of the others, objects that have them as ``_data``, for as long as they are the same; structure:
-        the ``LAST.structure`` for which they are the right ones. Such calls run in the caller, however long."""
+        the ``LAST.structure`` for which they are the right ones. Such calls run in the caller, so that long runs have none."""
         if self._draws[False]:
             return None
         known = LAST.backends, structure
@@ -216,6 +216,8 @@ class CachedOp:
         if any(a._shared_var().external for a in others):
             return None
         bound = self.program(False).prepare(_signature(args)[1]).bound
+        if bound.long:
+            return None
         held = [None if i in given else a._read() for i, a in enumerate(args)]
         shortcut = bound.shortcut([a._shared_var().version for a in args], held)
         if shortcut is None or any(p not in given for p in shortcut.positions):

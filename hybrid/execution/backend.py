@@ -198,6 +198,8 @@ class Bound:
     """True where arrays that rarely have other values need not be aligned, for it copies what it keeps of them."""
     quick = False
     """True when handing it to another thread costs more than running it."""
+    long = False
+    """True when it takes so long that whoever calls may have other work to do meanwhile."""
     outputs: tuple[tuple[Any, Any], ...] = ()
     """Shapes and dtypes of the outputs, of what was traced;"""
     work: int = 0

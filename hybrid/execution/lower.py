@@ -48,6 +48,8 @@ from .reduced import loss, rounded
 ARENA, INPUT, OUTPUT, CONSTANT = range(4)
 QUICK = 30_000_000
 """Multiplications and additions that take about as long as handing them over to another thread and waiting for it."""
+LONG = 10 * QUICK
+"""Of these a caller may want to do something else meanwhile."""
 FEW_REFUSALS = 4
 """Runs that may come to nothing because a kernel leaves values to NumPy before such values are expected."""
 BATCH = 1 << 24
@@ -331,9 +333,9 @@ class CompiledProgram(Bound):
         self.outputs = tuple((read(s, values), d) for s, d in lowered.outputs)
         self.makers = [(native.empty if _is_large(*s) else np.empty, *s) for s in self.outputs]
         self._odd_inputs, self._odd_outputs = lowered.odd_inputs, lowered.odd_outputs
-        self.quick = (
-            whole and not lowered.bodies.fallbacks and core.flops() <= QUICK and 8 * lowered.moved(values) <= QUICK
-        )
+        size = max(core.flops(), 8 * lowered.moved(values))
+        self.quick = whole and not lowered.bodies.fallbacks and size <= QUICK
+        self.long = size > LONG
         self.work = lowered.work(values)
         self._direct = core.complete() and bool(self._inputs) and not (self._odd_inputs or self._odd_outputs)
         """True when to run the compiled program on arrays as they are is all there is to a run, as a rule: a kernel may leave
@@ -668,7 +670,8 @@ class _Build:
         self.copies = self._outputs()
         self._overwrite()
         self.storages = self._number_storages()
-        self.moved = sum(t.bytes() for t in self.of.values() if t.whole is None)
+        tables = self._tables()
+        self.moved = sum(t.bytes() for t in self.of.values() if t.whole is None and id(t) not in tables)
         self._write(inference)
 
     def tensor(self, entry: Entry) -> _Tensor:
@@ -794,6 +797,16 @@ class _Build:
                 storage.number = len(found)
                 found.append((storage.first, storage.last))
         return found
+
+    def _tables(self) -> set[int]:
+        """Identities of the constants of which steps read a few rows each."""
+        whole: set[tuple[int, int]] = {(id(e.node), e.index) for e in self.graph.outputs}
+        for node in self.graph.nodes:
+            if node.op is not None:
+                names = node.op.input_names()
+                whole |= {(id(e.node), e.index) for n, e in zip(names, node.inputs) if n != node.op.picks}
+        constants = {k: t for k, t in self.of.items() if self._storage(t).kind == CONSTANT}
+        return {id(t) for k, t in constants.items() if k not in whole}
 
     def _write(self, inference: Inference) -> None:
         numbers: dict[tuple[int, int], int] = {}

@@ -70,9 +70,12 @@ class Passage:
     ):
         self._apply = request.apply
         self._first, self._rest, self._held, self._given = first, rest, list(held), given
-        self._blank: list[Any] = [None] * size
+        count = 0 if first is None else first.shortcut.count
+        self._blank: list[Any] = [None] * (size - count)
         self._variables, self._selected, self._applied = variables, selected, applied
         self._outputs, self._shares = outputs, shares
+        self._alone = first is not None and [*first.takes] == [*given] and not (variables or rest or shares)
+        """True where the first stage takes all that comes with a call, in its order, and nobody else takes anything."""
         self._found: dict[tuple[Any, ...], Shortcut | ShortcutInParts] = {}
         self._misses = 0
 
@@ -80,16 +83,18 @@ class Passage:
         """The outputs; None where the long way has to be gone."""
         if self._misses > MISSES:
             return None
-        arrays: list[Any] = self._held.copy()
-        for place, array in zip(self._given, taken):
-            arrays[place] = array
-        values = self._blank.copy()
+        arrays: list[Any] = []
+        found: list[Any] | None = []
+        if not self._alone:
+            arrays = self._held.copy()
+            for place, array in zip(self._given, taken):
+                arrays[place] = array
         if self._first is not None:
             shortcut, takes = self._first
-            found = shortcut.results([arrays[i] for i in takes])
+            found = shortcut.results(taken if self._alone else [arrays[i] for i in takes])
             if found is None:
                 return None
-            values[: len(found)] = found
+        values = found + self._blank
         for target, place in self._variables:
             values[target] = arrays[place]
         for step in self._selected:

@@ -185,7 +185,8 @@ class SymbolBlock(HybridBlock):
                 for i in boxes:
                     ctx, value = found[i]._ctx, found[i]._memory[()]
                     if type(value) is list:  # made by this call, nobody else has them
-                        found[i] = [NDArray._own(v, ctx) for v in value]
+                        own = NDArray._own
+                        found[i] = [own(v, ctx) for v in value]
             return found
 
         return call

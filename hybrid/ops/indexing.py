@@ -72,6 +72,7 @@ class Take(Indexing):
     primitive = True
 
     inputs = ("a", "indices")
+    picks = "a"
 
     def infer_storage(self, stypes=(), shapes=(), result=()):
         return Storage("csr") if stypes[:1] == ("csr",) and self.axis == 0 and len(result) == 2 else DENSE
@@ -120,6 +121,7 @@ class EmbeddingBase(Indexing):
     sparse_grad: bool = False
 
     inputs = ("data", "weight")
+    picks = "weight"
     objects = False
 
     def infer_input_shapes(self, shapes, outputs):

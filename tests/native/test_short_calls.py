@@ -194,3 +194,26 @@ def test_a_refusal_in_the_second_stage_is_told_as_numpy_tells_it(level, watched)
         with pytest.raises(mx.base.MXNetError, match="5"):
             net({"x": bad, "table": table})
         net({"x": good, "table": table})
+
+
+def test_tables_of_which_few_rows_are_read_take_no_time(level):
+    """Of an embedding of 20 MB three rows are read; as the weight of a layer it is read whole."""
+    data, weight = mx.sym.var("data"), mx.sym.var("weight")
+    rows = mx.sym.Embedding(data, weight, input_dim=80000, output_dim=64)
+    layer = mx.sym.FullyConnected(data, weight, num_hidden=80000, no_bias=True)
+    weights = np.ones((80000, 64), np.float32)
+    for symbol, shape, quick in ((rows, (1, 3), True), (layer, (1, 64), False)):
+        program = Program((symbol * 2.0).graph, {"weight": weights})
+        given = {"data": np.ones(shape, np.float32)}
+        assert program.run(given)[0].shape[0] == 1
+        key = tuple(x for n in program.names for x in ((given.get(n, weights)).shape, np.dtype("float32")))
+        assert program.prepare(key).bound.quick is quick
+
+
+@pytest.mark.parametrize("count", [2, 600])
+def test_long_runs_go_on_while_the_caller_does_something_else(level, watched, count):
+    weights = np.eye(512, dtype=np.float32)
+    product = one("dot", one("dot", variable("x"), variable("w"), name="first"), variable("w"), name="second")
+    net = watched(Graph([product, one("tanh", product, name="t")]), w=weights)
+    calls(net, [{"x": np.ones((count, 512), np.float32)}], 20)
+    assert any(net.short) == (count == 2)
