@@ -1,16 +1,19 @@
-"""Small helpers: environment variables, GPUs (there are none), and the NumPy mode, which this engine does not have.
+"""Small helpers: environment variables, GPUs (there are none), and the NumPy mode, of which this engine has the shapes.
 
-``is_np_shape()`` and ``is_np_array()`` are False, always; what would switch the mode on raises MXNetError, and switching it off
-changes nothing."""
+With np_shape on, in the thread that switches it, 0 is a size in a shape, -1 an unknown one and () a single number. There are no
+arrays of mx.np: ``is_np_array()`` is False, always, and what would make such arrays raises MXNetError."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 from .base import py_str
+from .core import np_mode
 from .core.error import MXNetError
 
 __all__ = [
@@ -87,8 +90,8 @@ def get_cuda_compute_capability(ctx: Any) -> int:
 
 
 def is_np_shape() -> bool:
-    """False: a dimension of 0 in a shape means that it is unknown."""
-    return False
+    """True where this thread reads a 0 in a shape as a size, and () as the shape of a single number."""
+    return np_mode.is_np_shape()
 
 
 def is_np_array() -> bool:
@@ -96,37 +99,81 @@ def is_np_array() -> bool:
     return False
 
 
+def set_np_shape(active: bool) -> bool:
+    """Switch this thread's reading of shapes, and return what it was.
+
+    Source: MXNet 1.9.1, mx.util.set_np_shape."""
+    return np_mode.set_np_shape(active)
+
+
+@contextmanager
+def np_shape(active: bool = True) -> Iterator[None]:
+    """``with np_shape():`` switches this thread's reading of shapes, and back. None leaves it as it is."""
+    before = np_mode.is_np_shape()
+    if active is not None:
+        np_mode.set_np_shape(active)
+    try:
+        yield
+    finally:
+        if active is not None:
+            np_mode.set_np_shape(before)
+
+
+def use_np_shape(func: F) -> F:
+    """Decorator of a function, or of all methods and properties of a class: they run with np_shape on.
+
+    Raises TypeError for anything else."""
+    return _scoped(func, np_shape, "use_np_shape")
+
+
+def _scoped(func: Any, scope: Callable[[], AbstractContextManager[Any]], decorator: str) -> Any:
+    """The function within a scope; the class, of which all that runs is."""
+    if inspect.isclass(func):
+        for name, member in inspect.getmembers(
+            func, lambda m: inspect.isfunction(m) or inspect.ismethod(m) or isinstance(m, property)
+        ):
+            if isinstance(member, property):
+                get, put, delete = (
+                    None if p is None else _scoped(p, scope, decorator) for p in (member.fget, member.fset, member.fdel)
+                )
+                setattr(func, name, property(get, put, delete, member.__doc__))
+            else:
+                held = inspect.getattr_static(func, name)
+                kind = type(held) if isinstance(held, staticmethod | classmethod) else None
+                made = _scoped(held.__func__ if kind else member, scope, decorator)  # type: ignore[union-attr]
+                setattr(func, name, kind(made) if kind else made)
+        return func
+    if not callable(func):
+        raise TypeError(f"{decorator} can only decorate classes and callable objects, while received a {type(func)}")
+
+    @functools.wraps(func)
+    def within(*args: Any, **kwargs: Any) -> Any:
+        with scope():
+            return func(*args, **kwargs)
+
+    return within
+
+
 def _refuse(function: str) -> MXNetError:
     return MXNetError(
-        f"{function}: this engine has no NumPy mode (mx.np, mx.npx); write for mx.nd and hybrid_forward(self, F, ...) instead. "
-        "Models that were exported in that mode can still be loaded and converted"
+        f"{function}: this engine has no arrays of mx.np and mx.npx; write for mx.nd and hybrid_forward(self, F, ...) instead "
+        "(np_shape, for sizes of 0 and shapes of single numbers, there is). Models that were exported in that mode can still be "
+        "loaded and converted"
     )
 
 
-def set_np_shape(active: bool) -> bool:
-    """Leave the mode off, giving what it was: False. Raises MXNetError for True."""
-    if active:
-        raise _refuse("set_np_shape")
-    return False
-
-
 def set_np(shape: bool = True, array: bool = True) -> None:
-    """Leave the mode off with ``set_np(False, False)``. Raises MXNetError otherwise, ValueError for arrays without shapes."""
+    """Switch np_shape, where arrays are not asked for. Raises MXNetError where they are, ValueError for arrays without shapes."""
     if array and not shape:
         raise ValueError("NumPy Shape semantics is required in using NumPy array semantics.")
-    if shape:
+    if array:
         raise _refuse("set_np")
+    set_np_shape(shape)
 
 
 def reset_np() -> None:
-    """Switch the mode off, which it is."""
-
-
-def np_shape(active: bool = True) -> AbstractContextManager[None]:
-    """``with np_shape(False):`` changes nothing. Raises MXNetError for True."""
-    if active:
-        raise _refuse("np_shape")
-    return nullcontext()
+    """Switch the mode off."""
+    set_np(shape=False, array=False)
 
 
 def np_array(active: bool = True) -> AbstractContextManager[None]:
@@ -136,16 +183,13 @@ def np_array(active: bool = True) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def use_np_shape(func: F) -> F:
-    """Decorator of functions and classes for the mode. Raises MXNetError."""
-    raise _refuse(f"use_np_shape ({getattr(func, '__name__', func)})")
-
-
 def use_np_array(func: F) -> F:
-    """Decorator of functions and classes for the mode. Raises MXNetError."""
-    raise _refuse(f"use_np_array ({getattr(func, '__name__', func)})")
+    """Decorator of functions and classes for arrays of mx.np, which there are not: what it decorates raises MXNetError when it
+    is called, so that the module it stands in can be imported."""
+    return _scoped(func, lambda: np_array(), "use_np_array")
 
 
 def use_np(func: F) -> F:
-    """Decorator of functions and classes for the mode. Raises MXNetError."""
-    raise _refuse(f"use_np ({getattr(func, '__name__', func)})")
+    """Decorator of functions and classes for the whole mode: what it decorates raises MXNetError when it is called, see
+    use_np_array."""
+    return use_np_shape(use_np_array(func))

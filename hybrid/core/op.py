@@ -186,6 +186,8 @@ class Op:
     """True for what ``with_room`` gives: rows, as many as the second output says; beyond them lies anything."""
     objects: ClassVar[bool] = False
     """True when it only moves what it is given, or runs subgraphs: then that may be words and sequences, which MXNet has not."""
+    zero_is_size: ClassVar[bool] = False
+    """True for what was bound with np_shape on: a 0 in its attribute shape is a size, and no shape one of no dims."""
     cuts: ClassVar[bool] = False
     """True for what gives the first rows of its first input, as many as its second says: a view, no larger than what there is."""
     dresses: ClassVar[bool] = False

@@ -4,7 +4,7 @@ A shape is a tuple of dims, or None when even the rank is unknown. A dim is an i
 arithmetic (``(UNKNOWN + 2) // 3 is UNKNOWN``) and refuses decisions (``UNKNOWN == 3`` raises Undecided), so shape rules
 are written as plain arithmetic: they give partial answers where they can, and where they would have to guess the driver
 in ir/infer.py learns that there is no answer yet. Zero is an ordinary size here; MXNet's legacy reading of 0 as
-"unknown" exists only in from_legacy and to_legacy.
+"unknown" exists only in from_legacy and to_legacy (and in operators that are given a shape, see Op.zero_is_size).
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any, TypeGuard, overload
+
+from .np_mode import is_np_shape
 
 Shape = tuple[Any, ...]  # of int | UNKNOWN
 MaybeShape = Shape | None
@@ -162,12 +164,16 @@ def show(shape: MaybeShape) -> str:
 
 
 def from_legacy(shape: Sequence[int] | None) -> MaybeShape:
-    """MXNet's legacy reading: a dim of 0 (np_shape: -1) is unknown, an empty shape is an unknown rank."""
-    if shape is None or len(shape) == 0:
+    """MXNet's reading of a shape: a dim of 0 or -1 is unknown, an empty shape is an unknown rank; with np_shape 0 is a size, and
+    None alone an unknown rank."""
+    if shape is None or (len(shape) == 0 and not is_np_shape()):
         return None
-    return tuple(UNKNOWN if d in (0, -1) else int(d) for d in shape)
+    unknown = (-1,) if is_np_shape() else (0, -1)
+    return tuple(UNKNOWN if d in unknown else int(d) for d in shape)
 
 
-def to_legacy(shape: MaybeShape) -> tuple[int, ...]:
-    """The inverse of from_legacy, for what MXNet's API returns."""
+def to_legacy(shape: MaybeShape) -> tuple[int, ...] | None:
+    """The inverse of from_legacy, for what MXNet's API returns: None with np_shape alone."""
+    if is_np_shape():
+        return None if shape is None else tuple(-1 if d is UNKNOWN else d for d in shape)
     return () if shape is None else tuple(0 if d is UNKNOWN else d for d in shape)

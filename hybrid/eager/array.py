@@ -23,6 +23,7 @@ from ..core.changes import LAST
 from ..core.error import MXNetError, OperandError, OpError
 from ..core.fp_warnings import WITHOUT_WARNINGS
 from ..core.memory_budget import afford, afford_array
+from ..core.np_mode import is_np_shape
 from ..core.op import INSTANCES, Op, Spec, lookup
 from ..core.shapes import show
 from ..execution.apply import apply, failure
@@ -640,7 +641,7 @@ class NDArray:
             return self._index_recording(index, basic)
         memory = self._storage() if basic else self._read()
         part = memory[index] if basic else gather(memory, index)
-        if part.ndim == 0 and self.ndim:
+        if part.ndim == 0 and self.ndim and not is_np_shape():
             part = part.reshape(1)  # MXNet has no 0-d arrays outside of its NumPy mode
         if basic and part.flags.c_contiguous:
             return self._view(part)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.np_mode import is_np_shape
+
 Index = tuple[Any, ...]
 """A key as NumPy takes it, with an Ellipsis in it: so that even one element comes as an array."""
 
@@ -32,6 +34,8 @@ def read_key(key: Any, ndim: int, array: type) -> tuple[Index, bool]:
             index.append(operator.index(part))
         else:
             raise ValueError(f"NDArray does not support slicing with key {part} of type {type(part)}.")
+    if not ndim and index == [slice(None)]:  # all of a single number, too
+        index = [Ellipsis]
     used = sum(p is not None and p is not Ellipsis for p in index)
     if used > ndim:
         raise IndexError(f"too many indices ({used}) for array with {ndim} dimensions")
@@ -81,7 +85,9 @@ def slicing(index: Index, shape: tuple[int, ...]) -> tuple[dict[str, tuple[Any, 
             begin.append(part % dim)
             end.append(part % dim + 1)
             step.append(1)
-    return {"begin": tuple(begin), "end": tuple(end), "step": tuple(step)}, tuple(wanted) or (1,)
+    return {"begin": tuple(begin), "end": tuple(end), "step": tuple(step)}, tuple(wanted) or (
+        () if is_np_shape() else (1,)
+    )
 
 
 def gather(values: np.ndarray, index: Index) -> np.ndarray:

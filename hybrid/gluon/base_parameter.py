@@ -13,6 +13,7 @@ from ..context import Context, cpu, current_context, resolve
 from ..core.attrs import dtype as read_dtype
 from ..core.changes import changed
 from ..core.error import MXNetError
+from ..core.np_mode import is_np_shape
 from ..core.shapes import show
 from ..eager.array import untouched_zeros
 from ..eager.sparse import RowSparseNDArray, rows_of_array
@@ -131,8 +132,10 @@ class Parameter:
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """The shape, 0 for an unknown dimension, None when nothing is known."""
-        return self._shape
+        """The shape, 0 for an unknown dimension (-1 with np_shape), None when nothing is known."""
+        if self._shape is None or not is_np_shape():
+            return self._shape
+        return tuple(-1 if d == 0 else d for d in self._shape)  # no parameter is of no size
 
     @shape.setter
     def shape(self, new: Any) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from .. import ndarray
 from ..context import Context
 from ..core.error import MXNetError
+from ..core.np_mode import is_np_shape
 from ..ndarray import NDArray
 
 __all__ = ["check_sha1", "clip_global_norm", "download", "replace_file", "split_and_load", "split_data"]
@@ -166,12 +167,15 @@ class HookHandle:
 
 
 def shape_is_known(shape: Sequence[int] | None) -> bool:
-    """True when no dimension is 0, which stands for unknown; neither None nor () is known. Raises AssertionError below 0."""
+    """True when no dimension is unknown: 0, and -1 with np_shape, with which () is known too; None is not.
+
+    Raises AssertionError for what is less than that."""
+    unknown = -1 if is_np_shape() else 0
     if not shape:
-        return False
-    if min(shape) < 0 and 0 not in shape:
-        raise AssertionError(f"shape dimension size cannot be less than 0, while received {min(shape)}")
-    return 0 not in shape
+        return shape is not None and unknown == -1
+    if min(shape) < unknown and unknown not in shape:
+        raise AssertionError(f"shape dimension size cannot be less than {unknown}, while received {min(shape)}")
+    return unknown not in shape
 
 
 def _indent(text: str, spaces: int) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..core.error import FormatError, OpError
+from ..core.np_mode import is_np_shape, set_np_shape
 from ..core.op import Op, lookup
 from ..formats.params import describe
 from ..ops.arg_extremes import ArgMax, ArgMin
@@ -79,7 +80,11 @@ def loads(text: str | bytes, *, source: str = "symbol JSON", foreign: bool = Fal
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{source}: not JSON ({error}); fetch the file again") from None
     problems: list[str] = []
-    graph = _read_graph(data, source, problems, None)
+    before = set_np_shape(_is_np_shape(data))
+    try:
+        graph = _read_graph(data, source, problems, None)
+    finally:
+        set_np_shape(before)
     if problems and not foreign:
         raise OpError(f"{source}: " + "; ".join(problems))
     return graph
@@ -108,6 +113,14 @@ def _read_graph(data: Any, source: str, problems: list[str], version: int | None
         _check_outputs(node.name, node.inputs, source)
     _check_outputs("heads", heads, source)
     return graph
+
+
+def _is_np_shape(data: Any) -> bool:
+    """True for a symbol that was made with np_shape on: 0 is a size in it."""
+    try:
+        return bool(int(data["attrs"]["is_np_shape"][1]))
+    except (KeyError, IndexError, TypeError, ValueError):
+        return False
 
 
 def _version(data: Mapping[str, Any]) -> int:
@@ -276,7 +289,9 @@ def _check_outputs(reader: str, entries: Iterable[Entry], source: str) -> None:
 
 def dumps(graph: Graph, more: Mapping[str, Any] | None = None) -> str:
     """Symbol JSON text in the form of MXNet 1.9.1, to the blank. more: what else to say of the graph (see pairs.py)."""
-    return _layout({**_write_graph(graph), "attrs": {"mxnet_version": ["int", VERSION], **(more or {})}}, "\n")
+    sized = is_np_shape() or any(n.op is not None and n.op.zero_is_size for n in graph.all_nodes())
+    said = {"is_np_shape": ["int", 1]} if sized else {}
+    return _layout({**_write_graph(graph), "attrs": {**said, "mxnet_version": ["int", VERSION], **(more or {})}}, "\n")
 
 
 def _layout(value: Any, line: str) -> str:

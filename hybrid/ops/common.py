@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..core.np_mode import is_np_shape
 from ..core.op import Op, lookup
 from ..core.shapes import UNKNOWN, MaybeShape, Shape, Undecided, fits, is_known, merge, merge_all, show
 
@@ -21,6 +22,28 @@ class Elementwise(Op):
 
     def infer_input_shapes(self, shapes: Sequence[MaybeShape], outputs: Sequence[MaybeShape]) -> Sequence[MaybeShape]:
         return [merge_all((*shapes, *outputs))] * len(shapes)
+
+
+class Sized(Op):
+    """Base of operators that are given a shape, in which a 0 is a dim that readers decide; bound with np_shape on, a size."""
+
+    @classmethod
+    def bind(cls, **attrs: Any) -> Op:
+        if is_np_shape() and not cls.zero_is_size:
+            return _of_sizes(cls).bind(**attrs)
+        return super().bind(**attrs)
+
+    def sizes(self, shape: Sequence[int]) -> Shape:
+        """A shape attribute as inference takes it."""
+        if self.zero_is_size:
+            return tuple(UNKNOWN if d == -1 else d for d in shape)
+        return tuple(d or UNKNOWN for d in shape)
+
+
+@functools.cache
+def _of_sizes(cls: type[Op]) -> type[Op]:
+    """Class whose instances know that they were bound with np_shape on, under the operator's own name: it means the same."""
+    return type(cls.__name__, (cls,), {"zero_is_size": True, "__doc__": cls.__doc__, "__module__": cls.__module__})
 
 
 def tile_array(data: np.ndarray, repeats: Sequence[int]) -> np.ndarray:

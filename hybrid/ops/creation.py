@@ -10,14 +10,14 @@ from ..core.dims import array_of, has_dims
 from ..core.op import DENSE, Op, Storage, op
 from ..core.shapes import UNKNOWN, is_known, show
 from .casting import convert
-from .common import Elementwise, axis_of
+from .common import Elementwise, Sized, axis_of
 from .composing import definite, folded, known, placed_at, reshaped
 from .stored_places import nothing_stored
 
 FLOAT32 = np.dtype("float32")
 
 
-class Filled(Op):
+class Filled(Sized):
     """One value everywhere. A 0 in ``shape`` means, as in MXNet without np_shape, a dim that readers decide."""
 
     shape: Shape = ()
@@ -38,7 +38,7 @@ class Filled(Op):
         )
 
     def infer_shape(self):
-        return tuple(d or UNKNOWN for d in self.shape)
+        return self.sizes(self.shape)
 
     def infer_type(self):
         return self.dtype

@@ -129,7 +129,7 @@ class Custom(Op):
                 for part in self._call_user("infer_shape", [list(s) for s in arguments])
             ]
         try:  # with 0 for what is not known yet, as MXNet asks; most can say nothing then
-            found = self._call_user("infer_shape", [list(to_legacy(s)) for s in arguments])
+            found = self._call_user("infer_shape", [list(to_legacy(s) or ()) for s in arguments])
         except OpError:
             raise Undecided from None
         return [[from_legacy(s) for s in part] for part in found]

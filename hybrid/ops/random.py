@@ -13,7 +13,7 @@ import numpy as np
 from ..core.attrs import DType, Shape, Sizes
 from ..core.op import Op, op
 from ..core.shapes import UNKNOWN, merge, merge_all
-from .common import Elementwise, want_rank, want_some
+from .common import Elementwise, Sized, want_rank, want_some
 from .composing import definite, known
 
 FLOATS = tuple(map(np.dtype, ("float16", "float32", "float64")))
@@ -171,7 +171,7 @@ class Scalars(Sampler):
         return [getattr(self, p.name) for p in self.law.parameters]
 
 
-class Free(Scalars):
+class Free(Sized, Scalars):
     """Base of samplers that need no input. Shapes: -> shape; a dim of 0, or no shape at all, is what readers decide."""
 
     shape: ClassVar[Shape | None]
@@ -184,7 +184,7 @@ class Free(Scalars):
         return wrong_float(self.dtype) or super().check()
 
     def infer_shape(self):
-        return shape_spec(self.shape)
+        return shape_spec(self, self.shape)
 
     def infer_type(self):
         return self.dtype or FLOAT32
@@ -198,9 +198,9 @@ class Free(Scalars):
         yield make(shape=(5,), dtype="float64")
 
 
-def shape_spec(shape: Shape | None) -> tuple[Any, ...] | None:
-    """A shape attribute as inference takes it: a dim of 0, or no shape at all, is what readers decide."""
-    return tuple(d or UNKNOWN for d in shape) if shape else None
+def shape_spec(op: Sized, shape: Shape | None) -> tuple[Any, ...] | None:
+    """A shape attribute as inference takes it: a dim of 0, or no shape at all, is what readers decide; with np_shape, () is one."""
+    return op.sizes(shape) if shape or (op.zero_is_size and shape is not None) else None
 
 
 def require_shape(op: Op, shape: Any) -> tuple[int, ...]:
@@ -305,7 +305,7 @@ for _law in DISTRIBUTIONS:
 
 
 @op("_random_randint", "random_randint", "_npi_random_randint")
-class RandomInteger(Op):
+class RandomInteger(Sized):
     """Whole numbers from low (included) to high (excluded), all equally likely. Shapes: -> shape."""
 
     low: int
@@ -333,7 +333,7 @@ class RandomInteger(Op):
         return None
 
     def infer_shape(self):
-        return shape_spec(self.shape)
+        return shape_spec(self, self.shape)
 
     def infer_type(self):
         return self.dtype or np.dtype("int32")

@@ -2,7 +2,7 @@
 
 import importlib
 import logging
-from collections import Counter
+import threading
 from pathlib import Path
 from types import FunctionType
 
@@ -13,16 +13,46 @@ import hybrid as mx
 from tests.house.test_arrows import ROOMS
 
 
-def test_numpy_mode_is_refused() -> None:
+def test_numpy_arrays_are_refused_and_numpy_shapes_are_not() -> None:
     assert not mx.is_np_array() and not mx.is_np_shape() and not mx.util.is_np_shape()
     assert mx.set_np_shape(False) is False
     mx.util.set_np(False, False)
     mx.util.reset_np()
-    with mx.np_shape(False), mx.np_array(False):
-        pass
-    for switch in (mx.util.set_np, lambda: mx.set_np_shape(True), mx.np_shape, mx.np_array, lambda: mx.use_np(Counter)):
-        with pytest.raises(mx.MXNetError, match="no NumPy mode"):
+    with mx.np_shape(None), mx.np_array(False):
+        assert not mx.is_np_shape()
+    used = mx.use_np(lambda: 1)  # a module that decorates can be imported
+    for switch in (mx.util.set_np, mx.np_array, used):
+        with pytest.raises(mx.MXNetError, match=r"no arrays of mx\.np"):
             switch()
+    assert not mx.is_np_shape()
+
+
+def test_shapes_are_read_thread_by_thread() -> None:
+    told = []
+    with mx.np_shape():
+        thread = threading.Thread(target=lambda: told.append((mx.is_np_shape(), mx.nd.arange(3)[1].shape)))
+        thread.start()
+        thread.join()
+        assert mx.is_np_shape() and mx.nd.arange(3)[1].shape == ()
+    assert told == [(False, (1,))]
+
+
+def test_a_symbol_knows_how_its_sizes_are_read(tmp_path: Path) -> None:
+    """Also what was read from a file, in a thread that reads them otherwise, and compiled."""
+    with mx.np_shape():
+        sized = mx.sym.concat(mx.sym.zeros((0, 3)), mx.sym.var("x"), dim=0) * 2
+        sized.save(str(tmp_path / "s.json"))
+    legacy = mx.sym.elemwise_add(mx.sym.zeros((0, 3)), mx.sym.var("x"))
+    for symbol in (sized, mx.sym.load(str(tmp_path / "s.json"))):
+        net = mx.gluon.SymbolBlock(symbol, [mx.sym.var("x")])
+        net.hybridize()
+        for _ in range(3):
+            assert net(mx.nd.ones((2, 3))).asnumpy().tolist() == [[2] * 3] * 2
+        assert '"is_np_shape": ["int", 1]' in symbol.tojson()
+    with mx.np_shape():  # it was made without: its 0 is what the other one says
+        assert legacy.infer_shape(x=(2, 3))[1] == [(2, 3)]
+    net = mx.gluon.SymbolBlock(legacy, [mx.sym.var("x")])
+    assert net(mx.nd.ones((2, 3))).shape == (2, 3)
 
 
 def test_names_of_base() -> None:

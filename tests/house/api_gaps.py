@@ -14,7 +14,9 @@ _IMPORTED = "by-product: an import that a module of MXNet shows by accident; imp
 _GENERATED = (
     "by-product: a part of what makes MXNet's nd and sym functions; here they are made of the operators when asked for"
 )
-_NUMPY = "NumPy mode (mx.np, mx.npx, @use_np): this engine has none, and says so when a program switches it on"
+_NUMPY = (
+    "NumPy arrays (mx.np, mx.npx): this engine has none, and says so when a program asks for them (np_shape there is)"
+)
 _INT8 = "INT8 quantization, which oneDNN does for MXNet: there are no quantized operators here"
 _CUDA = "compiles CUDA source that it is given; there is no GPU here"
 _BACKWARD = "MXNet's own gradient operators; gradients here are rules of the operators (autograd, backward, grad)"
