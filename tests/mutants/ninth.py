@@ -465,7 +465,7 @@ ROWS: list[tuple[str, ...]] = [
     (
         "c05-filled-zero-dim",
         "hybrid/ops/creation.py",
-        "        return tuple(d or UNKNOWN for d in self.shape)\n"
+        "        return self.sizes(self.shape)\n"
         "\n"
         "    def infer_type(self):\n"
         "        return self.dtype\n"
