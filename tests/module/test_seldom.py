@@ -345,3 +345,41 @@ def test_outputs_without_axes() -> None:
     assert module.output_shapes == [(module.output_names[0], ())]
     module.forward(mx.io.DataBatch([nd.arange(12).reshape((4, 3))], []), is_train=False)
     assert module.get_outputs()[0].shape == () and module.get_outputs()[0].asscalar() == 11
+
+
+def test_modules_are_trained_from_parameters_that_set_params_alone_has_given() -> None:
+    """As keras-mxnet does: no init_params, and states of BatchNorm that every bucket sees. Numbers are MXNet 1.9.1's."""
+
+    def bucket(_: Any) -> tuple[mx.Symbol, list[str], list[str]]:
+        hidden = sym.FullyConnected(sym.var("data"), num_hidden=3, name="fc")
+        scaled = sym.BatchNorm(hidden, fix_gamma=False, name="bn")
+        return sym.LinearRegressionOutput(scaled, sym.var("label"), name="out"), ["data"], ["label"]
+
+    def step(module: Any, rows: int, key: str) -> None:
+        data = nd.array(np.linspace(-1, 2, rows * 4, dtype=np.float32).reshape(rows, 4) ** 2)
+        shapes = [("data", (rows, 4))], [("label", (rows, 3))]
+        batch = mx.io.DataBatch([data], [nd.ones((rows, 3))], bucket_key=key)
+        batch.provide_data, batch.provide_label = shapes
+        module.forward(batch, is_train=True)
+        module.backward()
+        module.update()
+
+    def held(module: Any, *names: str) -> list[Any]:
+        arguments, states = module.get_params()
+        return [a.asnumpy().tolist() for n, a in {**arguments, **states}.items() if n in names]
+
+    mean = "bn_moving_mean"
+    weight = nd.array(np.linspace(0.5, -0.7, 12).reshape(3, 4))
+    for module in (mx.mod.Module(*bucket(0)), mx.mod.BucketingModule(bucket, "long")):
+        module.bind([("data", (6, 4))], [("label", (6, 3))])
+        module.set_params({"fc_weight": weight, "bn_gamma": nd.ones(3)}, {mean: nd.ones(3)}, allow_missing=True)
+        module.init_optimizer(optimizer_params={"learning_rate": 0.5})
+        step(module, 6, "long")
+        want = [[0.83342, 0.83387, 0.83336], [1.03621, 0.85028, 0.66435]]
+        np.testing.assert_allclose(held(module, "bn_gamma", mean), want, atol=1e-5)
+    step(module, 4, "short")
+    module.set_params({}, {"bn_moving_var": nd.ones(3) * 2}, allow_missing=True)
+    np.testing.assert_allclose(held(module, mean, "bn_moving_var"), [[1.06965, 0.71083, 0.35101], [2] * 3], atol=1e-5)
+    step(module, 6, "long")
+    want = [[1.09884, 0.59067, 0.08026], [1.99826, 1.82998, 2.42772]]
+    np.testing.assert_allclose(held(module, mean, "bn_moving_var"), want, atol=1e-5)
