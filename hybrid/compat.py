@@ -33,6 +33,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> Any:
         found = _find(spec.name)
+        if spec.name == "mxnet":
+            import multiprocessing.pool  # noqa: F401  MXNet imports it, and programs use it without importing it themselves
         # the import system is about to write a spec and a loader of its own into it
         spec.loader_state = {k: getattr(found, k, None) for k in ("__spec__", "__loader__", "__path__", "__package__")}
         return found
