@@ -102,9 +102,11 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
         wanted = array_dtype(dtype)
         try:
             memory = np.asarray(source_array)
+            if memory.dtype.kind in "OSU":  # numbers as texts are read, None is not a number
+                memory = np.array(source_array, dtype=wanted)
             if memory.dtype.kind not in "biufV":
                 raise ValueError
-        except ValueError:
+        except (TypeError, ValueError):
             raise TypeError("source_array must be array like object") from None
     with np.errstate(all="ignore"):
         return NDArray._own(np.array(memory, dtype=wanted, order="C"), resolve(ctx))
@@ -234,7 +236,7 @@ def arange(
     if stop is None or not step:
         raise OpError(f"arange: got start {start}, stop {stop}, step {step}, wanted numbers, and no step of 0")
     values = np.repeat(np.arange(start, stop, step, dtype=np.float64), repeat)
-    return NDArray._own(values.astype(array_dtype(dtype or "float64")), resolve(ctx))
+    return NDArray._own(values.astype(array_dtype("float64" if dtype is None else dtype)), resolve(ctx))
 
 
 def linspace(
@@ -242,7 +244,7 @@ def linspace(
 ) -> NDArray:
     """num numbers from start to stop, evenly spaced; stop is the last of them with endpoint."""
     return NDArray._own(
-        np.linspace(start, stop, num, endpoint=endpoint).astype(array_dtype(dtype or "float64")), resolve(ctx)
+        np.linspace(start, stop, num, endpoint=endpoint).astype(array_dtype("float64" if dtype is None else dtype)), resolve(ctx)
     )
 
 

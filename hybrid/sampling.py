@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core import functions
+from .core.attrs import dtype_held
 from .eager import functions as eager
 from .eager.array import NDArray
 from .execution.context import resolve
@@ -90,7 +91,7 @@ def draw(side: Side, name: str, parameters: dict[str, Any], given: dict[str, Any
     if name == "randint" and arrays:
         raise TypeError("randint takes numbers for low and high, not arrays")
     if given.get("dtype", UNSET) is not UNSET:
-        given["dtype"] = np.dtype(given["dtype"]).name  # None is float64 here, as everywhere in NumPy
+        given["dtype"] = np.dtype(dtype_held(given["dtype"])).name  # None is float64 here, as everywhere in NumPy
     out, ctx = given.pop("out", None), given.pop("ctx", None)
     given = {key: value for key, value in given.items() if value is not UNSET}
     if out is not None:
@@ -159,7 +160,7 @@ def _fill(side: Side, get_prob: bool) -> None:
 
     def multinomial(data: Any, shape: Any = UNSET, get_prob: bool = get_prob, **kwargs: Any) -> Any:
         given = {} if shape is UNSET else {"shape": shape}
-        kwargs["dtype"] = np.dtype(kwargs.get("dtype", "int32")).name
+        kwargs["dtype"] = np.dtype(dtype_held(kwargs.get("dtype", "int32"))).name
         return side.functions._sample_multinomial(data, get_prob=get_prob, **given, **kwargs)
 
     def shuffle(data: Any, **kwargs: Any) -> Any:

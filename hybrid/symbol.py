@@ -170,19 +170,23 @@ def _constant(name: str, given: dict[str, Any], kwargs: dict[str, Any]) -> Symbo
     return create(lookup(name), name, {}, {**given, **kwargs}, node_name, attr)
 
 
+def _or_float32(dtype: Any) -> Any:
+    return "float32" if dtype is None else dtype
+
+
 def zeros(shape: Any, dtype: Any = None, **kwargs: Any) -> Symbol:
     """Zeros, float32 when dtype is None."""
-    return _constant("_zeros", {"shape": shape, "dtype": dtype or "float32"}, kwargs)
+    return _constant("_zeros", {"shape": shape, "dtype": _or_float32(dtype)}, kwargs)
 
 
 def ones(shape: Any, dtype: Any = None, **kwargs: Any) -> Symbol:
     """Ones, float32 when dtype is None."""
-    return _constant("_ones", {"shape": shape, "dtype": dtype or "float32"}, kwargs)
+    return _constant("_ones", {"shape": shape, "dtype": _or_float32(dtype)}, kwargs)
 
 
 def full(shape: Any, val: float, dtype: Any = None, **kwargs: Any) -> Symbol:
     """val everywhere."""
-    return _constant("_full", {"shape": shape, "value": float(val), "dtype": dtype or "float32"}, kwargs)
+    return _constant("_full", {"shape": shape, "value": float(val), "dtype": _or_float32(dtype)}, kwargs)
 
 
 def arange(
@@ -196,18 +200,18 @@ def arange(
 ) -> Symbol:
     """start, start + step, ... up to but not including stop, each ``repeat`` times; see nd.arange."""
     given = {"start": start, "stop": stop, "step": step, "repeat": repeat, "infer_range": infer_range}
-    return _constant("_arange", {**given, "dtype": dtype or "float32"}, kwargs)
+    return _constant("_arange", {**given, "dtype": _or_float32(dtype)}, kwargs)
 
 
 def linspace(start: float, stop: float, num: int, endpoint: bool = True, dtype: Any = None, **kwargs: Any) -> Symbol:
     """num numbers from start to stop, evenly spaced; stop is the last of them with endpoint."""
     given = {"start": start, "stop": stop, "num": num, "endpoint": endpoint}
-    return _constant("_linspace", {**given, "dtype": dtype or "float32"}, kwargs)
+    return _constant("_linspace", {**given, "dtype": _or_float32(dtype)}, kwargs)
 
 
 def eye(N: int, M: int = 0, k: int = 0, dtype: Any = None, **kwargs: Any) -> Symbol:  # noqa: N803
     """(N, M) zeros, or (N, N), with ones on the k-th diagonal."""
-    return _constant("_eye", {"N": N, "M": M, "k": k, "dtype": dtype or "float32"}, kwargs)
+    return _constant("_eye", {"N": N, "M": M, "k": k, "dtype": _or_float32(dtype)}, kwargs)
 
 
 def split_v2(ary: Symbol, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Symbol:

@@ -319,6 +319,15 @@ def name_of(dtype: np.dtype) -> str:
     return _NAMES.get(dtype) or dtype.name
 
 
+def dtype_held(value: Any) -> Any:
+    """What stands for a dtype: the one of an array, a number or a parameter, anything with a ``dtype``; else the value itself.
+
+    MXNet's rule, which is that of the NumPy it was written for; arrays of NumPy's own it does not take."""
+    if isinstance(value, np.ndarray | np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        return value
+    return getattr(value, "dtype", value)
+
+
 def dtype(value: Any) -> Any:
     """The NumPy dtype of a name, type or dtype; bfloat16, the floats of 8, 6 and 4 bits and the 4- and 2-bit integers included.
 
@@ -337,6 +346,9 @@ def dtype(value: Any) -> Any:
         return _NAMED[value]
     if issubclass(type(value), np.dtype) and value in _NAMES:
         return value
+    held = dtype_held(value)
+    if held is not value:
+        return dtype(held)
     try:
         found = np.dtype(value)
     except (TypeError, ValueError):

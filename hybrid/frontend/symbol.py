@@ -15,6 +15,7 @@ from typing import Any
 from ..core import functions
 from ..core.attribute import AttrScope
 from ..core.attrs import dtype as read_dtype
+from ..core.attrs import dtype_held
 from ..core.error import MXNetError, NotImplementedForSymbol, OperandError, OpError
 from ..core.name import NameManager
 from ..core.op import Op
@@ -52,6 +53,8 @@ def create(
 
     inputs: by name, or in order where there can be any number of them; given: attributes as values or texts.
     Raises OpError for attributes or inputs that the operator does not take."""
+    if "dtype" in given:
+        given = {**given, "dtype": dtype_held(given["dtype"])}
     texts = {k: functions.attribute_text(v) for k, v in given.items()}
     # GluonCV gives {"__init__": an Initializer}
     around = {k: functions.attribute_text(v) for k, v in AttrScope.current.get(attr).items()}
