@@ -174,7 +174,7 @@ class ResizeIter(_Holding):
 class PrefetchingIter(_Holding):
     """Other iterators side by side, each read one batch ahead by a thread of its own.
 
-    rename_data, rename_label: a dict from old to new names for each iterator. An error in an iterator is raised by the
+    rename_data, rename_label: a dict from old to new names for each iterator, of those that it describes by DataDescs. An error in an iterator is raised by the
     ``next`` that would have given its batch."""
 
     def __init__(self, iters: Any, rename_data: Any = None, rename_label: Any = None):
@@ -184,7 +184,7 @@ class PrefetchingIter(_Holding):
             raise AssertionError("PrefetchingIter needs an iterator")
         self.rename_data = rename_data
         self.rename_label = rename_label
-        super().__init__(self.provide_data[0].shape[0])
+        super().__init__(self.provide_data[0][1][0])
         self._pool = ThreadPoolExecutor(self.n_iter, "PrefetchingIter")
         self._pending: list[Future[Any]] = []
         self._fetch()
@@ -248,12 +248,15 @@ def _next_or_none(step: Callable[[], Any]) -> Any:
 
 
 def _rename(provided: Sequence[Any], names: Any) -> list[DataDesc]:
-    """Descriptions with new names: one dict for each iterator."""
+    """Descriptions with new names: one dict for each iterator. Raises TypeError for one that is no list of descriptions."""
+    if any(isinstance(d, str) for descriptions in provided for d in descriptions):
+        raise TypeError(f"provide_data and provide_label must be lists of DataDescs or of (name, shape), got {provided}")
     if names is None:
         return [d for descriptions in provided for d in descriptions]
     out = []
     for descriptions, new in zip(provided, names):
         for d in descriptions:
-            d = d if isinstance(d, DataDesc) else DataDesc(*d)
-            out.append(DataDesc(new[d.name], d.shape, d.dtype, d.layout))
+            # MXNet renames descriptions, and leaves plain tuples their name
+            renamed = isinstance(d, DataDesc)
+            out.append(DataDesc(new[d.name], d.shape, d.dtype, d.layout) if renamed else DataDesc(*d))
     return out

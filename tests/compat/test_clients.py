@@ -16,6 +16,13 @@ import pytest
 
 import hybrid as mx
 from hybrid import nd, sym
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+from hybrid import nd, sym
 from tests.compat.test_compat import python
 
 
@@ -94,3 +101,46 @@ def test_arrays_are_made_of_numbers_as_texts() -> None:
     for source, dtype in ((["a"], "float32"), (["1.5"], "int32"), ([None], "int32"), ([[1], [2, 3]], None)):
         with pytest.raises(TypeError, match="source_array must be array like object"):
             nd.array(source, dtype=dtype)
+
+
+class Plain(mx.io.DataIter):
+    """Two batches, described by plain tuples or as told."""
+
+    def __init__(self, data: Any, label: Any):
+        super().__init__(4)
+        self.provide_data, self.provide_label = data, label
+        self.reset()
+
+    def reset(self) -> None:
+        self.left = 2
+
+    def next(self) -> mx.io.DataBatch:
+        if not self.left:
+            raise StopIteration
+        self.left -= 1
+        return mx.io.DataBatch([nd.ones((4, 2)) * self.left], [nd.ones((4,))], pad=0)
+
+
+def test_iterators_that_describe_batches_by_tuples_are_read_ahead() -> None:
+    data, label = [("data", (4, 2))], [("lab", (4,))]
+    ahead = mx.io.PrefetchingIter(Plain(data, label))
+    assert (ahead.provide_data, ahead.provide_label, ahead.batch_size) == (data, label, 4)
+    assert [(b.data[0].asnumpy()[0, 0], b.provide_data, b.provide_label) for b in ahead] == [
+        (1, data, label), (0, data, label),
+    ]  # fmt: skip
+    ahead.reset()
+    total = sym.LinearRegressionOutput(sym.sum(sym.var("data"), axis=1), sym.var("lab"))
+    module = mx.mod.Module(total, label_names=["lab"])
+    module.fit(ahead, num_epoch=1)
+    assert module.get_outputs()[0].asnumpy().tolist() == [0, 0, 0, 0]
+
+
+def test_only_descriptions_are_renamed() -> None:
+    new = {"rename_data": [{"data": "x"}], "rename_label": [{"lab": "y"}]}
+    plain = mx.io.PrefetchingIter(Plain([("data", (4, 2), "int32", "NT")], [("lab", (4,))]), **new)
+    said = mx.io.PrefetchingIter(Plain([mx.io.DataDesc("data", (4, 2))], [mx.io.DataDesc("lab", (4,))]), **new)
+    first = plain.provide_data[0]
+    assert (first.name, first.dtype, first.layout, plain.provide_label[0].name) == ("data", "int32", "NT", "lab")
+    assert (said.provide_data[0].name, said.provide_label[0].name) == ("x", "y")
+    with pytest.raises(TypeError, match="must be lists"):
+        mx.io.PrefetchingIter(Plain(("data", (4, 2)), [("lab", (4,))]))
