@@ -41,6 +41,15 @@ class Scope:
             store["default"] = cls._base()
         return store["default"]
 
+    @classmethod
+    def _set_current(cls, value: Any) -> None:
+        """Make an object current to the end of the ``with`` block, or outside of any the default of this thread."""
+        stack = cls._stack()
+        if stack:
+            stack[-1] = value
+        else:
+            cls._threads.__dict__["default"] = value
+
     def __enter__(self: T) -> T:
         self._stack().append(self)
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import Any, ClassVar
 
 from ..core.error import MXNetError
@@ -10,7 +11,27 @@ from ..core.scope import Scope
 from .backends import release_memory
 
 
-class Context(Scope):
+_OLD = "Context.default_ctx has been deprecated. Please use Context.current_context() instead."
+
+
+class _DefaultContext(type):
+    """The class of Context: what Context.default_ctx is, and that it can be set."""
+
+    @property
+    def default_ctx(cls) -> Context:
+        """The current context, by its old name; setting it lasts to the end of the ``with`` block, or of the thread."""
+        warnings.warn(_OLD, DeprecationWarning, stacklevel=2)
+        return Context.current
+
+    @default_ctx.setter
+    def default_ctx(cls, ctx: Context) -> None:
+        warnings.warn(_OLD, DeprecationWarning, stacklevel=2)
+        if not isinstance(ctx, Context):
+            raise TypeError(f"Context.default_ctx: got {type(ctx).__name__} {ctx!r}, wanted a Context such as mx.cpu()")
+        Context._set_current(ctx)
+
+
+class Context(Scope, metaclass=_DefaultContext):
     """A device. ``with Context("cpu", 1):`` makes it the default of new arrays."""
 
     devtype2str: ClassVar[dict[int, str]] = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}

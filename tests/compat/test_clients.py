@@ -23,6 +23,13 @@ import pytest
 
 import hybrid as mx
 from hybrid import nd, sym
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+from hybrid import nd, sym
 from tests.compat.test_compat import python
 
 
@@ -144,3 +151,30 @@ def test_only_descriptions_are_renamed() -> None:
     assert (said.provide_data[0].name, said.provide_label[0].name) == ("x", "y")
     with pytest.raises(TypeError, match="must be lists"):
         mx.io.PrefetchingIter(Plain(("data", (4, 2)), [("lab", (4,))]))
+
+
+@pytest.mark.filterwarnings("ignore:Context.default_ctx:DeprecationWarning")
+def test_the_default_context_by_its_old_name() -> None:
+    """MXFusion reads it."""
+    assert mx.Context.default_ctx == mx.cpu(0)
+    with mx.cpu(4):
+        assert mx.Context.default_ctx == mx.cpu(4)
+        mx.Context.default_ctx = mx.cpu(5)
+        assert mx.current_context() == nd.zeros((1,)).context == mx.cpu(5)
+    assert mx.Context.default_ctx == mx.cpu(0)
+    try:
+        mx.Context.default_ctx = mx.cpu(3)
+        with mx.cpu(1):
+            pass
+        assert mx.current_context() == nd.zeros((1,)).context == mx.cpu(3)
+    finally:
+        mx.Context.default_ctx = mx.cpu(0)
+    with pytest.raises(TypeError, match="wanted a Context"):
+        mx.Context.default_ctx = "cpu"
+
+
+def test_the_default_context_warns() -> None:
+    with pytest.warns(DeprecationWarning, match="current_context"):
+        assert mx.Context.default_ctx == mx.cpu(0)
+    with pytest.warns(DeprecationWarning, match="current_context"):
+        mx.Context.default_ctx = mx.cpu(0)

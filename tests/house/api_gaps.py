@@ -164,7 +164,6 @@ MISSING: dict[str, str] = {
     "mxnet.ndarray.imdecode": _LEGACY_IMAGES,
     "mxnet.*._set_value": "the operator inside x[:] = number, which is done in memory here",
     # -- the rest, one by one
-    "mxnet.context.Context.default_ctx": "deprecated in MXNet; Context.current, or with ctx:",
     **_of("mxnet.contrib.amp", "convert_* init_trainer list_* lists loss_scaler scale_loss unscale", _AMP),
     "mxnet.gluon.rnn.SequentialRNNCell.hybrid_forward": "not to be called in MXNet either, where it raises",
     "mxnet.image.ImageDetIter.draw_next": "draws boxes with OpenCV",
