@@ -47,11 +47,6 @@ def _contexts(ctx: Any) -> list[Context]:
     return [resolve(c) for c in (ctx if isinstance(ctx, list | tuple) else [ctx])]
 
 
-def _place(ctx: Context) -> tuple[int, int]:
-    """Key that an array's context is looked up by: all kinds of CPU memory are one."""
-    return ctx.device_typeid & 1, ctx.device_id
-
-
 class Parameter:
     """A named array of a block, with a copy and a gradient on each of its contexts.
 
@@ -76,8 +71,9 @@ class Parameter:
         self._var: symbol.Symbol | None = None
         self._data: list[NDArray] | None = None
         self._grad: list[NDArray] | None = None
-        self._ctx_list: list[Context] = []
-        self._ctx_map: dict[tuple[int, int], int] = {}
+        self._ctx_list: list[Context] | None = None
+        self._ctx_map: list[list[int | None]] | None = None
+        """Which copy is for a context, by its kind (all CPU memory is one) and its number. Programs read and write it."""
         self._trainer: Any = None
         self._deferred_init: _Deferred | None = None
         self._differentiable = differentiable
@@ -211,7 +207,11 @@ class Parameter:
     def _init_impl(self, data: NDArray, ctx_list: Sequence[Context], adopt: bool = False) -> None:
         """Copy the values to all contexts and make gradients. adopt: data is nobody else's, and may become the parameter's."""
         self._ctx_list = list(ctx_list)
-        self._ctx_map = {_place(ctx): i for i, ctx in enumerate(self._ctx_list)}
+        self._ctx_map = [[], []]
+        for i, ctx in enumerate(self._ctx_list):
+            places = self._ctx_map[ctx.device_typeid & 1]
+            places.extend([None] * (ctx.device_id + 1 - len(places)))
+            places[ctx.device_id] = i
         own = adopt and data.context == self._ctx_list[0]
         self._data = [data if own and i == 0 else data.copyto(ctx) for i, ctx in enumerate(self._ctx_list)]
         changed()
@@ -297,7 +297,8 @@ class Parameter:
             if len(arrays) == 1:
                 return arrays[0]
             ctx = current_context()
-        at = self._ctx_map.get(_place(ctx))
+        places = [] if self._ctx_map is None else self._ctx_map[ctx.device_typeid & 1]
+        at = places[ctx.device_id] if ctx.device_id < len(places) else None
         if at is None:
             raise MXNetError(
                 f"Parameter '{self.name}' was not initialized on context {ctx}. It was only initialized on {self._ctx_list}."
@@ -414,7 +415,7 @@ class Parameter:
     def list_ctx(self) -> list[Context]:
         """The contexts that it is, or will be, initialized on."""
         if self._data is not None:
-            return self._ctx_list
+            return self._ctx_list or []
         if self._deferred_init is not None:
             return self._deferred_init.contexts
         raise MXNetError(f"Parameter '{self.name}' has not been initialized")

@@ -30,6 +30,13 @@ import pytest
 
 import hybrid as mx
 from hybrid import nd, sym
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+from hybrid import nd, sym
 from tests.compat.test_compat import python
 
 
@@ -178,3 +185,20 @@ def test_the_default_context_warns() -> None:
         assert mx.Context.default_ctx == mx.cpu(0)
     with pytest.warns(DeprecationWarning, match="current_context"):
         mx.Context.default_ctx = mx.cpu(0)
+
+
+def test_copies_of_parameters_are_found_as_mxnet_finds_them() -> None:
+    """MXFusion and xfer give a parameter values of their own through its private attributes."""
+    parameter = mx.gluon.Parameter("w", shape=(2,))
+    assert (parameter._ctx_map, parameter._ctx_list) == (None, None)
+    parameter.initialize(ctx=[mx.cpu(0), mx.cpu(2), mx.cpu_pinned(1)])
+    assert parameter._ctx_map == [[], [0, 2, 1]]
+    assert parameter.data(mx.cpu(1)).context == mx.cpu_pinned(1)
+    assert parameter.data(mx.cpu_pinned(2)).context == mx.cpu(2)
+    with pytest.raises(mx.MXNetError, match=r"not initialized on context cpu\(3\)"):
+        parameter.data(mx.cpu(3))
+    parameter.reset_ctx([mx.cpu(2)])
+    assert parameter._ctx_map == [[], [None, None, 0]]
+    parameter = mx.gluon.Parameter("v", shape=(2,))
+    parameter._data, parameter._ctx_list, parameter._ctx_map = [nd.ones((2,))] * 2, [mx.cpu(0), mx.cpu(1)], [[], [1, 0]]
+    assert parameter.data(mx.cpu(1)).asnumpy().tolist() == [1, 1]
