@@ -244,7 +244,8 @@ def linspace(
 ) -> NDArray:
     """num numbers from start to stop, evenly spaced; stop is the last of them with endpoint."""
     return NDArray._own(
-        np.linspace(start, stop, num, endpoint=endpoint).astype(array_dtype("float64" if dtype is None else dtype)), resolve(ctx)
+        np.linspace(start, stop, num, endpoint=endpoint).astype(array_dtype("float64" if dtype is None else dtype)),
+        resolve(ctx),
     )
 
 

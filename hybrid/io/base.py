@@ -250,7 +250,9 @@ def _next_or_none(step: Callable[[], Any]) -> Any:
 def _rename(provided: Sequence[Any], names: Any) -> list[DataDesc]:
     """Descriptions with new names: one dict for each iterator. Raises TypeError for one that is no list of descriptions."""
     if any(isinstance(d, str) for descriptions in provided for d in descriptions):
-        raise TypeError(f"provide_data and provide_label must be lists of DataDescs or of (name, shape), got {provided}")
+        raise TypeError(
+            f"provide_data and provide_label must be lists of DataDescs or of (name, shape), got {provided}"
+        )
     if names is None:
         return [d for descriptions in provided for d in descriptions]
     out = []

@@ -167,3 +167,45 @@ def test_lamb_of_halves_alone_and_in_lists() -> None:
     assert not np.array_equal(ends[0][1], [[0.5, -0.25], [1e-3, 2]])
     with pytest.raises(NotImplementedError):
         opt.Optimizer().update(0, weight, grad, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "wanted", "held"),
+    [
+        ("adagrad", {}, [0.1, -0.5536, -0.4536, 0.0464, 1.2], [[0.0, 0.18, 1.62]]),
+        ("adam", {}, [0.1, -0.7, -0.6, -0.1, 1.2], [[0.0, 0.057, 0.171], [0.0, 0.0002, 0.0016]]),
+        (
+            "adam",
+            {"lazy_update": False, "wd": 0.1},
+            [-0.1202, -0.6962, -0.5975, -0.0992, 0.2231],
+            [[-0.0031, 0.0577, 0.1831], [0.0, 0.0002, 0.0019]],
+        ),
+        ("ftrl", {}, [0.1, -0.1476, -0.1527, -0.0068, 1.2], [[0.0, 0.4305, 0.0407], [0.0, 0.18, 1.62]]),
+        (
+            "sgd",
+            {"momentum": 0.9, "lazy_update": True, "wd": 0.1},
+            [0.1, -0.1702, -0.227, -0.5107, 1.2],
+            [[0.0, -0.3052, -0.9157]],
+        ),
+        (
+            "sgd",
+            {"momentum": 0.9, "lazy_update": False, "wd": 0.1},
+            [0.0858, -0.1702, -0.227, -0.5107, 1.029],
+            [[-0.0092, -0.3052, -0.9157]],
+        ),
+    ],
+)
+def test_weights_and_gradients_that_are_row_sparse(
+    name: str, options: dict[str, Any], wanted: list[float], held: list[list[float]]
+) -> None:
+    """Two updates with a gradient of rows 1 and 4, and numbers of MXNet 1.9.1's."""
+    values = np.arange(1, 13, dtype=np.float32).reshape(6, 2) / 10
+    gradient = mx.nd.sparse.row_sparse_array((values[[1, 4]], [1, 4]), shape=(6, 2))
+    weight = mx.nd.array(values).tostype("row_sparse")
+    optimizer = mx.optimizer.create(name, learning_rate=0.5, **options)
+    state = optimizer.create_state_multi_precision(0, weight)
+    for _ in range(2):
+        optimizer.update_multi_precision(0, weight, gradient, state)
+    assert weight.stype == "row_sparse"
+    np.testing.assert_allclose(weight.asnumpy().ravel()[[0, 2, 3, 8, 11]], wanted, atol=1e-4)
+    np.testing.assert_allclose([a.asnumpy().ravel()[[0, 2, 8]] for a in flat(state)], held, atol=1e-4)
