@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,6 +23,8 @@ from .models import BadInput, Model, open_model
 from .opsets import newest
 
 __all__ = ["export_model", "get_operator_support"]
+mx2onnx = sys.modules[__name__]
+"""The package of MXNet that these functions come from."""
 
 
 def export_model(

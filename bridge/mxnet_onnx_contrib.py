@@ -3,6 +3,7 @@ file."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from converters.importer import from_onnx
@@ -15,6 +16,8 @@ from .models import BadInput, open_model
 from .mxnet_onnx import export_model
 
 __all__ = ["export_model", "get_model_metadata", "import_model", "import_to_gluon"]
+mx2onnx = onnx2mx = sys.modules[__name__]
+"""The packages of MXNet that these functions come from, or came from before 1.9."""
 
 
 def import_model(model_file: Any) -> tuple[symbol.Symbol, dict[str, NDArray], dict[str, NDArray]]:

@@ -7,6 +7,40 @@ from typing import Any
 
 import numpy as np
 
+# ruff: noqa: F401  programs import these from here
+from .c_library import (
+    _LIB,
+    CachedOpHandle,
+    CudaKernelHandle,
+    CudaModuleHandle,
+    DataIterCreatorHandle,
+    DataIterHandle,
+    DLPackHandle,
+    ExecutorHandle,
+    FunctionHandle,
+    KVStoreHandle,
+    MXCallbackList,
+    NDArrayHandle,
+    OpHandle,
+    ProfileHandle,
+    RecordIOHandle,
+    RtcHandle,
+    SymbolHandle,
+    c_array,
+    c_array_buf,
+    c_handle_array,
+    c_str,
+    c_str_array,
+    check_call,
+    ctypes2buffer,
+    ctypes2numpy_shared,
+    mx_float,
+    mx_float_p,
+    mx_int,
+    mx_int64,
+    mx_real_t,
+    mx_uint,
+)
 from .core.error import MXNetError, NotImplementedForSymbol, NotSupportedForSparseNDArray
 
 __all__ = [

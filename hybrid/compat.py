@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
+from .shown import show
+
 _HERE = __package__ or "hybrid"
 _RENAMED = {
     "mxnet.gluon.model_zoo.model_store": f"{_HERE}.gluon.model_zoo.model_store",
@@ -41,8 +43,10 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         state = module.__spec__.loader_state if module.__spec__ is not None else None
+        fullname = module.__name__ if module.__spec__ is None else module.__spec__.name
         for name, value in (state or {}).items():
             setattr(module, name, value if name != "__path__" or value is not None else [])
+        show(fullname, module)
 
 
 def _find(fullname: str) -> Any:

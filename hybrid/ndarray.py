@@ -24,6 +24,8 @@ from .eager.functions import INTERNAL, OPERATORS, namespace
 from .eager.tape import STATE
 from .execution.scheduler import SCHEDULER
 
+py_slice = slice
+"""Python's, by the name that it has in MXNet beside the operator's."""
 NDArray.__module__ = __name__  # which pickles name, and which brings its methods
 __path__: list[str] = []  # so that "import mxnet.ndarray.contrib" may look inside (compat.py)
 
@@ -430,6 +432,7 @@ _submodules["contrib"] = namespace(f"{__name__}.contrib", "_contrib_", "hybrid.c
 _DTYPE_MX_TO_NP = {-1: None, **{flag: np.dtype(name).type for flag, name in enumerate(MXNET_DTYPES[:8])}}
 _DTYPE_NP_TO_MX = {v: k for k, v in _DTYPE_MX_TO_NP.items()}
 _GRAD_REQ_MAP = {"null": 0, "write": 1, "add": 3}
+_STORAGE_TYPE_UNDEFINED, _STORAGE_TYPE_DEFAULT, _STORAGE_TYPE_ROW_SPARSE, _STORAGE_TYPE_CSR = -1, 0, 1, 2
 _STORAGE_TYPE_STR_TO_ID = {"undefined": -1, "default": 0, "row_sparse": 1, "csr": 2}
 _STORAGE_TYPE_ID_TO_STR = {v: k for k, v in _STORAGE_TYPE_STR_TO_ID.items()}
 
@@ -439,6 +442,8 @@ def __getattr__(name: str) -> Any:
         return sys.modules[__name__]
     if name.startswith("gen_"):
         return _submodules[name.removeprefix("gen_")]
+    if name == "__all__":  # asked for by "from mxnet.ndarray import *"
+        return functions.starred(globals(), OPERATORS, "CachedOp")
     if name == "CachedOp":
         from .eager.cached_op import CachedOp
 

@@ -20,6 +20,8 @@ from .frontend.variable import var
 from .ir.graph import Entry, Node
 from .name import NameManager
 
+py_slice = slice
+"""Python's, by the name that it has in MXNet beside the operator's."""
 Symbol.__module__ = __name__  # which pickles name, and which brings its methods
 __path__: list[str] = []  # so that "import mxnet.symbol.contrib" may look inside (compat.py)
 
@@ -262,6 +264,8 @@ def __getattr__(name: str) -> Any:
         from .sampling import SYMBOLS
 
         return SYMBOLS.random
+    if name == "__all__":  # asked for by "from mxnet.symbol import *"
+        return functions.starred(globals(), sym_op, "var", "Variable", "load", "load_json")
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
@@ -181,6 +182,24 @@ def np_array(active: bool = True) -> AbstractContextManager[None]:
     if active:
         raise _refuse("np_array")
     return nullcontext()
+
+
+class _NumpyShapeScope:
+    """The scope that np_shape is in MXNet, where programs look for whether it is on."""
+
+    _current = threading.local()
+
+    def __new__(cls, active: bool) -> Any:
+        return np_shape(active)
+
+
+class _NumpyArrayScope:
+    """The scope that np_array is in MXNet, where programs look for whether it is on."""
+
+    _current = threading.local()
+
+    def __new__(cls, active: bool) -> Any:
+        return np_array(active)
 
 
 def use_np_array(func: F) -> F:

@@ -319,13 +319,15 @@ def name_of(dtype: np.dtype) -> str:
     return _NAMES.get(dtype) or dtype.name
 
 
+_NUMPYS: Any = (np.ndarray, np.dtype)
+
+
 def dtype_held(value: Any) -> Any:
-    """What stands for a dtype: the one of an array, a number or a parameter, anything with a ``dtype``; else the value itself.
+    """The ``dtype`` of an array, a number, a parameter, or anything else that has one and stands for it; else the value itself.
 
     MXNet's rule, which is that of the NumPy it was written for; arrays of NumPy's own it does not take."""
-    if isinstance(value, np.ndarray | np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
-        return value
-    return getattr(value, "dtype", value)
+    own = issubclass(value, np.generic) if isinstance(value, type) else isinstance(value, _NUMPYS)
+    return value if own else getattr(value, "dtype", value)
 
 
 def dtype(value: Any) -> Any:

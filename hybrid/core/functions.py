@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,6 +138,8 @@ class Namespace:
         """more: a module of functions that are not, or more than, one operator; what it has in __all__ is to be had here."""
         self.__name__ = name
         self._prefix, self._call, self._tail, self._fast, self._more = prefix, call, tail, fast, more
+        self._added: list[str] = []
+        """Names of functions that others have put here."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -171,6 +173,7 @@ class Namespace:
         for name in REGISTRY:
             if name.startswith(self._prefix) and not name.startswith(FUSED if self._prefix else "_"):
                 yield name[skipped:]
+        yield from self._added
         if self._more is not None:
             yield from importlib.import_module(self._more).__all__
 
@@ -326,6 +329,15 @@ def attributes(cls: type[Op], given: dict[str, Any], inputs: int) -> dict[str, A
     if cls.inputs[:1] and cls.inputs[0].startswith("*") and cls.count in cls.fields:
         given.setdefault(cls.count, inputs)
     return given
+
+
+def starred(module: Mapping[str, Any], operators: Namespace, *others: str) -> list[str]:
+    """Names for ``from module import *`` of mx.nd or mx.sym: what it defines, others, its modules, and all operators."""
+    own = (n for n, v in module.items() if getattr(v, "__module__", None) == module["__name__"])
+    made = (n for n in operators.names() if not n.startswith("_"))
+    return sorted(
+        {*(n for n in own if not n.startswith("_")), *made, *others, "random", "contrib", "linalg", "sparse", "image"}
+    )
 
 
 NUMBER = (int, float, np.number, np.bool_)

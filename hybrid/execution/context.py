@@ -10,7 +10,6 @@ from ..core.error import MXNetError
 from ..core.scope import Scope
 from .backends import release_memory
 
-
 _OLD = "Context.default_ctx has been deprecated. Please use Context.current_context() instead."
 
 

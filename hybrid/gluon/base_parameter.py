@@ -73,7 +73,7 @@ class Parameter:
         self._grad: list[NDArray] | None = None
         self._ctx_list: list[Context] | None = None
         self._ctx_map: list[list[int | None]] | None = None
-        """Which copy is for a context, by its kind (all CPU memory is one) and its number. Programs read and write it."""
+        """Index of the copy for a context, by its kind (all CPU memory is one) and its number. Programs read and write it."""
         self._trainer: Any = None
         self._deferred_init: _Deferred | None = None
         self._differentiable = differentiable

@@ -174,8 +174,8 @@ class ResizeIter(_Holding):
 class PrefetchingIter(_Holding):
     """Other iterators side by side, each read one batch ahead by a thread of its own.
 
-    rename_data, rename_label: a dict from old to new names for each iterator, of those that it describes by DataDescs. An error in an iterator is raised by the
-    ``next`` that would have given its batch."""
+    rename_data, rename_label: a dict from old to new names for each iterator, of what it describes by DataDescs. An error in an
+    iterator is raised by the ``next`` that would have given its batch."""
 
     def __init__(self, iters: Any, rename_data: Any = None, rename_label: Any = None):
         self.iters = iters if isinstance(iters, list) else [iters]

@@ -1,35 +1,7 @@
-"""What programs written for MXNet, which nobody here wrote, ask of it; answers are those of MXNet 1.9.1."""
+"""Questions of programs that were written for MXNet and not here; the answers are those of MXNet 1.9.1."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-import pytest
-
-import hybrid as mx
-from hybrid import nd, sym
-from typing import Any
-
-import numpy as np
-import pytest
-
-import hybrid as mx
-from hybrid import nd, sym
-from typing import Any
-
-import numpy as np
-import pytest
-
-import hybrid as mx
-from hybrid import nd, sym
-from typing import Any
-
-import numpy as np
-import pytest
-
-import hybrid as mx
-from hybrid import nd, sym
 from typing import Any
 
 import numpy as np

@@ -10,6 +10,7 @@ import inspect
 import json
 import re
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from fnmatch import translate
 from pathlib import Path
@@ -57,7 +58,9 @@ def find(item: Public) -> Any:
             "x"
         )  # what symbols refuse is refused when it is asked of one
     try:
-        return getattr(found, name, _ABSENT) if item.name else found
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of what MXNet calls deprecated too
+            return getattr(found, name, _ABSENT) if item.name else found
     except NotImplementedError:
         return NotImplementedError
 

@@ -9,8 +9,14 @@ def _of(module: str, names: str, reason: str) -> dict[str, str]:
     return {f"{module}.{name}": reason for name in names.split()}
 
 
-_C = "by-product: a helper for calls into MXNet's C library, which there is none of here"
-_IMPORTED = "by-product: an import that a module of MXNet shows by accident; import it from where it is defined"
+_C = (
+    "by-product: a helper for calls into MXNet's C library, which there is none of here; stand-ins are in base, and under the "
+    "name mxnet where MXNet shows them"
+)
+_IMPORTED = (
+    "by-product: an import that a module of MXNet shows by accident; most are there under the name mxnet (hybrid/shown.py), "
+    "and all where they are defined"
+)
 _GENERATED = (
     "by-product: a part of what makes MXNet's nd and sym functions; here they are made of the operators when asked for"
 )
@@ -65,7 +71,7 @@ MISSING: dict[str, str] = {
     "mxnet.*.c_handle_array": _C,
     "mxnet.*.ctypes2numpy_shared": _C,
     "mxnet.*.MXCallbackList": _C,
-    **_of("mxnet.base", "c2pyerror ctypes2buffer get_last_ffi_error mx_float_p libinfo", _C),
+    **_of("mxnet.base", "c2pyerror get_last_ffi_error libinfo", _C),
     **_of("mxnet.base", "add_fileline_to_docstring build_param_doc", _GENERATED),
     **_of(
         "mxnet.base",
@@ -174,8 +180,6 @@ MISSING: dict[str, str] = {
     "mxnet.test_utils.get_im2rec_path": "im2rec.py is a program of MXNet's source tree; mx.recordio writes such files",
     "mxnet.test_utils.shuffle_csr_column_indices": "changes a csr array's parts in place, which are read-only copies here; "
     "rand_sparse_ndarray(shuffle_csr_indices=True) makes such arrays",
-    "mxnet.contrib.onnx.onnx2mx": "the package inside which MXNet's converter lies; its functions are those of mx.contrib.onnx",
-    "mxnet.onnx.mx2onnx": "the package inside which MXNet's converter lies; its functions are those of mx.onnx",
     "mxnet.contrib.onnx.*_": "by-product: a second name of a module's function",
 }
 
