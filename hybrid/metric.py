@@ -296,7 +296,7 @@ class _Binary(_Plain):
             self._add(score(counts.recent), 1)
             counts.reset()
             return
-        self.num_inst, self.global_num_inst = counts.recent.sum(), counts.all.sum()
+        self.num_inst, self.global_num_inst = int(counts.recent.sum()), int(counts.all.sum())
         self.sum_metric = score(counts.recent) * self.num_inst
         self.global_sum_metric = score(counts.all) * self.global_num_inst
 
@@ -331,6 +331,14 @@ class MCC(_Binary):
         self, name: str = "mcc", output_names: Any = None, label_names: Any = None, average: str = "macro"
     ) -> None:
         super().__init__(name, output_names, label_names, average)
+
+    def reset(self) -> None:
+        super().reset()
+        self.num_inst = self.global_num_inst = 0.0  # which MXNet counts updates from, here alone
+
+    def reset_local(self) -> None:
+        super().reset_local()
+        self.num_inst = 0.0
 
 
 @register

@@ -40,7 +40,7 @@ class Monitor:
     def stat_helper(self, name: str, array: NDArray) -> None:
         """Take note of one array; what executors call."""
         if self.activated and self.re_prog.match(name):
-            self.queue.append((self.step, name, self.stat_func(array)))
+            self.queue.append((self.step, str(name), self.stat_func(array)))
 
     def install(self, exe: Executor) -> None:
         """Watch an executor."""

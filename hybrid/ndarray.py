@@ -429,6 +429,15 @@ _submodules["sparse"] = namespace(f"{__name__}.sparse", "_sparse_", "hybrid.eage
 _submodules["contrib"] = namespace(f"{__name__}.contrib", "_contrib_", "hybrid.contrib.eager")
 
 
+def _backward_gather_nd(
+    data: NDArray, indices: NDArray, shape: Any, out: Any = None, name: str | None = None
+) -> NDArray:
+    """The sum of the parts of data that gather_nd reads from each place of an array of that shape."""
+    like = zeros(shape, data.context, data.dtype)
+    return invoke(lookup("_backward_gather_nd").bind(), [data, like, indices], out)
+
+
+functions.put(INTERNAL, _backward_gather_nd)  # gradients have the operator with the array itself, not its shape
 _DTYPE_MX_TO_NP = {-1: None, **{flag: np.dtype(name).type for flag, name in enumerate(MXNET_DTYPES[:8])}}
 _DTYPE_NP_TO_MX = {v: k for k, v in _DTYPE_MX_TO_NP.items()}
 _GRAD_REQ_MAP = {"null": 0, "write": 1, "add": 3}

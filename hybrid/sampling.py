@@ -144,8 +144,7 @@ def _publish(function: Callable[..., Any], side: Side, name: str, doc: str) -> N
     function.__name__ = function.__qualname__ = name
     function.__module__ = side.random.__name__
     function.__doc__ = doc
-    setattr(side.random, name, function)
-    side.random._added.append(name)
+    functions.put(side.random, function)
 
 
 def _fill(side: Side, get_prob: bool) -> None:

@@ -254,6 +254,15 @@ SUBMODULES = {n: namespace(f"{__name__}.{n}", p) for n, p in functions.SUBMODULE
 """The submodules that hold operators."""
 SUBMODULES["op"] = sym_op
 SUBMODULES["_internal"] = INTERNAL
+
+
+def _backward_gather_nd(data: Symbol, indices: Symbol, shape: Any, name: str | None = None, attr: Any = None) -> Symbol:
+    """The sum of the parts of data that gather_nd reads from each place of an array of that shape, in float32."""
+    inputs = {"dy": data, "data": zeros(shape), "indices": indices}
+    return create(lookup("_backward_gather_nd"), "_backward_gather_nd", inputs, {}, name, attr)
+
+
+functions.put(INTERNAL, _backward_gather_nd)
 SUBMODULES["contrib"] = namespace(f"{__name__}.contrib", "_contrib_", "hybrid.contrib.symbolic")
 
 

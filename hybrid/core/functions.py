@@ -331,6 +331,12 @@ def attributes(cls: type[Op], given: dict[str, Any], inputs: int) -> dict[str, A
     return given
 
 
+def put(namespace: Namespace, function: Callable[..., Any]) -> None:
+    """Show a function under its name in a module of operators, in place of an operator's or beside them."""
+    setattr(namespace, function.__name__, function)
+    namespace._added.append(function.__name__)
+
+
 def starred(module: Mapping[str, Any], operators: Namespace, *others: str) -> list[str]:
     """Names for ``from module import *`` of mx.nd or mx.sym: what it defines, others, its modules, and all operators."""
     own = (n for n, v in module.items() if getattr(v, "__module__", None) == module["__name__"])

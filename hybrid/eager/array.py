@@ -14,6 +14,7 @@ import mmap
 import operator
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from ctypes import c_void_p
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ from .dispatch import (
     specialize,
     without_aliasing,
 )
+from .handles import array_of, handle_of
 from .indexing import Index, gather, gather_numbers, put, read_key, slicing
 from .scalar_array import as_number
 from .tape import STATE, Leaf, OpRecord, Origin
@@ -313,7 +315,12 @@ class NDArray:
 
     stype = "default"
 
-    def __init__(self, source: Any, ctx: Context | None = None, dtype: Any = None):
+    def __init__(self, source: Any, ctx: Context | None = None, dtype: Any = None, writable: bool = True):
+        """writable: MXNet's, of arrays made of handles; here they can be written as any."""
+        if isinstance(source, c_void_p):
+            same = array_of(source)._without_history()
+            self._memory, self._ctx, self._var, self._origin = same._memory, same._ctx, same._var, None
+            return
         self._memory = np.array(source, dtype=dtype, order="C")
         self._ctx = resolve(ctx)
         self._var = self._origin = None
@@ -325,6 +332,11 @@ class NDArray:
         made._memory, made._ctx = memory, ctx
         made._var = made._origin = None
         return made
+
+    @property
+    def _as_parameter_(self) -> c_void_p:
+        """The address by which ctypes takes the array for a handle."""
+        return handle_of(self)
 
     # -- memory -------------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 from typing import Any
 
 import numpy as np
@@ -174,3 +176,80 @@ def test_copies_of_parameters_are_found_as_mxnet_finds_them() -> None:
     parameter = mx.gluon.Parameter("v", shape=(2,))
     parameter._data, parameter._ctx_list, parameter._ctx_map = [nd.ones((2,))] * 2, [mx.cpu(0), mx.cpu(1)], [[], [1, 0]]
     assert parameter.data(mx.cpu(1)).asnumpy().tolist() == [1, 1]
+
+
+def collect(seen: dict[str, Any], name: Any, array: Any) -> None:
+    """Do what gluonnlp's and MXNet's own calibrators do with what a callback is given."""
+    handle = ctypes.cast(array, mx.base.NDArrayHandle)
+    seen[mx.base.py_str(name)] = nd.NDArray(handle, writable=False).copyto(mx.cpu()).asnumpy().tolist()
+
+
+def test_callbacks_can_decode_names_and_make_arrays_of_handles() -> None:
+    seen: dict[str, Any] = {}
+    kinds: set[Any] = set()
+    net = mx.gluon.nn.HybridSequential(prefix="")
+    net.add(mx.gluon.nn.Dense(2, in_units=2, use_bias=False, prefix="a_"), mx.gluon.nn.Activation("relu", prefix="b_"))
+    net.initialize(mx.init.Constant(2))
+    net.hybridize()
+
+    def hook(name: Any, operator: Any, array: Any) -> None:
+        kinds.add(operator.decode())
+        collect(seen, name, array)
+
+    net.register_op_hook(hook)
+    net(nd.array([[1, -2]]))
+    assert (seen, kinds) == (
+        {"a_fwd_output": [[-2, -2]], "b_fwd_output": [[0, 0]]},
+        {"FullyConnected", "Activation"},
+    )
+    seen.clear()
+    executor = sym.exp(sym.var("x"), name="e").simple_bind(mx.cpu(), x=(1,))
+    executor.set_monitor_callback(lambda name, array: collect(seen, name, array), True)
+    executor.forward()
+    assert seen == {"x": [0], "e_data": [0], "e_output": [1]}
+    monitor = mx.mon.Monitor(1)
+    monitor.install(executor)
+    monitor.tic()
+    executor.forward()
+    assert {type(name) for _, name, _ in monitor.toc()} == {str}
+
+
+def test_handles_are_those_of_living_arrays() -> None:
+    array = nd.array([1, 2])
+    handle = ctypes.cast(array, mx.base.NDArrayHandle)
+    same = nd.NDArray(handle)
+    array[:] = 5
+    assert same.asnumpy().tolist() == [5, 5]
+    del array, same
+    gc.collect()
+    for gone in (handle, ctypes.c_void_p(None), ctypes.c_void_p(12345)):
+        with pytest.raises(mx.MXNetError, match="this handle is none of a living array"):
+            nd.NDArray(gone)
+
+
+def test_counts_of_metrics_are_whole_numbers_where_mxnet_counts_so() -> None:
+    labels, predictions = [nd.array([0, 1, 1, 0])], [nd.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.4, 0.6]])]
+    said = []
+    for metric in (mx.metric.F1(average="micro"), mx.metric.F1(), mx.metric.MCC(average="micro"), mx.metric.MCC()):
+        metric.update(labels, predictions)
+        said.append(f"{metric.num_inst} {metric.global_num_inst}")
+    assert said == ["4 4", "1 1", "4 4", "1.0 1.0"]
+
+
+def test_the_gradient_of_gather_nd_by_its_name() -> None:
+    where = nd.array([[0, 1, 0], [1, 0, 1]])
+    data = nd.array([1, 2, 3])
+    data.attach_grad()
+    with mx.autograd.record():
+        out = nd._internal._backward_gather_nd(data, where, shape=(2, 2))
+        loss = (out * out).sum()
+    loss.backward()
+    assert out.asnumpy().tolist() == [[0, 4], [2, 0]]
+    assert data.grad.asnumpy().tolist() == [8, 4, 8]
+    rows = nd._internal._backward_gather_nd(nd.array([[1, 2], [3, 4], [5, 6]]), nd.array([[0, 1, 0]]), shape=(2, 2))
+    assert rows.asnumpy().tolist() == [[6, 8], [3, 4]]
+    whole = nd._internal._backward_gather_nd(data.astype("int32"), where.astype("int32"), shape=(2, 2))
+    assert (whole.dtype, whole.asnumpy().tolist()) == (np.int32, [[0, 4], [2, 0]])
+    symbol = sym._internal._backward_gather_nd(sym.var("a"), sym.var("b"), shape=(2, 2))
+    assert sym.load_json(symbol.tojson()).eval(a=data, b=where)[0].asnumpy().tolist() == [[0, 4], [2, 0]]
+    assert "_backward_gather_nd" in dir(nd._internal)
