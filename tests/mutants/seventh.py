@@ -701,8 +701,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "watched outputs by node",
         "hybrid/gluon/monitor.py",
-        "callback(name, node.op.name, array)",
-        "callback(name, node.name, array)",
+        "callback(Name(name), Name(node.op.name), array)",
+        "callback(Name(name), Name(node.name), array)",
         "tests/gluon/test_programs.py -k test_program",
     ),
 ]
