@@ -61,7 +61,6 @@ MISSING: dict[str, str] = {
     "mxnet.contrib.svrg_optimization": "the optimizer and Module of one paper (SVRG); not written yet",
     "mxnet.contrib.tensorboard": "writes through mxboard, a package that this engine would have to require",
     "mxnet.contrib.text.embedding": "word vectors, which MXNet downloads; not written yet (contrib.text.vocab is there)",
-    "mxnet.gluon.contrib.data.text": "WikiText, which is only to be downloaded; not written yet",
     # -- by-products of MXNet's own making
     "mxnet.*.check_call": _C,
     "mxnet.*.c_str": _C,
