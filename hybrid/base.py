@@ -62,7 +62,7 @@ integer_types = (int, np.int32, np.int64)
 string_types = (str,)
 
 
-class Name(str):
+class _Name(str):
     """The name of an array that a callback is given: a text, which MXNet hands out as bytes, so that programs decode it."""
 
     __slots__ = ()

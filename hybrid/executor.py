@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Name
+from .base import _Name
 from .core.error import MXNetError, OpError
 from .core.shapes import from_legacy, is_known, show
 from .eager.array import NDArray, find_gradient_rule, zeros
@@ -178,14 +178,14 @@ class Executor:
             for entry, what in zip(node.inputs, node.op.input_names()) if everything and node.op is not None else ():
                 if entry.node.is_variable and entry.node.name in feeds:
                     value = feeds[entry.node.name]
-                    callback(Name(entry.node.name), value)
+                    callback(_Name(entry.node.name), value)
                 else:
                     value = made.get((id(entry.node), entry.index))
                 if value is not None:
-                    callback(Name(f"{node.name}_{what}"), value)
+                    callback(_Name(f"{node.name}_{what}"), value)
             for i, (name, output) in enumerate(zip(node.outputs, outputs)):
                 value = NDArray(output, self._ctx)
-                callback(Name(name), value)
+                callback(_Name(name), value)
                 if everything:
                     made[id(node), i] = value
 

@@ -20,7 +20,7 @@ STARRED: dict[str, str] = {
     "c_handle_array c_int c_void_p cast check_call ctypes mx_uint string_types traceback",
     "mxnet.callback": "logging math time",
     "mxnet.context": "check_call classproperty ctypes threading warnings with_metaclass",
-    "mxnet.contrib": "amp autograd io nd ndarray onnx quant quantization sym symbol text",
+    "mxnet.contrib": "amp autograd io nd ndarray onnx quant quantization svrg_optimization sym symbol text",
     "mxnet.contrib.autograd": "NDArray NDArrayHandle array c_array c_array_buf c_handle_array check_call ctypes "
     "functools mx_uint string_types zeros_like",
     "mxnet.contrib.io": "nd",

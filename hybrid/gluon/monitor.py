@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base import Name
+from ..base import _Name
 from ..core.error import MXNetError
 from ..ndarray import NDArray, invoke
 from ..symbol import Symbol
@@ -29,11 +29,11 @@ def run_watched(
         arrays = [results[id(e.node), e.index] for e in node.inputs]
         if monitor_all:
             for name, array in zip(node.op.input_names(), arrays):
-                callback(Name(f"{node.name}_{name}"), Name(node.op.name), array)
+                callback(_Name(f"{node.name}_{name}"), _Name(node.op.name), array)
         out = invoke(node.op, arrays)
         made = [out] if isinstance(out, NDArray) else out
         results.update({(id(node), i): array for i, array in enumerate(made)})
         for name, array in zip(node.outputs, made):
-            callback(Name(name), Name(node.op.name), array)
+            callback(_Name(name), _Name(node.op.name), array)
     outs = [results[id(e.node), e.index] for e in graph._entries]
     return outs[0] if len(outs) == 1 else outs

@@ -225,6 +225,7 @@ class BaseModule:
 
         for epoch in range(begin_epoch, num_epoch):
             started = time.time()
+            self._begin_epoch(epoch, train_data)
             eval_metric.reset()
             values: list[tuple[str, float]] = []
             nbatch = 0
@@ -265,6 +266,9 @@ class BaseModule:
                 for name, value in found:
                     self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
             train_data.reset()
+
+    def _begin_epoch(self, epoch: int, train_data: Any) -> None:
+        """Do what comes before the batches of an epoch: nothing, but for modules that say otherwise."""
 
     # -- what it is bound to ------------------------------------------------------------------------------------------
 

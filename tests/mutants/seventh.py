@@ -701,8 +701,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "watched outputs by node",
         "hybrid/gluon/monitor.py",
-        "callback(Name(name), Name(node.op.name), array)",
-        "callback(Name(name), Name(node.name), array)",
+        "callback(_Name(name), _Name(node.op.name), array)",
+        "callback(_Name(name), _Name(node.name), array)",
         "tests/gluon/test_programs.py -k test_program",
     ),
 ]
