@@ -89,6 +89,10 @@ HELD: dict[str, str] = {
     "mxnet.gluon.parameter": "Context MXNetError autograd context cpu initializer is_np_array is_np_shape ndarray "
     "shape_is_known symbol",
     "mxnet.gluon.utils": "is_np_array is_np_shape",
+    "mxnet.gluon.trainer": "_create_kvstore",
+    "mxnet.module.bucketing_module": "_check_input_names",
+    "mxnet.module.module": "_check_input_names _create_kvstore _initialize_kvstore _parse_data_desc _update_params "
+    "_update_params_on_kvstore",
     "mxnet.ndarray.ndarray": "DLPackHandle Features NDArrayHandle _LIB c_array c_array_buf c_handle_array c_str "
     "check_call ctypes ctypes2buffer current_context integer_types is_np_array mx_int mx_int64 mx_real_t mx_uint "
     "native_array numeric_types reduce warnings",
@@ -116,8 +120,9 @@ _FROM: dict[str, str] = {
     ".image.augment": "ColorJitterAug ColorNormalizeAug HueJitterAug LightingAug RandomGrayAug RandomOrderAug",
     ".initializer": "Uniform",
     ".io": "DataBatch DataDesc DataIter",
-    ".model": "load_checkpoint save_checkpoint",
     ".module": "Module",
+    ".model": "_create_kvstore _initialize_kvstore _update_params _update_params_on_kvstore load_checkpoint save_checkpoint",
+    ".module.base_module": "_check_input_names _parse_data_desc",
     ".ndarray": "NDArray concat load tile zeros_like",
     ".optimizer": "get_updater",
     ".rnn": "BaseConvRNNCell BaseRNNCell ConvGRUCell ConvLSTMCell ConvRNNCell",

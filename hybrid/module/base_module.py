@@ -45,6 +45,36 @@ def check_names(arguments: Sequence[str], names: Sequence[str], kind: str, requi
         warnings.warn(text, stacklevel=4)
 
 
+def check_described(names: Sequence[str], described: Sequence[Any], kind: str, required: bool) -> None:
+    """Raise ValueError, or warn when not required, when what is described has other names."""
+    if sorted(d[0] for d in described) == sorted(names):
+        return
+    text = f"Data provided by {kind}_shapes don't match names specified by {kind}_names ({described} vs. {names})"
+    if required:
+        raise ValueError(text)
+    warnings.warn(text, stacklevel=5)
+
+
+def _check_input_names(symbol: Any, names: Sequence[str], typename: str, throw: bool) -> None:
+    """check_names as programs call it that make modules of their own."""
+    check_names(symbol.list_arguments(), names, typename, throw)
+
+
+def _parse_data_desc(
+    data_names: Sequence[str], label_names: Sequence[str], data_shapes: Any, label_shapes: Any
+) -> tuple[list[DataDesc], list[DataDesc] | None]:
+    """DataDescs of inputs and labels, whose names are checked, as programs call it that make modules of their own."""
+    data, labels = (
+        [d if isinstance(d, DataDesc) else DataDesc(*d) for d in s or ()] for s in (data_shapes, label_shapes)
+    )
+    check_described(data_names, data, "data", True)
+    check_described(label_names, labels, "label", False)
+    return data, None if label_shapes is None else labels
+
+
+_check_names_match = check_described
+
+
 def descriptions(shapes: Any) -> list[DataDesc] | None:
     """DataDescs of them, or of (name, shape) pairs; None for nothing."""
     if not shapes:

@@ -16,10 +16,11 @@ from ..formats.files import read, write
 from ..initializer import InitDesc, Uniform
 from ..io import DataDesc
 from ..kvstore.base import choose
-from ..ndarray import NDArray, zeros
+from ..ndarray import zeros
 from ..symbol import Symbol
-from .base_module import DEFAULT, BaseModule, Params, check_names, descriptions
+from .base_module import DEFAULT, BaseModule, Params, check_described, check_names, descriptions
 from .executor_group import DataParallelExecutorGroup
+from .stores import init_store, update_here, update_on_store
 
 
 class Module(BaseModule):
@@ -275,11 +276,7 @@ class Module(BaseModule):
         for kind, described, names in (("data", data, self._data_names), ("label", labels, self._label_names)):
             if described is None:  # labels only
                 continue
-            if sorted(d.name for d in described) != sorted(names):
-                text = f"Data provided by {kind}_shapes don't match names specified by {kind}_names ({described} vs. {names})"
-                if kind == "data":
-                    raise ValueError(text)
-                warnings.warn(text, stacklevel=4)
+            check_described(names, described, kind, kind == "data")
         self._known_labels = labels or self._known_labels
         return data, labels
 
@@ -332,10 +329,7 @@ class Module(BaseModule):
                 store.set_gradient_compression(self._compression_params)
             if on_store:
                 store.set_optimizer(optimizer)
-            for i, (name, arrays) in enumerate(zip(group.param_names, group.param_arrays)):
-                store.init(name, arguments[name])
-                if on_store:
-                    store.pull(name, arrays, priority=-i)
+            init_store(store, group.param_arrays, arguments, group.param_names, on_store)
         if not on_store:
             self._updater = opt.get_updater(optimizer)
         self.optimizer_initialized = True
@@ -403,20 +397,11 @@ class Module(BaseModule):
             raise AssertionError("re-bind with for_training=True to update")
         self._params_dirty = True
         group, store = self._exec_group, self._kvstore
-        count = len(self._context)
-        updates: list[list[tuple[int, NDArray, NDArray]]] = [[] for _ in range(count)]
-        for i, (name, weights, gradients) in enumerate(zip(group.param_names, group.param_arrays, group.grad_arrays)):
-            if gradients[0] is None:
-                continue
-            if store is not None:  # the store adds up, and updates or gives the sums back
-                store.push(name, gradients, priority=-i)
-                store.pull(name, weights if self._update_on_kvstore else gradients, priority=-i)
-            for k, (weight, gradient) in enumerate(zip(weights, gradients)):
-                updates[k].append((i * count + k, gradient, weight))
+        arrays = group.param_arrays, group.grad_arrays
         if self._update_on_kvstore:
-            return
-        for update in filter(None, updates):
-            self._updater(*map(list, zip(*update)))
+            update_on_store(*arrays, store, group.param_names)
+        else:
+            update_here(*arrays, self._updater, len(self._context), store, group.param_names)
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
         self._want("bind", "init_params")

@@ -383,3 +383,50 @@ def test_modules_are_trained_from_parameters_that_set_params_alone_has_given() -
     step(module, 6, "long")
     want = [[1.09884, 0.59067, 0.08026], [1.99826, 1.82998, 2.42772]]
     np.testing.assert_allclose(held(module, mean, "bn_moving_var"), want, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "devices", "updates"), [("local", 1, "here"), ("local", 2, "store"), ("sums", 2, "here")]
+)
+def test_loops_of_programs_update_as_modules_do(kind: str, devices: int, updates: str) -> None:
+    """mx-rcnn and others call these; two steps with gradients of 1 and 3, and numbers of MXNet 1.9.1's."""
+    from hybrid.model import _create_kvstore, _initialize_kvstore, _update_params, _update_params_on_kvstore
+
+    arguments = {"a": nd.ones((2,)), "b": nd.ones((1,)) * 2}
+    names = list(arguments)
+    weights = [[arguments[n].copy() for _ in range(devices)] for n in names]
+    gradients = [[nd.ones((2,)) * (2 * k + 1) for k in range(devices)], [None] * devices]
+    store, on_store = _create_kvstore("local" if kind == "sums" else kind, devices, arguments)
+    assert (store is None, on_store) == (devices == 1, devices == 2)
+    on_store = updates == "store"
+    optimizer = mx.optimizer.SGD(learning_rate=0.1, momentum=0.5)
+    if store is not None:
+        if on_store:
+            store.set_optimizer(optimizer)
+        _initialize_kvstore(store, weights, arguments, names, on_store)
+    updater = mx.optimizer.get_updater(optimizer)
+    for _ in range(2):
+        if on_store:
+            _update_params_on_kvstore(weights, gradients, store, names)
+        else:
+            _update_params(weights, gradients, updater, devices, store, names)
+    want = {("local", 1): 0.75, ("local", 2): 0.0, ("sums", 2): -0.4}[kind, devices]
+    assert [round(float(w.asnumpy()[0]), 5) + 0 for w in weights[0]] == [want] * devices
+    assert all((w.asnumpy() == 2).all() for w in weights[1])
+
+
+def test_checks_of_modules_that_programs_make_themselves() -> None:
+    from hybrid.module.base_module import _check_input_names, _parse_data_desc
+
+    symbol = sym.FullyConnected(sym.var("data"), num_hidden=1, name="fc")
+    _check_input_names(symbol, ["data"], "data", True)
+    with pytest.raises(ValueError, match="input with name 'x' is not found"):
+        _check_input_names(symbol, ["x"], "data", True)
+    with pytest.warns(UserWarning, match="input with name 'x' is not found"):
+        _check_input_names(symbol, ["x"], "label", False)
+    data, labels = _parse_data_desc(["data"], ["lab"], [("data", (2, 3))], [mx.io.DataDesc("lab", (2,))])
+    assert ([type(d) for d in (*data, *labels)], data[0].shape) == ([mx.io.DataDesc] * 2, (2, 3))
+    with pytest.raises(ValueError, match="data_shapes don't match"):
+        _parse_data_desc(["data"], [], [("x", (2, 3))], None)
+    with pytest.warns(UserWarning, match="label_shapes don't match"):
+        assert _parse_data_desc(["data"], ["lab"], [("data", (2, 3))], None)[1] is None

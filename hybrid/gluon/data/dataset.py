@@ -73,6 +73,28 @@ class SimpleDataset(Dataset):
         return self._data[idx]
 
 
+class _DownloadedDataset(Dataset):
+    """Base class, of programs too, for data that ``_get_data`` reads from root, which is made, into ``_data`` and ``_label``."""
+
+    def __init__(self, root: Any, transform: Callable[[Any, Any], Any] | None):
+        self._transform = transform
+        self._data: Any = None
+        self._label: Any = None
+        self._root = os.path.expanduser(root)
+        os.makedirs(self._root, exist_ok=True)
+        self._get_data()
+
+    def __getitem__(self, idx: Any) -> Any:
+        example = self._data[idx], self._label[idx]
+        return example if self._transform is None else self._transform(*example)
+
+    def __len__(self) -> int:
+        return len(self._label)
+
+    def _get_data(self) -> None:
+        raise NotImplementedError
+
+
 class _TransformedDataset(SimpleDataset):
     """A function of another dataset's examples."""
 

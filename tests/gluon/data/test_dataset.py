@@ -97,3 +97,20 @@ def test_transforms_of_datasets() -> None:
 def test_record_file_dataset() -> None:
     dataset = data.RecordFileDataset(FIXTURES / "indexed.rec")
     assert [dataset[i] for i in range(len(dataset))] == [b"record 3", b"record 1", b"record 2"]
+
+
+def test_datasets_of_programs_are_read_once_into_memory(tmp_path: Path) -> None:
+    """The base of data sets that programs make like MXNet's own; it makes the folder, and calls _get_data."""
+    from hybrid.gluon.data.dataset import _DownloadedDataset
+
+    class Squares(_DownloadedDataset):
+        def _get_data(self) -> None:
+            self._data, self._label = [0, 1, 4], ["a", "b", "c"]
+
+    root = tmp_path / "new" / "folder"
+    made = Squares(root, None)
+    assert root.is_dir()
+    assert (made[2], len(made), made._root) == ((4, "c"), 3, str(root))
+    assert Squares(root, lambda x, y: (y, x + 1))[1] == ("b", 2)
+    with pytest.raises(NotImplementedError):
+        _DownloadedDataset(root, None)
