@@ -18,6 +18,7 @@ from hybrid.ir.graph import Entry, Graph, Node, SubgraphFunction
 from hybrid.ir.infer import Inference, infer
 from hybrid.ir.json import UnknownOp
 from hybrid.ops.onnx.base import OBJECT
+from hybrid.passes.resolve_open_ranges import resolve_open_ranges
 from hybrid.passes.strip_labels import strip_labels
 
 from . import ops, ort_kernels  # noqa: F401  ops fills the registry
@@ -104,7 +105,7 @@ def convert(
     if training:
         known = _Export(Facts(graph, params, default_dtype), inputs, OLDEST)
         graph = training_form(graph, known._infer({}))
-    graph = strip_labels(graph)
+    graph = resolve_open_ranges(strip_labels(graph))
     if facts is None or facts.graph is not graph:
         facts = Facts(graph, params, default_dtype)
     if opset is None:

@@ -178,18 +178,24 @@ class Range(Op):
         return start, max(0, math.ceil((stop - start) / self.step))
 
     def infer_shape(self):
-        if self.infer_range and self.stop is None:
+        if self.is_open():
             return (UNKNOWN,)
         return (self.span()[1] * self.repeat,)
 
     def infer_type(self):
         return self.dtype
 
+    def is_open(self) -> bool:
+        """True where readers decide how long it is."""
+        return self.infer_range and self.stop is None
+
+    def kernel_matches(self, dtype):
+        return not self.is_open() or not self.start  # the compiled one takes a start without a stop for a stop
+
     def compute(self, shape):
         if not is_known(shape):
             raise self.error("infer_range=True, but no reader decides how long the range is; give stop")
-        open_ended = self.infer_range and self.stop is None
-        return steps(self.start if open_ended else self.span()[0], self.step, self.repeat, shape[0], self.dtype)
+        return steps(self.start if self.is_open() else self.span()[0], self.step, self.repeat, shape[0], self.dtype)
 
 
 def steps(start: float, step: float, repeat: int, count: int, dtype: np.dtype) -> np.ndarray:

@@ -6,6 +6,8 @@ import pytest
 import converters
 from hybrid.core.op import Spec
 from hybrid.execution.program import Program
+from hybrid.ir.graph import Graph
+from tests.graph.optimizing import apply, var
 from tests.table.test_goldens import run_onnx
 
 from .test_detection_dynamic import check, graph_of
@@ -69,3 +71,20 @@ def test_borders_by_channel(values):
     data = np.random.default_rng(0).integers(0, 256, (3, 4, 3)).astype(np.uint8)
     (got,) = run_onnx(converters.to_onnx(graph, {}, {"src": data}), {"src": data})
     np.testing.assert_array_equal(got, Program(graph).run({"src": data})[0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_ranges_that_infer_their_length(dtype):
+    """As old GluonNLP counts places: the range is as long as what it is added to, whatever that is."""
+    x, span = var("x"), {"start": 2, "step": 3, "repeat": 2, "infer_range": True, "dtype": dtype}
+    counted = apply("_arange", **span)
+    graph = Graph([apply("elemwise_mul", apply("zeros_like", x), counted), apply("elemwise_add", counted, x), counted])
+    model = converters.to_onnx(graph, {}, {"x": Spec(("n",), np.dtype(dtype))})
+    for size in (4, 1, 7):
+        check(graph, model, {"x": np.arange(size).astype(dtype)})
+
+
+def test_a_range_whose_readers_do_not_say_its_length_is_refused():
+    graph = Graph([apply("broadcast_add", var("x"), apply("_arange", start=0, infer_range=True))])
+    with pytest.raises(converters.UnsupportedModel, match="give stop"):
+        converters.to_onnx(graph, {}, {"x": ("n",)})
