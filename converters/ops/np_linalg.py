@@ -15,12 +15,19 @@ def export_npi_cholesky(b, op, a):
 
 @exports("_npi_solve")
 def export_npi_solve(b, op, a, rhs):
-    right = floating(b, rhs)
+    matrix, right = sides(b, a, rhs)
     if rhs.rank == a.rank:
-        return solve(b, floating(b, a), right)
+        return solve(b, matrix, right)
     column = b.unsqueeze(right, [rhs.rank])
     column.shape = (*rhs.shape, 1)
-    return b.squeeze(solve(b, floating(b, a), column), [rhs.rank])
+    return b.squeeze(solve(b, matrix, column), [rhs.rank])
+
+
+def sides(b, *arrays):
+    """Both sides of an equation in the dtype to solve it in: the wider one where they are of two."""
+    given = [floating(b, x) for x in arrays]
+    dtype = max((x.dtype for x in given), key=lambda d: d.itemsize)
+    return [b.cast(x, dtype) for x in given]
 
 
 def as_matrix(b, a, size):
@@ -39,8 +46,9 @@ def export_npi_tensorinv(b, op, a):
 @exports("_npi_tensorsolve")
 def export_npi_tensorsolve(b, op, a, rhs):
     size = math.prod(rhs.static)
-    matrix = as_matrix(b, b.transpose(a, op.order(a.rank)), size)
-    column = b.reshape(floating(b, rhs), [size, 1])
+    matrix, right = sides(b, a, rhs)
+    matrix = as_matrix(b, b.transpose(matrix, op.order(a.rank)), size)
+    column = b.reshape(right, [size, 1])
     column.shape = (size, 1)
     return b.reshape(solve(b, matrix, column), list(op.infer_shape(a.static, rhs.static)))
 

@@ -75,8 +75,28 @@ def columns(b: np.ndarray, a: np.ndarray) -> np.ndarray:
     return b[..., None] if b.ndim < a.ndim else b
 
 
+class Equations(Solved):
+    """Base for both sides of a linear equation, which may be of two dtypes: whole numbers beside floats, or floats of both widths.
+
+    They are solved, and the solution is, in float64, but where all that is given is of one narrower float. Dtypes do not follow
+    from one another."""
+
+    def infer_input_types(self, dtypes, outputs):
+        known = {d for d in dtypes if d is not None}
+        if len(known) > 1 and any(d.itemsize == 2 and d.kind not in "iu" for d in known):  # of 16 bits only both
+            return super().infer_input_types(dtypes, outputs)
+        return dtypes
+
+    def infer_type(self, *dtypes):
+        return super().infer_type(max(map(real, dtypes), key=lambda d: d.itemsize))
+
+    def compute(self, *arrays):
+        dtype = max((real(a.dtype) for a in arrays), key=lambda d: d.itemsize)
+        return super().compute(*(a.astype(dtype, copy=False) for a in arrays))
+
+
 @op("_npi_solve")
-class Solve(Solved, Square):
+class Solve(Equations, Square):
     """The solution X of A X = B. Shapes: A (..., N, N), B (..., N) with one axis less, or (..., N, M) -> as B."""
 
     inputs = ("A", "B")
@@ -169,7 +189,7 @@ class TensorInverseBackward(DecompositionBackward):
 
 
 @op("_npi_tensorsolve")
-class TensorSolve(Solved):
+class TensorSolve(Equations):
     """The x with tensordot(a, x, x.ndim) = b, after the axes a_axes of a have been moved to its end, in that order.
 
     Shapes: a (b's dims, x's dims once moved), b -> x."""
