@@ -626,8 +626,11 @@ class ReferenceEngine(OnnxEngine):
     def _open(self, source: str | bytes, own: bool = False) -> Any:
         from onnx.reference import ReferenceEvaluator
 
+        from .oracle_functions import wide_functions
+
         try:
-            return ReferenceEvaluator(onnx.load_from_string(source) if isinstance(source, bytes) else source)
+            model = onnx.load_from_string(source) if isinstance(source, bytes) else source
+            return ReferenceEvaluator(model, new_ops=wide_functions())
         except Exception as error:  # it raises whatever NumPy or protobuf do
             raise EngineError(f"onnx {onnx.__version__} refused {self.model.name}: {error}") from error
 

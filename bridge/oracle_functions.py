@@ -1,0 +1,38 @@
+"""Functions of onnx's own evaluator in the dtype that they are given: it rounds the error function to float32 whatever that is."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+
+@functools.cache
+def wide_functions() -> list[type]:
+    """Implementations for ``ReferenceEvaluator``, made once: its modules take a while to import.
+
+    Gelu too, which is a function of ONNX in others, and whose body takes no implementations from outside."""
+    from onnx.reference.op_run import OpRun
+
+    class Erf(OpRun):
+        op_domain = ""
+
+        def _run(self, x: np.ndarray) -> tuple[np.ndarray]:
+            return (_each(math.erf, x),)
+
+    class Gelu(OpRun):
+        op_domain = ""
+
+        def _run(self, x: np.ndarray, approximate: Any = None) -> tuple[np.ndarray]:
+            if approximate == "tanh":
+                return (x * 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))).astype(x.dtype),)
+            return (x * _each(lambda v: 0.5 * math.erfc(-v / math.sqrt(2)), x),)
+
+    return [Erf, Gelu]
+
+
+def _each(function: Any, x: np.ndarray) -> np.ndarray:
+    """The function of each element, in the dtype of x."""
+    return np.array([function(float(v)) for v in x.flat]).reshape(x.shape).astype(x.dtype)
