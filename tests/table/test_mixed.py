@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -74,11 +74,11 @@ class Mixed(NamedTuple):
 
     def numbers(self) -> list[np.ndarray]:
         """Whole numbers that all dtypes hold, in those that were recorded."""
-        small = [
-            np.clip(np.rint(np.abs(a) * 2), 0, 3).astype(a.dtype) if a.dtype.kind == "f" else a
+        small: list[Any] = [
+            np.nan_to_num(np.rint(np.abs(a) * 2)).clip(0, 3).astype(a.dtype) if a.dtype.kind == "f" else a
             for a in self.case.arrays()
         ]
-        return [np.minimum(a, 1).astype(a.dtype) for a in small] if "?" in self.pair else small
+        return [np.asarray(np.minimum(a, 1) if "?" in self.pair else a, a.dtype) for a in small]
 
     def __str__(self) -> str:
         return f"{self.case.operator} {self.case.id} {self.case.names[self.place]}={self.pair}"
@@ -137,7 +137,7 @@ def in_one_dtype(mixed: Mixed, numbers: list[np.ndarray]) -> Iterator[list[np.nd
 def problem(mixed: Mixed) -> str | None:
     """What is wrong with the numbers, by NumPy, compiled and by onnxruntime; None where nothing is."""
     numbers, op, graph = mixed.numbers(), mixed.case.op(), mixed.case.graph()
-    feeds = {n: a.astype(d) for n, a, d in zip(mixed.case.names, numbers, mixed.dtypes())}
+    feeds = {n: np.asarray(a).astype(d) for n, a, d in zip(mixed.case.names, numbers, mixed.dtypes())}
     eps = float(np.finfo(np.float16 if "e" in mixed.pair else np.float32).eps)
 
     def alike(found: list[np.ndarray], wanted: list[np.ndarray]) -> str | None:
