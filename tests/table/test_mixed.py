@@ -25,8 +25,8 @@ from .rules import gradient_graph, has_rule
 
 RECORDED = json.loads((Path(__file__).parents[2] / "fixtures" / "mixed.json").read_text())
 REFUSED, FAILED, OTHER = "-x~"
-"""What MXNet's inference refuses; what then fails or ends the process; before the dtypes of numbers that no computation in one
-dtype gives (memory that is read as another)."""
+"""Answers for what MXNet's inference refuses, and for what then fails or ends the process; mark before the dtypes of numbers that
+no computation in one dtype gives (memory that is read as another)."""
 PAIRS = frozenset(("fd", "fi", "if", "fl", "di", "f?"))
 """Pairs of dtypes whose numbers are looked at; the others are slow."""
 
@@ -135,7 +135,7 @@ def in_one_dtype(mixed: Mixed, numbers: list[np.ndarray]) -> Iterator[list[np.nd
 
 
 def problem(mixed: Mixed) -> str | None:
-    """What is wrong with the numbers, by NumPy, compiled and by onnxruntime; None where nothing is."""
+    """Report of what is wrong with the numbers, by NumPy, compiled and by onnxruntime; None where nothing is."""
     numbers, op, graph = mixed.numbers(), mixed.case.op(), mixed.case.graph()
     feeds = {n: np.asarray(a).astype(d) for n, a, d in zip(mixed.case.names, numbers, mixed.dtypes())}
     eps = float(np.finfo(np.float16 if "e" in mixed.pair else np.float32).eps)
