@@ -370,6 +370,10 @@ def test_mixed_precision_casts_short_floats_alone() -> None:
         (False, (half, single, double, whole), [single, single, double, whole]),
         (True, (single, half, double, whole), [half, half, double, whole]),
         (False, (whole, double), [whole, double]),
+        (False, (double, half), [double, double]),
+        (False, (double, half, single), [double, single, single]),
+        (True, (double, half, single), [double, half, half]),
+        (False, (half, double), [half, double]),
     ):
         one = op("amp_multicast", num_outputs=len(given), cast_narrow=narrow)
         arrays = [np.array([1, 2.5]).astype(d) for d in given]
@@ -377,6 +381,10 @@ def test_mixed_precision_casts_short_floats_alone() -> None:
         for x, y in zip(arrays, one.compute(*arrays)):
             np.testing.assert_array_equal(x, y)
             assert not np.shares_memory(x, y)
+    # no float32 says what they become: then it is the first, a whole number too, as MXNet 1.9.1 has it without oneDNN
+    one = op("amp_multicast", num_outputs=2)
+    assert [y.tolist() for y in one.compute(np.int32([7]), np.float16([2.75]))] == [[7], [2]]
+    assert one.infer_type(whole, half) == [whole, whole]
     wide = op("_backward_widen_like")
     assert wide.infer_type(half, single) == single and wide.infer_type(double, half) == double
     np.testing.assert_array_equal(wide.compute(np.float64([1.1]), np.float16([3])), np.float64([1.1]))
