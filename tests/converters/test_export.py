@@ -236,7 +236,14 @@ def refusals() -> list[tuple[str, Callable[[], sym.Symbol], dict[str, Any], int 
             None,
             "without elements",
         ),
-        ("range", lambda: sym.arange(0, infer_range=True) + x, {"x": ("n",)}, None, "infer_range=True"),
+        (
+            "range",
+            lambda: sym.broadcast_add(sym.arange(0, infer_range=True), x),
+            {"x": ("n",)},
+            None,
+            "infer_range=True",
+        ),
+        ("range that is added", lambda: sym.arange(0, infer_range=True) + x, {"x": ("n",)}, None, ""),
         ("range of a known size", lambda: sym.arange(0, infer_range=True) + x, {"x": (3,)}, None, ""),
         (
             "background",

@@ -82,9 +82,3 @@ def test_ranges_that_infer_their_length(dtype):
     model = converters.to_onnx(graph, {}, {"x": Spec(("n",), np.dtype(dtype))})
     for size in (4, 1, 7):
         check(graph, model, {"x": np.arange(size).astype(dtype)})
-
-
-def test_a_range_whose_readers_do_not_say_its_length_is_refused():
-    graph = Graph([apply("broadcast_add", var("x"), apply("_arange", start=0, infer_range=True))])
-    with pytest.raises(converters.UnsupportedModel, match="give stop"):
-        converters.to_onnx(graph, {}, {"x": ("n",)})
