@@ -189,6 +189,16 @@ class Range(Op):
         """True where readers decide how long it is."""
         return self.infer_range and self.stop is None
 
+    def ends(self, count: Any) -> dict[str, Any] | None:
+        """Attributes that make an open range one of so many numbers; None where none do."""
+        if has_dims((count,)):
+            known = self.repeat == 1 and self.step == int(self.step)
+            return {"stop": self.start + int(self.step) * count, "infer_range": False} if known else None
+        if count % self.repeat:
+            return None
+        # half a step before the next one, which rounding does not reach
+        return {"stop": self.start + self.step * (count // self.repeat - 0.5), "infer_range": False}
+
     def kernel_matches(self, dtype):
         return not self.is_open() or not self.start  # the compiled one takes a start without a stop for a stop
 

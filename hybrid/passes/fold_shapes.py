@@ -9,7 +9,7 @@ from ..core.dims import has_dims
 from ..core.op import Op, lookup
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
-from ..ops.creation import Filled
+from ..ops.creation import Filled, Range
 from ..ops.fused import NumbersOfSizes
 from .rewriter import Rewriter
 
@@ -18,14 +18,16 @@ def set_inferred_shapes(graph: Graph, rewriter: Rewriter) -> Graph:
     """Write shapes that readers gave into the nodes themselves, so that the readers may become others.
 
     Before: ``zeros(shape=(0, 4))`` added to y (2, 4). After: ``zeros(shape=(2, 4))``.
+    Before: ``arange(3, infer_range=True)`` added to y (2,). After: ``arange(3, 5)``.
     """
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
         op: Any = node.op
         shape = rewriter.shape(Entry(node))
-        if not node.means(Filled) or not is_known(shape) or 0 in shape or is_known(op.infer_shape()):
+        if not node.means(Filled, Range) or not is_known(shape) or 0 in shape or is_known(op.infer_shape()):
             return None
-        return rewriter.make(type(op).bind(**{**{n: getattr(op, n) for n in op.fields}, "shape": shape}), node.name)
+        given = {"shape": shape} if node.means(Filled) else op.ends(shape[0])
+        return given and rewriter.make(type(op).bind(**{n: getattr(op, n) for n in op.fields} | given), node.name)
 
     return rewriter.rewrite(graph, change)
 

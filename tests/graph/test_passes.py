@@ -272,6 +272,21 @@ def test_zeros_whose_shape_readers_decide_are_constant() -> None:
     assert found.constant.outputs[0].node.op.shape == (3, 4)
 
 
+@pytest.mark.parametrize(
+    ("attrs", "count"),
+    [({"start": 3}, 5), ({"start": 2, "step": 0.1}, 7), ({"start": 4, "step": -1, "repeat": 2}, 6), ({"start": 0}, 1)],
+)
+def test_ranges_whose_length_readers_decide_are_constant(attrs: dict[str, Any], count: int) -> None:
+    """That they are read by zeros, which go away, does not leave them without a length."""
+    x = var("x")
+    counted_up = apply("_arange", infer_range=True, **attrs)
+    y = apply("broadcast_mul", apply("elemwise_add", counted_up, apply("zeros_like", x)), x)
+    found = kept(Graph([y]), {"x": uniform(count)}, {})
+    assert found.constant is not None
+    (made,) = (n.op for n in found.constant.nodes if n.op is not None and n.op.name == "_arange")
+    assert made.infer_shape() == (count,)
+
+
 def test_equal_nodes_become_one() -> None:
     x = var("x")
     one, other = (apply("softmax", apply("_plus_scalar", x, scalar=2.0)) for _ in range(2))
