@@ -105,9 +105,13 @@ def convert(
     if training:
         known = _Export(Facts(graph, params, default_dtype), inputs, OLDEST)
         graph = training_form(graph, known._infer({}))
-    graph = resolve_open_ranges(strip_labels(graph))
+    graph = strip_labels(graph)
     if facts is None or facts.graph is not graph:
         facts = Facts(graph, params, default_dtype)
+    tied = resolve_open_ranges(graph)
+    if tied is not graph:
+        inputs = _Export(facts, inputs, OLDEST).with_dtypes(inputs)
+        graph, facts = tied, Facts(tied, params, default_dtype)
     if opset is None:
         *better, enough = opsets_for(graph, default, newest)
         for choice in better:
@@ -217,6 +221,16 @@ class _Export:
             if foreign:
                 raise UnsupportedModel(foreign) from error
             raise ConversionError(str(error)) from error
+
+    def with_dtypes(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The inputs, with the dtypes that the graph says they have: one made of it may say less."""
+        found, told = self._infer({}), dict(inputs)
+        for node in self.graph.variables():
+            name = node.name
+            if name not in self.params and name not in self.kinds:
+                shape = self._read_input(inputs[name])[0] if name in inputs else None
+                told[name] = Spec(shape, found.spec(Entry(node)).dtype)  # type: ignore[arg-type]
+        return told
 
     def _variable(self, node: Node) -> None:
         """It keeps its name; two variables of one name are one tensor, as in MXNet's binding."""

@@ -79,6 +79,6 @@ def test_ranges_that_infer_their_length(dtype):
     x, span = var("x"), {"start": 2, "step": 3, "repeat": 2, "infer_range": True, "dtype": dtype}
     counted = apply("_arange", **span)
     graph = Graph([apply("elemwise_mul", apply("zeros_like", x), counted), apply("elemwise_add", counted, x), counted])
-    model = converters.to_onnx(graph, {}, {"x": Spec(("n",), np.dtype(dtype))})
+    model = converters.to_onnx(graph, {}, {"x": ("n",)})  # the dtype follows from that of the range
     for size in (4, 1, 7):
         check(graph, model, {"x": np.arange(size).astype(dtype)})
