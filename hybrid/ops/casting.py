@@ -80,7 +80,8 @@ class AmpCast(Cast):
 class AmpMulticast(Op):
     """float16 and float32 arrays in the wider of their dtypes, or the narrower with cast_narrow; others stay.
 
-    Where the first array is of another dtype and none is float32, the others become what it is, as in MXNet.
+    Where the first array is of other floats and none is float32, the others become what it is, as in MXNet, which would cut them
+    to whole numbers if it is of these; here they stay.
     Shapes: each output has the shape of its input."""
 
     num_outputs: Arity
@@ -104,7 +105,7 @@ class AmpMulticast(Op):
     def infer_type(self, *dtypes):
         pick = min if self.cast_narrow else max
         chosen = pick(filter(is_short, dtypes), key=lambda d: d.itemsize, default=None)
-        if not self.cast_narrow and not is_short(dtypes[0]) and chosen != np.float32:
+        if not self.cast_narrow and not is_short(dtypes[0]) and dtypes[0].kind == "f" and chosen != np.float32:
             chosen = dtypes[0]
         return [chosen if is_short(d) else d for d in dtypes]
 

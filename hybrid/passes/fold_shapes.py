@@ -27,7 +27,9 @@ def set_inferred_shapes(graph: Graph, rewriter: Rewriter) -> Graph:
         if not node.means(Filled, Range) or not is_known(shape) or 0 in shape or is_known(op.infer_shape()):
             return None
         given = {"shape": shape} if node.means(Filled) else op.ends(shape[0])
-        return given and rewriter.make(type(op).bind(**{n: getattr(op, n) for n in op.fields} | given), node.name)
+        if not given:
+            return None
+        return rewriter.make(type(op).bind(**{n: getattr(op, n) for n in op.fields} | given), node.name)
 
     return rewriter.rewrite(graph, change)
 
