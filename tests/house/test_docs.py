@@ -155,7 +155,15 @@ def apply(part: Block, folder: Path) -> None:
 @pytest.mark.slow
 def test_adding_an_operator_as_described(tmp_path: Path) -> None:
     """The recipe's blocks, applied to a copy of the packages, pass the tests that are generated for them."""
-    copy(tmp_path, *PACKAGES, "tests/__init__.py", "tests/grouped.py", "tests/table", "pyproject.toml")
+    copy(
+        tmp_path,
+        *PACKAGES,
+        "tests/__init__.py",
+        "tests/grouped.py",
+        "tests/table",
+        "fixtures/mixed.json",
+        "pyproject.toml",
+    )
     (tmp_path / "fixtures" / "ops").mkdir(parents=True)
     environment = with_command(tmp_path)
     for part in blocks(CONTRIBUTING):
