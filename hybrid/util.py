@@ -9,8 +9,8 @@ import functools
 import inspect
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 from .base import py_str
@@ -107,17 +107,9 @@ def set_np_shape(active: bool) -> bool:
     return np_mode.set_np_shape(active)
 
 
-@contextmanager
-def np_shape(active: bool = True) -> Iterator[None]:
+def np_shape(active: bool = True) -> AbstractContextManager[None]:
     """``with np_shape():`` switches this thread's reading of shapes, and back. None leaves it as it is."""
-    before = np_mode.is_np_shape()
-    if active is not None:
-        np_mode.set_np_shape(active)
-    try:
-        yield
-    finally:
-        if active is not None:
-            np_mode.set_np_shape(before)
+    return np_mode.np_shape(active)
 
 
 def use_np_shape(func: F) -> F:

@@ -4,6 +4,8 @@ It is asked where shapes come in and go out; inside, an unknown size is UNKNOWN,
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class _Mode(threading.local):
@@ -22,3 +24,16 @@ def set_np_shape(active: bool) -> bool:
     """Switch this thread's reading, and return what it was."""
     before, _MODE.shape = _MODE.shape, bool(active)
     return before
+
+
+@contextmanager
+def np_shape(active: bool | None = True) -> Iterator[None]:
+    """``with np_shape():`` switches this thread's reading of shapes, and back. None leaves it as it is."""
+    before = is_np_shape()
+    if active is not None:
+        set_np_shape(active)
+    try:
+        yield
+    finally:
+        if active is not None:
+            set_np_shape(before)

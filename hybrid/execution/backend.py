@@ -154,7 +154,7 @@ class Shortcut(NamedTuple):
     @property
     def boxes(self) -> list[int]:
         """Places of outputs that may be sequences or maps."""
-        return [i for i, (_, shape, dtype) in enumerate(self.outputs) if dtype.hasobject and not shape]
+        return boxes_among([(shape, dtype) for _, shape, dtype in self.outputs])
 
     @property
     def count(self) -> int:
@@ -265,6 +265,25 @@ class Backend:
     def release_memory(self) -> int:
         """Give back to the system what is kept and not in use; gives its size in bytes."""
         return 0
+
+
+def boxes_among(specs: Sequence[tuple[Any, Any]]) -> list[int]:
+    """Places of what may turn out a sequence or a map."""
+    return [i for i, (shape, dtype) in enumerate(specs) if not shape and (dtype is None or dtype.hasobject)]
+
+
+def placed(held: Sequence[np.ndarray | None], places: Sequence[int], arrays: Sequence[np.ndarray]) -> list[Any]:
+    """Arrays that are held, with others in these places."""
+    found = list(held)
+    for place, array in zip(places, arrays):
+        found[place] = array
+    return found
+
+
+def drop_first(found: dict[Any, Any], most: int) -> None:
+    """Drop what came first, but for so many; another thread may do so too."""
+    for old in list(found)[:-most]:
+        found.pop(old, None)
 
 
 def without_sharing(results: Sequence[np.ndarray], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -15,7 +15,7 @@ from ..core.changes import draw
 from ..core.error import MXNetError
 from ..core.op import lookup
 from ..ir.graph import Entry, Graph, Node
-from .backend import Part, Parts
+from .backend import Part, Parts, drop_first
 from .hooks import HOOKS
 
 ROOM, MOST = 64, 1 << 20
@@ -87,8 +87,7 @@ class _Single:
         key = tuple(x for a in arrays for x in (a.shape, a.dtype))
         if key not in self._seen:  # one that does not come again is not worth a program
             self._seen[key] = None
-            for old in list(self._seen)[:-SEEN]:
-                self._seen.pop(old, None)
+            drop_first(self._seen, SEEN)
             return None
         if not self._open:
             return self._attempt(0, key, arrays)

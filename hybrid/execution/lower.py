@@ -39,7 +39,7 @@ from ..ops.fused import BLOCK, BlockedConcat, Conv, DepthwisePointwise, FromBloc
 from ..ops.shape import Reshaping
 from ..passes import Optimized, Rewriter, optimize
 from .apply import afford_all, evaluate
-from .backend import Bound, Fallback, ReducedLayer, Request, Shortcut, ShortcutInParts, too_large
+from .backend import Bound, Fallback, ReducedLayer, Request, Shortcut, ShortcutInParts, boxes_among, too_large
 from .control import Body, lower_control
 from .hooks import Observer
 from .plan import work_of
@@ -375,8 +375,7 @@ class CompiledProgram(Bound):
             return None
         if self._copies:
             run = functools.partial(self._results_with_copies, packed.number, packed.held)
-            boxes = [i for i, (shape, dtype) in enumerate(self.outputs) if dtype.hasobject and not shape]
-            return ShortcutInParts(run, self._inputs, len(self.outputs), boxes)
+            return ShortcutInParts(run, self._inputs, len(self.outputs), boxes_among(self.outputs))
         run = self.core.run_one if len(self._inputs) == len(self.outputs) == 1 else self.core.run_some
         return Shortcut(tuple(self.makers), run, packed.number, self._inputs)
 

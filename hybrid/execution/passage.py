@@ -11,7 +11,7 @@ import numpy as np
 from ..core.error import MXNetError
 from ..core.op import Op, Spec
 from ..ir.graph import Node
-from .backend import Part, Request, Shortcut, ShortcutInParts, without_sharing
+from .backend import Part, Request, Shortcut, ShortcutInParts, drop_first, placed, without_sharing
 
 MISSES = 16
 """Calls for which the second stage had to be made, more than those for which it had been, after which calls go the long way at
@@ -83,12 +83,8 @@ class Passage:
         """The outputs; None where the long way has to be gone."""
         if self._misses > MISSES:
             return None
-        arrays: list[Any] = []
+        arrays = [] if self._alone else placed(self._held, self._given, taken)
         found: list[Any] | None = []
-        if not self._alone:
-            arrays = self._held.copy()
-            for place, array in zip(self._given, taken):
-                arrays[place] = array
         if self._first is not None:
             shortcut, takes = self._first
             found = shortcut.results(taken if self._alone else [arrays[i] for i in takes])
@@ -129,8 +125,7 @@ class Passage:
                 self._misses += 1
                 return False
             self._found[key] = shortcut
-            for old in list(self._found)[:-KEPT]:
-                self._found.pop(old, None)
+            drop_first(self._found, KEPT)
         results = shortcut.results([inside[i] for i in shortcut.positions])
         if results is None:
             self._misses += 1

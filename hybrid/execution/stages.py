@@ -19,7 +19,18 @@ from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import Inference
 from ..ops.elementwise import Identity
-from .backend import Bound, Fallback, Part, ReducedLayer, Request, Shortcut, ShortcutInParts, without_sharing
+from .backend import (
+    Bound,
+    Fallback,
+    Part,
+    ReducedLayer,
+    Request,
+    Shortcut,
+    ShortcutInParts,
+    boxes_among,
+    drop_first,
+    without_sharing,
+)
 from .hooks import Observer
 from .passage import First, Passage, Rest, Step, selected
 
@@ -86,8 +97,7 @@ class Decided(Bound):
             part = self._request.flow.part(self._request.graph.outputs, self._request.fixed, constants)
             bound = part.prepare(tuple(x for a in arrays for x in (a.shape, a.dtype))).bound
             self._found[values] = bound
-            for old in list(self._found)[:-VALUES]:
-                self._found.pop(old, None)
+            drop_first(self._found, VALUES)
         self._last = marks, bound
         return bound
 
@@ -192,10 +202,7 @@ class Staged(Bound):
             outputs,
             len({*outputs}) < len(outputs) or any(id(e.node) in shared for e in ends),
         )
-        inference = self._request.inference
-        return ShortcutInParts(
-            passage, given, len(outputs), [i for i, e in enumerate(ends) if may_be_box(inference.spec(e))]
-        )
+        return ShortcutInParts(passage, given, len(outputs), boxes_among([*map(self._request.inference.spec, ends)]))
 
     def fallbacks(self) -> list[Fallback]:
         cut, words = self._stages.cut, "it makes words or maps"
@@ -338,11 +345,6 @@ class _Cut:
 
 def _is_tensor(spec: Spec) -> bool:
     return is_known(spec.shape) and spec.dtype is not None and not spec.dtype.hasobject
-
-
-def may_be_box(spec: Spec) -> bool:
-    """True for what may turn out a sequence or a map."""
-    return not spec.shape and (spec.dtype is None or spec.dtype.hasobject)
 
 
 def decides(spec: Spec, most: int = SMALL) -> bool:

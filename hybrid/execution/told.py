@@ -14,11 +14,22 @@ from ..core.memory_budget import size_of
 from ..core.op import Spec
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Node
-from .backend import Bound, Fallback, ReducedLayer, Request, Shortcut, ShortcutInParts, without_sharing
+from .backend import (
+    Bound,
+    Fallback,
+    ReducedLayer,
+    Request,
+    Shortcut,
+    ShortcutInParts,
+    boxes_among,
+    drop_first,
+    placed,
+    without_sharing,
+)
 from .hooks import Observer
 from .interpreter import Interpretation
 from .settled import IF, settled
-from .stages import SMALL, VALUES, decides, may_be_box
+from .stages import SMALL, VALUES, decides
 
 FEW = 8
 """Elements of an input of a call that is looked at, at most; it has one axis or none, as sizes and counts do."""
@@ -90,11 +101,10 @@ class Told(Bound):
     def shortcut(self, versions: Sequence[Any], held: Sequence[np.ndarray | None]) -> ShortcutInParts | None:
         if any(held[i] is None for i in self._deciding if i not in self._given):
             return None
-        outputs = self._request.graph.outputs
-        specs = list(map(self._request.inference.spec, outputs))
+        specs = list(map(self._request.inference.spec, self._request.graph.outputs))
         given = tuple(i for i, a in enumerate(held) if a is None)
         call = _ToldCall(self, versions, held, given)
-        return ShortcutInParts(call, given, len(outputs), [i for i, s in enumerate(specs) if may_be_box(s)])
+        return ShortcutInParts(call, given, len(specs), boxes_among(specs))
 
     def known(self, values: Values) -> _Made | None:
         """The program that there is for these values."""
@@ -130,15 +140,13 @@ class Told(Bound):
             return self._found[values]
         if values not in self._seen:
             self._seen[values] = None
-            for old in list(self._seen)[:-SEEN]:
-                self._seen.pop(old, None)
+            drop_first(self._seen, SEEN)
             return None
         if self._credit < WORTH:
             return None
         self._credit -= WORTH
         self._found[values] = found = self._program(arrays)
-        for old in list(self._found)[:-VALUES]:
-            self._found.pop(old, None)
+        drop_first(self._found, VALUES)
         return found
 
     def _program(self, arrays: Sequence[np.ndarray]) -> _Made | None:
@@ -165,9 +173,7 @@ class _ToldCall:
         self._found: dict[Values, tuple[_Made, Shortcut | ShortcutInParts]] = {}
 
     def __call__(self, taken: Sequence[np.ndarray]) -> list[np.ndarray] | None:
-        arrays: list[Any] = self._held.copy()
-        for place, array in zip(self._given, taken):
-            arrays[place] = array
+        arrays = placed(self._held, self._given, taken)
         values = tuple([arrays[i].tobytes() if known is None else known for i, known in self._values])
         made = self._told.known(values)
         if made is None:
@@ -179,8 +185,7 @@ class _ToldCall:
             if shortcut is None:
                 return None
             self._found[values] = found = made, shortcut
-            for old in list(self._found)[:-VALUES]:
-                self._found.pop(old, None)
+            drop_first(self._found, VALUES)
         shortcut, takes = found[1], made.takes
         return shortcut.results(
             [arrays[i] if held is None else held for i, held in (takes[p] for p in shortcut.positions)]

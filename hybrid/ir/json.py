@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..core.error import FormatError, OpError
-from ..core.np_mode import is_np_shape, set_np_shape
+from ..core.np_mode import is_np_shape, np_shape
 from ..core.op import Op, lookup
 from ..formats.params import describe
 from ..ops.arg_extremes import ArgMax, ArgMin
@@ -80,11 +80,8 @@ def loads(text: str | bytes, *, source: str = "symbol JSON", foreign: bool = Fal
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{source}: not JSON ({error}); fetch the file again") from None
     problems: list[str] = []
-    before = set_np_shape(_is_np_shape(data))
-    try:
+    with np_shape(_is_np_shape(data)):
         graph = _read_graph(data, source, problems, None)
-    finally:
-        set_np_shape(before)
     if problems and not foreign:
         raise OpError(f"{source}: " + "; ".join(problems))
     return graph

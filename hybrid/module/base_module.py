@@ -64,9 +64,7 @@ def _parse_data_desc(
     data_names: Sequence[str], label_names: Sequence[str], data_shapes: Any, label_shapes: Any
 ) -> tuple[list[DataDesc], list[DataDesc] | None]:
     """DataDescs of inputs and labels, whose names are checked, as programs call it that make modules of their own."""
-    data, labels = (
-        [d if isinstance(d, DataDesc) else DataDesc(*d) for d in s or ()] for s in (data_shapes, label_shapes)
-    )
+    data, labels = (descriptions(shapes) or [] for shapes in (data_shapes, label_shapes))
     check_described(data_names, data, "data", True)
     check_described(label_names, labels, "label", False)
     return data, None if label_shapes is None else labels

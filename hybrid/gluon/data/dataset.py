@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import recordio
+from ...core.error import MissingFile
 from ...ndarray import NDArray
 from .sampler import FilterSampler, Sampler, SequentialSampler
 
@@ -73,16 +74,13 @@ class SimpleDataset(Dataset):
         return self._data[idx]
 
 
-class _DownloadedDataset(Dataset):
-    """Base class, of programs too, for data that ``_get_data`` reads from root, which is made, into ``_data`` and ``_label``."""
+class _Labelled(Dataset):
+    """Base class for what holds all its data and labels, and hands them out as ``_transform``, if there is one, makes them."""
 
-    def __init__(self, root: Any, transform: Callable[[Any, Any], Any] | None):
-        self._transform = transform
-        self._data: Any = None
-        self._label: Any = None
-        self._root = os.path.expanduser(root)
-        os.makedirs(self._root, exist_ok=True)
-        self._get_data()
+    _root: str
+    _data: Any
+    _label: Any
+    _transform: Callable[[Any, Any], Any] | None = None
 
     def __getitem__(self, idx: Any) -> Any:
         example = self._data[idx], self._label[idx]
@@ -90,6 +88,23 @@ class _DownloadedDataset(Dataset):
 
     def __len__(self) -> int:
         return len(self._label)
+
+    def _missing(self, *wanted: str) -> MissingFile:
+        return MissingFile(
+            f"{type(self).__name__}: {self._root} holds no {' or '.join(wanted)}; "
+            "get the file from where the data set is published and put it there, or give the folder that has it as root"
+        )
+
+
+class _DownloadedDataset(_Labelled):
+    """Base class, of programs too, for data that ``_get_data`` reads from root, which is made, into ``_data`` and ``_label``."""
+
+    def __init__(self, root: Any, transform: Callable[[Any, Any], Any] | None):
+        self._transform = transform
+        self._data = self._label = None
+        self._root = os.path.expanduser(root)
+        os.makedirs(self._root, exist_ok=True)
+        self._get_data()
 
     def _get_data(self) -> None:
         raise NotImplementedError

@@ -14,9 +14,9 @@ import numpy as np
 from .... import ndarray as nd
 from ....contrib.text.utils import count_tokens_from_str
 from ....contrib.text.vocab import Vocabulary
-from ....core.error import FormatError, MissingFile
+from ....core.error import FormatError
 from ....formats.files import read
-from ...data.dataset import Dataset
+from ...data.dataset import _Labelled
 
 __all__ = ["WikiText2", "WikiText103"]
 
@@ -25,7 +25,7 @@ _END = "<eos>"
 _FILES = {"train": "wiki.train.tokens", "validation": "wiki.valid.tokens", "test": "wiki.test.tokens"}
 
 
-class _WikiText(Dataset):
+class _WikiText(_Labelled):
     """Articles as sequences of numbers of words, each with the same sequence one word later."""
 
     _archive: str
@@ -55,10 +55,7 @@ class _WikiText(Dataset):
             if os.path.exists(path):
                 return read(path).decode("utf-8")
             if not os.path.exists(archive):
-                raise MissingFile(
-                    f"{type(self).__name__}: {self._root} holds no {name} or {self._archive}; "
-                    "get the file from where the data set is published and put it there, or give the folder that has it as root"
-                )
+                raise self._missing(name, self._archive)
             path = archive
             with zipfile.ZipFile(archive) as files:
                 inside = [member for member in files.namelist() if member.rpartition("/")[2] == name]
@@ -77,12 +74,6 @@ class _WikiText(Dataset):
     def frequencies(self) -> Counter[str]:
         """Occurrences of each word in the file."""
         return self._counter
-
-    def __getitem__(self, idx: Any) -> Any:
-        return self._data[idx], self._label[idx]
-
-    def __len__(self) -> int:
-        return len(self._label)
 
 
 class WikiText2(_WikiText):

@@ -13,18 +13,18 @@ import numpy as np
 
 from .... import ndarray as nd
 from .... import recordio
-from ....core.error import FormatError, MissingFile
+from ....core.error import FormatError
 from ....formats.files import locate_errors, read
 from ....image import imdecode, imread
 from ....io.idx import read_idx
-from ..dataset import Dataset, RecordFileDataset
+from ..dataset import Dataset, RecordFileDataset, _Labelled
 
 __all__ = ["CIFAR10", "CIFAR100", "MNIST", "FashionMNIST", "ImageFolderDataset", "ImageRecordDataset"]
 
 Transform = Callable[[Any, Any], Any]
 
 
-class _InMemory(Dataset):
+class _InMemory(_Labelled):
     """Images (NDArray, uint8) and labels (int32) read at once from files under root."""
 
     def __init__(self, root: Any, train: bool, transform: Transform | None):
@@ -36,19 +36,6 @@ class _InMemory(Dataset):
 
     def _read(self) -> tuple[np.ndarray, np.ndarray]:
         raise NotImplementedError
-
-    def __getitem__(self, idx: Any) -> Any:
-        image, label = self._data[idx], self._label[idx]
-        return (image, label) if self._transform is None else self._transform(image, label)
-
-    def __len__(self) -> int:
-        return len(self._label)
-
-    def _missing(self, *wanted: str) -> MissingFile:
-        return MissingFile(
-            f"{type(self).__name__}: {self._root} holds no {' or '.join(wanted)}; "
-            "get the file from where the data set is published and put it there, or give the folder that has it as root"
-        )
 
 
 class MNIST(_InMemory):
