@@ -35,6 +35,8 @@ if TYPE_CHECKING:
         monitor,
         name,
         ndarray,
+        numpy,
+        numpy_extension,
         operator,
         optimizer,
         profiler,
@@ -54,6 +56,8 @@ if TYPE_CHECKING:
     from . import module as mod
     from . import monitor as mon
     from . import ndarray as nd
+    from . import numpy as np
+    from . import numpy_extension as npx
     from . import random as rnd
     from . import symbol as sym
     from . import visualization as viz
@@ -84,6 +88,8 @@ SHORT = {
     "mod": "module",
     "mon": "monitor",
     "nd": "ndarray",
+    "np": "numpy",
+    "npx": "numpy_extension",
     "rnd": "random",
     "sym": "symbol",
     "viz": "visualization",

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+import numpy as onp
 
 from .context import Context, resolve
 from .core import functions
@@ -21,6 +21,7 @@ from .core.op import lookup
 from .eager.array import NDArray, binary, invoke
 from .eager.dispatch import array_dtype
 from .eager.functions import INTERNAL, OPERATORS, namespace
+from .eager.np_array import with_face
 from .eager.tape import STATE
 from .execution.scheduler import SCHEDULER
 
@@ -84,6 +85,14 @@ def tostype(self: NDArray, stype: str) -> Any:
     return from_dense(self, stype)
 
 
+@functions.method_of(NDArray)
+def as_np_ndarray(self: NDArray) -> Any:
+    """The same memory and history as an array of mx.np. Raises TypeError for a sparse array."""
+    from .np_functions import methods
+
+    return with_face(self, methods.ndarray)
+
+
 # -- making arrays --------------------------------------------------------------------------------------------------------
 
 
@@ -103,18 +112,18 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
     else:
         wanted = array_dtype(dtype)
         try:
-            memory = np.asarray(source_array)
+            memory = onp.asarray(source_array)
             if memory.dtype.kind in "OSU":  # numbers as texts are read, None is not a number
-                memory = np.array(source_array, dtype=wanted)
+                memory = onp.array(source_array, dtype=wanted)
             if memory.dtype.kind not in "biufV":
                 raise ValueError
         except (TypeError, ValueError):
             raise TypeError("source_array must be array like object") from None
-    with np.errstate(all="ignore"):
-        return NDArray._own(np.array(memory, dtype=wanted, order="C"), resolve(ctx))
+    with onp.errstate(all="ignore"):
+        return NDArray._own(onp.array(memory, dtype=wanted, order="C"), resolve(ctx))
 
 
-def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
+def from_numpy(ndarray: onp.ndarray, zero_copy: bool = True) -> NDArray:
     """An NDArray of a NumPy array; with zero_copy sharing its memory, which must then be C-contiguous and writable."""
     if ndarray.dtype.kind not in "biufV" or ndarray.dtype.name not in DTYPE_FLAGS:
         raise ValueError(f"{ndarray.dtype} is not supported.")
@@ -122,7 +131,7 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
         raise ValueError("from_numpy: only C-contiguous, writable arrays can be shared; use zero_copy=False")
     if zero_copy:
         return NDArray._own(ndarray, resolve(None))._mark_external()
-    return NDArray._own(np.array(ndarray, order="C"), resolve(None))
+    return NDArray._own(onp.array(ndarray, order="C"), resolve(None))
 
 
 class _Capsule:
@@ -139,17 +148,17 @@ class _Capsule:
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0
 
-    def as_array(self) -> np.ndarray:
+    def as_array(self) -> onp.ndarray:
         """The memory as a writable array."""
-        self._array = np.from_dlpack(self)
+        self._array = onp.from_dlpack(self)
         described = dict(self._array.__array_interface__)
         self.__array_interface__ = {**described, "data": (described["data"][0], False)}
-        return np.asarray(self)
+        return onp.asarray(self)
 
 
 def from_dlpack(dlpack: Any) -> NDArray:
     """An NDArray of a DLPack capsule, or of anything with ``__dlpack__``, sharing its memory where that can be written to."""
-    found = np.from_dlpack(dlpack) if hasattr(dlpack, "__dlpack__") else _Capsule(dlpack).as_array()
+    found = onp.from_dlpack(dlpack) if hasattr(dlpack, "__dlpack__") else _Capsule(dlpack).as_array()
     return from_numpy(found, zero_copy=bool(found.flags.c_contiguous and found.flags.writeable))
 
 
@@ -175,7 +184,7 @@ def _shape(shape: Any) -> tuple[int, ...]:
     return found
 
 
-def _make_array(values: np.ndarray, ctx: Context | None, given: dict[str, Any]) -> NDArray:
+def _make_array(values: onp.ndarray, ctx: Context | None, given: dict[str, Any]) -> NDArray:
     """An NDArray of these values, or the array ``out`` with them written to it. Raises OpError for unknown keywords."""
     out = given.pop("out", None)
     given.pop("name", None)
@@ -188,7 +197,7 @@ def _make_array(values: np.ndarray, ctx: Context | None, given: dict[str, Any]) 
     return out
 
 
-def _room(shape: Any, dtype: Any) -> tuple[tuple[int, ...], np.dtype]:
+def _room(shape: Any, dtype: Any) -> tuple[tuple[int, ...], onp.dtype]:
     """The shape and dtype of an array to be made. Raises OutOfMemory where it takes more than the memory budget."""
     sizes, kind = _shape(shape), array_dtype(dtype)
     afford_array(sizes, kind, "an array")
@@ -201,16 +210,16 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
         from .eager.sparse import zeros as sparse_zeros
 
         return sparse_zeros(stype, shape, ctx, dtype, **kwargs)
-    return _make_array(np.zeros(*_room(shape, dtype)), ctx, kwargs)
+    return _make_array(onp.zeros(*_room(shape, dtype)), ctx, kwargs)
 
 
 def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
     """An array of ones, float32 when dtype is None."""
-    return _make_array(np.ones(*_room(shape, dtype)), ctx, kwargs)
+    return _make_array(onp.ones(*_room(shape, dtype)), ctx, kwargs)
 
 
 def full(
-    shape: Any, val: float, ctx: Context | None = None, dtype: Any = np.float32, out: NDArray | None = None
+    shape: Any, val: float, ctx: Context | None = None, dtype: Any = onp.float32, out: NDArray | None = None
 ) -> NDArray:
     """An array (or ``out``) with val everywhere."""
     made = empty(shape, ctx, dtype) if out is None else out
@@ -230,30 +239,30 @@ def arange(
     repeat: int = 1,
     infer_range: Any = None,
     ctx: Context | None = None,
-    dtype: Any = np.float32,
+    dtype: Any = onp.float32,
 ) -> NDArray:
     """start, start + step, ... up to but not including stop, each ``repeat`` times; arange(n) counts from 0."""
     if stop is None:
         start, stop = 0, start
     if stop is None or not step:
         raise OpError(f"arange: got start {start}, stop {stop}, step {step}, wanted numbers, and no step of 0")
-    values = np.repeat(np.arange(start, stop, step, dtype=np.float64), repeat)
+    values = onp.repeat(onp.arange(start, stop, step, dtype=onp.float64), repeat)
     return NDArray._own(values.astype(array_dtype("float64" if dtype is None else dtype)), resolve(ctx))
 
 
 def linspace(
-    start: float, stop: float, num: int, endpoint: bool = True, ctx: Context | None = None, dtype: Any = np.float32
+    start: float, stop: float, num: int, endpoint: bool = True, ctx: Context | None = None, dtype: Any = onp.float32
 ) -> NDArray:
     """num numbers from start to stop, evenly spaced; stop is the last of them with endpoint."""
     return NDArray._own(
-        np.linspace(start, stop, num, endpoint=endpoint).astype(array_dtype("float64" if dtype is None else dtype)),
+        onp.linspace(start, stop, num, endpoint=endpoint).astype(array_dtype("float64" if dtype is None else dtype)),
         resolve(ctx),
     )
 
 
 def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:  # noqa: N803
     """(N, M) zeros, or (N, N), with ones on the k-th diagonal."""
-    return _make_array(np.eye(N, M or None, k, array_dtype(dtype)), ctx, kwargs)
+    return _make_array(onp.eye(N, M or None, k, array_dtype(dtype)), ctx, kwargs)
 
 
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
@@ -310,23 +319,23 @@ def histogram(a: NDArray, bins: Any = 10, range: tuple[float, float] | None = No
     results are float32), or over the given range. The last bin includes its end; values beyond the range are not counted."""
     values = a.asnumpy().ravel()
     if isinstance(bins, NDArray):
-        counts, _ = np.histogram(values, bins.asnumpy())
+        counts, _ = onp.histogram(values, bins.asnumpy())
         edges = bins.copy()
     elif not isinstance(bins, int):
         raise ValueError("bins argument should be either an integer or an NDArray")
     elif range is None:
-        found = np.histogram(values, bins)
+        found = onp.histogram(values, bins)
         return tuple(array(part, a.context) for part in found)
     else:
-        counts, where = np.histogram(values, bins, range)
+        counts, where = onp.histogram(values, bins, range)
         edges = array(where, a.context, a.dtype)
     return [array(counts, a.context, "int64"), edges]
 
 
 def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
     """Write into each row of ``out``, (n, classes), a one at the index given for the row and zeros elsewhere."""
-    rows = indices.asnumpy().astype(np.int64)
-    out[:] = np.arange(out.shape[1]) == rows[:, None]
+    rows = indices.asnumpy().astype(onp.int64)
+    out[:] = onp.arange(out.shape[1]) == rows[:, None]
     return out
 
 
@@ -438,7 +447,7 @@ def _backward_gather_nd(
 
 
 functions.put(INTERNAL, _backward_gather_nd)  # gradients have the operator with the array itself, not its shape
-_DTYPE_MX_TO_NP = {-1: None, **{flag: np.dtype(name).type for flag, name in enumerate(MXNET_DTYPES[:8])}}
+_DTYPE_MX_TO_NP = {-1: None, **{flag: onp.dtype(name).type for flag, name in enumerate(MXNET_DTYPES[:8])}}
 _DTYPE_NP_TO_MX = {v: k for k, v in _DTYPE_MX_TO_NP.items()}
 _GRAD_REQ_MAP = {"null": 0, "write": 1, "add": 3}
 _STORAGE_TYPE_UNDEFINED, _STORAGE_TYPE_DEFAULT, _STORAGE_TYPE_ROW_SPARSE, _STORAGE_TYPE_CSR = -1, 0, 1, 2
@@ -463,6 +472,10 @@ def __getattr__(name: str) -> Any:
         from .sampling import ARRAYS
 
         return ARRAYS.random
+    if name in ("np", "npx", "numpy", "numpy_extension"):
+        from .np_functions import side
+
+        return side.NP if name in ("np", "numpy") else side.NPX
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

@@ -66,6 +66,14 @@ def simple_bind(
     return simple_bind(self, ctx, grad_req, type_dict or {}, kwargs, shared_arg_names or (), other)
 
 
+@functions.method_of(Symbol)
+def as_np_ndarray(self: Symbol) -> Any:
+    """The same outputs as a symbol of mx.sym.np."""
+    from .np_functions import methods
+
+    return self if isinstance(self, methods._Symbol) else methods._Symbol(self._entries)
+
+
 def from_tape(origin: Any) -> Symbol:
     """The Symbol of a recorded computation (see eager/tape.py): its operators, and variables where it starts.
 
@@ -273,6 +281,10 @@ def __getattr__(name: str) -> Any:
         from .sampling import SYMBOLS
 
         return SYMBOLS.random
+    if name in ("np", "npx", "numpy", "numpy_extension"):
+        from .np_functions import side
+
+        return side.SYM_NP if name in ("np", "numpy") else side.SYM_NPX
     if name == "__all__":  # asked for by "from mxnet.symbol import *"
         return functions.starred(globals(), sym_op, "var", "Variable", "load", "load_json")
     if name.startswith("__"):

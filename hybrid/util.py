@@ -1,7 +1,7 @@
-"""Small helpers: environment variables, GPUs (there are none), and the NumPy mode, of which this engine has the shapes.
+"""Small helpers: environment variables, GPUs (there are none), and the NumPy mode.
 
-With np_shape on, in the thread that switches it, 0 is a size in a shape, -1 an unknown one and () a single number. There are no
-arrays of mx.np: ``is_np_array()`` is False, always, and what would make such arrays raises MXNetError."""
+With np_shape on, in the thread that switches it, 0 is a size in a shape, -1 an unknown one and () a single number. With np_array
+on, Gluon's arrays are those of mx.np."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import inspect
 import os
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 from .base import py_str
 from .core import np_mode
-from .core.error import MXNetError
 
 __all__ = [
     "get_cuda_compute_capability",
@@ -96,8 +95,8 @@ def is_np_shape() -> bool:
 
 
 def is_np_array() -> bool:
-    """False: Gluon works on NDArrays, there is no mx.np."""
-    return False
+    """True where Gluon makes and takes arrays of mx.np in this thread."""
+    return np_mode.is_np_array()
 
 
 def set_np_shape(active: bool) -> bool:
@@ -112,11 +111,45 @@ def np_shape(active: bool = True) -> AbstractContextManager[None]:
     return np_mode.np_shape(active)
 
 
+def np_array(active: bool = True) -> AbstractContextManager[None]:
+    """``with np_array():`` has Gluon make arrays of mx.np in this thread, or of mx.nd, and back. None leaves it as it is."""
+    return np_mode.np_array(active)
+
+
+def set_np(shape: bool = True, array: bool = True) -> None:
+    """Switch this thread to NumPy's reading of shapes, and to arrays of mx.np. Raises ValueError for the second without the first.
+
+    Source: MXNet 1.9.1, mx.util.set_np."""
+    if array and not shape:
+        raise ValueError("NumPy Shape semantics is required in using NumPy array semantics.")
+    np_mode.set_np_array(array)
+    np_mode.set_np_shape(shape)
+
+
+def reset_np() -> None:
+    """Switch the mode off."""
+    set_np(shape=False, array=False)
+
+
 def use_np_shape(func: F) -> F:
     """Decorator of a function, or of all methods and properties of a class: they run with np_shape on.
 
     Raises TypeError for anything else."""
     return _scoped(func, np_shape, "use_np_shape")
+
+
+def use_np_array(func: F) -> F:
+    """Decorator of a function, or of all methods and properties of a class: they run with np_array on.
+
+    Raises TypeError for anything else."""
+    return _scoped(func, np_array, "use_np_array")
+
+
+def use_np(func: F) -> F:
+    """Decorator of a function, or of all methods and properties of a class: they run with np_shape and np_array on.
+
+    Raises TypeError for anything else."""
+    return use_np_shape(use_np_array(func))
 
 
 def _scoped(func: Any, scope: Callable[[], AbstractContextManager[Any]], decorator: str) -> Any:
@@ -147,35 +180,6 @@ def _scoped(func: Any, scope: Callable[[], AbstractContextManager[Any]], decorat
     return within
 
 
-def _refuse(function: str) -> MXNetError:
-    return MXNetError(
-        f"{function}: this engine has no arrays of mx.np and mx.npx; write for mx.nd and hybrid_forward(self, F, ...) instead "
-        "(np_shape, for sizes of 0 and shapes of single numbers, there is). Models that were exported in that mode can still be "
-        "loaded and converted"
-    )
-
-
-def set_np(shape: bool = True, array: bool = True) -> None:
-    """Switch np_shape, where arrays are not asked for. Raises MXNetError where they are, ValueError for arrays without shapes."""
-    if array and not shape:
-        raise ValueError("NumPy Shape semantics is required in using NumPy array semantics.")
-    if array:
-        raise _refuse("set_np")
-    set_np_shape(shape)
-
-
-def reset_np() -> None:
-    """Switch the mode off."""
-    set_np(shape=False, array=False)
-
-
-def np_array(active: bool = True) -> AbstractContextManager[None]:
-    """``with np_array(False):`` changes nothing. Raises MXNetError for True."""
-    if active:
-        raise _refuse("np_array")
-    return nullcontext()
-
-
 class _NumpyShapeScope:
     """The scope that np_shape is in MXNet, where programs look for whether it is on."""
 
@@ -192,15 +196,3 @@ class _NumpyArrayScope:
 
     def __new__(cls, active: bool) -> Any:
         return np_array(active)
-
-
-def use_np_array(func: F) -> F:
-    """Decorator of functions and classes for arrays of mx.np, which there are not: what it decorates raises MXNetError when it
-    is called, so that the module it stands in can be imported."""
-    return _scoped(func, lambda: np_array(), "use_np_array")
-
-
-def use_np(func: F) -> F:
-    """Decorator of functions and classes for the whole mode: what it decorates raises MXNetError when it is called, see
-    use_np_array."""
-    return use_np_shape(use_np_array(func))

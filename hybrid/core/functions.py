@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -366,16 +366,17 @@ def application(row: Binary, lhs: Any, rhs: Any, kind: type) -> tuple[type[Op], 
     return lookup(name), name, {"data": lhs if left else rhs}, {"scalar": number}
 
 
-def add_operators(cls: type, apply: Callable[[Binary, Any, Any], Any]) -> None:
-    """Give a class Python's operators. ``apply(row, lhs, rhs)`` raises TypeError for operands that it does not take."""
+def add_operators(cls: type, apply: Callable[[Any, Any, Any], Any], rows: Iterable[Any] = BINARY.values()) -> None:
+    """Give a class Python's operators, by rows that name theirs (``dunder``). ``apply(row, lhs, rhs)`` raises TypeError for
+    operands that it does not take."""
 
-    def forward(row: Binary) -> Callable[[Any, Any], Any]:
+    def forward(row: Any) -> Callable[[Any, Any], Any]:
         return lambda self, other: apply(row, self, other)
 
-    def reflected(row: Binary) -> Callable[[Any, Any], Any]:
+    def reflected(row: Any) -> Callable[[Any, Any], Any]:
         return lambda self, other: apply(row, other, self)
 
-    for row in BINARY.values():
+    for row in rows:
         if row.dunder is None:
             continue
         setattr(cls, f"__{row.dunder}__", forward(row))

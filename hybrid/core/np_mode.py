@@ -1,5 +1,7 @@
-"""NumPy's reading of shapes, which a thread may switch on (MXNet's np_shape): 0 is a size, -1 an unknown one, () a single number.
-It is asked where shapes come in and go out; inside, an unknown size is UNKNOWN, and every other one a size (core/shapes.py)."""
+"""NumPy's ways, which a thread may switch on: its reading of shapes (MXNet's np_shape) and its arrays (np_array).
+
+With np_shape 0 is a size, -1 an unknown one, () a single number. It is asked where shapes come in and go out; inside, an unknown
+size is UNKNOWN, and every other one a size (core/shapes.py). With np_array what Gluon makes are arrays of mx.np (eager/np_array.py)."""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from contextlib import contextmanager
 
 class _Mode(threading.local):
     shape = False
+    array = False
 
 
 _MODE = _Mode()
@@ -26,6 +29,17 @@ def set_np_shape(active: bool) -> bool:
     return before
 
 
+def is_np_array() -> bool:
+    """True where this thread makes arrays of mx.np."""
+    return _MODE.array
+
+
+def set_np_array(active: bool) -> bool:
+    """Switch which arrays this thread makes, and return what it was."""
+    before, _MODE.array = _MODE.array, bool(active)
+    return before
+
+
 @contextmanager
 def np_shape(active: bool | None = True) -> Iterator[None]:
     """``with np_shape():`` switches this thread's reading of shapes, and back. None leaves it as it is."""
@@ -37,3 +51,16 @@ def np_shape(active: bool | None = True) -> Iterator[None]:
     finally:
         if active is not None:
             set_np_shape(before)
+
+
+@contextmanager
+def np_array(active: bool | None = True) -> Iterator[None]:
+    """``with np_array():`` switches which arrays this thread makes, and back. None leaves it as it is."""
+    before = is_np_array()
+    if active is not None:
+        set_np_array(active)
+    try:
+        yield
+    finally:
+        if active is not None:
+            set_np_array(before)

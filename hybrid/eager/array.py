@@ -104,10 +104,11 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None) -> Any:
                 if array is result:
                     result = result.copy()
                     break
-        made = _NEW(NDArray)
+        first = inputs[0] if inputs else _NO_INPUT
+        made = _NEW(first._face)
         made._memory = result
         made._var = made._origin = None
-        made._ctx = inputs[0]._ctx if inputs else resolve(None)
+        made._ctx = first._ctx if inputs else resolve(None)
         if STATE.recording:
             record(op, inputs, [made], call.specs)
         return made
@@ -122,7 +123,7 @@ _ARRAY, _NEW, _ALL = np.ndarray, object.__new__, slice(None)
 
 def _can_write_into(out: Any, spec: Spec) -> bool:
     """True when the result can be written to ``out`` at once, and that is all there is to do."""
-    if type(out) is not NDArray or STATE.recording:
+    if type(out) is not out._face or STATE.recording:
         return False
     memory, var = out._memory, out._var
     return (
@@ -170,6 +171,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: SpecializedCall, 
         call.small and ready and not any(_has_pending_work(x) for x in (*changed, *(targets or ())))
     )
     ctx = targets[0]._ctx if targets else inputs[0]._ctx if inputs else resolve(None)
+    face = inputs[0]._face if inputs else NDArray
     if wait:
         for x in changed:
             x.wait_to_write()
@@ -180,11 +182,11 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: SpecializedCall, 
             results = _compute(op, call, inputs, arrays, options)
             if targets and not call.static_shapes:  # only now is it known
                 check_targets(op, targets, [Spec(r.shape, r.dtype) for r in results[:visible]])
-            made = _adopt(results, targets, visible, ctx)
+            made = _adopt(results, targets, visible, ctx, face)
         for x in (*changed, *(targets or ())):
             x._mark_written()
     else:
-        made = [_pending(s, ctx) for s in call.specs]
+        made = [_pending(s, ctx, face) for s in call.specs]
         if targets is not None:
             made[:visible] = targets
 
@@ -218,15 +220,17 @@ def _compute(
     return without_aliasing(apply(op, arrays, call.specs, name=op.name, **options), arrays)
 
 
-def _adopt(results: Sequence[np.ndarray], targets: list[NDArray] | None, visible: int, ctx: Context) -> list[NDArray]:
-    """NDArrays of results in memory of their own: the targets, for as many as are visible, and new ones."""
+def _adopt(
+    results: Sequence[np.ndarray], targets: list[NDArray] | None, visible: int, ctx: Context, face: type[NDArray]
+) -> list[NDArray]:
+    """Arrays of results in memory of their own: the targets, for as many as are visible, and new ones."""
     made = []
     for i, result in enumerate(results):
         if targets is not None and i < visible:
             targets[i]._overwrite()[...] = result
             made.append(targets[i])
         else:
-            made.append(NDArray._own(result, ctx))
+            made.append(face._own(result, ctx))
     return made
 
 
@@ -235,9 +239,9 @@ def _has_pending_work(x: NDArray) -> bool:
     return x._var is not None and (x._var.writer is not None or bool(x._var.readers))
 
 
-def _pending(spec: Spec, ctx: Context) -> NDArray:
+def _pending(spec: Spec, ctx: Context, face: type[NDArray]) -> NDArray:
     """An array whose memory comes later."""
-    made = NDArray.__new__(NDArray)
+    made = _NEW(face)
     made._memory, made._origin, made._ctx = None, None, ctx
     made._var = Var(spec.shape, spec.dtype)
     return made
@@ -304,6 +308,7 @@ class NDArray:
     __slots__ = ("__weakref__", "_ctx", "_memory", "_origin", "_var")
     backward: Callable[..., None]  # from ndarray.py, as the next
     tostype: Callable[[str], Any]
+    as_np_ndarray: Callable[[], Any]
     __array_priority__ = 1000.0  # NumPy's operators leave mixed operands to ours
 
     _memory: np.ndarray | None
@@ -314,6 +319,8 @@ class NDArray:
     """Origin of the array, for autograd: see tape.py."""
 
     stype = "default"
+    _face: type[NDArray]
+    """The class of what is computed of such arrays, the first of them deciding: this one, or that of mx.np (np_array.py)."""
 
     def __init__(self, source: Any, ctx: Context | None = None, dtype: Any = None, writable: bool = True):
         """writable: MXNet's, of arrays made of handles; here they can be written as any."""
@@ -325,10 +332,10 @@ class NDArray:
         self._ctx = resolve(ctx)
         self._var = self._origin = None
 
-    @staticmethod
-    def _own(memory: np.ndarray, ctx: Context) -> NDArray:
-        """The NDArray of this very memory, which must be C-contiguous and writable."""
-        made = NDArray.__new__(NDArray)
+    @classmethod
+    def _own(cls, memory: np.ndarray, ctx: Context) -> Any:
+        """The array of this very memory, which must be C-contiguous and writable."""
+        made = _NEW(cls)
         made._memory, made._ctx = memory, ctx
         made._var = made._origin = None
         return made
@@ -401,8 +408,8 @@ class NDArray:
         self._memory[...] = result
 
     def _view(self, memory: np.ndarray) -> NDArray:
-        """An NDArray of part of this one's memory."""
-        made = NDArray._own(memory, self._ctx)
+        """An array of part of this one's memory."""
+        made = self._face._own(memory, self._ctx)
         made._var = self._shared_var()
         return made
 
@@ -487,7 +494,7 @@ class NDArray:
         """Make room for a gradient, of zeros for now, which ``backward`` puts there. Cuts the array off its history."""
         if grad_req not in ("write", "add", "null"):
             raise ValueError(f"grad_req={grad_req!r} is not 'write', 'add' or 'null'")
-        grad = NDArray._own(np.zeros(self.shape, self._dtype), self._ctx)
+        grad = self._face._own(np.zeros(self.shape, self._dtype), self._ctx)
         self._origin = Leaf(grad if stype is None else grad.tostype(stype), grad_req)
 
     @property
@@ -658,16 +665,16 @@ class NDArray:
         if basic and part.flags.c_contiguous:
             return self._view(part)
         self.wait_to_read()
-        return NDArray._own(np.array(part, order="C"), self._ctx)
+        return self._face._own(np.array(part, order="C"), self._ctx)
 
     def _index_recording(self, index: Index, basic: bool) -> NDArray:
         """self[index] by operators, so that the tape knows of it."""
         if not basic:
-            places = NDArray._own(gather_numbers(index, self.shape), self._ctx)
+            places = self._face._own(gather_numbers(index, self.shape), self._ctx)
             return invoke(Take.bind(axis=0, mode="clip"), [self.reshape((-1,)), places])
         found = slicing(index, self.shape)
         if found is None:
-            return NDArray._own(self._read()[index].copy(), self._ctx)
+            return self._face._own(self._read()[index].copy(), self._ctx)
         sliced = invoke(Slice.bind(**found[0]), [self])
         return sliced if sliced.shape == found[1] else sliced._alias(NumpyReshape.bind(newshape=found[1]))
 
@@ -795,6 +802,9 @@ class NDArray:
         return binary(functions.BINARY[name], self, other, out=self)
 
 
+NDArray._face = NDArray
+_NO_INPUT: Any = NDArray
+"""What stands for the first input of operators that have none."""
 _COPY = Copy.bind()
 
 

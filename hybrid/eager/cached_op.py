@@ -31,6 +31,7 @@ from ..ir.differentiate import gradients
 from ..ir.graph import Entry, Graph, Node
 from .array import NDArray, _has_pending_work, _pending, _signature, with_origin
 from .dispatch import without_aliasing
+from .np_array import ndarray
 from .tape import STATE, TapeRecord
 
 
@@ -68,6 +69,8 @@ class CachedOp:
         self.symbol = sym
         self.graph = sym.graph
         self.flags = dict(flags)
+        self.face: type[NDArray] = NDArray if sym._face is Symbol else ndarray
+        """The class of what calls give: a symbol of mx.sym.np gives arrays of mx.np."""
         self.names = tuple(n.name for n in self.graph.variables())
         if len(set(self.names)) < len(self.names):
             twice = sorted({n for n in self.names if self.names.count(n) > 1})
@@ -167,7 +170,7 @@ class CachedOp:
 
         present = [e for e in found if e is not None]
         graph = Graph(present).rewrite(change)
-        op = CachedOp(Symbol(graph.outputs), [("precision", FLOAT32)])
+        op = CachedOp(self.symbol._face(graph.outputs), [("precision", FLOAT32)])
         op.derived = True
         sources = {n: ("input", i) for i, n in enumerate(self.names)}
         sources |= {name: ("residual", i) for name, i in given.values()}
@@ -233,9 +236,9 @@ class CachedOp:
             wanted = tuple(i for i, x in enumerate(args) if x._origin is not None and i not in self.states)
         training = STATE.training
         if not wanted:
-            return launch(self.program(training), args, self._draws[training], observe)
+            return launch(self.program(training), args, self._draws[training], observe, self.face)
         split = self.split(wanted, training)
-        made = launch(split.program, [args[i] for i in split.order], self._draws[training], observe)
+        made = launch(split.program, [args[i] for i in split.order], self._draws[training], observe, self.face)
         count = len(self.graph.outputs)
         made_by = _CachedOpRecord(self, split, wanted, args, made[count:], [x._origin for x in args], len(made))
         for i, y in enumerate(made):
@@ -333,7 +336,7 @@ class FastCall:
         out = self._make(*self._out)
         if not self._run(memory, out, self._number):
             return None
-        made = _NEW(NDArray)
+        made = _NEW(x.__class__)
         made._memory, made._ctx = out, self._ctx
         made._var = made._origin = None
         return made
@@ -362,9 +365,9 @@ class FastCallOfSome(FastCall):
         outs = self._results([memories[i] for i in self._order])
         if outs is None:
             return None
-        found = []
+        found, face = [], given[0].__class__
         for out in outs:
-            made = _NEW(NDArray)
+            made = _NEW(face)
             made._memory, made._ctx = out, self._ctx
             made._var = made._origin = None
             found.append(made)
@@ -379,10 +382,11 @@ def launch(
     args: Sequence[NDArray],
     draws: bool,
     observe: Observer | None = None,
+    face: type[NDArray] = NDArray,
 ) -> list[NDArray]:
     """The outputs of a program: at once when that is quick and everything is ready, else by the scheduler.
 
-    args in the order of ``program.names``; observe: see Program.run."""
+    args in the order of ``program.names``; observe: see Program.run; face: the outputs' class."""
     arrays, key, ready = _signature(args)
     prepared = program.prepare(key)
     ctx = args[0]._ctx if args else resolve(None)
@@ -391,7 +395,7 @@ def launch(
     quick = prepared.work <= SMALL or prepared.bound.quick
     if ready and quick and observe is None and not any(map(_has_pending_work, written)):
         with _writing(written):
-            return [NDArray._own(r, ctx) for r in _run_once(prepared, arrays, rng, args)]
+            return [face._own(r, ctx) for r in _run_once(prepared, arrays, rng, args)]
     if not prepared.known or observe is not None:
         for x in written:
             x.wait_to_write()
@@ -399,8 +403,8 @@ def launch(
             arrays = [x._read() for x in args]
             versions = [x._shared_var().value_version() for x in args]
             results = prepared.runner(observe).run(arrays, versions, rng, observe)
-        return [NDArray._own(r, ctx) for r in without_aliasing(results)]
-    made = [_pending(s, ctx) for s in prepared.outputs]
+        return [face._own(r, ctx) for r in without_aliasing(results)]
+    made = [_pending(s, ctx, face) for s in prepared.outputs]
 
     def run() -> None:
         for y, result in zip(made, _run_once(prepared, [x._storage() for x in args], rng, args)):

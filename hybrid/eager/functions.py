@@ -10,10 +10,37 @@ from ..core.error import OperandError, OpError
 from ..core.op import DENSE, Op
 from ..execution.context import resolve
 from .array import NDArray, invoke
+from .np_array import ndarray
 
 
 def call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: dict[str, Any]) -> Any:
     """Apply an operator to NDArrays: the body of every nd function; see functions.FrontendCall."""
+    return _call(NDArray, cls, name, inputs, given)
+
+
+def np_call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: dict[str, Any]) -> Any:
+    """Apply an operator to arrays of mx.np; see functions.FrontendCall."""
+    result = _call(ndarray, cls, name, inputs, given)
+    return result.as_np_ndarray() if isinstance(result, NDArray) else [r.as_np_ndarray() for r in result]
+
+
+def _mixed(name: str, value: NDArray, wanted: type[NDArray]) -> OperandError:
+    """The error of an array of the other face."""
+    if wanted is NDArray:
+        return OperandError(
+            f"{name}: this function of mx.nd takes NDArrays, got an mx.np.ndarray; call as_nd_ndarray() upon it, or use a "
+            "function of mx.np or mx.npx"
+        )
+    return OperandError(
+        f"{name}: this function of mx.np takes mx.np.ndarrays, got {type(value).__name__}; call as_np_ndarray() upon it, or use a "
+        "function of mx.nd"
+    )
+
+
+def _call(
+    face: type[NDArray], cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: dict[str, Any]
+) -> Any:
+    """Apply an operator to arrays of one face."""
     out = given.pop("out", None)
     given.pop("name", None)
     ctx = given.pop("ctx", None)  # a Context, or the text that an attribute of that name holds
@@ -28,8 +55,10 @@ def call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: di
         values = list(inputs.values())
     sparse = False
     for value in values:
-        if type(value) is NDArray:
+        if type(value) is face:
             continue
+        if isinstance(value, NDArray) and value._face is not face:
+            raise _mixed(name, value, face)
         sparse = True
         if not isinstance(value, NDArray):
             raise OperandError(
@@ -45,7 +74,9 @@ def call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: di
             problems += [f"{', '.join(extra)} not taken with these attributes"] if extra else []
             raise OpError(f"{op.name}: {'; '.join(problems)}; its inputs are {', '.join(wanted) or 'none'}")
         values = [inputs[n] for n in wanted]
-    odd = sparse or (out is not None and type(out) is not NDArray) or op.infer_storage() is not DENSE
+    if isinstance(out, NDArray) and out._face is not face:
+        raise _mixed(f"{name}: out", out, face)
+    odd = sparse or (out is not None and type(out) is not face) or op.infer_storage() is not DENSE
     result = _invoke_sparse(op, values, out) if odd else invoke(op, values, out)
     return result.as_in_context(resolve(ctx)) if ctx else result
 
@@ -62,11 +93,17 @@ def _invoke_sparse(op: Op, values: Sequence[Any], out: Any) -> Any:
 
 TAIL = ("out", "name")
 FAST = functions.FastPath(NDArray, invoke)
+NP_FAST = functions.FastPath(ndarray, invoke)
 
 
 def namespace(name: str, prefix: str, more: str | None = None) -> functions.Namespace:
     """A module of functions of arrays; see functions.Namespace."""
     return functions.Namespace(name, prefix, call, TAIL, FAST, more)
+
+
+def np_namespace(name: str, prefix: str) -> functions.Namespace:
+    """A module of functions of arrays of mx.np."""
+    return functions.Namespace(name, prefix, np_call, TAIL, NP_FAST)
 
 
 OPERATORS = namespace("hybrid.ndarray.op", "")

@@ -48,8 +48,9 @@ def create(
     name: str | None = None,
     attr: Mapping[str, str] | None = None,
     subgraphs: Sequence[Graph] = (),
-) -> Symbol:
-    """A symbol that applies an operator. Inputs that are missing become variables named after it.
+    face: type[Symbol] | None = None,
+) -> Any:
+    """A symbol that applies an operator, of class face (Symbol). Inputs that are missing become variables named after it.
 
     inputs: by name, or in order where there can be any number of them; given: attributes as values or texts.
     Raises OpError for attributes or inputs that the operator does not take."""
@@ -83,31 +84,48 @@ def create(
     filled = [entries.get(n) or Entry(symbol_json.make_variable(op, full_name, n, attrs)) for n in wanted]
     symbol_json.set_initial(op, filled)
     node = Node(op, full_name, filled, attrs, subgraphs)
-    return Symbol(Entry(node, i) for i in range(node.num_visible_outputs))
+    return (face or Symbol)(Entry(node, i) for i in range(node.num_visible_outputs))
 
 
-def _call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: dict[str, Any]) -> Symbol:
-    """Apply an operator to symbols: the body of every sym function; see functions.FrontendCall."""
+def _call(
+    cls: type[Op],
+    name: str,
+    inputs: dict[str, Any] | list[Any],
+    given: dict[str, Any],
+    face: type[Symbol] | None = None,
+) -> Any:
+    """Apply an operator to symbols: the body of every sym function; see functions.FrontendCall. face: their class, and that of the
+    result (Symbol)."""
+    kind = face or Symbol
+    for value in (*(inputs if isinstance(inputs, list) else inputs.values()), *given.values()):
+        if isinstance(value, Symbol) and value._face is not kind:
+            raise OperandError(
+                f"{name}: got a symbol of {value._face.__name__}, wanted {kind.__name__}: symbols of mx.sym and of mx.sym.np are "
+                f"not mixed; call as_{'nd' if kind is Symbol else 'np'}_ndarray() upon it"
+            )
     node_name, attr = given.pop("name", None), given.pop("attr", None)
     given.pop("out", None)
     symbols = {k: given.pop(k) for k in list(given) if isinstance(given[k], Symbol)}
     if isinstance(inputs, dict):
-        return create(cls, name, {**inputs, **symbols}, given, node_name, attr)
+        return create(cls, name, {**inputs, **symbols}, given, node_name, attr, face=face)
     if symbols:  # MXNet names the inputs of such operators arg0, arg1, ...
         names = [f"arg{i}" for i in range(len(inputs) + len(symbols))]
         missing = [n for n in names[len(inputs) :] if n not in symbols]
         if missing:
             raise OpError(f"{cls.name}: got inputs {', '.join(symbols)}, wanted {', '.join(names[len(inputs) :])}")
         inputs = [*inputs, *(symbols[n] for n in names[len(inputs) :])]
-    return create(cls, name, inputs, given, node_name, attr)
+    return create(cls, name, inputs, given, node_name, attr, face=face)
 
 
 class Symbol:
     """Outputs of a graph, with all that leads to them. Made by ``mx.sym.var``, the functions of ``mx.sym``, and ``load``."""
 
     __slots__ = ("_entries", "_graph")
+    _face: type[Symbol]
+    """The class of what is made of such symbols: this one, or that of mx.sym.np (np_symbol.py)."""
     bind: Callable[..., Any]  # from symbol.py, as the next
     simple_bind: Callable[..., Any]
+    as_np_ndarray: Callable[[], Any]
     __array_priority__ = 1000.0  # NumPy's operators leave mixed operands to ours
     __hash__ = None  # type: ignore[assignment]  == makes a symbol
 
@@ -139,25 +157,25 @@ class Symbol:
         return len(self._entries)
 
     def __iter__(self) -> Iterator[Symbol]:
-        return (Symbol([e]) for e in self._entries)
+        return (type(self)([e]) for e in self._entries)
 
     def __getitem__(self, index: Any) -> Symbol:
         if isinstance(index, slice):
-            return Symbol(self._entries[index])
+            return type(self)(self._entries[index])
         if isinstance(index, str):
             found = [e for e in self._entries if e.name == index]
             if not found:
                 raise ValueError(f'Cannot find output that matches name "{index}"')
             if len(found) > 1:
                 raise ValueError(f'There are multiple outputs with name "{index}"')
-            return Symbol(found)
+            return type(self)(found)
         if not hasattr(index, "__index__"):
             raise TypeError("Symbol only support integer index to fetch i-th output")
         if index < 0:
             raise MXNetError(f"Symbol only accept nonnegative index, got {index}")
         if index >= len(self._entries):
             raise IndexError(f"index {index} of a symbol with {len(self._entries)} outputs")
-        return Symbol([self._entries[index]])
+        return type(self)([self._entries[index]])
 
     def __bool__(self) -> bool:
         raise _only_arrays("__bool__", "bool")
@@ -181,13 +199,13 @@ class Symbol:
 
     def get_internals(self) -> Symbol:
         """All outputs of all nodes that lead here."""
-        return Symbol(self.graph.internals().outputs)
+        return type(self)(self.graph.internals().outputs)
 
     def get_children(self) -> Symbol | None:
         """The inputs of the nodes that these are outputs of; None when they have none."""
         nodes = {id(e.node): e.node for e in self._entries}
         inputs = [entry for node in nodes.values() for entry in node.inputs]
-        return Symbol(inputs) if inputs else None
+        return type(self)(inputs) if inputs else None
 
     # -- attributes ---------------------------------------------------------------------------------------------------
 
@@ -251,7 +269,7 @@ class Symbol:
             renamed = Node(node.op, name or node.name, inputs, node.attrs, node.subgraphs)
             return [Entry(renamed, i) for i in range(node.num_outputs)]
 
-        return Symbol(self.graph.rewrite(change).outputs)
+        return type(self)(self.graph.rewrite(change).outputs)
 
     def __copy__(self) -> Symbol:
         return self.__deepcopy__(None)
@@ -261,7 +279,7 @@ class Symbol:
             twin = Node(node.op, node.name, inputs, node.attrs, node.subgraphs)
             return [Entry(twin, i) for i in range(node.num_outputs)]
 
-        return Symbol(self.graph.rewrite(change).outputs)
+        return type(self)(self.graph.rewrite(change).outputs)
 
     def __reduce__(self) -> Any:
         return load_json, (self.tojson(remove_amp_cast=False),)
@@ -291,11 +309,7 @@ class Symbol:
         return sym_op.diag(self, k=k, **kwargs)
 
     def as_nd_ndarray(self) -> Symbol:
-        return self
-
-    def as_np_ndarray(self) -> Symbol:
-        """Refuses: there are no symbols of mx.np here."""
-        raise MXNetError("as_np_ndarray: mx.np and mx.sym.np are not part of gluonnx; stay with mx.sym")
+        return self if self._face is Symbol else Symbol(self._entries)
 
     def gradient(self, wrt: Any) -> Symbol:
         """Refuses, as MXNet does: gradients come from autograd.grad, or from the backward of a bound executor."""
@@ -458,6 +472,7 @@ def _refuse(name: str) -> Any:
     return refuse
 
 
+Symbol._face = Symbol
 for _name, _alias in _INPLACE.items():
     setattr(Symbol, f"__{_name}__", _refuse_inplace(f"__{_name}__", _alias))
 for _name in ("asnumpy", "asscalar", "wait_to_read", "detach", "backward", "copy", "as_in_context"):
@@ -516,9 +531,9 @@ def _parse(text: str | bytes, source: str) -> Symbol:
 TAIL = ("name", "attr", "out")
 
 
-def namespace(name: str, prefix: str, more: str | None = None) -> functions.Namespace:
-    """A module of functions of symbols; see functions.Namespace."""
-    return functions.Namespace(name, prefix, _call, TAIL, more=more)
+def namespace(name: str, prefix: str, more: str | None = None, face: type[Symbol] | None = None) -> functions.Namespace:
+    """A module of functions of symbols of a class (Symbol); see functions.Namespace."""
+    return functions.Namespace(name, prefix, partial(_call, face=face) if face else _call, TAIL, more=more)
 
 
 sym_op = namespace("hybrid.symbol.op", "")

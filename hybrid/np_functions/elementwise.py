@@ -1,0 +1,175 @@
+"""Element by element: functions of one array, and of two of which either may be a number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.error import OperandError
+from ..core.functions import NUMBER
+from ..core.op import INSTANCES, Op, lookup
+from ..eager.array import invoke
+from .side import Side, function
+
+
+class Binary(NamedTuple):
+    """A function of two arguments: its operators for two arrays, for an array and a number, and for a number and an array."""
+
+    name: str
+    dunder: str | None
+    """Python's operator without its underscores, where there is one."""
+    array: str
+    scalar: str
+    reflected: str
+    plain: Callable[[Any, Any], Any]
+    """For two numbers."""
+
+
+def _row(
+    name: str, dunder: str | None = None, reflected: str | None = None, op: str | None = None, plain: Any = None
+) -> Binary:
+    array = f"_npi_{op or name}"
+    return Binary(
+        name, dunder, array, f"{array}_scalar", f"_npi_{reflected or op or name}_scalar", plain or getattr(np, name)
+    )
+
+
+BINARY = {
+    row.name: row
+    for row in (
+        _row("add", "add"),
+        _row("subtract", "sub", "rsubtract"),
+        _row("multiply", "mul"),
+        _row("true_divide", "truediv", "rtrue_divide"),
+        _row("divide", None, "rtrue_divide", "true_divide"),
+        _row("mod", "mod", "rmod"),
+        _row("remainder", None, "rmod", "mod"),
+        _row("power", "pow", "rpower"),
+        _row("maximum"),
+        _row("minimum"),
+        _row("arctan2", None, "rarctan2"),
+        _row("copysign", None, "rcopysign"),
+        _row("hypot"),
+        _row("ldexp", None, "rldexp"),
+        _row("lcm"),
+        _row("bitwise_and", "and"),
+        _row("bitwise_or", "or"),
+        _row("bitwise_xor", "xor"),
+        _row("equal", "eq"),
+        _row("not_equal", "ne"),
+        _row("greater", "gt", "less"),
+        _row("greater_equal", "ge", "less_equal"),
+        _row("less", "lt", "greater"),
+        _row("less_equal", "le", "greater_equal"),
+    )
+}
+_SCALARS: dict[tuple[str, float, bool], Op] = {}
+
+
+def _scalar(name: str, number: Any) -> Op:
+    """The operator of a number, remembered (0.0 and -0.0 are equal, so they are not)."""
+    whole = isinstance(number, int | np.integer | np.bool_)
+    value = float(number)
+    key = (name, value, whole)
+    found = _SCALARS.get(key) if value else None
+    if found is None:
+        found = lookup(name).bind(scalar=value, is_int=whole)
+        if len(_SCALARS) >= INSTANCES:
+            _SCALARS.clear()
+        if value:
+            _SCALARS[key] = found
+    return found
+
+
+def binary(F: Side, row: Binary, x1: Any, x2: Any, out: Any = None) -> Any:  # noqa: N803
+    """A function of two arguments of which either may be a number. Raises OperandError (a TypeError) for anything else."""
+    left, right = isinstance(x1, F.kind), isinstance(x2, F.kind)
+    if left and right:
+        return (
+            getattr(F.ops, row.array)(x1, x2, out=out)
+            if not F.eager or out is not None
+            else invoke(_default(row.array), (x1, x2))
+        )
+    if (left or isinstance(x1, NUMBER)) and (right or isinstance(x2, NUMBER)):
+        if not left and not right:
+            return row.plain(x1, x2)
+        name, array, number = (row.scalar, x1, x2) if left else (row.reflected, x2, x1)
+        if F.eager and out is None:
+            return invoke(_scalar(name, number), (array,))
+        whole = isinstance(number, int | np.integer | np.bool_)
+        return getattr(F.ops, name)(array, scalar=float(number), is_int=whole, out=out)
+    wrong = x2 if left or isinstance(x1, NUMBER) else x1
+    raise OperandError(f"{row.name}: type {type(wrong)} not supported; wanted {F.kind.__name__}s of mx.np or numbers")
+
+
+_DEFAULTS: dict[str, Op] = {}
+
+
+def _default(name: str) -> Op:
+    """The operator with no attribute given."""
+    found = _DEFAULTS.get(name)
+    if found is None:
+        found = _DEFAULTS[name] = lookup(name).bind()
+    return found
+
+
+def _define_binary(row: Binary) -> None:
+    if row.name in ("true_divide", "equal", "not_equal", "greater", "greater_equal", "less", "less_equal"):
+
+        def definition(F: Side, x1: Any, x2: Any, out: Any = None) -> Any:  # noqa: N803
+            return binary(F, row, x1, x2, out)
+    else:
+
+        def definition(F: Side, x1: Any, x2: Any, out: Any = None, **kwargs: Any) -> Any:  # noqa: N803
+            return binary(F, row, x1, x2, out)
+
+    definition.__doc__ = (
+        f"``{row.name}`` of two arrays, which broadcast, or of an array and a number, element by element."
+    )
+    function("np", name=row.name)(definition)
+
+
+for _binary_row in BINARY.values():
+    _define_binary(_binary_row)
+
+UNARY: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    **{
+        name: (f"_npi_{name}", getattr(np, name))
+        for row in (
+            "absolute arccos arccosh arcsin arcsinh arctan arctanh bitwise_not cbrt ceil cos cosh degrees exp expm1 fix floor",
+            "isfinite isinf isnan isneginf isposinf log log10 log1p log2 logical_not negative radians reciprocal rint sign sin",
+            "sinh sqrt square tan tanh trunc",
+        )
+        for name in row.split()
+    },
+    "abs": ("_npi_absolute", np.absolute),
+    "fabs": ("_npi_absolute", np.fabs),
+    "deg2rad": ("_npi_radians", np.deg2rad),
+    "rad2deg": ("_npi_degrees", np.rad2deg),
+    "invert": ("_npi_bitwise_not", np.invert),
+}
+"""Functions of one array: their operator, and NumPy's for a number."""
+
+
+def unary(F: Side, name: str, x: Any, out: Any = None) -> Any:  # noqa: N803
+    """A function of an array, or of a number, for which NumPy answers. Raises OperandError (a TypeError) for anything else."""
+    op, plain = UNARY[name]
+    if isinstance(x, F.kind):
+        return getattr(F.ops, op)(x, out=out)
+    if isinstance(x, NUMBER):
+        return plain(x)
+    raise OperandError(f"{name}: type {type(x)} not supported; wanted a {F.kind.__name__} of mx.np or a number")
+
+
+def _define_unary(name: str) -> None:
+    def definition(F: Side, x: Any, out: Any = None, **kwargs: Any) -> Any:  # noqa: N803
+        return unary(F, name, x, out)
+
+    definition.__doc__ = f"``{name}`` of an array, element by element, or of a number."
+    function("np", name=name)(definition)
+
+
+for _unary_name in UNARY:
+    _define_unary(_unary_name)

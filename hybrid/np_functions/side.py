@@ -1,0 +1,137 @@
+"""The frame of the functions of ``mx.np`` and ``mx.npx``: each is written once, for arrays and for symbols.
+
+A definition is a function of a ``Side`` first, named ``F``, then of what programs call it with; ``@function(...)`` says which
+modules show it. What ``mx.np`` and ``mx.sym.np`` give out is bound to its side, with the rest of the signature.
+
+    @function("np")
+    def square(F, x, out=None, **kwargs):
+        return F.ops._npi_square(x, out=out)
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from ..core.functions import Namespace
+from ..eager.functions import np_namespace
+from ..eager.np_array import ndarray
+from ..frontend.np_symbol import _Symbol
+from ..frontend.symbol import namespace
+
+
+class Definition(NamedTuple):
+    """A function of a Side and of what programs give."""
+
+    function: Callable[..., Any]
+    arrays: bool
+    """True where there is one for arrays."""
+    symbols: bool
+    """True where there is one for symbols."""
+
+
+TABLE: dict[str, dict[str, Definition]] = {}
+"""Definitions by the module of MXNet that shows them (np, np.random, np.linalg, npx, npx.random) and their name."""
+
+
+class Side(NamedTuple):
+    """What functions are written for: arrays of mx.np, or symbols of mx.sym.np."""
+
+    kind: type
+    """The class of the arrays, or of the symbols."""
+    ops: Namespace
+    """Functions of the operators by their registered names (``F.ops._npi_add``), of arrays or symbols of that kind only."""
+    where: str
+    """The name of the module that shows the functions, before "numpy"."""
+
+    @property
+    def eager(self) -> bool:
+        """True for arrays."""
+        return self.kind is ndarray
+
+
+ARRAYS = Side(ndarray, np_namespace("hybrid.numpy._internal", "_"), "hybrid")
+SYMBOLS = Side(_Symbol, namespace("hybrid.symbol.numpy._internal", "_", face=_Symbol), "hybrid.symbol")
+
+
+def function(
+    *modules: str, arrays: bool = True, symbols: bool = True, name: str | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: the function is one of modules (np, np.random, np.linalg, npx, npx.random), for arrays, symbols or both."""
+
+    def decorate(definition: Callable[..., Any]) -> Callable[..., Any]:
+        for module in modules:
+            TABLE.setdefault(module, {})[name or definition.__name__] = Definition(definition, arrays, symbols)
+        return definition
+
+    return decorate
+
+
+@functools.cache
+def definitions(module: str) -> dict[str, Definition]:
+    """All definitions of a module."""
+    for family in pkgutil.iter_modules(sys.modules[__package__].__path__):
+        importlib.import_module(f"{__package__}.{family.name}")
+    return TABLE.get(module, {})
+
+
+def bind(side: Side, name: str, definition: Callable[..., Any], module: str) -> Callable[..., Any]:
+    """The function that programs call: the definition for a side."""
+
+    def bound(*args: Any, **kwargs: Any) -> Any:
+        return definition(side, *args, **kwargs)
+
+    own = inspect.signature(definition)
+    bound.__signature__ = own.replace(parameters=list(own.parameters.values())[1:])  # type: ignore[attr-defined]
+    bound.__name__ = bound.__qualname__ = name
+    bound.__module__ = module
+    bound.__doc__ = definition.__doc__
+    return bound
+
+
+class Functions:
+    """A module of functions of a side, made as they are asked for: ``mx.sym.np``, ``mx.nd.npx`` and the like."""
+
+    def __init__(self, side: Side, of: str, **inner: Any):
+        """inner: modules within."""
+        stem = {"np": "numpy", "npx": "numpy_extension"}
+        first, *rest = of.split(".")
+        self.__name__ = ".".join([side.where, stem[first], *rest])
+        self._side, self._of = side, of
+        self.__dict__.update(inner)
+
+    def __getattr__(self, name: str) -> Any:
+        found = None if name.startswith("__") else definitions(self._of).get(name)
+        if found is None or not (found.arrays if self._side.eager else found.symbols):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        made = bind(self._side, name, found.function, self.__name__)
+        setattr(self, name, made)
+        return made
+
+    def names(self) -> Iterator[str]:
+        """Names of all functions there are."""
+        for name, found in definitions(self._of).items():
+            if found.arrays if self._side.eager else found.symbols:
+                yield name
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.__dict__, *self.names()})
+
+    def __repr__(self) -> str:
+        return f"<module {self.__name__!r}>"
+
+
+def modules(side: Side) -> tuple[Functions, Functions]:
+    """np and npx of a side."""
+    np = Functions(side, "np", random=Functions(side, "np.random"), linalg=Functions(side, "np.linalg"))
+    return np, Functions(side, "npx", random=Functions(side, "npx.random"))
+
+
+NP, NPX = modules(ARRAYS)
+SYM_NP, SYM_NPX = modules(SYMBOLS)
+SYM_NP._Symbol = _Symbol

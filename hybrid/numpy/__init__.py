@@ -1,0 +1,40 @@
+"""``mx.np``: NumPy's functions for arrays of MXNet, which record gradients and run on the engine.
+
+The functions are defined in np_functions; what is not, is NumPy's own (fallback.py), outside of autograd.record().
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as onp
+
+from ..eager.np_array import ndarray
+from ..np_functions import methods  # noqa: F401  what arrays can do
+from ..np_functions.side import NP
+
+pi, e, inf, nan, newaxis = onp.pi, onp.e, onp.inf, onp.nan, None
+NAN = NaN = nan
+PINF, NINF, PZERO, NZERO = inf, -inf, 0.0, -0.0
+float16, float32, float64 = onp.float16, onp.float32, onp.float64
+uint8, int8, int32, int64, bool_ = onp.uint8, onp.int8, onp.int32, onp.int64, onp.bool_
+bool = bool
+finfo = onp.finfo
+_STR_2_DTYPE_ = {t.__name__.rstrip("_"): t for t in (float16, float32, float64, uint8, int8, int32, int64, bool_)}
+_STR_2_DTYPE_["None"] = None
+ndarray.__module__ = __name__  # which pickles name
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        found = getattr(NP, name)
+    except AttributeError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *NP.names()})

@@ -1,0 +1,41 @@
+"""``mx.npx``: what NumPy does not have: operators of neural networks for arrays of mx.np, the mode, and files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
+from ..ndarray import waitall
+from ..np_functions.side import NPX
+from ..util import get_cuda_compute_capability, is_np_array, is_np_shape, reset_np, set_np
+
+__all__ = [
+    "Context",
+    "cpu",
+    "cpu_pinned",
+    "current_context",
+    "get_cuda_compute_capability",
+    "gpu",
+    "gpu_memory_info",
+    "is_np_array",
+    "is_np_shape",
+    "num_gpus",
+    "reset_np",
+    "set_np",
+    "waitall",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        found = getattr(NPX, name)
+    except AttributeError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *NPX.names()})
