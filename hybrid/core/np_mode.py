@@ -1,7 +1,7 @@
 """NumPy's ways, which a thread may switch on: its reading of shapes (MXNet's np_shape) and its arrays (np_array).
 
 With np_shape 0 is a size, -1 an unknown one, () a single number. It is asked where shapes come in and go out; inside, an unknown
-size is UNKNOWN, and every other one a size (core/shapes.py). With np_array what Gluon makes are arrays of mx.np (eager/np_array.py)."""
+size is UNKNOWN, every other one a size (core/shapes.py). With np_array Gluon's arrays are those of mx.np (eager/np_array.py)."""
 
 from __future__ import annotations
 
