@@ -217,7 +217,7 @@ class Load:
                     f"Parameter {name} cannot be initialized from loading. "
                     f"Shape mismatch, target {arr.shape} vs loaded {loaded.shape}"
                 )
-            arr[:] = loaded
+            arr.as_nd_ndarray()[:] = loaded
         else:
             if self.default_init is None:
                 raise AssertionError(
@@ -281,7 +281,7 @@ class Constant(Initializer):
         self.value = value
 
     def _init_weight(self, name: Any, arr: NDArray) -> None:
-        arr[:] = self.value
+        arr.as_nd_ndarray()[:] = self.value
 
     def dumps(self) -> str:
         """As JSON; arrays become lists."""
@@ -300,7 +300,7 @@ class Uniform(Initializer):
         self.scale = scale
 
     def _init_weight(self, name: Any, arr: NDArray) -> None:
-        ndarray.random.uniform(-self.scale, self.scale, arr.shape, out=arr)
+        ndarray.random.uniform(-self.scale, self.scale, arr.shape, out=arr.as_nd_ndarray())
 
 
 @register
@@ -312,7 +312,7 @@ class Normal(Initializer):
         self.sigma = sigma
 
     def _init_weight(self, name: Any, arr: NDArray) -> None:
-        ndarray.random.normal(0, self.sigma, arr.shape, out=arr)
+        ndarray.random.normal(0, self.sigma, arr.shape, out=arr.as_nd_ndarray())
 
 
 @register
@@ -360,9 +360,9 @@ class Xavier(Initializer):
             raise ValueError("Incorrect factor type")
         scale = math.sqrt(self.magnitude / factors[self.factor_type])
         if self.rnd_type == "uniform":
-            ndarray.random.uniform(-scale, scale, shape, out=arr)
+            ndarray.random.uniform(-scale, scale, shape, out=arr.as_nd_ndarray())
         elif self.rnd_type == "gaussian":
-            ndarray.random.normal(0, scale, shape, out=arr)
+            ndarray.random.normal(0, scale, shape, out=arr.as_nd_ndarray())
         else:
             raise ValueError("Unknown random type")
 

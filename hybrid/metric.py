@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 
 from . import ndarray, registry
+from .eager.faces import as_nd
 from .ndarray import NDArray
 
 Pair = tuple[numpy.ndarray, numpy.ndarray]
@@ -23,7 +24,7 @@ def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool 
     if found[0] != found[1]:
         raise ValueError(f"Shape of labels {found[0]} does not match shape of predictions {found[1]}")
     if wrap:
-        labels, preds = ([x] if isinstance(x, NDArray) else x for x in (labels, preds))
+        labels, preds = (as_nd([x] if isinstance(x, NDArray) else x) for x in (labels, preds))
     return labels, preds
 
 
@@ -499,7 +500,7 @@ class Perplexity(_Plain):
         if len(labels) != len(preds):
             raise AssertionError(f"got {len(labels)} labels and {len(preds)} predictions, wanted as many")
         loss, count = 0.0, 0
-        for label, pred in zip(labels, preds):
+        for label, pred in zip(as_nd(labels), as_nd(preds)):
             if label.size != pred.size / pred.shape[-1]:
                 raise AssertionError(f"shape mismatch: {label.shape} vs. {pred.shape}")
             label = label.as_in_context(pred.context).reshape((label.size,))
@@ -584,7 +585,7 @@ class Loss(_Plain):
 
     def update(self, _: Any, preds: Any) -> None:
         for pred in [preds] if isinstance(preds, NDArray) else preds:
-            self._add(ndarray.sum(pred).asscalar(), pred.size)
+            self._add(ndarray.sum(as_nd(pred)).asscalar(), pred.size)
 
 
 @register

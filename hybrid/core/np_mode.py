@@ -40,6 +40,16 @@ def set_np_array(active: bool) -> bool:
     return before
 
 
+def mode() -> tuple[bool, bool]:
+    """What this thread has switched on: shapes, arrays. For threads and processes that work for it."""
+    return _MODE.shape, _MODE.array
+
+
+def set_mode(given: tuple[bool, bool]) -> None:
+    """Switch this thread to what another one has."""
+    _MODE.shape, _MODE.array = given
+
+
 @contextmanager
 def np_shape(active: bool | None = True) -> Iterator[None]:
     """``with np_shape():`` switches this thread's reading of shapes, and back. None leaves it as it is."""

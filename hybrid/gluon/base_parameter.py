@@ -13,9 +13,10 @@ from ..context import Context, cpu, current_context, resolve
 from ..core.attrs import dtype as read_dtype
 from ..core.changes import changed
 from ..core.error import MXNetError
-from ..core.np_mode import is_np_shape
+from ..core.np_mode import is_np_array, is_np_shape
 from ..core.shapes import show
 from ..eager.array import untouched_zeros
+from ..eager.faces import as_nd, dressed
 from ..eager.sparse import RowSparseNDArray, rows_of_array
 from ..formats.params import RowSparse
 from ..ndarray import NDArray
@@ -201,7 +202,8 @@ class Parameter:
 
     def _initial(self, waiting: _Deferred) -> NDArray:
         data = ndarray.zeros(self.shape, dtype=self.dtype, ctx=cpu())
-        initializer.create(waiting.default_init)(initializer.InitDesc(self.name, {"__init__": waiting.init}), data)
+        described = initializer.InitDesc(self.name, {"__init__": waiting.init})
+        initializer.create(waiting.default_init)(described, dressed(data))
         return data
 
     def _init_impl(self, data: NDArray, ctx_list: Sequence[Context], adopt: bool = False) -> None:
@@ -332,18 +334,25 @@ class Parameter:
         initialized, or sparse."""
         if self._stype != "default":
             self._dense_only("data()")
-        return self._check_and_get(self._data, ctx)
+        found = self._check_and_get(self._data, ctx)
+        return found.as_np_ndarray() if is_np_array() else found
+
+    def _array(self) -> NDArray:
+        """The array on the current context, as it is stored: of mx.nd, whatever this thread's arrays are."""
+        if self._stype != "default":
+            self._dense_only("data()")
+        return self._check_and_get(self._data, None)
 
     def list_data(self) -> list[NDArray]:
         """The arrays on all contexts; see data."""
         self._dense_only("list_data()")
         if self._data is None:
             self._refuse()
-        return self._data
+        return dressed(self._data) if is_np_array() else self._data
 
     def set_data(self, data: Any) -> None:
         """Give the parameter its values on all contexts; one that was never initialized becomes it, on the current one."""
-        array = data if isinstance(data, NDArray) else ndarray.array(data, dtype=self.dtype)
+        array = as_nd(data) if isinstance(data, NDArray) else ndarray.array(data, dtype=self.dtype)
         self.shape = array.shape
         if self._data is not None:
             trainer = self._trainer
@@ -403,10 +412,15 @@ class Parameter:
         With a sparse grad_stype it holds the rows that have one."""
         self._no_gradient()
         gradient = self._check_and_get(self._grad, ctx)
-        return gradient if self._grad_stype == "default" else gradient.tostype(self._grad_stype)
+        return dressed(gradient) if self._grad_stype == "default" else gradient.tostype(self._grad_stype)
 
     def list_grad(self) -> list[NDArray]:
         """The gradients on all contexts; see grad."""
+        found = self._gradients()
+        return dressed(found) if is_np_array() else found
+
+    def _gradients(self) -> list[NDArray]:
+        """The gradients on all contexts, as they are stored: of mx.nd, whatever this thread's arrays are."""
         self._no_gradient()
         if self._grad is None:
             self._refuse()
@@ -438,7 +452,7 @@ class Parameter:
                 autograd.mark_variables(self._data, self._grad, self.grad_req)
 
     def var(self) -> symbol.Symbol:
-        """The variable that stands for the parameter in symbols; always the same one."""
+        """The variable that stands for the parameter in symbols; of one node always."""
         if self._var is None:
             self._var = symbol.var(
                 self.name,
@@ -449,7 +463,7 @@ class Parameter:
                 init=self.init,
                 stype=self._stype,
             )
-        return self._var
+        return dressed(self._var)
 
     def _set_trainer(self, trainer: Any) -> None:
         if self._stype != "default" and self._trainer and trainer and self._trainer is not trainer:
@@ -464,7 +478,7 @@ class Constant(Parameter):
     """A parameter that training leaves as it is; ``set_data`` still changes it."""
 
     def __init__(self, name: str, value: Any):
-        self.value: NDArray = value if isinstance(value, NDArray) else ndarray.array(value)
+        self.value: NDArray = dressed(value if isinstance(value, NDArray) else ndarray.array(value))
         super().__init__(
             name,
             grad_req="null",
@@ -474,7 +488,7 @@ class Constant(Parameter):
         )
 
     def _initial(self, waiting: _Deferred) -> NDArray:
-        return self.value if waiting.init == self.init else super()._initial(waiting)
+        return as_nd(self.value) if waiting.init == self.init else super()._initial(waiting)
 
     @property
     def grad_req(self) -> str:

@@ -9,10 +9,13 @@ from typing import Any
 from .. import ndarray, symbol
 from ..core.changes import LAST, structure_changed
 from ..core.error import MXNetError
+from ..core.np_mode import is_np_array
 from ..core.precision import FLOAT32, check_precision
 from ..core.shapes import is_known, to_legacy
 from ..eager.array import _has_pending_work
 from ..eager.cached_op import CachedOp, FastCall
+from ..eager.faces import dressed
+from ..eager.np_array import DENSE
 from ..eager.tape import STATE
 from ..execution.precision_report import PrecisionReport
 from ..formats import pairs
@@ -22,6 +25,7 @@ from ..ndarray import NDArray
 from ..symbol import Symbol
 from .base_block import Block
 from .base_parameter import DeferredInitializationError, Parameter
+from .functions import ARRAYS, SYMBOLS
 from .monitor import run_watched
 from .nested import Format, _flatten, _regroup, kinds
 from .parameter_dict import ParameterDict
@@ -39,9 +43,9 @@ def _call_key(args: Sequence[Any]) -> tuple[Any, ...] | None:
     """The shapes of arrays, and of arrays in lists, of a call; None where there is anything else among its arguments."""
     key: list[Any] = []
     for arg in args:
-        if type(arg) is NDArray:
+        if type(arg) in DENSE:
             key.append(arg.shape)
-        elif type(arg) is list and all(type(a) is NDArray for a in arg):
+        elif type(arg) is list and all(type(a) in DENSE for a in arg):
             key += [len(arg), *(a.shape for a in arg)]
         else:
             return None
@@ -191,17 +195,17 @@ class HybridBlock(Block):
             if not given:
                 raise ValueError(f"All args are None and we do not support such a case. Received args={args}")
             names = iter(["data"] if len(given) == 1 else [f"data{i}" for i in range(len(given))])
-            variables = [None if arg is None else symbol.var(next(names)) for arg in flat]
+            variables = [None if arg is None else dressed(symbol.var(next(names))) for arg in flat]
             out = self._symbolic(_regroup(variables, self._in_format))
             outputs, self._out_format = _flatten(out, "output")
-            self._cached_graph = [v for v in variables if v is not None], symbol.Group(outputs)
+            self._cached_graph = [v for v in variables if v is not None], dressed(symbol.Group(outputs))
         return self._cached_graph
 
     def _symbolic(self, args: Sequence[Any]) -> Any:
         """hybrid_forward on symbols, its operators named after the block."""
         variables = {name: parameter.var() for name, parameter in self._reg_params.items()}
         with self.name_scope():
-            return self.hybrid_forward(symbol, *args, **variables)
+            return self.hybrid_forward(SYMBOLS if is_np_array() else symbol, *args, **variables)
 
     def _build_cache(self, *args: Any) -> CachedOp:
         """Trace the block and make the graph ready to run, its parameters initialized."""
@@ -299,7 +303,7 @@ class HybridBlock(Block):
             and self._callback is None
             and self._active
         ):
-            if len(args) == 1 and type(args[0]) is NDArray:
+            if len(args) == 1 and type(args[0]) in DENSE:
                 if (express := self._express.get(args[0].shape)) is not None:
                     out = express(args[0])
                     if out is not None:
@@ -347,7 +351,7 @@ class HybridBlock(Block):
                 for parameter in self.params.values():
                     parameter._finish_deferred_init()
                 parameters = {name: p.data(ctx) for name, p in self._reg_params.items()}
-            return self.hybrid_forward(ndarray, x, *args, **parameters)
+            return self.hybrid_forward(ARRAYS if is_np_array() else ndarray, x, *args, **parameters)
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N803  MXNet's name
         """Compute the block's outputs, with F the module of functions for what x is; for subclasses to define.
@@ -367,7 +371,7 @@ class HybridBlock(Block):
                 f"Stored format = {self._in_format}, input format = {form}"
             )
         given = [arg for arg in flat if arg is not None]
-        inputs = [given[which] if is_input else which.data() for is_input, which in self._cached_op_args]
+        inputs = [given[which] if is_input else which._array() for is_input, which in self._cached_op_args]
         return run, inputs
 
     def _call_cached_op(self, *args: Any) -> Any:
@@ -386,9 +390,11 @@ class HybridBlock(Block):
         """Have the next call like this one run faster, where that is possible and was not found impossible before.
 
         out: of this call; as long as it is pending, so may be what the backend is to hold for the next one."""
-        key = args[0].shape if len(args) == 1 and type(args[0]) is NDArray else _call_key(args)
+        key = args[0].shape if len(args) == 1 and type(args[0]) in DENSE else _call_key(args)
         if key is None or self._out_format == [0] or self._express.get(key, run) is None:
             return
+        if any(type(a) is not run.face for a in _spread(args)):
+            return  # what it gives has the face of what it gets
         if key in self._express and (last := self._fast.get(key)) is not None and last.in_parts and last.is_current():
             last.missed += 1
             if last.missed % MISSED:

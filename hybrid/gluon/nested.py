@@ -19,7 +19,7 @@ def _flatten(args: Any, inout_str: str) -> tuple[list[Any], Format]:
     if isinstance(args, NDArray):
         return [args], 0
     if isinstance(args, Symbol):
-        outputs = len(args)
+        outputs = len(args._entries)
         return [args], outputs if outputs > 1 else 0
     if args is None:
         return [None], -1

@@ -15,6 +15,7 @@ from ..core.boxed import box, unbox
 from ..core.error import MXNetError, OperandError, OpError
 from ..core.shapes import is_known
 from ..eager.cached_op import CachedOp, FastCall
+from ..eager.faces import dressed
 from ..formats import pairs
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import infer
@@ -44,8 +45,8 @@ class SymbolBlock(HybridBlock):
         for entry in (e for s in _symbols(inputs, "inputs") for e in s._entries):
             if not entry.node.is_variable:
                 raise ParameterError(f"Input symbols must be variable, but {entry.node.name} is an output of operators")
-            variables.append(Symbol([entry]))
-        out = heads[0] if len(heads) == 1 else symbol.Group(heads)
+            variables.append(dressed(Symbol([entry])))
+        out = heads[0] if len(heads) == 1 else dressed(symbol.Group(heads))
         shape = outputs[0] if isinstance(outputs, list | tuple) and len(outputs) == 1 else outputs
         self._out_format = _flatten(shape, "output")[1]
         self._in_format = [0] * len(variables) if _flat(inputs) else _flatten(list(inputs), "input")[1]
@@ -108,7 +109,7 @@ class SymbolBlock(HybridBlock):
             raise ParameterError(
                 f"inputs {', '.join(unknown)} are not in {symbol_file}; its variables are {', '.join(known)}"
             )
-        block = SymbolBlock(loaded, [symbol.var(n) for n in names])
+        block = SymbolBlock(dressed(loaded), [dressed(symbol.var(n)) for n in names])
         if param_file is not None:
             pairs.check(symbol_file, param_file)
             block.collect_params().load(

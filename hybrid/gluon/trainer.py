@@ -190,7 +190,7 @@ class Trainer:
             if param.grad_req == "null":
                 continue
             if self._update_on_kvstore:
-                self._kvstore.pushpull(i, param.list_grad(), out=_values(param), priority=-i)
+                self._kvstore.pushpull(i, param._gradients(), out=_values(param), priority=-i)
             elif param.grad_stype == "row_sparse":
                 self._kvstore.push(i, param._grad, priority=-i)
                 self._kvstore.pull(i, param._grad, priority=-i, ignore_sparse=False)
@@ -209,7 +209,7 @@ class Trainer:
             return
         updates: list[list[tuple[int, NDArray, NDArray]]] = [[] for _ in self._updaters]
         for i, param, arrays in trained:
-            for update, array, gradient in zip(updates, arrays, param.list_grad()):
+            for update, array, gradient in zip(updates, arrays, param._gradients()):
                 if array._fresh_grad:
                     update.append((i, gradient, array))
                     array._fresh_grad = False

@@ -16,6 +16,7 @@ from .. import ndarray
 from ..context import Context
 from ..core.error import MXNetError
 from ..core.np_mode import is_np_shape
+from ..eager.faces import as_nd, dressed
 from ..ndarray import NDArray
 
 __all__ = ["check_sha1", "clip_global_norm", "download", "replace_file", "split_and_load", "split_data"]
@@ -36,7 +37,8 @@ def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: b
     ranges = zip([0, *ends], ends)
     if batch_axis == 0:
         return [data[begin:end] for begin, end in ranges]
-    return [ndarray.slice_axis(data, axis=batch_axis, begin=begin, end=end) for begin, end in ranges]
+    keep = (slice(None),) * (batch_axis % data.ndim)
+    return [data[(*keep, slice(begin, end))] for begin, end in ranges]
 
 
 def split_and_load(
@@ -44,7 +46,7 @@ def split_and_load(
 ) -> list[NDArray]:
     """split_data with one part to each context."""
     if not isinstance(data, NDArray):
-        data = ndarray.array(data, ctx=ctx_list[0])
+        data = dressed(ndarray.array(data, ctx=ctx_list[0]))
     if len(ctx_list) == 1:
         return [data.as_in_context(ctx_list[0])]
     parts = split_data(data, len(ctx_list), batch_axis, even_split)
@@ -57,6 +59,7 @@ def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite:
     With check_isfinite the norm is a number, and a warning tells when it is nan or inf; else an array of shape (1,)."""
     if not arrays:
         raise AssertionError("clip_global_norm: got no arrays")
+    arrays = as_nd(list(arrays))
     ctx = arrays[0].context
     squares = [_square_norm(array).as_in_context(ctx) for array in arrays]
     norm = ndarray.sqrt(ndarray.add_n(*squares))
@@ -66,7 +69,7 @@ def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite:
     scale = ndarray.minimum(max_norm / (norm + 1e-8), 1.0)
     for array in arrays:
         array *= scale.as_in_context(array.context)
-    return norm if value is None else value
+    return dressed(norm) if value is None else value
 
 
 def _square_norm(array: Any) -> NDArray:

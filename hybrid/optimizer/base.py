@@ -7,6 +7,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from ..core.np_mode import is_np_array
 from ..core.op import lookup
 from ..ndarray import NDArray, invoke, zeros
 
@@ -64,7 +65,7 @@ class Optimizer:
         self.idx2name = dict(param_idx2name or {})
         self.sym_info: tuple[Any, ...] = (sym.attr_dict(), sym.list_arguments()) if sym is not None else ()
         self.param_dict = param_dict or {}
-        self.allow_np_array = False
+        self.allow_np_array = is_np_array()
         self.set_lr_mult({})
         self.set_wd_mult({})
 
@@ -90,6 +91,11 @@ class Optimizer:
         if known is None:
             raise ValueError(f"Cannot find optimizer {name}; there are {', '.join(sorted(Optimizer.opt_registry))}")
         return known(**kwargs)
+
+    @property
+    def wants_np(self) -> bool:
+        """True when updates are to get arrays of mx.np: a program's own optimizer, made with np_array on."""
+        return self.allow_np_array and not type(self).update.__module__.startswith(f"{__package__}.")
 
     # -- what a subclass defines --------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..context import Context
+from ..eager.faces import as_nd, as_np
 from ..ndarray import NDArray
 from . import states as files
 from .base import Optimizer
@@ -27,6 +28,7 @@ class Updater:
         if not isinstance(index, list | tuple):
             index, grad, weight = [index], [grad], [weight]
         optimizer = self.optimizer
+        grad, weight = map(as_np if optimizer.wants_np else as_nd, (list(grad), list(weight)))
         index = [i.decode() if isinstance(i, bytes) else i for i in index]
         if len(weight):
             optimizer._set_current_context(weight[0].context.device_id)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ... import ndarray as nd
 from ...context import Context, cpu_pinned
+from ...eager.faces import as_nd, dressed
 from ...ndarray import NDArray
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
 from .workers import ProcessWorkers, ThreadWorkers
@@ -21,7 +22,7 @@ __all__ = ["DataLoader", "default_batchify_fn", "default_mp_batchify_fn"]
 def default_batchify_fn(data: Any) -> Any:
     """A batch of samples: arrays stacked, numbers as an array of their dtype, tuples part by part (a list)."""
     if isinstance(data[0], NDArray):
-        return nd.stack(*data)
+        return dressed(nd.stack(*map(as_nd, data)))
     if isinstance(data[0], tuple):
         return [default_batchify_fn(part) for part in zip(*data)]
     array = np.asarray(data)
@@ -29,7 +30,7 @@ def default_batchify_fn(data: Any) -> Any:
         raise TypeError(
             f"cannot make a batch of {type(data[0]).__name__} such as {data[0]!r:.60}; give the DataLoader a batchify_fn"
         )
-    return nd.array(array, dtype=array.dtype)
+    return dressed(nd.array(array, dtype=array.dtype))
 
 
 default_mp_batchify_fn = default_batchify_fn

@@ -31,6 +31,8 @@ import numpy as np
 
 from ... import ndarray as nd
 from ... import random
+from ...core import np_mode
+from ...eager.faces import dressed
 from ...ndarray import NDArray
 
 LARGE = 1 << 15
@@ -79,9 +81,9 @@ def _attach(batch: Any, take: Callable[[_Shared], np.ndarray]) -> Any:
     """The batch with its arrays put in again."""
     if isinstance(batch, _Shared):
         array = take(batch)
-        return nd.from_numpy(array) if batch.is_ndarray else array
+        return dressed(nd.from_numpy(array)) if batch.is_ndarray else array
     if isinstance(batch, _Small):
-        return nd.array(batch.array, dtype=batch.array.dtype)
+        return dressed(nd.array(batch.array, dtype=batch.array.dtype))
     if type(batch) in (list, tuple):
         return type(batch)(_attach(part, take) for part in batch)
     if type(batch) is dict:
@@ -117,8 +119,13 @@ def _sendable(error: BaseException) -> BaseException:
     return error
 
 
-def _run(pipe: Any, others: list[Any], dataset: Any, batchify: Callable[[list[Any]], Any], seed: int) -> None:
-    """Run a worker process: make the batches whose indices are sent to it, until None is sent or its parent is gone."""
+def _run(
+    pipe: Any, others: list[Any], dataset: Any, batchify: Callable[[list[Any]], Any], seed: int, mode: tuple[bool, bool]
+) -> None:
+    """Run a worker process: make the batches whose indices are sent to it, until None is sent or its parent is gone.
+
+    mode: NumPy's ways, of the thread that wants the batches."""
+    np_mode.set_mode(mode)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
     for other in others:
         other.close()
@@ -197,7 +204,9 @@ class ProcessWorkers:
         here, there = context.Pipe()
         forked = context.get_start_method() == "fork"
         others = [*self._pipes, here] if forked else []  # a fork has all the parent's pipes open as well
-        process = context.Process(target=_run, args=(there, others, dataset, batchify, seed), daemon=True)
+        process = context.Process(
+            target=_run, args=(there, others, dataset, batchify, seed, np_mode.mode()), daemon=True
+        )
         with warnings.catch_warnings():
             # Python warns of forks beside threads: ours hold no lock that a worker needs, and waitall() came before
             warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
@@ -300,7 +309,7 @@ class ThreadWorkers:
 
     def submit(self, indices: Any) -> Future[Any]:
         """Have a batch made; gives the key to ask for it with."""
-        return self._pool.submit(_make, self._dataset, self._batchify, indices)
+        return self._pool.submit(_make, self._dataset, self._batchify, indices, np_mode.mode())
 
     def result(self, key: Future[Any], timeout: float) -> Any:
         """The batch, waiting for it at most so many seconds."""
@@ -323,5 +332,6 @@ class ThreadWorkers:
         self._finalizer()
 
 
-def _make(dataset: Any, batchify: Callable[[list[Any]], Any], indices: Any) -> Any:
+def _make(dataset: Any, batchify: Callable[[list[Any]], Any], indices: Any, mode: tuple[bool, bool]) -> Any:
+    np_mode.set_mode(mode)
     return batchify([dataset[i] for i in indices])

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from ... import ndarray, symbol
+from ...core.np_mode import is_np_array
 from ..block import Block, HybridBlock
+from ..functions import ARRAYS, SYMBOLS, named
 from .activations import Activation
 
 __all__ = [
@@ -397,6 +399,14 @@ class Flatten(HybridBlock):
         return type(self).__name__
 
 
+def _find(functions: Any, name: str) -> Any:
+    """The function of that name, None where there is none."""
+    try:
+        return named(functions, name)
+    except AttributeError:
+        return None
+
+
 class Lambda(Block):
     """A function of arrays as a block: one of ``nd``, by name, or any callable.
 
@@ -405,9 +415,9 @@ class Lambda(Block):
     def __init__(self, function: str | Callable[..., Any], prefix: str | None = None):
         super().__init__(prefix=prefix)
         if isinstance(function, str):
-            if not hasattr(ndarray, function):
+            self._func_impl: Any = _find(ARRAYS if is_np_array() else ndarray, function)
+            if self._func_impl is None:
                 raise AssertionError(f"Function name {function} is not found in ndarray.")
-            self._func_impl: Any = getattr(ndarray, function)
         elif callable(function):
             self._func_impl = function
         else:
@@ -430,9 +440,10 @@ class HybridLambda(HybridBlock):
     def __init__(self, function: str | Callable[..., Any], prefix: str | None = None):
         super().__init__(prefix=prefix)
         if isinstance(function, str):
-            if not (hasattr(ndarray, function) and hasattr(symbol, function)):
+            both = (ARRAYS, SYMBOLS) if is_np_array() else (ndarray, symbol)
+            if not all(callable(_find(functions, function)) for functions in both):
                 raise AssertionError(f"Function name {function} is not found in symbol/ndarray.")
-            self._func: Any = lambda F, *args: getattr(F, function)(*args)  # noqa: N803
+            self._func: Any = lambda F, *args: named(F, function)(*args)  # noqa: N803
         elif callable(function):
             self._func = function
         else:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import ndarray
 from ..block import Block, HybridBlock
+from ..functions import EAGER
 from ..nn import LeakyReLU
 from .sequences import _format_sequence, _mask_sequence_variable_length, last_valid, make_state
 
@@ -25,7 +26,7 @@ def _get_begin_state(cell: Any, F: Any, begin_state: Any, inputs: Any, batch_siz
     """The states that are given, or zeros where inputs are."""
     if begin_state is not None:
         return begin_state
-    if F is ndarray:
+    if F in EAGER:
         first = inputs[0] if isinstance(inputs, list | tuple) else inputs
         return cell.begin_state(func=F.zeros, batch_size=batch_size, ctx=first.context)
     return cell.begin_state(func=F.zeros, batch_size=batch_size)

@@ -10,6 +10,7 @@ from ... import ndarray, symbol
 from ...ndarray import NDArray
 from ...symbol import Symbol
 from ..block import HybridBlock
+from ..functions import EAGER
 from . import rnn_cell
 from .sequences import make_state
 
@@ -191,7 +192,7 @@ class _RNNLayer(HybridBlock):
         **kwargs: Any,
     ) -> Any:
         """See __call__; kwargs are the parameters. Raises ValueError for states of a wrong shape."""
-        if F is ndarray:
+        if F in EAGER:
             for state, info in zip(states, self.state_info(inputs.shape[self._layout.find("N")])):
                 if state.shape != info["shape"]:
                     raise ValueError(f"Invalid recurrent state shape. Expecting {info['shape']}, got {state.shape}.")

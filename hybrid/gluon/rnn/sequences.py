@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ... import ndarray, symbol
+from ...eager.faces import dressed
 from ...ndarray import NDArray
 from ...symbol import Symbol
+from ..functions import ARRAYS, EAGER, SYMBOLS
 
 Steps = Any
 """One array with an axis of time, or a list of arrays without it."""
@@ -16,9 +18,9 @@ def functions_of(inputs: Steps) -> Any:
     """The module of functions for what inputs are made of. Raises ValueError when that is neither arrays nor symbols."""
     first = inputs[0] if isinstance(inputs, list | tuple) and inputs else inputs
     if isinstance(first, Symbol):
-        return symbol
+        return symbol if first._face is Symbol else SYMBOLS
     if isinstance(first, NDArray):
-        return ndarray
+        return ndarray if first._face is NDArray else ARRAYS
     raise ValueError(f"inputs must be NDArrays or Symbols, or a list of them, got {type(first).__name__}")
 
 
@@ -59,7 +61,7 @@ def _format_sequence(
         return split(functions, inputs, inputs.shape[in_axis], in_axis), axis, functions, batch
     if length is not None and len(inputs) != length:
         raise AssertionError(f"got a list of {len(inputs)} steps, wanted length={length}")
-    if functions is ndarray:  # the steps lack the axis of time
+    if functions in EAGER:  # the steps lack the axis of time
         batch = inputs[0].shape[batch_axis - (batch_axis > axis)]
     if merge:
         return functions.stack(*inputs, axis=axis), axis, functions, batch
@@ -105,4 +107,6 @@ def make_state(func: Any, name: str, info: dict[str, Any]) -> Any:
     info = dict(info)
     if getattr(func, "__module__", None) == symbol.__name__ and "__layout__" in info:
         info["attr"] = {"__layout__": info.pop("__layout__")}
-    return func(name=name, **info)
+    if getattr(func, "__module__", None) in (ARRAYS.np.__name__, SYMBOLS.np.__name__):  # which take no hints
+        return func(**{k: v for k, v in info.items() if not k.startswith("__")})
+    return dressed(func(name=name, **info))

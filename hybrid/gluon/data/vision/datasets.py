@@ -14,6 +14,7 @@ import numpy as np
 from .... import ndarray as nd
 from .... import recordio
 from ....core.error import FormatError
+from ....eager.faces import dressed
 from ....formats.files import locate_errors, read
 from ....image import imdecode, imread
 from ....io.idx import read_idx
@@ -32,7 +33,7 @@ class _InMemory(_Labelled):
         self._train = train
         self._transform = transform
         pixels, self._label = self._read()
-        self._data = nd.array(pixels, dtype=pixels.dtype)
+        self._data = dressed(nd.array(pixels, dtype=pixels.dtype))
 
     def _read(self) -> tuple[np.ndarray, np.ndarray]:
         raise NotImplementedError
