@@ -123,7 +123,7 @@ _ARRAY, _NEW, _ALL = np.ndarray, object.__new__, slice(None)
 
 def _can_write_into(out: Any, spec: Spec) -> bool:
     """True when the result can be written to ``out`` at once, and that is all there is to do."""
-    if type(out) is not out._face or STATE.recording:
+    if type(out) not in DENSE or STATE.recording:
         return False
     memory, var = out._memory, out._var
     return (
@@ -803,6 +803,8 @@ class NDArray:
 
 
 NDArray._face = NDArray
+DENSE = {NDArray}
+"""The classes of arrays whose memory is all of them: this one, and that of mx.np."""
 _NO_INPUT: Any = NDArray
 """What stands for the first input of operators that have none."""
 _COPY = Copy.bind()

@@ -19,7 +19,7 @@ from ..ops.elementwise import Copy
 from ..ops.indexing import Take
 from ..ops.shape import NumpyReshape
 from ..ops.slicing import Slice
-from .array import NDArray, invoke
+from .array import DENSE, NDArray, invoke
 from .dispatch import array_dtype
 from .indexing import slicing
 from .tape import STATE, Leaf
@@ -247,5 +247,4 @@ def with_face(array: NDArray, face: type[NDArray]) -> Any:
 
 _COPY = Copy.bind()
 ndarray._face = ndarray
-DENSE = frozenset((NDArray, ndarray))
-"""The classes of arrays whose memory is all of them."""
+DENSE.add(ndarray)

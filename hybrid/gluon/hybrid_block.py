@@ -12,10 +12,9 @@ from ..core.error import MXNetError
 from ..core.np_mode import is_np_array
 from ..core.precision import FLOAT32, check_precision
 from ..core.shapes import is_known, to_legacy
-from ..eager.array import _has_pending_work
+from ..eager.array import DENSE, _has_pending_work
 from ..eager.cached_op import CachedOp, FastCall
 from ..eager.faces import dressed
-from ..eager.np_array import DENSE
 from ..eager.tape import STATE
 from ..execution.precision_report import PrecisionReport
 from ..formats import pairs
@@ -371,7 +370,7 @@ class HybridBlock(Block):
                 f"Stored format = {self._in_format}, input format = {form}"
             )
         given = [arg for arg in flat if arg is not None]
-        inputs = [given[which] if is_input else which._array() for is_input, which in self._cached_op_args]
+        inputs = [given[which] if is_input else _stored(which) for is_input, which in self._cached_op_args]
         return run, inputs
 
     def _call_cached_op(self, *args: Any) -> Any:
@@ -493,6 +492,11 @@ def _below(block: Block) -> list[Block]:
     """All blocks below one."""
     found = list(block._children.values())
     return [*found, *(inner for child in found for inner in _below(child))]
+
+
+def _stored(parameter: Parameter) -> NDArray:
+    """The array of a parameter for the graph, of mx.nd whatever this thread's arrays are; what a program gives in its place."""
+    return parameter._array() if type(parameter).data is Parameter.data else parameter.data()
 
 
 def _arrays(args: Any) -> list[Any]:

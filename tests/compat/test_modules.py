@@ -13,18 +13,21 @@ import hybrid as mx
 from tests.house.test_arrows import ROOMS
 
 
-def test_numpy_arrays_are_refused_and_numpy_shapes_are_not() -> None:
+def test_the_numpy_mode_is_switched_whole_and_in_scopes() -> None:
     assert not mx.is_np_array() and not mx.is_np_shape() and not mx.util.is_np_shape()
     assert mx.set_np_shape(False) is False
     mx.util.set_np(False, False)
     mx.util.reset_np()
     with mx.np_shape(None), mx.np_array(False):
         assert not mx.is_np_shape()
-    used = mx.use_np(lambda: 1)  # a module that decorates can be imported
-    for switch in (mx.util.set_np, mx.np_array, used):
-        with pytest.raises(mx.MXNetError, match=r"no arrays of mx\.np"):
-            switch()
-    assert not mx.is_np_shape()
+    assert mx.use_np(lambda: (mx.is_np_array(), mx.is_np_shape()))() == (True, True)
+    assert mx.use_np_array(lambda: (mx.is_np_array(), mx.is_np_shape()))() == (True, False)
+    mx.util.set_np()
+    assert mx.is_np_array() and mx.is_np_shape()
+    with mx.np_array(False):
+        assert not mx.is_np_array() and mx.is_np_shape()
+    mx.util.reset_np()
+    assert not mx.is_np_array() and not mx.is_np_shape()
 
 
 def test_shapes_are_read_thread_by_thread() -> None:

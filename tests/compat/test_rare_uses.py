@@ -339,7 +339,6 @@ def test_small_things() -> None:
     refusals([
         ("memory", lambda: util.get_gpu_memory(3), MXNetError, "3|GPU"),
         ("arrays without shapes", lambda: util.set_np(False, True), ValueError, "Shape semantics is required"),
-        ("use array", util.use_np_array(function), MXNetError, "no arrays of mx.np"),
         ("include", mx.libinfo.find_include_path, MXNetError, "C headers"),
         ("conf", lambda: mx.libinfo.find_conf_path("own"), MXNetError, r"own\.conf"),
         ("loc", lambda: mx.init.Initializer()._init_loc_bias("n", nd.zeros(5)), AssertionError, "wanted 6 numbers"),

@@ -77,5 +77,3 @@ def test_backends_leave_the_symbol_as_it_is() -> None:
         assert a.optimize_for("MKLDNN") is a
     with pytest.raises(mx.MXNetError, match="leave the call out"):
         a.get_backend_symbol("MKLDNN")
-    with pytest.raises(mx.MXNetError, match="stay with mx"):
-        a.as_np_ndarray()
