@@ -41,7 +41,7 @@ def set_np_array(active: bool) -> bool:
 
 
 def mode() -> tuple[bool, bool]:
-    """What this thread has switched on: shapes, arrays. For threads and processes that work for it."""
+    """Return what this thread has switched on, shapes and arrays, for threads and processes that work for it."""
     return _MODE.shape, _MODE.array
 
 

@@ -806,7 +806,7 @@ NDArray._face = NDArray
 DENSE = {NDArray}
 """The classes of arrays whose memory is all of them: this one, and that of mx.np."""
 _NO_INPUT: Any = NDArray
-"""What stands for the first input of operators that have none."""
+"""Stand-in for the first input of operators that have none."""
 _COPY = Copy.bind()
 
 

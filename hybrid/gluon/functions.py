@@ -70,4 +70,4 @@ def named(functions: Any, name: str) -> Any:
 ARRAYS = Functions(ndarray, lambda prefix: np_namespace("hybrid.ndarray.np", prefix))
 SYMBOLS = Functions(symbol, lambda prefix: namespace("hybrid.symbol.np", prefix, face=_Symbol))
 EAGER = (ndarray, ARRAYS)
-"""What F is where hybrid_forward computes with arrays."""
+"""Values of F where hybrid_forward computes with arrays."""

@@ -40,14 +40,14 @@ TABLE: dict[str, dict[str, Definition]] = {}
 
 
 class Side(NamedTuple):
-    """What functions are written for: arrays of mx.np, or symbols of mx.sym.np."""
+    """Arrays of mx.np, or symbols of mx.sym.np, for which functions are written."""
 
     kind: type
     """The class of the arrays, or of the symbols."""
     ops: Namespace
     """Functions of the operators by their registered names (``F.ops._npi_add``), of arrays or symbols of that kind only."""
     where: str
-    """The name of the module that shows the functions, before "numpy"."""
+    """Name of the module that shows numpy, within the package."""
 
     @property
     def eager(self) -> bool:
@@ -55,8 +55,8 @@ class Side(NamedTuple):
         return self.kind is ndarray
 
 
-ARRAYS = Side(ndarray, np_namespace("hybrid.numpy._internal", "_"), "hybrid")
-SYMBOLS = Side(_Symbol, namespace("hybrid.symbol.numpy._internal", "_", face=_Symbol), "hybrid.symbol")
+ARRAYS = Side(ndarray, np_namespace("hybrid.numpy._internal", "_"), "")
+SYMBOLS = Side(_Symbol, namespace("hybrid.symbol.numpy._internal", "_", face=_Symbol), "symbol")
 
 
 def function(
@@ -101,7 +101,7 @@ class Functions:
         """inner: modules within."""
         stem = {"np": "numpy", "npx": "numpy_extension"}
         first, *rest = of.split(".")
-        self.__name__ = ".".join([side.where, stem[first], *rest])
+        self.__name__ = ".".join([__package__.split(".")[0], *filter(None, [side.where]), stem[first], *rest])
         self._side, self._of = side, of
         self.__dict__.update(inner)
 

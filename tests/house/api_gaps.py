@@ -20,9 +20,7 @@ _IMPORTED = (
 _GENERATED = (
     "by-product: a part of what makes MXNet's nd and sym functions; here they are made of the operators when asked for"
 )
-_NUMPY = (
-    "NumPy arrays (mx.np, mx.npx): this engine has none, and says so when a program asks for them (np_shape there is)"
-)
+_NUMPY = "by-product: MXNet's frontend of mx.np, of which hybrid.np_functions is the one here"
 _INT8 = "INT8 quantization, which oneDNN does for MXNet: there are no quantized operators here"
 _CUDA = "compiles CUDA source that it is given; there is no GPU here"
 _BACKWARD = "MXNet's own gradient operators; gradients here are rules of the operators (autograd, backward, grad)"
@@ -44,17 +42,10 @@ MISSING: dict[str, str] = {
     "mxnet.torch": _LUA,
     "mxnet.tvmop": "operators that TVM compiles, which MXNet's own wheels are built without",
     "mxnet.rtc": _CUDA,
-    "mxnet.np": _NUMPY,
-    "mxnet.npx": _NUMPY,
     "mxnet.numpy*": _NUMPY,
     "mxnet.np_symbol": _NUMPY,
     "mxnet.*.np_symbol": _NUMPY,
-    "mxnet.*.npx": _NUMPY,
-    "mxnet.symbol.np": _NUMPY,
-    "mxnet.*.numpy": _NUMPY,
-    "mxnet.*.numpy_extension": _NUMPY,
     "mxnet.*.is_np_sym": _NUMPY,
-    "mxnet.ndarray.NDArray.as_np_ndarray": _NUMPY,
     "mxnet.util.np_ufunc_legal_option": _NUMPY,
     "mxnet.util.wrap_np_*": _NUMPY,
     **{f"mxnet.contrib.quantization.{n}": _IMPORTED for n in ("nd_load", "nd_save", "ndarray", "sym_load")},

@@ -745,8 +745,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "b37-last-input-says-sparse",
         "hybrid/eager/functions.py",
-        "        if type(value) is NDArray:\n            continue\n        sparse = True\n        if not",
-        "        sparse = type(value) is not NDArray\n        if not",
+        "        sparse = True\n        if not isinstance",
+        "        sparse = type(value) is not NDArray\n        if not isinstance",
         "tests/ndarray/test_storage.py -k test_search_ends_with_enough_vertices",
     ),
     (

@@ -319,8 +319,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "small arrays as float32",
         "hybrid/gluon/data/workers.py",
-        "return nd.array(batch.array, dtype=batch.array.dtype)",
-        "return nd.array(batch.array)",
+        "nd.array(batch.array, dtype=batch.array.dtype)",
+        "nd.array(batch.array)",
         "tests/gluon/data tests/test_programs.py",
     ),
     (
