@@ -16,7 +16,7 @@ from ..core.error import MXNetError
 from ..core.np_mode import is_np_array, is_np_shape
 from ..core.shapes import show
 from ..eager.array import untouched_zeros
-from ..eager.faces import as_nd, dressed
+from ..eager.faces import as_nd, as_np, dressed
 from ..eager.sparse import RowSparseNDArray, rows_of_array
 from ..formats.params import RowSparse
 from ..ndarray import NDArray
@@ -75,6 +75,8 @@ class Parameter:
         self._ctx_list: list[Context] | None = None
         self._ctx_map: list[list[int | None]] | None = None
         """Index of the copy for a context, by its kind (all CPU memory is one) and its number. Programs read and write it."""
+        self._as_np = False
+        """True when the arrays were made with np_array on. They are stored as those of mx.nd all the same."""
         self._trainer: Any = None
         self._deferred_init: _Deferred | None = None
         self._differentiable = differentiable
@@ -208,6 +210,7 @@ class Parameter:
 
     def _init_impl(self, data: NDArray, ctx_list: Sequence[Context], adopt: bool = False) -> None:
         """Copy the values to all contexts and make gradients. adopt: data is nobody else's, and may become the parameter's."""
+        self._as_np = is_np_array()
         self._ctx_list = list(ctx_list)
         self._ctx_map = [[], []]
         for i, ctx in enumerate(self._ctx_list):
@@ -334,8 +337,11 @@ class Parameter:
         initialized, or sparse."""
         if self._stype != "default":
             self._dense_only("data()")
-        found = self._check_and_get(self._data, ctx)
-        return found.as_np_ndarray() if is_np_array() else found
+        return self._dressed(self._check_and_get(self._data, ctx))
+
+    def _dressed(self, found: Any) -> Any:
+        """Arrays as a program gets them: of mx.np where they were made, or are asked for, with np_array on."""
+        return as_np(found) if self._as_np or is_np_array() else found
 
     def _array(self) -> NDArray:
         """The array on the current context, as it is stored: of mx.nd, whatever this thread's arrays are."""
@@ -348,7 +354,7 @@ class Parameter:
         self._dense_only("list_data()")
         if self._data is None:
             self._refuse()
-        return dressed(self._data) if is_np_array() else self._data
+        return self._dressed(self._data)
 
     def set_data(self, data: Any) -> None:
         """Give the parameter its values on all contexts; one that was never initialized becomes it, on the current one."""
@@ -412,12 +418,11 @@ class Parameter:
         With a sparse grad_stype it holds the rows that have one."""
         self._no_gradient()
         gradient = self._check_and_get(self._grad, ctx)
-        return dressed(gradient) if self._grad_stype == "default" else gradient.tostype(self._grad_stype)
+        return self._dressed(gradient) if self._grad_stype == "default" else gradient.tostype(self._grad_stype)
 
     def list_grad(self) -> list[NDArray]:
         """The gradients on all contexts; see grad."""
-        found = self._gradients()
-        return dressed(found) if is_np_array() else found
+        return self._dressed(self._gradients())
 
     def _gradients(self) -> list[NDArray]:
         """The gradients on all contexts, as they are stored: of mx.nd, whatever this thread's arrays are."""

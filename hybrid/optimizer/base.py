@@ -95,7 +95,7 @@ class Optimizer:
     @property
     def wants_np(self) -> bool:
         """True when updates are to get arrays of mx.np: a program's own optimizer, made with np_array on."""
-        return self.allow_np_array and not type(self).update.__module__.startswith(f"{__package__}.")
+        return getattr(self, "allow_np_array", False) and not type(self).update.__module__.startswith(f"{__package__}.")
 
     # -- what a subclass defines --------------------------------------------------------------------------------------
 
