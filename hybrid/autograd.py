@@ -14,6 +14,7 @@ from .core.error import MXNetError
 from .eager.array import NDArray, zeros
 from .eager.backward import accumulate, heads_of
 from .eager.backward import backward as backward
+from .eager.np_array import with_face
 from .eager.tape import STATE, Leaf, Origin, StateScope, TapeRecord
 from .symbol import Symbol
 
@@ -99,7 +100,8 @@ def grad(
     retain = create_graph if retain_graph is None else retain_graph
     with StateScope(create_graph, train_mode):
         _, found = accumulate(arrays, grads, [v._origin for v in wanted], retain or create_graph, create_graph)
-        return [zeros(v.shape, dtype=v.dtype) if g is None else g for v, g in zip(wanted, found)]
+        made = [zeros(v.shape, dtype=v.dtype) if g is None else g for v, g in zip(wanted, found)]
+        return [g if g.stype != "default" else with_face(g, v._face) for v, g in zip(wanted, made)]
 
 
 def get_symbol(x: NDArray) -> Symbol:
@@ -139,7 +141,7 @@ class Function:
         made = [y.detach() if any(y is x for x in inputs) else y for y in made]
         parents = [x._origin for x in inputs]
         if any(p is not None for p in parents):
-            made_by = _FunctionRecord(parents, len(made), self.backward, [(y.shape, y.dtype) for y in made])
+            made_by = _FunctionRecord(parents, len(made), self.backward, [(y.shape, y.dtype, y._face) for y in made])
             for i, y in enumerate(made):
                 y._origin = (made_by, i)
         return made[0] if single else type(outputs)(made)
@@ -161,7 +163,14 @@ class _FunctionRecord(TapeRecord):
         self.function, self.specs = function, specs
 
     def backward(self, dys: Sequence[NDArray | None]) -> Sequence[NDArray | None]:
-        given = [zeros(s, dtype=d) if dy is None else dy for dy, (s, d) in zip(dys, self.specs)]
+        given = [
+            with_face(zeros(shape, dtype=dtype), face)
+            if dy is None
+            else with_face(dy, face)
+            if dy.stype == "default"
+            else dy
+            for dy, (shape, dtype, face) in zip(dys, self.specs)
+        ]
         with pause(STATE.training):
             found = self.function(*given)
         gradients = [found] if isinstance(found, NDArray) else list(found)

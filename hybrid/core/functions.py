@@ -231,6 +231,8 @@ def _with_memo(
     slow = {*cls.inputs, *tail, "ctx"}
 
     def remembering(*args: Any, **kwargs: Any) -> Any:
+        if kwargs and "out" in kwargs and kwargs["out"] is None:
+            del kwargs["out"]
         count = 0
         for arg in args:
             if type(arg) is not array:
