@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .core.error import MXNetError
-from .eager.array import NDArray, zeros
+from .eager.array import NDArray, with_face, zeros
 from .eager.backward import accumulate, heads_of
 from .eager.backward import backward as backward
-from .eager.np_array import with_face
 from .eager.tape import STATE, Leaf, Origin, StateScope, TapeRecord
 from .symbol import Symbol
 

@@ -18,10 +18,9 @@ from .core.attrs import DTYPE_FLAGS, MXNET_DTYPES
 from .core.error import OperandError, OpError
 from .core.memory_budget import afford_array
 from .core.op import lookup
-from .eager.array import NDArray, binary, invoke
+from .eager.array import NDArray, binary, invoke, with_face
 from .eager.dispatch import array_dtype
 from .eager.functions import INTERNAL, OPERATORS, namespace
-from .eager.np_array import with_face
 from .eager.tape import STATE
 from .execution.scheduler import SCHEDULER
 

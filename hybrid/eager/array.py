@@ -501,7 +501,9 @@ class NDArray:
     def grad(self) -> NDArray | None:
         """The array in which gradients arrive, or None without attach_grad."""
         node = self._origin
-        return node.grad if isinstance(node, Leaf) and node.request != "null" else None
+        if not isinstance(node, Leaf) or node.request == "null":
+            return None
+        return node.grad if node.grad._face is self._face else with_face(node.grad, self._face)
 
     @property
     def _fresh_grad(self) -> bool:
@@ -808,6 +810,19 @@ DENSE = {NDArray}
 _NO_INPUT: Any = NDArray
 """Stand-in for the first input of operators that have none."""
 _COPY = Copy.bind()
+
+
+def with_face(array: NDArray, face: type[NDArray]) -> Any:
+    """The same memory and history, as an array of that class. Raises TypeError for a sparse array."""
+    if array._face is face and array.stype == "default":
+        return array
+    if array.stype != "default":
+        raise TypeError(
+            f"as_np_ndarray: a {array.stype} array has no face in mx.np; make it dense with tostype('default')"
+        )
+    made = face._own(array._storage(), array._ctx)
+    made._var, made._origin = array._shared_var(), array._origin
+    return made
 
 
 _SCALARS: dict[tuple[str, float], Op] = {}

@@ -19,10 +19,10 @@ from ..ops.elementwise import Copy
 from ..ops.indexing import Take
 from ..ops.shape import NumpyReshape
 from ..ops.slicing import Slice
-from .array import DENSE, NDArray, invoke
+from .array import DENSE, NDArray, invoke, with_face
 from .dispatch import array_dtype
 from .indexing import slicing
-from .tape import STATE, Leaf
+from .tape import STATE
 
 Key = tuple[Any, ...]
 
@@ -72,12 +72,6 @@ class ndarray(NDArray):  # noqa: N801  NumPy's name
     def as_nd_ndarray(self) -> NDArray:
         """The same memory and history as an NDArray of mx.nd."""
         return with_face(self, NDArray)
-
-    @property
-    def grad(self) -> Any:
-        """The array in which gradients arrive, or None without attach_grad."""
-        node = self._origin
-        return with_face(node.grad, ndarray) if isinstance(node, Leaf) and node.request != "null" else None
 
     # -- what it is -----------------------------------------------------------------------------------------------------
 
@@ -230,19 +224,6 @@ class ndarray(NDArray):  # noqa: N801  NumPy's name
                     "Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd."
                 )
         self._assign(index, value)
-
-
-def with_face(array: NDArray, face: type[NDArray]) -> Any:
-    """The same memory and history, as an array of that class. Raises TypeError for a sparse array."""
-    if array._face is face and array.stype == "default":
-        return array
-    if array.stype != "default":
-        raise TypeError(
-            f"as_np_ndarray: a {array.stype} array has no face in mx.np; make it dense with tostype('default')"
-        )
-    made = face._own(array._storage(), array._ctx)
-    made._var, made._origin = array._shared_var(), array._origin
-    return made
 
 
 _COPY = Copy.bind()
