@@ -18,6 +18,7 @@ from hybrid.core.attrs import dtype as read_dtype
 from hybrid.core.op import Spec
 from hybrid.passes.strip_labels import label_names
 
+from .cases import samplers
 from .convert import convert
 from .models import BadInput, Model, open_model
 from .opsets import newest
@@ -40,7 +41,8 @@ def export_model(
     input_type: Any = None,
     input_shape: Sequence[Sequence[int]] | None = None,
 ) -> str:
-    """Write a model as ONNX, verified against onnxruntime before the file appears; gives the file's path.
+    """Write a model as ONNX, verified against onnxruntime before the file appears (with a warning, where it draws random numbers:
+    not); gives the file's path.
 
     sym: a Symbol or the path of its JSON. params: a path, a dict, or a list of two dicts (arguments, auxiliary states).
     in_shapes: one for each input that is neither a parameter nor a label, in the order of ``list_inputs``. in_types: one dtype for
@@ -68,15 +70,23 @@ def export_model(
     specs = {n: Spec(tuple(s), read_dtype(t)) for n, s, t in zip(names, shapes, listed)}
     target = os.fspath(onnx_file_path)
     axes = _axes(specs, dynamic_input_shapes) if dynamic else {}
+    drawn = [f"{n.name} ({n.op.name})" for n in samplers(model.graph) if n.op] if model.graph is not None else []
+    told = {"inputs": specs, "output": target, "verify": not drawn}
     try:
-        result = convert(sym, merged, inputs=specs, output=target, dynamic=axes)
+        result = convert(sym, merged, dynamic=axes, **told)
     except (BadInput, UnsupportedModel) as error:
         if not dynamic or dynamic_input_shapes is not None:
             raise
         # "all sizes vary" is MXNet's default and seldom true: most networks fix the channels
         batch = {n: {0: "batch"} for n in names if specs[n].shape}
         warnings.warn(f"not all sizes of {model.name} can vary, so only the first does: {error}", stacklevel=2)
-        result = convert(sym, merged, inputs=specs, output=target, dynamic=batch)
+        result = convert(sym, merged, dynamic=batch, **told)
+    if drawn:
+        warnings.warn(
+            f"{model.name} draws random numbers, at {', '.join(drawn)}: two runs differ by themselves, so that the file was "
+            "not verified",
+            stacklevel=2,
+        )
     if verbose:
         log = logging.getLogger(__name__)
         for operator, count in result.operators.items():

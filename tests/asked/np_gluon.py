@@ -39,7 +39,7 @@ def fill(block):
 
 
 def forth_and_back(mx, block, *shapes, hybridize=False, dtype=np.float32):
-    """What a block gives for inputs, and the gradients of all that has some."""
+    """Return what a block gives for inputs, and the gradients of all that has some."""
     inputs = [array(mx, numbers(*s, seed=7 + i).astype(dtype)) for i, s in enumerate(shapes)]
     block.initialize()
     if hybridize:

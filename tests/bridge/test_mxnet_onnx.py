@@ -251,3 +251,11 @@ def test_blocks_of_onnx_files_take_inputs_in_the_order_of_the_file_and_compute_i
             assert set(symbol.list_inputs()) == {"first", "second", "w", "k"}
         found = mx.contrib.onnx.get_model_metadata(tmp_path / "net.onnx")
         assert [n for n, _ in found["input_tensor_data"]] == ["first", "unread", "second"]
+
+
+def test_models_that_draw_random_numbers_are_written_and_not_verified(tmp_path: Path) -> None:
+    drawn = mx.sym.var("data") + mx.sym.random.uniform(2, 3, shape=(3, 4), name="noise")
+    with pytest.warns(UserWarning, match=r"noise \(_random_uniform\).* not verified"):
+        path = mx.onnx.export_model(drawn, {}, [(3, 4)], np.float32, str(tmp_path / "drawn.onnx"))
+    (found,) = ort.InferenceSession(path).run(None, {"data": np.zeros((3, 4), np.float32)})
+    assert ((found >= 2) & (found < 3)).all() and np.unique(found).size == 12

@@ -38,7 +38,7 @@ def flat(value: Any) -> list[Any]:
 def run(
     make: Callable[[], Any], inputs: list[np.ndarray], call: Callable[..., Any], hybridize: bool, mode: bool
 ) -> Any:
-    """What a block gives, and the gradients of its input and parameters."""
+    """Return what a block gives, and the gradients of its input and parameters."""
     with mx.np_shape(mode), mx.np_array(mode):
         kind = mx.np.ndarray if mode else mx.nd.NDArray
         block = make()
