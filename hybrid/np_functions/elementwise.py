@@ -65,22 +65,46 @@ BINARY = {
         _row("less_equal", "le", "greater_equal"),
     )
 }
-_SCALARS: dict[tuple[str, float, bool], Op] = {}
+_SCALARS: dict[tuple[str, float], Op] = {}
 
 
 def _scalar(name: str, number: Any) -> Op:
-    """The operator of a number, remembered (0.0 and -0.0 are equal, so they are not)."""
-    whole = isinstance(number, int | np.integer | np.bool_)
+    """The operator of a number, remembered (0.0 and -0.0 are equal, so they are not).
+
+    MXNet takes every number beside an array for a whole one: integers stay integers, and what 2.5 has behind the point is lost.
+    Beside symbols it looks."""
     value = float(number)
-    key = (name, value, whole)
+    key = (name, value)
     found = _SCALARS.get(key) if value else None
     if found is None:
-        found = lookup(name).bind(scalar=value, is_int=whole)
+        found = lookup(name).bind(scalar=value, is_int=True)
         if len(_SCALARS) >= INSTANCES:
             _SCALARS.clear()
         if value:
             _SCALARS[key] = found
     return found
+
+
+DEFAULTS = {"where": True, "casting": "same_kind", "order": "K", "dtype": None, "subok": True}
+"""NumPy's keywords of element-wise functions, which may be given as long as they change nothing."""
+_LEGAL: dict[str, Callable[[Any], bool]] = {
+    "where": lambda value: True,
+    "casting": lambda value: value in ("no", "equiv", "safe", "same_kind", "unsafe"),
+    "order": lambda value: value in ("C", "F", "A", "K"),
+    "dtype": lambda value: value is None or isinstance(value, str | type | np.dtype),
+    "subok": lambda value: isinstance(value, bool),
+}
+
+
+def only_defaults(name: str, given: dict[str, Any]) -> None:
+    """Raise NotImplementedError for keywords of NumPy that would change something, TypeError for others."""
+    for key, value in given.items():
+        if key not in DEFAULTS:
+            raise TypeError(f"{key} is an invalid keyword to function {name!r}")
+        if value != DEFAULTS[key]:
+            if _LEGAL[key](value):
+                raise NotImplementedError(f"{name}: {key}={value} is not supported")
+            raise TypeError(f"{name}: {key}={value} means nothing")
 
 
 def binary(F: Side, row: Binary, x1: Any, x2: Any, out: Any = None) -> Any:  # noqa: N803
@@ -98,7 +122,7 @@ def binary(F: Side, row: Binary, x1: Any, x2: Any, out: Any = None) -> Any:  # n
         name, array, number = (row.scalar, x1, x2) if left else (row.reflected, x2, x1)
         if F.eager and out is None:
             return invoke(_scalar(name, number), (array,))
-        whole = isinstance(number, int | np.integer | np.bool_)
+        whole = F.eager or isinstance(number, int | np.integer | np.bool_)
         return getattr(F.ops, name)(array, scalar=float(number), is_int=whole, out=out)
     wrong = x2 if left or isinstance(x1, NUMBER) else x1
     raise OperandError(f"{row.name}: type {type(wrong)} not supported; wanted {F.kind.__name__}s of mx.np or numbers")
@@ -123,6 +147,8 @@ def _define_binary(row: Binary) -> None:
     else:
 
         def definition(F: Side, x1: Any, x2: Any, out: Any = None, **kwargs: Any) -> Any:  # noqa: N803
+            if kwargs:
+                only_defaults(row.name, kwargs)
             return binary(F, row, x1, x2, out)
 
     definition.__doc__ = (
@@ -165,6 +191,8 @@ def unary(F: Side, name: str, x: Any, out: Any = None) -> Any:  # noqa: N803
 
 def _define_unary(name: str) -> None:
     def definition(F: Side, x: Any, out: Any = None, **kwargs: Any) -> Any:  # noqa: N803
+        if kwargs:
+            only_defaults(name, kwargs)
         return unary(F, name, x, out)
 
     definition.__doc__ = f"``{name}`` of an array, element by element, or of a number."

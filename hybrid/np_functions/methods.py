@@ -35,5 +35,13 @@ def _in_place(name: str) -> Any:
 
 
 for _row in BINARY.values():
-    if _row.dunder is not None and _row.dunder not in ("eq", "ne", "gt", "ge", "lt", "le"):
+    if _row.dunder is not None and _row.dunder not in (
+        "eq",
+        "ne",
+        "gt",
+        "ge",
+        "lt",
+        "le",
+        "pow",
+    ):  # MXNet has no __ipow__
         setattr(ndarray, f"__i{_row.dunder}__", _in_place(_row.name))
