@@ -71,7 +71,7 @@ def histogram(
     F: Side,  # noqa: N803
     a: Any,
     bins: Any = 10,
-    range: Any = None,  # noqa: A002
+    range: Any = None,
     normed: bool | None = None,
     weights: Any = None,
     density: bool | None = None,

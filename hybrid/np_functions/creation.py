@@ -53,7 +53,7 @@ def _plain(values: Any) -> Any:
 
 
 @function("np", symbols=False)
-def array(F: Side, object: Any, dtype: Any = None, ctx: Context | None = None) -> Any:  # noqa: A002, N803
+def array(F: Side, object: Any, dtype: Any = None, ctx: Context | None = None) -> Any:  # noqa: N803
     """An array of the values of a number, a list, an array of mx.np or of NumPy.
 
     dtype: where none is given that of the source if it has one, else float32. Raises ValueError for an NDArray of mx.nd (which

@@ -9,7 +9,7 @@ from .side import Side, function
 
 
 @function("np")
-def sum(  # noqa: A001
+def sum(
     F: Side,  # noqa: N803
     a: Any,
     axis: Any = None,
@@ -127,7 +127,8 @@ def _define_place(name: str) -> None:
     def place(F: Side, a: Any, axis: Any = None, out: Any = None) -> Any:  # noqa: N803
         return getattr(F.ops, f"_npi_{name}")(a, axis=axis, keepdims=False, out=out)
 
-    place.__doc__ = f"The index of the {'largest' if name == 'argmax' else 'smallest'} element, of all (flat) or along an axis; int64."
+    which = "largest" if name == "argmax" else "smallest"
+    place.__doc__ = f"The index of the {which} element, of all (flat) or along an axis; int64."
     function("np", name=name)(place)
 
 

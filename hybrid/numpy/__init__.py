@@ -10,8 +10,9 @@ from typing import Any
 import numpy as onp
 
 from ..eager.np_array import ndarray
-from ..np_functions import methods  # noqa: F401  what arrays can do
+from ..np_functions import methods, protocol  # noqa: F401  what arrays can do, and NumPy's functions with them
 from ..np_functions.side import NP
+from . import fallback, fallback_linalg
 
 pi, e, inf, nan, newaxis = onp.pi, onp.e, onp.inf, onp.nan, None
 NAN = NaN = nan
@@ -20,9 +21,14 @@ float16, float32, float64 = onp.float16, onp.float32, onp.float64
 uint8, int8, int32, int64, bool_ = onp.uint8, onp.int8, onp.int32, onp.int64, onp.bool_
 bool = bool
 finfo = onp.finfo
-_STR_2_DTYPE_ = {t.__name__.rstrip("_"): t for t in (float16, float32, float64, uint8, int8, int32, int64, bool_)}
-_STR_2_DTYPE_["None"] = None
+_STR_2_DTYPE_ = {
+    **{t.__name__: t for t in (float16, float32, float64, uint8, int8, int32, int64)},
+    **{"float": float64, "int": int64, "bool": bool, "bool_": bool_, "None": None},
+}
 ndarray.__module__ = __name__  # which pickles name
+globals().update({name: getattr(fallback, name) for name in fallback.__all__})
+for _name in fallback_linalg.__all__:
+    setattr(NP.linalg, _name, getattr(fallback_linalg, _name))
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,67 @@
+"""Functions of mx.np that are NumPy's own. They take arrays of mx.np by NumPy's dispatch protocol (np_functions/protocol.py), outside of
+autograd.record(). What NumPy has dropped since MXNet 1.9.1 is said here in what it has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as _np
+
+from ..np_functions.protocol import arrays_in, fall_back
+
+_NUMPY = """
+    allclose apply_along_axis apply_over_axes argpartition argwhere array_equal array_equiv choose compress corrcoef correlate
+    count_nonzero cov digitize divmod extract flatnonzero float_power frexp heaviside histogram2d histogram_bin_edges histogramdd
+    i0 interp intersect1d isclose isin ix_ lexsort min_scalar_type modf nanargmax nanargmin nancumprod nancumsum nanmax nanmedian
+    nanmin nanpercentile nanprod nanquantile ndim partition piecewise packbits poly polyadd polydiv polyfit polyint polymul
+    polysub positive promote_types ptp real result_type rollaxis roots searchsorted select setdiff1d setxor1d signbit size spacing
+    take_along_axis tril_indices_from trim_zeros triu_indices_from union1d unpackbits unwrap vander
+""".split()
+
+globals().update({_name: getattr(_np, _name) for _name in _NUMPY})
+
+
+def alltrue(*args: Any, **kwargs: Any) -> Any:
+    """True where all elements are not 0: numpy.all by its old name."""
+    return _call(_np.all, args, kwargs)
+
+
+def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> Any:
+    """Whether each element of ar1, which is taken as a vector, is in ar2."""
+    return _call(_in1d, (ar1, ar2, assume_unique, invert), {})
+
+
+def msort(a: Any) -> Any:
+    """An array sorted along its first axis."""
+    return _call(_np.sort, (a,), {"axis": 0})
+
+
+def trapz(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
+    """The integral along an axis by the trapezoidal rule; x: where y was taken, else dx apart."""
+    return _call(getattr(_np, "trapezoid", None) or _np.trapz, (y, x, dx, axis), {})
+
+
+def _in1d(ar1: Any, ar2: Any, assume_unique: bool, invert: bool) -> Any:
+    return _np.isin(_np.ravel(ar1), ar2, assume_unique=assume_unique, invert=invert)
+
+
+def _call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function of NumPy, by falling back where it is given arrays of mx.np."""
+    given = arrays_in((*args, *kwargs.values()))
+    return fall_back(function, args, kwargs) if given else function(*args, **kwargs)
+
+
+def _define_financial(name: str) -> None:
+    def function(*args: Any, **kwds: Any) -> Any:
+        raise RuntimeError(f"{name}: NumPy removed it in its version 1.20; the package numpy-financial has it")
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = "A function of finance. Raises RuntimeError: NumPy has it no more."
+    globals()[name] = function
+
+
+_FINANCIAL = ("mirr", "npv", "ppmt", "pv", "rate")
+for _name in _FINANCIAL:
+    _define_financial(_name)
+
+__all__ = sorted((*_NUMPY, "alltrue", "in1d", "msort", "trapz", *_FINANCIAL))  # noqa: PLE0605
