@@ -42,6 +42,44 @@ def attempt(call):
         return {"raises": [c.__name__ for c in type(error).__mro__ if c is not object]}
 
 
+def answered(call):
+    """Result of a call, or that it was refused, to which any answer is right: what MXNet lacks may be here."""
+    found = attempt(call)
+    return {"refused": found["raises"][0]} if isinstance(found, dict) and "raises" in found else found
+
+
+def cell(call):
+    """Result of a call as a short text: dtype, shape where it has not one dim, numbers to five places; or that it was refused."""
+    found = answered(call)
+    if isinstance(found, dict):
+        return found
+    if isinstance(found, list):
+        return [cell(lambda part=part: part) for part in found]
+    if not isinstance(found, np.ndarray):
+        return f"{type(found).__name__} {_digits(found)}" if isinstance(found, (int, float, np.generic)) else str(found)
+    shape = "" if found.ndim == 1 else str(list(found.shape)).replace(" ", "")
+    return " ".join([found.dtype.name + shape, *map(_digits, found.ravel().tolist())])
+
+
+def _digits(value):
+    if isinstance(value, (bool, np.bool_)):
+        return "01"[bool(value)]
+    if not isinstance(value, (float, np.floating)):
+        return str(value)
+    rounded = f"{value:.5f}" if abs(value) < 1e6 else f"{value:.4e}"
+    return rounded.removeprefix("-") if rounded.strip("-0.") == "" else rounded
+
+
+@contextlib.contextmanager
+def numpy_mode(mx):
+    """MXNet's NumPy mode, within it only."""
+    mx.util.set_np()
+    try:
+        yield mx.np
+    finally:
+        mx.util.reset_np()
+
+
 @contextlib.contextmanager
 def logged():
     """The lines that are logged meanwhile; times and speeds are replaced by #."""

@@ -27,6 +27,8 @@ def differences(got: Any, want: Any, path: str) -> list[str]:
     """Paths at which two answers differ, with both values."""
     if isinstance(want, dict) and isinstance(got, dict) and "raises" in want and "raises" in got:
         return [] if want["raises"][0] in got["raises"] else [f"{path}: {got['raises'][0]}, wanted {want['raises']}"]
+    if isinstance(want, dict) and want.keys() == {"refused"}:  # what MXNet lacks may be here
+        return []
     if isinstance(want, dict) and isinstance(got, dict) and want.keys() == got.keys():
         if "array" in want and (got["shape"], got["dtype"]) == (want["shape"], want["dtype"]):
             a, b = (np.array(side["array"], np.float64) for side in (got, want))
