@@ -80,8 +80,6 @@ def _from_numpy(value: Any, ctx: Context) -> Any:
         if value.dtype.name not in DTYPE_FLAGS:
             raise TypeError(f"NumPy gave an array of dtype {value.dtype}, which arrays of mx.np cannot have")
         return ndarray._own(np.array(value, order="C"), ctx)
-    if isinstance(value, np.bool_):
-        return ndarray._own(np.array(value), ctx)
     if isinstance(value, list | tuple):
         made = [_from_numpy(v, ctx) for v in value]
         return made if isinstance(value, list) else tuple(made)

@@ -130,7 +130,9 @@ def keywords_of_numpy(mx, folder):
     with numpy_mode(mx) as np:
         a = np.ones((2,))
         return {
-            f"{name} {given}": cell(lambda name=name, given=given: getattr(np, name)(*[a] * (1 + (name != "sin")), **given))
+            f"{name} {given}": cell(
+                lambda name=name, given=given: getattr(np, name)(*[a] * (1 + (name != "sin")), **given)
+            )
             for name in ("add", "sin", "matmul")
             for given in ({"where": True}, {"casting": "same_kind"}, {"order": "K"}, {"subok": True}, {"dtype": None})
         }
