@@ -407,8 +407,12 @@ def load_frombuffer(buf: bytes) -> Any:
 
 
 def save(fname: Any, data: Any) -> None:
-    """Write an NDArray, a list or a dict of them as MXNet 1.9.1 does."""
+    """Write an NDArray, a list or a dict of them as MXNet 1.9.1 does. Raises TypeError for arrays of mx.np."""
     from .formats import params
+
+    values = data.values() if isinstance(data, dict) else data if isinstance(data, list) else [data]
+    if any(isinstance(v, NDArray) and v._face is not NDArray for v in values):
+        raise TypeError("cannot save mxnet.numpy.ndarray using mxnet.ndarray.save; use mxnet.numpy.save instead.")
 
     params.save(fname, to_stored(data))
 

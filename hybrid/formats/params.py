@@ -38,6 +38,7 @@ from ..core.attrs import DTYPE_FLAGS
 from ..core.attrs import dtype as read_dtype
 from ..core.error import FormatError, OutOfMemory
 from ..core.memory_budget import afford_array
+from ..core.np_mode import is_np_shape
 from .files import open_file, write
 from .npz import load_npz, view
 
@@ -426,7 +427,7 @@ def _recognise(head: bytes) -> str:
 
 
 def save(target: Any, data: Any) -> None:
-    """Write arrays as MXNet 1.9.1 does, byte for byte: V2, or V3 throughout when one is 0-d or zero-size.
+    """Write arrays as MXNet 1.9.1 does, byte for byte: V2, or V3 throughout under np_shape and when one is 0-d or zero-size.
 
     target: a path or a binary file object. data: a dict of name to array, a list of arrays, or one array; each a NumPy
     array (or anything with a dtype and __array__), RowSparse or CSR. A path is written beside itself and renamed, so on
@@ -451,7 +452,8 @@ def encode_list(data: Any) -> list[Any]:
         values = list(data) if isinstance(data, (list, tuple)) else [data]
     labels = [repr(name) for name in names] or [f"number {index}" for index in range(len(values))]
     arrays = [_storable(value, label) for value, label in zip(values, labels, strict=True)]
-    magic = V3 if any(isinstance(array, np.ndarray) and not (array.ndim and array.size) for array in arrays) else V2
+    odd = any(isinstance(array, np.ndarray) and not (array.ndim and array.size) for array in arrays)
+    magic = V3 if odd or is_np_shape() else V2
     chunks: list[Any] = [struct.pack("<QQQ", LIST_MAGIC, 0, len(arrays))]
     for array, label in zip(arrays, labels, strict=True):
         if isinstance(array, np.ndarray):
@@ -460,8 +462,8 @@ def encode_list(data: Any) -> list[Any]:
             chunks += _strings(array, label) if array.dtype.hasobject else [_bytes(array)]
         elif magic == V3 or 0 in array.shape:
             raise FormatError(
-                f"array {label} is sparse, and it or another is 0-d or zero-size, which one file cannot say; "
-                "use .todense(), or save them apart"
+                f"array {label} is sparse, and it or another is 0-d or zero-size, or np_shape is on, which one file cannot say; "
+                "use .todense(), or save them apart with np_shape off"
             )
         else:
             chunks += _sparse_chunks(array)

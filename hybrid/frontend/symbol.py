@@ -106,15 +106,21 @@ def _call(
     node_name, attr = given.pop("name", None), given.pop("attr", None)
     given.pop("out", None)
     symbols = {k: given.pop(k) for k in list(given) if isinstance(given[k], Symbol)}
+    name = name.removeprefix("_npi_").removeprefix("_np_") if face else name  # as modules of MXNet show it
     if isinstance(inputs, dict):
-        return create(cls, name, {**inputs, **symbols}, given, node_name, attr, face=face)
+        return _outputs(create(cls, name, {**inputs, **symbols}, given, node_name, attr, face=face))
     if symbols:  # MXNet names the inputs of such operators arg0, arg1, ...
         names = [f"arg{i}" for i in range(len(inputs) + len(symbols))]
         missing = [n for n in names[len(inputs) :] if n not in symbols]
         if missing:
             raise OpError(f"{cls.name}: got inputs {', '.join(symbols)}, wanted {', '.join(names[len(inputs) :])}")
         inputs = [*inputs, *(symbols[n] for n in names[len(inputs) :])]
-    return create(cls, name, inputs, given, node_name, attr, face=face)
+    return _outputs(create(cls, name, inputs, given, node_name, attr, face=face))
+
+
+def _outputs(made: Symbol) -> Any:
+    """What functions of MXNet give out: symbols of mx.sym.np that are several are a list."""
+    return made if made._face is Symbol or len(made._entries) == 1 else list(made)
 
 
 class Symbol:

@@ -36,7 +36,9 @@ class Definition(NamedTuple):
 
 
 TABLE: dict[str, dict[str, Definition]] = {}
-"""Definitions by the module of MXNet that shows them (np, np.random, np.linalg, npx, npx.random) and their name."""
+"""Definitions by the module of MXNet that shows them (np, np.random, np.linalg, npx, npx.random) and their name.
+
+npx shows the operators ``_npx_*`` beside them, npx.image those named ``_npx__image_*``."""
 
 
 class Side(NamedTuple):
@@ -97,19 +99,28 @@ def bind(side: Side, name: str, definition: Callable[..., Any], module: str) -> 
 class Functions:
     """A module of functions of a side, made as they are asked for: ``mx.sym.np``, ``mx.nd.npx`` and the like."""
 
-    def __init__(self, side: Side, of: str, **inner: Any):
-        """inner: modules within."""
+    def __init__(self, side: Side, of: str, prefix: str | None = None, **inner: Any):
+        """prefix: of the operators whose names, without it, are names of this module; inner: modules within."""
         stem = {"np": "numpy", "npx": "numpy_extension"}
         first, *rest = of.split(".")
         self.__name__ = ".".join([__package__.split(".")[0], *filter(None, [side.where]), stem[first], *rest])
         self._side, self._of = side, of
+        self._operators: Namespace | None = None
+        if prefix is not None:
+            name = self.__name__
+            self._operators = np_namespace(name, prefix) if side.eager else namespace(name, prefix, face=_Symbol)
         self.__dict__.update(inner)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return list(self.names())
         found = None if name.startswith("__") else definitions(self._of).get(name)
-        if found is None or not (found.arrays if self._side.eager else found.symbols):
+        if found is not None and (found.arrays if self._side.eager else found.symbols):
+            made = bind(self._side, name, found.function, self.__name__)
+        elif self._operators is not None and not name.startswith("_"):
+            made = getattr(self._operators, name)
+        else:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        made = bind(self._side, name, found.function, self.__name__)
         setattr(self, name, made)
         return made
 
@@ -118,6 +129,8 @@ class Functions:
         for name, found in definitions(self._of).items():
             if found.arrays if self._side.eager else found.symbols:
                 yield name
+        if self._operators is not None:
+            yield from (name for name in self._operators.names() if not name.startswith("_"))
 
     def __dir__(self) -> list[str]:
         return sorted({*self.__dict__, *self.names()})
@@ -129,7 +142,9 @@ class Functions:
 def modules(side: Side) -> tuple[Functions, Functions]:
     """np and npx of a side."""
     np = Functions(side, "np", random=Functions(side, "np.random"), linalg=Functions(side, "np.linalg"))
-    return np, Functions(side, "npx", random=Functions(side, "npx.random"))
+    image = Functions(side, "npx.image", "_npx__image_")
+    random = Functions(side, "npx.random")
+    return np, Functions(side, "npx", "_npx_", random=random, image=image)
 
 
 NP, NPX = modules(ARRAYS)

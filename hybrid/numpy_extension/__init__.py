@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from ..context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
 from ..ndarray import waitall
 from ..np_functions.side import NPX
 from ..util import get_cuda_compute_capability, is_np_array, is_np_shape, reset_np, set_np
+from . import random
+from .utils import load, save
 
 __all__ = [
     "Context",
@@ -19,8 +22,11 @@ __all__ = [
     "gpu_memory_info",
     "is_np_array",
     "is_np_shape",
+    "load",
     "num_gpus",
+    "random",
     "reset_np",
+    "save",
     "set_np",
     "waitall",
 ]
@@ -29,6 +35,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "image":
+        return importlib.import_module(f"{__name__}.image")
     try:
         found = getattr(NPX, name)
     except AttributeError:
@@ -38,4 +46,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *NPX.names()})
+    return sorted({*globals(), "image", *NPX.names()})

@@ -208,7 +208,7 @@ class Drawn(Sampler):
     law: ClassVar[Distribution]
 
     def output_names(self):
-        return ("output",) if self.law.slopes is None else ("output", "draw")
+        return ("output",) if self.law.slopes is None else ("output0", "output1")
 
     def num_visible_outputs(self):
         return 1
