@@ -220,8 +220,8 @@ def choice(
 
 @function("np.random", symbols=False)
 def multinomial(F: Side, n: int, pvals: Any, size: Any = None) -> Any:  # noqa: N803
-    """Count how often each outcome came in n trials of probabilities pvals: an array of mx.np, or a list of numbers, in which the last
-    takes what is left of 1. Raises ValueError for an array of NumPy, or for anything but one dimension."""
+    """Count how often each outcome came in n trials of probabilities pvals: an array of mx.np, or a list of numbers, in which
+    the last takes what is left of 1. Raises ValueError for an array of NumPy, or for anything but one dimension."""
     if isinstance(pvals, F.kind):
         return F.ops._npi_multinomial(pvals, pvals=None, n=n, size=size)
     if isinstance(pvals, np.ndarray):

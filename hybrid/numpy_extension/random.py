@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.rng import seed
+from ..core.rng import seed  # noqa: F401
 from ..np_functions.side import NPX
-
-__all__ = ["bernoulli", "normal_n", "seed", "uniform_n"]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return ["seed", *NPX.random.names()]
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(NPX.random, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *NPX.random.names()})

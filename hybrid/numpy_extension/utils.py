@@ -1,4 +1,4 @@
-"""``mx.npx.save`` and ``mx.npx.load``: files of arrays of mx.np, which are those of mx.nd (formats/params.py) in their newest form."""
+"""``mx.npx.save`` and ``mx.npx.load``: files of arrays of mx.np, in the newest form that MXNet has (formats/params.py)."""
 
 from __future__ import annotations
 
