@@ -119,7 +119,7 @@ def _call(
 
 
 def _outputs(made: Symbol) -> Any:
-    """What functions of MXNet give out: symbols of mx.sym.np that are several are a list."""
+    """The symbol, or a list of symbols where they are several of mx.sym.np, as functions of MXNet give them out."""
     return made if made._face is Symbol or len(made._entries) == 1 else list(made)
 
 

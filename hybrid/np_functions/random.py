@@ -1,4 +1,4 @@
-"""What draws random numbers: mx.np.random and mx.npx.random. A parameter of a law is a number, an array or a symbol.
+"""Samplers of mx.np.random and mx.npx.random. A parameter of a law is a number, an array or a symbol.
 
 Samples of laws that are a standard draw, moved and stretched, have gradients by their parameters (ops/np_random.py)."""
 

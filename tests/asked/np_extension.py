@@ -179,7 +179,7 @@ def same(a, b):
 
 
 def applied(mx, call, arrays):
-    """What an operator gives, the gradients of its inputs where it has one output, and whether a hybridized block agrees."""
+    """Outputs of an operator, the gradients of its inputs where it has one output, and whether a hybridized block agrees."""
 
     class Block(mx.gluon.HybridBlock):
         def hybrid_forward(self, F, *inputs):
