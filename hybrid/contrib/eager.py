@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..context import Context
+from ..core.functions import Namespace
 from ..eager.array import NDArray, zeros
-from ..eager.functions import INTERNAL, OPERATORS
+from ..eager.functions import INTERNAL, NP_OPERATORS, OPERATORS
+from ..eager.np_array import with_face
 from .nest import flatten, regroup
 
 __all__ = [
@@ -50,7 +52,7 @@ def foreach(body: Callable[..., Any], data: Any, init_states: Any) -> tuple[Any,
         outs, states = body(data[i] if single else [d[i] for d in data], states)
         flat, form = flatten(NDArray, outs, "foreach output")
         steps.append(flat)
-    stacked = [OPERATORS.stack(*column) for column in zip(*steps)]
+    stacked = [_operators(column[0]).stack(*column) for column in zip(*steps)]
     return regroup(stacked, form), states
 
 
@@ -87,10 +89,12 @@ def while_loop(
         if len({x.shape for x in column}) > 1:
             lines = "".join(f"\n  Step {i}, shape is {x.shape}" for i, x in enumerate(column))
             raise ValueError(f"Shapes of {number}-th elements in step_outputs are inconsistent, which are:{lines}")
-        rows = [x.expand_dims(0) for x in column]
+        operators = _operators(column[0])
+        rows = [operators.expand_dims(x, axis=0) for x in column]
         if len(steps) < limit:
-            rows.append(zeros((limit - len(steps), *column[0].shape), column[0].context, column[0].dtype))
-        stacked.append(OPERATORS.Concat(*rows, dim=0))
+            rest = zeros((limit - len(steps), *column[0].shape), column[0].context, column[0].dtype)
+            rows.append(with_face(rest, column[0]._face))
+        stacked.append(operators.Concat(*rows, dim=0))
     return regroup(stacked, form), now[0] if single else now
 
 
@@ -101,10 +105,15 @@ def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) 
     return then_func() if _plain(pred, bool, "pred") else else_func()
 
 
+def _operators(array: NDArray) -> Namespace:
+    """The operators for arrays of its face."""
+    return OPERATORS if array._face is NDArray else NP_OPERATORS
+
+
 def _plain(value: Any, kind: type, what: str) -> Any:
     """A number, array or the like as a Python value of that type."""
-    if hasattr(value, "asscalar"):
-        value = value.asscalar()
+    if isinstance(value, NDArray):
+        value = value.as_nd_ndarray().asscalar()
     try:
         return kind(value)
     except (TypeError, ValueError):

@@ -14,7 +14,7 @@ Form = Any
 def flatten(cls: type, things: Any, what: str) -> tuple[list[Any], Form]:
     """(everything in order, its form). Raises AssertionError for what is neither a ``cls`` nor a list, as MXNet does."""
     if isinstance(things, cls):
-        count = len(things) if cls.__name__ == "Symbol" else 1
+        count = len(getattr(things, "_entries", (things,)))  # a symbol of mx.sym.np has no length
         return ([things], 0) if count == 1 else (list(things), count)
     if not isinstance(things, list | tuple):
         raise AssertionError(f"{what} must be (nested) list of {cls.__name__}, but got {things} of type {type(things)}")

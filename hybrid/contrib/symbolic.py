@@ -33,6 +33,7 @@ class _TracedSubgraph:
         seen: set[str | None] = set()
         entries = []
         for output in outputs:
+            output = output.as_nd_ndarray()
             outside = output.attr(_MARK) != name
             if output.name in inputs or outside or (twice and output.name in seen):
                 output = sym_op.identity(output)
@@ -83,8 +84,8 @@ def _cut(graph: Graph, name: str) -> tuple[Graph, dict[int, Entry]]:
 
 
 def _stands(symbols: Sequence[Symbol]) -> tuple[list[Symbol], dict[int, Entry]]:
-    """A variable for each symbol, and what they stand for, by id."""
-    made = [var(f"{s.name}-{s.attr('_value_index')}") for s in symbols]
+    """A variable for each symbol, of its face, and what they stand for, by id."""
+    made = [s._face(var(f"{s.name}-{s.attr('_value_index')}")._entries) for s in symbols]
     return made, {id(v._entries[0].node): s._entries[0] for v, s in zip(made, symbols)}
 
 
@@ -94,14 +95,16 @@ def _places(wanted: Sequence[Symbol], graph: Graph) -> list[int | None]:
     return [places.get(id(v._entries[0].node)) for v in wanted]
 
 
-def _apply(name: str, bodies: Sequence[_TracedSubgraph], inputs: Sequence[Entry], **given: Any) -> list[Symbol]:
-    """The outputs of a control flow operator."""
+def _apply(
+    name: str, bodies: Sequence[_TracedSubgraph], inputs: Sequence[Entry], face: type[Symbol], **given: Any
+) -> list[Symbol]:
+    """The outputs of a control flow operator, symbols of a face."""
     graphs = [b.graph for b in bodies]
     made = create(
         lookup(name), name, [Symbol([e]) for e in inputs],
         {"num_args": len(inputs) + len(graphs), **given}, subgraphs=graphs,
     )  # fmt: skip
-    return list(made)
+    return [face([entry]) for entry in made._entries]
 
 
 def foreach(body: Callable[..., Any], data: Any, init_states: Any, name: str = "foreach") -> tuple[Any, Any]:
@@ -111,11 +114,19 @@ def foreach(body: Callable[..., Any], data: Any, init_states: Any, name: str = "
     contrib.foreach."""
     flat_data, data_form = flatten(Symbol, data, "foreach input")
     flat_states, state_form = flatten(Symbol, init_states, "foreach states")
+    # of data of rank 1 the operator takes slices of shape (1,), and those of mx.np are numbers: an axis in between for the loop
+    numpy = [s._face is not Symbol for s in flat_data]
+    if any(numpy):
+        flat_data = [
+            s._face(sym_op.expand_dims(s.as_nd_ndarray(), axis=1)._entries) if n else s
+            for s, n in zip(flat_data, numpy)
+        ]
     name = AttrScope.subgraph_name(name)
     with AttrScope(**{_MARK: name}):
         slices, held = _stands(flat_data)
         states, held_states = _stands(flat_states)
-        outs, new = body(regroup(slices, data_form), regroup(states, state_form))
+        given = [s._face(INTERNAL._np_squeeze(s.as_nd_ndarray(), axis=0)._entries) if n else s for s, n in zip(slices, numpy)]
+        outs, new = body(regroup(given, data_form), regroup(states, state_form))
         outs, out_form = flatten(Symbol, outs, "foreach output")
         new, new_form = flatten(Symbol, new, "foreach loop_vars")
         if new_form != state_form:
@@ -130,6 +141,7 @@ def foreach(body: Callable[..., Any], data: Any, init_states: Any, name: str = "
     rest = [i for i in range(len(sources)) if i not in (*data_places, *state_places)]
     found = _apply(
         "_foreach", [traced], [sources[i] for i in (*data_places, *state_places, *rest)],  # type: ignore[index]
+        flat_data[0]._face,
         num_outputs=len(outs) + len(new), num_out_data=len(outs),
         in_state_locs=state_places, in_data_locs=data_places, remain_locs=rest,
     )  # fmt: skip
@@ -200,7 +212,7 @@ def while_loop(
 
     condition_places, step_places = located(condition), located(step)
     found = _apply(
-        "_while_loop", [condition, step], inputs,
+        "_while_loop", [condition, step], inputs, flat[0]._face,
         max_iterations=limit, cond_input_locs=condition_places, func_input_locs=step_places, func_var_locs=places,
         num_out_data=len(outs), num_outputs=len(outs) + len(new),
     )  # fmt: skip
@@ -238,7 +250,7 @@ def cond(pred: Symbol, then_func: Callable[[], Any], else_func: Callable[[], Any
             places.append(place)
         locations.append(places)
     found = _apply(
-        "_cond", bodies, inputs,
+        "_cond", bodies, inputs, pred._face,
         cond_input_locs=locations[0], then_input_locs=locations[1], else_input_locs=locations[2], num_outputs=counts[1],
     )  # fmt: skip
     return regroup(found, forms[1])

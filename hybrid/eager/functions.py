@@ -110,4 +110,6 @@ OPERATORS = namespace("hybrid.ndarray.op", "")
 """All operators."""
 INTERNAL = namespace("hybrid.ndarray._internal", "_")
 """Those whose names begin with an underscore, with it or without."""
+NP_OPERATORS = np_namespace("hybrid.ndarray.np.op", "")
+"""All operators, for arrays of mx.np."""
 functions.add_methods(NDArray, OPERATORS)

@@ -39,13 +39,17 @@ class Functions:
             return Functions(held, self._operators, f"_{name}_")
         if name in ("op", "_internal"):
             return self._own if name == "op" else self._inner
-        if not callable(held) or isinstance(held, type):
+        if not callable(held) or isinstance(held, type) or (self._prefix == "_contrib_" and name in _CONTROL):
             return held
         try:
             own = self._inner if name.startswith("_") else self._own
             return getattr(own, name) if name not in vars(self._module) else _through(held)
         except AttributeError:
-            return held if self._prefix == "_contrib_" else _through(held)
+            return _through(held)
+
+
+_CONTROL = ("cond", "foreach", "while_loop")
+"""Functions of contrib whose bodies get arrays as they are given."""
 
 
 def _through(function: Callable[..., Any]) -> Callable[..., Any]:
