@@ -23,7 +23,11 @@ bool = bool
 finfo = onp.finfo
 _STR_2_DTYPE_ = {
     **{t.__name__: t for t in (float16, float32, float64, uint8, int8, int32, int64)},
-    **{"float": float64, "int": int64, "bool": bool, "bool_": bool_, "None": None},
+    "float": float64,
+    "int": int64,
+    "bool": bool,
+    "bool_": bool_,
+    "None": None,
 }
 ndarray.__module__ = __name__  # which pickles name
 globals().update({name: getattr(fallback, name) for name in fallback.__all__})

@@ -1,5 +1,5 @@
-"""Functions of mx.np that are NumPy's own. They take arrays of mx.np by NumPy's dispatch protocol (np_functions/protocol.py), outside of
-autograd.record(). What NumPy has dropped since MXNet 1.9.1 is said here in what it has."""
+"""Functions of mx.np that are NumPy's own. They take arrays of mx.np by NumPy's dispatch protocol (np_functions/protocol.py),
+outside of autograd.record(). What NumPy has dropped since MXNet 1.9.1 is said here in what it has."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ import numpy as _np
 
 from ..np_functions.protocol import arrays_in, fall_back
 
-_NUMPY = """
-    allclose apply_along_axis apply_over_axes argpartition argwhere array_equal array_equiv choose compress corrcoef correlate
-    count_nonzero cov digitize divmod extract flatnonzero float_power frexp heaviside histogram2d histogram_bin_edges histogramdd
-    i0 interp intersect1d isclose isin ix_ lexsort min_scalar_type modf nanargmax nanargmin nancumprod nancumsum nanmax nanmedian
-    nanmin nanpercentile nanprod nanquantile ndim partition piecewise packbits poly polyadd polydiv polyfit polyint polymul
-    polysub positive promote_types ptp real result_type rollaxis roots searchsorted select setdiff1d setxor1d signbit size spacing
-    take_along_axis tril_indices_from trim_zeros triu_indices_from union1d unpackbits unwrap vander
-""".split()
-
+_NUMPY = tuple(
+    name
+    for row in (
+        "allclose apply_along_axis apply_over_axes argpartition argwhere array_equal array_equiv choose compress corrcoef",
+        "correlate count_nonzero cov digitize divmod extract flatnonzero float_power frexp heaviside histogram2d",
+        "histogram_bin_edges histogramdd i0 interp intersect1d isclose isin ix_ lexsort min_scalar_type modf nanargmax",
+        "nanargmin nancumprod nancumsum nanmax nanmedian nanmin nanpercentile nanprod nanquantile ndim partition piecewise",
+        "packbits poly polyadd polydiv polyfit polyint polymul polysub positive promote_types ptp real result_type rollaxis",
+        "roots searchsorted select setdiff1d setxor1d signbit size spacing take_along_axis tril_indices_from trim_zeros",
+        "triu_indices_from union1d unpackbits unwrap vander",
+    )
+    for name in row.split()
+)
 globals().update({_name: getattr(_np, _name) for _name in _NUMPY})
 
 
@@ -64,4 +68,4 @@ _FINANCIAL = ("mirr", "npv", "ppmt", "pv", "rate")
 for _name in _FINANCIAL:
     _define_financial(_name)
 
-__all__ = sorted((*_NUMPY, "alltrue", "in1d", "msort", "trapz", *_FINANCIAL))  # noqa: PLE0605
+__all__ = sorted((*_NUMPY, "alltrue", "in1d", "msort", "trapz", *_FINANCIAL))

@@ -1,4 +1,4 @@
-"""Element-wise functions of mx.np: which dtypes they give, and which numbers, for every dtype beside every other and beside numbers."""
+"""Element-wise functions of mx.np: dtypes and numbers that they give, for every dtype beside every other and beside numbers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,23 @@ VALUES = {
     **dict.fromkeys(("int8", "int32", "int64"), (3, -2)), "bool": (True, False), "uint8": (3, 2),
     **dict.fromkeys(("float16", "float32", "float64"), (1.5, -2.0)),
 }  # fmt: skip
-BINARY = (
-    "add subtract multiply true_divide mod power maximum minimum arctan2 copysign hypot ldexp lcm bitwise_and bitwise_or "
-    "bitwise_xor equal not_equal less less_equal greater greater_equal"
-).split()
-UNARY = (
-    "abs absolute arccos arccosh arcsin arcsinh arctan arctanh bitwise_not cbrt ceil cos cosh deg2rad degrees exp expm1 fabs fix "
-    "floor invert isfinite isinf isnan isneginf isposinf log log10 log1p log2 logical_not negative rad2deg radians reciprocal rint "
-    "sign sin sinh sqrt square tan tanh trunc"
-).split()
+BINARY = tuple(
+    name
+    for row in (
+        "add subtract multiply true_divide mod power maximum minimum arctan2 copysign hypot ldexp lcm bitwise_and bitwise_or",
+        "bitwise_xor equal not_equal less less_equal greater greater_equal",
+    )
+    for name in row.split()
+)
+UNARY = tuple(
+    name
+    for row in (
+        "abs absolute arccos arccosh arcsin arcsinh arctan arctanh bitwise_not cbrt ceil cos cosh deg2rad degrees exp expm1",
+        "fabs fix floor invert isfinite isinf isnan isneginf isposinf log log10 log1p log2 logical_not negative rad2deg radians",
+        "reciprocal rint sign sin sinh sqrt square tan tanh trunc",
+    )
+    for name in row.split()
+)
 NUMBERS = {"2": 2, "2.5": 2.5, "True": True, "-1": -1, "f4": np.float32(2.5), "i4": np.int32(2), "?": np.bool_(True)}
 WHOLLY = ("add", "true_divide", "arctan2", "equal", "bitwise_and")
 """Functions that are asked for every dtype beside every other; the rest for SOME."""
@@ -82,7 +90,8 @@ def operators_in_place(mx, folder):
                     if name == "itruediv" and whole(dtype):
                         continue
                     beside = made(mx, other, 1) if other in VALUES else other
-                    found[f"{name} {dtype} {other}"] = cell(lambda: getattr(operator, name)(made(mx, dtype), beside))
+                    of, array = getattr(operator, name), made(mx, dtype)
+                    found[f"{name} {dtype} {other}"] = cell(lambda o=of, a=array, b=beside: o(a, b))
     return found
 
 
@@ -96,7 +105,9 @@ def results_written_elsewhere(mx, folder):
                 for other in ("int32", "float32", "float64", "bool"):
                     function, out = getattr(mx.np, name), made(mx, other)
                     inputs = [made(mx, dtype)] * (2 if name in BINARY else 1)
-                    found[f"{name} {dtype} {other}"] = cell(lambda: (function(*inputs, out=out), out)[1])
+                    found[f"{name} {dtype} {other}"] = cell(
+                        lambda f=function, i=inputs, out=out: (f(*i, out=out), out)[1]
+                    )
     return found
 
 
@@ -109,7 +120,7 @@ def symbols_beside_symbols_and_numbers(mx, folder):
             function = getattr(mx.sym.np, name)
             for dtype in ("int32", "float32", "float64", "bool"):
                 for other in ("int32", "float32", "float64", 2, 2.5):
-                    if name == "power" and whole(dtype) or (name == "true_divide" and dtype == "bool"):
+                    if (name == "power" and whole(dtype)) or (name == "true_divide" and dtype == "bool"):
                         continue
 
                     def answer(function=function, dtype=dtype, other=other):

@@ -55,8 +55,10 @@ def reductions(mx, folder):
                 )
         a = array(mx, 2, 3)
         calls |= {
-            "initial": lambda: np.sum(a, axis=0, initial=2.5), "product's": lambda: np.prod(a, axis=0, initial=2.0),
-            "ddof": lambda: [np.std(a, axis=1, ddof=1), np.var(a, ddof=2)], "no axis": lambda: np.sum(a, axis=()),
+            "initial": lambda: np.sum(a, axis=0, initial=2.5),
+            "product's": lambda: np.prod(a, axis=0, initial=2.0),
+            "ddof": lambda: [np.std(a, axis=1, ddof=1), np.var(a, ddof=2)],
+            "no axis": lambda: np.sum(a, axis=()),
             "average": lambda: [np.average(a), np.average(a, axis=1)],
             "weights": lambda: np.average(a, axis=1, weights=np.array([1.0, 2.0, 3.0])),
             "all weights": lambda: np.average(a, weights=np.ones((2, 3))),
@@ -64,7 +66,7 @@ def reductions(mx, folder):
             "out": lambda: (lambda out: (np.sum(a, axis=0, out=out), out)[1])(np.zeros((3,))),
             "old names": lambda: [np.product(a, axis=0), np.sometrue(a, axis=0), np.amax(a, axis=0), np.amin(a)],
             "trace": lambda: [np.trace(a), np.trace(a, 1), np.trace(array(mx, 2, 3, 2), axis1=0, axis2=2)],
-        }  # fmt: skip
+        }
         return each(calls)
 
 
@@ -75,11 +77,12 @@ def arrays_that_are_made(mx, folder):
     with numpy_mode(mx) as np:
         whole = array(mx, 2, dtype="int32")
         for name in ("zeros", "ones"):
+            function, like = getattr(np, name), getattr(np, f"{name}_like")
             for shape in (3, (), (2, 1), (0, 2), [2]):
-                calls[f"{name} {shape}"] = lambda f=getattr(np, name), s=shape: f(s)
+                calls[f"{name} {shape}"] = lambda f=function, s=shape: f(s)
             for dtype in ("int32", int, bool, "float64", None):
-                calls[f"{name} {dtype}"] = lambda f=getattr(np, name), d=dtype: f((2,), dtype=d)
-            calls[f"{name} like"] = lambda f=getattr(np, name + "_like"): [f(whole), f(whole, dtype="float64")]
+                calls[f"{name} {dtype}"] = lambda f=function, d=dtype: f((2,), dtype=d)
+            calls[f"{name} like"] = lambda f=like: [f(whole), f(whole, dtype="float64")]
         for value in (2, 2.5, True):
             calls[f"full {value!r}"] = lambda v=value: [
                 np.full((2,), v),
@@ -97,27 +100,37 @@ def arrays_that_are_made(mx, folder):
         calls |= {
             "array of its own": lambda: [np.array(whole), np.array(whole, dtype="float64")],
             "array of numbers in arrays": lambda: np.array([np.array(1.0), np.array(2.0)]),
-            "array of arrays": lambda: np.array([whole, whole]), "array of nd": lambda: np.array(mx.nd.ones((2,))),
+            "array of arrays": lambda: np.array([whole, whole]),
+            "array of nd": lambda: np.array(mx.nd.ones((2,))),
             "full of an array": lambda: [np.full((2, 2), whole), np.full((2, 2), whole, dtype="float32")],
             "arange": lambda: [np.arange(3), np.arange(1, 3), np.arange(3, 0, -1), np.arange(0, 1, 0.25), np.arange(0)],
             "arange as int64": lambda: [np.arange(3, dtype="int64"), np.arange(1, 7, 2, dtype=int)],
-            "arange of no step": lambda: np.arange(3, step=0), "linspace": lambda: [np.linspace(0, 1, 5), np.linspace(2, 3, 1)],
-            "linspace without end": lambda: np.linspace(0, 1, 4, endpoint=False), "none": lambda: np.linspace(0, 1, 0),
+            "arange of no step": lambda: np.arange(3, step=0),
+            "linspace": lambda: [np.linspace(0, 1, 5), np.linspace(2, 3, 1)],
+            "linspace without end": lambda: np.linspace(0, 1, 4, endpoint=False),
+            "none": lambda: np.linspace(0, 1, 0),
             "linspace and step": lambda: list(np.linspace(0, 1, 3, retstep=True)),
-            "linspace whole": lambda: np.linspace(0, 10, 5, dtype="int32"), "arrays": lambda: np.linspace([0], 1, 3),
+            "linspace whole": lambda: np.linspace(0, 10, 5, dtype="int32"),
+            "arrays": lambda: np.linspace([0], 1, 3),
             "logspace": lambda: [np.logspace(0, 2, 3), np.logspace(0, 1, 3, base=2.0, endpoint=False)],
             "eye": lambda: [np.eye(2), np.eye(2, 3), np.eye(3, k=-1), np.eye(2, 3, 1, dtype="int32")],
             "identity": lambda: [np.identity(2), np.identity(2, dtype="int32"), np.identity(0)],
-            "identity of no integer": lambda: np.identity(2.0), "indices": lambda: [np.indices((2, 3)), np.indices((2,), dtype="float32")],
-            "indices of a number": lambda: np.indices(2), "order": lambda: np.ones((2,), order="F"),
+            "identity of no integer": lambda: np.identity(2.0),
+            "indices": lambda: [np.indices((2, 3)), np.indices((2,), dtype="float32")],
+            "indices of a number": lambda: np.indices(2),
+            "order": lambda: np.ones((2,), order="F"),
             "windows": lambda: [getattr(np, w)(m) for w in ("hanning", "hamming", "blackman") for m in (0, 1, 2, 5)],
-            "grid": lambda: np.meshgrid(whole, array(mx, 3)), "grid ij": lambda: np.meshgrid(whole, array(mx, 3), indexing="ij"),
+            "grid": lambda: np.meshgrid(whole, array(mx, 3)),
+            "grid ij": lambda: np.meshgrid(whole, array(mx, 3), indexing="ij"),
             "grid of three": lambda: [g.shape for g in np.meshgrid(np.ones(2), np.ones(3), np.ones(4))],
-            "grid of one": lambda: np.meshgrid(whole), "sparse": lambda: np.meshgrid(whole, whole, sparse=True),
-            "tril": lambda: [np.tril(np.ones((2, 3)), k) for k in (-1, 0, 1)], "empty": lambda: np.empty((2, 0)),
+            "grid of one": lambda: np.meshgrid(whole),
+            "sparse": lambda: np.meshgrid(whole, whole, sparse=True),
+            "tril": lambda: [np.tril(np.ones((2, 3)), k) for k in (-1, 0, 1)],
+            "empty": lambda: np.empty((2, 0)),
             "empty like": lambda: np.empty_like(np.ones((0, 2)), dtype="int32"),
-            "text": lambda: np.genfromtxt(["1 2", "3 4"]), "shared": lambda: [np.shares_memory(whole, whole[:1]), np.may_share_memory(whole, whole.copy())],
-        }  # fmt: skip
+            "text": lambda: np.genfromtxt(["1 2", "3 4"]),
+            "shared": lambda: [np.shares_memory(whole, whole[:1]), np.may_share_memory(whole, whole.copy())],
+        }
         return each(calls)
 
 
@@ -128,16 +141,17 @@ def products(mx, folder):
     pairs = {
         "dot": "(3,)(3,) (2,3)(3,) (2,3)(3,2) (2,1,3)(3,2) (2,3)(2,3,2) ()(2,3) (2,3)() (0,2)(2,3) (2,0)(0,3)",
         "matmul": "(3,)(3,) (2,3)(3,) (3,)(3,2) (2,3)(3,2) (4,2,3)(3,2) (2,3)(4,3,2) (4,1,2,3)(5,3,2) (2,0)(0,3)",
-        "inner": "(3,)(3,) (2,3)(3,) (2,3)(4,3) (2,2,3)(2,3)", "outer": "(3,)(2,) (2,2)(3,) (0,)(2,)",
-        "vdot": "(3,)(3,) (2,3)(2,3) (2,3)(3,2)", "tensordot": "(2,3)(2,3) (4,2,3)(2,3,5)",
-    }  # fmt: skip
+        "inner": "(3,)(3,) (2,3)(3,) (2,3)(4,3) (2,2,3)(2,3)",
+        "outer": "(3,)(2,) (2,2)(3,) (0,)(2,)",
+        "vdot": "(3,)(3,) (2,3)(2,3) (2,3)(3,2)",
+        "tensordot": "(2,3)(2,3) (4,2,3)(2,3,5)",
+    }
     with numpy_mode(mx) as np:
         for name, of in pairs.items():
+            function = getattr(np, name)
             for pair in of.split():
                 left, right = (tuple(int(n) for n in side.split(",") if n) for side in pair[1:-1].split(")("))
-                calls[f"{name} {pair}"] = lambda f=getattr(np, name), s=left, t=right: f(
-                    array(mx, *s), array(mx, *t, seed=1)
-                )
+                calls[f"{name} {pair}"] = lambda f=function, s=left, t=right: f(array(mx, *s), array(mx, *t, seed=1))
         a, b, c = array(mx, 2, 3), array(mx, 3, 4, seed=1), array(mx, 2, 3, 4)
         for axes in (0, 1, ([1], [0]), ([0, 1], [0, 1]), (1, 0), (-1, 0), ([1], [0, 1])):
             calls[f"tensordot {axes}"] = lambda axes=axes: np.tensordot(a, b if axes != ([0, 1], [0, 1]) else c, axes)
@@ -150,10 +164,12 @@ def products(mx, folder):
             calls[f"einsum {text} in order"] = lambda text=text, o=operands: np.einsum(text, *o, optimize=True)
         p = np.array([1.0, -2.0, 3.0])
         calls |= {
-            "polynomial": lambda: [np.polyval(p, a), np.polyval(p, np.array(2.0))], "numbers": lambda: np.polyval([1, 2], 3),
-            "polynomial of a list": lambda: np.polyval([1, 2], a), "operator": lambda: np.matmul(a, b),
+            "polynomial": lambda: [np.polyval(p, a), np.polyval(p, np.array(2.0))],
+            "numbers": lambda: np.polyval([1, 2], 3),
+            "polynomial of a list": lambda: np.polyval([1, 2], a),
+            "operator": lambda: np.matmul(a, b),
             "doubles": lambda: np.dot(array(mx, 2, dtype="float64"), array(mx, 2, dtype="float64")),
-        }  # fmt: skip
+        }
         return each(calls)
 
 
@@ -163,13 +179,12 @@ def sorting_and_counting(mx, folder):
     calls = {}
     with numpy_mode(mx) as np:
         for name in ("sort", "argsort", "diff"):
+            function = getattr(np, name)
             for shape in ((3,), (2, 3), (2, 2, 3)):
                 for axis in (*(() if name == "diff" else (None,)), *range(len(shape)), -1):
-                    calls[f"{name} {shape} {axis}"] = lambda f=getattr(np, name), s=shape, a=axis: f(
-                        array(mx, *s), axis=a
-                    )
-            calls[f"{name} of integers"] = lambda f=getattr(np, name): f(array(mx, 4, dtype="int32"))
-            calls[f"{name} of doubles"] = lambda f=getattr(np, name): f(array(mx, 4, dtype="float64"))
+                    calls[f"{name} {shape} {axis}"] = lambda f=function, s=shape, a=axis: f(array(mx, *s), axis=a)
+            calls[f"{name} of integers"] = lambda f=function: f(array(mx, 4, dtype="int32"))
+            calls[f"{name} of doubles"] = lambda f=function: f(array(mx, 4, dtype="float64"))
         for n in (0, 1, 2, 3):
             calls[f"diff {n}"] = lambda n=n: np.diff(array(mx, 4), n=n)
         repeated = np.array([[3, 1, 3], [3, 1, 3], [2, 0, 2]], dtype="int32")
@@ -182,18 +197,35 @@ def sorting_and_counting(mx, folder):
             for how in ("linear", "lower", "higher", "midpoint", "nearest"):
                 calls[f"percentile {q} {how}"] = lambda q=q, how=how: np.percentile(array(mx, 6), q, interpolation=how)
         calls |= {
-            "percentiles": lambda: np.percentile(a, np.array([20, 50]), axis=1), "kept": lambda: np.percentile(a, 50, axis=0, keepdims=True),
-            "quantile": lambda: [np.quantile(a, 0.3), np.quantile(a, np.array([0.2, 0.5]), axis=0), np.quantile(a, 0.5, axis=(0, 1))],
-            "percentile of integers": lambda: np.percentile(whole, 40), "nonzero": lambda: [np.nonzero(a > 0), np.nonzero(whole)],
-            "bincount": lambda: [np.bincount(whole), np.bincount(whole, minlength=6), np.bincount(whole, weights=np.array([1.0, 2.0, 3.0, 4.0]))],
-            "bincount of floats": lambda: np.bincount(a[0]), "of a list": lambda: np.bincount([1, 2]),
-            "below": lambda: np.bincount(whole, minlength=-1), "histogram": lambda: np.histogram(a, bins=4, range=(-3.0, 3.0)),
-            "edges": lambda: np.histogram(a, bins=np.array([-3.0, 0.0, 3.0])), "no range": lambda: np.histogram(a, bins=4),
+            "percentiles": lambda: np.percentile(a, np.array([20, 50]), axis=1),
+            "kept": lambda: np.percentile(a, 50, axis=0, keepdims=True),
+            "quantile": lambda: [
+                np.quantile(a, 0.3),
+                np.quantile(a, np.array([0.2, 0.5]), axis=0),
+                np.quantile(a, 0.5, axis=(0, 1)),
+            ],
+            "percentile of integers": lambda: np.percentile(whole, 40),
+            "nonzero": lambda: [np.nonzero(a > 0), np.nonzero(whole)],
+            "bincount": lambda: [
+                np.bincount(whole),
+                np.bincount(whole, minlength=6),
+                np.bincount(whole, weights=np.array([1.0, 2.0, 3.0, 4.0])),
+            ],
+            "bincount of floats": lambda: np.bincount(a[0]),
+            "of a list": lambda: np.bincount([1, 2]),
+            "below": lambda: np.bincount(whole, minlength=-1),
+            "histogram": lambda: np.histogram(a, bins=4, range=(-3.0, 3.0)),
+            "edges": lambda: np.histogram(a, bins=np.array([-3.0, 0.0, 3.0])),
+            "no range": lambda: np.histogram(a, bins=4),
             "ediff1d": lambda: [np.ediff1d(whole), np.ediff1d(a), np.ediff1d(a, to_end=1.5, to_begin=2.5)],
             "ends": lambda: np.ediff1d(a, to_end=np.array([9.0]), to_begin=np.array([7.0, 8.0])),
-            "an end": lambda: [np.ediff1d(a, to_end=np.array([9.0])), np.ediff1d(a, to_begin=np.array([9.0]), to_end=1.0)],
-            "order": lambda: np.sort(a, order="x"), "prepend": lambda: np.diff(a, prepend=1),
-        }  # fmt: skip
+            "an end": lambda: [
+                np.ediff1d(a, to_end=np.array([9.0])),
+                np.ediff1d(a, to_begin=np.array([9.0]), to_end=1.0),
+            ],
+            "order": lambda: np.sort(a, order="x"),
+            "prepend": lambda: np.diff(a, prepend=1),
+        }
         return each(calls)
 
 
@@ -243,51 +275,127 @@ def functions_of_numpy(mx, folder):
     with numpy_mode(mx) as np:
         a, whole = array(mx, 2, 3), np.array([1, 2, 3], dtype="int32")
         calls = {
-            "allclose": lambda: [np.allclose(a, a), np.allclose(a, a + 1)], "argwhere": lambda: np.argwhere(whole),
-            "array_equal": lambda: np.array_equal(a, a), "isclose": lambda: np.isclose(whole, 2),
-            "count_nonzero": lambda: int(np.count_nonzero(a)), "searchsorted": lambda: np.searchsorted(whole, np.array([2])),
-            "interp": lambda: [np.interp(2.5, whole, whole), np.interp(whole, whole, whole), np.interp(2.5, [1, 3], [1, 3])],
-            "cov": lambda: [np.cov(a), np.corrcoef(a)], "in1d": lambda: [np.in1d(whole, np.array([2])), np.isin(whole, whole)],
-            "msort": lambda: np.msort(a), "trapz": lambda: [np.trapz(whole), np.trapz(a, dx=0.5, axis=0)], "alltrue": lambda: bool(np.alltrue(whole)),
-            "divmod": lambda: np.divmod(whole, 2), "modf": lambda: np.modf(a), "signbit": lambda: np.signbit(a),
-            "select": lambda: np.select([whole > 1], [whole]), "sets": lambda: [np.union1d(whole, whole), np.setdiff1d(whole, np.array([2]))],
-            "nan": lambda: [np.nanmax(a, axis=0), np.nancumsum(a), np.nanprod(a, axis=1)], "polynomials": lambda: np.polyadd(whole, whole),
-            "axes": lambda: [np.rollaxis(array(mx, 2, 1, 3), 2).shape, np.take_along_axis(whole, np.array([0], dtype="int64"), 0)],
-            "mirr": lambda: np.mirr([1], 1, 1), "linalg": lambda: [np.linalg.matrix_power(np.eye(2), 2), np.linalg.multi_dot([a, a.T])],
-            "ix_": lambda: [i.shape for i in np.ix_(whole, whole)], "vander": lambda: np.vander(whole), "ptp": lambda: np.ptp(a, axis=0),
-            "ours": lambda: [onp.mean(a), onp.sum(a, axis=0), onp.argmax(a), onp.cumsum(a, axis=1), onp.sort(a), onp.std(a, ddof=1)],
-            "where": lambda: [onp.where(a > 0, a, a), onp.clip(a, 0, 1), onp.ones_like(whole), onp.dot(a, a.T), onp.einsum("ij->j", a)],
-            "ufuncs": lambda: [onp.add(a, a), onp.multiply(a, 2), onp.sin(a), onp.maximum(whole, 2), onp.equal(whole, 2), onp.negative(a)],
+            "allclose": lambda: [np.allclose(a, a), np.allclose(a, a + 1)],
+            "argwhere": lambda: np.argwhere(whole),
+            "array_equal": lambda: np.array_equal(a, a),
+            "isclose": lambda: np.isclose(whole, 2),
+            "count_nonzero": lambda: int(np.count_nonzero(a)),
+            "searchsorted": lambda: np.searchsorted(whole, np.array([2])),
+            "interp": lambda: [
+                np.interp(2.5, whole, whole),
+                np.interp(whole, whole, whole),
+                np.interp(2.5, [1, 3], [1, 3]),
+            ],
+            "cov": lambda: [np.cov(a), np.corrcoef(a)],
+            "in1d": lambda: [np.in1d(whole, np.array([2])), np.isin(whole, whole)],
+            "msort": lambda: np.msort(a),
+            "trapz": lambda: [np.trapz(whole), np.trapz(a, dx=0.5, axis=0)],
+            "alltrue": lambda: bool(np.alltrue(whole)),
+            "divmod": lambda: np.divmod(whole, 2),
+            "modf": lambda: np.modf(a),
+            "signbit": lambda: np.signbit(a),
+            "select": lambda: np.select([whole > 1], [whole]),
+            "sets": lambda: [np.union1d(whole, whole), np.setdiff1d(whole, np.array([2]))],
+            "nan": lambda: [np.nanmax(a, axis=0), np.nancumsum(a), np.nanprod(a, axis=1)],
+            "polynomials": lambda: np.polyadd(whole, whole),
+            "axes": lambda: [
+                np.rollaxis(array(mx, 2, 1, 3), 2).shape,
+                np.take_along_axis(whole, np.array([0], dtype="int64"), 0),
+            ],
+            "mirr": lambda: np.mirr([1], 1, 1),
+            "linalg": lambda: [np.linalg.matrix_power(np.eye(2), 2), np.linalg.multi_dot([a, a.T])],
+            "ix_": lambda: [i.shape for i in np.ix_(whole, whole)],
+            "vander": lambda: np.vander(whole),
+            "ptp": lambda: np.ptp(a, axis=0),
+            "ours": lambda: [
+                onp.mean(a),
+                onp.sum(a, axis=0),
+                onp.argmax(a),
+                onp.cumsum(a, axis=1),
+                onp.sort(a),
+                onp.std(a, ddof=1),
+            ],
+            "where": lambda: [
+                onp.where(a > 0, a, a),
+                onp.clip(a, 0, 1),
+                onp.ones_like(whole),
+                onp.dot(a, a.T),
+                onp.einsum("ij->j", a),
+            ],
+            "ufuncs": lambda: [
+                onp.add(a, a),
+                onp.multiply(a, 2),
+                onp.sin(a),
+                onp.maximum(whole, 2),
+                onp.equal(whole, 2),
+                onp.negative(a),
+            ],
             "out": lambda: (lambda out: (onp.add(a, a, out=out), out)[1])(np.zeros((2, 3))),
-            "theirs": lambda: [onp.exp2(a), onp.gcd(whole, 2), onp.median(a, axis=0), onp.nanmean(a, axis=1), onp.flatnonzero(whole)],
-            "beside": lambda: onp.add(a, onp.ones(3)), "operand": lambda: a + onp.ones(3), "reflected": lambda: onp.ones(3) + a,
-            "number": lambda: [onp.float32(2) * a, a - onp.int64(2)], "reduce": lambda: onp.add.reduce(a),
-        }  # fmt: skip
+            "theirs": lambda: [
+                onp.exp2(a),
+                onp.gcd(whole, 2),
+                onp.median(a, axis=0),
+                onp.nanmean(a, axis=1),
+                onp.flatnonzero(whole),
+            ],
+            "beside": lambda: onp.add(a, onp.ones(3)),
+            "operand": lambda: a + onp.ones(3),
+            "reflected": lambda: onp.ones(3) + a,
+            "number": lambda: [onp.float32(2) * a, a - onp.int64(2)],
+            "reduce": lambda: onp.add.reduce(a),
+        }
         found = each(calls)
         a.attach_grad()
         with mx.autograd.record():
-            found["recorded"] = each({
-                "ours": lambda: onp.sin(a), "theirs": lambda: onp.exp2(a), "fallback": lambda: np.allclose(a, a),
-                "median": lambda: onp.median(a), "without arrays": lambda: np.interp(2.5, [1, 3], [1, 3]),
-            })  # fmt: skip
+            found["recorded"] = each(
+                {
+                    "ours": lambda: onp.sin(a),
+                    "theirs": lambda: onp.exp2(a),
+                    "fallback": lambda: np.allclose(a, a),
+                    "median": lambda: onp.median(a),
+                    "without arrays": lambda: np.interp(2.5, [1, 3], [1, 3]),
+                }
+            )
         return found
 
 
 GRADIENTS = {
-    "sum": lambda np, x: np.sum(x, axis=0), "mean": lambda np, x: np.mean(x, axis=(0, 1)), 
-    "max": lambda np, x: np.max(x, axis=1), "min": lambda np, x: np.min(x),
-    "prod": lambda np, x: np.prod(x, axis=0), "cumsum": lambda np, x: np.cumsum(x, axis=1), "trace": lambda np, x: np.trace(x),
-    "average": lambda np, x: np.average(x, axis=1, weights=np.array([1.0, 2.0, 3.0])), "where": lambda np, x: np.where(np.greater(x, 0), x * 2, x),
-    "clip": lambda np, x: np.clip(x, -1, 1), "dot": lambda np, x: np.dot(x, np.ones((3, 2))), "tril": lambda np, x: np.tril(x),
-    "inner": lambda np, x: np.inner(x, x), "outer": lambda np, x: np.outer(x, x), "vdot": lambda np, x: np.vdot(x, x),
-    "tensordot": lambda np, x: np.tensordot(x, x, ([0], [0])), "einsum": lambda np, x: np.einsum("ij,ij->i", x, x),
-    "diff": lambda np, x: np.diff(x), "ediff1d": lambda np, x: np.ediff1d(x, 1.0), "polyval": lambda np, x: np.polyval(x[0], x),
-    "nan_to_num": lambda np, x: np.nan_to_num(x), "around": lambda np, x: np.around(x, 1), "power": lambda np, x: np.power(x * x, 1.5),
-    "matmul": lambda np, x: np.matmul(x, np.ones((3, 2))), "divide": lambda np, x: (1 / x) / 3, "arctan2": lambda np, x: np.arctan2(x, 2.0),
-    "hypot": lambda np, x: np.hypot(x, x * 2), "copysign": lambda np, x: np.copysign(x, -1.0), "mod": lambda np, x: np.mod(x, 2.0),
-    "maximum": lambda np, x: np.maximum(x, 0.5), "absolute": lambda np, x: np.absolute(x), "log": lambda np, x: np.log(x * x),
-    "sqrt": lambda np, x: np.sqrt(np.square(x)), "spread": lambda np, x: x * np.sum(x, axis=1, keepdims=True), "sort": lambda np, x: np.sort(x),
-}  # fmt: skip
+    "sum": lambda np, x: np.sum(x, axis=0),
+    "mean": lambda np, x: np.mean(x, axis=(0, 1)),
+    "max": lambda np, x: np.max(x, axis=1),
+    "min": lambda np, x: np.min(x),
+    "prod": lambda np, x: np.prod(x, axis=0),
+    "cumsum": lambda np, x: np.cumsum(x, axis=1),
+    "trace": lambda np, x: np.trace(x),
+    "average": lambda np, x: np.average(x, axis=1, weights=np.array([1.0, 2.0, 3.0])),
+    "where": lambda np, x: np.where(np.greater(x, 0), x * 2, x),
+    "clip": lambda np, x: np.clip(x, -1, 1),
+    "dot": lambda np, x: np.dot(x, np.ones((3, 2))),
+    "tril": lambda np, x: np.tril(x),
+    "inner": lambda np, x: np.inner(x, x),
+    "outer": lambda np, x: np.outer(x, x),
+    "vdot": lambda np, x: np.vdot(x, x),
+    "tensordot": lambda np, x: np.tensordot(x, x, ([0], [0])),
+    "einsum": lambda np, x: np.einsum("ij,ij->i", x, x),
+    "diff": lambda np, x: np.diff(x),
+    "ediff1d": lambda np, x: np.ediff1d(x, 1.0),
+    "polyval": lambda np, x: np.polyval(x[0], x),
+    "nan_to_num": lambda np, x: np.nan_to_num(x),
+    "around": lambda np, x: np.around(x, 1),
+    "power": lambda np, x: np.power(x * x, 1.5),
+    "matmul": lambda np, x: np.matmul(x, np.ones((3, 2))),
+    "divide": lambda np, x: (1 / x) / 3,
+    "arctan2": lambda np, x: np.arctan2(x, 2.0),
+    "hypot": lambda np, x: np.hypot(x, x * 2),
+    "copysign": lambda np, x: np.copysign(x, -1.0),
+    "mod": lambda np, x: np.mod(x, 2.0),
+    "maximum": lambda np, x: np.maximum(x, 0.5),
+    "absolute": lambda np, x: np.absolute(x),
+    "log": lambda np, x: np.log(x * x),
+    "sqrt": lambda np, x: np.sqrt(np.square(x)),
+    "spread": lambda np, x: x * np.sum(x, axis=1, keepdims=True),
+    "sort": lambda np, x: np.sort(x),
+}
 
 
 @ask

@@ -1,4 +1,4 @@
-"""Every name of MXNet 1.9.1's NumPy interface is here with its signature, but for those in np_left.txt, which is to become empty."""
+"""Every name of MXNet 1.9.1's NumPy interface is here with its signature, but for those in np_left.txt."""
 
 from __future__ import annotations
 
