@@ -16,6 +16,10 @@ def _refuse(F: Side, name: str, given: Any) -> OperandError:  # noqa: N803
     return OperandError(f"{name}: type {type(given)} not supported; wanted a {F.kind.__name__} of mx.np or a number")
 
 
+def _number(value: Any) -> float:
+    return float(value)
+
+
 def _define_round(name: str) -> None:
     def definition(F: Side, x: Any, decimals: int = 0, out: Any = None, **kwargs: Any) -> Any:  # noqa: N803
         if isinstance(x, F.kind):
@@ -80,9 +84,9 @@ def where(F: Side, condition: Any, x: Any = None, y: Any = None) -> Any:  # noqa
     if left and right:
         return F.ops._npi_where(condition, x, y)
     if right:
-        return F.ops._npi_where_lscalar(condition, y, scalar=float(x))
+        return F.ops._npi_where_lscalar(condition, y, scalar=_number(x))
     if left:
-        return F.ops._npi_where_rscalar(condition, x, scalar=float(y))
+        return F.ops._npi_where_rscalar(condition, x, scalar=_number(y))
     if isinstance(x, NUMBER) and isinstance(y, NUMBER):
         return F.ops._npi_where_scalar2(condition, x=float(x), y=float(y))
     raise OperandError(f"where: types {type(x)} and {type(y)} not supported; wanted arrays of mx.np or numbers")

@@ -54,7 +54,7 @@ def nonzero(F: Side, a: Any) -> tuple[Any, ...]:  # noqa: N803
 
 @function("np")
 def bincount(F: Side, x: Any, weights: Any = None, minlength: int = 0) -> Any:  # noqa: N803
-    """How often 0, 1, 2, ... occur in an array of integers, or the sums of the weights of each.
+    """Counts of 0, 1, 2, ... in an array of integers, or the sums of the weights of each.
 
     minlength: how many numbers to give at least. Raises TypeError for what is no array, ValueError for a minlength below 0."""
     if not isinstance(x, F.kind):
@@ -76,7 +76,7 @@ def histogram(
     weights: Any = None,
     density: bool | None = None,
 ) -> Any:
-    """How many elements lie in each of the bins, and the edges of those. bins: their number, with a range, or an array of edges.
+    """The number of elements in each of the bins, and the edges of those. bins: their number, with a range, or an array of edges.
 
     Raises NotImplementedError for what MXNet's operator does not do: bins found from the data, densities, weights."""
     for name, given in (("normed", normed), ("density", density)):

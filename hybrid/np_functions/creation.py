@@ -336,7 +336,7 @@ def tril(F: Side, m: Any, k: int = 0) -> Any:  # noqa: N803
 
 @function("np", symbols=False)
 def genfromtxt(F: Side, *args: Any, **kwargs: Any) -> Any:  # noqa: N803
-    """What NumPy's genfromtxt reads of a text, as an array on ctx."""
+    """An array of what NumPy's genfromtxt reads of a text, on ctx."""
     ctx = kwargs.pop("ctx", None)
     return array(F, np.genfromtxt(*args, **kwargs), ctx=ctx)
 

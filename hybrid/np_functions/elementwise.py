@@ -119,7 +119,8 @@ def binary(F: Side, row: Binary, x1: Any, x2: Any, out: Any = None) -> Any:  # n
     if (left or isinstance(x1, NUMBER)) and (right or isinstance(x2, NUMBER)):
         if not left and not right:
             return row.plain(x1, x2)
-        name, array, number = (row.scalar, x1, x2) if left else (row.reflected, x2, x1)
+        array: Any = x1 if left else x2
+        name, number = (row.scalar, x2) if left else (row.reflected, x1)
         if F.eager and out is None:
             return invoke(_scalar(name, number), (array,))
         whole = F.eager or isinstance(number, int | np.integer | np.bool_)
@@ -140,21 +141,18 @@ def _default(name: str) -> Op:
 
 
 def _define_binary(row: Binary) -> None:
-    if row.name in ("true_divide", "equal", "not_equal", "greater", "greater_equal", "less", "less_equal"):
+    def plain(F: Side, x1: Any, x2: Any, out: Any = None) -> Any:  # noqa: N803
+        return binary(F, row, x1, x2, out)
 
-        def definition(F: Side, x1: Any, x2: Any, out: Any = None) -> Any:  # noqa: N803
-            return binary(F, row, x1, x2, out)
-    else:
+    def definition(F: Side, x1: Any, x2: Any, out: Any = None, **kwargs: Any) -> Any:  # noqa: N803
+        if kwargs:
+            only_defaults(row.name, kwargs)
+        return binary(F, row, x1, x2, out)
 
-        def definition(F: Side, x1: Any, x2: Any, out: Any = None, **kwargs: Any) -> Any:  # noqa: N803
-            if kwargs:
-                only_defaults(row.name, kwargs)
-            return binary(F, row, x1, x2, out)
-
-    definition.__doc__ = (
-        f"``{row.name}`` of two arrays, which broadcast, or of an array and a number, element by element."
-    )
-    function("np", name=row.name)(definition)
+    without = row.name in ("true_divide", "equal", "not_equal", "greater", "greater_equal", "less", "less_equal")
+    chosen = plain if without else definition
+    chosen.__doc__ = f"``{row.name}`` of two arrays, which broadcast, or of an array and a number, element by element."
+    function("np", name=row.name)(chosen)
 
 
 for _binary_row in BINARY.values():

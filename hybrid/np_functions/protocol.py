@@ -46,7 +46,7 @@ UFUNCS = frozenset(
 
 
 def _at(module: Any, name: str) -> Any:
-    """What a module has by a dotted name, None where it has nothing: NumPy has dropped some of MXNet's names."""
+    """The object of a dotted name, None where there is none: NumPy has dropped some of MXNet's names."""
     for part in name.split("."):
         module = getattr(module, part, None)
     return module

@@ -22,6 +22,8 @@ _NUMPY = tuple(
     )
     for name in row.split()
 )
+_TRAPEZOID: Any = vars(_np).get("trapezoid") or vars(_np).get("trapz")
+
 globals().update({_name: getattr(_np, _name) for _name in _NUMPY})
 
 
@@ -31,7 +33,7 @@ def alltrue(*args: Any, **kwargs: Any) -> Any:
 
 
 def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> Any:
-    """Whether each element of ar1, which is taken as a vector, is in ar2."""
+    """True for each element of ar1, which is taken as a vector, that is in ar2."""
     return _call(_in1d, (ar1, ar2, assume_unique, invert), {})
 
 
@@ -42,7 +44,7 @@ def msort(a: Any) -> Any:
 
 def trapz(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
     """The integral along an axis by the trapezoidal rule; x: where y was taken, else dx apart."""
-    return _call(getattr(_np, "trapezoid", None) or _np.trapz, (y, x, dx, axis), {})
+    return _call(_TRAPEZOID, (y, x, dx, axis), {})
 
 
 def _in1d(ar1: Any, ar2: Any, assume_unique: bool, invert: bool) -> Any:

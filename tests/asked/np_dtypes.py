@@ -79,7 +79,7 @@ def functions_of_one(mx, folder):
 
 @ask
 def operators_in_place(mx, folder):
-    """What arrays hold after Python's operators in place, by dtype of what is beside them."""
+    """Arrays after Python's operators in place, by dtype of what is beside them."""
     found = {}
     with numpy_mode(mx):
         for name in ("iadd", "isub", "imul", "itruediv", "ipow", "iand", "ior"):
@@ -97,7 +97,7 @@ def operators_in_place(mx, folder):
 
 @ask
 def results_written_elsewhere(mx, folder):
-    """What out holds, by its dtype."""
+    """Values of out, by its dtype."""
     found = {}
     with numpy_mode(mx):
         for name in ("add", "multiply", "sin", "equal", "isnan", "maximum", "sqrt"):
