@@ -34,14 +34,7 @@ def _in_place(name: str) -> Any:
     return assign
 
 
+_NOT_IN_PLACE = ("eq", "ne", "gt", "ge", "lt", "le", "pow")  # MXNet has no __ipow__
 for _row in BINARY.values():
-    if _row.dunder is not None and _row.dunder not in (
-        "eq",
-        "ne",
-        "gt",
-        "ge",
-        "lt",
-        "le",
-        "pow",
-    ):  # MXNet has no __ipow__
+    if _row.dunder is not None and _row.dunder not in _NOT_IN_PLACE:
         setattr(ndarray, f"__i{_row.dunder}__", _in_place(_row.name))
