@@ -6,7 +6,10 @@ Methods that are functions of mx.np are put here by np_functions/methods.py.
 
 from __future__ import annotations
 
+import math
 import operator
+import re
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,45 +19,15 @@ from ..core.error import MXNetError
 from ..execution.context import Context
 from ..ops.casting import Cast
 from ..ops.elementwise import Copy
+from ..ops.expand import BroadcastTo
 from ..ops.indexing import Take
-from ..ops.shape import NumpyReshape
+from ..ops.shape import ExpandDims, NumpyReshape
 from ..ops.slicing import Slice
-from .array import DENSE, NDArray, invoke, with_face
-from .dispatch import array_dtype
-from .indexing import slicing
+from .array import DENSE, NDArray, invoke, record, with_face
+from .dispatch import array_dtype, specialize
+from .indexing import gather, gather_numbers, slicing
+from .np_indexing import leading_places, masking, read_mask, read_np_key
 from .tape import STATE
-
-Key = tuple[Any, ...]
-
-
-def read_np_key(key: Any) -> tuple[Key, bool]:
-    """A key as NumPy takes it, with an Ellipsis in it where it is basic, and whether it is: without index arrays.
-
-    Raises IndexError for what NumPy takes for no key."""
-    index: list[Any] = []
-    basic = True
-    for part in key if isinstance(key, tuple) else (key,):
-        if part is None or part is Ellipsis or isinstance(part, slice):
-            index.append(part)
-        elif isinstance(part, NDArray):
-            values = part._read()
-            if values.dtype.kind == "f":  # MXNet's arrays are of floats unless told otherwise, indices too
-                values = values.astype(np.int64)
-            basic = basic and values.ndim == 0 and values.dtype.kind in "iu"
-            index.append(operator.index(values.item()) if values.ndim == 0 and values.dtype.kind in "iu" else values)
-        elif isinstance(part, bool | np.bool_ | list | np.ndarray | range):
-            basic = False
-            index.append(np.asarray(part, np.int64 if part == [] else None) if isinstance(part, list) else part)
-        elif hasattr(part, "__index__"):
-            index.append(operator.index(part))
-        else:
-            raise IndexError(
-                "only integers, slices (`:`), ellipsis (`...`), None and integer or boolean arrays are valid indices, "
-                f"got {type(part)}"
-            )
-    if basic and not any(p is Ellipsis for p in index):
-        index.append(Ellipsis)
-    return tuple(index), basic
 
 
 class ndarray(NDArray):  # noqa: N801  NumPy's name
@@ -76,27 +49,43 @@ class ndarray(NDArray):  # noqa: N801  NumPy's name
     # -- what it is -----------------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        """NumPy's text, with the dtype where it is not float32, and the device where it is not the CPU."""
+        """NumPy's text, with the dtype where it is neither float32 nor bool, and the device where it is not the CPU."""
         text = repr(self._read())
         dtype = self._dtype
-        if "dtype=" in text and dtype == np.float32:
-            text = text[: text.rindex(",")].rstrip() + ")"
-        elif "dtype=" not in text and dtype == np.float64:
-            text = f"{text[:-1]}, dtype=float64)"
+        if self.size:  # which newer NumPys tell of arrays that they do not show in full
+            text = _SHAPE.sub("", text)
+        if "dtype=" in text:
+            if dtype == np.float32:
+                text = text[: text.rindex(",")] + ")"
+        elif dtype not in (np.float32, np.bool_):
+            text = f"{text[:-1]}, dtype={dtype})"
         if self._ctx.device_type == "cpu":
             return text
         return f"{text[:-1]}, ctx={self._ctx})"
 
     def __str__(self) -> str:
-        return str(self._read())
+        text = str(self._read())
+        return text if self._ctx.device_type == "cpu" or not self.ndim else f"{text} @{self._ctx}"
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if self.size == 1 and self.ndim == 0 else format(str(self), spec)
+        """A single number as Python formats it. Raises TypeError for a format of an array with axes."""
+        if not self.ndim:
+            return format(self.item(), spec)
+        if spec:
+            raise TypeError("Cannot format mxnet.numpy.ndarray with format_spec")
+        return str(self)
 
     def __bool__(self) -> bool:
-        if self.size != 1 and self.size:
+        if not self.size:
+            warnings.warn(
+                "The truth value of an empty array is ambiguous. Returning False, but in future this will result in an error.",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            return False
+        if self.size != 1:
             raise ValueError("The truth value of an ndarray with multiple elements is ambiguous.")
-        return bool(self._read().item()) if self.size else False
+        return bool(self._read().item())
 
     def __float__(self) -> float:
         return float(self._single())
@@ -126,20 +115,12 @@ class ndarray(NDArray):  # noqa: N801  NumPy's name
         return id(self) // 16
 
     @property
-    def T(self) -> Any:  # noqa: N802  NumPy's name
-        return self.transpose()
-
-    @property
     def dtype(self) -> np.dtype:
         return self._dtype
 
     def item(self, *args: Any) -> Any:
         """An element as a Python number: the only one, or that at an index (flat, or one number an axis)."""
         return self._read().item(*args)
-
-    def asscalar(self) -> Any:
-        """Raises AttributeError: arrays of mx.np have item."""
-        raise AttributeError("mxnet.numpy.ndarray object has no attribute asscalar")
 
     def tolist(self) -> Any:
         return self._read().tolist()
@@ -156,9 +137,7 @@ class ndarray(NDArray):  # noqa: N801  NumPy's name
         """The values in another dtype; without copy the array itself where it has that already.
 
         Raises ValueError for an order, casting or subok that there is not."""
-        for name, given, wanted in (("order", order, "K"), ("casting", casting, "unsafe"), ("subok", subok, True)):
-            if given != wanted and not (name == "order" and given in ("A", "C")):
-                raise ValueError(f"astype: {name} must be {wanted!r}, got {given!r}")
+        check_cast(order, casting, subok)
         kind = array_dtype(dtype)
         if not copy and kind == self._dtype:
             return self
@@ -167,65 +146,149 @@ class ndarray(NDArray):  # noqa: N801  NumPy's name
     def copy(self, order: str = "C") -> Any:
         """A copy. Raises NotImplementedError for an order other than C."""
         if order != "C":
-            raise NotImplementedError(f"ndarray.copy only supports order='C', got {order!r}")
+            raise NotImplementedError(f"ndarray.copy only supports order='C', while received {order}")
         return invoke(_COPY, [self])
 
     def copyto(self, other: Any) -> Any:
-        """Copy the values into another array, or into a new one on a device."""
-        if isinstance(other, NDArray) and type(other) is not ndarray:
-            raise TypeError(f"copyto does not support type {type(other)}; wanted an mx.np.ndarray or a Context")
-        if not isinstance(other, NDArray | Context):
+        """Copy the values into another array, or into a new one on a device; False where the other is the array itself."""
+        if not isinstance(other, ndarray | Context):
             raise TypeError(f"copyto does not support type {type(other)}")
-        return NDArray.copyto(self, other)
+        return NDArray.copyto(self, other) if other is not self else NDArray.copyto(self, other) is None
+
+    def as_in_ctx(self, ctx: Context) -> Any:
+        """The array on a device: itself where it is there already."""
+        return self.as_in_context(ctx)
 
     # -- parts ----------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Any:
-        index, basic = read_np_key(key)
-        recording = STATE.recording and self._origin is not None
-        if not recording:
-            memory = self._storage() if basic else self._read()
-            part = memory[index]
-            if basic and part.flags.c_contiguous:
-                return self._view(part)
-            self.wait_to_read()
-            return ndarray._own(np.array(part, order="C"), self._ctx)
-        if not basic:
-            places = np.array(np.arange(self.size).reshape(self.shape)[index], order="C")
-            return invoke(Take.bind(axis=0, mode="clip"), [self.reshape(-1), ndarray._own(places, self._ctx)])
-        used = sum(p is not None and p is not Ellipsis for p in index)
-        if used > self.ndim:
-            raise IndexError(f"too many indices for array: array is {self.ndim}-dimensional, but {used} were indexed")
-        found = slicing(index, self.shape)
-        if found is None:
-            return ndarray._own(self._read()[index].copy(), self._ctx)
-        wanted = self._storage()[index].shape
-        sliced = invoke(Slice.bind(**found[0]), [self]) if self.ndim else self
-        return (
-            sliced
-            if sliced.shape == wanted and sliced is not self
-            else sliced._alias(NumpyReshape.bind(newshape=wanted))
-        )
+        if type(key) is int and not STATE.recording and self.ndim:
+            return self._part(self._storage()[key, ...])
+        mask = read_mask(key)
+        if mask is None:
+            if type(key) is tuple and not key:
+                return self
+            if not self.ndim:
+                raise IndexError("scalar tensor can only accept `()` as index")
+            if type(key) is slice and key == _ALL:
+                return self
+        wanted = read_np_key(key, self.shape) if mask is None else masking(mask, self.shape)
+        index, basic, front = wanted
+        if STATE.recording and self._origin is not None:
+            found = self._index_recording(index, basic)
+        elif basic:
+            found = self._part(self._storage()[index])
+        else:
+            found = ndarray._own(np.array(gather(self._read(), index), order="C"), self._ctx)
+        if front is None:
+            return found
+        return found._alias(ExpandDims.bind(axis=0)) if front else found._nothing((0, *found.shape))
+
+    def _part(self, part: np.ndarray) -> ndarray:
+        """Part of the memory as an array: a view where it lies in one piece, else a copy."""
+        if part.flags.c_contiguous:
+            return self._view(part)  # type: ignore[return-value]
+        self.wait_to_read()
+        return ndarray._own(np.array(part, order="C"), self._ctx)
+
+    def _nothing(self, shape: tuple[int, ...]) -> ndarray:
+        """An array of no elements."""
+        return ndarray._own(np.empty(shape, self._dtype), self._ctx)
+
+    def _index_recording(self, index: Any, basic: bool) -> Any:
+        """self[index] by operators, so that the tape knows of it. Views share memory here, too."""
+        if basic:
+            part = self._storage()[index]
+            found = slicing(index, self.shape)
+            if found is not None:
+                slice_ = Slice.bind(**found[0])
+                if part.flags.c_contiguous:
+                    known = (self.shape, self._dtype)
+                    specs = (slice_.calls.get(known) or specialize(slice_, known)).specs
+                    sliced = self._view(part.reshape(specs[0].shape))  # type: ignore[arg-type]
+                    record(slice_, [self], [sliced], specs)
+                else:
+                    sliced = invoke(slice_, [self])
+                return sliced if sliced.shape == part.shape else sliced._alias(NumpyReshape.bind(newshape=part.shape))
+        leading = None if basic else leading_places(index, self.shape)
+        if leading is None:
+            places = gather_numbers(index, self.shape)
+            return invoke(Take.bind(axis=0, mode="clip"), [self._in_shape((-1,)), self._beside(places)])
+        count, places = leading
+        rows = self if count == 1 else self._in_shape((math.prod(self.shape[:count]), *self.shape[count:]))
+        return invoke(Take.bind(axis=0, mode="clip"), [rows, self._beside(places)])
+
+    def _in_shape(self, shape: tuple[int, ...]) -> NDArray:
+        """The same memory and history in another shape."""
+        if shape == (-1,):
+            shape = (self.size,)
+        return self._alias(NumpyReshape.bind(newshape=shape))
+
+    def _beside(self, values: np.ndarray) -> ndarray:
+        """An array of these values on the same device."""
+        return ndarray._own(np.array(values, order="C"), self._ctx)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        index, _ = read_np_key(key)
         if isinstance(value, NDArray) and type(value) is not ndarray:
+            raise TypeError("Cannot assign mx.nd.NDArray to mxnet.numpy.ndarray")
+        mask = read_mask(key)
+        if mask is None and not self.ndim:
+            if not (type(key) is tuple and not key):
+                raise IndexError("scalar tensor can only accept `()` as index")
+            if isinstance(value, list | tuple):
+                raise ValueError("setting an array element with a sequence.")
+        index, basic, front = read_np_key(key, self.shape) if mask is None else masking(mask, self.shape)
+        if front is False:
+            return
+        if not isinstance(value, NDArray | np.ndarray | list | tuple | int | float | np.generic):
             raise TypeError(
-                "mx.np.ndarray: got an NDArray of mx.nd to assign; make it one of mx.np with as_np_ndarray()"
+                f"mxnet.np.ndarray does not support assignment with non-array-like object {value} of type {type(value)}"
             )
-        if STATE.recording:
-            if self._origin is not None:
-                raise MXNetError(
-                    "Assigning to NDArrays that are already in a computational graph will cause undefined behavior when "
-                    "evaluating gradients. Please call backward first to clear the graph or do this out side of a record section."
-                )
-            if isinstance(value, NDArray) and value._origin is not None:
-                raise MXNetError(
-                    "Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd."
-                )
-        self._assign(index, value)
+        if STATE.recording and self._assign_recording(index, value):
+            return
+        if not basic and None in [part for part in index if part is None]:
+            index = np.unravel_index(gather_numbers(index, self.shape), self.shape)
+        try:
+            self._assign(index, value)
+        except ValueError as error:
+            raise MXNetError(str(error)) from None
+
+    def _assign_recording(self, index: Any, value: Any) -> bool:
+        """The part of an assignment that the tape has to know of; True where that is all.
+
+        Raises MXNetError where the array is part of a graph already, or the value and not all of the array is replaced."""
+        if self._origin is not None:
+            raise MXNetError(
+                "Assigning to NDArrays that are already in a computational graph will cause undefined behavior when "
+                "evaluating gradients. Please call backward first to clear the graph or do this out side of a record section."
+            )
+        if not isinstance(value, NDArray) or value._origin is None:
+            return False
+        if any(part is not Ellipsis and not (type(part) is slice and part == _ALL) for part in index):
+            raise MXNetError("Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd.")
+        if value.shape != self.shape:
+            value = invoke(BroadcastTo.bind(shape=self.shape), [value._padded(self.ndim)])
+        invoke(_COPY, [value if value._dtype == self._dtype else value.astype(self._dtype)], self)
+        return True
+
+    def _padded(self, rank: int) -> NDArray:
+        """The same memory and history with axes of size 1 in front, until there are as many."""
+        missing = rank - self.ndim
+        return self._in_shape((1,) * missing + self.shape) if missing > 0 else self
 
 
+def check_cast(order: Any, casting: str, subok: bool) -> None:
+    """Raise ValueError for what astype does not know."""
+    if order is not None and order not in ("K", "C"):
+        raise ValueError("order must be either 'K' or 'C'")
+    if casting != "unsafe":
+        raise ValueError("casting must be equal to 'unsafe'")
+    if not subok:
+        raise ValueError("subok must be equal to True")
+
+
+_ALL = slice(None)
+_SHAPE = re.compile(r",\s*shape=\([\d, ]*\)")
 _COPY = Copy.bind()
 ndarray._face = ndarray
 DENSE.add(ndarray)

@@ -12,7 +12,7 @@ import numpy as onp
 from ..eager.np_array import ndarray
 from ..np_functions import methods, protocol  # noqa: F401  what arrays can do, and NumPy's functions with them
 from ..np_functions.side import NP
-from . import fallback, fallback_linalg, random  # noqa: F401
+from . import fallback, fallback_linalg, linalg, random  # noqa: F401
 
 pi, e, inf, nan, newaxis = onp.pi, onp.e, onp.inf, onp.nan, None
 NAN = NaN = nan
