@@ -17,6 +17,7 @@ import numpy as np
 
 from .attrs import dtype as read_dtype
 from .error import OpError
+from .np_mode import is_np_shape
 from .op import DENSE, FAMILY, FUSED, MISSING, REGISTRY, Op, find, lookup
 
 SUBMODULES = {
@@ -207,11 +208,23 @@ def make(
             return call(cls, name, {key: value for key, value in given.items() if value is not None}, kwargs)
 
     if fast is not None:
-        function = _with_memo(function, cls, positions if inputs else None, tail, fast)
+        plain, names = function, positions if inputs else None
+        function = _with_memo(plain, cls, names, tail, fast)
+        if cls.bind.__func__ is not Op.bind.__func__:  # type: ignore[attr-defined]  the mode decides what is bound
+            function = _by_mode(function, _with_memo(plain, cls, names, tail, fast))
     function.__name__ = function.__qualname__ = name
     function.__module__ = module
     function.__doc__ = document(cls)
     function.__signature__ = signature(cls, tail)  # type: ignore[attr-defined]
+    return function
+
+
+def _by_mode(without: Callable[..., Any], within: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that remembers what attributes mean with np_shape on, or the other one."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return (within if is_np_shape() else without)(*args, **kwargs)
+
     return function
 
 

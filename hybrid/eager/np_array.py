@@ -197,8 +197,8 @@ class ndarray(NDArray):  # noqa: N801  NumPy's name
 
     def _index_recording(self, index: Any, basic: bool) -> Any:
         """self[index] by operators, so that the tape knows of it. Views share memory here, too."""
-        if basic:
-            part = self._storage()[index]
+        part = self._storage()[index] if basic else None
+        if part is not None:
             found = slicing(index, self.shape)
             if found is not None:
                 slice_ = Slice.bind(**found[0])
@@ -212,7 +212,7 @@ class ndarray(NDArray):  # noqa: N801  NumPy's name
                 return sliced if sliced.shape == part.shape else sliced._alias(NumpyReshape.bind(newshape=part.shape))
         leading = None if basic else leading_places(index, self.shape)
         if leading is None:
-            places = gather_numbers(index, self.shape)
+            places = gather_numbers(index, self.shape) if part is None else np.empty(part.shape, np.int64)
             return invoke(Take.bind(axis=0, mode="clip"), [self._in_shape((-1,)), self._beside(places)])
         count, places = leading
         rows = self if count == 1 else self._in_shape((math.prod(self.shape[:count]), *self.shape[count:]))
@@ -251,7 +251,9 @@ class ndarray(NDArray):  # noqa: N801  NumPy's name
         try:
             self._assign(index, value)
         except ValueError as error:
-            raise MXNetError(str(error)) from None
+            count = value.size if isinstance(value, NDArray) else np.size(value)
+            if count or self._storage()[index].size:  # nothing may be put into nothing in any shape
+                raise MXNetError(str(error)) from None
 
     def _assign_recording(self, index: Any, value: Any) -> bool:
         """The part of an assignment that the tape has to know of; True where that is all.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,17 @@ def norm(F: Side, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fa
     """A norm of all numbers, of vectors along an axis, or of matrices along two.
 
     ord: None and 'fro' the root of the sum of squares; of vectors a number; of matrices 1, -1, 2, -2, 'inf', '-inf', 'nuc'.
+    Without an axis 'inf' and '-inf' are those of all numbers; NumPy's inf and -inf are those of matrices where x has two axes or more.
     Raises TypeError for an axis that is no integer and no tuple."""
     if axis is not None and not isinstance(axis, int | tuple):
         raise TypeError("'axis' must be None, an integer or a tuple of integers.")
+    if axis is None and ord is None:
+        return F.ops._npi_norm(x, ord=2, axis=None, keepdims=keepdims, flag=-2)
     axes = (axis,) if isinstance(axis, int) else axis
+    if isinstance(ord, float) and math.isinf(ord):
+        if axes is None and F.eager and x.ndim > 1:
+            axes = (x.ndim - 2, x.ndim - 1)
+        ord = "inf" if ord > 0 else "-inf"
     pair = axes is not None and len(axes) == 2
     if pair and ord in ("inf", "-inf", 1, -1):
         return _of_sums(F, x, axes, ord, keepdims)
@@ -97,7 +105,7 @@ def tensorinv(F: Side, a: Any, ind: int = 2) -> Any:  # noqa: N803
 @function("np.linalg")
 def tensorsolve(F: Side, a: Any, b: Any, axes: Any = None) -> Any:  # noqa: N803
     """x with tensordot(a, x, x.ndim) = b. axes: those of a to be moved behind the others first."""
-    return F.ops._npi_tensorsolve(a, b, a_axes=axes)
+    return F.ops._npi_tensorsolve(a, b, a_axes=() if axes is None else axes)
 
 
 @function("np.linalg")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..np_functions.side import NP
-from . import fallback_linalg
 from .fallback_linalg import cond, lstsq, matrix_power, matrix_rank, multi_dot, qr  # noqa: F401
 
 

@@ -11,7 +11,7 @@ from ..core.attrs import Arity
 from ..core.op import WHOLE, Op, op
 from ..core.shapes import Shape, broadcast, is_known, merge, show
 from .adjoint import linear
-from .common import as_many, axis_of, part_of, same, want_rank_from, widen
+from .common import Sized, as_many, axis_of, part_of, same, want_rank_from, widen
 from .composing import definite, known, narrowly, of_floats, placed_at, reshaped, widely
 from .contracting import contracted, diagonal
 from .linear import Products, contraction_adjoint, want_at_least
@@ -378,8 +378,12 @@ class SumLogDiag(Reduced):
 
 
 @op("_linalg_det", "linalg_det", "_npi_det")
-class Det(Reduced):
-    """The determinant. Shapes: (..., N, N) -> (...); a single matrix gives (1,). MXNet's hidden outputs are left out."""
+class Det(Sized, Reduced):
+    """The determinant. Shapes: (..., N, N) -> (...); a single matrix gives (1,), bound with np_shape on (). MXNet's hidden outputs are
+    left out."""
+
+    def infer_shape(self, a):
+        return super().infer_shape(a) if len(a) > 2 or not self.zero_is_size else ()
 
     def output_names(self):
         return ("output0",)
@@ -389,7 +393,7 @@ class Det(Reduced):
             return None
         (x,) = widely(F, a.dtype, a)
         sign, size, *_ = F._linalg_slogdet(x)
-        return narrowly(F, a.dtype, sign * F.exp(size))
+        return narrowly(F, a.dtype, reshaped(F, sign * F.exp(size), self.infer_shape(a.shape)))
 
     def decompose(self, a):
         return np.reshape(np.linalg.det(a), self.infer_shape(a.shape))

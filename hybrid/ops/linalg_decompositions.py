@@ -7,7 +7,7 @@ import numpy as np
 from ..core.op import WHOLE, Op, op
 from ..core.shapes import UNKNOWN, Shape, is_known, merge, show
 from .adjoint import linear
-from .common import part_of, widen
+from .common import Sized, part_of, widen
 from .composing import known, narrowly, of_floats, widely
 from .linalg import Decomposed, DecompositionBackward, Square, positive_definite
 from .linear import want_at_least
@@ -273,10 +273,10 @@ class Decompositions(Square):
 
 
 @op("_linalg_slogdet", "linalg_slogdet", "_npi_slogdet")
-class SlogDet(Decompositions):
+class SlogDet(Sized, Decompositions):
     """The sign of the determinant, and the logarithm of its absolute value: 0 and -inf for singular matrices.
 
-    Shapes: (..., N, N) -> (...) both; a single matrix gives (1,). MXNet's hidden outputs are left out."""
+    Shapes: (..., N, N) -> (...) both; a single matrix gives (1,), bound with np_shape on (). MXNet's hidden outputs are left out."""
 
     primitive = True
 
@@ -285,10 +285,14 @@ class SlogDet(Decompositions):
 
     def infer_shape(self, a):
         self.side(a)
-        return [a[:-2] or (1,)] * 2
+        return [self.left(a)] * 2
+
+    def left(self, a: tuple) -> tuple:
+        """The shape of a number for each matrix."""
+        return a[:-2] or (() if self.zero_is_size else (1,))
 
     def decompose(self, a):
-        return tuple(np.reshape(y, a.shape[:-2] or (1,)) for y in np.linalg.slogdet(a))
+        return tuple(np.reshape(y, self.left(a.shape)) for y in np.linalg.slogdet(a))
 
     def gradient(self, F, dy, a, sign, logarithm):
         # as that of a determinant of 1, or of 0 for singular matrices
