@@ -5,6 +5,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import hybrid as mx
@@ -83,3 +84,60 @@ def test_mxnet_runs_our_control_flow(tmp_path: Path) -> None:
     for symbol, wanted in zip(symbols, there, strict=True):
         used = {k: mx.nd.array(v) for k, v in feeds.items() if k in symbol.list_arguments()}
         assert [y.asnumpy().tolist() for y in symbol.eval(**used)] == wanted
+
+
+class Network(mx.gluon.HybridBlock):
+    """A network of mx.np's functions and mx.npx's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        with self.name_scope():
+            self.kernel = self.params.get("kernel", shape=(4, 3, 3, 3))
+            self.dense, self.norm = mx.gluon.nn.Dense(6, flatten=False), mx.gluon.nn.BatchNorm()
+
+    def hybrid_forward(self, F, x, lengths, kernel):  # noqa: N803
+        net = F.npx.convolution(x, kernel, kernel=(3, 3), num_filter=4, pad=(1, 1), no_bias=True)
+        net = F.npx.leaky_relu(self.norm(net), act_type="gelu") * 2 - 1 / (F.np.exp(net) + 1)
+        net = F.npx.pooling(net, kernel=(2, 2), stride=(2, 2), pool_type="max")
+        rows = F.npx.reshape(net, (-2, -5, -1))
+        scores = F.npx.batch_dot(rows, self.dense(rows), transpose_a=True)
+        kept = F.npx.sequence_mask(scores, lengths, True, value=-9, axis=1)
+        best, places = F.npx.topk(kept, k=2, ret_typ="both", axis=-1)
+        flat = F.npx.batch_flatten(kept)
+        return (
+            F.npx.softmax(kept, axis=-1),
+            F.np.maximum(best, F.np.arctan2(best, 2.0)),
+            places,
+            -F.npx.pick(flat, lengths),
+        )
+
+
+RUN_NUMPY = """
+import sys, numpy as np, mxnet as mx
+mx.npx.set_np()
+feeds = np.load(sys.argv[1] + "-feeds.npz")
+net = mx.gluon.SymbolBlock.imports(sys.argv[1] + "-symbol.json", ["data0", "data1"], sys.argv[1] + "-0000.params")
+outputs = net(*(mx.np.array(feeds[k], dtype=feeds[k].dtype) for k in ("x", "lengths")))
+kept = mx.npx.load(sys.argv[1] + "-0000.params")
+np.savez(sys.argv[1] + "-outputs.npz", *(y.asnumpy() for y in outputs), shapes=[v.ndim for v in kept.values()])
+"""
+
+
+@pytest.mark.mxnet
+def test_mxnet_runs_our_networks_of_numpy(tmp_path: Path) -> None:
+    """What is exported here in NumPy's mode is imported there, and gives the same numbers."""
+    random = np.random.default_rng(3)
+    feeds = {"x": random.normal(size=(2, 3, 6, 6)).astype(np.float32), "lengths": np.array([1, 3], np.float32)}
+    with mx.np_shape(True), mx.np_array(True):
+        net = Network()
+        net.initialize(mx.init.Xavier())
+        net.hybridize()
+        outputs = net(*(mx.nd.array(v).as_np_ndarray() for v in feeds.values()))
+        net.export(str(tmp_path / "net"))
+    np.savez(tmp_path / "net-feeds.npz", **feeds)
+    subprocess.run(
+        [os.environ["MXNET_PYTHON"], "-c", RUN_NUMPY, tmp_path / "net"], check=True, capture_output=True, cwd="/"
+    )
+    there = np.load(tmp_path / "net-outputs.npz")
+    for i, ours in enumerate(outputs):
+        np.testing.assert_allclose(ours.asnumpy(), there[f"arr_{i}"], rtol=1e-4, atol=1e-5)
