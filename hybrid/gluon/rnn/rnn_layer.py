@@ -20,6 +20,11 @@ _GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 _OWN = re.compile(r"(l|r)(\d+)_(i2h|h2h|h2r)_(weight|bias)")
 
 
+def _in_a_row(F: Any, parameter: Any) -> Any:  # noqa: N803  MXNet's name for "nd or sym"
+    """All numbers of a parameter. As a symbol by the operator that infers the parameter's shape too, which NumPy's does not."""
+    return parameter.reshape(-1) if F in EAGER else F.reshape(parameter, shape=(-1,))
+
+
 class _RNNLayer(HybridBlock):
     """Base of the layers. Called with (T, N, C), or (N, T, C) with layout NTC, and optionally the states before it:
     ``outputs`` alone without states, else ``outputs, last_states``; outputs are (T, N, D*R), with D directions.
@@ -212,7 +217,7 @@ class _RNNLayer(HybridBlock):
             inputs = F.swapaxes(inputs, dim1=0, dim2=1)
         weights = ("i2h_weight", "h2h_weight", *(("h2r_weight",) if self._projection_size else ()))
         packed = [
-            kwargs[f"{side}{layer}_{name}"].reshape(-1)
+            _in_a_row(F, kwargs[f"{side}{layer}_{name}"])
             for names in (weights, ("i2h_bias", "h2h_bias"))
             for layer in range(self._num_layers)
             for side in self._sides()
