@@ -31,6 +31,17 @@ def as_np(value: Any) -> Any:
     return value
 
 
+def want_np(value: Any, what: str) -> None:
+    """Raise TypeError where an array or symbol, in lists and tuples too, is none of mx.np; what: it is, for the error."""
+    if isinstance(value, list | tuple):
+        for part in value:
+            want_np(part, what)
+    elif isinstance(value, NDArray | Symbol) and not isinstance(value, _NP):
+        raise TypeError(
+            f"{what}: got {type(value).__name__} where arrays are those of mx.np; call as_np_ndarray() upon it, or leave np_array off"
+        )
+
+
 def dressed(value: Any) -> Any:
     """Arrays and symbols as this thread has them: of mx.np with np_array, else of mx.nd and mx.sym."""
     return as_np(value) if is_np_array() else as_nd(value)

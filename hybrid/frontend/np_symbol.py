@@ -35,12 +35,6 @@ class _Symbol(Symbol):
             return Symbol.__getitem__(self, index)
         return self._slice(index)
 
-    def __len__(self) -> int:
-        """Number of outputs. Raises TypeError where there is one: how long it is is not known."""
-        if len(self._entries) == 1:
-            raise TypeError("the length of a symbol of mx.sym.np is not known before it runs")
-        return len(self._entries)
-
     def __iter__(self) -> Any:
         if len(self._entries) == 1:
             raise TypeError("a symbol of mx.sym.np with one output cannot be iterated over")

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .. import initializer, ndarray
+from ..core.np_mode import is_np_array
+from ..eager.faces import want_np
 from . import model_files
 from .base_parameter import Parameter, ParameterError
 from .naming import _BlockScope
@@ -160,6 +162,8 @@ class Block:
         out = self.forward(*args)
         for hook in tuple(self._forward_hooks.values()):
             hook(self, args, out)
+        if is_np_array():
+            want_np(out, f"output of {self.name}")
         return out
 
     def forward(self, *args: Any) -> Any:

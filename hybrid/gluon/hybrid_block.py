@@ -14,7 +14,7 @@ from ..core.precision import FLOAT32, check_precision
 from ..core.shapes import is_known, to_legacy
 from ..eager.array import DENSE, _has_pending_work
 from ..eager.cached_op import CachedOp, FastCall
-from ..eager.faces import dressed
+from ..eager.faces import dressed, want_np
 from ..eager.tape import STATE
 from ..execution.precision_report import PrecisionReport
 from ..formats import pairs
@@ -197,6 +197,8 @@ class HybridBlock(Block):
             variables = [None if arg is None else dressed(symbol.var(next(names))) for arg in flat]
             out = self._symbolic(_regroup(variables, self._in_format))
             outputs, self._out_format = _flatten(out, "output")
+            if is_np_array():
+                want_np(outputs, f"output of {self.name}")
             self._cached_graph = [v for v in variables if v is not None], dressed(symbol.Group(outputs))
         return self._cached_graph
 

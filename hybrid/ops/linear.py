@@ -433,6 +433,18 @@ class NumpyDot(Products):
 
     takes_matrices = True
 
+    def infer_input_shapes(self, shapes, outputs):
+        a, b = shapes
+        if not a or not b:
+            return shapes
+        j = max(0, len(b) - 2)
+        shared = merge(a[-1:], b[j : j + 1])
+        rows, before, after = a[:-1], b[:j], b[j + 1 :]
+        if outputs[0] is not None and len(outputs[0]) == len(rows) + len(before) + len(after):
+            rows, rest = merge(rows, outputs[0][: len(rows)]), outputs[0][len(rows) :]
+            before, after = merge(before, rest[:j]), merge(after, rest[j:])
+        return [(*rows, *shared), (*before, *shared, *after)]
+
     def infer_shape(self, a, b):
         if not a or not b:
             return a or b

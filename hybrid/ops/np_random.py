@@ -489,9 +489,11 @@ class Multinomial(Op):
         return None
 
     def compute(self, *arrays, rng: Any = None):
-        p = np.asarray(arrays[0] if arrays else self.pvals, np.float64)
+        given = np.asarray(arrays[0] if arrays else self.pvals)
+        p = given.astype(np.float64)
         head = p[:-1].sum()
-        if not np.all(p[:-1] >= 0) or not head <= 1 + 1e-12:
+        over = p.size * float(np.finfo(given.dtype).eps) if given.dtype.kind == "f" else 0.0  # what rounding may make of a sum of 1
+        if not np.all(p[:-1] >= 0) or not head <= 1 + max(over, 1e-12):
             raise self.error("got probabilities that are below 0 or sum to more than 1")
         whole = np.append(p[:-1], max(1 - head, 0))
         return rng.multinomial(self.n, whole / max(whole.sum(), 1), self.size).astype(INT64)
