@@ -124,6 +124,23 @@ class FastPath(NamedTuple):
     """Takes the operator, the inputs, and ``out`` if there is one."""
 
 
+Around = Callable[[str, type[Op] | None, Callable[..., Any]], Callable[..., Any]]
+"""Makes of a function another to stand in its place, told the whole name and the operator (None where it is no single one)."""
+AROUND: dict[FrontendCall, Around] = {}
+"""By frontend what is put around its functions when they are made: see ``put_around``."""
+OPERANDS: dict[type, Callable[[Binary, Any, Any], tuple[Any, Any]]] = {}
+"""By the type of arrays or symbols what is done with the operands of Python's operators first. Empty without mixed precision."""
+NAMESPACES: list[Namespace] = []
+
+
+def put_around(call: FrontendCall, around: Around) -> None:
+    """Put something around the functions of a frontend, from when they are asked for anew: it costs nothing before."""
+    AROUND[call] = around
+    for namespace in NAMESPACES:
+        if namespace._call is call:
+            namespace._forget()
+
+
 class Namespace:
     """A module of operator functions, made as they are asked for."""
 
@@ -141,6 +158,9 @@ class Namespace:
         self._prefix, self._call, self._tail, self._fast, self._more = prefix, call, tail, fast, more
         self._added: list[str] = []
         """Names of functions that others have put here."""
+        self._made: list[str] = []
+        """Names of functions of operators."""
+        NAMESPACES.append(self)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -151,14 +171,24 @@ class Namespace:
                 found = getattr(module, name)
                 setattr(self, name, found)
                 return found
-        cls = find(self._prefix + name)
+        whole = self._prefix + name
+        cls = find(whole)
         if cls is None and self._prefix == "_":
-            cls = find(name)  # _internal shows names with their underscore
+            whole, cls = name, find(name)  # _internal shows names with their underscore
         if cls is None or (not self._prefix and name.startswith("_")):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         made = make(cls, name, self.__name__, self._call, self._tail, self._fast)
+        around = AROUND.get(self._call)
+        if around is not None:
+            made = around(whole, cls, made)
         setattr(self, name, made)
+        self._made.append(name)
         return made
+
+    def _forget(self) -> None:
+        """Drop the functions made by now; they are made anew when they are asked for."""
+        while self._made:
+            delattr(self, self._made.pop())
 
     @property
     def __dict__(self) -> dict[str, Any]:

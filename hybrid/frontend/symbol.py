@@ -508,6 +508,8 @@ def _binary(row: functions.Binary, lhs: Any, rhs: Any) -> Any:
     """A function of two arguments of which either may be a number. Raises TypeError for anything else."""
     if isinstance(lhs, functions.NUMBER) and not isinstance(rhs, Symbol):
         return row.plain(lhs, rhs)
+    if functions.OPERANDS:
+        lhs, rhs = functions.OPERANDS[Symbol](row, lhs, rhs)
     return create(*functions.application(row, lhs, rhs, Symbol))
 
 

@@ -24,7 +24,6 @@ _NUMPY = "by-product: MXNet's frontend of mx.np, of which hybrid.np_functions is
 _INT8 = "INT8 quantization, which oneDNN does for MXNet: there are no quantized operators here"
 _CUDA = "compiles CUDA source that it is given; there is no GPU here"
 _BACKWARD = "MXNet's own gradient operators; gradients here are rules of the operators (autograd, backward, grad)"
-_AMP = "automatic casts to float16 or bfloat16: amp.init refuses, net.cast('float16') works"
 _LEGACY_IMAGES = "images decoded by OpenCV inside the engine; mx.image does the same in Python"
 _CALLS_C = (
     "an operator that calls back into a C or Python function by its address; mx.operator.Custom is the way to do that"
@@ -159,7 +158,6 @@ MISSING: dict[str, str] = {
     "mxnet.ndarray.imdecode": _LEGACY_IMAGES,
     "mxnet.*._set_value": "the operator inside x[:] = number, which is done in memory here",
     # -- the rest, one by one
-    **_of("mxnet.contrib.amp", "convert_* init_trainer list_* lists loss_scaler scale_loss unscale", _AMP),
     "mxnet.gluon.rnn.SequentialRNNCell.hybrid_forward": "not to be called in MXNet either, where it raises",
     "mxnet.image.ImageDetIter.draw_next": "draws boxes with OpenCV",
     "mxnet.io.ImageDetRecordIter": "the C++ reader of detection records; mx.image.ImageDetIter reads the same files",
