@@ -141,8 +141,8 @@ def _want_trainer(given: Any) -> Any:
 @contextlib.contextmanager
 def scale_loss(loss: Any, optimizer_or_trainer: Any) -> Iterator[Any]:
     """``with scale_loss(loss, trainer) as scaled:`` multiplies a loss, or each of a list, by the trainer's loss scale, which its
-    next step divides by."""
-    scaler = getattr(optimizer_or_trainer, "_amp_loss_scaler", None)
+    next step divides by. Raises AttributeError before init_trainer."""
+    scaler = optimizer_or_trainer._amp_loss_scaler
     assert scaler is not None, "Loss scaler is not initialized, did you forget to call amp.init_trainer()?"
     optimizer_or_trainer._scale = optimizer_or_trainer._amp_original_scale / scaler.loss_scale
     yield [x * scaler.loss_scale for x in loss] if isinstance(loss, list | tuple) else scaler.loss_scale * loss

@@ -13,7 +13,7 @@ import numpy as np
 from ... import ndarray, symbol
 from ...core import functions
 from ...core.attrs import dtype_text
-from ...core.op import Op, find
+from ...core.op import Op, find, lookup
 from ...eager import functions as eager
 from ...eager.array import NDArray
 from ...frontend import symbol as symbolic
@@ -65,7 +65,8 @@ def switch_on(
 
     def operands(row: functions.Binary, lhs: Any, rhs: Any) -> tuple[Any, Any]:
         arrays = [isinstance(x, NDArray) for x in (lhs, rhs)]
-        for casting in castings.get(row.array if all(arrays) else row.scalar if arrays[0] else row.reflected, ()):
+        name = row.array if all(arrays) else lookup(row.scalar if arrays[0] else row.reflected).name
+        for casting in castings.get(name, ()):
             lhs, rhs = _cast_arrays((lhs, rhs), casting.dtype, low)
         return lhs, rhs
 
