@@ -17,6 +17,7 @@ from hybrid.core.op import Op, Spec
 from hybrid.execution.apply import apply
 from hybrid.ir.graph import Entry, Graph, Node, SubgraphFunction
 from hybrid.ir.infer import Inference, infer
+from hybrid.ops.casting import AmpCast, AmpMulticast
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 JITTERED = 1 << 20
@@ -26,6 +27,11 @@ JITTERED = 1 << 20
 def widen(array: np.ndarray) -> np.ndarray:
     """The array in float64 when it holds floats, else as it is."""
     return array.astype(DOUBLE) if is_float(array.dtype) and array.dtype != DOUBLE else array
+
+
+def _rounded(array: np.ndarray, dtype: np.dtype | None) -> np.ndarray:
+    """Floats as a cast to another dtype than float32 rounds them; anything else as it is."""
+    return array if dtype is None or dtype == SINGLE or not is_float(array.dtype) else array.astype(dtype)
 
 
 def _widened_op(op: Op) -> Op:
@@ -89,6 +95,8 @@ class Exact:
         found = [inference.spec(Entry(node, i)) for i in range(node.num_outputs)]
         # dtypes only where an operator asks: what computes float32 whatever it gets is widened afterwards
         asks = "specs" in node.op.needs
+        if isinstance(node.op, AmpCast | AmpMulticast):  # which leave float64 alone: here that stands for their float32
+            return tuple(_rounded(a, s.dtype) for a, s in zip(arrays, found))
         specs = [Spec(s.shape, (DOUBLE if s.dtype == SINGLE else s.dtype) if asks else None) for s in found]
         subgraphs = [SubgraphFunction(g, self._run_subgraph) for g in node.subgraphs]
         try:

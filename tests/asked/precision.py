@@ -109,7 +109,9 @@ def lists_of_operators(mx, folder):
         for name in ("lp16_ops", "conditional_fp32_ops", "loss_output_functions", "lp16_use_fp32_params"):
             listed = getattr(amp, f"list_{name}")(low)
             found[f"{low} {name}"] = sorted(listed) if isinstance(listed, list) else listed
-        found[f"{low} both"] = len(amp.list_fp32_ops(low) + amp.list_lp16_fp32_ops(low) + amp.list_widest_type_cast(low))
+        found[f"{low} both"] = len(
+            amp.list_fp32_ops(low) + amp.list_lp16_fp32_ops(low) + amp.list_widest_type_cast(low)
+        )
     found["other"] = attempt(lambda: amp.list_fp32_ops("float32"))
     return {str(k).replace("[('bfloat16', '<u2')]", "bfloat16"): v for k, v in found.items()}
 

@@ -159,11 +159,3 @@ def test_updates_of_several_weights(name, arguments, more, wanted):
     getattr(mx.nd.contrib, name)(*lists, *arguments, out=lists[0], **more)
     sums = [array.asnumpy().astype("float64").sum() for arrays in (lists[0], *lists[2:]) for array in arrays]
     np.testing.assert_allclose(sums, wanted, rtol=1e-5)
-
-
-def test_mixed_precision_is_known_to_be_off():
-    from hybrid.contrib.amp import amp
-
-    assert not amp._amp_initialized
-    with pytest.raises(mx.MXNetError, match="float32"):
-        mx.contrib.amp.init()

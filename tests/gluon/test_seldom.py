@@ -321,13 +321,6 @@ def test_names_that_a_module_has_not() -> None:
                 getattr(gluon.contrib.cnn, kind)(2, **given)
             with pytest.raises(mx.MXNetError, match="Other: got layout="):
                 getattr(gluon.contrib.cnn, kind)(2, op_name="Other", **given)
-    for given in (
-        {"target_dtype": "bfloat16"},
-        {"target_precision_ops": []},
-        {"fp32_ops": [], "conditional_fp32_ops": []},
-    ):
-        with pytest.raises(mx.MXNetError, match=f"switched to {given.get('target_dtype', 'float16')}"):
-            mx.contrib.amp.init(**given)
     with pytest.raises(NotImplementedError, match="state_info"):
         gluon.rnn.RecurrentCell().state_info(batch_size=3)
     mode = mx.autograd.is_training()

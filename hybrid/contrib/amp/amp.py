@@ -64,13 +64,13 @@ def __getattr__(name: str) -> Any:
 def _low(dtype: Any) -> np.dtype:
     """The dtype of low precision that a name, type or dtype means. Raises AssertionError for another."""
     try:
-        found = read_dtype(dtype)
+        name = dtype if isinstance(dtype, str) else read_dtype(dtype).name
     except ValueError:
-        found = None
-    assert found is not None and found.name in ("float16", "bfloat16"), (
+        name = None
+    assert name in ("float16", "bfloat16"), (
         f"AMP currently supports only float16 or bfloat16 as a target_dtype, got {dtype}"
     )
-    return found
+    return read_dtype(name)
 
 
 # -- networks as they are written ----------------------------------------------------------------------------------------
