@@ -44,7 +44,7 @@ _NAMED = frozenset(
 
 
 class Precisions(NamedTuple):
-    """What computes operators, by their names."""
+    """Precisions of operators, by their names."""
 
     low: np.dtype
     in_low: Collection[str]
@@ -243,7 +243,7 @@ class _Reduction:
 
 
 def _suffix(entry: Entry) -> str:
-    """What MXNet puts behind a node's name for one of its outputs."""
+    """The end of a cast's name, which tells of which output of a node it is one, as MXNet says it."""
     op = entry.node.op
     if op is None:
         return ""

@@ -23,7 +23,7 @@ def amp_of(mx):
 
 
 def nodes_of(symbol):
-    """What the nodes of a symbol are: operator, name, dtype if there is one, inputs."""
+    """Nodes of a symbol: operator, name, dtype if there is one, inputs."""
     graph = json.loads(symbol.tojson(remove_amp_cast=False))
     rows = []
     for node in graph["nodes"]:
@@ -100,7 +100,7 @@ NETS = {
 
 @ask
 def lists_of_operators(mx, folder):
-    """How many names each list has, sums over them, what is asked of unknown dtypes."""
+    """Sizes of the lists, sums over the names, answers for other dtypes."""
     amp, found = amp_of(mx), {}
     for module, low in ((amp.lists.symbol_fp16, "float16"), (amp.lists.symbol_bf16, amp.amp.bfloat16)):
         for name in sorted(n for n in dir(module) if n.isupper()):
@@ -297,7 +297,7 @@ def _initialized(mx, kind):
 
 @ask
 def functions_after_init(mx, folder):
-    """What amp.init makes of the functions of symbols, in both precisions."""
+    """Functions of symbols after amp.init, in both precisions."""
     return {kind: _elsewhere(mx, _initialized, kind) for kind in KINDS}
 
 

@@ -26,7 +26,7 @@ Function = Callable[..., Any]
 
 
 class Casting(NamedTuple):
-    """What becomes of the inputs of the functions of one name."""
+    """A cast of the inputs of the functions of one name."""
 
     dtype: np.dtype | None
     """The dtype that they are cast to; None for the widest among them."""

@@ -1,4 +1,4 @@
-"""What computes operators in mixed precision with bfloat16."""
+"""Precisions of operators in mixed precision with bfloat16."""
 
 from __future__ import annotations
 
