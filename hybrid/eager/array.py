@@ -844,8 +844,8 @@ def _scalar(name: str, number: Any) -> Op:
 
 def binary(row: functions.Binary, lhs: Any, rhs: Any, out: NDArray | None = None) -> Any:
     """A function of two arguments of which either may be a number. Raises OperandError for anything else."""
-    if functions.OPERANDS:
-        lhs, rhs = functions.OPERANDS[NDArray](row, lhs, rhs)
+    if _OPERANDS:
+        lhs, rhs = _OPERANDS[NDArray](row, lhs, rhs)
     if isinstance(lhs, NDArray):
         if isinstance(rhs, NDArray):
             a, b = lhs._memory, rhs._memory
@@ -869,6 +869,7 @@ def binary(row: functions.Binary, lhs: Any, rhs: Any, out: NDArray | None = None
 
 
 _NUMBERS = (int, float, np.number, np.bool_)
+_OPERANDS = functions.OPERANDS
 
 
 _DEFAULTS: dict[str, Op] = {}

@@ -199,7 +199,7 @@ def test_a_head_scales_its_own_gradient(init: Callable[..., None], caplog: pytes
         with autograd.record():
             y = nd.SoftmaxOutput(x, nd.array([0, 2]), **given)
         y.backward()
-        want = (nd.softmax(x).asnumpy() - np.float32([[1, 0, 0], [0, 0, 1]])) * 65536 * scale
+        want = (nd.softmax(x).asnumpy() - np.array([[1, 0, 0], [0, 0, 1]], np.float32)) * 65536 * scale
         np.testing.assert_allclose(x.grad.asnumpy(), want, rtol=1e-5)
     sym.SoftmaxOutput(sym.var("x"), name="head")
     assert "SoftmaxOutput does not support dynamic loss scaling" in caplog.text
@@ -277,12 +277,13 @@ def test_what_conversions_refuse() -> None:
     grid = sym.GridGenerator(x, transform_type="affine", target_shape=(3, 3), name="grid")
     with pytest.raises(mx.MXNetError, match="'grid': GridGenerator does not compute in float16"):
         amp.convert_symbol(grid, target_dtype_ops=["GridGenerator"])
+    other: Any = 5
     for call in (
-        lambda: amp.convert_symbol(5),
-        lambda: amp.convert_model(x, [], {}),
-        lambda: amp.convert_model(x, {}, []),
-        lambda: amp.convert_model(5, {}, {}),
-        lambda: amp.amp.convert_bucketing_module(5),
+        lambda: amp.convert_symbol(other),
+        lambda: amp.convert_model(x, other, {}),
+        lambda: amp.convert_model(x, {}, other),
+        lambda: amp.convert_model(other, {}, {}),
+        lambda: amp.amp.convert_bucketing_module(other),
     ):
         with pytest.raises(AssertionError):
-            call()  # type: ignore[operator]
+            call()

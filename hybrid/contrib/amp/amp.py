@@ -24,7 +24,6 @@ from ...gluon import HybridBlock, SymbolBlock, trainer
 from ...ir.graph import Graph
 from ...ir.infer import infer
 from ...module import BucketingModule
-from ...passes.reduce_precision import Precisions, reduce_precision, stored_low
 from . import casting, lists
 from .loss_scaler import LossScaler
 
@@ -177,6 +176,8 @@ def convert_symbol(
     dtype is declared then; with cast_optional_params those that only operators in target_dtype read are of it.
 
     Raises AssertionError for other dtypes, and for operators in two lists or in none of MXNet's."""
+    from ...passes.reduce_precision import Precisions, reduce_precision  # which programs that train do not need
+
     assert isinstance(sym, Symbol), "First argument to convert_symbol should be Symbol"
     low = _low(target_dtype)
     in_low = _chosen(target_dtype_ops, list_lp16_ops(low), "target_dtype_ops")
@@ -235,6 +236,8 @@ def _want_apart(low: np.dtype, **named: list[str]) -> None:
 
 def _declare(graph: Graph, parameters: set[str], data: Sequence[str], low: np.dtype, optional: bool) -> None:
     """Write the dtypes of parameters into their variables, or where there are none, of variables that declare one."""
+    from ...passes.reduce_precision import stored_low
+
     free = {*stored_low(graph)} - {*data} if optional else set()
     start = {node.name: None for node in graph.variables()} | dict.fromkeys(data, "float32")
     found = infer(graph, dtypes=start)
