@@ -80,17 +80,25 @@ def stored_low(graph: Graph) -> list[str]:
 
 
 def types_of(op: Op, first: np.dtype) -> Types | None:
-    """Dtypes of the inputs and outputs of an operator that follow from that of the first input; None where it does not take it."""
+    """Dtypes of the inputs and outputs of an operator, as far as they follow from that of the first input; None where it does not
+    take it."""
     inputs, outputs = len(op.input_names()), len(op.output_names())
     try:
         known = list(op.infer_input_types([first, *[None] * (inputs - 1)], [None] * outputs))
-        if any(d is None for d in known):
-            return known, [None] * outputs
-        op.want_dtype(known)
-        found = op.infer_type(*known)  # type: ignore[arg-type]
     except ValueError:
         return None
-    return known, list(found) if isinstance(found, list | tuple) else [found]
+    found = []
+    for other in (
+        (first,) if None not in known else (first, FLOAT32, np.dtype(np.int32))
+    ):  # indices, lengths: of any dtype
+        full = [other if d is None else d for d in known]
+        try:
+            op.want_dtype(full)
+            made = op.infer_type(*full)
+        except ValueError:
+            continue
+        found.append(list(made) if isinstance(made, list | tuple) else [made])
+    return (known, [of[0] if len({*of}) == 1 else None for of in zip(*found)]) if found else None
 
 
 def _key(entry: Entry) -> Key:
