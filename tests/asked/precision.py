@@ -153,9 +153,8 @@ def converted_symbols(mx, folder):
 def converted_zoo(mx, folder):
     """Networks of the model zoo."""
     found, zoo = {}, mx.gluon.model_zoo.vision
-    for name in ("resnet18_v1", "resnet18_v2", "mobilenet_v2_0_25", "squeezenet1_1", "densenet121", "inception_v3"):
-        made = getattr(zoo, "mobilenet_v2_0_25" if name.startswith("mobile") else name)
-        net = made(prefix="net_")(mx.sym.var("data"))
+    for name in ("resnet18_v1", "resnet18_v2", "mobilenet_v2_0_25"):
+        net = getattr(zoo, name)(prefix="net_")(mx.sym.var("data"))
         for kind in KINDS:
             found[f"{name} {kind}"] = outline(amp_of(mx).convert_symbol(net, kind, cast_optional_params=True))
     return found
