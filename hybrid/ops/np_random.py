@@ -475,8 +475,6 @@ class Multinomial(Op):
     def infer_shape(self, *shapes):
         if shapes and len(shapes[0]) != 1:
             raise self.error(f"got probabilities of shape {show(shapes[0])}, wanted one dimension")
-        if (shapes[0][0] if shapes else len(self.pvals or ())) == 0:
-            raise self.error("got no probabilities, wanted one for each outcome")
         return (*(self.size or ()), shapes[0][0] if shapes else len(self.pvals or ()))
 
     def infer_type(self, *dtypes):
@@ -495,6 +493,8 @@ class Multinomial(Op):
         over = p.size * float(np.finfo(given.dtype).eps) if given.dtype.kind == "f" else 0.0  # what rounding may make of a sum of 1
         if not np.all(p[:-1] >= 0) or not head <= 1 + max(over, 1e-12):
             raise self.error("got probabilities that are below 0 or sum to more than 1")
+        if not p.size:  # no outcomes: no counts
+            return np.zeros((*(self.size or ()), 0), INT64)
         whole = np.append(p[:-1], max(1 - head, 0))
         return rng.multinomial(self.n, whole / max(whole.sum(), 1), self.size).astype(INT64)
 
