@@ -87,11 +87,12 @@ def _scalar(name: str, number: Any) -> Op:
 
 DEFAULTS = {"where": True, "casting": "same_kind", "order": "K", "dtype": None, "subok": True}
 """NumPy's keywords of element-wise functions, which may be given as long as they change nothing."""
+_DTYPES = ("int8", "uint8", "int32", "int64", "float16", "float32", "float64")
 _LEGAL: dict[str, Callable[[Any], bool]] = {
     "where": lambda value: True,
     "casting": lambda value: value in ("no", "equiv", "safe", "same_kind", "unsafe"),
     "order": lambda value: value in ("C", "F", "A", "K"),
-    "dtype": lambda value: value is None or isinstance(value, str | type | np.dtype),
+    "dtype": lambda value: value in _DTYPES or getattr(value, "__name__", None) in _DTYPES,
     "subok": lambda value: isinstance(value, bool),
 }
 
