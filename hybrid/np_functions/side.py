@@ -141,7 +141,10 @@ class Functions:
 
 def modules(side: Side) -> tuple[Functions, Functions]:
     """np and npx of a side."""
-    np = Functions(side, "np", random=Functions(side, "np.random"), linalg=Functions(side, "np.linalg"))
+    inner = {name: Functions(side, f"np.{name}") for name in ("random", "linalg")}
+    name, prefix = side.ops.__name__, "_npi_"
+    internal = np_namespace(name, prefix) if side.eager else namespace(name, prefix, face=_Symbol)
+    np = Functions(side, "np", **inner, _internal=internal)
     image = Functions(side, "npx.image", "_npx__image_")
     random = Functions(side, "npx.random")
     return np, Functions(side, "npx", "_npx_", random=random, image=image)
