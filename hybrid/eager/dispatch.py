@@ -192,7 +192,10 @@ def array_dtype(dtype: Any) -> np.dtype:
     try:
         found = read_dtype("float32" if dtype is None else dtype)
     except ValueError as error:
-        raise TypeError(f"{error}; an NDArray can have numbers or bool, and no complex ones") from None
+        try:
+            found = read_dtype(np.dtype(dtype).name)  # NumPy's other ways to say one: "l", "<f4", "float"
+        except (TypeError, ValueError):
+            raise TypeError(f"{error}; an NDArray can have numbers or bool, and no complex ones") from None
     if found.kind not in "biufV":
         raise TypeError(f"dtype {found} is none that an NDArray can have; wanted numbers or bool, and not complex ones")
     return found

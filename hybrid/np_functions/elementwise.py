@@ -91,7 +91,7 @@ _DTYPES = ("int8", "uint8", "int32", "int64", "float16", "float32", "float64")
 _LEGAL: dict[str, Callable[[Any], bool]] = {
     "where": lambda value: True,
     "casting": lambda value: value in ("no", "equiv", "safe", "same_kind", "unsafe"),
-    "order": lambda value: value in ("C", "F", "A", "K"),
+    "order": lambda value: isinstance(value, str),
     "dtype": lambda value: value in _DTYPES or getattr(value, "__name__", None) in _DTYPES,
     "subok": lambda value: isinstance(value, bool),
 }
