@@ -60,7 +60,8 @@ def _check_mask(mask: np.ndarray, shape: tuple[int, ...], axis: int) -> None:
 def read_np_key(key: Any, shape: tuple[int, ...]) -> Key:
     """A key, other than a mask, for an array of a shape.
 
-    Raises IndexError for too many indices, masks that do not fit and more than one Ellipsis, ValueError for what is no key."""
+    Raises IndexError for too many indices, masks that do not fit and more than one Ellipsis, ValueError for what is no key and
+    for index arrays that do not broadcast."""
     read: list[Any] = []
     front: bool | None = None
     place, basic = None, True
@@ -96,6 +97,8 @@ def read_np_key(key: Any, shape: tuple[int, ...]) -> Key:
         else:
             index.append(part)
         axis += _axes(part)
+    if not basic:
+        np.broadcast_shapes(*(part.shape for part in index if isinstance(part, np.ndarray)))
     return Key((*index, Ellipsis), basic, front)
 
 

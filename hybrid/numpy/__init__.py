@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as onp
 
+from .. import ndarray as _nd  # noqa: F401  what arrays of either face can do
 from ..eager.np_array import ndarray
 from ..np_functions import methods, protocol  # noqa: F401  what arrays can do, and NumPy's functions with them
 from ..np_functions.side import NP
