@@ -27,17 +27,51 @@ class _Symbol(Symbol):
     def __reduce__(self) -> Any:
         return _load, (self.tojson(remove_amp_cast=False),)
 
-    def __getitem__(self, index: Any) -> Any:
-        """An output by number or name where there are several, else a part of the array, by numbers, slices, None and ``...``.
+    @property
+    def num_outputs(self) -> int:
+        return len(self._entries)
 
-        Raises MXNetError for arrays as indices: the shape of what they give is not known."""
-        if len(self._entries) > 1 or isinstance(index, str):
-            return Symbol.__getitem__(self, index)
-        return self._slice(index)
+    @property
+    def name(self) -> str:
+        """The node's name. Raises AttributeError where there are several outputs."""
+        if len(self._entries) != 1:
+            raise AttributeError(
+                f"This is a Group Symbol that contains {len(self._entries)} elements and does not have a name. Use str(sym) to print "
+                "the name of all the elements instead."
+            )
+        return self._entries[0].node.name
+
+    def __repr__(self) -> str:
+        if len(self._entries) == 1:
+            return f"<_Symbol {self.name}>"
+        return f"<_Symbol group [{', '.join(repr(part) for part in self)}]>"
+
+    def __getitem__(self, index: Any) -> Any:
+        """An output by number or slice where there are several, else a part of the array, by numbers, slices, None and ``...``.
+
+        Raises IndexError for an output that there is not and for arrays as indices: the shape of what these give is not known."""
+        if len(self._entries) == 1:
+            return self._slice(index)
+        if isinstance(index, slice):
+            return type(self)(self._entries[index])
+        if not hasattr(index, "__index__"):
+            raise TypeError(f"indices of symbol group must be integers or slices, not {type(index)}")
+        if not -len(self._entries) <= index < len(self._entries):
+            raise IndexError("list index out of range")
+        return type(self)([self._entries[index]])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise NotImplementedError("symbols cannot be written to")
+
+    def __len__(self) -> int:
+        """Number of outputs. Raises TypeError where there is one: how long it is is not known."""
+        if len(self._entries) == 1:
+            raise TypeError(f"{self} is not a list and does not support len().")
+        return len(self._entries)
 
     def __iter__(self) -> Any:
         if len(self._entries) == 1:
-            raise TypeError("a symbol of mx.sym.np with one output cannot be iterated over")
+            raise TypeError(f"{self!r} is not iterable.")
         return Symbol.__iter__(self)
 
 

@@ -82,10 +82,8 @@ def _cuts(given: Any) -> tuple[list[int], int]:
 
 
 def _parts(F: Side, found: Any) -> Any:  # noqa: N803
-    """A list of arrays or symbols, also of a single one."""
-    if isinstance(found, list):
-        return found
-    return [found] if F.eager else [F.kind([entry]) for entry in found._entries]
+    """A list, also of a single array."""
+    return [found] if F.eager and not isinstance(found, list) else found
 
 
 def _evenly(F: Side, ary: Any, given: Any, axis: int) -> Any:  # noqa: N803

@@ -56,7 +56,7 @@ def norm(F: Side, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fa
 
 
 def _several(F: Side, found: Any) -> Any:  # noqa: N803
-    """A tuple of arrays; symbols as they are."""
+    """A tuple of arrays; the list of symbols."""
     return tuple(found) if F.eager else found
 
 

@@ -125,7 +125,7 @@ NAMED = {
     ("passes", "resolve_like_ops"): (1, "an operator that is loaded when a graph has one"),
     ("execution", "flow"): (2, "operators that are loaded when a graph has one"),
     ("eager", "array"): (2, "a keyword argument, and what an attribute says"),
-    ("eager", "np_array"): (1, "what an attribute says"),
+    ("eager", "np_array"): (2, "what attributes say"),
     ("eager", "cached_op"): (1, "a method of strings"),
     ("eager", "sparse"): (7, "operators that are found by name when one is called"),
 }
