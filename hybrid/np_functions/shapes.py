@@ -204,7 +204,7 @@ def unravel_index(F: Side, indices: Any, shape: Any, order: str = "C") -> Any:  
     if isinstance(indices, NUMBER):
         return np.unravel_index(indices, shape)
     if F.eager:
-        places = np.unravel_index(indices._read(), shape)
-        return tuple(F.kind._own(np.array(p, np.int64), indices.ctx) for p in places)
+        numbers = indices._read()
+        return tuple(F.kind._own(np.array(p, numbers.dtype), indices.ctx) for p in np.unravel_index(numbers, shape))
     places = F.ops._unravel_index(F.ops._npi_reshape(indices, newshape=-1), shape=shape)
     return F.ops._npx_reshape_like(places, indices, lhs_begin=1, lhs_end=2)
