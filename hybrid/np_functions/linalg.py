@@ -29,15 +29,19 @@ def norm(F: Side, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fa
 
     ord: None and 'fro' the root of the sum of squares; of vectors a number; of matrices 1, -1, 2, -2, 'inf', '-inf', 'nuc'.
     Without an axis 'inf' and '-inf' are those of all numbers; NumPy's inf and -inf are those of matrices where x has two axes or more.
-    Raises TypeError for an axis that is no integer and no tuple."""
+    Raises TypeError for an axis that is no integer and no tuple, ValueError for inf and -inf of a symbol without one."""
     if axis is not None and not isinstance(axis, int | tuple):
         raise TypeError("'axis' must be None, an integer or a tuple of integers.")
     if axis is None and ord is None:
         return F.ops._npi_norm(x, ord=2, axis=None, keepdims=keepdims, flag=-2)
     axes = (axis,) if isinstance(axis, int) else axis
     if isinstance(ord, float) and math.isinf(ord):
-        if axes is None and F.eager and x.ndim > 1:
-            axes = (x.ndim - 2, x.ndim - 1)
+        if axes is None:
+            if not F.eager:
+                raise ValueError(
+                    f"norm: ord={ord} of a symbol wants an axis: it is not known whether it is a vector or a matrix"
+                )
+            axes = (x.ndim - 2, x.ndim - 1) if x.ndim > 1 else None
         ord = "inf" if ord > 0 else "-inf"
     pair = axes is not None and len(axes) == 2
     if pair and ord in ("inf", "-inf", 1, -1):

@@ -1,4 +1,4 @@
-"""Functions of mx.np that reshape, join, cut, repeat, pad, take, put in and leave out: what they give, their gradients, and symbols."""
+"""Functions of mx.np that reshape, join, cut, repeat, pad, take, put in and leave out: their answers, gradients, and symbols."""
 
 from __future__ import annotations
 
