@@ -36,8 +36,8 @@ class _Symbol(Symbol):
         """The node's name. Raises AttributeError where there are several outputs."""
         if len(self._entries) != 1:
             raise AttributeError(
-                f"This is a Group Symbol that contains {len(self._entries)} elements and does not have a name. Use str(sym) to print "
-                "the name of all the elements instead."
+                f"This is a Group Symbol that contains {len(self._entries)} elements and does not have a name. Use str(sym) to "
+                "print the name of all the elements instead."
             )
         return self._entries[0].node.name
 

@@ -145,12 +145,14 @@ def _transpose(self: Any, *axes: Any) -> Any:
     return self._np.transpose(self, axes or None)
 
 
-_REFUSED = """
+_REFUSED = tuple(
+    """
     abs arccos arccosh arcsin arcsinh arctan arctanh argmax_channel broadcast_axes broadcast_like cbrt ceil cos cosh degrees
     depth_to_space diag exp expand_dims expm1 fix flip floor log log10 log1p log2 log_softmax nanprod nansum norm one_hot ones_like
     pad pick radians rcbrt reciprocal relu reshape_like rint rsqrt shape_array sigmoid sign sin sinh size_array slice slice_axis
     slice_like softmax softmin space_to_depth split split_v2 sqrt square tan tanh tile topk trunc zeros_like
-""".split()
+    """.split()
+)
 """Methods of NDArray and Symbol that are none of arrays and symbols of mx.np."""
 
 

@@ -379,8 +379,9 @@ class SumLogDiag(Reduced):
 
 @op("_linalg_det", "linalg_det", "_npi_det")
 class Det(Sized, Reduced):
-    """The determinant. Shapes: (..., N, N) -> (...); a single matrix gives (1,), bound with np_shape on (). MXNet's hidden outputs are
-    left out."""
+    """The determinant. Shapes: (..., N, N) -> (...); a single matrix gives (1,), bound with np_shape on ().
+
+    MXNet's hidden outputs are left out."""
 
     def infer_shape(self, a):
         return super().infer_shape(a) if len(a) > 2 or not self.zero_is_size else ()

@@ -276,7 +276,8 @@ class Decompositions(Square):
 class SlogDet(Sized, Decompositions):
     """The sign of the determinant, and the logarithm of its absolute value: 0 and -inf for singular matrices.
 
-    Shapes: (..., N, N) -> (...) both; a single matrix gives (1,), bound with np_shape on (). MXNet's hidden outputs are left out."""
+    Shapes: (..., N, N) -> (...) both; a single matrix gives (1,), bound with np_shape on (). MXNet's hidden outputs are left
+    out."""
 
     primitive = True
 

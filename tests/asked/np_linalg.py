@@ -1,4 +1,4 @@
-"""Functions of mx.np.linalg: numbers, gradients, symbols, what is refused. Factors that are free up to a sign are multiplied again."""
+"""Functions of mx.np.linalg: numbers, gradients, symbols, what is refused. Factors free up to a sign are multiplied again."""
 
 from __future__ import annotations
 
