@@ -28,8 +28,8 @@ def norm(F: Side, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fa
     """A norm of all numbers, of vectors along an axis, or of matrices along two.
 
     ord: None and 'fro' the root of the sum of squares; of vectors a number; of matrices 1, -1, 2, -2, 'inf', '-inf', 'nuc'.
-    Without an axis 'inf' and '-inf' are those of all numbers; NumPy's inf and -inf are those of matrices where there are two axes or
-    more. Raises TypeError for an axis that is no integer and no tuple, ValueError for inf and -inf of a symbol without one."""
+    Without an axis 'inf' and '-inf' are those of all numbers; NumPy's inf and -inf are those of matrices where there are two axes
+    or more. Raises TypeError for an axis that is no integer and no tuple, ValueError for inf and -inf of a symbol without one."""
     if axis is not None and not isinstance(axis, int | tuple):
         raise TypeError("'axis' must be None, an integer or a tuple of integers.")
     if axis is None and ord is None:

@@ -145,15 +145,13 @@ def _transpose(self: Any, *axes: Any) -> Any:
     return self._np.transpose(self, axes or None)
 
 
-_REFUSED = tuple(
-    """
+_REFUSED = """
     abs arccos arccosh arcsin arcsinh arctan arctanh argmax_channel broadcast_axes broadcast_like cbrt ceil cos cosh degrees
     depth_to_space diag exp expand_dims expm1 fix flip floor log log10 log1p log2 log_softmax nanprod nansum norm one_hot ones_like
     pad pick radians rcbrt reciprocal relu reshape_like rint rsqrt shape_array sigmoid sign sin sinh size_array slice slice_axis
     slice_like softmax softmin space_to_depth split split_v2 sqrt square tan tanh tile topk trunc zeros_like
-    """.split()
-)
-"""Methods of NDArray and Symbol that are none of arrays and symbols of mx.np."""
+"""
+"""Methods of NDArray and Symbol that arrays and symbols of mx.np do not have."""
 
 
 def _refuse(cls: type, name: str, label: str) -> None:
@@ -180,7 +178,7 @@ def _give(cls: type, functions: Any, label: str) -> None:
             setattr(cls, name, method)
     for name, method in (("reshape", _reshape), ("transpose", _transpose)):
         setattr(cls, name, method)
-    for name in _REFUSED:
+    for name in _REFUSED.split():
         _refuse(cls, name, label)
 
 
