@@ -26,7 +26,7 @@ from ..ops.slicing import Slice
 from .array import DENSE, NDArray, invoke, record, with_face
 from .dispatch import array_dtype, specialize
 from .indexing import gather, gather_numbers, slicing
-from .np_indexing import leading_places, masking, read_mask, read_np_key
+from .np_indexing import leading_places, masking, plain_key, read_mask, read_np_key
 from .tape import STATE
 
 
@@ -162,8 +162,9 @@ class ndarray(NDArray):  # noqa: N801  NumPy's name
     # -- parts ----------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Any:
-        if type(key) is int and not STATE.recording and self.ndim:
-            return self._part(self._storage()[key, ...])
+        plain = plain_key(key, self.ndim)
+        if plain is not None and not (STATE.recording and self._origin is not None):
+            return self if key == _ALL else self._part(self._storage()[plain])
         mask = read_mask(key)
         if mask is None:
             if type(key) is tuple and not key:
@@ -231,13 +232,17 @@ class ndarray(NDArray):  # noqa: N801  NumPy's name
     def __setitem__(self, key: Any, value: Any) -> None:
         if isinstance(value, NDArray) and type(value) is not ndarray:
             raise TypeError("Cannot assign mx.nd.NDArray to mxnet.numpy.ndarray")
-        mask = read_mask(key)
+        plain = plain_key(key, self.ndim)
+        mask = None if plain is not None else read_mask(key)
         if mask is None and not self.ndim:
             if not (type(key) is tuple and not key):
                 raise IndexError("scalar tensor can only accept `()` as index")
             if isinstance(value, list | tuple):
                 raise ValueError("setting an array element with a sequence.")
-        index, basic, front = read_np_key(key, self.shape) if mask is None else masking(mask, self.shape)
+        if plain is not None:
+            index, basic, front = plain, True, None
+        else:
+            index, basic, front = read_np_key(key, self.shape) if mask is None else masking(mask, self.shape)
         if front is False:
             return
         if not isinstance(value, NDArray | np.ndarray | list | tuple | int | float | np.generic):

@@ -24,6 +24,17 @@ class Key(NamedTuple):
     """The value of single bools in the key, which make a new axis in front, of size 1 or 0."""
 
 
+def plain_key(key: Any, rank: int) -> tuple[Any, ...] | None:
+    """A key of nothing but numbers and slices, not more than there are axes, as NumPy takes it; None where it is another one."""
+    parts = key if type(key) is tuple else (key,)
+    if not 0 < len(parts) <= rank:
+        return None
+    for part in parts:
+        if type(part) is not int and type(part) is not slice:
+            return None
+    return (*parts, Ellipsis)
+
+
 def read_mask(key: Any) -> np.ndarray | None:
     """A key that is a mask by itself, as an array of bools; None where it is another one."""
     if isinstance(key, bool | np.bool_):

@@ -72,12 +72,12 @@ def column_stack(F: Side, tup: Any) -> Any:  # noqa: N803
 # -- apart ---------------------------------------------------------------------------------------------------------------
 
 
-def _cuts(given: Any) -> tuple[list[int], int]:
+def _cuts(given: Any) -> tuple[tuple[int, ...], int]:
     """Where parts begin, and into how many equal ones to cut; one of them is none. Raises ValueError for anything else."""
     if isinstance(given, int | np.integer):
-        return [], int(given)
+        return (), int(given)
     if isinstance(given, list | set | tuple):
-        return [0, *given], 0
+        return (0, *given), 0
     raise ValueError("indices_or_sections must be either int, or tuple / list / set of ints")
 
 
