@@ -125,7 +125,9 @@ def foreach(body: Callable[..., Any], data: Any, init_states: Any, name: str = "
     with AttrScope(**{_MARK: name}):
         slices, held = _stands(flat_data)
         states, held_states = _stands(flat_states)
-        given = [s._face(INTERNAL._np_squeeze(s.as_nd_ndarray(), axis=0)._entries) if n else s for s, n in zip(slices, numpy)]
+        given = [
+            s._face(INTERNAL._np_squeeze(s.as_nd_ndarray(), axis=0)._entries) if n else s for s, n in zip(slices, numpy)
+        ]
         outs, new = body(regroup(given, data_form), regroup(states, state_form))
         outs, out_form = flatten(Symbol, outs, "foreach output")
         new, new_form = flatten(Symbol, new, "foreach loop_vars")

@@ -83,11 +83,13 @@ def _rayleigh(rng, size, dtype):
 
 
 def _spread(u, low, high):
-    return low + (high - low) * u
+    return _shift_scale(u, low, high - low)
 
 
 def _shift_scale(z, loc, scale):
-    return loc + scale * z
+    made = scale * z
+    made += loc
+    return made
 
 
 def _scale(z, scale):
@@ -227,19 +229,22 @@ class Drawn(Sampler):
 
     def compute(self, *arrays, rng: Any = None):
         dtype = np.dtype(getattr(self, "dtype", FLOAT32))
-        parameters = self.merge_parameters([a.astype(np.float64) for a in arrays])
-        for (name, bound, _), value in zip(self.law.parameters, parameters):
-            problem = bound.wrong(name, value)
+        bounds = {name: bound for name, bound, _ in self.law.parameters}
+        for name, array in zip(self.free() if arrays else (), arrays):
+            problem = bounds[name].wrong(name, array)
             if problem:
                 raise self.error(problem)
         size = self.sample_shape(*(a.shape for a in arrays))
-        draw = np.asarray(self.law.standard(rng, size, FLOAT32 if dtype == np.float16 else dtype)).astype(dtype)
-        made = np.asarray(self.law.made(draw.astype(np.float64), *parameters)).astype(dtype).reshape(size)
+        drawn = np.asarray(self.law.standard(rng, size, FLOAT32 if dtype == np.float16 else dtype))
+        draw = drawn.astype(dtype, copy=False)
+        parameters = self.merge_parameters([a.astype(np.float64) for a in arrays])
+        exact = draw.astype(np.float64) if arrays or drawn.dtype != draw.dtype else draw
+        made = np.asarray(self.law.made(exact, *parameters)).astype(dtype, copy=False)
         if self.law.name == "uniform":  # rounding may reach high, which is excluded
             low, high = (np.asarray(p).astype(dtype) for p in parameters)
-            beyond = (high > low) & (made >= high)
-            made = np.where(beyond, np.nextafter(high, low), made)
-        return made if self.law.slopes is None else (made, draw.reshape(size))
+            if made.size and (made.max() >= high if not high.ndim else (made >= high).any()):
+                made = np.where((made >= high) & (high > low), np.nextafter(high, low), made)
+        return made if self.law.slopes is None else (made, draw)
 
     def gradient(self, F, dy, *arrays):
         if self.law.slopes is None:
