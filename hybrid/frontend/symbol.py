@@ -106,7 +106,9 @@ def _call(
     node_name, attr = given.pop("name", None), given.pop("attr", None)
     given.pop("out", None)
     symbols = {k: given.pop(k) for k in list(given) if isinstance(given[k], Symbol)}
-    name = name.removeprefix("_npi_").removeprefix("_np_") if face else name  # as modules of MXNet show it
+    name = (
+        name.removeprefix("_npi_").removeprefix("_npx_").removeprefix("_np_") if face else name
+    )  # as modules of MXNet show it
     if isinstance(inputs, dict):
         return _outputs(create(cls, name, {**inputs, **symbols}, given, node_name, attr, face=face))
     if symbols:  # MXNet names the inputs of such operators arg0, arg1, ...

@@ -254,12 +254,14 @@ def multivariate_normal(
         raise OpError(
             f"multivariate_normal: got mean of shape {mean.shape} and cov of shape {cov.shape}, wanted (..., n) and (..., n, n)"
         )
-    half = F.eager and cov.dtype == np.float16
-    root = F.ops._npi_cholesky(F.ops._npi_cast(cov, dtype="float32") if half else cov)
-    # a sample of mean zero in the shape of mean + cov[..., 0], whatever that is
-    zeros = F.ops._npi_multiply_scalar(F.ops._npi_add(mean, F.ops._np_sum(root, axis=-1)), scalar=0.0)
-    dtype = mean.dtype if F.eager else "float32"
-    noise = _sample(F, "_npi_normal_n", {"loc": zeros, "scale": 1.0}, size, None, dtype=dtype)
+    root = F.ops._npi_cholesky(cov)
+    # the noise is in the shape and dtype of mean + cov[..., 0], whatever they are, with size in front
+    like = F.ops._npi_add(mean, F.ops._np_sum(root, axis=-1))
+    extra = () if size is None else (size,) if isinstance(size, int | np.integer) else tuple(size)
+    for count in reversed(extra):
+        like = F.ops._npi_expand_dims(like, axis=0)
+        like = F.ops._np_repeat(like, repeats=count, axis=0) if count else F.ops._npx_slice(like, begin=(0,), end=(0,))
+    noise = F.ops._random_normal_like(like)
     return F.ops._npi_add(mean, F.ops._npi_einsum(root, noise, subscripts="...jk,...j->...k"))
 
 

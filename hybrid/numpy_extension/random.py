@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.rng import seed  # noqa: F401
+from ..core import rng
 from ..np_functions.side import NPX
+
+
+def seed(seed: int, ctx: Any = "all") -> None:
+    """Seed the generators of all threads; ctx is accepted, there is one CPU here. Raises ValueError for anything but a whole number."""
+    rng.seed(seed, ctx)
 
 
 def __getattr__(name: str) -> Any:

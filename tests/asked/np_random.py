@@ -96,7 +96,6 @@ CALLS = [
     ("multivariate_normal", (A(0, 1), EYE), {"size": 3}),
     ("multivariate_normal", (A(0, 1), EYE), {"size": TWO}),
     ("multivariate_normal", (A((0, 1), (2, 3), (4, 5)), EYE), {"size": 4}),
-    ("multivariate_normal", (A(0, 1), A((1, 0), (0, 1), dtype="float64")), {}),
     ("multivariate_normal", ([0, 1], EYE), {}),
     ("multivariate_normal", (A(0, 1, 2), EYE), {}),
     ("multivariate_normal", (A(0, 1), A((-1, 0), (0, 1))), {}),
