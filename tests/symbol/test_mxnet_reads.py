@@ -125,7 +125,7 @@ np.savez(sys.argv[1] + "-outputs.npz", *(y.asnumpy() for y in outputs), shapes=[
 
 @pytest.mark.mxnet
 def test_mxnet_runs_our_networks_of_numpy(tmp_path: Path) -> None:
-    """What is exported here in NumPy's mode is imported there, and gives the same numbers."""
+    """Networks that are exported here in NumPy's mode are imported there, and give the same numbers."""
     random = np.random.default_rng(3)
     feeds = {"x": random.normal(size=(2, 3, 6, 6)).astype(np.float32), "lengths": np.array([1, 3], np.float32)}
     with mx.np_shape(True), mx.np_array(True):
