@@ -83,8 +83,10 @@ def data_dir_default() -> str:
 
 
 def data_dir() -> str:
-    """As data_dir_default: no environment variable moves it, the functions that read from it take ``root=``."""
-    return data_dir_default()
+    """Folder in which data sets and parameters are looked for: ``$MXNET_HOME``, or data_dir_default."""
+    from .formats import downloads
+
+    return downloads.data_dir()
 
 
 class _ClassProperty:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import warnings
 import weakref
@@ -14,9 +13,9 @@ import numpy as np
 
 from .. import ndarray
 from ..context import Context
-from ..core.error import MXNetError
 from ..core.np_mode import is_np_shape
 from ..eager.faces import as_nd, dressed
+from ..formats.downloads import check_sha1, download, repository
 from ..ndarray import NDArray
 
 __all__ = ["check_sha1", "clip_global_norm", "download", "replace_file", "split_and_load", "split_data"]
@@ -79,15 +78,6 @@ def _square_norm(array: Any) -> NDArray:
     return ndarray.dot(flat, flat)
 
 
-def check_sha1(filename: Any, sha1_hash: str) -> bool:
-    """True when a file's SHA-1 digest is the one given in hexadecimal digits."""
-    digest = hashlib.sha1()
-    with open(filename, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest() == sha1_hash
-
-
 def replace_file(src: Any, dst: Any) -> None:
     """Move a file over another in one step; src is removed when that fails. Raises OSError."""
     try:
@@ -98,36 +88,10 @@ def replace_file(src: Any, dst: Any) -> None:
         raise OSError(f"Moving downloaded temp file - {src}, to {dst} failed. Please retry the download.") from error
 
 
-def download(
-    url: str,
-    path: str | None = None,
-    overwrite: bool = False,
-    sha1_hash: str | None = None,
-    retries: int = 5,
-    verify_ssl: bool = True,
-) -> str:
-    """The path of the file that a URL would be stored at, when it is there already with the right digest.
-
-    Nothing is ever fetched: raises MXNetError saying which file to put where."""
-    name = url.split("/")[-1]
-    if path is None and not name:
-        raise AssertionError(f"download: {url} does not end in a file name; set path")
-    if retries < 0:
-        raise AssertionError(f"Number of retries should be at least 0, currently it's {retries}")
-    target = name if path is None else os.path.expanduser(path)
-    if path is not None and os.path.isdir(target):
-        target = os.path.join(target, name)
-    if not overwrite and os.path.exists(target):
-        if sha1_hash is None or check_sha1(target, sha1_hash):
-            return target
-        raise MXNetError(f"{target} is not what {url} was: its SHA-1 is not {sha1_hash}. Put the right file there.")
-    raise MXNetError(f"{url} is not downloaded: this engine never uses the network. Put the file at {target} yourself.")
-
-
 def _get_repo_url() -> str:
-    """Address at which MXNet's files were published; packages on MXNet build addresses with it, which ``download`` then
-    looks up."""
-    return "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/"
+    """Address at which MXNet's files are published, or what the user has named in its place (MXNET_GLUON_REPO); packages on
+    MXNet build addresses with it, which ``download`` then looks up."""
+    return repository()
 
 
 def _get_repo_file_url(namespace: str, filename: str) -> str:

@@ -82,8 +82,10 @@ def _cuts(given: Any) -> tuple[tuple[int, ...], int]:
 
 
 def _parts(F: Side, found: Any) -> Any:  # noqa: N803
-    """A list, also of a single array."""
-    return [found] if F.eager and not isinstance(found, list) else found
+    """A list of arrays or symbols, also of a single one."""
+    if isinstance(found, list):
+        return found
+    return [found] if F.eager else [F.kind([entry]) for entry in found._entries]
 
 
 def _evenly(F: Side, ary: Any, given: Any, axis: int) -> Any:  # noqa: N803

@@ -544,9 +544,9 @@ def test_dummy_iterator_repeats_the_first_batch() -> None:
 def test_files_have_to_be_there(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for function in (tu.get_mnist, tu.get_mnist_ubyte, tu.get_mnist_pkl, tu.get_cifar10):
-        with pytest.raises(mx.MXNetError, match="nothing is ever downloaded"):
+        with pytest.raises(mx.MXNetError, match="is not downloaded"):
             function()
-    with pytest.raises(mx.MXNetError, match=r"Put the file at .*x\.zip"):
+    with pytest.raises(mx.MXNetError, match=r"x\.zip is not there, and http://example\.org/x\.zip is not downloaded"):
         tu.download("http://example.org/x.zip", dirname="data")
     for part, count in (("train", 3), ("t10k", 2)):
         pixels = bytes(range(256))[:1] * (count * 784)
@@ -816,7 +816,7 @@ def test_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
         lambda: tu.download("http://x/there.bin", dirname=str(tmp_path), overwrite=True),
         lambda: tu.download("http://x/none.bin", dirname=str(tmp_path)),
     ):
-        with pytest.raises(mx.MXNetError, match="never uses the network"):
+        with pytest.raises(mx.MXNetError, match="unless the user says so"):
             call()
 
 

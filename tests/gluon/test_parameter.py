@@ -82,14 +82,16 @@ def test_constants_of_the_same_values_are_one() -> None:
 
 def test_nothing_is_downloaded(tmp_path: Path) -> None:
     url = "https://example.org/files/model.params"
-    with pytest.raises(mx.MXNetError, match=r"Put the file at .*model\.params"):
+    with pytest.raises(
+        mx.MXNetError, match=r"model\.params is not there, and https://example.org/files/model.params is not downloaded"
+    ):
         utils.download(url, str(tmp_path))
     (tmp_path / "model.params").write_bytes(b"abc")
     digest = "a9993e364706816aba3e25717850c26c9cd0d89d"
     assert utils.download(url, str(tmp_path), sha1_hash=digest) == str(tmp_path / "model.params")
     with pytest.raises(mx.MXNetError, match="SHA-1"):
         utils.download(url, str(tmp_path), sha1_hash="0" * 40)
-    with pytest.raises(mx.MXNetError, match="never uses the network"):
+    with pytest.raises(mx.MXNetError, match="unless the user says so"):
         utils.download(url, str(tmp_path), overwrite=True)
     with pytest.raises(AssertionError):
         utils.download("https://example.org/")
@@ -289,7 +291,7 @@ def test_where_a_download_would_be(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """By default in the folder the program runs in; path may be a file; no digest is right for every file; 0 tries are enough."""
     monkeypatch.chdir(tmp_path)
     url = "https://example.org/files/model.params"
-    with pytest.raises(mx.MXNetError, match=r"Put the file at model\.params yourself"):
+    with pytest.raises(mx.MXNetError, match=r"/model\.params is not there"):
         utils.download(url)
     (tmp_path / "model.params").write_bytes(b"abc")
     (tmp_path / "named").write_bytes(b"abc")

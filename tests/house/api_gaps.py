@@ -163,7 +163,6 @@ MISSING: dict[str, str] = {
     "mxnet.io.ImageDetRecordIter": "the C++ reader of detection records; mx.image.ImageDetIter reads the same files",
     "mxnet.kvstore.KVStoreServer.run": "the loop of a parameter server: one process is all there is here",
     "mxnet.*.__setstate__": "pickling goes by __reduce__ here, with the same result",
-    "mxnet.test_utils.download_model": "only downloads; nothing here uses the network",
     "mxnet.test_utils.get_im2rec_path": "im2rec.py is a program of MXNet's source tree; mx.recordio writes such files",
     "mxnet.test_utils.shuffle_csr_column_indices": "changes a csr array's parts in place, which are read-only copies here; "
     "rand_sparse_ndarray(shuffle_csr_indices=True) makes such arrays",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import recordio
-from ...core.error import MissingFile
+from ...formats import downloads
 from ...ndarray import NDArray
 from .sampler import FilterSampler, Sampler, SequentialSampler
 
@@ -89,11 +89,16 @@ class _Labelled(Dataset):
     def __len__(self) -> int:
         return len(self._label)
 
-    def _missing(self, *wanted: str) -> MissingFile:
-        return MissingFile(
-            f"{type(self).__name__}: {self._root} holds no {' or '.join(wanted)}; "
-            "get the file from where the data set is published and put it there, or give the folder that has it as root"
-        )
+    def _obtain(self, namespace: str, name: str, sha1_hash: str, *others: str) -> str:
+        """The path of a file below root, which comes from the mirror that the user names when it is not there.
+
+        others: names of files that would do as well. Raises MissingFile."""
+        path = os.path.join(self._root, name)
+        if not os.path.exists(path):
+            missing = f"{type(self).__name__}: {self._root} holds no {' or '.join((*others, name))} (SHA-1 {sha1_hash})"
+            url = f"{downloads.repository()}gluon/dataset/{namespace}/{name}"
+            downloads.obtain(url, path, sha1_hash, missing=missing)
+        return path
 
 
 class _DownloadedDataset(_Labelled):

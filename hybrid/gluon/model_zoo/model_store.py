@@ -1,16 +1,19 @@
-"""Folder of the parameters of pretrained networks. They are never downloaded: put the files there."""
+"""Folder of the parameters of pretrained networks. What is not there comes from the mirror that the user names, if any."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from ...core.error import FormatError, MissingFile
+from ...base import data_dir
+from ...core.error import FormatError
+from ...formats import downloads
+from ...formats.files import move, scratch
 from ..utils import check_sha1
 
 __all__ = ["get_model_file", "purge"]
 
-ROOT = str(Path("~", ".mxnet", "models").expanduser())
+ROOT = str(Path(data_dir(), "models"))
 
 _model_sha1 = {
     "alexnet": "44335d1f0046b328243b32a26a4fbd62d9057b45",
@@ -59,22 +62,34 @@ def short_hash(name: str) -> str:
 
 
 def get_model_file(name: str, root: str = ROOT) -> str:
-    """The path of the parameters of a network, below root (``~/.mxnet/models``).
+    """The path of the parameters of a network, below root (``$MXNET_HOME/models``).
 
-    Raises ValueError for an unknown network and for a file that is not the one that MXNet published, FileNotFoundError
-    when there is none: it says which file to put where."""
+    What is not there, or not what MXNet published, is unpacked from ``gluon/models/NAME-HASH.zip`` of the mirror that the user
+    names (MXNET_GLUON_REPO, see formats/downloads.py). Raises ValueError for an unknown network and for a file that is not the
+    one that MXNet published, FileNotFoundError when there is none: it says which file to put where."""
     file = Path(root).expanduser() / f"{name}-{short_hash(name)}.params"
-    if not file.exists():
-        raise MissingFile(
-            f"pretrained parameters of {name} are not at {file}, and nothing is ever downloaded; put the file there "
-            f"(MXNet's repository has it as gluon/models/{name}-{short_hash(name)}.zip: unpack it, SHA-1 {_model_sha1[name]}), "
-            f"or build the network with pretrained=False and load your own with load_parameters"
+    digest = _model_sha1[name]
+    if file.exists():
+        if check_sha1(file, digest):
+            return str(file)
+        if not downloads.has_mirror():
+            raise FormatError(
+                f"{file} is not the file that MXNet published (its SHA-1 is not {digest}); replace it, "
+                f"or build the network with pretrained=False and load yours with load_parameters"
+            )
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with scratch(file.parent) as folder:
+        archive = folder / f"{file.stem}.zip"
+        url = f"{downloads.repository()}gluon/models/{archive.name}"
+        missing = (
+            f"pretrained parameters of {name} are not at {file} (SHA-1 {digest}; build the network with pretrained=False to "
+            "load your own with load_parameters)"
         )
-    if not check_sha1(str(file), _model_sha1[name]):
-        raise FormatError(
-            f"{file} is not the file that MXNet published (its SHA-1 is not {_model_sha1[name]}); replace it, "
-            f"or build the network with pretrained=False and load yours with load_parameters"
-        )
+        downloads.obtain(url, str(archive), missing=missing)
+        downloads.extract(archive, folder)
+        if not (folder / file.name).exists() or not check_sha1(folder / file.name, digest):
+            raise FormatError(f"{url}: holds no {file.name} of the SHA-1 {digest}; it is not what MXNet published")
+        move((folder / file.name, file))
     return str(file)
 
 

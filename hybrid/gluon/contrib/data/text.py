@@ -1,4 +1,5 @@
-"""Texts for language models from local files. Nothing is downloaded: where a file is missing the error says what belongs where."""
+"""Texts for language models from local files. What is missing comes from the mirror that the user names (MXNET_GLUON_REPO),
+checked by its SHA-1; without one the error says what belongs where."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .... import ndarray as nd
+from ....base import data_dir
 from ....contrib.text.utils import count_tokens_from_str
 from ....contrib.text.vocab import Vocabulary
 from ....core.error import FormatError
@@ -20,7 +22,7 @@ from ...data.dataset import _Labelled
 
 __all__ = ["WikiText2", "WikiText103"]
 
-_ROOT = str(Path("~", ".mxnet", "datasets"))
+_ROOT = str(Path(data_dir(), "datasets"))
 _END = "<eos>"
 _FILES = {"train": "wiki.train.tokens", "validation": "wiki.valid.tokens", "test": "wiki.test.tokens"}
 
@@ -28,7 +30,9 @@ _FILES = {"train": "wiki.train.tokens", "validation": "wiki.valid.tokens", "test
 class _WikiText(_Labelled):
     """Articles as sequences of numbers of words, each with the same sequence one word later."""
 
+    _namespace: str
     _archive: str
+    _sha1: str
 
     def __init__(self, root: Any, segment: str, vocab: Vocabulary | None, seq_len: int):
         self._root, self._seq_len = os.path.expanduser(root), seq_len
@@ -50,13 +54,11 @@ class _WikiText(_Labelled):
 
     def _text(self, name: str) -> str:
         """The contents of a file, or of its like in the archive. Raises MissingFile, or FormatError for what is damaged."""
-        path, archive = os.path.join(self._root, name), os.path.join(self._root, self._archive)
+        path = os.path.join(self._root, name)
         try:
             if os.path.exists(path):
                 return read(path).decode("utf-8")
-            if not os.path.exists(archive):
-                raise self._missing(name, self._archive)
-            path = archive
+            path = archive = self._obtain(self._namespace, self._archive, self._sha1, name)
             with zipfile.ZipFile(archive) as files:
                 inside = [member for member in files.namelist() if member.rpartition("/")[2] == name]
                 if not inside:
@@ -83,7 +85,9 @@ class WikiText2(_WikiText):
     "validation" or "test". vocab: by default one of the words of this file, with "<eos>", which ends every line.
     Raises FileNotFoundError that names a missing file, FormatError for a broken one."""
 
+    _namespace = "wikitext-2"
     _archive = "wikitext-2-v1.zip"
+    _sha1 = "3c914d17d80b1459be871a5039ac23e752a53cbe"
 
     def __init__(
         self,
@@ -98,7 +102,9 @@ class WikiText2(_WikiText):
 class WikiText103(_WikiText):
     """A hundred million words of Wikipedia, in the files of WikiText2 and the archive wikitext-103-v1.zip."""
 
+    _namespace = "wikitext-103"
     _archive = "wikitext-103-v1.zip"
+    _sha1 = "0aec09a7537b58d4bb65362fee27650eeaba625a"
 
     def __init__(
         self,

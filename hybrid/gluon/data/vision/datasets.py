@@ -1,4 +1,5 @@
-"""Datasets of images from local files. Nothing is downloaded: where a file is missing the error says what belongs where."""
+"""Datasets of images from local files. What is missing comes from the mirror that the user names (MXNET_GLUON_REPO), checked by its
+SHA-1; without one the error says what belongs where."""
 
 from __future__ import annotations
 
@@ -7,12 +8,13 @@ import tarfile
 import warnings
 import zlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .... import ndarray as nd
 from .... import recordio
+from ....base import data_dir
 from ....core.error import FormatError
 from ....eager.faces import dressed
 from ....formats.files import locate_errors, read
@@ -23,6 +25,10 @@ from ..dataset import Dataset, RecordFileDataset, _Labelled
 __all__ = ["CIFAR10", "CIFAR100", "MNIST", "FashionMNIST", "ImageFolderDataset", "ImageRecordDataset"]
 
 Transform = Callable[[Any, Any], Any]
+
+
+def _folder(name: str) -> str:
+    return os.path.join(data_dir(), "datasets", name)
 
 
 class _InMemory(_Labelled):
@@ -42,12 +48,21 @@ class _InMemory(_Labelled):
 class MNIST(_InMemory):
     """Handwritten digits: 60,000 images (28, 28, 1) to train on, 10,000 to test.
 
-    root holds train-images-idx3-ubyte and the three other files, as they are or as .gz. transform(image, label) is called on
-    every example. Raises FileNotFoundError that names a missing file, FormatError for a broken one."""
+    root (``$MXNET_HOME/datasets/mnist``) holds train-images-idx3-ubyte and the three other files, as they are or as .gz.
+    transform(image, label) is called on every example. Raises FileNotFoundError that names a missing file, FormatError for
+    a broken one."""
+
+    _namespace = "mnist"
+    _sha1: ClassVar[dict[str, str]] = {
+        "train-images-idx3-ubyte": "6c95f4b05d2bf285e1bfb0e7960c31bd3b3f8a7d",
+        "train-labels-idx1-ubyte": "2a80914081dc54586dbdf242f9805a6b8d2a15fc",
+        "t10k-images-idx3-ubyte": "c3a25af1f52dad7f726cce8cacb138654b760d48",
+        "t10k-labels-idx1-ubyte": "763e7fa3757d93b0cdec073cef058b2004252c17",
+    }
 
     def __init__(
         self,
-        root: Any = "~/.mxnet/datasets/mnist",
+        root: Any = _folder("mnist"),  # noqa: B008  shown in the signature, and not changed
         train: bool = True,
         transform: Transform | None = None,
     ):
@@ -62,19 +77,27 @@ class MNIST(_InMemory):
         return images[..., None], labels.astype(np.int32)
 
     def _find(self, name: str) -> str:
-        for candidate in (f"{name}.gz", name):
-            path = os.path.join(self._root, candidate)
-            if os.path.exists(path):
-                return path
-        raise self._missing(f"{name}.gz", name)
+        path = os.path.join(self._root, name)
+        packed = f"{name}.gz"
+        if os.path.exists(path) and not os.path.exists(os.path.join(self._root, packed)):
+            return path
+        return self._obtain(self._namespace, packed, self._sha1[name], name)
 
 
 class FashionMNIST(MNIST):
     """Articles of clothing, in the files and shapes of MNIST."""
 
+    _namespace = "fashion-mnist"
+    _sha1: ClassVar[dict[str, str]] = {
+        "train-images-idx3-ubyte": "0cf37b0d40ed5169c6b3aba31069a9770ac9043d",
+        "train-labels-idx1-ubyte": "236021d52f1e40852b06a4c3008d8de8aef1e40b",
+        "t10k-images-idx3-ubyte": "626ed6a7c06dd17c0eec72fa3be1740f146a2863",
+        "t10k-labels-idx1-ubyte": "17f9ab60e7257a1620f4ad76bbbaf857c3920701",
+    }
+
     def __init__(
         self,
-        root: Any = "~/.mxnet/datasets/fashion-mnist",
+        root: Any = _folder("fashion-mnist"),  # noqa: B008  as above
         train: bool = True,
         transform: Transform | None = None,
     ):
@@ -87,13 +110,15 @@ class CIFAR10(_InMemory):
     root holds data_batch_1.bin to data_batch_5.bin and test_batch.bin, or the archive cifar-10-binary.tar.gz. transform(image,
     label) is called on every example. Raises FileNotFoundError that names a missing file, FormatError for a broken one."""
 
+    _namespace = "cifar10"
     _archive = "cifar-10-binary.tar.gz"
+    _sha1 = "fab780a1e191a7eda0f345501ccd62d20f7ed891"
     _files = (tuple(f"data_batch_{i}.bin" for i in range(1, 6)), ("test_batch.bin",))
     _labels, _label = 1, 0
 
     def __init__(
         self,
-        root: Any = "~/.mxnet/datasets/cifar10",
+        root: Any = _folder("cifar10"),  # noqa: B008  as above
         train: bool = True,
         transform: Transform | None = None,
     ):
@@ -116,9 +141,8 @@ class CIFAR10(_InMemory):
         paths = [os.path.join(self._root, name) for name in names]
         if all(map(os.path.exists, paths)):
             return [read(path) for path in paths]
-        archive = os.path.join(self._root, self._archive)
-        if not os.path.exists(archive):
-            raise self._missing(*[n for n, p in zip(names, paths) if not os.path.exists(p)][:1], self._archive)
+        lacking = next(n for n, p in zip(names, paths) if not os.path.exists(p))
+        archive = self._obtain(self._namespace, self._archive, self._sha1, lacking)
         try:
             with tarfile.open(archive) as tar:
                 members = {os.path.basename(m.name): m for m in tar.getmembers() if m.isfile()}
@@ -135,13 +159,15 @@ class CIFAR100(CIFAR10):
 
     root holds train.bin and test.bin, or the archive cifar-100-binary.tar.gz."""
 
+    _namespace = "cifar100"
     _archive = "cifar-100-binary.tar.gz"
+    _sha1 = "a0bb982c76b83111308126cc779a992fa506b90b"
     _files = (("train.bin",), ("test.bin",))
     _labels = 2
 
     def __init__(
         self,
-        root: Any = "~/.mxnet/datasets/cifar100",
+        root: Any = _folder("cifar100"),  # noqa: B008  as above
         fine_label: bool = False,
         train: bool = True,
         transform: Transform | None = None,
