@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 
+from .forking import lock
 from .scope import Scope
 
 _SUBGRAPHS: dict[str, int] = {}
-_LOCK = threading.Lock()
+_LOCK = lock()
 
 
 class AttrScope(Scope):

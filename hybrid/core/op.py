@@ -30,6 +30,7 @@ import numpy as np
 from .attrs import Kind, kind_of
 from .dims import has_dims
 from .error import OpError
+from .forking import cached_property
 from .shapes import MaybeShape, Shape
 from .tables import Table
 
@@ -220,7 +221,7 @@ class Op:
         """Names of all outputs, those that only the engine sees included."""
         return ("output",)
 
-    @functools.cached_property
+    @cached_property
     def named_outputs(self) -> tuple[str, ...]:
         """Names of all outputs, put together once: each reader of an operator with many outputs asks how many there are."""
         return self.output_names()

@@ -486,7 +486,7 @@ class NDArray:
         return operator.index(self.asscalar())
 
     def __iter__(self) -> Iterator[NDArray]:
-        return (self[i] for i in range(len(self)))
+        return map(self.__getitem__, range(len(self)))  # which can be pickled, as MXNet's iterators can
 
     # -- gradients ----------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.error import MXNetError
+from ..core.forking import cached_property
 from ..core.fp_warnings import ignoring_fp_warnings
 from .apply import failure
 from .backend import Backend, Bound, Fallback, Request, too_large
@@ -56,7 +57,7 @@ class Interpretation(Bound):
         self.arenas: list[Arena] = []
         """Those that no run of the plan is using at the moment."""
 
-    @functools.cached_property
+    @cached_property
     def plan(self) -> Plan:
         """The steps in order, made when first asked for."""
         return make_plan(self._request.graph, self._request.inference, self._request.names)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import functools
 import math
-import threading
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -27,6 +26,7 @@ from .. import native
 from ..core.attrs import dtype_text
 from ..core.dims import Dim, Written, has_dims, plain
 from ..core.error import InternalError, MXNetError
+from ..core.forking import rlock
 from ..core.fp_warnings import ignoring_fp_warnings
 from ..core.memory_budget import afford
 from ..core.op import Op, Spec
@@ -327,7 +327,7 @@ class CompiledProgram(Bound):
         self._inputs, self._copies = lowered.inputs, lowered.build.copies
         self._watched = lowered.watched
         self._packed = _Packed(0, None if lowered.fixed else [], [], [])
-        self._refreshing = threading.RLock()
+        self._refreshing = rlock()
         self._hosts: dict[int, tuple[Node, list[np.dtype], list[Spec]]] = {}
         read = lowered.sizes.read
         self.outputs = tuple((read(s, values), d) for s, d in lowered.outputs)

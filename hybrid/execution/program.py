@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 from ..core.changes import LAST, draw
 from ..core.dims import Trace
 from ..core.error import MXNetError
+from ..core.forking import cached_property, lock
 from ..core.op import Spec
 from ..core.precision import FLOAT32, check_precision
 from ..core.precision import precision as chosen_precision
@@ -54,7 +53,7 @@ class Specialization:
         self.known = all(is_known(s.shape) and s.dtype is not None for s in outputs)
         """True when the shapes of the outputs are known before it runs."""
 
-    @functools.cached_property
+    @cached_property
     def request(self) -> Request:
         """The graph as it is bound."""
         return self._make()
@@ -64,7 +63,7 @@ class Specialization:
         """The inference for these inputs."""
         return self.request.inference
 
-    @functools.cached_property
+    @cached_property
     def reference(self) -> Interpretation:
         """The graph as NumPy runs it."""
         return NUMPY.bind(self.request)
@@ -133,7 +132,7 @@ class Program:
         self.plans = plans
         self._plans: dict[Any, Specialization] = {}
         self._varying: dict[Any, Varying] = {}
-        self._lock = threading.Lock()
+        self._lock = lock()
 
     def _part(
         self,
@@ -218,7 +217,7 @@ class Program:
             arrays = [a if n in feeds else self._aligned.get(n, a) for n, a in zip(self.names, arrays)]
         return runner.run(arrays, versions, rng, observe)
 
-    @functools.cached_property
+    @cached_property
     def _aligned(self) -> dict[str, np.ndarray]:
         """Copies of the constants that are not aligned, as in a file they need not be: NumPy would copy them on every use."""
         return {n: a.copy() for n, a in self.constants.items() if not a.flags.aligned}

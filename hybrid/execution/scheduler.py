@@ -249,13 +249,23 @@ SCHEDULER = Scheduler(max(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_
 
 
 def _stop_before_fork() -> None:
-    """Finish and stop: a fork copies this thread only, and what others hold stays held in the child."""
-    SCHEDULER.drain()
-    SCHEDULER.stop()
+    """Finish and stop: a fork copies this thread only, so that in the child nobody would do what is left to do. Other threads of
+    the program cannot hand over more until the fork is done: the child would wait for it for ever."""
+    while True:
+        SCHEDULER.drain()
+        SCHEDULER.stop()
+        SCHEDULER.lock.acquire()
+        if not SCHEDULER._pending and not SCHEDULER._threads:
+            return
+        SCHEDULER.lock.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_stop_before_fork, after_in_child=SCHEDULER._reset)
+    os.register_at_fork(
+        before=_stop_before_fork,
+        after_in_parent=lambda: SCHEDULER.lock.release(),
+        after_in_child=SCHEDULER._reset,
+    )
 atexit.register(SCHEDULER.drain)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from ..context import Context, current_context
 from ..core.attrs import dtype as read_dtype
 from ..core.boxed import box, unbox
 from ..core.error import MXNetError, OperandError, OpError
+from ..core.forking import lock
 from ..core.shapes import is_known
 from ..eager.cached_op import CachedOp, FastCall
 from ..eager.faces import dressed
@@ -54,7 +54,7 @@ class SymbolBlock(HybridBlock):
         kinds = {n.name for n in out.graph.variables() if "__kind__" in n.attrs}
         self._sequences = {i for i, v in enumerate(variables) if v.name in kinds}
         """Numbers of the inputs that are no tensors."""
-        self._lock = threading.Lock()
+        self._lock = lock()
         self._make_parameters(out.graph, {v.name for v in variables})
         common = len(_common_prefix(list(self._params.keys())))
         self._reg_params = {name[common:]: p for name, p in self._params.items()}

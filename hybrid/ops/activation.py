@@ -1,11 +1,11 @@
 """Activation and LeakyReLU: element-wise non-linearities chosen by an attribute."""
 
-import functools
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..core.forking import cached_property
 from ..core.op import WHOLE, Op, op
 from ..core.shapes import UNKNOWN, merge_all, show
 from .common import Elementwise, narrow, widen
@@ -283,7 +283,7 @@ class LeakyReLU(Op):
     initializers = {"gamma": '["Constant", {"value": 0.25}]'}
     epsilon = float(np.finfo(np.float32).eps)
 
-    @functools.cached_property
+    @cached_property
     def needs(self):  # type: ignore[override]  # only one of them is random
         return ("training", "rng") if self.act_type == "rrelu" else ()
 

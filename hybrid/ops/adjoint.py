@@ -4,13 +4,13 @@ Such an operator says with ``adjoint`` how the gradient of its output comes back
 makes its gradient rule of that, and the rule of that rule: what is linear is differentiated by applying it again.
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from ..core.attrs import Size
+from ..core.forking import cached_property
 from ..core.op import BACKWARD, DENSE, Op, Storage, op
 from ..core.shapes import merge
 from .common import as_forward_wants, types_as_forward_wants, want_answers, widen
@@ -34,7 +34,7 @@ class Adjoint(Op):
     homogeneous: ClassVar[dict[str, Any]]
     """and attributes with which X adds no constant, where it has them at all."""
 
-    @functools.cached_property
+    @cached_property
     def original(self) -> Op:
         """X with its attributes."""
         return self.forward.bind(**{name: getattr(self, name) for name in self.forward.fields})
@@ -105,7 +105,7 @@ class JointAdjoint(Op):
 
     forward: ClassVar[type[Op]]
 
-    @functools.cached_property
+    @cached_property
     def original(self) -> Op:
         """X with its attributes."""
         return self.forward.bind(**{name: getattr(self, name) for name in self.forward.fields})

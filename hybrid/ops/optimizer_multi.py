@@ -3,12 +3,12 @@
 Their inputs come weight by weight: weight_0, grad_0, its states, weight_1 ...
 """
 
-import functools
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..core.attrs import Arity, Floats, Shape
+from ..core.forking import cached_property
 from ..core.op import WHOLE, Op, op
 from ..core.shapes import merge_all
 from . import updating
@@ -42,7 +42,7 @@ class MultiUpdate(Writer):
     def output_names(self):
         return ("output",) if self.weights == 1 else tuple(f"output{i}" for i in range(self.weights))
 
-    @functools.cached_property
+    @cached_property
     def mutates(self):  # type: ignore[override]  # an instance knows how many states it has
         return tuple(f"{n}_{i}" for i in range(self.weights) for n in self.block[2:])
 
@@ -387,7 +387,7 @@ class ResetArrays(Writer):
     inputs = ("*data",)
     count = "num_arrays"
 
-    @functools.cached_property
+    @cached_property
     def mutates(self):  # type: ignore[override]  # an instance knows how many arrays it has
         return self.input_names()
 

@@ -103,8 +103,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "a13-fork-without-drain",
         "hybrid/execution/scheduler.py",
-        "os.register_at_fork(before=_stop_before_fork, after_in_child=SCHEDULER._reset)",
-        "os.register_at_fork(before=SCHEDULER.stop, after_in_child=SCHEDULER._reset)",
+        "        SCHEDULER.drain()\n        SCHEDULER.stop()\n",
+        "        SCHEDULER.stop()\n        SCHEDULER._pending = 0\n",
         "tests/engine/test_engine.py -k collected",
     ),
     (
