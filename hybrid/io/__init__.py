@@ -8,6 +8,7 @@ from .base import DataBatch, DataDesc, DataIter, PrefetchingIter, ResizeIter
 from .files import CSVIter, LibSVMIter, MNISTIter, MXDataIter
 
 if TYPE_CHECKING:
+    from .detection import ImageDetRecordIter
     from .records import (
         ImageRecordInt8Iter,
         ImageRecordIter,
@@ -21,6 +22,7 @@ __all__ = [
     "DataBatch",
     "DataDesc",
     "DataIter",
+    "ImageDetRecordIter",
     "ImageRecordInt8Iter",
     "ImageRecordIter",
     "ImageRecordIter_v1",
@@ -38,4 +40,5 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.records"), name)
+    module = "detection" if name == "ImageDetRecordIter" else "records"
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)

@@ -160,7 +160,6 @@ MISSING: dict[str, str] = {
     # -- the rest, one by one
     "mxnet.gluon.rnn.SequentialRNNCell.hybrid_forward": "not to be called in MXNet either, where it raises",
     "mxnet.image.ImageDetIter.draw_next": "draws boxes with OpenCV",
-    "mxnet.io.ImageDetRecordIter": "the C++ reader of detection records; mx.image.ImageDetIter reads the same files",
     "mxnet.kvstore.KVStoreServer.run": "the loop of a parameter server: one process is all there is here",
     "mxnet.*.__setstate__": "pickling goes by __reduce__ here, with the same result",
     "mxnet.test_utils.get_im2rec_path": "im2rec.py is a program of MXNet's source tree; mx.recordio writes such files",

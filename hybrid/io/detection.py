@@ -1,0 +1,435 @@
+"""ImageDetRecordIter: batches of images with the objects in them from a record file, with the settings of MXNet's iterator."""
+
+from __future__ import annotations
+
+import ast
+import os
+import random
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import image, recordio
+from .. import ndarray as nd
+from ..core.error import FormatError, MXNetError
+from ..formats.files import locate_errors
+from ..ndarray import NDArray
+from .files import MXDataIter, _part, _shape
+
+HARMLESS = ("preprocess_threads", "verbose", "shuffle_chunk_size", "shuffle_chunk_seed", "prefetch_buffer", "ctx")
+"""Settings that only concern how MXNet's iterator goes about it."""
+
+
+class _Sampler(NamedTuple):
+    """Bounds of one way to cut a part out of an image."""
+
+    scales: tuple[float, float]
+    ratios: tuple[float, float]
+    overlaps: tuple[float, float]
+    sample_coverages: tuple[float, float]
+    object_coverages: tuple[float, float]
+    trials: int
+
+
+class _Label:
+    """The objects of an image: a header, whose first two numbers are its own width and that of an object, and then rows of
+    (class, left, top, right, bottom, ...), the places as shares of width and height. Objects without an area are left out.
+
+    Raises FormatError."""
+
+    def __init__(self, numbers: np.ndarray):
+        header, width = (int(n) for n in numbers[:2]) if len(numbers) >= 7 else (0, 0)
+        if header < 2 or width < 5 or header > len(numbers) or (len(numbers) - header) % width:
+            raise FormatError(
+                f"got a label of {len(numbers)} numbers that begins with {numbers[:2].tolist()}, wanted the width of its header "
+                "(2 or more), that of an object (5 or more), and whole objects behind the header"
+            )
+        self.header = numbers[:header]
+        rows = numbers[header:].reshape(-1, width)
+        self.rows = rows[(rows[:, 3] > rows[:, 1]) & (rows[:, 4] > rows[:, 2])]
+
+    def numbers(self) -> np.ndarray:
+        """What was read, with the objects as they are now."""
+        return np.concatenate([self.header, self.rows.ravel()])
+
+    def project(self, x: float, y: float, width: float, height: float) -> np.ndarray:
+        """The objects with their places as shares of a part of the image."""
+        rows = self.rows.copy()
+        for column, start, size in ((1, x, width), (2, y, height)):
+            rows[:, column] = np.maximum(0, (rows[:, column] - start) / size)
+            rows[:, column + 2] = np.minimum(1, (rows[:, column + 2] - start) / size)
+        return rows
+
+    def mirror(self) -> None:
+        """Turn left and right around."""
+        rows = self.rows.copy()
+        rows[:, 1], rows[:, 3] = 1 - self.rows[:, 3], 1 - self.rows[:, 1]
+        self.rows = rows
+
+    def crop(self, box: tuple[float, float, float, float], sampler: _Sampler, keep: Callable[..., np.ndarray]) -> bool:
+        """Cut a part out where one object at least fits the bounds and one stays; True when it was done."""
+        if not len(self.rows):
+            return True
+        x, y, width, height = box
+        left, top, right, bottom = self.rows[:, 1:5].T
+        common = np.maximum(0, np.minimum(right, x + width) - np.maximum(left, x))
+        common = common * np.maximum(0, np.minimum(bottom, y + height) - np.maximum(top, y))
+        own, part = (right - left) * (bottom - top), width * height
+        fits = np.ones(len(self.rows), bool)
+        for share, (least, most) in (
+            (common / (own + part - common), sampler.overlaps),
+            (common / part, sampler.sample_coverages),
+            (common / own, sampler.object_coverages),
+        ):
+            if least > 0 or most < 1:
+                fits &= (share >= least) & (share <= most)
+        stay = keep(self.rows, box, common / own)
+        if not fits.any() or not stay.any():
+            return False
+        self.rows = self.project(*box)[stay]
+        return True
+
+
+def _centers_inside(rows: np.ndarray, box: tuple[float, float, float, float], _: np.ndarray) -> np.ndarray:
+    x, y, width, height = box
+    across, down = (rows[:, 1] + rows[:, 3]) / 2, (rows[:, 2] + rows[:, 4]) / 2
+    return (across >= x) & (across < x + width) & (down >= y) & (down < y + height)
+
+
+def _numbers(value: Any, count: int, name: str) -> list[float]:
+    """A setting of each of several samplers, given as one number, a tuple, or the text of one."""
+    value = ast.literal_eval(value) if isinstance(value, str) else value
+    values = [float(v) for v in value] if isinstance(value, list | tuple) else [float(value)]
+    if len(values) == 1:
+        values *= max(count, 1)
+    if len(values) != max(count, 1):
+        raise MXNetError(
+            f"ImageDetRecordIter: got {len(values)} numbers in {name}, wanted 1 or num_crop_sampler={count}"
+        )
+    return values
+
+
+class ImageDetRecordIter(MXDataIter):
+    """Batches of images (batch, *data_shape), red first, and of labels (batch, 4 + width): channels, height and width of the image,
+    how many numbers follow, and those of the record, filled up with label_pad_value.
+
+    A record's label is (width of the header, width of an object, ..., then class, left, top, right, bottom, ... of each object),
+    places being shares of width and height; path_imglist takes its place where given. label_pad_width: by default the longest
+    label of all. Every image: resize (its shorter side); with random_..._prob its hue, saturation and lightness (as OpenCV's
+    HLS has them) and its contrast changed by at most max_random_...; mirrored with rand_mirror_prob; put somewhere on a larger
+    one of fill_value with rand_pad_prob; a part of it taken with rand_crop_prob, where one of num_crop_sampler samplers finds one
+    within its bounds, which are tuples of one number for each; and then brought to data_shape: resize_mode "force", "shrink"
+    (only smaller, keeping its shape, 0 beside it) or "fit". At last (x - mean) / std * scale, where these are more than 0;
+    mean_img is a file, which is made when it is not there. shuffle with seed draws a new order every epoch; num_parts and
+    part_index: one of several parts.
+
+    Raises MXNetError for settings that are not there or make no sense, FormatError for a broken record or label. Needs Pillow."""
+
+    def __init__(
+        self,
+        path_imglist: Any = "",
+        path_imgrec: Any = "./data/imgrec.rec",
+        aug_seq: str = "det_aug_default",
+        label_width: int = -1,
+        data_shape: Any = (),
+        num_parts: int = 1,
+        part_index: int = 0,
+        label_pad_width: int = 0,
+        label_pad_value: float = -1.0,
+        shuffle: bool = False,
+        seed: int = 0,
+        batch_size: int = 0,
+        round_batch: bool = True,
+        dtype: Any = None,
+        resize: int = -1,
+        rand_crop_prob: float = 0.0,
+        min_crop_scales: Any = (0.0,),
+        max_crop_scales: Any = (1.0,),
+        min_crop_aspect_ratios: Any = (1.0,),
+        max_crop_aspect_ratios: Any = (1.0,),
+        min_crop_overlaps: Any = (0.0,),
+        max_crop_overlaps: Any = (1.0,),
+        min_crop_sample_coverages: Any = (0.0,),
+        max_crop_sample_coverages: Any = (1.0,),
+        min_crop_object_coverages: Any = (0.0,),
+        max_crop_object_coverages: Any = (1.0,),
+        num_crop_sampler: int = 1,
+        crop_emit_mode: str = "center",
+        emit_overlap_thresh: float = 0.3,
+        max_crop_trials: Any = (25,),
+        rand_pad_prob: float = 0.0,
+        max_pad_scale: float = 1.0,
+        max_random_hue: int = 0,
+        random_hue_prob: float = 0.0,
+        max_random_saturation: int = 0,
+        random_saturation_prob: float = 0.0,
+        max_random_illumination: int = 0,
+        random_illumination_prob: float = 0.0,
+        max_random_contrast: float = 0.0,
+        random_contrast_prob: float = 0.0,
+        rand_mirror_prob: float = 0.0,
+        fill_value: int = 127,
+        inter_method: int = 1,
+        resize_mode: str = "force",
+        mean_img: Any = "",
+        mean_r: float = 0.0,
+        mean_g: float = 0.0,
+        mean_b: float = 0.0,
+        mean_a: float = 0.0,
+        std_r: float = 0.0,
+        std_g: float = 0.0,
+        std_b: float = 0.0,
+        std_a: float = 0.0,
+        scale: float = 1.0,
+        data_name: str = "data",
+        label_name: str = "softmax_label",
+        **others: Any,
+    ):
+        self._shape = _shape(data_shape)
+        for name, given, wanted in (
+            ("aug_seq", aug_seq, ("det_aug_default",)),
+            ("dtype", dtype, (None, "None", "float32")),
+            ("inter_method", inter_method, (0, 1, 2, 3, 4, 9, 10)),
+            ("crop_emit_mode", crop_emit_mode, ("center", "overlap")),
+            ("resize_mode", resize_mode, ("force", "shrink", "fit")),
+            ("number of channels in data_shape", self._shape[:1], ((1,), (3,))),
+            ("length of data_shape", len(self._shape), (3,)),
+        ):
+            if given not in wanted:
+                raise MXNetError(f"ImageDetRecordIter: got {name}={given!r}, wanted {' or '.join(map(repr, wanted))}")
+        if unknown := [name for name in others if name not in HARMLESS]:
+            raise MXNetError(f"ImageDetRecordIter: Cannot find argument {', '.join(map(repr, unknown))}")
+        self._samplers = self._read_samplers(
+            num_crop_sampler,
+            scales=(min_crop_scales, max_crop_scales),
+            aspect_ratios=(min_crop_aspect_ratios, max_crop_aspect_ratios),
+            overlaps=(min_crop_overlaps, max_crop_overlaps),
+            sample_coverages=(min_crop_sample_coverages, max_crop_sample_coverages),
+            object_coverages=(min_crop_object_coverages, max_crop_object_coverages),
+            trials=max_crop_trials,
+        )
+        self._keep = _centers_inside
+        if crop_emit_mode == "overlap":
+            self._keep = lambda rows, box, share: share > emit_overlap_thresh
+        self._crop_prob, self._pad_prob, self._mirror_prob = rand_crop_prob, rand_pad_prob, rand_mirror_prob
+        self._pad_scale, self._fill = max_pad_scale, fill_value
+        self._resize, self._mode, self._method = resize, resize_mode, inter_method
+        self._colors = (
+            (max_random_hue, random_hue_prob),
+            (max_random_saturation, random_saturation_prob),
+            (max_random_illumination, random_illumination_prob),
+            (max_random_contrast, random_contrast_prob),
+        )
+        self._random, self._mixer = random.Random(seed), np.random.RandomState(seed) if shuffle else None
+        self._ids: list[int] = []
+        self._listed = image.iterator.read_list(path_imglist) if path_imglist else None
+        self._file = recordio.MXRecordIO(path_imgrec, "r")
+        starts = self._file.positions()
+        self._starts = starts[_part(len(starts), num_parts, part_index)]
+        self._fill_label, self._width = label_pad_value, self._label_width(label_width, label_pad_width)
+        channels = self._shape[0]
+        self._mean: np.ndarray = np.zeros((channels, 1, 1), np.float32)
+        self._std = np.array([s if s > 0 else 1 for s in (std_r, std_g, std_b)][:channels], np.float32)[:, None, None]
+        self._scale = np.float32(scale)
+        if max(mean_r, mean_g, mean_b, mean_a) > 0:
+            self._mean = np.array([mean_r, mean_g, mean_b][:channels], np.float32)[:, None, None]
+        elif mean_img:
+            self._mean = self._read_mean(mean_img)
+        super().__init__(len(self._starts), batch_size, round_batch, data_name, label_name)
+        self._mix()
+
+    @staticmethod
+    def _read_samplers(count: int, *, trials: Any, **bounds: tuple[Any, Any]) -> list[_Sampler]:
+        """The samplers. Raises MXNetError for bounds that leave nothing between them."""
+        ranges = []
+        for name, (least, most) in bounds.items():
+            pairs = list(zip(_numbers(least, count, f"min_crop_{name}"), _numbers(most, count, f"max_crop_{name}")))
+            for low, high in pairs:
+                if (
+                    high < low
+                    or (name in ("scales", "aspect_ratios") and low < 0)
+                    or (name == "scales" and not low < high <= 1)
+                ):
+                    raise MXNetError(
+                        f"ImageDetRecordIter: got min_crop_{name}={low}, max_crop_{name}={high}, which leaves nothing"
+                    )
+            ranges.append(pairs)
+        tries = [int(n) for n in _numbers(trials, count, "max_crop_trials")]
+        return [_Sampler(*settings) for settings in zip(*ranges, tries)][: max(count, 0)]
+
+    def _label_width(self, wanted: int, padded: int) -> int:
+        """Numbers in a filled up label. Raises MXNetError where a label has more, FormatError where it has not those wanted."""
+        most = max((len(self._label(start, wanted)) for start in self._starts), default=0)
+        if self._listed is not None:
+            most = max(most, *(len(label) for label, _ in self._listed.values()))
+        if 0 < padded < most:
+            raise MXNetError(f"ImageDetRecordIter: label_pad_width: {padded} smaller than estimated width: {most}")
+        return max(most, padded)
+
+    def _label(self, start: int, wanted: int = -1) -> np.ndarray:
+        with locate_errors(f"{self._file.uri}, record at byte {start}"):
+            header, _ = recordio.unpack(self._file.read_at(start) or b"")
+            label = np.asarray(header.label, np.float32).reshape(-1)
+            if self._listed is not None:
+                if header.id not in self._listed:
+                    raise FormatError(f"the image of number {header.id} is not in path_imglist")
+                label = self._listed[header.id][0]
+            if wanted > 0 and len(label) != wanted:
+                raise FormatError(f"rec file provide {len(label)}-dimensional label but label_width is set to {wanted}")
+        return label
+
+    def _read_mean(self, path: Any) -> np.ndarray:
+        """The mean image of a file, which is made of all images where it is not there. Raises FormatError for another one."""
+        if not os.path.exists(path):
+            total = sum(self._example(start)[0].astype(np.float64) for start in self._starts)
+            nd.save(path, {"mean_img": nd.array(total / max(len(self._starts), 1))})
+        held = nd.load(path)
+        arrays = list(held.values()) if isinstance(held, dict) else held
+        if len(arrays) != 1 or arrays[0].shape != self._shape:
+            raise FormatError(
+                f"{path}: got arrays of shapes {[a.shape for a in arrays]}, wanted one of shape {self._shape}"
+            )
+        return arrays[0].asnumpy()
+
+    def _mix(self) -> None:
+        if self._mixer is not None:
+            self._mixer.shuffle(self._order)
+
+    def reset(self) -> None:
+        """Start again, in a new order with shuffle."""
+        super().reset()
+        self._mix()
+
+    def iter_next(self) -> bool:
+        """Go to the next batch; False when none is left."""
+        before = self._current
+        there = super().iter_next()
+        if there and self._current is not before:
+            self._current.index = np.array(self._ids, np.uint64)
+        return there
+
+    def _batch(self, places: np.ndarray) -> tuple[list[NDArray], list[NDArray]]:
+        examples = [self._example(self._starts[i]) for i in places]
+        self._ids = [number for _, _, number in examples]
+        return [nd.array(np.stack([e[0] for e in examples]))], [nd.array(np.stack([e[1] for e in examples]))]
+
+    def _example(self, start: int) -> tuple[np.ndarray, np.ndarray, int]:
+        """The pixels, filled up label and number of the record at a position."""
+        with locate_errors(f"{self._file.uri}, record at byte {start}"):
+            header, data = recordio.unpack(self._file.read_at(start) or b"")
+            label = _Label(self._label(start))
+            picture = image.imdecode(data, 1 if self._shape[0] == 3 else 0)
+        pixels = self._augment(picture, label)
+        height, width = pixels.shape[:2]
+        if height > self._shape[1] or width > self._shape[2]:
+            raise FormatError(
+                f"{self._file.uri}: got an image of {pixels.shape}, wanted at most data_shape={self._shape}"
+            )
+        canvas = np.zeros(self._shape, np.float32)
+        canvas[:, :height, :width] = np.moveaxis(pixels, 2, 0)
+        numbers = label.numbers()
+        full = np.full(4 + self._width, self._fill_label, np.float32)
+        full[:4] = (self._shape[0], height, width, len(numbers))
+        full[4 : 4 + len(numbers)] = numbers
+        return (canvas - self._mean) / self._std * self._scale, full, header.id
+
+    def _resized(self, picture: NDArray, height: int, width: int) -> NDArray:
+        sizes = (*picture.shape[:2], height, width)
+        return image.imresize(picture, width, height, image.image.interp_method(self._method, sizes))
+
+    def _happens(self, probability: float) -> bool:
+        return probability > 0 and self._random.random() < probability
+
+    def _augment(self, picture: NDArray, label: _Label) -> np.ndarray:
+        """The image cut to size and varied, (height, width, channels), and its objects with it."""
+        if self._resize != -1:
+            height, width = picture.shape[:2]
+            short = min(height, width)
+            picture = self._resized(picture, self._resize * height // short, self._resize * width // short)
+        pixels = self._vary_colors(picture.asnumpy())
+        if self._happens(self._mirror_prob):
+            label.mirror()
+            pixels = pixels[:, ::-1]
+        if self._pad_scale > 1 and self._happens(self._pad_prob):
+            pixels = self._padded(pixels, label)
+        if self._samplers and self._happens(self._crop_prob):
+            pixels = self._cropped(pixels, label)
+        return self._fitted(nd.array(pixels, dtype=np.uint8)).asnumpy()
+
+    def _vary_colors(self, pixels: np.ndarray) -> np.ndarray:
+        amounts = [self._random.uniform(-1, 1) * most if self._happens(p) else 0 for most, p in self._colors]
+        hue, saturation, lightness = (int(a) for a in amounts[:3])
+        if (hue or saturation or lightness) and pixels.shape[2] == 3:
+            varied = _to_hls(pixels) + np.array([hue, lightness, saturation], np.float32)
+            pixels = _from_hls(varied.clip(0, np.array([180, 255, 255], np.float32)))
+        if abs(amounts[3]) > 1e-3:
+            pixels = np.rint(pixels * np.float32(1 + amounts[3])).clip(0, 255).astype(np.uint8)
+        return pixels
+
+    def _padded(self, pixels: np.ndarray, label: _Label) -> np.ndarray:
+        scale = self._random.uniform(1, self._pad_scale)
+        if scale < 1.05:
+            return pixels
+        height, width = pixels.shape[:2]
+        x, y = (self._random.uniform(0, scale - 1) for _ in range(2))
+        label.rows = label.project(-x, -y, scale, scale)
+        sides = (int(y * height), int((scale - y - 1) * height)), (int(x * width), int((scale - x - 1) * width)), (0, 0)
+        return np.pad(pixels, sides, constant_values=self._fill)
+
+    def _cropped(self, pixels: np.ndarray, label: _Label) -> np.ndarray:
+        height, width = pixels.shape[:2]
+        for sampler in self._random.sample(self._samplers, len(self._samplers)):
+            for _ in range(sampler.trials):
+                box = x, y, across, down = self._box(sampler, width / height)
+                if label.crop(box, sampler, self._keep):
+                    top, left = int(y * height), int(x * width)
+                    return pixels[top : top + max(1, int(down * height)), left : left + max(1, int(across * width))]
+        return pixels
+
+    def _box(self, sampler: _Sampler, shape: float) -> tuple[float, float, float, float]:
+        """A part of an image whose width is ``shape`` times its height: left, top, width, height as shares."""
+        scale = self._random.uniform(*sampler.scales) + 1e-12
+        least = max(sampler.ratios[0] / shape, scale * scale)
+        most = min(sampler.ratios[1] / shape, 1 / (scale * scale))
+        ratio = self._random.uniform(least, most) ** 0.5
+        width, height = min(1.0, scale * ratio), min(1.0, scale / ratio)
+        return self._random.uniform(0, 1 - width), self._random.uniform(0, 1 - height), width, height
+
+    def _fitted(self, picture: NDArray) -> NDArray:
+        height, width = self._shape[1:]
+        if self._mode != "force":
+            own_height, own_width = picture.shape[:2]
+            ratio = np.float32(
+                min(np.float32(height) / np.float32(own_height), np.float32(width) / np.float32(own_width))
+            )
+            if self._mode == "shrink" and ratio >= 1:
+                return picture
+            height, width = int(ratio * np.float32(own_height)), int(ratio * np.float32(own_width))
+        return self._resized(picture, height, width)
+
+
+def _to_hls(pixels: np.ndarray) -> np.ndarray:
+    """Hue (of 180), lightness and saturation (of 255) of RGB, as whole numbers in float32."""
+    red, green, blue = np.moveaxis(pixels.astype(np.float32) / 255, 2, 0)
+    most, least = np.maximum(np.maximum(red, green), blue), np.minimum(np.minimum(red, green), blue)
+    spread, total = most - least, most + least
+    some = np.where(spread > 0, spread, 1)
+    saturation = spread / np.where(spread > 0, np.where(total < 1, total, 2 - total), 1)
+    hue = np.where(
+        most == red,
+        (green - blue) / some,
+        np.where(most == green, 2 + (blue - red) / some, 4 + (red - green) / some),
+    )
+    return np.rint(np.stack([(hue * 30) % 180, total / 2 * 255, saturation * 255], 2)).astype(np.float32)
+
+
+def _from_hls(colors: np.ndarray) -> np.ndarray:
+    """RGB, uint8, of what _to_hls gives."""
+    hue, lightness, saturation = colors[..., 0] / 30, colors[..., 1] / 255, colors[..., 2] / 255
+    reach = saturation * np.minimum(lightness, 1 - lightness)
+    planes = []
+    for offset in (0, 8, 4):  # of red, green and blue on a circle of 12
+        place = (offset + hue * 2) % 12
+        planes.append(lightness - reach * np.clip(np.minimum(place - 3, 9 - place), -1, 1))
+    return np.rint(np.stack(planes, 2) * 255).clip(0, 255).astype(np.uint8)
