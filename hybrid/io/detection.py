@@ -50,7 +50,7 @@ class _Label:
         self.rows = rows[(rows[:, 3] > rows[:, 1]) & (rows[:, 4] > rows[:, 2])]
 
     def numbers(self) -> np.ndarray:
-        """What was read, with the objects as they are now."""
+        """The label anew, with the objects as they are now."""
         return np.concatenate([self.header, self.rows.ravel()])
 
     def project(self, x: float, y: float, width: float, height: float) -> np.ndarray:

@@ -81,7 +81,7 @@ def plain(mx, folder):
 
 @ask
 def keeping_the_shape(mx, folder):
-    """What lies beside such images is whatever was there before in MXNet."""
+    """Images without what lies beside them, which in MXNet is whatever was there before."""
     found = {}
     for sizes in (((20, 30), (10, 12)), ((40, 20), (16, 18))):
         path = records(mx, folder, sizes=sizes)

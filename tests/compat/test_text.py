@@ -68,6 +68,7 @@ def test_counting_tokens():
         {"is": 2, "Life": 1, "great": 1, "!": 1, "life": 1, "good": 1, ".": 1}
     )
     assert count_tokens_from_str("A#b-A#", "#", "-", to_lower=True) == Counter({"a": 2, "b": 1})
+    assert count_tokens_from_str("AisISbLIFEA", "IS", "LIFE", to_lower=True) == Counter({"ais": 1, "b": 1, "a": 1})
     known = Counter({"a": 2})
     assert count_tokens_from_str("a b", counter_to_update=known) is known
     assert known == Counter({"a": 3, "b": 1})

@@ -273,3 +273,29 @@ def test_handlers_begin_every_fit_anew(tmp_path: Path, capsys: pytest.CaptureFix
         f"[Epoch {epoch}][Batch {batch}][Samples {samples}] "
         for epoch, batch, samples in ((0, 0, 8), (0, 3, 32), (1, 0, 40), (1, 3, 64), (2, 0, 72), (2, 3, 96))
     ]
+
+
+def test_handlers_by_what_they_hear_and_in_their_order() -> None:
+    """By the names that programs on MXNet call: those of the caller, and those that training and evaluation need besides."""
+    h = mx.gluon.contrib.estimator
+    net = mx.gluon.nn.Dense(2, in_units=3)
+    net.initialize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd")
+    made = h.Estimator(net, mx.gluon.loss.L2Loss(), mx.metric.MSE(), trainer=trainer, context=mx.cpu())
+    made.max_epoch, made.max_batch = 1, None
+    own = h.EarlyStoppingHandler(made.val_metrics[0], mode="min")
+    kinds = [type(x).__name__ for x in made._prepare_default_handlers(None, [own])]
+    assert kinds[:2] == ["GradientUpdateHandler", "MetricHandler"] and kinds[-1] == "LoggingHandler" and len(kinds) == 5
+    kinds = [type(x).__name__ for x in made._prepare_default_validation_handlers(None)]
+    assert kinds == ["MetricHandler", "LoggingHandler"]
+
+    class Both(h.TrainBegin, h.BatchEnd):
+        pass
+
+    class Last(h.EpochBegin, h.EpochEnd, h.TrainEnd, h.BatchBegin):
+        pass
+
+    both, last = Both(), Last()
+    assert made._categorize_handlers([both, last]) == ([both], [last], [last], [both], [last], [last])
+    with pytest.raises(AssertionError, match="CPUs only"):
+        h.Estimator(net, mx.gluon.loss.L2Loss(), trainer=trainer, context=[mx.gpu(0)])

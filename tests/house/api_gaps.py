@@ -48,8 +48,6 @@ MISSING: dict[str, str] = {
     "mxnet.util.np_ufunc_legal_option": _NUMPY,
     "mxnet.util.wrap_np_*": _NUMPY,
     **{f"mxnet.contrib.quantization.{n}": _IMPORTED for n in ("nd_load", "nd_save", "ndarray", "sym_load")},
-    "mxnet.contrib.tensorboard": "writes through mxboard, a package that this engine would have to require",
-    "mxnet.contrib.text.embedding": "word vectors, which MXNet downloads; not written yet (contrib.text.vocab is there)",
     # -- by-products of MXNet's own making
     "mxnet.*.check_call": _C,
     "mxnet.*.c_str": _C,

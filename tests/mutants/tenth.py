@@ -495,8 +495,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "c10-epoch-end-short-circuit",
         "hybrid/gluon/contrib/estimator/estimator.py",
-        "stopped = any([h.epoch_end(self) for h in _of(handlers, EpochEnd)])",
-        "stopped = any(h.epoch_end(self) for h in _of(handlers, EpochEnd))",
+        "stopped = any([h.epoch_end(self) for h in epoch_end])",
+        "stopped = any(h.epoch_end(self) for h in epoch_end)",
         "tests/asked/test_asked.py -k test_answers_what_mxnet_answered",
     ),
     (

@@ -1,5 +1,5 @@
-"""``mx.contrib.text``: counting the tokens of a text, and numbering them. Embeddings read from files are not there."""
+"""``mx.contrib.text``: counting the tokens of a text, numbering them, and vectors that files have for them."""
 
-from . import utils, vocab
+from . import embedding, utils, vocab
 
-__all__ = ["utils", "vocab"]
+__all__ = ["embedding", "utils", "vocab"]

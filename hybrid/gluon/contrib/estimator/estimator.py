@@ -9,6 +9,7 @@ import warnings
 from typing import Any
 
 from ....context import Context, cpu, resolve
+from ....core.error import MXNetError
 from ....metric import EvalMetric
 from ....metric import Loss as LossMetric
 from ...data import DataLoader
@@ -128,22 +129,17 @@ class Estimator:
         _check_loader(val_data)
         for metric in self.val_metrics:
             metric.reset()
-        handlers = check_event_handlers(event_handlers)
-        added: list[EventHandler] = []
-        if not any(isinstance(h, MetricHandler) for h in handlers):
-            added.append(MetricHandler(metrics=self.val_metrics))
-        if not any(isinstance(h, LoggingHandler) for h in handlers):
-            added.append(LoggingHandler(metrics=self.val_metrics))
-        chosen = _sort_handlers(handlers, added, self.val_metrics)
-        for handler in _of(chosen, EpochBegin):
+        chosen = self._prepare_default_validation_handlers(event_handlers)
+        _, epoch_begin, batch_begin, batch_end, epoch_end, _ = self._categorize_handlers(chosen)
+        for handler in epoch_begin:
             handler.epoch_begin(self)
         for batch in val_data:
-            for handler in _of(chosen, BatchBegin):
+            for handler in batch_begin:
                 handler.batch_begin(self, batch=batch)
             _, label, pred, loss = self.batch_processor.evaluate_batch(self, batch, batch_axis)
-            for handler in _of(chosen, BatchEnd):
+            for handler in batch_end:
                 handler.batch_end(self, batch=batch, pred=pred, label=label, loss=loss)
-        for handler in _of(chosen, EpochEnd):
+        for handler in epoch_end:
             handler.epoch_end(self)
 
     def fit(
@@ -166,27 +162,28 @@ class Estimator:
                 "Please specify one and only one of: epochs or batches."
             )
         self.max_epoch, self.max_batch, self.batch_axis = epochs, batches, batch_axis
-        handlers = self._training_handlers(val_data, check_event_handlers(event_handlers))
-        for handler in _of(handlers, TrainBegin):
+        chosen = self._prepare_default_handlers(val_data, event_handlers)
+        train_begin, epoch_begin, batch_begin, batch_end, epoch_end, train_end = self._categorize_handlers(chosen)
+        for handler in train_begin:
             handler.train_begin(self)
         stopped = False
         while not stopped:
-            for handler in _of(handlers, EpochBegin):
+            for handler in epoch_begin:
                 handler.epoch_begin(self)
             for batch in train_data:
-                for handler in _of(handlers, BatchBegin):
+                for handler in batch_begin:
                     handler.batch_begin(self, batch=batch)
                 _, label, pred, loss = self.batch_processor.fit_batch(self, batch, batch_axis)
-                told = [
-                    h.batch_end(self, batch=batch, pred=pred, label=label, loss=loss) for h in _of(handlers, BatchEnd)
-                ]
+                told = [h.batch_end(self, batch=batch, pred=pred, label=label, loss=loss) for h in batch_end]
                 if any(told):
                     break
-            stopped = any([h.epoch_end(self) for h in _of(handlers, EpochEnd)])
-        for handler in _of(handlers, TrainEnd):
+            stopped = any([h.epoch_end(self) for h in epoch_end])
+        for handler in train_end:
             handler.train_end(self)
 
-    def _training_handlers(self, val_data: DataLoader | None, handlers: list[EventHandler]) -> list[Any]:
+    def _prepare_default_handlers(self, val_data: DataLoader | None, event_handlers: Any) -> list[Any]:
+        """The given handlers and those that training needs besides, by priority."""
+        handlers = check_event_handlers(event_handlers)
         added: list[EventHandler] = [StoppingHandler(self.max_epoch, self.max_batch)]
         if not any(isinstance(h, GradientUpdateHandler) for h in handlers):
             added.append(GradientUpdateHandler())
@@ -198,6 +195,21 @@ class Estimator:
             added.append(LoggingHandler(metrics=self.train_metrics))
         return _sort_handlers(handlers, added, self.train_metrics + self.val_metrics)
 
+    def _prepare_default_validation_handlers(self, event_handlers: Any) -> list[Any]:
+        """The given handlers and those that evaluation needs besides, by priority."""
+        handlers = check_event_handlers(event_handlers)
+        added: list[EventHandler] = []
+        if not any(isinstance(h, MetricHandler) for h in handlers):
+            added.append(MetricHandler(metrics=self.val_metrics))
+        if not any(isinstance(h, LoggingHandler) for h in handlers):
+            added.append(LoggingHandler(metrics=self.val_metrics))
+        return _sort_handlers(handlers, added, self.val_metrics)
+
+    def _categorize_handlers(self, event_handlers: list[Any]) -> tuple[list[Any], ...]:
+        """Those of train_begin, epoch_begin, batch_begin, batch_end, epoch_end and train_end."""
+        kinds = (TrainBegin, EpochBegin, BatchBegin, BatchEnd, EpochEnd, TrainEnd)
+        return tuple([h for h in event_handlers if isinstance(h, kind)] for kind in kinds)
+
 
 def _sort_handlers(handlers: list[EventHandler], added: list[EventHandler], known: list[EvalMetric]) -> list[Any]:
     """All handlers by priority. Raises ValueError when a given one watches metrics that nobody updates."""
@@ -206,10 +218,6 @@ def _sort_handlers(handlers: list[EventHandler], added: list[EventHandler], know
         for handler in everything:
             check_metrics_known(handler, known)
     return sorted(everything, key=lambda handler: getattr(handler, "priority", 0))
-
-
-def _of(handlers: list[Any], kind: type[EventHandler]) -> list[Any]:
-    return [h for h in handlers if isinstance(h, kind)]
 
 
 def _loss(loss: Any) -> Loss:
@@ -235,4 +243,7 @@ def _contexts(context: Any) -> list[Context]:
             "context must be a Context or a list of Context, for example mx.cpu() or [mx.gpu(0), mx.gpu(1)], refer to "
             f"mxnet.Context:{context}"
         )
-    return [resolve(c) for c in contexts]
+    try:
+        return [resolve(c) for c in contexts]
+    except MXNetError as error:
+        raise AssertionError(f"{error}; please make sure your context is available") from error
