@@ -184,7 +184,8 @@ def _multi(name: str, arrays: tuple[str, ...], numbers: dict[str, str], counter:
         inputs = [array for block in zip(*lists, strict=True) for array in block]
         if "rescale_grad" in numbers:
             scale = given.pop("rescale_grad")
-            inputs.append(scale if isinstance(scale, NDArray) else zeros((1,), inputs[0].context) + scale)
+            dtype = "float32" if "weights32" in arrays else inputs[0].dtype
+            inputs.append(scale if isinstance(scale, NDArray) else zeros((1,), inputs[0].context, dtype) + scale)
         given = {numbers.get(key, key): value for key, value in given.items()}
         given[counter] = given.get(counter) or len(lists[0])
         return getattr(INTERNAL, f"_{name}")(*inputs, out=out, **given)

@@ -287,7 +287,13 @@ class MultiAdamw(MultiUpdate):
 
 @op("_multi_adamw_update")
 class MultiAdamwUpdate(MultiAdamw):
-    """_adamw_update of several weights, each with its lr, wd and eta."""
+    """_adamw_update of several weights, each with its lr, wd and eta; rescale_grad has the dtype of the weights.
+
+    MXNet reads it as float32 whatever it is, and so changes nothing in float64."""
+
+    def infer_input_types(self, dtypes, outputs):
+        filled = super().infer_input_types(dtypes, outputs)
+        return [*filled[:-1], filled[0]]
 
 
 @op("_multi_mp_adamw_update")

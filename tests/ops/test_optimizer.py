@@ -89,3 +89,25 @@ def test_rates_have_to_be_as_many_as_weights() -> None:
         nd.multi_sgd_update(*[nd.ones((2,))] * 4, lrs=(0.1,), wds=(0, 0), num_weights=2)
     with pytest.raises(MXNetError, match=r"wd=0\.1, wanted 0"):
         nd.sparse.adagrad_update(*[nd.ones((2, 2))] * 3, lr=0.1, wd=0.1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("as_array", [False, True])
+def test_scale_of_several_weights_has_their_dtype(dtype, as_array):
+    """One step of AdamW from a mean and variance of 0: by lr times the sign of the gradient, whatever its scale."""
+    weights, grads = ([nd.array([v, -v], dtype=dtype) for v in values] for values in ((1.0, 2.0), (3.0, -4.0)))
+    states = [[nd.zeros(2, dtype=dtype) for _ in weights] for _ in range(2)]
+    scale = nd.array([0.5], dtype=dtype) if as_array else 0.5
+    nd.contrib.multi_adamw_update(
+        weights, grads, *states, scale, lrs=[0.1, 0.2], wds=[0.0, 0.0], etas=[1.0, 1.0], epsilon=0.0, out=weights
+    )
+    step = 0.1 / 0.001**0.5  # without the corrections for the first steps
+    for weight, start, lr, sign in zip(weights, (1.0, 2.0), (0.1, 0.2), (1, -1)):
+        assert weight.dtype == np.dtype(dtype)
+        wanted = np.array([start, -start]) - lr * step * sign * np.array([1, -1])
+        np.testing.assert_allclose(weight.asnumpy(), wanted, rtol=1e-5)
+    with pytest.raises(MXNetError, match="dtypes"):
+        other = "float64" if dtype == "float32" else "float32"
+        nd.contrib.multi_adamw_update(
+            weights, grads, *states, nd.ones(1, dtype=other), lrs=[0.1, 0.2], wds=[0, 0], etas=[1, 1], out=weights
+        )
