@@ -175,7 +175,8 @@ class Tuple(Kind):
         return tuple(self.item.parse(p) for p in parts)
 
     def check(self, value: Any) -> tuple[Any, ...]:
-        items: tuple[Any, ...] = tuple(value) if hasattr(value, "__iter__") else (value,)
+        several = hasattr(value, "__iter__") and getattr(value, "ndim", 1)  # NumPy's numbers as arrays are single ones
+        items: tuple[Any, ...] = tuple(value) if several else (value,)
         if len(items) > LONGEST:
             raise ValueError
         return tuple(self.item.read(v) for v in items)

@@ -7,8 +7,8 @@ import numpy as np
 
 from ..core.forking import cached_property
 from ..core.op import WHOLE, Op, op
-from ..core.shapes import UNKNOWN, merge_all, show
-from .common import Elementwise, narrow, widen
+from ..core.shapes import merge_all, show
+from .common import Elementwise, narrow, spreads, widen
 from .composing import narrowly, of_floats, placed_at, widely
 from .special import erf
 
@@ -237,13 +237,13 @@ class LeakyBackward(Elementwise):
 
 
 def _along_channels(gamma: np.ndarray, rank: int) -> np.ndarray:
-    """One slope, or one a channel, so that it broadcasts with data of that rank."""
-    return gamma.reshape(-1, *(1,) * (rank - 2)) if rank > 1 else gamma.reshape(-1 if rank else ())
+    """Slopes so that they broadcast with data of that rank."""
+    return gamma.reshape(*gamma.shape, *(1,) * (rank - 2)) if rank else gamma.reshape(())
 
 
 @op("_backward_slopes")
 class Slopes(Op):
-    """gamma of LeakyReLU so that it broadcasts with data. Shapes: gamma (C,), data (N, C, ...) -> (C, 1, ...)."""
+    """gamma of LeakyReLU so that it broadcasts with data. Shapes: gamma (C,) or (N, C), data (N, C, ...) -> (C, 1, ...)."""
 
     inputs = ("gamma", "data")
     view = True
@@ -264,12 +264,12 @@ class LeakyReLU(Op):
     """Linear units that let something through below 0.
 
     leaky: slope * x below 0. elu: slope * (exp(x) - 1) below 0. prelu: gamma * x below 0, where gamma has one slope, or one
-    for each channel (axis 1). selu and gelu have no attributes. rrelu: a slope drawn uniformly from lower_bound to
+    for each channel (axis 1), of all rows or of each. selu and gelu have no attributes. rrelu: a slope drawn uniformly from lower_bound to
     upper_bound for every element when training, and their mean in inference; its second output is the slopes.
 
     At NaN the gradient of elu is NaN, as in MXNet's own kernels (oneDNN's float32 elu answers 1).
 
-    Shapes: data (N, C, ...) or (C,), gamma (1,) or (C,) -> as data.
+    Shapes: data (N, C, ...) or (C,), gamma (1,), (C,), (1, C), (N, C) or (N, 1) -> as data.
     """
 
     refuses = WHOLE
@@ -302,15 +302,10 @@ class LeakyReLU(Op):
 
     def infer_shape(self, data, *gamma):
         for shape in gamma:
-            if len(shape) != 1 or (shape[0] is not UNKNOWN and shape[0] != 1 and not self._per_channel(data, shape[0])):
+            if not spreads(shape, data[:2] or (1,)):
                 channels = show(data[1:2] or data)
                 raise self.error(f"got gamma of shape {show(shape)}, wanted (1,) or one slope a channel, {channels}")
         return [data, data] if self.act_type == "rrelu" else data
-
-    @staticmethod
-    def _per_channel(data, size):
-        channels = (data[1:2] or data)[0]
-        return channels is UNKNOWN or channels == size
 
     def composition(self, F, data, gamma=None):
         if self.act_type == "rrelu" or data.shape is None:
@@ -320,6 +315,8 @@ class LeakyReLU(Op):
         if self.act_type == "leaky":
             y = F._npi_where(is_above, x, x * self.slope)
         elif self.act_type == "prelu":
+            if gamma is None or gamma.shape is None or len(gamma.shape) > 1:
+                return None
             scaled = F.broadcast_mul(x, placed_at(F, slope[0], min(1, len(data.shape) - 1), len(data.shape)))
             y = F._npi_where(is_above, x, scaled)
         elif self.act_type == "gelu":

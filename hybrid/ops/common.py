@@ -174,10 +174,17 @@ def as_many(op: Op, what: str, got: Shape, wanted: Shape) -> None:
         raise op.error(f"got {what} of shape {show(got)}, wanted as many elements as {show(wanted)} has")
 
 
+def spreads(narrow: Shape, wide: Shape) -> bool:
+    """True where an array of shape narrow can be repeated to the shape wide, as far as they are known."""
+    ends = wide[len(wide) - len(narrow) :] if len(narrow) <= len(wide) else None
+    return ends is not None and all(
+        a is UNKNOWN or a == 1 or b is UNKNOWN or a == b for a, b in zip(narrow, ends, strict=True)
+    )
+
+
 def spread(op: Op, narrow: Shape, wide: Shape) -> None:
     """Raise OpError unless an array of shape narrow can be repeated to the shape wide."""
-    ends = wide[len(wide) - len(narrow) :] if len(narrow) <= len(wide) else None
-    if ends is None or any(a is not UNKNOWN and a != 1 and b is not UNKNOWN and a != b for a, b in zip(narrow, ends)):
+    if not spreads(narrow, wide):
         raise op.error(f"got shapes {show(narrow)} and {show(wide)}, wanted the first to broadcast to the second")
 
 

@@ -149,9 +149,9 @@ def _broadcast_inputs(node: Node, rewriter: Rewriter) -> Sequence[Entry]:
     """The inputs so that they broadcast as NumPy has it."""
     first, *rest = node.inputs
     if node.means(LeakyReLU) and rest:  # a slope for each channel
-        rank, (count,) = len(rewriter.shape(first)), rewriter.shape(rest[0])
-        if rank > 2 and count > 1:
-            return first, rewriter.reshape(rest[0], (count, *(1,) * (rank - 2)))
+        rank, slopes = len(rewriter.shape(first)), rewriter.shape(rest[0])
+        if rank > 2 and slopes != (1,):
+            return first, rewriter.reshape(rest[0], (*slopes, *(1,) * (rank - 2)))
     if node.means(Where) and rewriter.shape(first) != rewriter.shape(rest[0]):  # a condition for each row
         return rewriter.reshape(first, (*rewriter.shape(first), *(1,) * (len(rewriter.shape(rest[0])) - 1))), *rest
     return node.inputs
