@@ -41,7 +41,13 @@ Several = Annotated[int, Bounds(0, LONGEST)]
 """Number of inputs or outputs, each of which has a name;"""
 Arity = Annotated[int, Bounds(1, LONGEST)]
 """where there has to be one."""
+NONE_IS_EMPTY = "None is ()"
+"""Metadata of a tuple that is () where MXNet is given None;"""
 Shape = tuple[int, ...]
+ShapeOrNone = Annotated[Shape, NONE_IS_EMPTY]
+"""a shape,"""
+OptionalIntsOrNone = Annotated[tuple[int | None, ...], NONE_IS_EMPTY]
+"""and ints or Nones of which that holds."""
 Counts = tuple[Count, ...]
 Sizes = tuple[Size, ...]
 OptionalInts = tuple[int | None, ...]
@@ -183,6 +189,16 @@ class Tuple(Kind):
 
     def write(self, value: tuple[Any, ...]) -> str:
         return f"({', '.join(map(self.item.write, value))}{',' if len(value) == 1 else ''})"
+
+
+class EmptyForNone(Tuple):
+    """A tuple, for which None is the empty one."""
+
+    def read(self, value: Any) -> Any:
+        return () if value is None else super().read(value)
+
+    def parse(self, text: str) -> tuple[Any, ...]:
+        return () if text == "None" else super().parse(text)
 
 
 def _split(text: str) -> list[str]:
@@ -411,9 +427,11 @@ def kind_of(annotation: Any) -> Kind:
     """The Kind that an annotation stands for. Raises TypeError for one that has none."""
     if annotation in _SIMPLE:
         return _SIMPLE[annotation]
-    bounds = getattr(annotation, "__metadata__", ())
-    if bounds:
-        return Int(bounds[0])
+    metadata = getattr(annotation, "__metadata__", ())
+    if NONE_IS_EMPTY in metadata:
+        return EmptyForNone(kind_of(typing.get_args(typing.get_args(annotation)[0])[0]))
+    if metadata:
+        return Int(metadata[0])
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Literal:
         return Choice(*args)

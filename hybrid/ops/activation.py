@@ -302,7 +302,7 @@ class LeakyReLU(Op):
 
     def infer_shape(self, data, *gamma):
         for shape in gamma:
-            if not spreads(shape, data[:2] or (1,)):
+            if not shape or not spreads(shape, data[:2] or (1,)):
                 channels = show(data[1:2] or data)
                 raise self.error(f"got gamma of shape {show(shape)}, wanted (1,) or one slope a channel, {channels}")
         return [data, data] if self.act_type == "rrelu" else data

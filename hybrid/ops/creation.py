@@ -443,7 +443,7 @@ class Eye(Op):
 
 @op("_eye")
 class LegacyEye(Eye):
-    """Ones on the k-th diagonal (MXNet eye): M = 0 means N."""
+    """Ones on the k-th diagonal (MXNet eye): M of 0 or less means N."""
 
     M: int = 0
     k: int = 0
@@ -452,7 +452,7 @@ class LegacyEye(Eye):
 
     @property
     def columns(self):
-        return self.M or self.N
+        return self.M if self.M > 0 else self.N
 
 
 @op("_npi_eye")

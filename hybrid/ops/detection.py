@@ -34,7 +34,7 @@ class MultiBoxPrior(Op):
             return "needs at least one size and one ratio"
         if len(self.steps) != 2 or len(self.offsets) != 2:
             return f"got steps {self.steps} and offsets {self.offsets}, wanted two numbers each (y, x)"
-        return "steps must be given for both y and x" if self.steps[0] * self.steps[1] < 0 else None
+        return "steps must be given for both y and x" if (self.steps[0] > 0) != (self.steps[1] > 0) else None
 
     def infer_shape(self, data):
         want_rank(self, data, 4)

@@ -128,7 +128,7 @@ class BroadcastAxis(Broadcasting):
 
 @op("broadcast_like")
 class BroadcastLike(Broadcasting):
-    """lhs repeated along axes of size 1 to the shape of rhs, or along lhs_axes to the sizes of rhs_axes."""
+    """lhs repeated along axes of size 1 to the shape of rhs, or, where both are given, along lhs_axes to the sizes of rhs_axes."""
 
     lhs_axes: Shape | None = None
     rhs_axes: Shape | None = None
@@ -136,7 +136,8 @@ class BroadcastLike(Broadcasting):
     inputs = ("lhs", "rhs")
 
     def check(self):
-        if (self.lhs_axes is None) != (self.rhs_axes is None) or len(self.lhs_axes or ()) != len(self.rhs_axes or ()):
+        one = self.lhs_axes is None or self.rhs_axes is None  # then MXNet looks at neither
+        if not one and len(self.lhs_axes) != len(self.rhs_axes):
             return f"lhs_axes={self.lhs_axes} and rhs_axes={self.rhs_axes} want equal lengths"
         return None
 

@@ -26,8 +26,11 @@ class Mirroring(Op):
         return data
 
     def along(self, rank: int) -> list[int]:
-        """The axes, from the front."""
-        return list(range(rank)) if self.axis is None else sorted({axis_of(self, a, rank) for a in self.axis})
+        """The axes, from the front. Raises OpError where one is named twice, which MXNet turns twice and NumPy refuses."""
+        named = sorted(range(rank) if self.axis is None else [axis_of(self, a, rank) for a in self.axis])
+        if len(set(named)) < len(named):
+            raise self.error(f"got axis={self.axis}, wanted each axis once")
+        return named
 
     def infer_input_shapes(self, shapes, outputs):
         return [outputs[0]]

@@ -91,6 +91,9 @@ class CvCopyMakeBorder(_Framed):
 
     def compute(self, src):
         filling = self.filling(src.shape[2])
+        if src.dtype.kind in "iu":  # as OpenCV does: to the nearest there is
+            bounds = np.iinfo(src.dtype)
+            filling = np.rint(filling).clip(bounds.min, bounds.max)
         return pad(src, self.top, self.bot, self.left, self.right, self.type, filling)
 
     def filling(self, channels: int) -> np.ndarray:

@@ -534,6 +534,9 @@ class RavelMultiIndex(Op):
 
     shape: Shape
 
+    def infer_input_shapes(self, shapes, outputs):
+        return [None if outputs[0] is None else (len(self.shape), *outputs[0])]
+
     def infer_shape(self, data):
         if len(data) != 2:
             raise self.error(f"got data of shape {show(data)}, wanted 2 dimensions")
@@ -574,6 +577,9 @@ class UnravelIndex(Op):
 
     def check(self):
         return None if self.shape else "got shape=(), wanted sizes"
+
+    def infer_input_shapes(self, shapes, outputs):
+        return [None if outputs[0] is None else outputs[0][1:]]
 
     def infer_shape(self, data):
         if len(data) != 1:

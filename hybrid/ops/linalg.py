@@ -409,6 +409,9 @@ class Inverse(Decomposed):
 
     primitive = True
 
+    def infer_input_shapes(self, shapes, outputs):
+        return [outputs[0]]
+
     def decompose(self, a):
         return np.linalg.inv(a)
 
@@ -421,6 +424,9 @@ class Potrf(Decomposed):
     """The lower triangular L with A = L L^T (Cholesky). Shapes: (..., N, N) -> as A."""
 
     primitive = True
+
+    def infer_input_shapes(self, shapes, outputs):
+        return [outputs[0]]
 
     def decompose(self, a):
         return np.linalg.cholesky(a)

@@ -155,6 +155,12 @@ class Triangular(Op):
     inputs = ("A", "B")
     tolerance = 256.0
 
+    def infer_input_shapes(self, shapes, outputs):
+        a, b = shapes[0], merge(shapes[1], outputs[0])
+        if a is None and b is not None and len(b) > 1:
+            a = (*b[:-2], *(b[-1:] if self.rightside else b[-2:-1]) * 2)
+        return [a, b]
+
     def infer_shape(self, a, b):
         want_at_least(self, a, 2)
         want_at_least(self, b, 2)
@@ -244,6 +250,9 @@ class Potri(Decomposed):
         (x,) = widely(F, a.dtype, a)
         lower = F._npi_tril(x)
         return narrowly(F, a.dtype, F._linalg_inverse(F._linalg_gemm2(lower, lower, transpose_b=True)))
+
+    def infer_input_shapes(self, shapes, outputs):
+        return [outputs[0]]
 
     def decompose(self, a):
         inverse = np.linalg.inv(np.tril(a))
@@ -364,6 +373,9 @@ class Gelqf(Decompositions):
 
     def output_names(self):
         return ("output0", "output1")
+
+    def infer_input_shapes(self, shapes, outputs):
+        return [outputs[0]]
 
     def infer_shape(self, a):
         want_at_least(self, a, 2)

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ..core.attrs import Count
+from ..core.attrs import Count, ShapeOrNone
 from ..core.op import WHOLE, Op, op
 from ..core.shapes import UNKNOWN, merge, merge_all, show
 from .common import Elementwise, axis_of, mean_over, narrow, want_rank, widen
@@ -516,7 +516,7 @@ class Dropout(Op):
 
     p: float = 0.5
     mode: Literal["always", "training"] = "training"
-    axes: tuple[int, ...] = ()
+    axes: ShapeOrNone = ()
     cudnn_off: bool | None = False
 
     needs = ("training", "rng")

@@ -296,6 +296,9 @@ class EigenvaluesSymmetric(SolvedSquare):
 
     UPLO: Literal["L", "U"] = "L"
 
+    def infer_input_shapes(self, shapes, outputs):
+        return [None if outputs[0] is None else (*outputs[0], *outputs[0][-1:])]
+
     def infer_shape(self, a):
         self.side(a)
         return a[:-1]
@@ -341,6 +344,9 @@ class General(SolvedSquare):
 @op("_npi_eigvals")
 class Eigenvalues(General):
     """The eigenvalues of general matrices, in the order in which LAPACK finds them. Shapes: (..., N, N) -> (..., N)."""
+
+    def infer_input_shapes(self, shapes, outputs):
+        return [None if outputs[0] is None else (*outputs[0], *outputs[0][-1:])]
 
     def infer_shape(self, a):
         self.side(a)
@@ -407,6 +413,9 @@ class Svd(Solved):
     def output_names(self):
         return ("output0", "output1", "output2")
 
+    def infer_input_shapes(self, shapes, outputs):
+        return [outputs[2]]
+
     def infer_shape(self, a):
         want_at_least(self, a, 2)
         if is_known(a[-2:]) and a[-2] > a[-1]:
@@ -454,6 +463,10 @@ class SvdBackward(DecompositionBackward):
 
 class PseudoInverse(Solved):
     """Base of the pseudo-inverses; MXNet makes no use of hermitian, which is for speed. Shapes: A (..., M, N) -> (..., N, M)."""
+
+    def infer_input_shapes(self, shapes, outputs):
+        turned = outputs[0]
+        return [None if turned is None else (*turned[:-2], *turned[:-3:-1]), *shapes[1:]]
 
     def infer_shape(self, a, *rcond):
         want_at_least(self, a, 2)

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..core.attrs import Counts, Sizes
+from ..core.attrs import Counts, ShapeOrNone, Sizes
 from ..core.error import OpError
 from ..core.op import WHOLE, Op, op
 from ..core.shapes import UNKNOWN, show
@@ -253,7 +253,7 @@ class AdaptiveAvgPooling2D(Op):
 
     refuses = WHOLE
 
-    output_size: tuple[int, ...] = ()
+    output_size: ShapeOrNone = ()
 
     def check(self):
         if len(self.output_size) > 2 or any(n < 1 for n in self.output_size):

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..core.attrs import Shape
+from ..core.attrs import Shape, ShapeOrNone
 from ..core.dims import Ratio, fraction
 from ..core.op import Op, op
 from ..core.shapes import UNKNOWN, is_known, show
@@ -189,7 +189,7 @@ class Reshape(Reshaping):
 
     shape: Shape = ()
     reverse: bool = False
-    target_shape: Shape = ()
+    target_shape: ShapeOrNone = ()
     keep_highest: bool = False
 
     def sizes(self, data):

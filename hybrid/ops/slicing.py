@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.attrs import Arity, OptionalInts, Shape
+from ..core.attrs import Arity, OptionalInts, OptionalIntsOrNone, Shape
 from ..core.dims import length_of
 from ..core.op import DENSE, Op, Storage, op
 from ..core.shapes import UNKNOWN, merge, show
@@ -21,7 +21,7 @@ class Sliced(Op):
 
     begin: OptionalInts
     end: OptionalInts
-    step: OptionalInts = ()
+    step: OptionalIntsOrNone = ()
 
     @classmethod
     def bind(cls, **attrs: Any) -> Any:

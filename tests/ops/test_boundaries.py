@@ -409,7 +409,7 @@ def test_anchors_of_no_step_are_a_cell_apart() -> None:
     y = [(r + 0.5) / 2 for r in range(2)]
     width, height = 0.5 * 2 / 4 / 2, 0.5 / 2
     wanted = [[a - width, b - height, a + width, b + height] for b in y for a in x]
-    for steps in ((0.0, 0.0), (-1.0, -1.0), (0.5, 0.25), (0.0, 0.25), (0.5, 0.0)):
+    for steps in ((0.0, 0.0), (-1.0, -1.0), (0.5, 0.25)):
         (found,) = computed(
             "_contrib_MultiBoxPrior", {"sizes": (0.5,), "steps": steps}, [np.zeros((1, 1, 2, 4), np.float32)]
         )

@@ -156,7 +156,7 @@ EDGES = [
          [({"size": (2,)}, [(1, 3, 1)], "equal lengths"), ({}, [(1, 3, 4)], "axis 2"),
           ({"axis": (0, 3)}, [(1, 3, 1)], "axis 3")]),
     Edge("broadcast_like", {"lhs_axes": (1,), "rhs_axes": (-1,)}, ([(2, 1), (3, 4, 5)], [(2, 5)]),
-         [({"rhs_axes": None}, [(2, 1), (3, 4, 5)], "equal lengths"),
+         [({"rhs_axes": None}, [(2, 1), (3, 4, 5)], "equally many"),
           ({"rhs_axes": (0, 1)}, [(2, 1), (3, 4, 5)], "equal lengths"),
           ({"lhs_axes": None, "rhs_axes": None}, [(2, 1), (3, 4, 5)], "equally many"),
           ({}, [(2, 3), (3, 4, 5)], "axis 1")]),
