@@ -495,7 +495,9 @@ class Multinomial(Op):
         given = np.asarray(arrays[0] if arrays else self.pvals)
         p = given.astype(np.float64)
         head = p[:-1].sum()
-        over = p.size * float(np.finfo(given.dtype).eps) if given.dtype.kind == "f" else 0.0  # what rounding may make of a sum of 1
+        over = (
+            p.size * float(np.finfo(given.dtype).eps) if given.dtype.kind == "f" else 0.0
+        )  # what rounding may make of a sum of 1
         if not np.all(p[:-1] >= 0) or not head <= 1 + max(over, 1e-12):
             raise self.error("got probabilities that are below 0 or sum to more than 1")
         if not p.size:  # no outcomes: no counts
