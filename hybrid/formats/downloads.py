@@ -1,6 +1,6 @@
 """Files that programs name by their address: found in a mirror that the user names, and fetched only when the user says so.
 
-Two environment variables of MXNet's are heard here, and nowhere else (docs/decisions/0026-downloads.md):
+Two environment variables of MXNet's are heard here, and nowhere else (docs/decisions/0027-downloads.md):
 
 - ``MXNET_HOME``: the folder of data sets and parameters, ``~/.mxnet`` without it;
 - ``MXNET_GLUON_REPO``: where files that are not there come from. Without it none comes. A folder (a path or file://) is a mirror,

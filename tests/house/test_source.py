@@ -15,7 +15,7 @@ ENVIRONMENT = {
         "hybrid",
         "formats",
         "downloads",
-    ): "MXNET_HOME and MXNET_GLUON_REPO say where files are: docs/decisions/0026-downloads.md",
+    ): "MXNET_HOME and MXNET_GLUON_REPO say where files are: docs/decisions/0027-downloads.md",
 }
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "breakpoint"}
 FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
