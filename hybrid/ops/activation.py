@@ -264,8 +264,8 @@ class LeakyReLU(Op):
     """Linear units that let something through below 0.
 
     leaky: slope * x below 0. elu: slope * (exp(x) - 1) below 0. prelu: gamma * x below 0, where gamma has one slope, or one
-    for each channel (axis 1), of all rows or of each. selu and gelu have no attributes. rrelu: a slope drawn uniformly from lower_bound to
-    upper_bound for every element when training, and their mean in inference; its second output is the slopes.
+    for each channel (axis 1), of all rows or of each. selu and gelu have no attributes. rrelu: a slope drawn uniformly from
+    lower_bound to upper_bound for every element when training, and their mean in inference; its second output is the slopes.
 
     At NaN the gradient of elu is NaN, as in MXNet's own kernels (oneDNN's float32 elu answers 1).
 

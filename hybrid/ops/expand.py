@@ -136,8 +136,9 @@ class BroadcastLike(Broadcasting):
     inputs = ("lhs", "rhs")
 
     def check(self):
-        one = self.lhs_axes is None or self.rhs_axes is None  # then MXNet looks at neither
-        if not one and len(self.lhs_axes) != len(self.rhs_axes):
+        if self.lhs_axes is None or self.rhs_axes is None:  # MXNet looks at neither
+            return None
+        if len(self.lhs_axes) != len(self.rhs_axes):
             return f"lhs_axes={self.lhs_axes} and rhs_axes={self.rhs_axes} want equal lengths"
         return None
 

@@ -1,5 +1,5 @@
-"""Variants of recorded cases, against what MXNet 1.9.1 does with them (fixtures/variants.json): taken or refused, and the numbers. No
-operator is named here; variants_reasons.py says which rules are behind the differences."""
+"""Variants of recorded cases, against what MXNet 1.9.1 does with them (fixtures/variants.json): taken or refused, and the numbers.
+No operator is named here; variants_reasons.py says which rules are behind the differences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ from .goldens import FOLDER, Case, cases
 from .variants_reasons import LESS, NARROWER, OTHERWISE, WIDER, Rule, rule
 
 RECORDED = json.loads((FOLDER.parent / "variants.json").read_text())["operators"]
-SHARE = 8
+SHARE = 12
 """One variant in so many is looked at in the quick set."""
 
 
@@ -133,8 +133,8 @@ def _same_output(got: str, wanted: str) -> bool:
 
 
 def difference(variant: Variant) -> tuple[str, list[Rule]] | None:
-    """What is answered here and the rules that may say why, where that is not what MXNet answers: None where it is. Where MXNet gives
-    no answer, or numbers of memory that is not an array's, whatever is answered here will do."""
+    """What is answered here and the rules that may say why, where that is not what MXNet answers: None where it is. Where MXNet
+    gives no answer, or numbers of memory that is not an array's, whatever is answered here will do."""
     got, wanted = found(variant), variant.answer
     if wanted == variants.NONE or got == wanted:
         return None
@@ -168,7 +168,7 @@ def look(wanted: list[Variant]) -> Counter[tuple[str, str]]:
 def test_answers_are_those_of_mxnet() -> None:
     """One variant in SHARE."""
     some = [v for v in recorded() if zlib.crc32(str(v).encode()) % SHARE == 0]
-    assert len(some) > 3000
+    assert len(some) > 2000
     look(some)
 
 

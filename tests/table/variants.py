@@ -1,8 +1,9 @@
-"""Variants of recorded cases: one input in another shape or with other numbers, one attribute with another value, one shape left open.
-No import of MXNet or hybrid: the script that records and the tests both read it.
+"""Variants of recorded cases: one input in another shape or with other numbers, one attribute with another value, one shape left
+open. No import of MXNet or hybrid: the script that records and the tests both read it.
 
-A variant is a text: ``axis=-4`` (an attribute), ``0:2,3`` (the shape of input 0; ``*:`` of all), ``1#negated`` (the numbers of input 1),
-``?0`` (what follows of input 0 from the others), ``<`` (what follows of all inputs from the outputs), ``<0`` (of input 0 from both)."""
+A variant is a text: ``axis=-4`` (an attribute), ``0:2,3`` (the shape of input 0; ``*:`` of all), ``1#negated`` (the numbers of
+input 1), ``?0`` (what follows of input 0 from the others), ``<`` (what follows of all inputs from the outputs), ``<0`` (of input 0
+from both)."""
 
 from __future__ import annotations
 
