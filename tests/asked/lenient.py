@@ -1,5 +1,5 @@
-"""What MXNet takes that looks as if it did not fit, and what it refuses: head gradients of another shape, slopes, modes of indices,
-pads, attributes as NumPy has them, shapes that follow backwards.
+"""Things that MXNet takes though they look as if they did not fit, and others that it refuses: head gradients of another shape,
+slopes, modes of indices, pads, attributes as NumPy has them, shapes that follow backwards.
 
 Left out: what MXNet computes of memory that is not the array's (head gradients with fewer elements), and what it refuses although
 the meaning is plain, which is taken here: head gradients of as many elements for any operator, attributes as arrays of NumPy's,

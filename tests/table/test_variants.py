@@ -57,7 +57,7 @@ def recorded() -> Iterator[Variant]:
 
 
 def found(variant: Variant) -> str:
-    """What is answered here."""
+    """Answer that is given here."""
     with np_shape(variant.np_shape), np.errstate(all="ignore"):
         try:
             return inferred(variant) if variant.text[0] in "?<" else computed(variant)
@@ -133,7 +133,7 @@ def _same_output(got: str, wanted: str) -> bool:
 
 
 def difference(variant: Variant) -> tuple[str, list[Rule]] | None:
-    """What is answered here and the rules that may say why, where that is not what MXNet answers: None where it is. Where MXNet
+    """Answer given here and the rules that may say why, where that is not what MXNet answers: None where it is. Where MXNet
     gives no answer, or numbers of memory that is not an array's, whatever is answered here will do."""
     got, wanted = found(variant), variant.answer
     if wanted == variants.NONE or got == wanted:

@@ -1,5 +1,5 @@
-"""Why variants of recorded cases are answered otherwise here than by MXNet (test_variants.py): by rule, with the operators that it
-is needed for. A rule holds for variants whose text it matches; the first that does counts."""
+"""Reasons why variants of recorded cases are answered otherwise here than by MXNet (test_variants.py): rules, with the operators
+that each is needed for. A rule holds for variants whose text it matches; the first that does counts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Rule(NamedTuple):
-    """What a difference is put down to."""
+    """A reason for differences."""
 
     pattern: str
     why: str
@@ -20,7 +20,7 @@ def _rule(pattern: str, why: str, operators: str) -> Rule:
 
 
 def rule(rules: list[Rule], operator: str, text: str) -> Rule | None:
-    """The one that says why the operator answers a variant of this text otherwise; None where none does."""
+    """Rule that says why the operator answers a variant of this text otherwise; None where none does."""
     return next((r for r in rules if operator in r.operators and re.search(r.pattern, text)), None)
 
 
