@@ -15,7 +15,7 @@ from .questions import ask, attempt, numbers
 
 
 def answers(calls):
-    """What each call gives, or raises."""
+    """Answer to each call, or the error that it raises."""
     return {name: attempt(call) for name, call in calls.items()}
 
 
@@ -354,7 +354,7 @@ def backwards(mx, folder):
         return call
 
     def ends(made, *shapes):
-        """What follows of the inputs from the outputs' shapes."""
+        """Shapes of the inputs that follow from the outputs'."""
         outs = [made[i] for i in range(len(shapes))]
         whole = mx.sym.Group([mx.sym.elemwise_add(o, v(f"end{i}")) for i, o in enumerate(outs)])
         return follows(whole, **{f"end{i}": s for i, s in enumerate(shapes)})

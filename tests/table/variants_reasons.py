@@ -116,7 +116,7 @@ NARROWER = [
         """
         Correlation Crop GridGenerator IdentityAttachKLSparseReg LRN Pooling Pooling_v1 UpSampling
         _contrib_AdaptiveAvgPooling2D _contrib_BilinearResize2D _contrib_DeformableConvolution
-        _contrib_DeformablePSROIPooling _contrib_MultiBoxPrior _contrib_MultiProposal _contrib_PSROIPooling
+        _contrib_DeformablePSROIPooling  _contrib_MultiProposal _contrib_PSROIPooling
         _contrib_Proposal _contrib_arange_like _contrib_index_array _contrib_interleaved_matmul_encdec_qk
         _contrib_interleaved_matmul_selfatt_qk _contrib_quantized_rnn _histogram _image_adjust_lighting _image_crop
         _npi_bincount _npi_identity _npi_tensordot_int_axes im2col scatter_nd""",
@@ -153,12 +153,6 @@ OTHERWISE = [
         "labels that are the blank, or no class; places before the array: MXNet reads what lies there",
         """
         CTCLoss _contrib_index_copy softmax_cross_entropy""",
-    ),
-    _rule(
-        r"=bfloat16$",
-        "rounded to the nearest; kernels of MXNet that are not oneDNN cut off",
-        """
-        Cast _full _linspace""",
     ),
     _rule(
         r"",
