@@ -134,7 +134,8 @@ def full_like(
 ) -> Any:
     """An array of one value, with the shape of another, and its dtype where none is given."""
     in_c_order("full_like", order)
-    return F.ops._npi_full_like(a, fill_value=float(fill_value), dtype=dtype, out=out, **place(F, ctx))
+    kind = None if dtype is None else array_dtype(dtype)
+    return F.ops._npi_full_like(a, fill_value=float(fill_value), dtype=kind, out=out, **place(F, ctx))
 
 
 @function("np")

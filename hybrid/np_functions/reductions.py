@@ -8,6 +8,13 @@ from ..core.functions import NUMBER
 from .side import Side, function
 
 
+def along(F: Side, a: Any, axis: Any) -> Any:  # noqa: N803
+    """The axis, or None where an array without axes is given the first or last: as NumPy and MXNet have it, that is all of it."""
+    if axis is None or not F.eager or not isinstance(a, F.kind) or a.shape:
+        return axis
+    return None if axis in (0, -1, (0,), (-1,)) else axis
+
+
 @function("np")
 def sum(
     F: Side,  # noqa: N803
@@ -19,7 +26,7 @@ def sum(
     out: Any = None,
 ) -> Any:
     """The sum of all elements, or of those along axes. initial: what it begins with."""
-    return F.ops._np_sum(a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, out=out)
+    return F.ops._np_sum(a, axis=along(F, a, axis), dtype=dtype, keepdims=keepdims, initial=initial, out=out)
 
 
 def _define_product(name: str) -> None:
@@ -32,7 +39,7 @@ def _define_product(name: str) -> None:
         keepdims: bool = False,
         initial: float | None = None,
     ) -> Any:
-        return F.ops._np_prod(a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, out=out)
+        return F.ops._np_prod(a, axis=along(F, a, axis), dtype=dtype, keepdims=keepdims, initial=initial, out=out)
 
     product.__doc__ = "The product of all elements, or of those along axes. initial: what it begins with."
     function("np", name=name)(product)
@@ -51,7 +58,7 @@ def _define_extreme(name: str, op: str) -> None:
         out: Any = None,
         initial: float | None = None,
     ) -> Any:
-        return getattr(F.ops, op)(a, axis=axis, keepdims=keepdims, initial=initial, out=out)
+        return getattr(F.ops, op)(a, axis=along(F, a, axis), keepdims=keepdims, initial=initial, out=out)
 
     extreme.__doc__ = (
         f"The {'largest' if op == '_np_max' else 'smallest'} of all elements, or of those along axes. "
@@ -62,7 +69,7 @@ def _define_extreme(name: str, op: str) -> None:
 
 def _define_test(name: str, op: str) -> None:
     def test(F: Side, a: Any, axis: Any = None, keepdims: bool = False, out: Any = None) -> Any:  # noqa: N803
-        return getattr(F.ops, op)(a, axis=axis, keepdims=keepdims, out=out)
+        return getattr(F.ops, op)(a, axis=along(F, a, axis), keepdims=keepdims, out=out)
 
     test.__doc__ = f"True where {'all' if op == '_np_all' else 'any'} elements, or of those along axes, are not 0."
     function("np", name=name)(test)
@@ -84,7 +91,7 @@ def mean(
     keepdims: bool = False,
 ) -> Any:
     """The mean of all elements, or of those along axes; of integers as float32."""
-    return F.ops._npi_mean(a, axis=axis, dtype=dtype, keepdims=keepdims, out=out)
+    return F.ops._npi_mean(a, axis=along(F, a, axis), dtype=dtype, keepdims=keepdims, out=out)
 
 
 def _define_spread(name: str, what: str) -> None:
@@ -97,7 +104,7 @@ def _define_spread(name: str, what: str) -> None:
         ddof: int = 0,
         keepdims: bool = False,
     ) -> Any:
-        return getattr(F.ops, f"_npi_{name}")(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, out=out)
+        return getattr(F.ops, f"_npi_{name}")(a, axis=along(F, a, axis), dtype=dtype, ddof=ddof, keepdims=keepdims, out=out)
 
     spread.__doc__ = f"The {what} of all elements, or of those along axes. ddof: what is taken off their number."
     function("np", name=name)(spread)
@@ -119,13 +126,13 @@ def average(
     """The mean of all elements, or of those along axes, each as often as its weight says. returned: a list of it and the sum of
     the weights."""
     if weights is None:
-        return F.ops._npi_average(a, axis=axis, returned=returned, weighted=False, out=out)
+        return F.ops._npi_average(a, axis=along(F, a, axis), returned=returned, weighted=False, out=out)
     return F.ops._npi_average(a, weights, axis=axis, returned=returned, weighted=True, out=out)
 
 
 def _define_place(name: str) -> None:
     def place(F: Side, a: Any, axis: Any = None, out: Any = None) -> Any:  # noqa: N803
-        return getattr(F.ops, f"_npi_{name}")(a, axis=axis, keepdims=False, out=out)
+        return getattr(F.ops, f"_npi_{name}")(a, axis=along(F, a, axis), keepdims=False, out=out)
 
     which = "largest" if name == "argmax" else "smallest"
     place.__doc__ = f"The index of the {which} element, of all (flat) or along an axis; int64."

@@ -326,4 +326,4 @@ def collapse_sum_like(a: np.ndarray, shape: Shape) -> np.ndarray:
     if extra < 0 or any(s not in (1, n) for s, n in zip(shape, a.shape[extra:])):
         raise AssertionError(f"collapse_sum_like: {shape} cannot be broadcast to {a.shape}")
     axes = (*range(extra), *(extra + i for i, s in enumerate(shape) if s != a.shape[extra + i]))
-    return a.sum(axis=axes).reshape(shape).astype(a.dtype, copy=False)
+    return a.sum(axis=axes).reshape(shape)

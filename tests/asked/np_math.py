@@ -19,8 +19,8 @@ def array(mx, *shape, dtype="float32", seed=0):
 
 
 def axes_of(shape, several):
-    """Axes to reduce: none, each from either end, pairs."""
-    single = [*range(len(shape)), *([-1] if shape else [])]
+    """Axes to reduce: none, each from either end (a single number has those too), pairs."""
+    single = [*range(len(shape) or 1), -1]
     return [None, *single, *([tuple(range(len(shape)))[:2]] if several and len(shape) > 1 else [])]
 
 
