@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core.error import OperandError
 from ..core.functions import NUMBER
+from .calls import apply
 from .counting import nonzero
 from .side import Side, function
 
@@ -41,8 +42,11 @@ def clip(F: Side, a: Any, a_min: Any, a_max: Any, out: Any = None) -> Any:  # no
     """Clip every element to [a_min, a_max], of which one may be None. Raises ValueError where both are."""
     if a_min is None and a_max is None:
         raise ValueError("clip: neither a_min nor a_max is given")
-    low, high = -np.inf if a_min is None else float(a_min), np.inf if a_max is None else float(a_max)
+    low, high = -np.inf if a_min is None else a_min, np.inf if a_max is None else a_max
+    low, high = (end if type(end) is int else float(end) for end in (low, high))
     if isinstance(a, F.kind):
+        if (low or type(low) is int) and (high or type(high) is int):  # 0.0 and -0.0 are equal
+            return apply(F, "_npi_clip", (a,), out, a_min=low, a_max=high)
         return F.ops._npi_clip(a, a_min=low, a_max=high, out=out)
     if isinstance(a, NUMBER):
         return np.clip(a, a_min, a_max)

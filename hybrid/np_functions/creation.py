@@ -13,6 +13,7 @@ from ..eager.array import NDArray
 from ..eager.dispatch import array_dtype
 from ..eager.np_array import ndarray
 from ..execution.context import Context, resolve
+from .calls import apply
 from .side import Side, function
 
 
@@ -207,6 +208,8 @@ def arange(
     if start is None:
         raise ValueError("arange: neither start nor stop is given")
     kind = array_dtype(dtype)
+    if F.eager and ctx is None and type(start) is int and type(stop) is int and type(step) is int:
+        return apply(F, "_npi_arange", (), start=start, stop=stop, step=step, dtype=kind).as_np_ndarray()
     return F.ops._npi_arange(start=start, stop=stop, step=step, dtype=kind, **place(F, ctx))
 
 

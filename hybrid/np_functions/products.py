@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .calls import apply
 from .elementwise import only_defaults
 from .side import Side, function
 
@@ -64,7 +65,10 @@ def vdot(F: Side, a: Any, b: Any) -> Any:  # noqa: N803
 def einsum(F: Side, *operands: Any, **kwargs: Any) -> Any:  # noqa: N803
     """Einstein's sum: ``einsum("ij,jk->ik", a, b)``. optimize: bring the products into a good order first."""
     optimize, out = kwargs.pop("optimize", False), kwargs.pop("out", None)
-    return F.ops._npi_einsum(*operands[1:], subscripts=operands[0], out=out, optimize=int(bool(optimize)))
+    subscripts, *arrays = operands
+    return apply(
+        F, "_npi_einsum", tuple(arrays), out, num_args=len(arrays), subscripts=subscripts, optimize=int(bool(optimize))
+    )
 
 
 @function("np")
