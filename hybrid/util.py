@@ -100,7 +100,7 @@ def is_np_array() -> bool:
 
 
 def set_np_shape(active: bool) -> bool:
-    """Switch this thread's reading of shapes, and return what it was.
+    """Switch this thread's reading of shapes, and return what it was. Raises ValueError for switching it off below arrays of mx.np.
 
     Source: MXNet 1.9.1, mx.util.set_np_shape."""
     return np_mode.set_np_shape(active)

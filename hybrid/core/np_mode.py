@@ -24,7 +24,12 @@ def is_np_shape() -> bool:
 
 
 def set_np_shape(active: bool) -> bool:
-    """Switch this thread's reading, and return what it was."""
+    """Switch this thread's reading, and return what it was. Raises ValueError for switching it off below arrays of mx.np."""
+    if not active and _MODE.array:
+        raise ValueError(
+            "Deactivating NumPy shape semantics while NumPy array semantics is still active is not allowed. Please consider "
+            "calling `npx.reset_np()` to deactivate both of them."
+        )
     before, _MODE.shape = _MODE.shape, bool(active)
     return before
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import pathlib
+import threading
 
 import numpy as np
 
@@ -245,3 +246,95 @@ def files(mx, folder):
         found["of mx.nd in the mode"] = base64.b64encode(pathlib.Path(path).read_bytes()).decode()
         found["no name"] = attempt(lambda: mx.npx.load(3))
     return {"off": off, **found}
+
+
+@ask
+def the_mode(mx, folder):
+    """States of the mode in functions, methods and properties that are decorated, in scopes, after switches, and in threads.
+
+    Left out: class methods, at which MXNet fails, and setters of properties, which it leaves as they are."""
+    util = mx.util
+
+    def now():
+        return [util.is_np_shape(), util.is_np_array(), mx.npx.is_np_shape(), mx.npx.is_np_array()]
+
+    def within(decorator):
+        @decorator
+        def function(value, *, more=1):
+            """Text."""
+            return [now(), value, more]
+
+        class Base:
+            def above(self):
+                return now()
+
+        @decorator
+        class Kind(Base):
+            held = 3
+
+            def __init__(self):
+                self.first = now()
+
+            def method(self, value):
+                return [now(), value]
+
+            @property
+            def own(self):
+                return now()
+
+            @staticmethod
+            def alone(value=2):
+                return [now(), value]
+
+        kind = Kind()
+        return [
+            function(3, more=2), function.__name__, function.__doc__, Kind.__name__, Kind.held, kind.first, kind.method(4),
+            kind.own, attempt(lambda: Kind.alone(1)), kind.above(), Base().above(), now(),
+        ]  # fmt: skip
+
+    def switched(*args, **kwargs):
+        util.set_np(*args, **kwargs)
+        try:
+            return now()
+        finally:
+            util.reset_np()
+
+    def raised():
+        try:
+            util.use_np(lambda: 1 // 0)()
+        except ZeroDivisionError:
+            return now()
+
+    def nested():
+        found = []
+        with util.np_shape(True):
+            found.append(now())
+            with util.np_array(True):
+                found.append(now())
+                found.append([attempt(lambda: util.set_np_shape(False)), now()])
+                with util.np_shape(True):
+                    found.append(now())
+                found.append([attempt(lambda: util.np_shape(False).__enter__()), now()])
+            with util.np_array(False):
+                found.append(now())
+        return [*found, now()]
+
+    def threads():
+        util.set_np()
+        try:
+            told = []
+            thread = threading.Thread(target=lambda: told.append(now()))
+            thread.start()
+            thread.join()
+            return [told, now()]
+        finally:
+            util.reset_np()
+
+    return {
+        "use_np": within(util.use_np), "use_np_shape": within(util.use_np_shape), "use_np_array": within(util.use_np_array),
+        "set": [switched(), switched(True, True), switched(True, False), switched(False, False), switched(shape=True, array=False)],
+        "refused": [
+            attempt(lambda: switched(False, True)), attempt(lambda: util.use_np(3)), attempt(lambda: util.use_np_array("a")), now(),
+        ],
+        "raised": raised(), "nested": nested(), "threads": threads(), "shape": [util.set_np_shape(True), util.set_np_shape(False)],
+    }  # fmt: skip
