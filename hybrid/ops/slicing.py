@@ -23,13 +23,6 @@ class Sliced(Op):
     end: OptionalInts
     step: OptionalIntsOrNone = ()
 
-    @classmethod
-    def bind(cls, **attrs: Any) -> Any:
-        """An instance with these attributes. No step at all may be said as None, for however many axes."""
-        if "step" in attrs and attrs["step"] in (None, "None"):
-            del attrs["step"]
-        return super().bind(**attrs)
-
     def check(self):
         if len(self.begin) != len(self.end) or (self.step and len(self.step) != len(self.begin)):
             return f"begin={self.begin}, end={self.end} and step={self.step} want equal lengths"
