@@ -38,7 +38,8 @@ def want_np(value: Any, what: str) -> None:
             want_np(part, what)
     elif isinstance(value, NDArray | Symbol) and not isinstance(value, _NP):
         raise TypeError(
-            f"{what}: got {type(value).__name__} where arrays are those of mx.np; call as_np_ndarray() upon it, or leave np_array off"
+            f"{what}: got {type(value).__name__} where arrays are those of mx.np; call as_np_ndarray() upon it, or leave "
+            "np_array off"
         )
 
 

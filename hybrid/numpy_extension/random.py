@@ -9,7 +9,7 @@ from ..np_functions.side import NPX
 
 
 def seed(seed: int, ctx: Any = "all") -> None:
-    """Seed the generators of all threads; ctx is accepted, there is one CPU here. Raises ValueError for anything but a whole number."""
+    """Seed the generators of all threads; ctx is accepted, there is one CPU. Raises ValueError for anything but a whole number."""
     rng.seed(seed, ctx)
 
 
