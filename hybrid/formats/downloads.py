@@ -179,17 +179,17 @@ def _told_of(source: str) -> Iterator[None]:
 
 def _store(content: IO[bytes], size: int | None, source: str, target: str, sha1_hash: str | None) -> None:
     """Write a stream to a file that appears once it is whole. Raises FormatError where it is not what it should be."""
-    digest, count = hashlib.sha1(), 0
+    found, count = hashlib.sha1(), 0
     with replacing(target) as file, _progress(source, size) as show:
         for block in _blocks(content, source):
             file.write(block)
-            digest.update(block)
+            found.update(block)
             show(count := count + len(block))
         if size is not None and count != size:
             raise FormatError(f"{source}: got {count} of {size} bytes; the file was cut off, fetch it again")
-        if sha1_hash and digest.hexdigest() != sha1_hash:
+        if sha1_hash and found.hexdigest() != sha1_hash:
             raise FormatError(
-                f"{source}: its SHA-1 is {digest.hexdigest()}, wanted {sha1_hash}: damaged, or not the file that was published"
+                f"{source}: its SHA-1 is {found.hexdigest()}, wanted {sha1_hash}: damaged, or not the file that was published"
             )
 
 
@@ -250,7 +250,7 @@ def download(
     return target
 
 
-def extract(archive: str | os.PathLike[str], folder: str | os.PathLike[str]) -> None:
+def unpack(archive: str | os.PathLike[str], folder: str | os.PathLike[str]) -> None:
     """Unpack a zip archive into a folder. Raises FormatError for what is none and for members that would lie outside of it."""
     import zipfile
     import zlib

@@ -39,7 +39,7 @@ def _unpacked(names: tuple[str, ...], url: str) -> None:
     archive = os.path.join("data", url.rpartition("/")[2])
     if not os.path.exists(archive):
         downloads.obtain(url, archive, missing=f"{', '.join(missing)} (of {archive}) missing below {os.getcwd()}")
-    downloads.extract(archive, "data")
+    downloads.unpack(archive, "data")
 
 
 def get_mnist() -> dict[str, Any]:
@@ -115,7 +115,7 @@ def get_zip_data(data_dir: str, url: str, data_origin_name: str) -> None:
     archive = os.path.join(data_dir, data_origin_name)
     if not os.path.exists(archive):
         downloads.obtain(url, archive)
-    downloads.extract(archive, data_dir)
+    downloads.unpack(archive, data_dir)
 
 
 def get_bz2_data(data_dir: str, data_name: str, url: str, data_origin_name: str) -> None:

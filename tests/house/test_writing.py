@@ -44,7 +44,11 @@ EXCEPT = {
     ("bridge.inputs", "zipfile.ZipFile(file, 'w')"): "an archive in a file that it is given",
     ("bridge.inputs", "archive.open(f'{name}.npy', 'w', force_zip64=True)"): "a member of that archive",
     ("bridge.inputs", "archive.open(entry)"): "a member of an archive, to be read",
-    ("hybrid.test_utils.surroundings", "opened.open(member)"): "a member of an archive, to be read",
+    ("hybrid.formats.downloads", "opened.open(member)"): "a member of an archive, to be read",
+    (
+        "hybrid.formats.downloads",
+        "opener.open(Request(url, headers={'User-Agent': 'gluonnx'}), timeout=_PATIENCE)",
+    ): "an address, to be read",
     ("hybrid.log", "logging.FileHandler(filename, filemode or 'a')"): "a log grows line by line while a program runs",
     ("hybrid.gluon.utils", "os.replace(src, dst)"): "replace_file of MXNet, which is given a finished file",
 }

@@ -307,8 +307,8 @@ def test_archives_stay_in_their_folder(tmp_path):
     for name in ("../evil", "/evil", "a/../../evil"):
         (tmp_path / "x.zip").write_bytes(zipped(("good", b"g"), (name, b"e")))
         with pytest.raises(FormatError, match="lies outside"):
-            downloads.extract(tmp_path / "x.zip", tmp_path / "in")
+            downloads.unpack(tmp_path / "x.zip", tmp_path / "in")
     (tmp_path / "x.zip").write_bytes(zipped(("good", b"g" * 1000))[:-30])
     with pytest.raises(FormatError, match="damaged"):
-        downloads.extract(tmp_path / "x.zip", tmp_path / "in")
+        downloads.unpack(tmp_path / "x.zip", tmp_path / "in")
     assert left(tmp_path) == ["x.zip"]

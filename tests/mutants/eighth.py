@@ -56,7 +56,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "a06-digest-of-last-block",
-        "hybrid/gluon/utils.py",
+        "hybrid/formats/downloads.py",
         "            digest.update(block)\n",
         "            digest = hashlib.sha1(block)\n",
         "tests/gluon/test_model_zoo.py -k test_pretrained_reads_a_local_file_or_says_which",

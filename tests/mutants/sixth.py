@@ -334,7 +334,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "mnist validation not flat",
-        "hybrid/test_utils/surroundings.py",
+        "hybrid/test_utils/files.py",
         "        flat=flat,\n        num_parts=num_parts,\n        part_index=part_index,\n    )\n    re",
         "        num_parts=num_parts,\n        part_index=part_index,\n    )\n    re",
         "tests/asked/test_here.py -k test_mnist_in_two_iterators",

@@ -86,7 +86,7 @@ def get_model_file(name: str, root: str = ROOT) -> str:
             "load your own with load_parameters)"
         )
         downloads.obtain(url, str(archive), missing=missing)
-        downloads.extract(archive, folder)
+        downloads.unpack(archive, folder)
         if not (folder / file.name).exists() or not check_sha1(folder / file.name, digest):
             raise FormatError(f"{url}: holds no {file.name} of the SHA-1 {digest}; it is not what MXNet published")
         move((folder / file.name, file))
