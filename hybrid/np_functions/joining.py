@@ -81,11 +81,9 @@ def _cuts(given: Any) -> tuple[tuple[int, ...], int]:
     raise ValueError("indices_or_sections must be either int, or tuple / list / set of ints")
 
 
-def _parts(F: Side, found: Any) -> Any:  # noqa: N803
-    """A list of arrays or symbols, also of a single one."""
-    if isinstance(found, list):
-        return found
-    return [found] if F.eager else [F.kind([entry]) for entry in found._entries]
+def _parts(found: Any) -> list[Any]:
+    """A list, also of a single part."""
+    return found if isinstance(found, list) else [found]
 
 
 def _evenly(F: Side, ary: Any, given: Any, axis: int) -> Any:  # noqa: N803
@@ -93,7 +91,7 @@ def _evenly(F: Side, ary: Any, given: Any, axis: int) -> Any:  # noqa: N803
     begin, sections = _cuts(given)
     if F.eager and not begin and ary.shape[axis] % sections:
         raise ValueError("array split does not result in an equal division")
-    return _parts(F, F.ops._npi_split(ary, indices=begin, axis=axis, sections=sections))
+    return _parts(F.ops._npi_split(ary, indices=begin, axis=axis, sections=sections))
 
 
 @function("np")
@@ -106,7 +104,7 @@ def split(F: Side, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:  #
 def array_split(F: Side, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:  # noqa: N803
     """Parts of an array along an axis: so many, the first ones larger by one where it does not go even, or cut before places."""
     begin, sections = _cuts(indices_or_sections)
-    return _parts(F, F.ops._npi_split(ary, indices=begin, axis=axis, sections=sections))
+    return _parts(F.ops._npi_split(ary, indices=begin, axis=axis, sections=sections))
 
 
 @function("np")
@@ -115,7 +113,7 @@ def hsplit(F: Side, ary: Any, indices_or_sections: Any) -> Any:  # noqa: N803
     if F.eager and not ary.ndim:
         raise ValueError("hsplit only works on arrays of 1 or more dimensions")
     begin, sections = _cuts(indices_or_sections)
-    return _parts(F, F.ops._npi_hsplit(ary, indices=begin, axis=1, sections=sections))
+    return _parts(F.ops._npi_hsplit(ary, indices=begin, axis=1, sections=sections))
 
 
 @function("np")

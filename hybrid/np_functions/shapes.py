@@ -207,4 +207,5 @@ def unravel_index(F: Side, indices: Any, shape: Any, order: str = "C") -> Any:  
         numbers = indices._read()
         return tuple(F.kind._own(np.array(p, numbers.dtype), indices.ctx) for p in np.unravel_index(numbers, shape))
     places = F.ops._unravel_index(F.ops._npi_reshape(indices, newshape=-1), shape=shape)
-    return F.ops._npx_reshape_like(places, indices, lhs_begin=1, lhs_end=2)
+    row = F.ops._npi_expand_dims(indices, axis=0)  # so that a single number has an axis to be like
+    return F.ops._np_squeeze(F.ops._npx_reshape_like(places, row, lhs_begin=1, lhs_end=2), axis=1)

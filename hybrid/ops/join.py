@@ -382,6 +382,8 @@ class SplitAt(Splitting):
             return [total // self.sections + (i < total % self.sections) for i in range(self.sections)]
         if self.indices[0] != 0:
             raise self.error(f"got indices={show(self.indices)}, wanted 0 first: the pieces are all of data")
+        if total is not UNKNOWN and total == 0:  # wherever it is cut
+            return [0] * len(self.indices)
         ends = (*self.indices[1:], total)
         sizes = [end - begin for begin, end in zip(self.indices, ends)]
         if any(s is not UNKNOWN and s < 0 for s in sizes):

@@ -390,6 +390,9 @@ class NumpySqueeze(Squeeze):
     inputs = ("a",)
     keeps_one = False
 
+    def sizes(self, data):
+        return [] if not data and self.axis in ((0,), (-1,)) else super().sizes(data)  # NumPy lets a number have one
+
 
 @op("reshape_like", "_npx_reshape_like")
 class ReshapeLike(Reshaping):

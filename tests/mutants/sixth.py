@@ -489,8 +489,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "np.random: shapes of parameters not handed on",
         "hybrid/ops/np_random.py",
-        "ize = self.sample_shape(*(a.shape for a in arrays))\n        draw = np.asar",
-        "ize = self.sample_shape()\n        draw = np.asar",
+        "ize = self.sample_shape(*(a.shape for a in arrays))\n        drawn = np.asar",
+        "ize = self.sample_shape()\n        drawn = np.asar",
         "tests/ops/test_np_random.py -k test_distributions_of_arrays",
     ),
     (
