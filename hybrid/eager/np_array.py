@@ -274,14 +274,11 @@ class ndarray(NDArray):  # noqa: N801  NumPy's name
         if any(part is not Ellipsis and not (type(part) is slice and part == _ALL) for part in index):
             raise MXNetError("Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd.")
         if value.shape != self.shape:
-            value = invoke(BroadcastTo.bind(shape=self.shape), [value._padded(self.ndim)])
+            missing = (1,) * (self.ndim - value.ndim)
+            wide = value._alias(NumpyReshape.bind(newshape=missing + value.shape)) if missing else value
+            value = invoke(BroadcastTo.bind(shape=self.shape), [wide])
         invoke(_COPY, [value if value._dtype == self._dtype else value.astype(self._dtype)], self)
         return True
-
-    def _padded(self, rank: int) -> NDArray:
-        """The same memory and history with axes of size 1 in front, until there are as many."""
-        missing = rank - self.ndim
-        return self._in_shape((1,) * missing + self.shape) if missing > 0 else self
 
 
 def check_cast(order: Any, casting: str, subok: bool) -> None:

@@ -19,7 +19,7 @@ class _Symbol(Symbol):
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]  == makes a symbol
-    _slice: Callable[[Any, Any], Any]  # from np_functions/methods.py
+    _slice: Callable[[Any], Any]  # from np_functions/methods.py
 
     def as_np_ndarray(self) -> _Symbol:
         return self

@@ -73,7 +73,7 @@ def column_stack(F: Side, tup: Any) -> Any:  # noqa: N803
 
 
 def _cuts(given: Any) -> tuple[tuple[int, ...], int]:
-    """Where parts begin, and into how many equal ones to cut; one of them is none. Raises ValueError for anything else."""
+    """Beginnings of parts, and number of equal ones; one of the two is none. Raises ValueError for anything else."""
     if isinstance(given, int | np.integer):
         return (), int(given)
     if isinstance(given, list | set | tuple):

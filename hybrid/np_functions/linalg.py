@@ -43,9 +43,9 @@ def norm(F: Side, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fa
                 )
             axes = (x.ndim - 2, x.ndim - 1) if x.ndim > 1 else None
         ord = "inf" if ord > 0 else "-inf"
-    pair = axes is not None and len(axes) == 2
+    pair = axes if axes is not None and len(axes) == 2 else None
     if pair and ord in ("inf", "-inf", 1, -1):
-        return _of_sums(F, x, axes, ord, keepdims)
+        return _of_sums(F, x, (pair[0], pair[1]), ord, keepdims)
     if ord in ("inf", "-inf"):
         chosen = F.ops._np_max if ord == "inf" else F.ops._np_min
         return chosen(F.ops._npi_absolute(x), axis=axes, keepdims=keepdims)

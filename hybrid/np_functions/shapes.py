@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -202,7 +203,7 @@ def unravel_index(F: Side, indices: Any, shape: Any, order: str = "C") -> Any:  
     indices that are not whole."""
     want_c_order("unravel_index", order)
     if isinstance(indices, NUMBER):
-        return np.unravel_index(indices, shape)
+        return np.unravel_index(operator.index(indices), shape)  # type: ignore[arg-type]
     if F.eager:
         numbers = indices._read()
         return tuple(F.kind._own(np.array(p, numbers.dtype), indices.ctx) for p in np.unravel_index(numbers, shape))

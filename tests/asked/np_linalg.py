@@ -157,7 +157,7 @@ def symbols(mx, folder):
 
 @ask
 def whole(mx, folder):
-    """What factors make when multiplied again."""
+    """Products of factors."""
     with numpy_mode(mx) as xp:
         t, b, m = given(mx, "t b m")
 

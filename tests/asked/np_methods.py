@@ -250,7 +250,7 @@ def _refused(method):
 
 @ask
 def copies_to_itself(mx, folder):
-    """What copyto gives for the array itself."""
+    """Answer of copyto for the array itself, and its warning."""
     import warnings
 
     with numpy_mode(mx) as xp, warnings.catch_warnings(record=True) as told:

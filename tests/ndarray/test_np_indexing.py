@@ -28,8 +28,8 @@ def _part(rng: random.Random, kind: str, size: int, shape: tuple[int, ...]) -> t
         number = rng.randint(-size, size - 1)
         return number, number
     if kind == "slice" or not size:
-        bounds = [rng.choice([None, *range(-size - 1, size + 2)]) for _ in "ab"]
-        part = slice(*bounds, rng.choice([None, 1, 2, -1, -2]))
+        start, stop = (rng.choice([None, *range(-size - 1, size + 2)]) for _ in "ab")
+        part = slice(start, stop, rng.choice([None, 1, 2, -1, -2]))
         return part, part
     if kind == "mask":
         chosen = np.zeros(size, bool)
