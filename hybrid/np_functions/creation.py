@@ -9,11 +9,11 @@ import numpy as np
 
 from ..core.functions import NUMBER
 from ..core.memory_budget import afford_array
+from ..core.op import lookup
 from ..eager.array import NDArray
 from ..eager.dispatch import array_dtype
 from ..eager.np_array import ndarray
 from ..execution.context import Context, resolve
-from .calls import apply
 from .side import Side, function
 
 
@@ -208,8 +208,11 @@ def arange(
     if start is None:
         raise ValueError("arange: neither start nor stop is given")
     kind = array_dtype(dtype)
-    if F.eager and ctx is None and type(start) is int and type(stop) is int and type(step) is int:
-        return apply(F, "_npi_arange", (), start=start, stop=stop, step=step, dtype=kind).as_np_ndarray()
+    if F.eager:
+        op = lookup("_npi_arange").bind(start=start, stop=stop, step=step, dtype=kind)
+        shape = op.infer_shape()
+        afford_array(shape, kind, "an array")
+        return ndarray._own(np.array(op.compute(shape), order="C"), resolve(ctx))
     return F.ops._npi_arange(start=start, stop=stop, step=step, dtype=kind, **place(F, ctx))
 
 

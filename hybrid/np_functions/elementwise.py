@@ -177,11 +177,15 @@ UNARY: dict[str, tuple[str, Callable[[Any], Any]]] = {
 }
 """Functions of one array: their operator, and NumPy's for a number."""
 
+_TESTS = ("isfinite", "isinf", "isnan", "isneginf", "isposinf")
+
 
 def unary(F: Side, name: str, x: Any, out: Any = None) -> Any:  # noqa: N803
     """A function of an array, or of a number, for which NumPy answers. Raises OperandError (a TypeError) for anything else."""
     op, plain = UNARY[name]
     if isinstance(x, F.kind):
+        if out is not None and name in _TESTS and F.eager and out.dtype != np.bool_:
+            raise OperandError(f"{name}: out must be of dtype bool, got {out.dtype}")
         return getattr(F.ops, op)(x, out=out)
     if isinstance(x, NUMBER):
         return plain(x)
