@@ -82,7 +82,8 @@ def test_hybridized_loops_give_what_imperative_ones_give(
             assert all(type(o) is mx.np.ndarray for o in outputs)
             whole = outputs[0] * 2
         whole.backward()
-        answers.append([v.asnumpy() for v in (*outputs, *(i.grad for i in inputs))])
+        gradients: list[Any] = [i.grad for i in inputs]
+        answers.append([v.asnumpy() for v in (*outputs, *gradients)])
     for eager, compiled in zip(*answers, strict=True):
         assert eager.shape == compiled.shape and eager.dtype == compiled.dtype
         np.testing.assert_allclose(eager, compiled, rtol=1e-6)
@@ -98,6 +99,6 @@ def test_symbols_and_arrays_keep_their_faces() -> None:
         assert type(made) is mx.sym.np._Symbol
     classic = mx.sym.contrib.foreach(lambda row, state: (row + state, state), mx.sym.var("x"), mx.sym.var("s"))
     assert [type(part) for part in classic] == [mx.sym.Symbol] * 2
-    with mx.np_shape(False), mx.np_array(False):
+    with mx.np_array(False), mx.np_shape(False):
         out, last = mx.nd.contrib.foreach(lambda row, state: (row * 2, state), mx.nd.ones((2, 3)), mx.nd.zeros((1,)))
     assert type(out) is type(last) is mx.nd.NDArray

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ def mode() -> Iterator[None]:
         yield
 
 
-def array(values: object, dtype: str = "float32") -> mx.np.ndarray:
+def array(values: Any, dtype: str = "float32") -> mx.np.ndarray:
     return mx.nd.array(np.atleast_1d(values), dtype=dtype).as_np_ndarray()
 
 
