@@ -1,0 +1,61 @@
+"""The clients: where each comes from, which version, and which of its own tests are run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Client:
+    """A package that programs import, its tests as globs in a folder of the sources, and the job of its name in jobs/."""
+
+    name: str
+    package: str
+    requirement: str
+    source: str = ""
+    tests: tuple[str, ...] = ()
+
+    @property
+    def job(self) -> Path | None:
+        """The program in jobs/, where there is one."""
+        path = Path(__file__).parent / "jobs" / f"{self.name}.py"
+        return path if path.exists() else None
+
+
+CLIENTS = {
+    client.name: client
+    for client in (
+        Client("gluoncv", "gluoncv", "gluoncv==0.10.5.post0", "gluoncv", ("tests/unittests/test_*.py",)),
+        Client("gluonnlp", "gluonnlp", "gluonnlp==0.10.0", "gluonnlp", ("tests/unittest/test_*.py",)),
+        Client(
+            "gluonts", "gluonts", "gluonts==0.8.1", "gluonts", ("test/block/test_*.py", "test/distribution/test_*.py")
+        ),
+        Client("keras", "keras", "keras-mxnet==2.2.4.3", "keras", ("tests/keras/test_*.py",)),
+        Client("sockeye", "sockeye", "sockeye==2.3.24", "sockeye", ("test/unit/test_*.py",)),
+        Client("dgl", "dgl", "dgl==1.0.1"),
+        Client("mxfusion", "mxfusion", "mxfusion==0.3.1", "mxfusion", ("testing/*/*test*.py", "testing/*/*/*test*.py")),
+        Client("xfer", "xfer", "xfer-ml==1.1.0", "xfer/xfer-ml", ("tests/unit/test_*.py",)),
+        Client(
+            "multi-model-server", "mms", "multi-model-server==1.1.11", "mms", ("mms/tests/unit_tests/**/test_*.py",)
+        ),
+        Client("mxboard", "mxboard", "mxboard==0.1.0", "mxboard", ("tests/python/unittest/test_*.py",)),
+        Client("insightface", "insightface", "insightface==0.1.5"),
+        Client("d2l", "d2l.mxnet", "d2l==0.17.6"),
+        Client("autogluon", "autogluon.core", "autogluon.core==0.2.0"),
+    )
+}
+
+BENEATH = (
+    "setuptools<66", "wheel", "numpy==1.23.5", "scipy==1.10.1", "pandas==1.5.3", "mxnet==1.9.1", "graphviz==0.8.4", "requests",
+    "urllib3", "idna", "certifi", "charset-normalizer", "pytz", "python-dateutil==2.9.0", "six", "pytest", "pytest-timeout",
+    "iniconfig", "packaging", "pluggy", "pygments", "pytest-mock", "flaky", "mock", "pillow==9.5.0",
+    "opencv-python-headless==4.7.0.72", "tqdm", "matplotlib==3.7.5", "contourpy==1.2.1", "cycler", "kiwisolver", "fonttools",
+    "pyparsing", "pyyaml", "pydantic==1.10.13", "toolz", "ujson", "h5py==3.8.0", "typing-extensions", "networkx==2.8.8",
+    "scikit-learn==1.2.2", "joblib", "threadpoolctl", "psutil", "protobuf==3.20.3", "easydict", "scikit-image==0.20.0",
+    "imageio", "lazy_loader", "tifffile==2023.7.10", "PyWavelets==1.4.1", "decorator", "future", "prettytable", "wcwidth",
+    "holidays==0.14.2", "convertdate", "PyMeeus", "korean_lunar_calendar", "hijri-converter", "regex", "sacremoses", "click",
+    "portalocker", "yacs", "autocfg", "model-archiver", "keras_applications", "keras_preprocessing", "sacrebleu==1.4.14",
+    "tensorboardX==2.5", "dill", "cloudpickle",
+)  # fmt: skip
+"""What the clients stand on, each installed by itself (``--no-deps``), in this order: old versions contradict each other on paper."""
