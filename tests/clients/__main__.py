@@ -1,7 +1,10 @@
-"""python -m tests.clients DIR [CLIENT ...] [--install] [--only imports job tests] [--json] [--document] [--floors]: programs that nobody here wrote.
+"""Programs that nobody here wrote, in a side environment: their modules, one job each, their own tests.
 
-DIR is a side environment (Python 3.11 with NumPy 1.23.5 and real MXNet 1.9.1); ``--install`` makes it. The clients' own tests are looked for in
-DIR/src/<client>, trees of their repositories at the version of the table. Exit status 1 when less is reached than floors.json says."""
+python -m tests.clients DIR [CLIENT ...] [--install] [--only imports job tests] [--json] [--document] [--floors]
+
+DIR is a side environment (Python 3.11 with NumPy 1.23.5 and real MXNet 1.9.1); ``--install`` makes it. The clients' own tests are
+looked for in DIR/src/<client>, trees of their repositories at the version of the table. Exit status 1 when less is reached than
+floors.json says."""
 
 from __future__ import annotations
 
@@ -91,8 +94,8 @@ def document(figures: list[dict]) -> str:
     lines = [
         "# Programs that nobody here wrote",
         "",
-        "Written by `python -m tests.clients DIR --document`. Of those that work on real MXNet 1.9.1 in the same environment: modules that",
-        "import, numbers of one job on drawn data that agree to 1e-3, tests of the client's own that pass.",
+        "Written by `python -m tests.clients DIR --document`. Of those that work on real MXNet 1.9.1 in the same environment:",
+        "modules that import, numbers of one job on drawn data that agree to 1e-3, tests of the client's own that pass.",
         "",
         "| client | version | modules | numbers | tests |",
         "|---|---|---|---|---|",

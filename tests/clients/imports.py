@@ -17,7 +17,7 @@ def imported(package: str) -> dict:
     failed: dict[str, str] = {}
     try:
         root = importlib.import_module(package)
-    except BaseException as error:  # noqa: BLE001  a module may exit
+    except BaseException as error:
         return {"modules": 1, "failed": {package: reason(error)}}
     count = 1
     for found in pkgutil.walk_packages(root.__path__, package + ".", onerror=lambda _: None):
@@ -26,7 +26,7 @@ def imported(package: str) -> dict:
         count += 1
         try:
             importlib.import_module(found.name)
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             failed[found.name] = reason(error)
     return {"modules": count, "failed": failed}
 

@@ -1,6 +1,7 @@
-"""``python launch.py ours|real [-m MODULE | SCRIPT] [ARGUMENT ...]`` inside the side environment: a program of MXNet's time, on either engine.
+"""``python launch.py ours|real [-m MODULE | SCRIPT] [ARGUMENT ...]`` in the side environment: an old program, on either engine.
 
-Needs nothing but the standard library before the program begins. What Python took away since (3.10, 3.11) is given back to both engines alike."""
+Needs nothing but the standard library before the program begins. What Python took away since MXNet's time (3.10, 3.11) is given
+back to both engines alike."""
 
 import collections
 import collections.abc
@@ -17,7 +18,7 @@ def give_back() -> None:
             setattr(collections, name, getattr(collections.abc, name))
     if not hasattr(inspect, "getargspec"):
         spec = collections.namedtuple("ArgSpec", "args varargs keywords defaults")
-        setattr(inspect, "getargspec", lambda f: spec(*inspect.getfullargspec(f)[:4]))
+        inspect.__dict__["getargspec"] = lambda f: spec(*inspect.getfullargspec(f)[:4])
 
 
 def main() -> None:

@@ -1,9 +1,8 @@
 """The d2l book's first chapters, from scratch and concise: regressions, a LeNet, a recurrent network, on drawn data by mx.np."""
 
+import numpy as onp
 from mxnet import autograd, gluon, init, np, npx
 from mxnet.gluon import nn, rnn
-
-import numpy as onp
 
 npx.set_np()
 random = onp.random.RandomState(0)
@@ -40,9 +39,9 @@ def linear_regression_from_scratch():
     b.attach_grad()
     for _ in range(3):
         for i in range(0, 200, 10):
-            X, y = features[i : i + 10], labels[i : i + 10]
+            x, y = features[i : i + 10], labels[i : i + 10]
             with autograd.record():
-                y_hat = np.dot(X, w) + b
+                y_hat = np.dot(x, w) + b
                 loss = (y_hat - y.reshape(y_hat.shape)) ** 2 / 2
             loss.backward()
             sgd([w, b], 0.03, 10)
@@ -53,26 +52,26 @@ def linear_regression_from_scratch():
     trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.03})
     l2 = gluon.loss.L2Loss()
     data = gluon.data.DataLoader(gluon.data.ArrayDataset(features, labels), 10, shuffle=False)
-    for X, y in data:
+    for x, y in data:
         with autograd.record():
-            value = l2(net(X), y)
+            value = l2(net(x), y)
         value.backward()
         trainer.step(10)
     report("concise", *net[0].weight.data().asnumpy().ravel(), value.mean())
 
 
 def softmax_regression_from_scratch():
-    X, y = drawn(60, 8), np.array(random.randint(0, 3, 60))
-    W, b = drawn(8, 3) * 0.1, np.zeros(3)
-    W.attach_grad()
+    x, y = drawn(60, 8), np.array(random.randint(0, 3, 60))
+    w, b = drawn(8, 3) * 0.1, np.zeros(3)
+    w.attach_grad()
     b.attach_grad()
     for _ in range(5):
         with autograd.record():
-            e = np.exp(np.dot(X, W) + b)
+            e = np.exp(np.dot(x, w) + b)
             y_hat = e / e.sum(1, keepdims=True)
             value = -np.log(y_hat[range(60), y])
         value.backward()
-        sgd([W, b], 0.5, 60)
+        sgd([w, b], 0.5, 60)
     report("softmax regression", value.mean(), (y_hat.argmax(axis=1).astype(y.dtype) == y).sum())
 
 
@@ -82,14 +81,14 @@ def lenet():
         nn.Conv2D(6, 5, padding=2, activation="sigmoid"), nn.AvgPool2D(2, 2), nn.Conv2D(16, 5, activation="sigmoid"),
         nn.AvgPool2D(2, 2), nn.Dense(20, activation="sigmoid"), nn.BatchNorm(), nn.Dense(10),
     )  # fmt: skip
-    X, y = drawn(8, 1, 28, 28), np.array(random.randint(0, 10, 8))
-    filled(net, X)
+    x, y = drawn(8, 1, 28, 28), np.array(random.randint(0, 10, 8))
+    filled(net, x)
     net.hybridize()
     trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01})
     loss = gluon.loss.SoftmaxCrossEntropyLoss()
     for _ in range(4):
         with autograd.record():
-            value = loss(net(X), y)
+            value = loss(net(x), y)
         value.backward()
         trainer.step(8)
     report("lenet", value.mean())
@@ -98,17 +97,17 @@ def lenet():
 def recurrent():
     ids = np.array(random.randint(0, 12, (5, 3)))
     layer, dense = rnn.LSTM(16), nn.Dense(12)
-    X = npx.one_hot(ids, 12)
+    x = npx.one_hot(ids, 12)
     layer.initialize()
     state = layer.begin_state(batch_size=3)
-    filled(layer, X, state)
+    filled(layer, x, state)
     filled(dense, np.zeros((1, 16)))
     trainer = gluon.Trainer({**layer.collect_params(), **dense.collect_params()}, "sgd", {"learning_rate": 0.5})
     loss = gluon.loss.SoftmaxCrossEntropyLoss()
     for _ in range(4):
         with autograd.record():
-            Y, _ = layer(X, state)
-            value = loss(dense(Y.reshape(-1, Y.shape[-1])), ids.reshape(-1)).mean()
+            out, _ = layer(x, state)
+            value = loss(dense(out.reshape(-1, out.shape[-1])), ids.reshape(-1)).mean()
         value.backward()
         trainer.step(1)
     report("lstm", value)

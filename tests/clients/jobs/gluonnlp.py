@@ -20,6 +20,7 @@ bert = nlp.model.BERTModel(
 )
 net = nlp.model.BERTClassifier(bert, num_classes=2, dropout=0.0)
 net.initialize()
+net(mx.nd.ones((1, 4)), mx.nd.zeros((1, 4)), mx.nd.array([4]))
 for _, p in sorted(net.collect_params().items()):
     if p.name.endswith("weight"):
         p.set_data(mx.nd.array(random.randn(*p.shape) * 0.1))
@@ -37,7 +38,8 @@ trainer = gluon.Trainer(net.collect_params(), "bertadam", {"learning_rate": 1e-3
 loss = gluon.loss.SoftmaxCELoss()
 for _ in range(3):
     total = 0.0
-    for tokens, lengths, labels in loader:
+    for batch in loader:
+        tokens, lengths, labels = (part.as_in_context(mx.cpu()) for part in batch)
         with autograd.record():
             scores = net(tokens, mx.nd.zeros_like(tokens), lengths)
             value = loss(scores, labels).mean()
@@ -47,7 +49,7 @@ for _ in range(3):
     report("loss", total)
 report("scores", *scores.asnumpy()[0])
 
-language = nlp.model.StandardRNN("lstm", len(vocabulary), 16, 16, 1, 0.0)
+language = nlp.model.StandardRNN("lstm", len(vocabulary), 16, 16, 1, 0.0, tie_weights=False)
 language.initialize(mx.init.Constant(0.05))
 ids = mx.nd.array(random.randint(0, 40, (6, 2)))
 out, _ = language(ids, language.begin_state(batch_size=2, func=mx.nd.zeros))
