@@ -70,7 +70,7 @@ def measured(client: Client, folder: Path, parts: tuple[str, ...]) -> dict:
 
 
 def missed(figures: list[dict], floors: dict[str, dict[str, int]]) -> list[str]:
-    """What is below its floor, in words."""
+    """List what is below its floor, in words."""
     return [
         f"{row['client']}: {row[part]} {part}, at least {floor} before"
         for row in figures

@@ -23,7 +23,7 @@ def python(folder: Path) -> Path:
 
 
 def launched(folder: Path, engine: str, arguments: list[str], cwd: str, seconds: float) -> str | None:
-    """What the program printed, errors too; None when it took longer."""
+    """Output of the program, errors too; None when it took longer."""
     environment = {**os.environ, "DGLBACKEND": "mxnet", "KERAS_BACKEND": "mxnet", "MPLBACKEND": "agg", "PYTHONPATH": ""}
     with tempfile.TemporaryDirectory() as only:
         if engine == "ours":  # hybrid alone: the checkout has a package `tests`, and so have clients
@@ -79,7 +79,7 @@ def tests(client: Client, folder: Path, engine: str, only: set[str] | None = Non
 
 
 def numbers(text: str | None) -> list[tuple[str, list[float]]]:
-    """What a job reported, in its order."""
+    """Numbers that a job reported, in its order."""
     rows = [line.removeprefix("NUMBER ").split(" ") for line in (text or "").splitlines() if line.startswith("NUMBER ")]
     found = []
     for row in rows:

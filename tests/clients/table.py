@@ -58,4 +58,4 @@ BENEATH = (
     "portalocker", "yacs", "autocfg", "model-archiver", "keras_applications", "keras_preprocessing", "sacrebleu==1.4.14",
     "tensorboardX==2.5", "dill", "cloudpickle",
 )  # fmt: skip
-"""What the clients stand on, each installed by itself (``--no-deps``), in this order: their old metadata contradict each other."""
+"""Packages under the clients, each installed by itself (``--no-deps``), in this order: their old metadata contradict each other."""
