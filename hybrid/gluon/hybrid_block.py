@@ -14,7 +14,7 @@ from ..core.precision import FLOAT32, check_precision
 from ..core.shapes import is_known, to_legacy
 from ..eager.array import DENSE, _has_pending_work
 from ..eager.cached_op import CachedOp, FastCall
-from ..eager.faces import dressed, want_np
+from ..eager.faces import as_np, want_np
 from ..eager.tape import STATE
 from ..execution.precision_report import PrecisionReport
 from ..formats import pairs
@@ -194,12 +194,12 @@ class HybridBlock(Block):
             if not given:
                 raise ValueError(f"All args are None and we do not support such a case. Received args={args}")
             names = iter(["data"] if len(given) == 1 else [f"data{i}" for i in range(len(given))])
-            variables = [None if arg is None else dressed(symbol.var(next(names))) for arg in flat]
+            variables = [None if arg is None else _like(arg, symbol.var(next(names))) for arg in flat]
             out = self._symbolic(_regroup(variables, self._in_format))
             outputs, self._out_format = _flatten(out, "output")
             if is_np_array():
                 want_np(outputs, f"output of {self.name}")
-            self._cached_graph = [v for v in variables if v is not None], dressed(symbol.Group(outputs))
+            self._cached_graph = [v for v in variables if v is not None], _like(outputs[0], symbol.Group(outputs))
         return self._cached_graph
 
     def _symbolic(self, args: Sequence[Any]) -> Any:
@@ -494,6 +494,11 @@ def _below(block: Block) -> list[Block]:
     """All blocks below one."""
     found = list(block._children.values())
     return [*found, *(inner for child in found for inner in _below(child))]
+
+
+def _like(given: Any, made: Symbol) -> Symbol:
+    """A symbol with the face of an array or symbol; of mx.sym.np where this thread has np_array on."""
+    return as_np(made) if is_np_array() or given is as_np(given) else made
 
 
 def _stored(parameter: Parameter) -> NDArray:

@@ -59,7 +59,7 @@ ROWS: list[tuple[str, ...]] = [
         "hybrid/formats/downloads.py",
         "            digest.update(block)\n",
         "            digest = hashlib.sha1(block)\n",
-        "tests/gluon/test_model_zoo.py -k test_pretrained_reads_a_local_file_or_says_which",
+        "tests/gluon/test_model_zoo.py tests/io/test_downloads.py",
     ),
     (
         "a07-waitall-drains",
