@@ -51,9 +51,10 @@ report("scores", *scores.asnumpy()[0])
 
 language = nlp.model.StandardRNN("lstm", len(vocabulary), 16, 16, 1, 0.0, tie_weights=False)
 language.initialize()
+ids = mx.nd.array(random.randint(0, 40, (6, 2)))
+language(ids, language.begin_state(batch_size=2, func=mx.nd.zeros))
 for _, p in sorted(language.collect_params().items()):
     p.set_data(mx.nd.ones(p.shape) * 0.05)
-ids = mx.nd.array(random.randint(0, 40, (6, 2)))
 out, _ = language(ids, language.begin_state(batch_size=2, func=mx.nd.zeros))
 report("language model", out.sum().asscalar())
 decode = nlp.model.BeamSearchScorer(alpha=0.6)
