@@ -65,19 +65,24 @@ BINARY = {
         _row("less_equal", "le", "greater_equal"),
     )
 }
-_SCALARS: dict[tuple[str, float], Op] = {}
+_SCALARS: dict[tuple[str, float, bool], Op] = {}
+
+
+def _is_whole(number: Any) -> bool:
+    """True for numbers of Python's or NumPy's integers and bools."""
+    return isinstance(number, int | np.integer | np.bool_)
 
 
 def _scalar(name: str, number: Any) -> Op:
     """The operator of a number, remembered (0.0 and -0.0 are equal, so they are not).
 
-    MXNet takes every number beside an array for a whole one: integers stay integers, and what 2.5 has behind the point is lost.
-    Beside symbols it looks."""
-    value = float(number)
-    key = (name, value)
+    MXNet takes every number beside an array for a whole one, so that integers stay integers and what 2.5 has behind the point is
+    lost, and looks beside symbols. Here it is looked at beside arrays too: the sum of integers and 2.5 is of float64."""
+    value, whole = float(number), _is_whole(number)
+    key = (name, value, whole)
     found = _SCALARS.get(key) if value else None
     if found is None:
-        found = lookup(name).bind(scalar=value, is_int=True)
+        found = lookup(name).bind(scalar=value, is_int=whole)
         if len(_SCALARS) >= INSTANCES:
             _SCALARS.clear()
         if value:
@@ -124,8 +129,7 @@ def binary(F: Side, row: Binary, x1: Any, x2: Any, out: Any = None) -> Any:  # n
         name, number = (row.scalar, x2) if left else (row.reflected, x1)
         if F.eager and out is None:
             return invoke(_scalar(name, number), (array,))
-        whole = F.eager or isinstance(number, int | np.integer | np.bool_)
-        return getattr(F.ops, name)(array, scalar=float(number), is_int=whole, out=out)
+        return getattr(F.ops, name)(array, scalar=float(number), is_int=_is_whole(number), out=out)
     wrong = x2 if left or isinstance(x1, NUMBER) else x1
     raise OperandError(f"{row.name}: type {type(wrong)} not supported; wanted {F.kind.__name__}s of mx.np or numbers")
 

@@ -1,4 +1,5 @@
-"""Element-wise functions of mx.np: dtypes and numbers that they give, for every dtype beside every other and beside numbers."""
+"""Element-wise functions of mx.np: dtypes and numbers that they give, for every dtype beside every other and beside numbers. Left
+out: arrays of integers beside fractions, which MXNet cuts to integers (and does not in graphs)."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def _beside(mx, name, dtype):
         if not (name in SINGULAR and whole(dtype, other)) and not (name == "mod" and "b" in np.dtype(dtype).kind):
             cells[other] = cell(lambda other=other: function(made(mx, dtype), made(mx, other)))
     for text, number in NUMBERS.items():
-        if name in SINGULAR and whole(dtype) and text == "-1":
+        if whole(dtype) and (not float(number).is_integer() or (name in SINGULAR and text == "-1")):
             continue
         cells[f"{text} right"] = cell(lambda number=number: function(made(mx, dtype), number))
         if not (name in SINGULAR and whole(dtype)) and (name, np.dtype(dtype).kind) != ("mod", "f"):
@@ -87,7 +88,7 @@ def operators_in_place(mx, folder):
                 for other in (*VALUES, 2, 2.5):
                     if name == "ipow" and (whole(dtype) or other in VALUES):
                         continue
-                    if name == "itruediv" and whole(dtype):
+                    if whole(dtype) and (name == "itruediv" or other == 2.5):
                         continue
                     beside = made(mx, other, 1) if other in VALUES else other
                     of, array = getattr(operator, name), made(mx, dtype)

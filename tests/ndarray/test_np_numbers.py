@@ -1,0 +1,38 @@
+"""Numbers beside arrays of mx.np."""
+
+import operator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "bool"])
+def test_fractions_beside_whole_numbers_are_not_cut(dtype: str) -> None:
+    """MXNet cuts them without a word, and does not in graphs; here arrays and graphs answer as NumPy does."""
+    with mx.np_shape(), mx.np_array():
+        x = mx.np.array([1, 1, 1], dtype=dtype)
+        plain = x.asnumpy()
+        for name in ("add", "sub", "mul", "truediv", "lt", "ge"):
+            for call in (
+                lambda a, o=name: getattr(operator, o)(a, 2.5),
+                lambda a, o=name: getattr(operator, o)(2.5, a),
+            ):
+                wanted, got = call(plain), call(x)
+                if name == "truediv":
+                    wanted = wanted.astype(got.dtype)
+                np.testing.assert_array_equal(got.asnumpy(), wanted)
+                graph = call(mx.sym.var("x").as_np_ndarray())
+                np.testing.assert_array_equal(_run(graph, x), wanted)
+        if dtype != "bool":
+            with pytest.raises(mx.MXNetError, match="out is"):
+                x += 2.5
+            x += 2
+            assert x.asnumpy().tolist() == [3, 3, 3] and x.dtype == dtype
+
+
+def _run(graph: Any, x: Any) -> np.ndarray:
+    """The output of a graph of one input."""
+    return mx.gluon.SymbolBlock(graph, mx.sym.var("x").as_np_ndarray())(x).asnumpy()
