@@ -30,7 +30,7 @@ def _leaky_relu(b, op, data, gamma=None):
         return b.Selu(data)
     if op.act_type == "prelu":
         # ONNX aligns slopes at the right, MXNet at the channel axis
-        if gamma.rank > 1:
+        if gamma is not None and (gamma.rank or 1) > 1:
             return b.PRelu(data, b.unsqueeze(gamma, range(2, data.rank)) if data.rank > 2 else gamma)
         return b.PRelu(data, b.reshape(gamma, [-1, *[1] * (data.rank - 2)]) if data.rank > 2 else gamma)
     half = b.Mul(data, 0.5)

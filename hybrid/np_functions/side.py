@@ -35,6 +35,7 @@ class Definition(NamedTuple):
     """True where there is one for symbols."""
 
 
+_PACKAGE = __name__.rpartition(".")[0]
 TABLE: dict[str, dict[str, Definition]] = {}
 """Definitions by the module of MXNet that shows them (np, np.random, np.linalg, npx, npx.random) and their name.
 
@@ -77,8 +78,8 @@ def function(
 @functools.cache
 def definitions(module: str) -> dict[str, Definition]:
     """All definitions of a module."""
-    for family in pkgutil.iter_modules(sys.modules[__package__].__path__):
-        importlib.import_module(f"{__package__}.{family.name}")
+    for family in pkgutil.iter_modules(sys.modules[_PACKAGE].__path__):
+        importlib.import_module(f"{_PACKAGE}.{family.name}")
     return TABLE.get(module, {})
 
 
@@ -103,7 +104,7 @@ class Functions:
         """prefix: of the operators whose names, without it, are names of this module; inner: modules within."""
         stem = {"np": "numpy", "npx": "numpy_extension"}
         first, *rest = of.split(".")
-        self.__name__ = ".".join([__package__.split(".")[0], *filter(None, [side.where]), stem[first], *rest])
+        self.__name__ = ".".join([_PACKAGE.partition(".")[0], *filter(None, [side.where]), stem[first], *rest])
         self._side, self._of = side, of
         self._operators: Namespace | None = None
         if prefix is not None:
@@ -141,9 +142,11 @@ class Functions:
 
 def modules(side: Side) -> tuple[Functions, Functions]:
     """np and npx of a side."""
-    inner = {name: Functions(side, f"np.{name}") for name in ("random", "linalg")}
+    inner: dict[str, Any] = {name: Functions(side, f"np.{name}") for name in ("random", "linalg")}
     name, prefix = side.ops.__name__, "_npi_"
     internal = np_namespace(name, prefix) if side.eager else namespace(name, prefix, face=_Symbol)
+    if not side.eager:
+        inner["_Symbol"] = _Symbol
     np = Functions(side, "np", **inner, _internal=internal)
     image = Functions(side, "npx.image", "_npx__image_")
     random = Functions(side, "npx.random")
@@ -152,4 +155,3 @@ def modules(side: Side) -> tuple[Functions, Functions]:
 
 NP, NPX = modules(ARRAYS)
 SYM_NP, SYM_NPX = modules(SYMBOLS)
-SYM_NP._Symbol = _Symbol
