@@ -95,7 +95,7 @@ class Exact:
         found = [inference.spec(Entry(node, i)) for i in range(node.num_outputs)]
         # dtypes only where an operator asks: what computes float32 whatever it gets is widened afterwards
         asks = "specs" in node.op.needs
-        if isinstance(node.op, AmpCast | AmpMulticast):  # which leave float64 alone: here that stands for their float32
+        if node.means(AmpCast, AmpMulticast):  # which leave float64 alone: here that stands for their float32
             return tuple(_rounded(a, s.dtype) for a, s in zip(arrays, found))
         specs = [Spec(s.shape, (DOUBLE if s.dtype == SINGLE else s.dtype) if asks else None) for s in found]
         subgraphs = [SubgraphFunction(g, self._run_subgraph) for g in node.subgraphs]

@@ -37,6 +37,8 @@ for _name in fallback_linalg.__all__:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":  # asked for by "from mxnet.np import *"
+        return [n for n in __dir__() if not n.startswith("_") and n != "onp"]
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

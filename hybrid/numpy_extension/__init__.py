@@ -1,5 +1,6 @@
 """``mx.npx``: what NumPy does not have: operators of neural networks for arrays of mx.np, the mode, and files."""
 
+# ruff: noqa: F401  names that the module shows
 from __future__ import annotations
 
 import importlib
@@ -12,27 +13,10 @@ from ..util import get_cuda_compute_capability, is_np_array, is_np_shape, reset_
 from . import random
 from .utils import load, save
 
-__all__ = [
-    "Context",
-    "cpu",
-    "cpu_pinned",
-    "current_context",
-    "get_cuda_compute_capability",
-    "gpu",
-    "gpu_memory_info",
-    "is_np_array",
-    "is_np_shape",
-    "load",
-    "num_gpus",
-    "random",
-    "reset_np",
-    "save",
-    "set_np",
-    "waitall",
-]
-
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":  # asked for by "from mxnet.npx import *"
+        return [n for n in __dir__() if not n.startswith("_")]
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name == "image":

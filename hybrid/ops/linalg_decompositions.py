@@ -157,8 +157,8 @@ class Triangular(Op):
 
     def infer_input_shapes(self, shapes, outputs):
         a, b = shapes[0], merge(shapes[1], outputs[0])
-        if a is None and b is not None and len(b) > 1:
-            a = (*b[:-2], *(b[-1:] if self.rightside else b[-2:-1]) * 2)
+        if b is not None and len(b) > 1:
+            a = merge(a, (*b[:-2], *(b[-1:] if self.rightside else b[-2:-1]) * 2))
         return [a, b]
 
     def infer_shape(self, a, b):

@@ -672,7 +672,7 @@ def seldom() -> Iterator[Row]:
             yield row("UpSampling", *pictures, free={0: free, 1: free.upper()}, **how)
     boxes = floats(2, 3, 4, 5)
     yield row("_contrib_MultiBoxPrior", boxes, free={0: "..hw"}, sizes=(0.3, 0.5), ratios=(1, 2), steps=(0.0, 0.0))
-    yield row("_contrib_MultiBoxPrior", boxes, free={0: "...w"}, sizes=(0.3, 0.5), steps=(0.0, 0.25))
+    yield row("_contrib_MultiBoxPrior", boxes, free={0: "...w"}, sizes=(0.3, 0.5), steps=(0.5, 0.25))
     regions_ = np.float32([[0, 0, 1, 7, 6], [1, 2, 2, 9, 5], [1, 3, 1, 4, 1]])
     for ratio in (0, -1):  # as many samples as a cell is long
         yield row(

@@ -327,7 +327,7 @@ def test_names_that_a_module_has_not() -> None:
     mx.contrib.autograd.TrainingStateScope(not mode).__exit__(None, None, None)  # never entered
     assert mx.autograd.is_training() is mode
     with pytest.raises(mx.MXNetError):
-        gluon.utils.download("http://x/nothing", verify_ssl=False)
+        gluon.utils.download("http://x/nothing")
 
 
 def test_what_an_import_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from ... import ndarray, symbol
 from ...ndarray import NDArray
 from ...symbol import Symbol
 from ..block import HybridBlock
-from ..functions import EAGER
+from ..functions import EAGER, SYMBOLS
 from . import rnn_cell
 from .sequences import make_state
 
@@ -21,8 +21,8 @@ _OWN = re.compile(r"(l|r)(\d+)_(i2h|h2h|h2r)_(weight|bias)")
 
 
 def _in_a_row(F: Any, parameter: Any) -> Any:  # noqa: N803  MXNet's name for "nd or sym"
-    """All numbers of a parameter. As a symbol by the operator that infers the parameter's shape too, which NumPy's does not."""
-    return parameter.reshape(-1) if F in EAGER else F.reshape(parameter, shape=(-1,))
+    """All numbers of a parameter. As a symbol of mx.np by the operator that infers the shape of it, which NumPy's does not."""
+    return F.reshape(parameter, shape=(-1,)) if F is SYMBOLS else parameter.reshape(-1)
 
 
 class _RNNLayer(HybridBlock):
