@@ -8,6 +8,7 @@ import os
 import subprocess
 import tempfile
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from pathlib import Path
 
 from .table import Client
@@ -81,11 +82,14 @@ def tests(client: Client, folder: Path, engine: str, only: set[str] | None = Non
 def numbers(text: str | None) -> list[tuple[str, list[float]]]:
     """Numbers that a job reported, in its order."""
     rows = [line.removeprefix("NUMBER ").split(" ") for line in (text or "").splitlines() if line.startswith("NUMBER ")]
-    found = []
+    found: list[tuple[str, list[float]]] = []
+    times: Counter[str] = Counter()
     for row in rows:
         values = [i for i, word in enumerate(row) if _is_number(word)]
         first = values[0] if values else len(row)
-        found.append((" ".join(row[:first]), [float(v) for v in row[first:]]))
+        name = " ".join(row[:first])
+        times[name] += 1  # one that is said again is another number
+        found.append((name if times[name] == 1 else f"{name} ({times[name]})", [float(v) for v in row[first:]]))
     return found
 
 

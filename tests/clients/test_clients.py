@@ -10,6 +10,7 @@ from .table import CLIENTS
 def test_numbers_are_read_with_names_of_several_words_and_compared():
     text = "noise\nNUMBER cnn predicts 0.5 1.0\nNUMBER loss nan\n"
     assert numbers(text)[0] == ("cnn predicts", [0.5, 1.0])
+    assert [name for name, _ in numbers("NUMBER loss 1\nNUMBER loss 2\n")] == ["loss", "loss (2)"]
     assert differing([("a", [1.0])], [("a", [1.0005])]) == []
     assert differing([("a", [1.0])], [("a", [1.01]), ("b", [1.0])]) == ["a", "b"]
     assert differing([("a", [1.0, 2.0])], [("a", [1.0])]) == ["a"]
