@@ -248,7 +248,8 @@ class Percentile(Op):
         low, high = (np.moveaxis(rows[..., w], range(-asked.ndim, 0), range(asked.ndim)) for w in (before, after))
         low, high = low.astype(dtype), high.astype(dtype)
         way = way.astype(dtype).reshape((*asked.shape, *(1,) * len(kept)))
-        between = low if before is after else low * (1 - way) + high * way
+        one = dtype.type(1)  # a number of Python's makes float64 of single numbers in NumPy 1
+        between = low if before is after else low * (one - way) + high * way
         return between.reshape(self.infer_shape(a.shape, *(x.shape for x in q)))
 
     def gradient(self, F, dy, *arrays):

@@ -396,7 +396,7 @@ def test_archives_are_unpacked(tmp_path: Path) -> None:
     t = mx.test_utils
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("in/b.txt", "content")
-        archive.mkdir("more")
+        archive.writestr("more/", "")
     t.get_zip_data(str(tmp_path), "url", "a.zip")
     assert (tmp_path / "in" / "b.txt").read_text() == "content"
     with zipfile.ZipFile(tmp_path / "evil.zip", "w") as archive:
