@@ -162,6 +162,7 @@ def test_adding_an_operator_as_described(tmp_path: Path) -> None:
         "tests/grouped.py",
         "tests/table",
         "fixtures/mixed.json",
+        "fixtures/variants.json",
         "pyproject.toml",
     )
     (tmp_path / "fixtures" / "ops").mkdir(parents=True)
