@@ -101,7 +101,9 @@ def document(figures: list[dict]) -> str:
         "|---|---|---|---|---|",
     ]
     for row in figures:
-        cells = (f"{row[p]} of {row[p + ' real']}" if row.get(p, 0) > 0 else "-" for p in ("modules", "numbers", "tests"))
+        cells = (
+            f"{row[p]} of {row[p + ' real']}" if row.get(p, 0) > 0 else "-" for p in ("modules", "numbers", "tests")
+        )
         lines.append(f"| {row['client']} | {row['version']} | {' | '.join(cells)} |")
     remaining = [
         f"- {row['client']}, {what}: {' '.join(why.split())}" for row in figures for what, why in row["reasons"].items()
