@@ -237,7 +237,6 @@ class ImageDetRecordIter(MXDataIter):
         elif mean_img:
             self._mean = self._read_mean(mean_img)
         super().__init__(len(self._starts), batch_size, round_batch, data_name, label_name)
-        self._mix()
 
     @staticmethod
     def _read_samplers(count: int, *, trials: Any, **bounds: tuple[Any, Any]) -> list[_Sampler]:
@@ -291,15 +290,6 @@ class ImageDetRecordIter(MXDataIter):
                 f"{path}: got arrays of shapes {[a.shape for a in arrays]}, wanted one of shape {self._shape}"
             )
         return arrays[0].asnumpy()
-
-    def _mix(self) -> None:
-        if self._mixer is not None:
-            self._mixer.shuffle(self._order)
-
-    def reset(self) -> None:
-        """Start again, in a new order with shuffle."""
-        super().reset()
-        self._mix()
 
     def iter_next(self) -> bool:
         """Go to the next batch; False when none is left."""

@@ -27,6 +27,9 @@ class MXDataIter(DataIter):
     round_batch: the last batch is filled up from the start, and the next epoch begins behind what filled it; else it is filled
     up with what stood there in the batch before. Raises MXNetError where a batch is larger than all there is."""
 
+    _mixer: np.random.RandomState | None = None
+    """Generator of the order of each epoch, for iterators that shuffle; set before the base's own __init__."""
+
     def __init__(
         self,
         count: int,
@@ -51,6 +54,7 @@ class MXDataIter(DataIter):
         self._before = np.zeros(batch_size, np.int64)
         self._skip = False
         self._rewind()
+        self._mix()
         data, label = (arrays[0] for arrays in self._batch(np.arange(batch_size) % max(count, 1)))
         self.provide_data = [DataDesc(data_name, data.shape, data.dtype)]
         self.provide_label = [DataDesc(label_name, label.shape, label.dtype)]
@@ -58,6 +62,11 @@ class MXDataIter(DataIter):
     def _batch(self, places: np.ndarray) -> tuple[list[NDArray], list[NDArray]]:
         """Data and labels of the examples with these numbers."""
         raise NotImplementedError
+
+    def _mix(self) -> None:
+        """Draw a new order, where there is something to draw it."""
+        if self._mixer is not None:
+            self._mixer.shuffle(self._order)
 
     def _rewind(self) -> None:
         self._place, self._ended = self._start, False
@@ -69,8 +78,9 @@ class MXDataIter(DataIter):
         logging.info("Set debug_skip_load to be true, will simply return first batch")
 
     def reset(self) -> None:
-        """Start again, behind the examples that filled up the last batch."""
+        """Start again, behind the examples that filled up the last batch, in a new order with shuffle."""
         self._rewind()
+        self._mix()
 
     def iter_next(self) -> bool:
         """Go to the next batch; False when none is left."""

@@ -152,16 +152,6 @@ class ImageRecordIter(MXDataIter):
         self._mean = np.array([mean_r, mean_g, mean_b][:channels], np.float32)
         self._scale = scale / np.array([std_r, std_g, std_b][:channels], np.float32)
         super().__init__(len(self._starts), batch_size, round_batch, data_name, label_name)
-        self._mix()
-
-    def _mix(self) -> None:
-        if self._mixer is not None:
-            self._mixer.shuffle(self._order)
-
-    def reset(self) -> None:
-        """Start again, in a new order with shuffle."""
-        super().reset()
-        self._mix()
 
     def _batch(self, places: np.ndarray) -> tuple[list[NDArray], list[NDArray]]:
         examples = [self._example(self._starts[i]) for i in places]
