@@ -10,7 +10,7 @@ import numpy as np
 from ..core.error import OperandError
 from ..core.functions import NUMBER
 from ..core.op import INSTANCES, Op, lookup
-from ..eager.array import invoke
+from ..eager.array import _default, invoke
 from .side import Side, function
 
 
@@ -132,17 +132,6 @@ def binary(F: Side, row: Binary, x1: Any, x2: Any, out: Any = None) -> Any:  # n
         return getattr(F.ops, name)(array, scalar=float(number), is_int=_is_whole(number), out=out)
     wrong = x2 if left or isinstance(x1, NUMBER) else x1
     raise OperandError(f"{row.name}: type {type(wrong)} not supported; wanted {F.kind.__name__}s of mx.np or numbers")
-
-
-_DEFAULTS: dict[str, Op] = {}
-
-
-def _default(name: str) -> Op:
-    """The operator with no attribute given."""
-    found = _DEFAULTS.get(name)
-    if found is None:
-        found = _DEFAULTS[name] = lookup(name).bind()
-    return found
 
 
 def _define_binary(row: Binary) -> None:

@@ -57,6 +57,10 @@ class Side(NamedTuple):
         """True for arrays."""
         return self.kind is ndarray
 
+    def operators(self, name: str, prefix: str) -> Namespace:
+        """A module of the side's functions of the operators whose names begin with prefix."""
+        return np_namespace(name, prefix) if self.eager else namespace(name, prefix, face=_Symbol)
+
 
 ARRAYS = Side(ndarray, np_namespace("hybrid.numpy._internal", "_"), "")
 SYMBOLS = Side(_Symbol, namespace("hybrid.symbol.numpy._internal", "_", face=_Symbol), "symbol")
@@ -106,10 +110,7 @@ class Functions:
         first, *rest = of.split(".")
         self.__name__ = ".".join([_PACKAGE.partition(".")[0], *filter(None, [side.where]), stem[first], *rest])
         self._side, self._of = side, of
-        self._operators: Namespace | None = None
-        if prefix is not None:
-            name = self.__name__
-            self._operators = np_namespace(name, prefix) if side.eager else namespace(name, prefix, face=_Symbol)
+        self._operators = None if prefix is None else side.operators(self.__name__, prefix)
         self.__dict__.update(inner)
 
     def __getattr__(self, name: str) -> Any:
@@ -143,11 +144,9 @@ class Functions:
 def modules(side: Side) -> tuple[Functions, Functions]:
     """np and npx of a side."""
     inner: dict[str, Any] = {name: Functions(side, f"np.{name}") for name in ("random", "linalg")}
-    name, prefix = side.ops.__name__, "_npi_"
-    internal = np_namespace(name, prefix) if side.eager else namespace(name, prefix, face=_Symbol)
     if not side.eager:
         inner["_Symbol"] = _Symbol
-    np = Functions(side, "np", **inner, _internal=internal)
+    np = Functions(side, "np", **inner, _internal=side.operators(side.ops.__name__, "_npi_"))
     image = Functions(side, "npx.image", "_npx__image_")
     random = Functions(side, "npx.random")
     return np, Functions(side, "npx", "_npx_", random=random, image=image)
