@@ -157,7 +157,7 @@ class Triangular(Op):
 
     def infer_input_shapes(self, shapes, outputs):
         a, b = shapes[0], merge(shapes[1], outputs[0])
-        if b is not None and len(b) > 1:
+        if b is not None and len(b) > 1 and (a is None or len(a) == len(b)):  # infer_shape says what else is wrong
             a = merge(a, (*b[:-2], *(b[-1:] if self.rightside else b[-2:-1]) * 2))
         return [a, b]
 
