@@ -62,16 +62,6 @@ integer_types = (int, np.int32, np.int64)
 string_types = (str,)
 
 
-class _Name(str):
-    """The name of an array that a callback is given: a text, which MXNet hands out as bytes, so that programs decode it."""
-
-    __slots__ = ()
-
-    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """The name as plain text."""
-        return str(self)
-
-
 def py_str(x: bytes) -> str:
     """The text of UTF-8 bytes."""
     return x.decode("utf-8")

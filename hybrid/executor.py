@@ -7,29 +7,65 @@ from typing import Any
 
 import numpy as np
 
-from .base import _Name
 from .core.error import MXNetError, OpError
 from .core.shapes import from_legacy, is_known, show
 from .eager.array import NDArray, find_gradient_rule, zeros
 from .eager.backward import backward
 from .eager.cached_op import CachedOp
 from .eager.tape import STATE, Leaf
+from .eager.watch import Watch
 from .execution.context import Context, resolve
-from .execution.hooks import Observer
 from .frontend.symbol import Symbol
-from .ir.graph import Entry, Node
+from .ir.graph import Entry, Graph
 from .ir.infer import infer, want_ignored
 
+GROUP = "__ctx_group__"
 Arrays = Mapping[str, NDArray] | Sequence[NDArray]
 
 
-def bind(symbol: Symbol, ctx: Context, args: Any, args_grad: Any, grad_req: Any, aux_states: Any) -> Executor:
+Groups = Mapping[str, Context] | None
+"""Contexts by the names that nodes have as ``ctx_group``."""
+
+
+def placed(graph: Graph, ctx: Context, groups: Groups) -> dict[int, Context]:
+    """Contexts of all nodes, by their ids: a group's where a node is of one, else for operators that of the first input, else ctx.
+
+    Raises MXNetError for a group that groups does not name. Source: NNVM's PlaceDevice, as MXNet's executors ask it."""
+    if not groups:
+        return {id(n): ctx for n in graph.nodes}
+    for place in groups.values():
+        resolve(place)
+    named = {id(n): n.attrs[GROUP] for n in graph.nodes if GROUP in n.attrs}
+    if missing := sorted({g for g in named.values() if g not in groups}):
+        raise MXNetError(
+            f"The device assignment not found for group {', '.join(missing)}; group2ctx has {', '.join(groups)}"
+        )
+    found: dict[int, Context | None] = {}
+    for node in graph.nodes:  # an input, if there is one, has a context: variables have
+        inputs = (found[id(e.node)] for e in node.inputs)
+        around = next((place for place in inputs if place is not None), ctx if node.is_variable else None)
+        found[id(node)] = groups[named[id(node)]] if id(node) in named else around
+    for node in reversed(graph.nodes):  # what has no inputs goes where it is read
+        for entry in node.inputs:
+            found[id(entry.node)] = found[id(entry.node)] or found[id(node)]
+    return {key: place or ctx for key, place in found.items()}
+
+
+def bind(
+    symbol: Symbol, ctx: Context, args: Any, args_grad: Any, grad_req: Any, aux_states: Any, groups: Groups = None
+) -> Executor:
     """See Symbol.bind."""
     resolve(ctx)
     arguments = _by_name(args, symbol.list_arguments(), "args")
     states = _by_name(aux_states or {}, symbol.list_auxiliary_states(), "aux_states")
     gradients = {} if args_grad is None else _by_name(args_grad, symbol.list_arguments(), "args_grad", partial=True)
-    return Executor(symbol, ctx, arguments, gradients, _requests(grad_req, symbol.list_arguments()), states)
+    elsewhere = {f"{n} in {a.context}" for n, a in {**arguments, **states}.items() if a.context != ctx}
+    if elsewhere and not groups:
+        raise MXNetError(
+            f"Input arrays are {', '.join(sorted(elsewhere))} while binding with ctx={ctx}. All arguments must be in "
+            f"global context ({ctx}) unless group2ctx is specified for cross-device graph."
+        )
+    return Executor(symbol, ctx, arguments, gradients, _requests(grad_req, symbol.list_arguments()), states, groups)
 
 
 def simple_bind(
@@ -40,10 +76,12 @@ def simple_bind(
     shapes: Mapping[str, tuple[int, ...]],
     shared_arg_names: Sequence[str] = (),
     shared_exec: Executor | None = None,
+    groups: Groups = None,
 ) -> Executor:
     """See Symbol.simple_bind."""
     resolve(ctx)
     graph = symbol.graph
+    places = {n.name: placed(graph, ctx, groups)[id(n)] for n in graph.variables()}
     names = set(symbol.list_inputs())
     given = {n: from_legacy(s) for n, s in shapes.items() if n in names}
     result = infer(graph, given, {n: d for n, d in type_dict.items() if n in names}, default_dtype="float32")
@@ -57,16 +95,16 @@ def simple_bind(
 
     def made(nodes: Any) -> dict[str, NDArray]:
         specs = ((n.name, result.spec(Entry(n))) for n in nodes)
-        return {name: zeros(spec.shape, ctx, spec.dtype) for name, spec in specs}
+        return {name: zeros(spec.shape, places[name], spec.dtype) for name, spec in specs}
 
     arguments, states = made(graph.arguments()), made(graph.auxiliary_states())
     requests = _requests(grad_req, list(arguments))
-    gradients = {n: zeros(a.shape, ctx, a.dtype) for n, a in arguments.items() if requests[n] != "null"}
+    gradients = {n: zeros(a.shape, places[n], a.dtype) for n, a in arguments.items() if requests[n] != "null"}
     if shared_exec is not None:
         _share(arguments, shared_exec._arguments, shared_arg_names)
         _share(gradients, shared_exec._gradients, shared_arg_names)
         _share(states, shared_exec._states, list(states))
-    return Executor(symbol, ctx, arguments, gradients, requests, states)
+    return Executor(symbol, ctx, arguments, gradients, requests, states, groups)
 
 
 def _share(own: dict[str, NDArray], other: Mapping[str, NDArray], names: Sequence[str]) -> None:
@@ -130,18 +168,23 @@ class Executor:
         gradients: dict[str, NDArray],
         requests: dict[str, str],
         states: dict[str, NDArray],
+        groups: Groups = None,
     ):
-        self._symbol, self._ctx = symbol, ctx
+        self._symbol, self._ctx, self._groups = symbol, ctx, groups
         self._arguments, self._gradients, self._requests, self._states = arguments, gradients, requests, states
         self._op = CachedOp(symbol)
         self._recorded: list[NDArray] | None = None
         """The outputs of the last forward as the tape knows them."""
-        self._monitor: tuple[Callable[[str, NDArray], None], bool] | None = None
         # whatever does not fit is said here, not when it runs
         feeds = self._feeds()
         result = infer(symbol.graph, {n: a.shape for n, a in feeds.items()}, {n: a.dtype for n, a in feeds.items()})
         specs = map(result.spec, symbol.graph.outputs)
-        self._outputs = [zeros(s.shape if is_known(s.shape) else (0,), ctx, s.dtype) for s in specs]
+        places = placed(symbol.graph, ctx, groups)
+        self._places = [places[id(e.node)] for e in symbol.graph.outputs]
+        """The contexts of the outputs."""
+        self._outputs = [
+            zeros(s.shape if is_known(s.shape) else (0,), place, s.dtype) for s, place in zip(specs, self._places)
+        ]
 
     def _feeds(self) -> dict[str, NDArray]:
         return {**self._arguments, **self._states}
@@ -158,38 +201,17 @@ class Executor:
         before = STATE.recording, STATE.training
         STATE.recording, STATE.training = record, training
         try:
-            return self._op._run(args, self._observer())
+            made = self._op._run(args)
         finally:
             STATE.recording, STATE.training = before
+        for array, place in zip(made, self._places, strict=True):
+            array._ctx = place
+        return made
 
     def set_monitor_callback(self, callback: Callable[[str, NDArray], None], monitor_all: bool = False) -> None:
-        """Call ``callback(name, array)`` with every output of every operator as forward computes it; with monitor_all with
-        the inputs too."""
-        self._monitor = (callback, bool(monitor_all))
-
-    def _observer(self) -> Observer | None:
-        if self._monitor is None:
-            return None
-        callback, everything = self._monitor
-        feeds = self._feeds()
-        made: dict[tuple[int, int], NDArray] = {}
-
-        def observe(node: Node, outputs: tuple[np.ndarray, ...]) -> None:
-            for entry, what in zip(node.inputs, node.op.input_names()) if everything and node.op is not None else ():
-                if entry.node.is_variable and entry.node.name in feeds:
-                    value = feeds[entry.node.name]
-                    callback(_Name(entry.node.name), value)
-                else:
-                    value = made.get((id(entry.node), entry.index))
-                if value is not None:
-                    callback(_Name(f"{node.name}_{what}"), value)
-            for i, (name, output) in enumerate(zip(node.outputs, outputs)):
-                value = NDArray(output, self._ctx)
-                callback(_Name(name), value)
-                if everything:
-                    made[id(node), i] = value
-
-        return observe
+        """Call ``callback(name, array)`` with every output of every operator, forward and backward, as it is computed; with
+        monitor_all with inputs of forward too."""
+        self._op.watch = Watch(lambda name, operator, array: callback(name, array), bool(monitor_all), monitor=True)
 
     def debug_str(self) -> str:
         """The graph as text, see Symbol.debug_str; memory is planned for each set of shapes, and not shown."""
@@ -339,10 +361,10 @@ class Executor:
                     raise MXNetError(
                         f"reshape: {node.name} would grow from {show(old.shape)} to {show(shape)}; set allow_up_sizing=True"
                     )
-                arrays[node.name] = zeros(shape, self._ctx, old.dtype)
+                arrays[node.name] = zeros(shape, old.context, old.dtype)
                 if node.name in gradients:
-                    gradients[node.name] = zeros(shape, self._ctx, old.dtype)
-        return Executor(self._symbol, self._ctx, arguments, gradients, self._requests, states)
+                    gradients[node.name] = zeros(shape, old.context, old.dtype)
+        return Executor(self._symbol, self._ctx, arguments, gradients, self._requests, states, self._groups)
 
 
 def _needs_head(entry: Entry) -> bool:

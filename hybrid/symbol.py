@@ -37,10 +37,13 @@ def bind(
     group2ctx: Any = None,
     shared_exec: Any = None,
 ) -> Any:
-    """An Executor of the graph on arrays: lists in the order of list_arguments and list_auxiliary_states, or dicts."""
+    """An Executor of the graph on arrays: lists in the order of list_arguments and list_auxiliary_states, or dicts.
+
+    group2ctx: contexts of the nodes that AttrScope(ctx_group=...) groups. Without it, raises MXNetError for arrays elsewhere
+    than ctx."""
     from .executor import bind
 
-    return bind(self, ctx, args, args_grad, grad_req, aux_states)
+    return bind(self, ctx, args, args_grad, grad_req, aux_states, group2ctx)
 
 
 @functions.method_of(Symbol)
@@ -56,14 +59,14 @@ def simple_bind(
     shared_buffer: Any = None,
     **kwargs: tuple[int, ...],
 ) -> Any:
-    """An Executor on arrays of zeros, of shapes inferred from those given by name.
+    """An Executor on arrays of zeros, of shapes inferred from those given by name. group2ctx: as bind has it.
 
     With shared_buffer (a dict) and shared_exec, arguments of shared_arg_names and all auxiliary states are those of the other
     Executor; memory that they could share besides is not. Raises MXNetError when the shapes are not enough."""
     from .executor import simple_bind
 
     other = None if shared_buffer is None else shared_exec  # MXNet too shares arrays only with a buffer
-    return simple_bind(self, ctx, grad_req, type_dict or {}, kwargs, shared_arg_names or (), other)
+    return simple_bind(self, ctx, grad_req, type_dict or {}, kwargs, shared_arg_names or (), other, group2ctx)
 
 
 @functions.method_of(Symbol)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -33,6 +33,7 @@ from .array import NDArray, _has_pending_work, _pending, _signature, with_origin
 from .dispatch import without_aliasing
 from .np_array import ndarray
 from .tape import STATE, TapeRecord
+from .watch import Watch
 
 
 class BackwardProgram(NamedTuple):
@@ -43,6 +44,8 @@ class BackwardProgram(NamedTuple):
     """Inputs, in order: an "input", a "residual", or the gradient of an output ("head"), and which."""
     results: tuple[int | None, ...]
     """For each wanted input, which of its outputs is the gradient."""
+    shares: tuple[tuple[Node, int, int], ...]
+    """(node, input, which of its outputs) for each share of a gradient, where somebody watches."""
 
 
 class Split(NamedTuple):
@@ -52,6 +55,8 @@ class Split(NamedTuple):
     residuals: tuple[Entry, ...]
     order: tuple[int, ...]
     """Numbers of the CachedOp's inputs that the program takes, in its order."""
+    watched: bool
+    """True when the backward part gives the shares of gradients too."""
     error: OpError | None = None
     """Reason why there are no gradients, if so; raised when somebody asks for them."""
 
@@ -88,6 +93,8 @@ class CachedOp:
         self._programs: dict[bool, Program] = {}
         self._splits: dict[Any, Split] = {}
         self._backwards: dict[Any, BackwardProgram] = {}
+        self.watch: Watch | None = None
+        """Callback that sees what is computed, if so."""
 
     def __reduce__(self) -> Any:
         return CachedOp, (self.symbol, tuple(self.flags.items()))
@@ -114,16 +121,16 @@ class CachedOp:
 
     def split(self, wanted: tuple[int, ...], training: bool) -> Split:
         """The forward part for gradients of the wanted inputs."""
-        key = wanted, training
+        key = wanted, training, self.watch is not None
         if key not in self._splits:
             try:
-                _, found = self._differentiate(tuple(range(len(self.graph.outputs))), (), wanted)
+                _, found, shares = self._differentiate(tuple(range(len(self.graph.outputs))), (), wanted)
             except OpError as error:
                 self._splits[key] = self._split(self.program(training), (), error)
                 return self._splits[key]
             inside = {id(n) for n in self.graph.nodes if not n.is_variable}
             residuals: dict[tuple[int, int], Entry] = {}
-            backward = Graph(e for e in found if e is not None)
+            backward = Graph((*(e for e in found if e is not None), *(e for _, _, e in shares)))
             read = [e for n in backward.nodes if id(n) not in inside for e in n.inputs]
             for entry in (*read, *backward.outputs):
                 if id(entry.node) in inside:
@@ -134,26 +141,28 @@ class CachedOp:
 
     def _split(self, program: Program, residuals: tuple[Entry, ...], error: OpError | None = None) -> Split:
         places = {n: i for i, n in enumerate(self.names)}
-        return Split(program, residuals, tuple(places[n] for n in program.names), error)
+        return Split(program, residuals, tuple(places[n] for n in program.names), self.watch is not None, error)
 
     def _differentiate(
         self, heads: tuple[int, ...], residuals: tuple[Entry, ...], wanted: tuple[int, ...]
-    ) -> tuple[list[Node], list[Entry | None]]:
-        """Variables for the gradients of heads, and the gradients of wanted inputs as entries."""
+    ) -> tuple[list[Node], list[Entry | None], list[tuple[Node, int, Entry]]]:
+        """Variables for the gradients of heads, the gradients of wanted inputs as entries, and their shares where watched."""
         ends = (*self.graph.outputs, *residuals)
         nodes = [Node(None, f"{self._mark}head{i}") for i in heads]
         variables = self.graph.variables()
-        found = gradients([(ends[i], Entry(n)) for i, n in zip(heads, nodes)], [variables[i] for i in wanted])
-        return nodes, found
+        shares: list[tuple[Node, int, Entry]] = []
+        given = [(ends[i], Entry(n)) for i, n in zip(heads, nodes)]
+        found = gradients(given, [variables[i] for i in wanted], None if self.watch is None else shares)
+        return nodes, found, shares
 
     def backward(self, heads: tuple[int, ...], wanted: tuple[int, ...], split: Split) -> BackwardProgram:
         """The backward part for gradients that arrive at heads (outputs, then residuals)."""
         if split.error is not None:
             raise split.error
-        key = heads, wanted, split.program.training
+        key = heads, wanted, split.program.training, split.watched
         if key in self._backwards:
             return self._backwards[key]
-        nodes, found = self._differentiate(heads, split.residuals, wanted)
+        nodes, found, shares = self._differentiate(heads, split.residuals, wanted)
         given = {(id(e.node), e.index): (f"{self._mark}residual{i}", i) for i, e in enumerate(split.residuals)}
         stand: dict[str, Entry] = {}
 
@@ -168,7 +177,7 @@ class CachedOp:
                 entries.append(stand.setdefault(name, Entry(Node(None, name))) if name else Entry(kept, i))
             return entries
 
-        present = [e for e in found if e is not None]
+        present = [*(e for e in found if e is not None), *(e for _, _, e in shares)]
         graph = Graph(present).rewrite(change)
         op = CachedOp(self.symbol._face(graph.outputs), [("precision", FLOAT32)])
         op.derived = True
@@ -180,6 +189,7 @@ class CachedOp:
             op,
             tuple(sources[n] for n in op.names),
             tuple(None if e is None else next(position) for e in found),
+            tuple((node, i, next(position)) for node, i, _ in shares),
         )
         self._backwards[key] = made
         return made
@@ -212,7 +222,7 @@ class CachedOp:
         args: those of a call for inference that has been made; given: which of them the next call is to give, and in what place
         each; holders: of the others, objects that have them as ``_data``, for as long as they are the same; structure:
         the ``LAST.structure`` for which they are the right ones. Such calls run in the caller, so that long runs have none."""
-        if self._draws[False]:
+        if self._draws[False] or self.watch is not None:
             return None
         known = LAST.backends, structure
         others = [a for i, a in enumerate(args) if i not in given]
@@ -230,7 +240,16 @@ class CachedOp:
         made = FastCall if shortcut.single and len(given) == 1 else FastCallOfSome
         return made(shortcut, inputs, order, others, holders, known)
 
-    def _run(self, args: Sequence[NDArray], observe: Observer | None = None) -> list[NDArray]:
+    def _register_op_hook(self, callback: Callable[[str, str, NDArray], Any], monitor_all: bool = False) -> None:
+        """Call ``callback(name, operator, array)`` for every output of every operator, backward ones included, from now on;
+        monitor_all: for every input too."""
+        self.watch = Watch(callback, bool(monitor_all))
+
+    def _run(self, args: Sequence[NDArray]) -> list[NDArray]:
+        observe = None
+        if self.watch is not None:
+            ctx = args[0]._ctx if args else resolve(None)
+            observe = self.watch.observer(dict(zip(self.names, args)), ctx, self.face)
         wanted = ()
         if STATE.recording:
             wanted = tuple(i for i, x in enumerate(args) if x._origin is not None and i not in self.states)
@@ -479,6 +498,8 @@ class _CachedOpRecord(TapeRecord):
         out: list[NDArray | None] = [None] * len(self.parents)
         for i, place in zip(self.wanted, found.results):
             out[i] = None if place is None else results[place]
+        if self.op.watch is not None:
+            self.op.watch.show_shares((node, i, results[place]) for node, i, place in found.shares)
         return out
 
 

@@ -25,7 +25,6 @@ from ..symbol import Symbol
 from .base_block import Block
 from .base_parameter import DeferredInitializationError, Parameter
 from .functions import ARRAYS, SYMBOLS
-from .monitor import run_watched
 from .nested import Format, _flatten, _regroup, kinds
 from .parameter_dict import ParameterDict
 
@@ -378,11 +377,10 @@ class HybridBlock(Block):
     def _call_cached_op(self, *args: Any) -> Any:
         run, inputs = self._ready(*args)
         if self._callback is not None:
-            out = run_watched(self._get_graph(*args)[1], inputs, self._callback, self._monitor_all)
-        else:
-            out = run(*inputs)
-            if type(self).forward in FORWARDS and not (STATE.recording or STATE.training):
-                self._make_express(run, inputs, args, out[0] if isinstance(out, list) else out)
+            run._register_op_hook(self._callback, self._monitor_all)
+        out = run(*inputs)
+        if run.watch is None and type(self).forward in FORWARDS and not (STATE.recording or STATE.training):
+            self._make_express(run, inputs, args, out[0] if isinstance(out, list) else out)
         if self._out_format == [0] or self._out_format == 0:
             return out if self._out_format == 0 else [out]
         return _regroup([out] if isinstance(out, NDArray) else out, self._out_format)
@@ -424,9 +422,10 @@ class HybridBlock(Block):
         return fast
 
     def register_op_hook(self, callback: Callable[..., Any], monitor_all: bool = False) -> None:
-        """Call ``callback(name, operator, array)`` for every output of every operator when it runs as a graph.
+        """Call ``callback(name, operator, array)`` for every output of every operator, backward ones included, when it runs as a
+        graph.
 
-        monitor_all: for every input too. MXNet passes the address of the array."""
+        monitor_all: for every input of forward too. MXNet passes the address of the array."""
         self._callback, self._monitor_all = callback, monitor_all
         for child in self._children.values():
             child._callback, child._monitor_all = callback, monitor_all

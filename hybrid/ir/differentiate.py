@@ -101,10 +101,12 @@ def substitute(graph: Graph, values: Mapping[str, Entry]) -> list[Entry]:
 def gradients(
     heads: Sequence[tuple[Entry, Entry | None]],
     wanted: Sequence[Node],
+    shares: list[tuple[Node, int, Entry]] | None = None,
 ) -> list[Entry | None]:
     """Entries that compute the gradients of variables; None for those that nothing depends on.
 
-    heads: outputs, each with the gradient it gets (None: ones).
+    heads: outputs, each with the gradient it gets (None: ones). shares: gets (node, input, entry) for each share of a gradient,
+    which is what one use of an entry adds to it.
     Raises OpError at a node that has no derivative and lies between heads and wanted."""
     forward = Graph(e for e, _ in heads)
     # only nodes that lead to a wanted variable take part
@@ -145,6 +147,8 @@ def gradients(
             source = node.inputs[i]
             if id(source.node) in leads:
                 parts.setdefault((id(source.node), source.index), []).append(entry)
+                if shares is not None:
+                    shares.append((node, i, entry))
     return [total((id(n), 0)) for n in wanted]
 
 

@@ -67,7 +67,7 @@ class DataParallelExecutorGroup:
         fixed_param_names: Sequence[str] | None = None,
         grad_req: Any = "write",
         state_names: Sequence[str] | None = None,
-        group2ctxs: Any = None,
+        group2ctxs: Sequence[Mapping[str, Context] | None] | None = None,
     ):
         self.symbol, self.contexts, self.workload, self.logger = symbol, list(contexts), list(workload), logger
         self.param_names = list(param_names)
@@ -92,6 +92,7 @@ class DataParallelExecutorGroup:
                 context,
                 grad_req=self.grad_req,
                 type_dict=types,
+                group2ctx=None if group2ctxs is None else group2ctxs[i],
                 shared_arg_names=[*self.param_names, *self._shared_states(shapes, shared)],
                 shared_exec=shared,
                 shared_buffer={},

@@ -50,7 +50,7 @@ class Module(BaseModule):
             raise AssertionError(
                 f"work_load_list has {len(self._work_load_list)} entries for {len(self._context)} contexts"
             )
-        self._group2ctxs = _check_groups(group2ctxs, len(self._context))
+        self._group2ctxs = _groups(group2ctxs, len(self._context))
         self._symbol = symbol
         self._data_names = list(data_names or ())
         self._label_names = list(label_names or ())
@@ -437,17 +437,25 @@ class Module(BaseModule):
             )
 
 
-def _check_groups(group2ctxs: Any, contexts: int) -> Any:
-    """group2ctxs if every context in it can be used. Raises AssertionError unless it is a dict, or one for each context."""
+def _groups(group2ctxs: Any, contexts: int) -> list[dict[str, Context] | None]:
+    """Contexts of groups for each context of the module, from one dict for all (whose values may be lists, of one or of as many),
+    or a list of dicts. Raises AssertionError for another number of them, MXNetError for what is no Context."""
     if group2ctxs is None:
-        return None
-    groups = [group2ctxs] * contexts if isinstance(group2ctxs, Mapping) else list(group2ctxs)
+        return [None] * contexts
+    if isinstance(group2ctxs, Mapping):
+        spread = {g: _as_list(places) for g, places in group2ctxs.items()}
+        spread = {g: places * contexts if len(places) == 1 else places for g, places in spread.items()}
+        if wrong := sorted(g for g, places in spread.items() if len(places) != contexts):
+            raise AssertionError(
+                f"group2ctxs: {', '.join(wrong)} has another number of contexts than the module's {contexts}"
+            )
+        groups: list[Any] = [{g: places[i] for g, places in spread.items()} for i in range(contexts)]
+    else:
+        groups = list(group2ctxs)
     if len(groups) != contexts:
         raise AssertionError(f"group2ctxs has {len(groups)} entries for {contexts} contexts")
-    for group in groups:
-        for places in (group or {}).values():
-            for place in _as_list(places):
-                if not isinstance(place, Context):
-                    raise MXNetError(f"group2ctxs: got {place!r}, wanted Contexts such as mx.cpu(1)")
-                resolve(place)
+    for place in (place for group in groups for place in (group or {}).values()):
+        if not isinstance(place, Context):
+            raise MXNetError(f"group2ctxs: got {place!r}, wanted Contexts such as mx.cpu(1)")
+        resolve(place)
     return groups

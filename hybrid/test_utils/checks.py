@@ -31,7 +31,8 @@ _FLOATS = (np.float16, np.float32, np.float64)
 
 def simple_forward(sym: Symbol, ctx: Context | None = None, is_train: bool = False, **inputs: Any) -> Any:
     """The outputs of a symbol for NumPy arrays by name, as NumPy arrays: a list, or one when there is one."""
-    executor = sym.bind(ctx or default_context(), args={k: array(v) for k, v in inputs.items()})
+    ctx = ctx or default_context()
+    executor = sym.bind(ctx, args={k: array(v, ctx=ctx) for k, v in inputs.items()})
     executor.forward(is_train=is_train)
     outputs = [y.asnumpy() for y in executor.outputs]
     return outputs[0] if len(outputs) == 1 else outputs

@@ -657,7 +657,7 @@ def executors_of_several(mx, folder):
     for everything in (False, True):
         seen = []
         made = bound()
-        told = lambda name: (name.decode() if isinstance(name, bytes) else name).replace("_input0", "_data")
+        told = lambda name: name.decode() if isinstance(name, bytes) else name
         made.set_monitor_callback(lambda name, array: seen.append(told(name)), everything)
         made.forward(is_train=False)
         found[f"watched {everything}"] = sorted(set(seen))

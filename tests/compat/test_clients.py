@@ -206,7 +206,7 @@ def test_callbacks_can_decode_names_and_make_arrays_of_handles() -> None:
     executor = sym.exp(sym.var("x"), name="e").simple_bind(mx.cpu(), x=(1,))
     executor.set_monitor_callback(lambda name, array: collect(seen, name, array), True)
     executor.forward()
-    assert seen == {"x": [0], "e_data": [0], "e_output": [1]}
+    assert seen == {"x": [0], "e_input0": [0], "e_output": [1]}
     monitor = mx.mon.Monitor(1)
     monitor.install(executor)
     monitor.tic()

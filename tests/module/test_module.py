@@ -620,7 +620,7 @@ def test_what_executors_watch_and_reshape() -> None:
     )
     made.set_monitor_callback(lambda name, array: seen.setdefault(name, array.asnumpy().tolist()), monitor_all=True)
     made.forward()
-    assert seen["x"] == [[1, 2], [3, 4]] == seen["e_data"]
+    assert seen["x"] == [[1, 2], [3, 4]] == seen["e_input0"]
     assert seen["one_output"] == [[1, 1], [1, 1]]
     assert any(v == seen["e_output"] for k, v in seen.items() if k.endswith("_lhs"))
     pair = mx.sym.Group([x * 2, mx.sym.make_loss(x * x)])

@@ -21,7 +21,7 @@ def test_monitors_see_each_output_of_a_node_under_its_own_name() -> None:
         "mul_output": third[2] * third[0],
         "up_output": np.exp(third[1]),
     }
-    read = {"x": x, "cut_data": x, "mul_lhs": third[2], "mul_rhs": third[0], "up_data": third[1]}
+    read = {"x": x, "cut_data": x, "mul_lhs": third[2], "mul_rhs": third[0], "up_input0": third[1]}
     for everything in (False, True):
         seen: dict[str, np.ndarray] = {}
         executor = both.simple_bind(mx.cpu(), x=(2, 6))

@@ -337,8 +337,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "b15-backward-cached-without-wanted",
         "hybrid/eager/cached_op.py",
-        "        key = heads, wanted, split.program.training\n",
-        "        key = heads, split.program.training\n",
+        "        key = heads, wanted, split.program.training, split.watched\n",
+        "        key = heads, split.program.training, split.watched\n",
         "tests/gluon/test_rnn.py -k test_training",
     ),
     (

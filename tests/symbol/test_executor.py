@@ -291,7 +291,7 @@ def test_a_monitor_sees_every_output_and_with_all_the_inputs_too() -> None:
         x, w, y = X.tolist(), W.tolist(), (X * W).tolist()
         inputs = [("x", x), ("product_lhs", x), ("w", w), ("product_rhs", w)]
         made = [("product_output", y), ("minus_output", (-X * W).tolist())]
-        assert seen == ([*inputs, made[0], ("minus_data", y), made[1]] if everything else made)
+        assert seen == ([*inputs, made[0], ("minus_input0", y), made[1]] if everything else made)
     assert executor.get_optimized_symbol() is net or executor.get_optimized_symbol().tojson() == net.tojson()
     assert executor.debug_str() == net.debug_str()
 
