@@ -291,6 +291,11 @@ def _warnings(model: Model) -> list[str]:
         out.append(
             f"{count} parameters were stored in another dtype than the graph computes in, and cast to it: {names}"
         )
+    remarks: dict[str, list[str]] = {}
+    for node in model.graph.all_nodes():
+        if node.op is not None and node.op.remark:
+            remarks.setdefault(node.op.remark, []).append(f"{node.name} ({node.op.name})")
+    out += [f"{', '.join(nodes[:3])}{' ...' if len(nodes) > 3 else ''}: {remark}" for remark, nodes in remarks.items()]
     with np.errstate(all="ignore"):
         for name, array in model.params.items():
             # the sum is not finite when an element is not: one fast pass, and a closer look only then

@@ -196,6 +196,8 @@ class Op:
     refuses: ClassVar[str] = ""
     """Dtypes that MXNet has no kernel for in the first input, as NumPy's codes of their kinds: WHOLE where it takes floats alone,
     BOOLS. Inference refuses them, so that no rounding to integers passes for an answer."""
+    remark: str = ""
+    """Difference between its numbers and MXNet's own on a CPU, in a sentence, as it is bound; conversion passes it on."""
     tolerance: ClassVar[float] = 32.0
     """Greatest error of another correct implementation, in epsilons of the dtype times the output's scale."""
     keeps: ClassVar[bool] = False

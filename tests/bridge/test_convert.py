@@ -18,6 +18,7 @@ import pytest
 import bridge
 import converters
 import hybrid
+import hybrid as mx
 import hybrid.formats.params
 from bridge import opsets
 from bridge.compare import compare
@@ -503,6 +504,37 @@ def test_parameters_that_are_not_finite_are_counted() -> None:
         "parameter d holds 1 NaN or infinite values",
         "parameter e holds 3 NaN or infinite values",
     ]
+
+
+def test_operators_that_count_what_mxnet_leaves_out_are_named() -> None:
+    x, parts, state, lengths = (mx.sym.var(n) for n in ("x", "parts", "state", "lengths"))
+    given = {"state_size": 4, "num_layers": 1, "mode": "rnn_tanh", "use_sequence_length": True}
+    first = mx.sym.RNN(x, parts, state, sequence_length=lengths, name="a", **given)
+    net = mx.sym.RNN(
+        mx.sym.RNN(first, parts, state, name="plain", **given | {"use_sequence_length": False}),
+        parts,
+        state,
+        sequence_length=lengths,
+        name="b",
+        **given,
+    )
+    [said] = _warnings(bridge.models.Model("m", net.graph, {}))
+    assert said.startswith(
+        "a (RNN), b (RNN): heeds sequence lengths, as on a GPU; on a CPU MXNet 1.9.1 leaves that out"
+    )
+    clipped = mx.sym.RNN(
+        x,
+        parts,
+        state,
+        mx.sym.var("cell"),
+        state_size=4,
+        num_layers=1,
+        mode="lstm",
+        lstm_state_clip_min=-1,
+        lstm_state_clip_max=1,
+    )
+    [said] = _warnings(bridge.models.Model("m", clipped.graph, {}))
+    assert "heeds the clipping of the cell state" in said
 
 
 def test_what_a_refusal_says() -> None:
