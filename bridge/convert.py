@@ -91,6 +91,7 @@ def convert(
     tolerance: Tolerance | tuple[float, float] | None = None,
     external_data: bool | None = None,
     training: bool = False,
+    keep_inputs: bool = False,
     repro: str | os.PathLike[str] | None = None,
     strict: bool = False,
     progress: Progress | None = None,
@@ -107,7 +108,7 @@ def convert(
     outputs: cut the graph at these. tolerance: (atol, rtol) in place of the dtype's.
     external_data: weights beside the file (by itself past 2 GB).
     training: the network as MXNet trains it, with losses, labels as inputs, and moving statistics (converters/training.py); what is
-    random in it is left out of what is verified.
+    random in it is left out of what is verified. keep_inputs: inputs stay where nothing reads them, and labels that have a shape.
     repro: a folder for a minimal reproduction when the models differ. strict: also refuse when an output agrees and says little.
 
     Raises BadInput, converters.UnsupportedModel (listing every node), NotEquivalent, EngineError, hybrid's FormatError.
@@ -147,7 +148,9 @@ def convert(
         )
     shaped = {n: _with_axes(s, axes.get(n, {})) for n, s in specs.items()}
     most = newest() if verify else None
-    converted = ONNX.translated(model, inputs=shaped, opset=opset, default=default_opset(), newest=most)
+    converted = ONNX.translated(
+        model, inputs=shaped, opset=opset, default=default_opset(), newest=most, keep_inputs=keep_inputs
+    )
     tell("checking")
     check_model(converted)
     clock.lap("convert")

@@ -225,14 +225,16 @@ class OnnxFormat:
         opset: int | None = None,
         default: int | None = None,
         newest: int | None = None,
+        keep_inputs: bool = False,
     ) -> Converted:
-        """inputs, opset, default, newest: as converters.convert takes them.
+        """inputs, opset, default, newest, keep_inputs: as converters.convert takes them.
 
         Raises converters.UnsupportedModel listing every node that ONNX cannot say."""
         native = model.native
         return converters.convert(
-            native.graph, native.params, inputs, opset, default=default, newest=newest, facts=native.facts
-        )
+            native.graph, native.params, inputs, opset, default=default, newest=newest, facts=native.facts,
+            keep_inputs=keep_inputs,
+        )  # fmt: skip
 
 
 SYMBOL_FILES = ("-symbol.json", "-0000.params")

@@ -45,17 +45,18 @@ def export_model(
     not); gives the file's path.
 
     sym: a Symbol or the path of its JSON. params: a path, a dict, or a list of two dicts (arguments, auxiliary states).
-    in_shapes: one for each input that is neither a parameter nor a label, in the order of ``list_inputs``. in_types: one dtype for
-    all, or a list. dynamic: let all sizes vary, or with dynamic_input_shapes those that are None or a name there.
-    verbose: log the nodes. run_shape_inference is accepted; shapes are always inferred. input_type and input_shape are older names.
+    in_shapes: one for each input that is no parameter, in the order of ``list_inputs``; those of labels may be left out, and then
+    labels are no inputs of the file. Inputs that nothing reads are. in_types: one dtype for all, or a list. dynamic: let all
+    sizes vary, or with dynamic_input_shapes those that are None or a name there. verbose: log the nodes. run_shape_inference is
+    accepted; shapes are always inferred. input_type and input_shape are older names.
     Raises BadInput for shapes that do not fit the inputs, UnsupportedModel listing every node that ONNX cannot say, NotEquivalent
     when the numbers differ. Source: MXNet mxnet.onnx.export_model."""
     merged: Any = params
     if isinstance(params, list | tuple):
         merged = {k: v for part in params for k, v in part.items()}
     model = open_model(sym, merged)
-    names = _inputs_of(model)
     shapes = input_shape if in_shapes is None else in_shapes
+    names = _inputs_of(model, None if shapes is None else len(shapes))
     types = in_types if input_type is None else input_type
     listed = list(types) if isinstance(types, list | tuple) else [types] * len(names)
     if shapes is None or len(shapes) != len(names) or len(listed) != len(names):
@@ -71,7 +72,7 @@ def export_model(
     target = os.fspath(onnx_file_path)
     axes = _axes(specs, dynamic_input_shapes) if dynamic else {}
     drawn = [f"{n.name} ({n.op.name})" for n in samplers(model.graph) if n.op] if model.graph is not None else []
-    told = {"inputs": specs, "output": target, "verify": not drawn}
+    told = {"inputs": specs, "output": target, "verify": not drawn, "keep_inputs": True}
     try:
         result = convert(sym, merged, dynamic=axes, **told)
     except (BadInput, UnsupportedModel) as error:
@@ -94,12 +95,13 @@ def export_model(
     return target
 
 
-def _inputs_of(model: Model) -> list[str]:
-    """Inputs that are neither parameters nor labels, in the symbol's order."""
+def _inputs_of(model: Model, count: int | None) -> list[str]:
+    """Inputs that are no parameters, in the symbol's order; labels among them where there are as many as are counted."""
     if model.graph is None:
         raise BadInput(f"{model.name} is ONNX already; export_model takes an MXNet symbol")
     labels = set(label_names(model.graph))
-    return [n for n in model.variables() if n not in labels]
+    found = model.variables()
+    return found if len(found) == count else [n for n in found if n not in labels]
 
 
 def _axes(specs: Mapping[str, Spec], given: Sequence[Sequence[Any]] | None) -> dict[str, dict[int, str]]:

@@ -95,11 +95,12 @@ def convert(
     newest: int | None = None,
     training: bool = False,
     facts: Facts | None = None,
+    keep_inputs: bool = False,
 ) -> Converted:
     """As to_onnx, but the weights stay where they are until the result is saved.
 
     default, newest: the opset to prefer when none is asked for, and the newest to choose then. facts: those of the graph and its
-    parameters, where there are some already."""
+    parameters, where there are some already. keep_inputs: those named in inputs stay where nothing reads them (labels)."""
     graph = symbol if isinstance(symbol, Graph) else symbol.graph
     params = {k.removeprefix("arg:").removeprefix("aux:"): np.asarray(v) for k, v in (params or {}).items()}
     if training:
@@ -116,7 +117,7 @@ def convert(
         *better, enough = opsets_for(graph, default, newest)
         for choice in better:
             try:
-                return convert(graph, params, inputs, choice, facts=facts)
+                return convert(graph, params, inputs, choice, facts=facts, keep_inputs=keep_inputs)
             except UnsupportedModel:
                 continue  # the older one may do with fewer operators
         opset = enough
@@ -124,7 +125,7 @@ def convert(
         raise ConversionError(
             f"got opset {opset}, wanted {OLDEST} to {newest_opset()} (the newest that onnx {onnx.__version__} defines)"
         )
-    return _Export(facts, inputs, opset).run()
+    return _Export(facts, inputs, opset, keep_inputs=keep_inputs).run()
 
 
 def untranslatable(graph: Graph, opset: int | None = None) -> list[Problem]:
@@ -158,7 +159,8 @@ def _empty_array(spec: Spec) -> np.ndarray | None:
 class _Export:
     """One conversion."""
 
-    def __init__(self, facts: Facts, inputs: Mapping[str, Any], opset: int):
+    def __init__(self, facts: Facts, inputs: Mapping[str, Any], opset: int, *, keep_inputs: bool = False):
+        self.kept = frozenset(inputs) if keep_inputs else frozenset[str]()
         self.facts, self.graph, self.params, self.opset = facts, facts.graph, facts.params, opset
         self.axes: dict[str, tuple[str | None, ...]] = {}  # names of dynamic axes by input
         self.given: dict[str, Spec] = {}
@@ -359,7 +361,7 @@ class _Export:
 
     def _assemble(self, outputs: list[tuple[str, Entry]]) -> Converted:
         b = self.builder
-        used = {name for node in b.nodes for name in node.reads()}
+        used = {name for node in b.nodes for name in node.reads()} | self.kept
         graph_inputs, unknown = [], []
         for node in self.graph.variables():
             value = self.values[id(node), 0]

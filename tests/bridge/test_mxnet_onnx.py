@@ -12,7 +12,7 @@ import onnxruntime as ort
 import pytest
 
 import hybrid as mx
-from bridge import BadInput, mxnet_onnx
+from bridge import BadInput, convert, mxnet_onnx
 from converters import UnsupportedModel
 from hybrid.core.op import Spec
 from tests.house.docs import ROOT
@@ -76,7 +76,7 @@ def test_operator_support() -> None:
 
 def test_wrong_shapes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="inputs data"):
-        mx.onnx.export_model(*FILES, [(1, 3), (2, 3)], np.float32, str(tmp_path / "a.onnx"))
+        mx.onnx.export_model(*FILES, [(1, 3), (2, 3), (1,)], np.float32, str(tmp_path / "a.onnx"))
     for vary in ([], [("n",)] * 2):
         with pytest.raises(BadInput, match=f"got {len(vary)} dynamic_input_shapes, wanted one for each of data"):
             mx.onnx.export_model(
@@ -259,3 +259,25 @@ def test_models_that_draw_random_numbers_are_written_and_not_verified(tmp_path: 
         path = mx.onnx.export_model(drawn, {}, [(3, 4)], np.float32, str(tmp_path / "drawn.onnx"))
     (found,) = ort.InferenceSession(path).run(None, {"data": np.zeros((3, 4), np.float32)})
     assert ((found >= 2) & (found < 3)).all() and np.unique(found).size == 12
+
+
+def test_inputs_that_nothing_reads_stay_inputs(tmp_path: Path) -> None:
+    """As MXNet 1.9.1 writes them: Crop by h_w, what only a size is read of, labels where their shapes are given."""
+    a, b = mx.sym.var("a"), mx.sym.var("b")
+    target = str(tmp_path / "a.onnx")
+    loss = mx.sym.SoftmaxOutput(b, name="softmax")
+    for net, shapes, names in (
+        (mx.sym.Crop(a, b, num_args=2, h_w=(2, 2)), [(1, 1, 4, 4), (1, 1, 3, 3)], ["a", "b"]),
+        (mx.sym.slice_like(a, b), [(3, 3), (2, 2)], ["a", "b"]),
+        (mx.sym.zeros_like(a) + b, [(2,), (2,)], ["a", "b"]),
+        (loss, [(3, 2)], ["b"]),
+        (loss, [(3, 2), (3,)], ["b", "softmax_label"]),
+        (loss + a, [(3, 2), (3,), (3, 2)], ["b", "softmax_label", "a"]),
+    ):
+        mx.onnx.export_model(net, {}, shapes, onnx_file_path=target)
+        model = onnx.load(target)
+        assert [i.name for i in model.graph.input] == names
+        sizes = [tuple(d.dim_value for d in i.type.tensor_type.shape.dim) for i in model.graph.input]
+        assert sizes == shapes
+    convert(loss, {}, inputs={"b": (3, 2)}, output=target)
+    assert [i.name for i in onnx.load(target).graph.input] == ["b"]
