@@ -9,13 +9,15 @@ import numpy as np
 
 from .. import ndarray as nd
 from ..ndarray import NDArray
-from .base import Array, Optimizer, nothing_yet, register
+from .base import Array, Optimizer, register
 from .sparse import by_rows
 
 
 @register
 class Adam(Optimizer):
     """Adam (Kingma and Ba, arXiv 1412.6980)."""
+
+    stores_rows = True
 
     def __init__(
         self,
@@ -32,7 +34,7 @@ class Adam(Optimizer):
 
     def create_state(self, index: Any, weight: Array) -> tuple[NDArray, NDArray]:
         """(mean, variance) of gradients."""
-        return nothing_yet(weight), nothing_yet(weight)
+        return self._nothing_yet(weight), self._nothing_yet(weight)
 
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
@@ -46,13 +48,15 @@ class Adam(Optimizer):
 class AdaGrad(Optimizer):
     """AdaGrad (Duchi et al., 2011)."""
 
+    stores_rows = True
+
     def __init__(self, eps: float = 1e-7, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.float_stable_eps = eps
 
     def create_state(self, index: Any, weight: Array) -> NDArray:
         """The sum of squares of gradients."""
-        return nothing_yet(weight)
+        return self._nothing_yet(weight)
 
     def update(self, index: Any, weight: Array, grad: Array, state: Array) -> None:
         lr, wd = self._start(index, weight, grad)
@@ -68,6 +72,8 @@ class AdaGrad(Optimizer):
 @register
 class RMSProp(Optimizer):
     """RMSProp: Tieleman and Hinton's of 2012, or with centered Graves's (arXiv 1308.0850)."""
+
+    stores_rows = True
 
     def __init__(
         self,
@@ -85,7 +91,7 @@ class RMSProp(Optimizer):
 
     def create_state(self, index: Any, weight: Array) -> tuple[NDArray, ...]:
         """(mean square,), and with centered (mean square, mean, last step)."""
-        return tuple(nothing_yet(weight) for _ in range(3 if self.centered else 1))
+        return tuple(self._nothing_yet(weight) for _ in range(3 if self.centered else 1))
 
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
@@ -110,7 +116,7 @@ class AdaDelta(Optimizer):
 
     def create_state(self, index: Any, weight: Array) -> tuple[NDArray, NDArray]:
         """Mean squares of gradients and of steps."""
-        return nothing_yet(weight), nothing_yet(weight)
+        return self._nothing_yet(weight), self._nothing_yet(weight)
 
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         _, wd = self._start(index, weight, grad)
@@ -128,6 +134,8 @@ class AdaDelta(Optimizer):
 class Ftrl(Optimizer):
     """Follow the regularized leader (McMahan et al., 2013): sparse weights."""
 
+    stores_rows = True
+
     def __init__(self, lamda1: float = 0.01, learning_rate: float = 0.1, beta: float = 1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.lamda1, self.beta = lamda1, beta
@@ -135,7 +143,7 @@ class Ftrl(Optimizer):
 
     def create_state(self, index: Any, weight: Array) -> tuple[NDArray, NDArray]:
         """(z, n) of the paper."""
-        return nothing_yet(weight), nothing_yet(weight)
+        return self._nothing_yet(weight), self._nothing_yet(weight)
 
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
@@ -154,7 +162,7 @@ class FTML(Optimizer):
 
     def create_state(self, index: Any, weight: Array) -> tuple[NDArray, ...]:
         """(d, v, z) of the paper."""
-        return nothing_yet(weight), nothing_yet(weight), nothing_yet(weight)
+        return self._nothing_yet(weight), self._nothing_yet(weight), self._nothing_yet(weight)
 
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
@@ -175,7 +183,7 @@ class Adamax(Optimizer):
 
     def create_state(self, index: Any, weight: Array) -> tuple[NDArray, NDArray]:
         """(mean, greatest)."""
-        return nothing_yet(weight), nothing_yet(weight)
+        return self._nothing_yet(weight), self._nothing_yet(weight)
 
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
@@ -208,7 +216,7 @@ class Nadam(Optimizer):
 
     def create_state(self, index: Any, weight: Array) -> tuple[NDArray, NDArray]:
         """(mean, variance) of gradients."""
-        return nothing_yet(weight), nothing_yet(weight)
+        return self._nothing_yet(weight), self._nothing_yet(weight)
 
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
@@ -230,6 +238,8 @@ class Nadam(Optimizer):
 class LAMB(Optimizer):
     """Adam's step scaled to the norm of each layer, for large batches (You et al., arXiv 1904.00962)."""
 
+    stores_rows = True
+
     def __init__(
         self,
         learning_rate: float = 0.001,
@@ -249,7 +259,7 @@ class LAMB(Optimizer):
 
     def create_state(self, index: Any, weight: Array) -> tuple[NDArray, NDArray]:
         """(mean, variance) of gradients."""
-        return nothing_yet(weight), nothing_yet(weight)
+        return self._nothing_yet(weight), self._nothing_yet(weight)
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         self._update(index, weight, grad, state, False)

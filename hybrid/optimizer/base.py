@@ -24,6 +24,8 @@ class Optimizer:
     count before all others."""
 
     opt_registry: ClassVar[dict[str, type[Optimizer]]] = {}
+    stores_rows: ClassVar[bool] = False
+    """True when states of row_sparse weights are row_sparse too, unless ``lazy_update`` is off."""
 
     def __init__(
         self,
@@ -68,6 +70,11 @@ class Optimizer:
         self.allow_np_array = is_np_array()
         self.set_lr_mult({})
         self.set_wd_mult({})
+
+    def _nothing_yet(self, weight: Array) -> NDArray:
+        """A state of zeros, like the weight."""
+        stype = weight.stype if self.stores_rows and getattr(self, "lazy_update", True) else "default"
+        return zeros(weight.shape, weight.context, weight.dtype, stype=stype)
 
     @staticmethod
     def register(klass: T) -> T:
@@ -237,11 +244,6 @@ register = Optimizer.register
 create = Optimizer.create_optimizer
 
 
-def nothing_yet(weight: Array) -> NDArray:
-    """A state of zeros, like the weight."""
-    return zeros(weight.shape, weight.context, weight.dtype)
-
-
 @register
 class Test(Optimizer):
     """weight + grad * rescale_grad, for tests of what surrounds optimizers. The state is the weight."""
@@ -249,7 +251,7 @@ class Test(Optimizer):
     __test__ = False  # no test case of pytest
 
     def create_state(self, index: Any, weight: Array) -> NDArray:
-        return nothing_yet(weight)
+        return self._nothing_yet(weight)
 
     def update(self, index: Any, weight: Array, grad: Array, state: Array) -> None:
         weight += grad * self.rescale_grad

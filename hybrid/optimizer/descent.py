@@ -13,7 +13,7 @@ import numpy as np
 from .. import ndarray as nd
 from ..core.op import lookup
 from ..ndarray import NDArray, invoke
-from .base import Array, Optimizer, nothing_yet, register
+from .base import Array, Optimizer, register
 from .sparse import by_rows
 
 AGGREGATE = 4
@@ -28,7 +28,7 @@ class _Momentum(Optimizer):
         self.momentum = momentum
 
     def create_state(self, index: Any, weight: Array) -> NDArray | None:
-        return nothing_yet(weight) if self.momentum != 0.0 else None
+        return self._nothing_yet(weight) if self.momentum != 0.0 else None
 
     def create_state_multi_precision(self, index: Any, weight: Array) -> Any:
         """create_state; of a float16 weight under multi_precision (state, float32 master)."""
@@ -43,11 +43,15 @@ class _Momentum(Optimizer):
         rule = f"{'mp_' if multi else ''}{'sgd' if mom is None else f'{plain}_mom'}_update"
         if mom is None:
             options.pop("momentum", None)
+        elif plain != "sgd":  # the momentum of rows without a gradient decays and moves them
+            options["lazy_update"] = False
         by_rows(getattr(nd, rule), weight, grad, [s for s in (mom, master) if s is not None], **options)
 
 
 class _Aggregated(_Momentum):
     """Base of those that update several weights at once when they are given lists."""
+
+    stores_rows = True
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any) -> None:
         super().__init__(momentum, **kwargs)
@@ -161,6 +165,10 @@ class LARS(_Aggregated):
             rates[:scaled] = nd.multi_lars(
                 rates[:scaled], *squares, decays[:scaled], eta=self.eta, eps=self.eps, rescale_grad=self.rescale_grad
             )
+        if not _dense((*weights, *grads)):
+            for weight, grad, state, lr, wd in zip(weights, grads, states, rates.asnumpy(), wds):
+                self._one(weight, grad, state, multi, lr=float(lr), wd=wd, lazy_update=self.lazy_update, **options)
+            return
         operator = getattr(nd, _several("preloaded_", multi, momentum))
         for start in range(0, len(indices), self.aggregate_num):
             part = slice(start, start + self.aggregate_num)
@@ -190,12 +198,14 @@ class NAG(_Momentum):
 class Signum(Optimizer):
     """Steps by the sign of the momentum, or of the gradient when momentum is 0 (Bernstein et al., arXiv 1802.04434)."""
 
+    stores_rows = True
+
     def __init__(self, learning_rate: float = 0.01, momentum: float = 0.9, wd_lh: float = 0.0, **kwargs: Any) -> None:
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.momentum, self.wd_lh = momentum, wd_lh
 
     def create_state(self, index: Any, weight: Array) -> NDArray | None:
-        return nothing_yet(weight) if self.momentum != 0.0 else None
+        return self._nothing_yet(weight) if self.momentum != 0.0 else None
 
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
@@ -226,7 +236,7 @@ class DCASGD(Optimizer):
         self.weight_previous: dict[Any, Any] = {}
 
     def create_state(self, index: Any, weight: Array) -> Any:
-        return None if self.momentum == 0.0 else nothing_yet(weight), weight.copy()
+        return None if self.momentum == 0.0 else self._nothing_yet(weight), weight.copy()
 
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
@@ -246,6 +256,8 @@ class LBSGD(_Momentum):
     """SGD for large batches: gradients of batch_scale calls are added up, the rate warms up (You et al., arXiv 1708.03888).
 
     warmup_strategy: 'linear', 'power2' and 'sqrt' over warmup_epochs, or 'lars' by the norms."""
+
+    stores_rows = True
 
     def __init__(
         self,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .questions import ask, attempt, logged, numbers
+import numpy as np
+
+from .questions import answered, ask, attempt, logged, numbers
 
 SHARED = [
     {},
@@ -310,4 +312,39 @@ def schedules(mx, folder):
     ]:
         call = attempt(lambda n=name, s=settings: type(getattr(mx.lr_scheduler, n)(**s)).__name__)
         found[f"{name} {told(settings)}"] = call
+    return found
+
+
+@ask
+def row_sparse_states(mx, folder):
+    """How states of row_sparse weights are stored, and what updates make of them."""
+    given = {
+        "SGD": [{}, {"momentum": 0.9}, {"momentum": 0.9, "lazy_update": False}], "Signum": [{}], "LBSGD": [{"momentum": 0.9}],
+        "LARS": [{"momentum": 0.9}, {"momentum": 0.9, "lazy_update": False}], "LAMB": [{}], "Adam": [{}, {"lazy_update": False}],
+        "AdaGrad": [{}], "RMSProp": [{}, {"centered": True}], "Ftrl": [{}], "NAG": [{"momentum": 0.9}], "AdaDelta": [{}],
+        "Adamax": [{}], "Nadam": [{}], "FTML": [{}], "DCASGD": [{"momentum": 0.9}],
+    }  # fmt: skip
+    found = {}
+    for name, options in given.items():
+        for option in options:
+            for kind in ("row_sparse", "default"):
+                for written in (True, False):
+
+                    def stepped(name=name, option=option, kind=kind, written=written):
+                        optimizer = mx.optimizer.create(name, learning_rate=0.1, **option)
+                        values = numbers(6, 2) if written else np.zeros((6, 2), np.float32)
+                        weight = mx.nd.array(values).tostype("row_sparse")
+                        state = optimizer.create_state_multi_precision(0, weight)
+                        parts = [s for s in (state if isinstance(state, tuple) else [state]) if s is not None]
+                        kept = [s.stype for s in parts]
+                        for step in range(2):
+                            rows = mx.nd.sparse.row_sparse_array(
+                                (numbers(2, 2, seed=step), [1, 4 + step]), shape=(6, 2)
+                            )
+                            gradient = rows if kind == "row_sparse" else rows.tostype("default")
+                            optimizer.update_multi_precision(0, weight, gradient, state)
+                        mx.nd.waitall()
+                        return [kept, [s.stype for s in parts], weight.stype, weight, parts]
+
+                    found[f"{name} {option} {kind} {written}"] = answered(stepped)
     return found
