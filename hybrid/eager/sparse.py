@@ -324,8 +324,12 @@ def apply(op: Any, inputs: Sequence[NDArray], out: Any = None) -> Any:
         for target, result in zip(targets, made):
             target._assign(..., result.tostype("default"))
         return out
-    if not targets and (found := _compute_stored(op, inputs)) is not None:
-        return found
+    if (not targets or not STATE.recording) and (found := _compute_stored(op, inputs)) is not None:
+        if not targets:
+            return found
+        check_targets(op, targets, [Spec(found.shape, found._dtype)])
+        targets[0]._assign(..., found.tostype("default"))
+        return out
     dense = invoke(op, inputs, out)
     for x, name in zip(inputs, op.input_names()):
         if name in op.mutates and isinstance(x, BaseSparseNDArray):

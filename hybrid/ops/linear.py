@@ -157,10 +157,15 @@ class Dot(Products):
         return DENSE if wanted in (None, "default") else Storage(wanted)
 
     def compute_stored(self, lhs, rhs):
-        if self.transpose_b or self.forward_stype is not None:
+        if self.transpose_b or self.forward_stype == "csr":
             return None
         if isinstance(lhs, CSR) and not isinstance(rhs, CSR):
-            return self._stored_product(lhs, rhs, self.transpose_a)
+            found = self._stored_product(lhs, rhs, self.transpose_a)
+            if self.forward_stype == "default" and isinstance(found, RowSparse):
+                return found.todense()
+            return None if self.forward_stype == "row_sparse" and not isinstance(found, RowSparse) else found
+        if self.forward_stype is not None:
+            return None
         if isinstance(lhs, np.ndarray) and isinstance(rhs, CSR) and lhs.ndim == 2 and not self.transpose_a:
             found = transposed_product(rhs, widen(lhs).T)
             rows, columns = np.nonzero(found.data.T)

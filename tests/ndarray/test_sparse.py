@@ -726,6 +726,10 @@ def test_what_stays_sparse(monkeypatch) -> None:
     embedded = nd.array([1, 3, 3, 0])
     expected = {
         "csr times dense": (lambda: nd.sparse.dot(a, nd.array(wide)), values @ wide),
+        "csr times dense into an array": (
+            lambda: nd.sparse.dot(a, nd.array(wide), out=nd.zeros((6, 3))),
+            values @ wide,
+        ),
         "csr times a vector": (lambda: nd.sparse.dot(a, nd.array(wide[:, 0])), values @ wide[:, 0]),
         "csr times rows": (lambda: nd.sparse.dot(a, rows), values @ (wide * (wide[:, :1] > 0))),
         "transposed": (lambda: nd.sparse.dot(a, nd.array(tall), transpose_a=True), values.T @ tall),
@@ -751,8 +755,9 @@ def test_what_stays_sparse(monkeypatch) -> None:
     }
     found = {}
     with monkeypatch.context() as patch:
-        for parts in (RowSparse, CSR):
-            patch.setattr(parts, "todense", refuse)
+        patch.setattr(CSR, "todense", refuse)
+        dense = nd.sparse.dot(a, nd.array(tall), transpose_a=True, forward_stype="default")
+        patch.setattr(RowSparse, "todense", refuse)
         for name, (run, _) in expected.items():
             found[name] = run()
         w = nd.array(wide)
@@ -789,6 +794,7 @@ def test_what_stays_sparse(monkeypatch) -> None:
         )
     ]
     assert not wrong
+    assert dense.stype == "default" and np.allclose(dense.asnumpy(), values.T @ tall, 1e-6, 1e-6)
     assert w.grad.stype == table.grad.stype == "row_sparse"
     assert np.allclose(w.grad.asnumpy(), values.T @ tall, 1e-6, 1e-6)
     assert table.grad.indices.asnumpy().tolist() == [0, 1, 3]
