@@ -88,6 +88,9 @@ class CachedOp:
         self.derived = False
         """True for the backward part of another."""
         ops = [n.op for n in self.graph.all_nodes() if n.op is not None]
+        few = sum(n.op is not None for n in self.graph.nodes) <= int(self.flags.get("inline_limit", 2))
+        self._inlined = few and not self.flags.get("static_alloc", False)
+        """True where MXNet records the operators one by one, so that outputs without a gradient are not reached."""
         self._draws = {training: any(op.draws(training) for op in ops) for training in (False, True)}
         """True where a run, in training or not, takes random numbers."""
         self._programs: dict[bool, Program] = {}
@@ -152,7 +155,9 @@ class CachedOp:
         variables = self.graph.variables()
         shares: list[tuple[Node, int, Entry]] = []
         given = [(ends[i], Entry(n)) for i, n in zip(heads, nodes)]
-        found = gradients(given, [variables[i] for i in wanted], None if self.watch is None else shares)
+        # of a whole graph all outputs get gradients, zeros too
+        others = () if heads and self._inlined else self.graph.outputs
+        found = gradients(given, [variables[i] for i in wanted], others, None if self.watch is None else shares)
         return nodes, found, shares
 
     def backward(self, heads: tuple[int, ...], wanted: tuple[int, ...], split: Split) -> BackwardProgram:

@@ -101,20 +101,23 @@ def substitute(graph: Graph, values: Mapping[str, Entry]) -> list[Entry]:
 def gradients(
     heads: Sequence[tuple[Entry, Entry | None]],
     wanted: Sequence[Node],
+    outputs: Sequence[Entry] = (),
     shares: list[tuple[Node, int, Entry]] | None = None,
 ) -> list[Entry | None]:
     """Entries that compute the gradients of variables; None for those that nothing depends on.
 
-    heads: outputs, each with the gradient it gets (None: ones). shares: gets (node, input, entry) for each share of a gradient,
-    which is what one use of an entry adds to it.
-    Raises OpError at a node that has no derivative and lies between heads and wanted."""
-    forward = Graph(e for e, _ in heads)
+    heads: outputs, each with the gradient it gets (None: ones); outputs: others, which get zeros. Zeros, as BlockGrad gives, are
+    no entries, but they go on to what lies before: a loss head whose rule reads no gradient has one whatever comes. shares: gets
+    (node, input, entry) for each share of a gradient, which is what one use of an entry adds to it.
+    Raises OpError at a node that has no derivative and gets one."""
+    forward = Graph((*(e for e, _ in heads), *outputs))
     # only nodes that lead to a wanted variable take part
     leads = {id(n) for n in wanted}
     for node in forward.nodes:
         if any(id(e.node) in leads for e in node.inputs):
             leads.add(id(node))
     parts: dict[tuple[int, int], list[Entry]] = {}
+    reached = {id(e.node) for e in forward.outputs}
     for entry, given in heads:
         if id(entry.node) in leads:
             parts.setdefault((id(entry.node), entry.index), []).append(given or _apply(OnesLike, entry))
@@ -128,15 +131,21 @@ def gradients(
         return found[0]
 
     for node in reversed(forward.nodes):
-        if node.op is None or id(node) not in leads:
+        if node.op is None or id(node) not in leads or id(node) not in reached:
             continue
+        reached.update(id(e.node) for e in node.inputs)
         arriving = [total((id(node), i)) for i in range(node.num_outputs)]
-        if all(a is None for a in arriving):
+        zero = all(a is None for a in arriving)
+        if zero and node.subgraphs:
             continue
         try:
             traced = _rule_of_subgraphs(node) if node.subgraphs else rule(node.op)
         except OpError as error:
+            if zero:
+                continue
             raise OpError(f"Error in operator {node.name}: {error}") from error
+        if zero and traced.heads:
+            continue
         if not any(id(node.inputs[i].node) in leads for i in traced.inputs):
             continue
         values = {name: node.inputs[i] for name, i in traced.reads}

@@ -1,0 +1,120 @@
+"""Loss heads that get a gradient of zeros, or none: the rule of a loss head reads no gradient, so that it has one all the same."""
+
+from __future__ import annotations
+
+from .questions import ask, attempt, numbers
+
+WAYS = {
+    "BlockGrad": lambda F, y: F.BlockGrad(y),
+    "through a function": lambda F, y: F.BlockGrad(F.tanh(y)),
+    "sign": lambda F, y: F.sign(y),
+    "argmax": lambda F, y: F.argmax(y, axis=1),
+    "zeros_like": lambda F, y: F.zeros_like(y),
+    "comparison": lambda F, y: y > 0.2,
+    "one_hot": lambda F, y: F.one_hot(y, 3),
+    "topk": lambda F, y: F.topk(y, k=2),
+    "condition": lambda F, y: F.where(y > 0.2, F.BlockGrad(y), F.zeros_like(y)),
+    "integers": lambda F, y: F.cast(F.cast(y, "int32"), "float32"),
+    "label": lambda F, y: F.SoftmaxOutput(F.zeros_like(y), F.argmax(y, axis=1)),
+}
+
+HEADS = {
+    "SoftmaxOutput": lambda F, x, label: F.SoftmaxOutput(x, label),
+    "MakeLoss": lambda F, x, label: F.MakeLoss(x * 2, grad_scale=3),
+    "LinearRegressionOutput": lambda F, x, label: F.LinearRegressionOutput(x, F.zeros_like(x)),
+    "no head": lambda F, x, label: F.exp(x),
+}
+
+
+def _gradient(mx, function, pick=None, outside=None, **flags):
+    """Gradient of the input of a block that is hybridized with these flags; imperatively without."""
+
+    class Block(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F, x, label):
+            return function(F, x, label)
+
+    block = Block()
+    if flags:
+        block.hybridize(**flags)
+    x, label = mx.nd.array(numbers(3, 4)), mx.nd.array([0, 1, 2])
+    x.attach_grad()
+    x.grad[:] = 7
+    with mx.autograd.record():
+        y = block(x * 1, label)
+        y = y if pick is None else y[pick]
+        y = y if outside is None else outside(y)
+    y.backward()
+    return x.grad
+
+
+FLAGS = {"imperative": {}, "hybridized": {"active": True}, "static": {"static_alloc": True, "static_shape": True}}
+
+
+@ask
+def zeros_on_the_way(mx, folder):
+    """Gradient of what lies behind a loss head behind what gives zeros, within one block and across its border."""
+    found = {}
+    for name, head in HEADS.items():
+        for way, through in WAYS.items():
+            for kind, flags in FLAGS.items():
+
+                def inside(F, x, label, head=head, through=through):
+                    return F.sum(through(F, head(F, x, label)))
+
+                def beside(F, x, label, inside=inside):
+                    return F.sum(x) + inside(F, x, label)
+
+                def outside(y, through=through):
+                    return through(mx.nd, y).sum()
+
+                found[f"{name} {way} {kind}"] = [
+                    attempt(lambda f=inside: _gradient(mx, f, **flags)),
+                    attempt(lambda f=beside: _gradient(mx, f, **flags)),
+                    attempt(lambda f=head: _gradient(mx, f, outside=outside, **flags)),
+                ]
+    return found
+
+
+@ask
+def other_outputs(mx, folder):
+    """Gradient of one output of a block whose others are loss heads: hybridized these are reached too, unless the block is small."""
+
+    def small(F, x, label):
+        return [F.sum(x), F.SoftmaxOutput(x, label)]
+
+    def large(F, x, label):
+        heads = F.MakeLoss(F.sin(x)), F.BlockGrad(F.MakeLoss(F.sin(x * 2)))
+        return [F.sum(F.tanh(F.exp(x) * 0.1)), F.SoftmaxOutput(F.sin(x), label), *heads]
+
+    return {
+        f"{name} {kind} {pick}": _gradient(mx, block, pick, **flags)
+        for name, block, count in (("small", small, 2), ("large", large, 4))
+        for kind, flags in {**FLAGS, "not inlined": {"inline_limit": 0}, "inlined": {"inline_limit": 20}}.items()
+        for pick in range(count)
+    }
+
+
+@ask
+def executors(mx, folder):
+    """Gradients of a bound graph with several outputs, of which loss heads get zeros, nothing or numbers."""
+    x, label = mx.sym.var("x"), mx.sym.var("label")
+    ends = [
+        mx.sym.BlockGrad(mx.sym.MakeLoss(mx.sym.sin(x))),
+        mx.sym.SoftmaxOutput(mx.sym.tanh(x), label),
+        mx.sym.exp(x) * 0.1,
+    ]
+    given = [mx.nd.ones((3, 4)), mx.nd.zeros((3, 4)), mx.nd.array(numbers(3, 4, seed=1))]
+    found = {}
+    for which in ((0,), (1,), (0, 1), (0, 2), (1, 2), (0, 1, 2)):
+        group = mx.sym.Group([ends[i] for i in which])
+        shapes = {"x": (3, 4)} | ({"label": (3,)} if 1 in which else {})
+        executor = group.simple_bind(mx.cpu(), grad_req="write", **shapes)
+        executor.arg_dict["x"][:] = numbers(3, 4)
+        executor.forward(is_train=True)
+        executor.backward([given[i] for i in which])
+        found[str(which)] = executor.grad_dict["x"].copy()
+        if 2 not in which:
+            executor.forward(is_train=True)
+            executor.backward()
+            found[f"{which} without"] = executor.grad_dict["x"].copy()
+    return found
