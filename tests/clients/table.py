@@ -15,6 +15,10 @@ class Client:
     requirement: str
     source: str = ""
     tests: tuple[str, ...] = ()
+    seconds: float = 120
+    """How long one of its test files may take."""
+    path: str = ""
+    """Where its tests look for modules of their own, besides their folder."""
 
     @property
     def job(self) -> Path | None:
@@ -27,17 +31,24 @@ CLIENTS = {
     client.name: client
     for client in (
         Client("gluoncv", "gluoncv", "gluoncv==0.10.5.post0", "gluoncv", ("tests/unittests/test_*.py",)),
-        Client("gluonnlp", "gluonnlp", "gluonnlp==0.10.0", "gluonnlp", ("tests/unittest/test_*.py",)),
+        Client("gluonnlp", "gluonnlp", "gluonnlp==0.10.0", "gluonnlp", ("tests/unittest/**/test_*.py",)),
         Client(
             "gluonts", "gluonts", "gluonts==0.8.1", "gluonts", ("test/block/test_*.py", "test/distribution/test_*.py")
         ),
-        Client("keras", "keras", "keras-mxnet==2.2.4.3", "keras", ("tests/keras/test_*.py",)),
+        Client(
+            "keras", "keras", "keras-mxnet==2.2.4.3", "keras", ("tests/test_*.py", "tests/keras/**/*test*.py"), seconds=300
+        ),
         Client("sockeye", "sockeye", "sockeye==2.3.24", "sockeye", ("test/unit/test_*.py",)),
         Client("dgl", "dgl", "dgl==1.0.1"),
         Client("mxfusion", "mxfusion", "mxfusion==0.3.1", "mxfusion", ("testing/*/*test*.py", "testing/*/*/*test*.py")),
         Client("xfer", "xfer", "xfer-ml==1.1.0", "xfer/xfer-ml", ("tests/unit/test_*.py",)),
         Client(
-            "multi-model-server", "mms", "multi-model-server==1.1.11", "mms", ("mms/tests/unit_tests/**/test_*.py",)
+            "multi-model-server",
+            "mms",
+            "multi-model-server==1.1.11",
+            "mms",
+            ("mms/tests/unit_tests/**/test_*.py",),
+            path="mms/tests/unit_tests",
         ),
         Client("mxboard", "mxboard", "mxboard==0.1.0", "mxboard", ("tests/python/unittest/test_*.py",)),
         Client("insightface", "insightface", "insightface==0.1.5"),
@@ -49,7 +60,7 @@ CLIENTS = {
 BENEATH = (
     "setuptools<66", "wheel", "numpy==1.23.5", "scipy==1.10.1", "pandas==1.5.3", "mxnet==1.9.1", "graphviz==0.8.4", "requests",
     "urllib3", "idna", "certifi", "charset-normalizer", "pytz", "python-dateutil==2.9.0", "six", "pytest", "pytest-timeout",
-    "iniconfig", "packaging", "pluggy", "pygments", "pytest-mock", "flaky", "mock", "pillow==9.5.0",
+    "iniconfig", "packaging", "pluggy", "pygments", "pytest-mock", "flaky", "mock", "nose==1.3.7", "pillow==9.5.0",
     "opencv-python-headless==4.7.0.72", "tqdm", "matplotlib==3.7.5", "contourpy==1.2.1", "cycler", "kiwisolver", "fonttools",
     "pyparsing", "pyyaml", "pydantic==1.10.13", "toolz", "ujson", "h5py==3.8.0", "typing-extensions", "networkx==2.8.8",
     "scikit-learn==1.2.2", "joblib", "threadpoolctl", "psutil", "protobuf==3.20.3", "easydict", "scikit-image==0.20.0",
