@@ -377,6 +377,14 @@ class NDArray:
             self._var = Var()
         return self._var
 
+    def _value_version(self) -> Any:
+        """Something that is the same as long as the array holds the same values: parts of one memory share its Var, and each says
+        which it is."""
+        version, memory = self._shared_var().value_version(), self._memory
+        if memory is None or memory.base is None or self._is_all_of(memory):
+            return version
+        return version, memory.__array_interface__["data"][0], memory.strides
+
     def _mark_written(self) -> None:
         """To be called when the memory has been written to by the caller, who waited for its turn: what others have seen of it
         meanwhile, in other threads, is neither the old values nor the new ones."""

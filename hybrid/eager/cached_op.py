@@ -237,7 +237,7 @@ class CachedOp:
         if bound.long:
             return None
         held = [None if i in given else a._read() for i, a in enumerate(args)]
-        shortcut = bound.shortcut([a._shared_var().version for a in args], held)
+        shortcut = bound.shortcut([a._value_version() for a in args], held)
         if shortcut is None or any(p not in given for p in shortcut.positions):
             return None
         inputs = [args[i] for i in sorted(given, key=given.__getitem__)]
@@ -425,7 +425,7 @@ def launch(
             x.wait_to_write()
         with _writing(written):
             arrays = [x._read() for x in args]
-            versions = [x._shared_var().value_version() for x in args]
+            versions = [x._value_version() for x in args]
             results = prepared.runner(observe).run(arrays, versions, rng, observe)
         return [face._own(r, ctx) for r in without_aliasing(results)]
     made = [_pending(s, ctx, face) for s in prepared.outputs]
@@ -458,7 +458,7 @@ def _run_once(
     runner = prepared.runner()
     if runner.aliases:
         return without_aliasing(runner.run(arrays, None, rng))
-    return runner.run(arrays, [x._shared_var().value_version() for x in args], rng)
+    return runner.run(arrays, [x._value_version() for x in args], rng)
 
 
 class _CachedOpRecord(TapeRecord):

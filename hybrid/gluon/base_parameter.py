@@ -34,6 +34,14 @@ class DeferredInitializationError(MXNetError):
     """A parameter was read before its shape was known."""
 
 
+class _Copies(list[NDArray]):
+    """The arrays of a parameter. Whoever knows them by their place is told when a program puts another one there."""
+
+    def __setitem__(self, place: Any, array: Any) -> None:
+        super().__setitem__(place, array)
+        changed()
+
+
 class _Deferred(NamedTuple):
     """An initialisation that waits for the shape."""
 
@@ -70,7 +78,7 @@ class Parameter:
         grad_stype: str = "default",
     ):
         self._var: symbol.Symbol | None = None
-        self._data: list[NDArray] | None = None
+        self._copies: _Copies | None = None
         self._grad: list[NDArray] | None = None
         self._ctx_list: list[Context] | None = None
         self._ctx_map: list[list[int | None]] | None = None
@@ -101,6 +109,16 @@ class Parameter:
     # -- what it is ---------------------------------------------------------------------------------------------------
 
     @property
+    def _data(self) -> list[NDArray] | None:
+        """The arrays, one a context; programs put others in their place, or another list in that of all."""
+        return self._copies
+
+    @_data.setter
+    def _data(self, arrays: list[NDArray] | None) -> None:
+        self._copies = None if arrays is None else _Copies(arrays)
+        changed()
+
+    @property
     def grad_req(self) -> str:
         """Request for gradients: "write", "add", or "null" for none."""
         return self._grad_req
@@ -116,7 +134,6 @@ class Parameter:
         if req == "null" and self._grad is not None:
             self._grad = None
             self._data = [array.detach() for array in self._data or []]
-            changed()
         elif self._data is not None:
             self._init_grad(self._data)
 
@@ -179,7 +196,6 @@ class Parameter:
             )
             return
         self._data = self._grad = None
-        changed()
         if init is None:
             init = default_init if self.init is None else self.init
         if not shape_is_known(self.shape) and not self._allow_deferred_init:
@@ -219,7 +235,6 @@ class Parameter:
             places[ctx.device_id] = i
         own = adopt and data.context == self._ctx_list[0]
         self._data = [data if own and i == 0 else data.copyto(ctx) for i, ctx in enumerate(self._ctx_list)]
-        changed()
         self._init_grad(self._data)
 
     def _init_grad(self, arrays: list[NDArray]) -> None:
@@ -337,7 +352,7 @@ class Parameter:
         initialized, or sparse."""
         if self._stype != "default":
             self._dense_only("data()")
-        return self._dressed(self._check_and_get(self._data, ctx))
+        return self._dressed(self._check_and_get(self._copies, ctx))
 
     def _dressed(self, found: Any) -> Any:
         """Arrays as a program gets them: of mx.np where they were made, or are asked for, with np_array on."""
@@ -347,7 +362,7 @@ class Parameter:
         """The array on the current context, as it is stored: of mx.nd, whatever this thread's arrays are."""
         if self._stype != "default":
             self._dense_only("data()")
-        return self._check_and_get(self._data, None)
+        return self._check_and_get(self._copies, None)
 
     def list_data(self) -> list[NDArray]:
         """The arrays on all contexts; see data."""
@@ -451,7 +466,6 @@ class Parameter:
             return
         with autograd.pause():
             self._data = [array.astype(dtype) for array in self._data]
-            changed()
             if self._grad is not None:
                 self._grad = [array.astype(dtype) for array in self._grad]
                 autograd.mark_variables(self._data, self._grad, self.grad_req)

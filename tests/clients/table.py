@@ -36,11 +36,16 @@ CLIENTS = {
             "gluonts", "gluonts", "gluonts==0.8.1", "gluonts", ("test/block/test_*.py", "test/distribution/test_*.py")
         ),
         Client(
-            "keras", "keras", "keras-mxnet==2.2.4.3", "keras", ("tests/test_*.py", "tests/keras/**/*test*.py"), seconds=300
+            "keras",
+            "keras",
+            "keras-mxnet==2.2.4.3",
+            "keras",
+            ("tests/test_*.py", "tests/keras/**/*test*.py"),
+            seconds=300,
         ),
         Client("sockeye", "sockeye", "sockeye==2.3.24", "sockeye", ("test/unit/test_*.py",)),
         Client("dgl", "dgl", "dgl==1.0.1"),
-        Client("mxfusion", "mxfusion", "mxfusion==0.3.1", "mxfusion", ("testing/*/*test*.py", "testing/*/*/*test*.py")),
+        Client("mxfusion", "mxfusion", "mxfusion==0.3.1", "mxfusion", ("testing/**/*test*.py",)),
         Client("xfer", "xfer", "xfer-ml==1.1.0", "xfer/xfer-ml", ("tests/unit/test_*.py",)),
         Client(
             "multi-model-server",

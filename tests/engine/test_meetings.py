@@ -299,6 +299,29 @@ def test_a_fast_call_asks_whose_parameters_these_are_and_what_they_hold() -> Non
     timer.join()
 
 
+@pytest.mark.parametrize("flags", [{}, {"static_alloc": True, "static_shape": True}])
+def test_arrays_that_programs_put_in_the_place_of_parameters_are_seen(flags: dict[str, bool]) -> None:
+    """Parts of one array, which have one version, where nothing is made or written to between two calls."""
+    rng = np.random.default_rng(0)
+    weights, biases, rows = rng.random((3, 16, 32)), rng.random((3, 16)), rng.random((4, 32))
+    net = gluon.nn.Dense(16, in_units=32)
+    net.initialize()
+    net.hybridize(**flags)
+    parts = [(nd.array(weights)[i], nd.array(biases)[i]) for i in range(3)]
+    stack, bias = nd.array(weights), nd.array(biases)
+    parts += [(stack[i], bias[i]) for i in range(3)]
+    x = nd.array(rows)
+    for _ in range(3):
+        net(x).wait_to_read()
+    for turn in (0, 3, 4, 5, 5, 4, 4, 3, 1):
+        net.weight._data[0], net.bias._data[0] = parts[turn]
+        for _ in range(2):
+            want = rows @ weights[turn % 3].T + biases[turn % 3]
+            np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-5)
+    net.weight._data = [stack[2]]
+    np.testing.assert_allclose(net(x).asnumpy(), rows @ weights[2].T + biases[1], rtol=1e-5)
+
+
 @pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
 def test_a_fast_call_of_values_that_a_kernel_leaves_to_numpy_is_made_anew() -> None:
     """Positions that are none are named by NumPy; where kernels leave it something again and again nothing is tried first."""
