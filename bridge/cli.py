@@ -31,13 +31,12 @@ import converters
 from hybrid.core.error import InternalError, MXNetError
 from hybrid.core.precision import FLOAT32
 from hybrid.formats.files import replacing
-from hybrid.passes.strip_labels import label_names
 
 from . import report
 from .compiling import compiled_file
-from .inputs import load_feeds, parse_dynamic, parse_inputs, save_arrays
+from .inputs import load_feeds, parse_dynamic, parse_inputs, parse_names, parse_ranges, save_arrays
 from .job import check_target
-from .models import Model, specs_of_onnx, split_inputs
+from .models import Model, names_to_fill
 from .paths import BadInput, file_of
 from .printable import message, printable
 from .result import Progress as Tell
@@ -228,6 +227,13 @@ def verify(
     params: Annotated[Path | None, typer.Option(help="Parameters of the symbol(s); by default the newest.")] = None,
     input: InputOption = None,
     inputs: FeedsOption = None,
+    map: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=NAME: the first model's name of an input and the second's. May be repeated."),
+    ] = None,
+    range: Annotated[
+        list[str] | None, typer.Option(help="NAME:LOW,HIGH of drawn numbers, such as data:0,255. May be repeated.")
+    ] = None,
     runs: Annotated[int, typer.Option(min=1, help="How many sets of drawn inputs.")] = 1,
     outputs: OutputsOption = None,
     seed: Seed = 0,
@@ -248,6 +254,9 @@ def verify(
             first,
             second,
             inputs=specs,
+            names=parse_names(map or ()),
+            ranges=parse_ranges(range or ()),
+            files={} if inputs is None else {n: inputs.name for n, v in specs.items() if isinstance(v, np.ndarray)},
             seed=seed,
             runs=runs,
             tolerance=_tolerance(atol, rtol),
@@ -410,20 +419,12 @@ def bench(
 def _read_inputs(model: Model, input: list[str] | None, inputs: Path | None) -> dict[str, Any]:
     """Read --input and --inputs: specs and arrays by name."""
     specs: dict[str, Any] = dict(parse_inputs(input or ()))
-    return specs if inputs is None else specs | load_feeds(inputs, _inputs_to_fill(model, specs))
+    return specs if inputs is None else specs | load_feeds(inputs, names_to_fill(model, specs))
 
 
 def _read_further_inputs(model: Model, specs: dict[str, Any], also: list[Path] | None) -> list[dict[str, Any]]:
     """Read --also: sets of arrays by name."""
-    return [load_feeds(path, _inputs_to_fill(model, specs)) for path in also or ()]
-
-
-def _inputs_to_fill(model: Model, specs: dict[str, Any]) -> list[str]:
-    """The inputs that a file of arrays has to fill: labels that nothing reads at inference are not among them."""
-    if model.graph is None:
-        return list(specs_of_onnx(model.proto)) if model.proto is not None else []
-    free, labels = split_inputs(model, specs)[0], set(label_names(model.graph))
-    return [n for n in free if n not in labels] or free
+    return [load_feeds(path, names_to_fill(model, specs)) for path in also or ()]
 
 
 def _tolerance(atol: float | None, rtol: float | None) -> tuple[float, float] | None:

@@ -19,6 +19,7 @@ from hybrid.core.memory_budget import afford
 from hybrid.core.op import Domain, Spec
 from hybrid.core.shapes import UNKNOWN
 from hybrid.formats.npz import LONGEST_HEADER, npy_header
+from hybrid.ir.graph import Graph
 from hybrid.ir.infer import Inference
 
 from .models import BadInput, too_large
@@ -68,6 +69,44 @@ def parse_dynamic(texts: Iterable[str]) -> dict[str, dict[int, str]]:
             label = out.setdefault(name, {}).setdefault(int(match[1]), match[2])
             if label != match[2]:
                 problems.append(f"dynamic {text!r}: axis {match[1]} of {name} is called {label} too, wanted one label")
+    if problems:
+        raise BadInput(*problems)
+    return out
+
+
+def parse_ranges(texts: Iterable[str]) -> dict[str, tuple[float, float]]:
+    """``data:0,255`` -> {"data": (0.0, 255.0)}. Raises BadInput for all that are wrong."""
+    out: dict[str, tuple[float, float]] = {}
+    problems = []
+    for text in texts:
+        name, _, rest = text.rpartition(":")
+        try:
+            low, high = map(float, rest.split(","))
+        except ValueError:
+            low = high = math.nan
+        if not name or not (math.isfinite(low) and math.isfinite(high) and low <= high):
+            problems.append(f"range {text!r}: wanted NAME:LOW,HIGH, such as data:0,255")
+        elif name in out:
+            problems.append(f"range {text!r}: {name} is given twice")
+        out[name] = low, high
+    if problems:
+        raise BadInput(*problems)
+    return out
+
+
+def parse_names(texts: Iterable[str]) -> dict[str, str]:
+    """``data=input`` -> {"data": "input"}: the first model's name for an input, and the second's. Raises BadInput for all that are
+    wrong."""
+    out: dict[str, str] = {}
+    problems = []
+    for text in texts:
+        first, _, second = text.partition("=")
+        if not first or not second:
+            problems.append(f"map {text!r}: wanted NAME=NAME, the first model's and the second's, such as data=input")
+        elif first in out or second in out.values():
+            problems.append(f"map {text!r}: a name is given twice")
+        else:
+            out[first] = second
     if problems:
         raise BadInput(*problems)
     return out
@@ -196,6 +235,40 @@ def domains(inference: Inference) -> dict[str, Domain]:
     return {n.name: found[id(n), 0] for n in graph.variables() if (id(n), 0) in found}
 
 
+STEM = ("_copy", "identity", "Cast", "BlockGrad", "_minus_scalar", "_plus_scalar", "_mul_scalar", "_div_scalar")
+"""Operators by which networks bring pixels to small numbers."""
+PIXELS = Domain(0, 255)
+
+
+def expected(graph: Graph) -> dict[str, Domain]:
+    """Numbers that inputs hold by what the graph's first operators make of them: (x - 127.5) / 128 expects pixels. Those that
+    nothing scales are left out."""
+    readers = graph.uses()
+    found: dict[str, Domain] = {}
+    for variable in graph.variables():
+        node, shift, factor = variable, 0.0, 1.0  # x * factor + shift
+        while True:
+            following = readers.get((id(node), 0), ())
+            if len(following) != 1 or following[0][0].op is None or following[0][0].op.name not in STEM:
+                break
+            node = following[0][0]
+            assert node.op is not None
+            scalar = float(getattr(node.op, "scalar", 0.0))
+            if node.op.name in ("_minus_scalar", "_plus_scalar"):
+                shift += scalar if node.op.name == "_plus_scalar" else -scalar
+            elif scalar and node.op.name in ("_mul_scalar", "_div_scalar"):
+                by = scalar if node.op.name == "_mul_scalar" else 1 / scalar
+                shift, factor = shift * by, factor * by
+        if not 0 < abs(factor) < 0.5:
+            continue
+        low, high = sorted(((-1 - shift) / factor, (1 - shift) / factor))
+        if shift == 0:
+            low, high = 0.0, max(-low, high)
+        near = abs(low - PIXELS.low) < 4 and abs(high - PIXELS.high) < 4
+        found[variable.name] = PIXELS if near else Domain(low, high)
+    return found
+
+
 def intersect(a: Domain, b: Domain) -> Domain:
     """The intersection of two domains."""
     return Domain(max(a.low, b.low), min(a.high, b.high), a.integer or b.integer)
@@ -210,11 +283,16 @@ def within_dtype(domain: Domain, dtype: np.dtype) -> Domain:
 
 
 def draw(
-    specs: Mapping[str, Spec], known: Mapping[str, Domain], seed: int = 0, like: Mapping[str, np.ndarray] | None = None
+    specs: Mapping[str, Spec],
+    known: Mapping[str, Domain],
+    seed: int = 0,
+    like: Mapping[str, np.ndarray] | None = None,
+    told: dict[str, str] | None = None,
 ) -> dict[str, np.ndarray]:
     """Seeded arrays: values evenly from the input's domain, or else values of the array in ``like`` (an image whose range the
-    model counts on), or else standard normal numbers."""
+    model counts on), or else standard normal numbers. told: gets for each in words how it was drawn."""
     feeds = {}
+    told = {} if told is None else told
     if seed < 0:
         raise BadInput(f"got seed {seed}, wanted 0 or more")
     problems = too_large((f"input {name}", spec) for name, spec in specs.items())
@@ -231,18 +309,24 @@ def draw(
         if domain is not None and domain.high < domain.low:
             raise BadInput(f"input {name}: there is no number that the model could take; give another shape")
         if domain is not None and domain.integer:
+            told[name] = f"whole numbers from {int(domain.low)} to {int(domain.high)}"
             values = rng.integers(int(domain.low), int(domain.high) + 1, shape)
             # float16 has no odd numbers past 2048, and 29,999 becomes 30,000, which no table of so many rows has
             values = np.where(values.astype(dtype).astype(np.float64) > domain.high, int(domain.low), values)
         elif domain is not None:
+            told[name] = f"evenly from {domain.low:g} to {domain.high:g}"
             values = rng.uniform(domain.low, domain.high, shape)
         elif like and name in like and like[name].size:
+            told[name] = "values of the array given"
             values = rng.choice(like[name].reshape(-1), shape)
         elif dtype.kind == "b":
+            told[name] = "true and false"
             values = rng.integers(0, 2, shape)
         elif dtype.kind in "iu":
+            told[name] = "whole numbers from 0 to 4"
             values = rng.integers(0, 5, shape)
         else:
+            told[name] = "standard normal"
             values = rng.standard_normal(shape)
         feeds[name] = values.astype(dtype)
     return feeds

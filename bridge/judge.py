@@ -74,7 +74,8 @@ class _Trial:
         for index, (case, want, got) in enumerate(zip(self.cases, *results)):
             self.pairs = pair_outputs(list(want), list(got))  # how many parts a sequence has, the inputs decide
             differences = self._decide(index, want, got)
-            runs.append({"shapes": case.shapes, "seed": case.seed, "differences": [d.as_dict() for d in differences]})
+            run = {"shapes": case.shapes, "seed": case.seed, "inputs": case.described()}
+            runs.append({**run, "differences": [d.as_dict() for d in differences]})
             for d in differences:
                 if d.name not in worst or (worst[d.name].equal, -worst[d.name].max_rel) > (d.equal, -d.max_rel):
                     worst[d.name] = d

@@ -30,7 +30,7 @@ from hybrid.ir import json as symbol_json
 from hybrid.ir.facts import Facts
 from hybrid.ir.graph import Entry, Graph
 from hybrid.ir.infer import Inference, infer
-from hybrid.passes.strip_labels import strip_labels
+from hybrid.passes.strip_labels import label_names, strip_labels
 
 from .paths import BadInput, file_of, newest_params
 
@@ -316,6 +316,15 @@ def _read_params(params: Any) -> tuple[dict[str, np.ndarray], Path | None]:
         dense = dense.asnumpy() if hasattr(dense, "asnumpy") else dense
         out[name.removeprefix("arg:").removeprefix("aux:")] = np.asarray(dense)
     return out, path
+
+
+def names_to_fill(model: Model, named: Mapping[str, Any] | None = None) -> list[str]:
+    """The inputs that a file of arrays has to fill: labels that nothing reads at inference are not among them. named: as
+    split_inputs takes them."""
+    if model.graph is None:
+        return list(specs_of_onnx(model.proto)) if model.proto is not None else []
+    free, labels = split_inputs(model, named or {})[0], set(label_names(model.graph))
+    return [n for n in free if n not in labels] or free
 
 
 def split_inputs(model: Model, named: Mapping[str, Any]) -> tuple[list[str], list[str]]:

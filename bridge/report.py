@@ -79,6 +79,12 @@ def _differences(differences: Sequence[Difference]) -> Table:
     return table
 
 
+def _input(given: Mapping[str, Any]) -> str:
+    """Shape, dtype and origin of an input, and its name in the second model where that is another."""
+    second = f"; {given['second']} in the second" if "second" in given else ""
+    return f"{_shape(given)}, {given['from']}{second}"
+
+
 def _notes(warnings: Sequence[str]) -> list[RenderableType]:
     return [Text(f"note: {w}", style="yellow") for w in warnings]
 
@@ -155,6 +161,8 @@ def verify_table(result: VerifyResult) -> RenderableType:
     parts: list[RenderableType] = [
         Text(f"{result.a} against {result.b}, {len(result.runs)} run(s), {result.seconds:.2f} s")
     ]
+    if result.runs:
+        parts.append(_facts([(f"input {name}", _input(given)) for name, given in result.runs[0].get("inputs", {}).items()]))
     parts += [_differences(result.differences), *_notes(result.warnings)]
     found = result.divergence
     if found is not None:

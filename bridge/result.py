@@ -42,7 +42,7 @@ class VerifyResult:
     verdict: Verdict
     """"says little": the outputs agree, and so would those of another model; nothing before them says more."""
     runs: tuple[dict[str, Any], ...]
-    """Per run: input shapes, seed and differences by output."""
+    """Per run: input shapes, seed, where the inputs come from, and differences by output."""
     differences: tuple[Difference, ...]
     """The worst of each output over the runs."""
     divergence: Divergence | None = None
@@ -75,9 +75,27 @@ class Case:
     feeds: Arrays
     seed: int | None = None
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+    """Words for where each input comes from."""
+    names: dict[str, str] = field(default_factory=dict)
+    """Names that the second model has for inputs of the first, where they are others."""
 
     def __post_init__(self) -> None:
-        self.shapes = {k: v.shape for k, v in self.feeds.items()}
+        self.shapes = {k: v.shape for k, v in self.feeds.items() if k not in self.names.values()}
+
+    def described(self) -> dict[str, dict[str, Any]]:
+        """Shape, dtype and origin of each input, and its name in the second model where that is another."""
+        found: dict[str, dict[str, Any]] = {}
+        for name in self.shapes:
+            array = self.feeds[name]
+            found[name] = {
+                "shape": list(array.shape),
+                "dtype": array.dtype.name,
+                "from": self.origins.get(name, "given"),
+            }
+            if name in self.names:
+                found[name]["second"] = self.names[name]
+        return found
 
 
 def with_names(result: VerifyResult, a: str, b: str, seconds: float) -> VerifyResult:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 
 from .cases import make_case
 from .compare import Tolerance, as_tolerance
 from .engines import NativeEngine, engine_for
-from .inputs import Inputs, as_specs
+from .inputs import Inputs, as_specs, load_feeds
 from .judge import check
-from .models import open_model
+from .models import Model, names_to_fill, open_model
 from .result import Progress, VerifyResult, with_names
 
 
@@ -27,11 +29,20 @@ def _has_parameters(model: Any) -> bool:
     )
 
 
+def _loaded(path: str | os.PathLike[str], model: Model) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    """The file by the names of its arrays, and the arrays."""
+    arrays = load_feeds(path, names_to_fill(model))
+    return dict.fromkeys(arrays, Path(path).name), arrays
+
+
 def verify(
     a: Any,
     b: Any,
     *,
-    inputs: Inputs | None = None,
+    inputs: Inputs | str | os.PathLike[str] | None = None,
+    names: Mapping[str, str] | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    files: Mapping[str, str] | None = None,
     params: Any = None,
     seed: int = 0,
     runs: int = 1,
@@ -43,8 +54,10 @@ def verify(
     """Run both models on the same inputs and compare every output, and every tensor inside that both name.
 
     a, b: what open_model takes (a symbol runs on our engine, an ONNX model on onnxruntime). b is held against a; how exact numbers
-    have to be is what the symbol among them computes in, or else a. inputs: arrays, or shapes to draw seeded numbers for, by name;
-    what is not given comes from the models' own shapes. tolerance: (atol, rtol) over the outputs, in place of all other measures.
+    have to be is what the symbol among them computes in, or else a. inputs: an .npz, or arrays, or shapes to draw seeded numbers
+    for, by name; what is not given comes from the models' own shapes. names: b's names of a's inputs; without it inputs pair by
+    name, then by position and shape. ranges: (low, high) of what is drawn, by name. files: those that arrays come from, for the
+    report. tolerance: (atol, rtol) over the outputs, in place of all other measures.
     repro: a folder to write a minimal reproduction to when they differ.
     Raises BadInput, EngineError, or hybrid's errors.
     """
@@ -53,9 +66,12 @@ def verify(
     first, second = (open_model(m, None if _has_parameters(m) and not both else params) for m in (a, b))
     if outputs:
         first, second = (m if m.is_onnx else m.select(list(outputs)) for m in (first, second))
+    if isinstance(inputs, str | os.PathLike):
+        files, inputs = _loaded(inputs, first)
     specs, arrays = as_specs(inputs)
     left, right = engine_for(first, specs), engine_for(second, specs)
-    cases = [make_case(left, right, specs, arrays, seed + i) for i in range(max(1, runs))]
+    told = {"names": names, "ranges": ranges, "files": files}
+    cases = [make_case(left, right, specs, arrays, seed + i, **told) for i in range(max(1, runs))]
     reference = right if isinstance(right, NativeEngine) and not isinstance(left, NativeEngine) else left
     result = check(
         left, right, cases, reference=reference, tolerance=as_tolerance(tolerance), repro=repro, progress=progress

@@ -604,10 +604,10 @@ def test_statuses_that_commands_ask_for_are_theirs(monkeypatch: pytest.MonkeyPat
 def test_the_inputs_that_a_file_of_arrays_has_to_fill(mlp: Path) -> None:
     head = mx.sym.SoftmaxOutput(mx.sym.var("x"), name="softmax")
     model = bridge.open_model(head)
-    assert cli._inputs_to_fill(model, {}) == ["x"]
+    assert bridge.models.names_to_fill(model, {}) == ["x"]
     only = bridge.open_model(mx.sym.SoftmaxOutput(mx.sym.zeros((2, 3)), mx.sym.var("label"), name="s"))
-    assert cli._inputs_to_fill(only, {}) == ["label"]
-    assert cli._inputs_to_fill(bridge.models.Model("empty"), {}) == []
+    assert bridge.models.names_to_fill(only, {}) == ["label"]
+    assert bridge.models.names_to_fill(bridge.models.Model("empty"), {}) == []
     assert cli._read_inputs(model, ["x:2,3"], None).keys() == {"x"}
     np.savez(mlp.parent / "arrays.npz", x=np.ones((4, 3), np.float32))
     given = cli._read_inputs(model, ["x:2,3", "z:5"], mlp.parent / "arrays.npz")
