@@ -108,8 +108,11 @@ def resize(F: Side, a: Any, new_shape: Any) -> Any:  # noqa: N803
     if F.eager and not a.size:
         return F.ops._npi_zeros(shape=sizes, dtype=a.dtype)
     places = F.ops._npi_arange(start=0, stop=math.prod(sizes), dtype="int64")
-    flat = F.ops._npi_take(F.ops._npi_reshape(a, newshape=-1), places, axis=0, mode="wrap")
-    return F.ops._np_reshape(flat, newshape=sizes)
+    flat = F.ops._npi_reshape(a, newshape=-1)
+    if not F.eager:  # a graph may get none: a zero behind them is what the first place is then
+        count = F.ops._npi_maximum_scalar(F.ops.size_array(flat), scalar=1)
+        flat, places = F.ops._npi_pad(flat, pad_width=((0, 1),)), F.ops._npi_mod(places, count)
+    return F.ops._np_reshape(F.ops._npi_take(flat, places, axis=0, mode="wrap"), newshape=sizes)
 
 
 # -- the order of axes and of numbers along them -------------------------------------------------------------------------

@@ -25,10 +25,14 @@ class ArgExtreme(Op):
     at_least_1d: ClassVar[bool] = True
 
     def infer_shape(self, data):
-        axes = tuple(range(len(data))) if self.axis is None else (axis_of(self, self.axis, len(data)),)
+        axes = tuple(range(len(data))) if self.axis is None else self.single_axis(data)
         if any(data[a] is not UNKNOWN and data[a] == 0 for a in axes):
             raise self.error(f"got {show(data)}, wanted an element along each axis that goes")
         return reduce_shape(data, axes, self.keepdims, at_least_1d=self.at_least_1d)
+
+    def single_axis(self, data):
+        """The axis as a tuple, counted from the front."""
+        return (axis_of(self, self.axis, len(data)),)
 
     def composition(self, F, data):
         if not known(data):
@@ -90,9 +94,14 @@ class ArgMaxChannel(Op):
 
 
 class NpArgExtreme(ArgExtreme):
-    """The first index along axis (of all elements in order without an axis), as int64."""
+    """The first index along axis (of all elements in order without an axis), as int64.
+
+    Data without axes have 0 and -1 for their axis, too."""
 
     at_least_1d = False
+
+    def single_axis(self, data):
+        return () if not data and self.axis in (0, -1) else super().single_axis(data)
 
     def infer_input_types(self, dtypes, outputs):
         return dtypes

@@ -205,10 +205,10 @@ class TensorSolve(Equations):
 
     def infer_shape(self, a, b):
         turned = [a[i] for i in self.order(len(a))]
-        if len(b) > len(a):
-            raise self.error(f"got b of shape {show(b)} for a of shape {show(a)}")
-        x = tuple(turned[len(b) :])
-        if is_known(a) and is_known(b) and not math.prod(x) == math.prod(b) == math.prod(turned[: len(b)]):
+        # where b has as many axes or more all sizes are 1; which of them x has is said as NumPy's slices say it
+        first = len(b) if len(b) < len(a) else min(len(b) - len(a), len(a))
+        x = tuple(turned[first:])
+        if is_known(a) and is_known(b) and not math.prod(x) == math.prod(b) == math.prod(turned[: len(a) - len(x)]):
             raise self.error(f"got a of shape {show(a)} and b of shape {show(b)}, which make no square system")
         return x
 

@@ -58,6 +58,7 @@ class ArgExtreme : public Kernel {
   void run(const Run& run) const override {
     const T* x = run.input<T>(0);
     void* to = run.out[0];
+    if (!along_.inner) return;  // another axis has no elements
     if (along_.inner > 1) return columns(run, x, to);
     const std::int64_t n = along_.size;
     if (parts_ == 1)
