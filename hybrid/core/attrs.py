@@ -329,6 +329,7 @@ _NAMED = {
 }
 """Texts that are read as dtypes."""
 _NAMES = {d: name for name, d in _OWN.items()}
+_OF_TYPES = {d.type: d for d in _OWN.values() if d.kind in "biuf"}
 
 
 def name_of(dtype: np.dtype) -> str:
@@ -365,6 +366,8 @@ def dtype(value: Any) -> Any:
         return _NAMED[value]
     if issubclass(type(value), np.dtype) and value in _NAMES:
         return value
+    if isinstance(value, type) and value in _OF_TYPES:
+        return _OF_TYPES[value]
     held = dtype_held(value)
     if held is not value:
         return dtype(held)

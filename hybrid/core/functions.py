@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -269,13 +270,14 @@ def _with_memo(
     operators that take any number of inputs."""
     array, invoke = fast
     known: dict[Any, Op] = {}
-    zeros: dict[Any, Op] = {}  # as known, of calls with 0, which is equal to -0.0
+    zeros: dict[Any, Op] = {}  # as known, of operators with 0.0 among their attributes, which is equal to -0.0
     plain: dict[int, Op] = {}  # by how many inputs, for calls with nothing else
     slow = {*cls.inputs, *tail, "ctx"}
 
     def remembering(*args: Any, **kwargs: Any) -> Any:
-        if kwargs and "out" in kwargs and kwargs["out"] is None:
-            del kwargs["out"]
+        out = kwargs.pop("out", None) if kwargs else None
+        if out is not None and type(out) is not array:
+            return function(*args, **kwargs, out=out)
         count = 0
         for arg in args:
             if type(arg) is not array:
@@ -283,21 +285,18 @@ def _with_memo(
             count += 1
         else:
             if not kwargs and count in plain:
-                return invoke(plain[count], args)
-        out = None
-        if type(kwargs.get("out")) is array:
-            out = kwargs.pop("out")
-        key = (count, args[count:], *kwargs.items())
+                return invoke(plain[count], args, out)
+        rest = args[count:]
+        key = (count, rest, *kwargs.items())
         try:
             op = known.get(key)
         except TypeError:  # a list among the attributes
             return function(*args, **kwargs) if out is None else function(*args, **kwargs, out=out)
-        if op is None and zeros and not any(map(_is_ambiguous, (*args[count:], *kwargs.values()))):
+        if op is None and key in zeros and not any(map(_is_ambiguous, (*rest, *kwargs.values()))):
             op = zeros.get(key)
         if op is not None:
             return invoke(op, args[:count], out)
-        if count and slow.isdisjoint(kwargs) and not any(_is_ambiguous(v) for v in (*args[count:], *kwargs.values())):
-            rest = args[count:]
+        if count and slow.isdisjoint(kwargs) and not any(map(_is_ambiguous, (*rest, *kwargs.values()))):
             if positions is None:
                 given: dict[str, Any] | None = dict(kwargs) if not rest else None
             else:
@@ -308,7 +307,7 @@ def _with_memo(
             if given is not None and all(k in cls.fields for k in given):
                 op = cls.bind(**attributes(cls, given, count))
                 if len(op.input_names()) == count and op.infer_storage() is DENSE:
-                    table = zeros if any(map(_is_zero, given.values())) else known
+                    table = zeros if any(_is_zero(getattr(op, name)) for name in given) else known
                     if len(table) >= 256:
                         table.clear()
                     table[key] = op
@@ -321,15 +320,21 @@ def _with_memo(
 
 
 def _is_ambiguous(value: Any) -> bool:
-    """True where equal values may mean something else: 0.0 and -0.0, or anything but plain constants."""
-    if type(value) is tuple:
+    """True for -0.0, which is equal to 0.0 and may mean something else, and for anything but plain constants."""
+    kind = type(value)
+    if kind is float:
+        return not value and math.copysign(1, value) < 0
+    if kind is tuple:
         return any(map(_is_ambiguous, value))
-    return not (value is None or type(value) in (str, int, bool, type) or (type(value) is float and value != 0.0))
+    return not (value is None or kind in _PLAIN)
+
+
+_PLAIN = frozenset((str, int, bool, type))
 
 
 def _is_zero(value: Any) -> bool:
-    """True for a plain constant that is 0 or False, and for a tuple that holds one."""
-    return any(map(_is_zero, value)) if type(value) is tuple else type(value) in (int, bool) and not value
+    """True for 0.0, and for a tuple that holds it."""
+    return any(map(_is_zero, value)) if type(value) is tuple else type(value) is float and not value
 
 
 def signature(cls: type[Op], tail: tuple[str, ...]) -> inspect.Signature:

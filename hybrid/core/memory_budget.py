@@ -117,7 +117,9 @@ def afford(size: int, what: str, do: str = "give smaller sizes, or allow more wi
 def afford_array(shape: Iterable[int], dtype: np.dtype, what: str) -> None:
     """As afford, for an array that is to be made."""
     sizes = tuple(shape)
-    afford(math.prod(sizes) * dtype.itemsize, f"{what} {dtype}{show(sizes)}")
+    size = math.prod(sizes) * dtype.itemsize
+    if size > SMALL or _chosen is not None:
+        afford(size, f"{what} {dtype}{show(sizes)}")
 
 
 def size_of(shape: MaybeShape, dtype: np.dtype | None) -> int:

@@ -8,7 +8,6 @@ import numpy as np
 
 from ..core.error import OperandError
 from ..core.functions import NUMBER
-from .calls import apply
 from .counting import nonzero
 from .side import Side, function
 
@@ -45,8 +44,6 @@ def clip(F: Side, a: Any, a_min: Any, a_max: Any, out: Any = None) -> Any:  # no
     low, high = -np.inf if a_min is None else a_min, np.inf if a_max is None else a_max
     low, high = (end if type(end) is int else float(end) for end in (low, high))
     if isinstance(a, F.kind):
-        if (low or type(low) is int) and (high or type(high) is int):  # 0.0 and -0.0 are equal
-            return apply(F, "_npi_clip", (a,), out, a_min=low, a_max=high)
         return F.ops._npi_clip(a, a_min=low, a_max=high, out=out)
     if isinstance(a, NUMBER):
         return np.clip(a, a_min, a_max)

@@ -9,11 +9,11 @@ import numpy as np
 
 from ..core.functions import NUMBER
 from ..core.memory_budget import afford_array
-from ..core.op import lookup
 from ..eager.array import NDArray
 from ..eager.dispatch import array_dtype
 from ..eager.np_array import ndarray
 from ..execution.context import Context, resolve
+from ..ops.creation import NumpyArange
 from .side import Side, function
 
 
@@ -33,11 +33,19 @@ def sizes(shape: Any) -> tuple[int, ...]:
     return (operator.index(shape),) if hasattr(shape, "__index__") else tuple(map(operator.index, shape))
 
 
-def _make(shape: Any, dtype: Any, ctx: Context | None, value: float) -> ndarray:
+def _room(shape: Any, dtype: Any) -> tuple[tuple[int, ...], np.dtype]:
+    """The shape and dtype of an array that is to be made. Raises ValueError for a negative size, OutOfMemory where it takes more
+    than the memory budget."""
     wanted, kind = sizes(shape), array_dtype(dtype)
-    if min(wanted, default=0) < 0:
-        raise ValueError(f"negative dimensions are not allowed, got the shape {wanted}")
+    for size in wanted:
+        if size < 0:
+            raise ValueError(f"negative dimensions are not allowed, got the shape {wanted}")
     afford_array(wanted, kind, "an array")
+    return wanted, kind
+
+
+def _filled(shape: Any, dtype: Any, ctx: Context | None, value: float) -> ndarray:
+    wanted, kind = _room(shape, dtype)
     made = np.empty(wanted, kind)
     with np.errstate(all="ignore"):
         made.fill(np.asarray(value).astype(kind))
@@ -78,7 +86,7 @@ def array(F: Side, object: Any, dtype: Any = None, ctx: Context | None = None) -
 def empty(F: Side, shape: Any, dtype: Any = np.float32, order: str = "C", ctx: Context | None = None) -> Any:  # noqa: N803
     """An array of zeros: what "empty" memory holds should not depend on what was there."""
     in_c_order("empty", order)
-    return _make(shape, dtype, ctx, 0)
+    return ndarray._own(np.zeros(*_room(shape, dtype)), resolve(ctx))
 
 
 @function("np")
@@ -86,7 +94,7 @@ def zeros(F: Side, shape: Any, dtype: Any = None, order: str = "C", ctx: Context
     """An array of zeros, float32 where no dtype is given."""
     in_c_order("zeros", order)
     if F.eager:
-        return _make(shape, dtype, ctx, 0)
+        return ndarray._own(np.zeros(*_room(shape, dtype)), resolve(ctx))
     return F.ops._npi_zeros(shape=sizes(shape), dtype=array_dtype(dtype), **place(F, ctx))
 
 
@@ -95,7 +103,7 @@ def ones(F: Side, shape: Any, dtype: Any = np.float32, order: str = "C", ctx: Co
     """An array of ones, float32 where no dtype is given."""
     in_c_order("ones", order)
     if F.eager:
-        return _make(shape, dtype, ctx, 1)
+        return ndarray._own(np.ones(*_room(shape, dtype)), resolve(ctx))
     return F.ops._npi_ones(shape=sizes(shape), dtype=array_dtype(dtype), **place(F, ctx))
 
 
@@ -118,7 +126,7 @@ def full(
     if isinstance(fill_value, bool):
         dtype = np.bool_ if dtype is None else dtype
     if F.eager and out is None:
-        return _make(shape, dtype, ctx, float(fill_value) if isinstance(fill_value, np.generic) else fill_value)
+        return _filled(shape, dtype, ctx, float(fill_value) if isinstance(fill_value, np.generic) else fill_value)
     kind = array_dtype(dtype)
     return F.ops._npi_full(shape=sizes(shape), value=float(fill_value), dtype=kind, out=out, **place(F, ctx))
 
@@ -209,10 +217,10 @@ def arange(
         raise ValueError("arange: neither start nor stop is given")
     kind = array_dtype(dtype)
     if F.eager:
-        op = lookup("_npi_arange").bind(start=start, stop=stop, step=step, dtype=kind)
+        op = NumpyArange.bind(start=start, stop=stop, step=step, dtype=kind)
         shape = op.infer_shape()
         afford_array(shape, kind, "an array")
-        return ndarray._own(np.array(op.compute(shape), order="C"), resolve(ctx))
+        return ndarray._own(op.compute(shape), resolve(ctx))
     return F.ops._npi_arange(start=start, stop=stop, step=step, dtype=kind, **place(F, ctx))
 
 

@@ -179,7 +179,7 @@ def unary(F: Side, name: str, x: Any, out: Any = None) -> Any:  # noqa: N803
     if isinstance(x, F.kind):
         if out is not None and name in _TESTS and F.eager and out.dtype != np.bool_:
             raise OperandError(f"{name}: out must be of dtype bool, got {out.dtype}")
-        return getattr(F.ops, op)(x, out=out)
+        return invoke(_default(op), (x,)) if out is None and F.eager else getattr(F.ops, op)(x, out=out)
     if isinstance(x, NUMBER):
         return plain(x)
     raise OperandError(f"{name}: type {type(x)} not supported; wanted a {F.kind.__name__} of mx.np or a number")

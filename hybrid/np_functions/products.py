@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from .calls import apply
 from .elementwise import only_defaults
 from .side import Side, function
 
@@ -66,9 +65,7 @@ def einsum(F: Side, *operands: Any, **kwargs: Any) -> Any:  # noqa: N803
     """Einstein's sum: ``einsum("ij,jk->ik", a, b)``. optimize: bring the products into a good order first."""
     optimize, out = kwargs.pop("optimize", False), kwargs.pop("out", None)
     subscripts, *arrays = operands
-    return apply(
-        F, "_npi_einsum", tuple(arrays), out, num_args=len(arrays), subscripts=subscripts, optimize=int(bool(optimize))
-    )
+    return F.ops._npi_einsum(*arrays, subscripts=subscripts, optimize=int(bool(optimize)), out=out)
 
 
 @function("np")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.functions import NUMBER
-from .calls import apply
 from .side import Side, function
 
 
@@ -30,7 +29,7 @@ def sum(
     axis = along(F, a, axis)
     if initial is not None:
         return F.ops._np_sum(a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, out=out)
-    return apply(F, "_np_sum", (a,), out, axis=axis, dtype=dtype, keepdims=keepdims)
+    return F.ops._np_sum(a, axis=axis, dtype=dtype, keepdims=keepdims, out=out)
 
 
 def _define_product(name: str) -> None:
@@ -46,7 +45,7 @@ def _define_product(name: str) -> None:
         axis = along(F, a, axis)
         if initial is not None:
             return F.ops._np_prod(a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, out=out)
-        return apply(F, "_np_prod", (a,), out, axis=axis, dtype=dtype, keepdims=keepdims)
+        return F.ops._np_prod(a, out=out, axis=axis, dtype=dtype, keepdims=keepdims)
 
     product.__doc__ = "The product of all elements, or of those along axes. initial: what it begins with."
     function("np", name=name)(product)
@@ -68,7 +67,7 @@ def _define_extreme(name: str, op: str) -> None:
         axis = along(F, a, axis)
         if initial is not None:
             return getattr(F.ops, op)(a, axis=axis, keepdims=keepdims, initial=initial, out=out)
-        return apply(F, op, (a,), out, axis=axis, keepdims=keepdims)
+        return getattr(F.ops, op)(a, out=out, axis=axis, keepdims=keepdims)
 
     extreme.__doc__ = (
         f"The {'largest' if op == '_np_max' else 'smallest'} of all elements, or of those along axes. "
@@ -79,7 +78,7 @@ def _define_extreme(name: str, op: str) -> None:
 
 def _define_test(name: str, op: str) -> None:
     def test(F: Side, a: Any, axis: Any = None, keepdims: bool = False, out: Any = None) -> Any:  # noqa: N803
-        return apply(F, op, (a,), out, axis=along(F, a, axis), keepdims=keepdims)
+        return getattr(F.ops, op)(a, out=out, axis=along(F, a, axis), keepdims=keepdims)
 
     test.__doc__ = f"True where {'all' if op == '_np_all' else 'any'} elements, or of those along axes, are not 0."
     function("np", name=name)(test)
@@ -101,10 +100,12 @@ def mean(
     keepdims: bool = False,
 ) -> Any:
     """The mean of all elements, or of those along axes; of integers as float32."""
-    return apply(F, "_npi_mean", (a,), out, axis=along(F, a, axis), dtype=dtype, keepdims=keepdims)
+    return F.ops._npi_mean(a, out=out, axis=along(F, a, axis), dtype=dtype, keepdims=keepdims)
 
 
 def _define_spread(name: str, what: str) -> None:
+    op = f"_npi_{name}"
+
     def spread(
         F: Side,  # noqa: N803
         a: Any,
@@ -115,7 +116,7 @@ def _define_spread(name: str, what: str) -> None:
         keepdims: bool = False,
     ) -> Any:
         axis = along(F, a, axis)
-        return apply(F, f"_npi_{name}", (a,), out, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims)
+        return getattr(F.ops, op)(a, out=out, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims)
 
     spread.__doc__ = f"The {what} of all elements, or of those along axes. ddof: what is taken off their number."
     function("np", name=name)(spread)
@@ -142,8 +143,10 @@ def average(
 
 
 def _define_place(name: str) -> None:
+    op = f"_npi_{name}"
+
     def place(F: Side, a: Any, axis: Any = None, out: Any = None) -> Any:  # noqa: N803
-        return apply(F, f"_npi_{name}", (a,), out, axis=along(F, a, axis), keepdims=False)
+        return getattr(F.ops, op)(a, out=out, axis=along(F, a, axis), keepdims=False)
 
     which = "largest" if name == "argmax" else "smallest"
     place.__doc__ = f"The index of the {which} element, of all (flat) or along an axis; int64."
@@ -157,7 +160,7 @@ for _name in ("argmax", "argmin"):
 @function("np")
 def cumsum(F: Side, a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:  # noqa: N803
     """The sums of all elements so far, of all (flat) or along an axis."""
-    return apply(F, "_np_cumsum", (a,), out, axis=axis, dtype=dtype)
+    return F.ops._np_cumsum(a, out=out, axis=axis, dtype=dtype)
 
 
 @function("np")

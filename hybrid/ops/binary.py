@@ -361,8 +361,9 @@ class PromotingBinaryOp(BroadcastBinaryOp):
         return np.dtype(bool) if self.arithmetic.predicate else want_fitting(self, common_dtype(lhs, rhs))
 
     def compute(self, lhs, rhs, out=None):
-        dtype = common_dtype(lhs.dtype, rhs.dtype)
-        lhs, rhs = lhs.astype(dtype, copy=False), rhs.astype(dtype, copy=False)
+        if lhs.dtype != rhs.dtype:
+            dtype = common_dtype(lhs.dtype, rhs.dtype)
+            lhs, rhs = lhs.astype(dtype, copy=False), rhs.astype(dtype, copy=False)
         if out is not None:
             return self.arithmetic.function(lhs, rhs, out=out)
         return np.asarray(self.arithmetic.function(lhs, rhs))
@@ -387,11 +388,13 @@ class TrueDivide(PromotingBinaryOp):
 
     def compute(self, lhs, rhs):
         dtype = quotient_dtype(common_dtype(lhs.dtype, rhs.dtype))
-        return np.asarray(np.divide(lhs.astype(dtype, copy=False), rhs.astype(dtype, copy=False)))
+        return np.asarray(np.divide(*(x if x.dtype == dtype else x.astype(dtype) for x in (lhs, rhs))))
 
 
 def common_dtype(a: np.dtype, b: np.dtype) -> np.dtype:
     """The dtype in which MXNet's NumPy interface combines two: never a wider float than the widest given."""
+    if a == b:
+        return a
     floats = [d for d in (a, b) if d.kind not in "iub"]
     return max(floats, key=lambda d: d.itemsize) if floats else np.promote_types(a, b)
 

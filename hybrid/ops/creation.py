@@ -214,7 +214,11 @@ def steps(start: float, step: float, repeat: int, count: int, dtype: np.dtype) -
     In float16 MXNet counts in whole numbers: start and step lose their fractions."""
     counting = np.dtype(np.int64) if dtype == np.float16 else dtype
     first, by = np.asarray([start, step]).astype(counting)
-    return (first + (np.arange(count) // repeat).astype(counting) * by).astype(dtype, copy=False)
+    numbers = np.arange(count)
+    values = (numbers if repeat == 1 else numbers // repeat).astype(counting, copy=False)
+    values *= by
+    values += first
+    return values.astype(dtype, copy=False)
 
 
 @op("_arange")

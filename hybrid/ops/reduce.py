@@ -473,10 +473,19 @@ class NpReduction(Op):
     def infer_input_types(self, dtypes, outputs):
         return dtypes
 
-    def finish(self, y: np.ndarray, shape: tuple, dtype: np.dtype) -> np.ndarray:
-        """y, whose reduced axes have size 1, in the shape and dtype of the output."""
-        y = truncate(y, dtype) if dtype.kind in "iu" and y.dtype.kind == "f" else y.astype(dtype, copy=False)
-        return y.reshape(self.infer_shape(shape))
+    def layout(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The axes of such a shape that go, and what is left of it; remembered."""
+        known = self.memo.get(shape)
+        if known is None:
+            axes = self.axes(len(shape))
+            known = self.memo[shape] = axes, reduce_shape(shape, axes, self.keepdims, at_least_1d=False)
+        return known
+
+    def finish(self, y: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        """y, whose reduced axes have size 1, in the dtype of the output and the shape that is left of this one."""
+        if y.dtype != dtype:
+            y = truncate(y, dtype) if dtype.kind in "iu" and y.dtype.kind == "f" else y.astype(dtype)
+        return y.reshape(self.layout(shape)[1])
 
     def restore(self, F, y, a):
         """A symbol of the shape of the output so that it broadcasts with a."""
@@ -517,6 +526,22 @@ class NpTotal(NpReduction):
             return np.dtype(np.float32) if a.itemsize < 4 else a
         return dtype
 
+    def dtypes(self, a: np.dtype) -> tuple[np.dtype, np.dtype]:
+        """The dtype to add up in, and that of the result; remembered."""
+        known = self.memo.get(a)
+        if known is None:
+            known = self.memo[a] = self.working(a), self.infer_type(a)
+        return known
+
+    def widened(self, a: np.ndarray) -> np.ndarray:
+        """The array in the dtype to add up in."""
+        dtype, _ = self.dtypes(a.dtype)
+        return a if a.dtype == dtype else a.astype(dtype)
+
+    def finished(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """What became of the array, as the output is."""
+        return self.finish(y, a.shape, self.dtypes(a.dtype)[1])
+
 
 @op("_np_sum")
 class NpSum(NpTotal):
@@ -528,11 +553,8 @@ class NpSum(NpTotal):
         return super().composition(F, a)
 
     def compute(self, a):
-        axes = self.axes(a.ndim)
-        y = _sum(a.astype(self.working(a.dtype)), axes)
-        return self.finish(
-            y if self.initial is None else y + y.dtype.type(self.initial), a.shape, self.infer_type(a.dtype)
-        )
+        y = _sum(self.widened(a), self.layout(a.shape)[0])
+        return self.finished(y if self.initial is None else y + y.dtype.type(self.initial), a)
 
     def gradient(self, F, dy, a, y):
         return F._backward_broadcast_like(self.restore(F, F._backward_cast_like(dy, a), a), a)
@@ -548,11 +570,9 @@ class NpProd(NpTotal):
         return None if a.shape is None or 0 in definite(a.shape) else super().composition(F, a)
 
     def compute(self, a):
-        axes = self.axes(a.ndim)
-        y = _prod(a.astype(self.working(a.dtype)), axes) * np.asarray(a.size > 0, self.working(a.dtype))
-        return self.finish(
-            y if self.initial is None else y * y.dtype.type(self.initial), a.shape, self.infer_type(a.dtype)
-        )
+        x = self.widened(a)
+        y = _prod(x, self.layout(a.shape)[0]) * np.asarray(a.size > 0, x.dtype)
+        return self.finished(y if self.initial is None else y * y.dtype.type(self.initial), a)
 
     def gradient(self, F, dy, a, y):
         product = F._backward_cast_like(dy, a) * F._backward_cast_like(y, a)
@@ -584,10 +604,10 @@ class NpMean(NpTotal):
         return reshaped(F, F.Cast(y, dtype=self.infer_type(a.dtype)), self.infer_shape(a.shape))
 
     def compute(self, a):
-        dtype, axes = self.infer_type(a.dtype), self.axes(a.ndim)
+        (_, dtype), (axes, left) = self.dtypes(a.dtype), self.layout(a.shape)
         if not a.size:
-            return np.zeros(self.infer_shape(a.shape), dtype)
-        x = a.astype(self.working(a.dtype))
+            return np.zeros(left, dtype)
+        x = self.widened(a)
         if dtype.kind in "iu" and x.dtype.kind not in "iub":
             y = _divide(truncate(_sum(x, axes), dtype), math.prod(a.shape[i] for i in axes))
         else:
@@ -628,7 +648,7 @@ class NpExtreme(NpReduction):
         return reshaped(F, y, self.infer_shape(a.shape))
 
     def compute(self, a):
-        y = self.pick.reduce(a, self.axes(a.ndim), keepdims=True)
+        y = self.pick.reduce(a, self.layout(a.shape)[0], keepdims=True)
         return self.finish(y if self.initial is None else self.pick(y, y.dtype.type(self.initial)), a.shape, a.dtype)
 
     def gradient(self, F, dy, a, y):
@@ -685,7 +705,7 @@ class NpVar(NpReduction):
 
     def variance(self, a: np.ndarray) -> np.ndarray:
         """The variance, reduced axes kept."""
-        axes, x, dtype = self.axes(a.ndim), widen(a), self.infer_type(a.dtype)
+        (axes, _), x, dtype = self.layout(a.shape), widen(a), self.infer_type(a.dtype)
         count = math.prod(a.shape[i] for i in axes)
         squares = np.square(x - _mean(x, axes))
         if dtype.kind not in "iub":
@@ -744,7 +764,7 @@ class NpTruth(NpReduction):
         return reshaped(F, y, self.infer_shape(data.shape))
 
     def compute(self, data):
-        y = self.pick.reduce(data != 0, self.axes(data.ndim), keepdims=True)
+        y = self.pick.reduce(data != 0, self.layout(data.shape)[0], keepdims=True)
         return self.finish(y, data.shape, np.dtype(bool))
 
     def gradient(self, F, dy, data, y):
