@@ -22,11 +22,11 @@ FLOORS = Path(__file__).parent / "floors.json"
 PARTS = ("imports", "job", "tests")
 
 
-def install(folder: Path) -> list[str]:
-    """Make the side environment; what could not be installed is told."""
+def install(folder: Path, clients: list[Client]) -> list[str]:
+    """Make the side environment for these clients; what could not be installed is told."""
     venv.create(folder, with_pip=True)
     failed = []
-    for requirement in (*BENEATH, *(c.requirement for c in CLIENTS.values())):
+    for requirement in (*BENEATH, *(client.requirement for client in clients)):
         command = [
             str(measure.python(folder)),
             "-m",
@@ -120,14 +120,15 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--document", action="store_true", help="print docs/clients.md")
     parser.add_argument("--floors", action="store_true", help="raise floors.json to what is reached")
-    options = parser.parse_args(argv)
-    if options.install and (failed := install(options.folder)):
+    options = parser.parse_intermixed_args(argv)  # clients may stand behind --install
+    clients = [CLIENTS[name] for name in options.clients or CLIENTS]
+    if options.install and (failed := install(options.folder, clients)):
         print(f"not installed: {', '.join(failed)}", file=sys.stderr)
     if not measure.python(options.folder).exists():
         parser.error(
             f"{options.folder} is no environment; python -m tests.clients {options.folder} --install makes one"
         )
-    figures = [measured(CLIENTS[name], options.folder, tuple(options.only)) for name in options.clients or CLIENTS]
+    figures = [measured(client, options.folder, tuple(options.only)) for client in clients]
     floors = json.loads(FLOORS.read_text())
     if options.floors:
         FLOORS.write_text(json.dumps(raised(figures, floors), indent=1) + "\n")

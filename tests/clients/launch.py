@@ -9,6 +9,7 @@ import inspect
 import os
 import runpy
 import sys
+import typing
 
 
 def give_back() -> None:
@@ -19,6 +20,14 @@ def give_back() -> None:
     if not hasattr(inspect, "getargspec"):
         spec = collections.namedtuple("ArgSpec", "args varargs keywords defaults")
         inspect.__dict__["getargspec"] = lambda f: spec(*inspect.getfullargspec(f)[:4])
+    meta, plain = vars(typing)["NamedTupleMeta"], vars(typing)["_NamedTuple"]
+    made = meta.__new__
+
+    def new(cls: type, name: str, bases: tuple[type, ...], namespace: dict) -> type:
+        # bases beside NamedTuple were left out in silence
+        return made(cls, name, tuple(b for b in bases if b in (plain, typing.Generic)), namespace)
+
+    meta.__new__ = new
 
 
 def main() -> None:

@@ -72,6 +72,11 @@ BENEATH = (
     "imageio", "lazy_loader", "tifffile==2023.7.10", "PyWavelets==1.4.1", "decorator", "future", "prettytable", "wcwidth",
     "holidays==0.14.2", "convertdate", "PyMeeus", "korean_lunar_calendar", "hijri-converter", "regex", "sacremoses", "click",
     "portalocker", "yacs", "autocfg", "model-archiver", "keras_applications", "keras_preprocessing", "sacrebleu==1.4.14",
-    "tensorboardX==2.5", "dill", "cloudpickle",
+    "tensorboardX==2.5", "dill", "cloudpickle", "traitlets", "matplotlib-inline", "parso", "jedi", "ptyprocess", "pexpect",
+    "pickleshare", "prompt_toolkit", "asttokens", "executing", "pure-eval", "stack-data", "backcall", "ipython==8.12.3", "mdurl",
+    "markdown-it-py", "rich", "tabulate", "tzdata", "numpy-quaternion==2022.4.4", "more-itertools", "ConfigSpace==0.6.1",
+    "autograd==1.6.2", "heapdict", "zipp", "importlib-metadata==6.8.0", "tornado", "fsspec", "locket", "partd",
+    "zict==2.2.0", "sortedcontainers", "tblib", "msgpack", "dask==2023.5.0", "distributed==2023.5.0", "pycparser", "cffi",
+    "cryptography", "bcrypt", "pynacl", "invoke", "paramiko", "jmespath", "botocore", "s3transfer", "boto3",
 )  # fmt: skip
 """Packages under the clients, each installed by itself (``--no-deps``), in this order: their old metadata contradict each other."""
