@@ -95,7 +95,7 @@ def may_be_one(a: MaybeShape, b: MaybeShape) -> bool:
     if a is None or b is None:
         return True
     return len(a) == len(b) and all(
-        x == y or isinstance(x, str) or isinstance(y, str) or UNKNOWN in (x, y) for x, y in zip(a, b)
+        UNKNOWN is x or UNKNOWN is y or isinstance(x, str) or isinstance(y, str) or x == y for x, y in zip(a, b)
     )
 
 

@@ -162,7 +162,9 @@ def verify_table(result: VerifyResult) -> RenderableType:
         Text(f"{result.a} against {result.b}, {len(result.runs)} run(s), {result.seconds:.2f} s")
     ]
     if result.runs:
-        parts.append(_facts([(f"input {name}", _input(given)) for name, given in result.runs[0].get("inputs", {}).items()]))
+        parts.append(
+            _facts([(f"input {name}", _input(given)) for name, given in result.runs[0].get("inputs", {}).items()])
+        )
     parts += [_differences(result.differences), *_notes(result.warnings)]
     found = result.divergence
     if found is not None:

@@ -79,7 +79,7 @@ def test_inputs_pair_by_place_by_shape_or_as_told(files: Path, tmp_path: Path) -
     assert not bridge.verify(files / "two.onnx", other, names={"a": "q", "b": "p"}).equivalent
     crossed = gluonnx("verify", files / "two.onnx", other, "--map", "a=q", "--map", "b=p")
     assert crossed.exit_code == 1
-    one, two = engine(symbol("a", "b")), engine(symbol("c", "d"), "n")
+    one, two = (engine(mx.sym.Group([mx.sym.relu(mx.sym.var(n)) for n in names])) for names in ("ab", "cd"))
     by_place = {"a": Spec((2, 3)), "b": Spec((4, 3)), "c": Spec((2, 3)), "d": Spec((4, 3))}
     assert pair_inputs(one, two, by_place) == {"a": "c", "b": "d"}
     by_shape = {"a": Spec((2, 3)), "b": Spec((4, 3)), "c": Spec((4, 3)), "d": Spec((2, 3))}
@@ -113,10 +113,8 @@ def test_what_is_drawn_lies_where_it_is_told_or_expected(files: Path) -> None:
     case = make_case(one, one, specs, {}, 0, ranges={"a": (10, 20)})
     assert 10 <= case.feeds["a"].min() < 11 and 19 < case.feeds["a"].max() <= 20 and case.feeds["b"].min() < 0
     assert case.origins == {"a": "drawn, seed 0: evenly from 10 to 20", "b": "drawn, seed 0: standard normal"}
-    table = engine(
-        mx.sym.Embedding(mx.sym.var("ids"), mx.sym.var("weight"), input_dim=9, output_dim=2),
-        weight=np.ones((9, 2), "f"),
-    )
+    rows = mx.sym.Embedding(mx.sym.var("ids"), mx.sym.var("weight"), input_dim=9, output_dim=2)
+    table = engine(rows, weight=np.ones((9, 2), "f"))
     ids = make_case(table, table, {"ids": Spec((300,))}, {}, 0, ranges={"ids": (5, 1000)}).feeds["ids"]
     assert ids.min() == 5 and ids.max() == 8  # a table of nine rows has no others
     with pytest.raises(BadInput, match="got input 'q', wanted some of a, b"):
@@ -129,7 +127,8 @@ def test_what_is_drawn_lies_where_it_is_told_or_expected(files: Path) -> None:
     ("make", "wanted"),
     [
         (lambda x: (x - 127.5) / 128, (0, 255)), (lambda x: (x - 127.5) * 0.0078125, (0, 255)), (lambda x: x / 255, (0, 255)),
-        (lambda x: mx.sym.identity(x) / 127.5 - 1, (0, 255)), (lambda x: x * 0.01, (0, 100)), (lambda x: (x + 20) * -0.1, (-30, -10)),
+        (lambda x: mx.sym.identity(x) / 127.5 - 1, (0, 255)), (lambda x: x * 0.01, (0, 100)),
+        (lambda x: (x + 20) * -0.1, (-30, -10)),
         (lambda x: x * 2, None), (lambda x: x + 3, None), (mx.sym.relu, None), (lambda x: x / 255 + x, None),
     ],
 )  # fmt: skip
