@@ -539,7 +539,7 @@ class NpTotal(NpReduction):
         return a if a.dtype == dtype else a.astype(dtype)
 
     def finished(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """What became of the array, as the output is."""
+        """The array that it was, shaped as the output is."""
         return self.finish(y, a.shape, self.dtypes(a.dtype)[1])
 
 

@@ -317,7 +317,7 @@ def schedules(mx, folder):
 
 @ask
 def row_sparse_states(mx, folder):
-    """How states of row_sparse weights are stored, and what updates make of them."""
+    """States of row_sparse weights: how they are stored, and what updates make of them."""
     given = {
         "SGD": [{}, {"momentum": 0.9}, {"momentum": 0.9, "lazy_update": False}], "Signum": [{}], "LBSGD": [{"momentum": 0.9}],
         "LARS": [{"momentum": 0.9}, {"momentum": 0.9, "lazy_update": False}], "LAMB": [{}], "Adam": [{}, {"lazy_update": False}],

@@ -16,9 +16,9 @@ class Client:
     source: str = ""
     tests: tuple[str, ...] = ()
     seconds: float = 120
-    """How long one of its test files may take."""
+    """Seconds that one of its test files may take."""
     path: str = ""
-    """Where its tests look for modules of their own, besides their folder."""
+    """Folders where its tests look for modules of their own, besides their own."""
 
     @property
     def job(self) -> Path | None:
