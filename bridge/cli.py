@@ -33,6 +33,7 @@ from hybrid.core.precision import FLOAT32
 from hybrid.formats.files import replacing
 
 from . import report
+from .compare import Tolerance
 from .compiling import compiled_file
 from .inputs import load_feeds, parse_dynamic, parse_inputs, parse_names, parse_ranges, save_arrays
 from .job import check_target
@@ -68,10 +69,11 @@ OutputsOption = Annotated[
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the inputs that are drawn.")]
 Atol = Annotated[
     float | None,
-    typer.Option(help="Tolerance times the output's scale (1e-5 with --rtol alone); then outputs alone decide."),
+    typer.Option(help="|a - b| may be atol + rtol |a| (atol 1e-5 with --rtol alone); then outputs alone decide."),
 ]
-Rtol = Annotated[
-    float | None, typer.Option(help="Relative tolerance (1e-4 with --atol alone); then outputs alone decide.")
+Rtol = Annotated[float | None, typer.Option(help="See --atol (1e-4 with --atol alone); then outputs alone decide.")]
+Scaled = Annotated[
+    bool, typer.Option("--scaled", help="--atol counts times the output's largest number, as it does by default.")
 ]
 Repro = Annotated[Path | None, typer.Option(help="Folder for a minimal reproduction when the models differ.")]
 
@@ -135,6 +137,7 @@ def convert(
     seed: Seed = 0,
     atol: Atol = None,
     rtol: Rtol = None,
+    scaled: Scaled = False,
     repro: Repro = None,
     strict: Strict = False,
     time_limit: TimeLimit = TIME_LIMIT,
@@ -158,7 +161,7 @@ def convert(
             verify=verify,
             also=_read_further_inputs(model, specs, also),
             seed=seed,
-            tolerance=_tolerance(atol, rtol),
+            tolerance=_tolerance(atol, rtol, scaled),
             external_data=external_data,
             training=training,
             repro=repro,
@@ -182,6 +185,7 @@ def import_(
     seed: Seed = 0,
     atol: Atol = None,
     rtol: Rtol = None,
+    scaled: Scaled = False,
     repro: Repro = None,
     strict: Strict = False,
     time_limit: TimeLimit = TIME_LIMIT,
@@ -211,7 +215,7 @@ def import_(
             verify=verify,
             also=_read_further_inputs(opened, specs, also),
             seed=seed,
-            tolerance=_tolerance(atol, rtol),
+            tolerance=_tolerance(atol, rtol, scaled),
             repro=repro,
             strict=strict,
             progress=tell,
@@ -239,6 +243,7 @@ def verify(
     seed: Seed = 0,
     atol: Atol = None,
     rtol: Rtol = None,
+    scaled: Scaled = False,
     repro: Repro = None,
     strict: Strict = False,
     time_limit: TimeLimit = TIME_LIMIT,
@@ -259,7 +264,7 @@ def verify(
             files={} if inputs is None else {n: inputs.name for n, v in specs.items() if isinstance(v, np.ndarray)},
             seed=seed,
             runs=runs,
-            tolerance=_tolerance(atol, rtol),
+            tolerance=_tolerance(atol, rtol, scaled),
             outputs=outputs,
             repro=repro,
             progress=tell,
@@ -387,6 +392,7 @@ def bench(
     seed: Seed = 0,
     atol: Atol = None,
     rtol: Rtol = None,
+    scaled: Scaled = False,
     time_limit: TimeLimit = TIME_LIMIT,
     report_to: Report = None,
     as_json: AsJson = False,
@@ -405,7 +411,7 @@ def bench(
                     seconds=seconds,
                     profile=profile,
                     seed=seed,
-                    tolerance=_tolerance(atol, rtol),
+                    tolerance=_tolerance(atol, rtol, scaled),
                     precision=precision,
                     progress=tell,
                 )
@@ -427,11 +433,11 @@ def _read_further_inputs(model: Model, specs: dict[str, Any], also: list[Path] |
     return [load_feeds(path, names_to_fill(model, specs)) for path in also or ()]
 
 
-def _tolerance(atol: float | None, rtol: float | None) -> tuple[float, float] | None:
+def _tolerance(atol: float | None, rtol: float | None, scaled: bool) -> Tolerance | None:
     if atol is None and rtol is None:
         return None
     usual = bridge.TOLERANCES["float32"]  # what is not given stays as it is
-    return (usual.atol if atol is None else atol, usual.rtol if rtol is None else rtol)
+    return Tolerance(usual.atol if atol is None else atol, usual.rtol if rtol is None else rtol, scaled)
 
 
 def _print(data: dict[str, Any], as_json: bool, text: Any, report_to: Path | None = None) -> None:

@@ -11,33 +11,46 @@ import numpy as np
 
 from .models import BadInput
 
+FACTOR = 8.0
+"""Times that a run may be as far from the truth as others of its precision are."""
 COARSENESS = ("bfloat16", "float16")
 """Dtypes whose rounding shows in whatever is computed from them, coarsest first."""
 
 
 class Tolerance(NamedTuple):
-    """|got - want| may be atol * (largest |want|) + rtol * |want|, element by element."""
+    """|got - want| may be atol + rtol * |want|, element by element, as NumPy has it."""
 
     atol: float
     rtol: float
+    scaled: bool = False
+    """True where atol counts times the largest |want| of the tensor."""
+
+    def limit(self, scale: float) -> float:
+        """atol for a tensor whose largest |want| is scale."""
+        return self.atol * scale if self.scaled else self.atol
+
+    def words(self, scale: float) -> str:
+        """The rule for such a tensor in words."""
+        return f"atol {self.atol:g}{f' x {scale:.3g}' if self.scaled else ''} + rtol {self.rtol:g}"
 
 
 # float64 as float32: onnxruntime lacks float64 kernels (Conv, LSTM, ...) and such nodes run in float32
 TOLERANCES: Mapping[str, Tolerance] = {
-    "float64": Tolerance(1e-5, 1e-4),
-    "float32": Tolerance(1e-5, 1e-4),
-    "float16": Tolerance(2.5e-3, 1e-3),
-    "bfloat16": Tolerance(2e-2, 1e-2),
+    "float64": Tolerance(1e-5, 1e-4, scaled=True),
+    "float32": Tolerance(1e-5, 1e-4, scaled=True),
+    "float16": Tolerance(2.5e-3, 1e-3, scaled=True),
+    "bfloat16": Tolerance(2e-2, 1e-2, scaled=True),
 }
 
 
-def as_tolerance(limits: tuple[float, float] | None) -> Tolerance | None:
-    """(atol, rtol) as a Tolerance. Raises BadInput for limits that nothing or everything would meet (NaN)."""
+def as_tolerance(limits: Tolerance | tuple[float, float] | None) -> Tolerance | None:
+    """(atol, rtol), as NumPy means them, as a Tolerance. Raises BadInput for limits that nothing or everything would meet (NaN)."""
     if limits is None:
         return None
-    if not all(0 <= v < np.inf for v in limits):
+    limits = Tolerance(*limits)
+    if not (0 <= limits.atol < np.inf and 0 <= limits.rtol < np.inf):
         raise BadInput(f"got tolerance atol {limits[0]:g}, rtol {limits[1]:g}, wanted finite numbers of 0 or more")
-    return Tolerance(*limits)
+    return limits
 
 
 def coarsest(dtypes: Iterable[str]) -> str:
@@ -75,6 +88,12 @@ class Difference:
     """Number of elements that are NaN or infinite on one side only."""
     settled_by: str = ""
     """The judge that found them equal where the plain tolerance does not: "float64", for instance."""
+    tolerance: str = ""
+    """The rule in words; empty where numbers have to be the same."""
+    needs: float = 0.0
+    """The smallest atol with which all elements were within atol + rtol * |want|."""
+    index: tuple[int, ...] = ()
+    """Place of max_abs."""
 
     @property
     def little(self) -> str:
@@ -123,7 +142,8 @@ def compare(name: str, got: np.ndarray, want: np.ndarray, tolerance: Tolerance |
     both = finite_a & finite_b
     a, b, total = a[both], b[both], want.size
     delta, scale = np.abs(a - b), float(np.abs(b).max(initial=0))
-    beyond = int((delta > limits.atol * scale + limits.rtol * np.abs(b)).sum())
+    over = delta - limits.rtol * np.abs(b)
+    beyond = int((over > limits.limit(scale)).sum())
     reasons = []
     if misplaced.any():
         where = tuple(int(i) for i in np.argwhere(misplaced)[0])
@@ -131,7 +151,7 @@ def compare(name: str, got: np.ndarray, want: np.ndarray, tolerance: Tolerance |
             f"NaN or infinity differ at {int(misplaced.sum())} of {total}, first at {where}: {got[where]} for {want[where]}"
         )
     if beyond:
-        reasons.append(f"{beyond} of {total} beyond atol {limits.atol:g} x {scale:.3g} + rtol {limits.rtol:g}")
+        reasons.append(f"{beyond} of {total} beyond {limits.words(scale)}")
     norm = float(np.linalg.norm(a) * np.linalg.norm(b))
     max_abs = float(delta.max(initial=0))
     return Difference(
@@ -151,7 +171,23 @@ def compare(name: str, got: np.ndarray, want: np.ndarray, tolerance: Tolerance |
         and b.size == total
         and bool((np.abs(b * (b - 1)) < 1e-9).all())
         and bool((b != b[0]).any()),
+        tolerance=limits.words(scale),
+        needs=max(0.0, float(over.max(initial=0))),
+        index=_place(np.flatnonzero(both)[delta.argmax()], shape) if delta.size else (),
     )
+
+
+def _place(flat: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Numbers along each axis of an element that is counted through all."""
+    return tuple(int(i) for i in np.unravel_index(int(flat), shape))
+
+
+def distance(got: np.ndarray, truth: np.ndarray) -> float:
+    """The greatest distance from the truth; infinite where one is finite and the other not."""
+    a = got.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        same = (a == truth) | (np.isnan(a) & np.isnan(truth))
+        return float(np.nan_to_num(np.abs(np.where(same, truth, a) - truth), nan=np.inf).max(initial=0, where=~same))
 
 
 def close_within(name: str, got: np.ndarray, want: np.ndarray, limit: float) -> Difference | None:

@@ -79,9 +79,9 @@ def parse_ranges(texts: Iterable[str]) -> dict[str, tuple[float, float]]:
     out: dict[str, tuple[float, float]] = {}
     problems = []
     for text in texts:
-        name, _, rest = text.rpartition(":")
+        name, _, limits = text.rpartition(":")
         try:
-            low, high = map(float, rest.split(","))
+            low, high = map(float, limits.split(","))
         except ValueError:
             low = high = math.nan
         if not name or not (math.isfinite(low) and math.isfinite(high) and low <= high):

@@ -14,7 +14,7 @@ from hybrid.core.error import MXNetError
 from hybrid.execution.program import Program
 
 from .cases import pair_outputs, refuse_random
-from .compare import TOLERANCES, Difference, Tolerance, compare
+from .compare import FACTOR, TOLERANCES, Difference, Tolerance, compare, distance
 from .engines import Arrays, Engine, NativeEngine, OnnxEngine
 from .exact import Exact, perturb
 from .locate import first_divergence, write_repro
@@ -22,7 +22,6 @@ from .nodewise import NodewiseResult, is_quantized, node_by_node, rounds_to_inte
 from .result import Case, Divergence, Progress, VerifyResult
 
 WITNESSED = 2  # runs in float32 with inputs and parameters moved by a unit in the last place
-FACTOR = 8.0  # how many times the error of such runs another float32 run may have
 BLUNT = 0.05  # of an output's scale: a network that magnifies rounding to more than that is told
 
 
@@ -199,9 +198,9 @@ class _Trial:
                 out.append(d)
                 continue
             scale = float(np.abs(exact[np.isfinite(exact)]).max(initial=0)) or 1.0
-            usual = max(_error(r[name], exact) for r in runs)
+            usual = max(distance(r[name], exact) for r in runs)
             floor = TOLERANCES["float32"].atol * scale
-            errors = [_error(x, exact) for x in (want[a], got[b])]
+            errors = [distance(x, exact) for x in (want[a], got[b])]
             if max(errors) > max(FACTOR * usual, floor):
                 distances = f"{errors[0]:.2e} and {errors[1]:.2e} from float64, where {usual:.2e} is usual"
                 out.append(d.refuse(f"{d.reason}; {distances}"))
@@ -257,7 +256,7 @@ class _Trial:
             limits = self.tolerance or TOLERANCES.get(max(self.reference.precision(case.feeds).values(), default=""))
             self.divergence = first_divergence(self.left, self.right, case, limits)
         for engine in (self.left, self.right):
-            fault = engine.kernels_at_fault(case.feeds, self.tolerance) if isinstance(engine, NativeEngine) else None
+            fault = engine.kernels_at_fault(case.feeds) if isinstance(engine, NativeEngine) else None
             if fault is not None:
                 self.warnings.append(fault)
 
@@ -278,14 +277,6 @@ def _native(engine: Engine) -> NativeEngine | None:
     return (
         engine if isinstance(engine, NativeEngine) else engine.native_engine if isinstance(engine, OnnxEngine) else None
     )
-
-
-def _error(got: np.ndarray, truth: np.ndarray) -> float:
-    """The greatest distance from the truth; infinite where one is finite and the other not."""
-    a = got.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        same = (a == truth) | (np.isnan(a) & np.isnan(truth))
-        return float(np.nan_to_num(np.abs(np.where(same, truth, a) - truth), nan=np.inf).max(initial=0, where=~same))
 
 
 def _truth(engine: Engine, other: Engine, case: Case) -> tuple[Arrays, list[Arrays]] | None:

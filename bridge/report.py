@@ -66,17 +66,23 @@ def _loads(lacking: Sequence[str]) -> str:
     return f"does not load: it lacks {', '.join(lacking)}" if lacking else "loads"
 
 
-def _differences(differences: Sequence[Difference]) -> Table:
+def _differences(differences: Sequence[Difference]) -> RenderableType:
+    """The measures of all outputs, and the rules that they are held to."""
     table = Table(box=None, pad_edge=False)
-    for column in ("output", "max abs", "max rel", "cosine", "top-1", "verdict"):
+    for column in ("output", "max abs", "needs atol", "max / scale", "cosine", "top-1", "verdict"):
         table.add_column(column, justify="left" if column in ("output", "verdict") else "right")
     for d in differences:
         told = f"equal by {d.settled_by}" if d.settled_by else "equal"
         verdict = Text(told, style="green") if d.equal else Text(d.reason, style="red")
         top1 = "" if d.top1 is None else f"{d.top1:.2%}"
-        measures = (f"{d.max_abs:.2e}", f"{d.max_rel:.2e}", f"{d.cosine:.7f}", top1)
-        table.add_row(d.name, *(measures if d.compared else ("", "", "", "")), verdict)
-    return table
+        measures = (f"{d.max_abs:.2e}", f"{d.needs:.2e}", f"{d.max_rel:.2e}", f"{d.cosine:.7f}", top1)
+        table.add_row(d.name, *(measures if d.compared else [""] * len(measures)), verdict)
+    rules: dict[str, list[str]] = {}
+    for d in differences:
+        if d.tolerance:
+            rules.setdefault(d.tolerance, []).append(d.name)
+    lines = [Text(f"|a - b| may be {rule} of |a|: {', '.join(names)}", style="dim") for rule, names in rules.items()]
+    return Group(table, *lines)
 
 
 def _input(given: Mapping[str, Any]) -> str:

@@ -539,7 +539,7 @@ class NpTotal(NpReduction):
         return a if a.dtype == dtype else a.astype(dtype)
 
     def finished(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """The array that it was, shaped as the output is."""
+        """Result of what was added up, in the output's shape and dtype."""
         return self.finish(y, a.shape, self.dtypes(a.dtype)[1])
 
 

@@ -20,7 +20,7 @@ from bridge.compare import (
 )
 from converters.onnx_types import dtype_of
 
-LIMITS = Tolerance(0.5, 0.25)
+LIMITS = Tolerance(0.5, 0.25, scaled=True)
 WANT = np.array([[4.0, -2.0, 1.0], [0.0, -3.0, 2.0]])
 ALLOWED = 0.5 * 4 + 0.25 * np.abs(WANT)  # exact in binary
 
@@ -43,10 +43,24 @@ def test_an_element_may_be_off_by_its_own_limit_and_no_more() -> None:
         assert not compare("x", WANT * size + 1.01 * ALLOWED * size, WANT * size, LIMITS).equal
 
 
+def test_limits_mean_what_numpy_means() -> None:
+    """A bias that is wrong beside a channel of 1000 is no less wrong."""
+    want = np.array([[1000.0, 1.0], [-1000.0, 0.5]])
+    got = want.copy()
+    got[0, 1] += 0.009
+    for limits in ((1e-5, 0.0), (1e-5, 1e-3), (0.008, 1e-4), (0.009, 1e-3), (0.0, 0.01)):
+        found = compare("x", got, want, Tolerance(*limits))
+        assert found.equal == np.allclose(got, want, atol=limits[0], rtol=limits[1]), limits
+        assert found.tolerance == f"atol {limits[0]:g} + rtol {limits[1]:g}" and found.index == (0, 1)
+        assert compare("x", got, want, Tolerance(found.needs + 1e-9, limits[1])).equal
+        assert not found.needs or not compare("x", got, want, Tolerance(found.needs - 1e-6, limits[1])).equal
+    assert compare("x", got, want, Tolerance(1e-5, 0.0, scaled=True)).equal  # as nothing else is said of it
+
+
 def test_each_dtype_has_its_tolerance() -> None:
     """Documented in docs/decisions/0015: (atol, rtol) of each, float64 as float32."""
     wanted = {"float64": (1e-5, 1e-4), "float32": (1e-5, 1e-4), "float16": (2.5e-3, 1e-3), "bfloat16": (2e-2, 1e-2)}
-    assert {k: tuple(v) for k, v in TOLERANCES.items()} == wanted
+    assert {k: tuple(v) for k, v in TOLERANCES.items()} == {k: (*v, True) for k, v in wanted.items()}
     want = np.array([1.0, 2.0, -4.0])
     for name, (atol, rtol) in wanted.items():
         dtype = dtype_of(TensorProto.BFLOAT16) if name == "bfloat16" else np.dtype(name)
@@ -128,7 +142,9 @@ def test_whole_numbers_and_words() -> None:
     assert (found.equal, found.reason, found.max_abs) == (False, "2 of 4 differ", 249.0)
     assert compare("x", want, want).max_abs == 0
     assert compare("x", want, want, Tolerance(0.5, 0)).equal
-    assert compare("x", want + np.uint8(1), want, Tolerance(0.01, 0)).equal  # of 250, with a tolerance that is given
+    assert compare(
+        "x", want + np.uint8(1), want, Tolerance(0.01, 0, scaled=True)
+    ).equal  # of 250, with a tolerance that is given
     yes = np.array([True, False, True])
     assert compare("x", ~yes, yes).reason == "3 of 3 differ"
     words = np.array(["a", "b"])
@@ -254,5 +270,5 @@ def test_the_dict_has_every_field() -> None:
     assert found.as_dict() == {
         "name": "x", "dtype": "float32", "shape": (2,), "equal": True, "reason": "", "max_abs": 0.0, "max_rel": 0.0,
         "cosine": 1.0, "top1": None, "not_finite": 0, "constant": False, "saturated": False, "compared": True,
-        "misplaced": 0, "settled_by": "",
+        "misplaced": 0, "settled_by": "", "tolerance": "", "needs": 0.0, "index": (),
     }  # fmt: skip

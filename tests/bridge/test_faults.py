@@ -315,9 +315,9 @@ class TestCommand:
     def test_one_tolerance_keeps_the_default_of_the_other(self) -> None:
         from bridge.cli import _tolerance
 
-        assert _tolerance(None, None) is None
-        assert _tolerance(1e-3, None) == (1e-3, bridge.TOLERANCES["float32"].rtol)
-        assert _tolerance(None, 0.0) == (bridge.TOLERANCES["float32"].atol, 0.0)
+        assert _tolerance(None, None, False) is None
+        assert _tolerance(1e-3, None, False) == (1e-3, bridge.TOLERANCES["float32"].rtol, False)
+        assert _tolerance(None, 0.0, True) == (bridge.TOLERANCES["float32"].atol, 0.0, True)
 
     def test_a_runtime_that_fails_and_a_fault_of_ours_have_their_own(self, prefix: str, monkeypatch) -> None:
         def fails(error: Exception) -> Any:

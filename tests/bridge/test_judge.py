@@ -438,7 +438,7 @@ def test_distances_from_the_truth() -> None:
         ([], [], 0.0),
     ):
         want = np.finfo(np.float64).max if error == inf else error
-        for distance in (judge._error, farthest):
+        for distance in (judge.distance, farthest):
             assert (
                 distance(np.array(got), np.array(truth)) >= want
                 if error == inf

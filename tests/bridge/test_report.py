@@ -30,16 +30,18 @@ from converters import ConversionError, Problem, UnsupportedModel
 from converters.coverage import Row
 from hybrid.core.error import InternalError, MXNetError
 
-NEAR = Difference("y", "float32", (2, 3), True, "", max_abs=1.26e-5, max_rel=2.5e-6, cosine=0.99999914, top1=0.5)
+NEAR = Difference(
+    "y", "float32", (2, 3), True, "", max_abs=1.26e-5, max_rel=2.5e-6, cosine=0.99999914, top1=0.5, needs=3e-6
+)
 FAR = Difference("z", "float16", (4,), False, "1 of 4 beyond", max_abs=0.25, max_rel=0.5, cosine=-0.25)
 OTHER = Difference("w", "int64", (4,), False, "shape (3,), wanted (4,)", compared=False)
 SETTLED = replace(NEAR, name="s", settled_by="float64", top1=None)
-HEAD = "output max abs max rel cosine top-1 verdict"
+HEAD = "output max abs needs atol max / scale cosine top-1 verdict"
 LINES = {
-    "y": "y 1.26e-05 2.50e-06 0.9999991 50.00% equal",
-    "z": "z 2.50e-01 5.00e-01 -0.2500000 1 of 4 beyond",
+    "y": "y 1.26e-05 3.00e-06 2.50e-06 0.9999991 50.00% equal",
+    "z": "z 2.50e-01 0.00e+00 5.00e-01 -0.2500000 1 of 4 beyond",
     "w": "w shape (3,), wanted (4,)",
-    "s": "s 1.26e-05 2.50e-06 0.9999991 equal by float64",
+    "s": "s 1.26e-05 3.00e-06 2.50e-06 0.9999991 equal by float64",
 }
 FOUND = VerifyResult(
     "one", "two", "equivalent", ({}, {}), (NEAR, SETTLED), seconds=1.234, inner=7, warnings=("mind", "me")
@@ -97,12 +99,12 @@ def test_every_way_to_be_equal_is_told(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_measures_of_nothing_are_shown_and_those_that_are_none_are_not(capsys: pytest.CaptureFixture[str]) -> None:
-    zero = replace(NEAR, max_abs=0.0, max_rel=0.0, cosine=0.0, top1=0.0)
+    zero = replace(NEAR, max_abs=0.0, max_rel=0.0, needs=0.0, cosine=0.0, top1=0.0)
     apart = replace(zero, compared=False, equal=False, reason="shape (2,), wanted (3,)")
     found = replace(FOUND, differences=(zero, replace(zero, top1=None), apart))
     assert lines(capsys, report.verify_table(found))[2:5] == [
-        "y 0.00e+00 0.00e+00 0.0000000 0.00% equal",
-        "y 0.00e+00 0.00e+00 0.0000000 equal",
+        "y 0.00e+00 0.00e+00 0.00e+00 0.0000000 0.00% equal",
+        "y 0.00e+00 0.00e+00 0.00e+00 0.0000000 equal",
         "y shape (2,), wanted (3,)",
     ]
     told = lines(capsys, report.convert_table(replace(CONVERTED, parameters=0, seconds={"read": 0.0}, opset=0)))
@@ -369,7 +371,7 @@ CONVERT = {
     "outputs": (None, ["--outputs", "a", "--outputs", "b"], ["a", "b"]),
     "verify": (True, ["--no-verify"], False),
     "seed": (0, ["--seed", "7"], 7),
-    "tolerance": (None, ["--atol", "0.5"], (0.5, 1e-4)),
+    "tolerance": (None, ["--atol", "0.5"], (0.5, 1e-4, False)),
     "external_data": (None, ["--external-data"], True),
     "training": (False, ["--training"], True),
     "repro": (None, ["--repro", "folder"], Path("folder")),
@@ -377,12 +379,14 @@ CONVERT = {
     "inputs": ({}, ["--input", "x:2,3:float16"], {"x": bridge.models.Spec((2, 3), np.dtype("float16"))}),
 }
 VERIFY = {k: CONVERT[k] for k in ("outputs", "seed", "tolerance", "repro", "inputs")} | {
-    "runs": (1, ["--runs", "4"], 4)
+    "runs": (1, ["--runs", "4"], 4),
+    "names": ({}, ["--map", "a=b", "--map", "c=d"], {"a": "b", "c": "d"}),
+    "ranges": ({}, ["--range", "a:0,255"], {"a": (0.0, 255.0)}),
 }
 IMPORT = {k: CONVERT[k] for k in ("verify", "seed", "repro", "strict", "inputs")}
-IMPORT["tolerance"] = (None, ["--rtol", "0.25"], (1e-5, 0.25))
+IMPORT["tolerance"] = (None, ["--rtol", "0.25", "--scaled"], (1e-5, 0.25, True))
 BENCH = {k: CONVERT[k] for k in ("seed", "inputs")} | {
-    "tolerance": (None, ["--rtol", "0.25", "--atol", "0"], (0.0, 0.25)),
+    "tolerance": (None, ["--rtol", "0.25", "--atol", "0"], (0.0, 0.25, False)),
     "batch": (None, ["--batch", "3"], 3),
     "threads": (None, ["--threads", "2"], 2),
     "seconds": (2.0, ["--seconds", "0.5"], 0.5),

@@ -324,8 +324,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "every run same seed",
         "bridge/verify.py",
-        "specs, arrays, seed + i) for i in range(max(1, runs))]",
-        "specs, arrays, seed) for i in range(max(1, runs))]",
+        "specs, arrays, seed + i, **told) for i in range(max(1, runs))]",
+        "specs, arrays, seed, **told) for i in range(max(1, runs))]",
         "tests/bridge/test_engines.py -k test_verification_of_chosen_outputs",
     ),
     (
