@@ -18,6 +18,7 @@ from .execution.context import Context, resolve
 from .frontend.symbol import Symbol
 from .ir.graph import Entry, Graph
 from .ir.infer import infer, want_ignored
+from .ops.normalization import BatchNorm
 
 GROUP = "__ctx_group__"
 Arrays = Mapping[str, NDArray] | Sequence[NDArray]
@@ -155,6 +156,18 @@ def _requests(grad_req: Any, names: list[str]) -> dict[str, str]:
     return requests
 
 
+def _fixed_gammas(symbol: Symbol, gradients: Mapping[str, NDArray]) -> set[str]:
+    """Names of the gammas that MXNet fills with ones in a forward run: those with fix_gamma, of what has a backward run."""
+    after = {id(n) for n in symbol.graph.variables() if n.name in gradients}
+    found = set()
+    for node in symbol.graph.nodes:
+        if any(id(e.node) in after for e in node.inputs):
+            after.add(id(node))
+            if isinstance(node.op, BatchNorm) and node.op.fix_gamma and node.inputs[1].node.is_variable:
+                found.add(node.inputs[1].node.name)
+    return found
+
+
 class Executor:
     """Made by ``Symbol.bind`` and ``Symbol.simple_bind``.
 
@@ -175,6 +188,8 @@ class Executor:
         self._op = CachedOp(symbol)
         self._recorded: list[NDArray] | None = None
         """The outputs of the last forward as the tape knows them."""
+        self._fixed = _fixed_gammas(symbol, gradients)
+        """Names of arguments that are filled with ones, as what they are taken for."""
         # whatever does not fit is said here, not when it runs
         feeds = self._feeds()
         result = infer(symbol.graph, {n: a.shape for n, a in feeds.items()}, {n: a.dtype for n, a in feeds.items()})
@@ -269,6 +284,8 @@ class Executor:
                 )
             target[:] = source
         record = bool(is_train) and bool(self._gradients)
+        for name in self._fixed:
+            self._arguments[name][:] = 1
         made = self._run(bool(is_train), record)
         self._recorded = made if record else None
         self._outputs = [y.detach() for y in made] if record else made

@@ -1,4 +1,4 @@
-"""Loss heads that get a gradient of zeros, or none: the rule of a loss head reads no gradient, so that it has one all the same."""
+"""What nothing reads: gradients that arrive at loss heads, which have one all the same, and gammas that are fixed."""
 
 from __future__ import annotations
 
@@ -117,4 +117,34 @@ def executors(mx, folder):
             executor.forward(is_train=True)
             executor.backward()
             found[f"{which} without"] = executor.grad_dict["x"].copy()
+    return found
+
+
+@ask
+def fixed_gammas(mx, folder):
+    """Gammas of batch normalization with fix_gamma, which a bound graph with gradients fills with ones, and of one without."""
+    net = mx.sym.BatchNorm(mx.sym.var("data"), fix_gamma=True, name="fixed")
+    net = mx.sym.BatchNorm(mx.sym.FullyConnected(net, num_hidden=3, name="fc"), fix_gamma=False, name="free")
+    net = mx.sym.SoftmaxOutput(mx.sym.BatchNorm(net, fix_gamma=True, name="last"), name="softmax")
+    found = {}
+    for request in ("write", "add", "null", {"fc_weight": "write"}, {"data": "write"}):
+        for training in (False, True):
+            executor = net.simple_bind(mx.cpu(), data=(4, 5), grad_req=request)
+            for array in executor.arg_dict.values():
+                array[:] = numbers(*array.shape, low=2, high=3)
+            executor.forward(is_train=training)
+            executor.outputs[0].wait_to_read()
+            found[f"{request} {training}"] = {
+                n: executor.arg_dict[f"{n}_gamma"].copy() for n in ("fixed", "free", "last")
+            }
+    module = mx.mod.Module(net)
+    module.bind([("data", (4, 5))], [("softmax_label", (4,))])
+    module.init_params(mx.init.Constant(0.5))
+    module.init_optimizer(optimizer_params={"learning_rate": 0.1, "wd": 0.5})
+    batch = mx.io.DataBatch([mx.nd.array(numbers(4, 5))], [mx.nd.array([0, 1, 2, 0])])
+    for step in range(3):
+        module.forward(batch)
+        module.backward()
+        module.update()
+        found[f"step {step}"] = {n: module.get_params()[0][f"{n}_gamma"].copy() for n in ("fixed", "free", "last")}
     return found
