@@ -15,10 +15,7 @@ from .. import ndarray as nd
 from ..core.error import FormatError, MXNetError
 from ..formats.files import locate_errors
 from ..ndarray import NDArray
-from .files import MXDataIter, _part, _shape
-
-HARMLESS = ("preprocess_threads", "verbose", "shuffle_chunk_size", "shuffle_chunk_seed", "prefetch_buffer", "ctx")
-"""Settings that only concern how MXNet's iterator goes about it."""
+from .files import HARMLESS, MXDataIter, _part, _shape, warn_of_unknown
 
 
 class _Sampler(NamedTuple):
@@ -198,8 +195,7 @@ class ImageDetRecordIter(MXDataIter):
         ):
             if given not in wanted:
                 raise MXNetError(f"ImageDetRecordIter: got {name}={given!r}, wanted {' or '.join(map(repr, wanted))}")
-        if unknown := [name for name in others if name not in HARMLESS]:
-            raise MXNetError(f"ImageDetRecordIter: Cannot find argument {', '.join(map(repr, unknown))}")
+        warn_of_unknown(self, [name for name in others if name not in HARMLESS])
         self._samplers = self._read_samplers(
             num_crop_sampler,
             scales=(min_crop_scales, max_crop_scales),

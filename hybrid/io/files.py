@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,6 +20,25 @@ from .base import DataBatch, DataDesc, DataIter
 from .idx import read_idx
 
 DTYPES = ("float32", "float64", "int32", "int64", "int8", "uint8")
+
+
+HARMLESS = (
+    "preprocess_threads",
+    "verbose",
+    "device_id",
+    "shuffle_chunk_size",
+    "shuffle_chunk_seed",
+    "prefetch_buffer",
+    "ctx",
+)
+"""Settings that only concern how MXNet's iterators go about it."""
+
+
+def warn_of_unknown(iterator: Any, names: Iterable[str]) -> None:
+    """Say which arguments an iterator does not know; MXNet's do not look at them, and programs give them what others know."""
+    found = ", ".join(map(repr, names))
+    if found:
+        warnings.warn(f"{type(iterator).__name__}: Cannot find argument {found}; ignored, as by MXNet", stacklevel=3)
 
 
 class MXDataIter(DataIter):
@@ -39,9 +59,7 @@ class MXDataIter(DataIter):
         label_name: str = "softmax_label",
         **ignored: Any,
     ):
-        unknown = [name for name in ignored if name not in ("prefetch_buffer", "ctx", "verbose", "preprocess_threads")]
-        if unknown:
-            raise MXNetError(f"{type(self).__name__}: Cannot find argument {', '.join(map(repr, unknown))}")
+        warn_of_unknown(self, [name for name in ignored if name not in HARMLESS])
         if batch_size < 1:
             raise MXNetError(f"{type(self).__name__}: got batch_size={batch_size}, wanted at least 1")
         if round_batch and count < batch_size:

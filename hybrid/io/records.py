@@ -13,7 +13,7 @@ from ..core.error import FormatError, MXNetError
 from ..formats.files import locate_errors
 from ..image.image import sized_crop
 from ..ndarray import NDArray
-from .files import MXDataIter, _part, _shape
+from .files import HARMLESS, MXDataIter, _part, _shape, warn_of_unknown
 
 MISSING: dict[str, Any] = {
     "aug_seq": "aug_default",
@@ -34,16 +34,6 @@ MISSING: dict[str, Any] = {
     "max_random_illumination": 0,
 }
 """Settings of MXNet's iterator that are not there, with the values at which they change nothing."""
-HARMLESS = (
-    "preprocess_threads",
-    "verbose",
-    "device_id",
-    "shuffle_chunk_size",
-    "shuffle_chunk_seed",
-    "prefetch_buffer",
-    "ctx",
-)
-"""Settings that only concern how MXNet's iterator goes about it."""
 
 
 class ImageRecordIter(MXDataIter):
@@ -104,7 +94,8 @@ class ImageRecordIter(MXDataIter):
         label_name: str = "softmax_label",
         **others: Any,
     ):
-        wrong = {k: v for k, v in others.items() if k not in HARMLESS and (k not in MISSING or v != MISSING[k])}
+        warn_of_unknown(self, [name for name in others if name not in HARMLESS and name not in MISSING])
+        wrong = {k: v for k, v in others.items() if k in MISSING and v != MISSING[k]}
         if wrong:
             raise MXNetError(
                 f"{type(self).__name__}: {', '.join(f'{k}={v!r}' for k, v in wrong.items())} cannot be had here; "

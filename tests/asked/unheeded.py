@@ -1,28 +1,32 @@
-"""What nothing reads: gradients that arrive at loss heads, which have one all the same, and gammas that are fixed."""
+"""What nothing reads: gradients at loss heads, which have one all the same, gammas that are fixed, arguments of iterators."""
 
 from __future__ import annotations
 
-from .questions import ask, attempt, numbers
+import warnings
+
+import numpy as np
+
+from .questions import ask, numbers
 
 WAYS = {
-    "BlockGrad": lambda F, y: F.BlockGrad(y),
-    "through a function": lambda F, y: F.BlockGrad(F.tanh(y)),
-    "sign": lambda F, y: F.sign(y),
-    "argmax": lambda F, y: F.argmax(y, axis=1),
-    "zeros_like": lambda F, y: F.zeros_like(y),
-    "comparison": lambda F, y: y > 0.2,
-    "one_hot": lambda F, y: F.one_hot(y, 3),
-    "topk": lambda F, y: F.topk(y, k=2),
-    "condition": lambda F, y: F.where(y > 0.2, F.BlockGrad(y), F.zeros_like(y)),
-    "integers": lambda F, y: F.cast(F.cast(y, "int32"), "float32"),
-    "label": lambda F, y: F.SoftmaxOutput(F.zeros_like(y), F.argmax(y, axis=1)),
+    "BlockGrad": lambda fn, y: fn.BlockGrad(y),
+    "through a function": lambda fn, y: fn.BlockGrad(fn.tanh(y)),
+    "sign": lambda fn, y: fn.sign(y),
+    "argmax": lambda fn, y: fn.argmax(y, axis=1),
+    "zeros_like": lambda fn, y: fn.zeros_like(y),
+    "comparison": lambda fn, y: y > 0.2,
+    "one_hot": lambda fn, y: fn.one_hot(y, 3),
+    "topk": lambda fn, y: fn.topk(y, k=2),
+    "condition": lambda fn, y: fn.where(y > 0.2, fn.BlockGrad(y), fn.zeros_like(y)),
+    "integers": lambda fn, y: fn.cast(fn.cast(y, "int32"), "float32"),
+    "label": lambda fn, y: fn.SoftmaxOutput(fn.zeros_like(y), fn.argmax(y, axis=1)),
 }
 
 HEADS = {
-    "SoftmaxOutput": lambda F, x, label: F.SoftmaxOutput(x, label),
-    "MakeLoss": lambda F, x, label: F.MakeLoss(x * 2, grad_scale=3),
-    "LinearRegressionOutput": lambda F, x, label: F.LinearRegressionOutput(x, F.zeros_like(x)),
-    "no head": lambda F, x, label: F.exp(x),
+    "SoftmaxOutput": lambda fn, x, label: fn.SoftmaxOutput(x, label),
+    "MakeLoss": lambda fn, x, label: fn.MakeLoss(x * 2, grad_scale=3),
+    "LinearRegressionOutput": lambda fn, x, label: fn.LinearRegressionOutput(x, fn.zeros_like(x)),
+    "no head": lambda fn, x, label: fn.exp(x),
 }
 
 
@@ -30,8 +34,8 @@ def _gradient(mx, function, pick=None, outside=None, **flags):
     """Gradient of the input of a block that is hybridized with these flags; imperatively without."""
 
     class Block(mx.gluon.HybridBlock):
-        def hybrid_forward(self, F, x, label):
-            return function(F, x, label)
+        def hybrid_forward(self, fn, x, label):
+            return function(fn, x, label)
 
     block = Block()
     if flags:
@@ -58,33 +62,30 @@ def zeros_on_the_way(mx, folder):
         for way, through in WAYS.items():
             for kind, flags in FLAGS.items():
 
-                def inside(F, x, label, head=head, through=through):
-                    return F.sum(through(F, head(F, x, label)))
+                def inside(fn, x, label, head=head, through=through):
+                    return fn.sum(through(fn, head(fn, x, label)))
 
-                def beside(F, x, label, inside=inside):
-                    return F.sum(x) + inside(F, x, label)
+                def beside(fn, x, label, inside=inside):
+                    return fn.sum(x) + inside(fn, x, label)
 
                 def outside(y, through=through):
                     return through(mx.nd, y).sum()
 
-                found[f"{name} {way} {kind}"] = [
-                    attempt(lambda f=inside: _gradient(mx, f, **flags)),
-                    attempt(lambda f=beside: _gradient(mx, f, **flags)),
-                    attempt(lambda f=head: _gradient(mx, f, outside=outside, **flags)),
-                ]
+                calls = (inside, None), (beside, None), (head, outside)
+                found[f"{name} {way} {kind}"] = [_gradient(mx, f, outside=end, **flags) for f, end in calls]
     return found
 
 
 @ask
 def other_outputs(mx, folder):
-    """Gradient of one output of a block whose others are loss heads: hybridized these are reached too, unless the block is small."""
+    """Gradient of one output of a block with loss heads at others: hybridized these are reached too, unless the block is small."""
 
-    def small(F, x, label):
-        return [F.sum(x), F.SoftmaxOutput(x, label)]
+    def small(fn, x, label):
+        return [fn.sum(x), fn.SoftmaxOutput(x, label)]
 
-    def large(F, x, label):
-        heads = F.MakeLoss(F.sin(x)), F.BlockGrad(F.MakeLoss(F.sin(x * 2)))
-        return [F.sum(F.tanh(F.exp(x) * 0.1)), F.SoftmaxOutput(F.sin(x), label), *heads]
+    def large(fn, x, label):
+        heads = fn.MakeLoss(fn.sin(x)), fn.BlockGrad(fn.MakeLoss(fn.sin(x * 2)))
+        return [fn.sum(fn.tanh(fn.exp(x) * 0.1)), fn.SoftmaxOutput(fn.sin(x), label), *heads]
 
     return {
         f"{name} {kind} {pick}": _gradient(mx, block, pick, **flags)
@@ -147,4 +148,30 @@ def fixed_gammas(mx, folder):
         module.backward()
         module.update()
         found[f"step {step}"] = {n: module.get_params()[0][f"{n}_gamma"].copy() for n in ("fixed", "free", "last")}
+    return found
+
+
+@ask
+def unknown_arguments(mx, folder):
+    """Iterators over files that get arguments of others, and ones that nobody knows."""
+    np.savetxt(folder / "data.csv", numbers(4, 3), delimiter=",")
+    (folder / "data.svm").write_text("1 0:1 2:3\n0 1:2\n")
+    (folder / "images").write_bytes(np.array([2051, 4, 28, 28], ">i4").tobytes() + bytes(range(196)) * 16)
+    (folder / "labels").write_bytes(np.array([2049, 4], ">i4").tobytes() + bytes(range(4)))
+    makers = {
+        "csv": lambda **more: mx.io.CSVIter(data_csv=str(folder / "data.csv"), data_shape=(3,), batch_size=2, **more),
+        "svm": lambda **more: mx.io.LibSVMIter(
+            data_libsvm=str(folder / "data.svm"), data_shape=(3,), batch_size=2, **more
+        ),
+        "mnist": lambda **more: mx.io.MNISTIter(
+            image=str(folder / "images"), label=str(folder / "labels"), batch_size=2, shuffle=False, **more
+        ),
+    }
+    found = {}
+    for kind, make in makers.items():
+        for name, value in (("input_shape", (28,)), ("nonsense", "x"), ("batch_size_", 3)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                batch = make(**{name: value}).next()
+            found[f"{kind} {name}"] = [batch.data[0].tostype("default"), batch.label[0].tostype("default")]
     return found

@@ -158,7 +158,10 @@ def test_labels_that_are_none(tmp_path: Path) -> None:
         writer.close()
         with pytest.raises(FormatError, match="got a label of"):
             mx.io.ImageDetRecordIter(path_imgrec=str(tmp_path / "a.rec"), data_shape=(3, 4, 4), batch_size=1)
-    with pytest.raises(mx.MXNetError, match="Cannot find argument 'rand_crop'"):
+    with (
+        pytest.warns(UserWarning, match="Cannot find argument 'rand_crop'; ignored"),
+        pytest.raises(FormatError, match="got a label of"),
+    ):
         mx.io.ImageDetRecordIter(
             path_imgrec=str(tmp_path / "a.rec"), data_shape=(3, 4, 4), batch_size=1, rand_crop=True
         )
