@@ -96,7 +96,8 @@ def as_np_ndarray(self: NDArray) -> Any:
 
 
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> Any:
-    """An NDArray of the values. dtype: that of an NDArray or sparse source, else float32."""
+    """An NDArray of the values; a csr matrix of a sparse source, SciPy's too. dtype: that of an NDArray or sparse source, else
+    float32."""
     if isinstance(source_array, NDArray):
         if source_array.stype != "default":
             from .eager.sparse import array as sparse_array
@@ -108,6 +109,10 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
             made._ctx = resolve(ctx)
             return made
         memory: Any = source_array._read()
+    elif getattr(source_array, "format", None) == "csr" and hasattr(source_array, "tocsr"):  # SciPy's
+        from .eager.sparse import array as sparse_array
+
+        return sparse_array(source_array, ctx, dtype)
     else:
         wanted = array_dtype(dtype)
         try:

@@ -484,6 +484,12 @@ def _values(source: Any, dtype: Any) -> np.ndarray:
     return np.asarray(source, array_dtype(dtype))
 
 
+def _triples(source: Any, dtype: Any) -> np.ndarray:
+    """Values that stand at rows and columns; as SciPy sums them unless a dtype is given: lists in NumPy's dtype, not in float16."""
+    given = source.asnumpy() if isinstance(source, NDArray) else np.asarray(source)
+    return given.astype(np.float32 if given.dtype == np.float16 else given.dtype) if dtype is None else _values(given, dtype)
+
+
 def _places(source: Any) -> np.ndarray:
     return np.asarray(source.asnumpy() if isinstance(source, NDArray) else source).astype(np.int64)
 
@@ -517,7 +523,7 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: 
     if len(arg1) == 2 and _is_shape(arg1):
         return zeros("csr", _check_shape(NDArray(np.empty(arg1)), shape).shape, ctx, dtype)
     if len(arg1) == 2:
-        data, (rows, columns) = _values(arg1[0], dtype), map(_places, arg1[1])
+        data, (rows, columns) = _triples(arg1[0], dtype), map(_places, arg1[1])
         size = tuple(shape) if shape is not None else (rows.max(initial=-1) + 1, columns.max(initial=-1) + 1)
         numbers, back = np.unique(rows * size[1] + columns, return_inverse=True)
         summed = np.zeros(len(numbers), data.dtype)

@@ -14,7 +14,7 @@ from ..core.precision import FLOAT32, check_precision
 from ..core.shapes import is_known, to_legacy
 from ..eager.array import DENSE, _has_pending_work
 from ..eager.cached_op import CachedOp, FastCall
-from ..eager.faces import as_np, want_np
+from ..eager.faces import as_nd, as_np, want_np
 from ..eager.tape import STATE
 from ..execution.precision_report import PrecisionReport
 from ..formats import pairs
@@ -497,7 +497,7 @@ def _below(block: Block) -> list[Block]:
 
 def _like(given: Any, made: Symbol) -> Symbol:
     """A symbol with the face of an array or symbol; of mx.sym.np where this thread has np_array on."""
-    return as_np(made) if is_np_array() or given is as_np(given) else made
+    return as_np(made) if is_np_array() or given is not as_nd(given) else made
 
 
 def _stored(parameter: Parameter) -> NDArray:

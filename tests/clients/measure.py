@@ -16,6 +16,8 @@ from .table import Client
 HERE = Path(__file__).resolve().parent
 ENGINES = ("ours", "real")
 PASSED = "passed"
+TEST = 60
+"""Seconds that one test may take."""
 
 
 def python(folder: Path) -> Path:
@@ -73,10 +75,12 @@ def tests(client: Client, folder: Path, engine: str, only: set[str] | None = Non
             continue
         with tempfile.TemporaryDirectory() as out:
             report = Path(out) / "report.xml"
-            options = ["-m", "pytest", "-q", f"--junit-xml={report}", "-p", "no:cacheprovider", "--timeout=60"]
+            options = ["-m", "pytest", "-q", f"--junit-xml={report}", "-p", "no:cacheprovider"]
+            # a file that takes too long says what has passed by then; one that does not end is killed
+            options += [f"--timeout={TEST}", f"--session-timeout={client.seconds}"]
             # no pytest.ini: those of the clients ask for plugins, and make errors of what Python 3.11 warns of
             options += ["-c", os.devnull, f"--rootdir={source}", "-o", f"pythonpath={client.path}", name]
-            launched(folder, engine, options, str(source), client.seconds)
+            launched(folder, engine, options, str(source), client.seconds + 2 * TEST)
             found |= {f"{name} {case}": verdict for case, verdict in verdicts(report).items()}
     return found
 
