@@ -29,6 +29,7 @@ from ..execution.scheduler import SCHEDULER
 from ..frontend.symbol import Symbol
 from ..ir.differentiate import gradients
 from ..ir.graph import Entry, Graph, Node
+from ..ir.kept_draws import keeping
 from .array import NDArray, _has_pending_work, _pending, _signature, with_origin
 from .dispatch import without_aliasing
 from .np_array import ndarray
@@ -93,6 +94,7 @@ class CachedOp:
         """True where MXNet records the operators one by one, so that outputs without a gradient are not reached."""
         self._draws = {training: any(op.draws(training) for op in ops) for training in (False, True)}
         """True where a run, in training or not, takes random numbers."""
+        self._recorded: Graph | None = None
         self._programs: dict[bool, Program] = {}
         self._splits: dict[Any, Split] = {}
         self._backwards: dict[Any, BackwardProgram] = {}
@@ -131,14 +133,14 @@ class CachedOp:
             except OpError as error:
                 self._splits[key] = self._split(self.program(training), (), error)
                 return self._splits[key]
-            inside = {id(n) for n in self.graph.nodes if not n.is_variable}
+            inside = {id(n) for n in self._with_draws().nodes if not n.is_variable}
             residuals: dict[tuple[int, int], Entry] = {}
             backward = Graph((*(e for e in found if e is not None), *(e for _, _, e in shares)))
             read = [e for n in backward.nodes if id(n) not in inside for e in n.inputs]
             for entry in (*read, *backward.outputs):
                 if id(entry.node) in inside:
                     residuals.setdefault((id(entry.node), entry.index), entry)
-            graph = Graph((*self.graph.outputs, *residuals.values()))
+            graph = Graph((*self._with_draws().outputs, *residuals.values()))
             self._splits[key] = self._split(self._program(graph, training, FLOAT32), tuple(residuals.values()))
         return self._splits[key]
 
@@ -146,17 +148,24 @@ class CachedOp:
         places = {n: i for i, n in enumerate(self.names)}
         return Split(program, residuals, tuple(places[n] for n in program.names), self.watch is not None, error)
 
+    def _with_draws(self) -> Graph:
+        """The graph that is differentiated: it keeps what loops have drawn."""
+        if self._recorded is None:
+            self._recorded = keeping(self.graph)
+        return self._recorded
+
     def _differentiate(
         self, heads: tuple[int, ...], residuals: tuple[Entry, ...], wanted: tuple[int, ...]
     ) -> tuple[list[Node], list[Entry | None], list[tuple[Node, int, Entry]]]:
         """Variables for the gradients of heads, the gradients of wanted inputs as entries, and their shares where watched."""
-        ends = (*self.graph.outputs, *residuals)
+        graph = self._with_draws()
+        ends = (*graph.outputs, *residuals)
         nodes = [Node(None, f"{self._mark}head{i}") for i in heads]
-        variables = self.graph.variables()
+        variables = graph.variables()
         shares: list[tuple[Node, int, Entry]] = []
         given = [(ends[i], Entry(n)) for i, n in zip(heads, nodes)]
         # of a whole graph all outputs get gradients, zeros too
-        others = () if heads and self._inlined else self.graph.outputs
+        others = () if heads and self._inlined else graph.outputs
         found = gradients(given, [variables[i] for i in wanted], others, None if self.watch is None else shares)
         return nodes, found, shares
 

@@ -487,7 +487,11 @@ def _values(source: Any, dtype: Any) -> np.ndarray:
 def _triples(source: Any, dtype: Any) -> np.ndarray:
     """Values that stand at rows and columns; as SciPy sums them unless a dtype is given: lists in NumPy's dtype, not in float16."""
     given = source.asnumpy() if isinstance(source, NDArray) else np.asarray(source)
-    return given.astype(np.float32 if given.dtype == np.float16 else given.dtype) if dtype is None else _values(given, dtype)
+    return (
+        given.astype(np.float32 if given.dtype == np.float16 else given.dtype)
+        if dtype is None
+        else _values(given, dtype)
+    )
 
 
 def _places(source: Any) -> np.ndarray:

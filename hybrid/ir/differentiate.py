@@ -22,6 +22,7 @@ from . import build
 from .compose import composition
 from .graph import Entry, Graph, Node
 from .infer import infer
+from .kept_draws import repeatable
 
 
 class GradientRule(NamedTuple):
@@ -173,9 +174,14 @@ def _rule_of_subgraphs(node: Node) -> GradientRule:
     """The gradient rule of a node with subgraphs: as its operator's ``_backward_X``, which runs them and their gradients.
 
     Raises OpError when one has no derivative, or does something that cannot be repeated."""
-    op = node.op
+    op, bodies = node.op, node.subgraphs
     assert op is not None
-    subgraphs = [node.subgraphs[i] for i in getattr(op, "differentiated", ())]
+    given, results, kept = range(len(op.input_names())), range(len(op.output_names())), ()
+    behind = 0
+    if (again := repeatable(node)) is not None:
+        behind = len(again.op.in_data_locs) - len(again.masks)
+        op, bodies, results, kept = again.op, (again.body,), again.outputs, again.masks
+    subgraphs = [bodies[i] for i in getattr(op, "differentiated", ())]
     if not subgraphs:
         raise OpError(f"{op.name} is non-differentiable: it has no gradient rule")
     for body in subgraphs:
@@ -183,14 +189,16 @@ def _rule_of_subgraphs(node: Node) -> GradientRule:
     backs, reads, reaches = zip(*(_subgraph_gradients(body) for body in subgraphs))
     fields = {name: getattr(op, name) for name in op.fields}
     back = lookup(BACKWARD + op.name).bind(**fields, reads=reads, reaches=reaches)
-    heads, inputs = [f"dy{i}" for i in range(len(op.output_names()))], [f"x{i}" for i in range(len(op.input_names()))]
-    made = Node(back, back.name, [Entry(Node(None, n)) for n in (*heads, *inputs)], {}, (*node.subgraphs, *backs))
+    heads = [(f"dy{i}", i) for i in results]
+    inputs, masks = [(f"x{i}", i) for i in given], [(f"y{i}", i) for i in kept]
+    names = [n for n, _ in (*heads, *inputs[:behind], *masks, *inputs[behind:])]
+    made = Node(back, back.name, [Entry(Node(None, n)) for n in names], {}, (*bodies, *backs))
     return GradientRule(
-        Graph(Entry(made, i) for i in range(len(inputs))),
-        tuple(range(len(inputs))),
-        tuple((n, i) for i, n in enumerate(heads)),
-        tuple((n, i) for i, n in enumerate(inputs)),
-        (),
+        Graph(Entry(made, i if i < behind else i + len(kept)) for i in given),
+        tuple(given),
+        tuple(heads),
+        tuple(inputs),
+        tuple(masks),
     )
 
 

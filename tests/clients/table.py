@@ -70,8 +70,9 @@ CLIENTS = {
 BENEATH = (
     "setuptools<66", "wheel", "numpy==1.23.5", "scipy==1.10.1", "pandas==1.5.3", "mxnet==1.9.1", "graphviz==0.8.4", "requests",
     "urllib3", "idna", "certifi", "charset-normalizer", "pytz", "python-dateutil==2.9.0", "six", "pytest", "pytest-timeout",
-    "iniconfig", "packaging", "pluggy", "pygments", "pytest-mock", "flaky", "mock", "nose==1.3.7", "paramz==0.9.6", "GPy==1.13.2", "pillow==9.5.0",
-    "opencv-python-headless==4.7.0.72", "tqdm", "matplotlib==3.7.5", "contourpy==1.2.1", "cycler", "kiwisolver", "fonttools",
+    "iniconfig", "packaging", "pluggy", "pygments", "pytest-mock", "flaky", "mock", "nose==1.3.7", "paramz==0.9.6", "GPy==1.13.2",
+    "pillow==9.5.0", "opencv-python-headless==4.7.0.72", "tqdm", "matplotlib==3.7.5", "contourpy==1.2.1", "cycler",
+    "kiwisolver", "fonttools",
     "pyparsing", "pyyaml", "pydantic==1.10.13", "toolz", "ujson", "h5py==3.8.0", "typing-extensions", "networkx==2.8.8",
     "scikit-learn==1.2.2", "joblib", "threadpoolctl", "psutil", "protobuf==3.20.3", "easydict", "scikit-image==0.20.0",
     "imageio", "lazy_loader", "tifffile==2023.7.10", "PyWavelets==1.4.1", "decorator", "future", "prettytable", "wcwidth",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
 
-from hybrid import sym
+import hybrid as mx
+from hybrid import autograd, nd, sym
 from hybrid.core.error import OpError
 from hybrid.core.op import lookup
 from hybrid.execution.program import Program
@@ -81,6 +83,56 @@ def test_what_cannot_run_again_is_refused() -> None:
     heads = [(e, None) for e in graph.outputs]
     with pytest.raises(OpError, match=r"whose node drop .* is random each time"):
         gradients(heads, graph.variables())
+
+
+class Dropping(mx.gluon.HybridBlock):
+    """A loop that drops of its data and of its state, and says what was there before and after."""
+
+    def __init__(self, axes: tuple[int, ...]):
+        super().__init__()
+        self.axes = axes
+        with self.name_scope():
+            self.weight = self.params.get("weight", shape=(3, 4), init=mx.init.Uniform(1))
+
+    def hybrid_forward(self, F, x, state, weight):  # noqa: N803
+        def body(row, states):
+            dropped = F.Dropout(row, p=0.5, axes=self.axes)
+            total = states[0] + F.FullyConnected(dropped, weight, None, no_bias=True, num_hidden=3)
+            after = F.Dropout(total, p=0.25)
+            return [after * after, dropped, total, after], [after]
+
+        return F.contrib.foreach(body, x, [state])
+
+
+@pytest.mark.parametrize("axes", [(), (1,)])
+def test_loops_go_back_through_what_they_have_dropped(axes: tuple[int, ...]) -> None:
+    net, values = Dropping(axes), np.random.default_rng(0).uniform(1, 2, (5, 2, 4))
+    net.initialize()
+    net.hybridize()
+    weight = net.weight.data()
+    for _ in range(2):
+        x: Any = nd.array(values)
+        state: Any = nd.ones((2, 3))
+        for array in (x, state):
+            array.attach_grad()
+        with autograd.record():
+            (squares, dropped, total, after), (last,) = net(x, state)
+            loss = squares.sum() + last.sum()
+        loss.backward()
+        found = [g.asnumpy() for g in (x.grad, state.grad, net.weight.grad())]
+        first, second = dropped / x, nd.where(total == 0, nd.zeros_like(total), after / total)
+        assert {0.0, 2.0} == set(first.asnumpy().ravel().tolist())
+        with autograd.record():
+            now: Any = state
+            loss: Any = 0
+            for t in range(5):
+                now = (now + nd.dot(x[t] * first[t], weight, transpose_b=True)) * second[t]
+                loss = loss + (now * now).sum()
+            loss = loss + now.sum()
+        loss.backward()
+        for got, wanted in zip(found, (x.grad, state.grad, net.weight.grad()), strict=True):
+            np.testing.assert_allclose(got, wanted.asnumpy(), rtol=1e-4, atol=1e-4)
+        assert np.abs(found[2]).max() > 0.1
 
 
 @pytest.mark.parametrize("first", [True, False])
