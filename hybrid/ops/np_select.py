@@ -424,7 +424,7 @@ class MaskAssign(Op):
         return data
 
     def infer_shape(self, data, mask, *value):
-        if self.start_axis + len(mask) > len(data) or (not mask and data):
+        if self.start_axis + len(mask) > len(data):
             raise self.error(
                 f"got mask of shape {show(mask)} from axis {self.start_axis} of data of shape {show(data)}"
             )

@@ -34,6 +34,24 @@ def test_fractions_beside_whole_numbers_are_not_cut(dtype: str) -> None:
             assert x.asnumpy().tolist() == [3, 3, 3] and x.dtype == dtype
 
 
+def test_calls_with_negative_zero_are_not_taken_for_those_with_zero() -> None:
+    """Operators are remembered by what they were called with, and 0.0, 0 and -0.0 are equal."""
+    with mx.np_shape(), mx.np_array():
+        x, ones = mx.np.ones(2), mx.nd.ones(2)
+        for _ in range(2):
+            for number, sign in ((0.0, 1), (-0.0, -1), (0, 1), (-0.0, -1), (0.0, 1)):
+                for y in (
+                    mx.np.full_like(x, number),
+                    mx.np.full((2,), number),
+                    mx.np.arange(number, 1),
+                    mx.np.clip(-x * number, number, number),
+                    mx.np.copysign(x, number),
+                    mx.nd.clip(-ones, number, number),
+                    mx.nd.concat(mx.nd._internal._mul_scalar(ones, number), dim=0),
+                ):
+                    assert np.copysign(1, y.asnumpy()[0]) == sign, (number, y)
+
+
 def _run(graph: Any, x: Any) -> np.ndarray:
     """The output of a graph of one input."""
     return mx.gluon.SymbolBlock(graph, mx.sym.var("x").as_np_ndarray())(x).asnumpy()
