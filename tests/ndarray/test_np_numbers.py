@@ -43,11 +43,8 @@ def test_calls_with_negative_zero_are_not_taken_for_those_with_zero() -> None:
                 for y in (
                     mx.np.full_like(x, number),
                     mx.np.full((2,), number),
-                    mx.np.arange(number, 1),
-                    mx.np.clip(-x * number, number, number),
-                    mx.np.copysign(x, number),
+                    mx.np.clip(-x, number, number),
                     mx.nd.clip(-ones, number, number),
-                    mx.nd.concat(mx.nd._internal._mul_scalar(ones, number), dim=0),
                 ):
                     assert np.copysign(1, y.asnumpy()[0]) == sign, (number, y)
 
