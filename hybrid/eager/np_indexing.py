@@ -108,8 +108,8 @@ def read_np_key(key: Any, shape: tuple[int, ...]) -> Key:
         else:
             index.append(part)
         axis += _axes(part)
-    if not basic:
-        np.broadcast_shapes(*(part.shape for part in index if isinstance(part, np.ndarray)))
+    if not basic and len(shapes := [part.shape for part in index if isinstance(part, np.ndarray)]) > 1:
+        np.broadcast_shapes(*shapes)
     return Key((*index, Ellipsis), basic, front)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any
 
@@ -9,11 +10,12 @@ import numpy as np
 
 from ..core.functions import NUMBER
 from ..core.memory_budget import afford_array
+from ..core.op import INSTANCES
 from ..eager.array import NDArray
 from ..eager.dispatch import array_dtype
 from ..eager.np_array import ndarray
 from ..execution.context import Context, resolve
-from ..ops.creation import NumpyArange
+from ..ops.creation import Linspace, NumpyArange
 from .side import Side, function
 
 
@@ -196,6 +198,16 @@ def empty_like(
     return F.ops._npi_full_like(prototype, fill_value=0.0, dtype=kind)
 
 
+@functools.lru_cache(maxsize=INSTANCES)
+def _range(start: Any, stop: Any, step: Any, kind: np.dtype) -> tuple[NumpyArange, tuple[Any, ...]]:
+    """The operator of a range, and its shape. Remembered, as -0.0 means here what 0.0 does."""
+    op = NumpyArange.bind(start=start, stop=stop, step=step, dtype=kind)
+    return op, op.infer_shape()  # type: ignore[return-value]
+
+
+_PLAIN = (int, float)
+
+
 @function("np")
 def arange(
     F: Side,  # noqa: N803
@@ -217,8 +229,8 @@ def arange(
         raise ValueError("arange: neither start nor stop is given")
     kind = array_dtype(dtype)
     if F.eager:
-        op = NumpyArange.bind(start=start, stop=stop, step=step, dtype=kind)
-        shape = op.infer_shape()
+        plain = type(start) in _PLAIN and type(stop) in _PLAIN and type(step) in _PLAIN
+        op, shape = (_range if plain else _range.__wrapped__)(start, stop, step, kind)
         afford_array(shape, kind, "an array")
         return ndarray._own(op.compute(shape), resolve(ctx))
     return F.ops._npi_arange(start=start, stop=stop, step=step, dtype=kind, **place(F, ctx))
@@ -250,7 +262,12 @@ def linspace(
     _line("linspace", start, stop, axis)
     step = (stop - start) / (num - 1) if retstep else None
     kind = array_dtype(dtype)
-    made = F.ops._npi_linspace(start=start, stop=stop, num=num, endpoint=endpoint, dtype=kind, **place(F, ctx))
+    if F.eager:
+        op = Linspace.bind(start=start, stop=stop, num=num, endpoint=endpoint, dtype=kind)
+        afford_array(op.infer_shape(), kind, "an array")
+        made = ndarray._own(op.compute(), resolve(ctx))
+    else:
+        made = F.ops._npi_linspace(start=start, stop=stop, num=num, endpoint=endpoint, dtype=kind, **place(F, ctx))
     return (made, step) if retstep else made
 
 

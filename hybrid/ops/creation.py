@@ -213,11 +213,13 @@ def steps(start: float, step: float, repeat: int, count: int, dtype: np.dtype) -
 
     In float16 MXNet counts in whole numbers: start and step lose their fractions."""
     counting = np.dtype(np.int64) if dtype == np.float16 else dtype
-    first, by = np.asarray([start, step]).astype(counting)
     numbers = np.arange(count)
     values = (numbers if repeat == 1 else numbers // repeat).astype(counting, copy=False)
-    values *= by
-    values += first
+    first, by = np.asarray([start, step]).astype(counting)
+    if step != 1:
+        values *= by
+    if start or step < 0:  # -0.0 among them becomes 0.0
+        values += first
     return values.astype(dtype, copy=False)
 
 

@@ -5,7 +5,7 @@ In the legacy operators a reduction over everything gives shape (1,); the forms 
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -455,6 +455,15 @@ class MultiSumSq(Op):
 # -- what npx networks use -----------------------------------------------------------------------------------------------
 
 
+class ReductionPlan(NamedTuple):
+    """How a reduction reckons with an array: the axes that go, the shape that is left, dtypes to reckon in and of the result."""
+
+    axes: tuple[int, ...]
+    left: tuple[int, ...]
+    working: np.dtype
+    dtype: np.dtype
+
+
 class NpReduction(Op):
     """axis: which axes go, all when there is None."""
 
@@ -473,19 +482,26 @@ class NpReduction(Op):
     def infer_input_types(self, dtypes, outputs):
         return dtypes
 
-    def layout(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The axes of such a shape that go, and what is left of it; remembered."""
-        known = self.memo.get(shape)
+    def working(self, a: np.dtype) -> np.dtype:
+        """The dtype to reckon in."""
+        return a
+
+    def plan(self, a: np.ndarray) -> ReductionPlan:
+        """What follows from the shape and dtype of an array; remembered."""
+        known = self.memo.get((a.shape, a.dtype))
         if known is None:
-            axes = self.axes(len(shape))
-            known = self.memo[shape] = axes, reduce_shape(shape, axes, self.keepdims, at_least_1d=False)
+            axes = self.axes(a.ndim)
+            left = reduce_shape(a.shape, axes, self.keepdims, at_least_1d=False)
+            known = ReductionPlan(axes, left, self.working(a.dtype), self.infer_type(a.dtype))
+            self.memo[a.shape, a.dtype] = known
         return known
 
-    def finish(self, y: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-        """y, whose reduced axes have size 1, in the dtype of the output and the shape that is left of this one."""
+    def finish(self, y: np.ndarray, plan: ReductionPlan) -> np.ndarray:
+        """y, whose reduced axes have size 1, as the output is."""
+        dtype = plan.dtype
         if y.dtype != dtype:
             y = truncate(y, dtype) if dtype.kind in "iu" and y.dtype.kind == "f" else y.astype(dtype)
-        return y.reshape(self.layout(shape)[1])
+        return y.reshape(plan.left)
 
     def restore(self, F, y, a):
         """A symbol of the shape of the output so that it broadcasts with a."""
@@ -526,22 +542,6 @@ class NpTotal(NpReduction):
             return np.dtype(np.float32) if a.itemsize < 4 else a
         return dtype
 
-    def dtypes(self, a: np.dtype) -> tuple[np.dtype, np.dtype]:
-        """The dtype to add up in, and that of the result; remembered."""
-        known = self.memo.get(a)
-        if known is None:
-            known = self.memo[a] = self.working(a), self.infer_type(a)
-        return known
-
-    def widened(self, a: np.ndarray) -> np.ndarray:
-        """The array in the dtype to add up in."""
-        dtype, _ = self.dtypes(a.dtype)
-        return a if a.dtype == dtype else a.astype(dtype)
-
-    def finished(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """Result of what was added up, in the output's shape and dtype."""
-        return self.finish(y, a.shape, self.dtypes(a.dtype)[1])
-
 
 @op("_np_sum")
 class NpSum(NpTotal):
@@ -553,8 +553,9 @@ class NpSum(NpTotal):
         return super().composition(F, a)
 
     def compute(self, a):
-        y = _sum(self.widened(a), self.layout(a.shape)[0])
-        return self.finished(y if self.initial is None else y + y.dtype.type(self.initial), a)
+        plan = self.plan(a)
+        y = _sum(a if a.dtype == plan.working else a.astype(plan.working), plan.axes)
+        return self.finish(y if self.initial is None else y + y.dtype.type(self.initial), plan)
 
     def gradient(self, F, dy, a, y):
         return F._backward_broadcast_like(self.restore(F, F._backward_cast_like(dy, a), a), a)
@@ -570,9 +571,10 @@ class NpProd(NpTotal):
         return None if a.shape is None or 0 in definite(a.shape) else super().composition(F, a)
 
     def compute(self, a):
-        x = self.widened(a)
-        y = _prod(x, self.layout(a.shape)[0]) * np.asarray(a.size > 0, x.dtype)
-        return self.finished(y if self.initial is None else y * y.dtype.type(self.initial), a)
+        plan = self.plan(a)
+        x = a.astype(plan.working, copy=False)
+        y = _prod(x, plan.axes) * np.asarray(a.size > 0, x.dtype)
+        return self.finish(y if self.initial is None else y * y.dtype.type(self.initial), plan)
 
     def gradient(self, F, dy, a, y):
         product = F._backward_cast_like(dy, a) * F._backward_cast_like(y, a)
@@ -604,15 +606,16 @@ class NpMean(NpTotal):
         return reshaped(F, F.Cast(y, dtype=self.infer_type(a.dtype)), self.infer_shape(a.shape))
 
     def compute(self, a):
-        (_, dtype), (axes, left) = self.dtypes(a.dtype), self.layout(a.shape)
+        plan = self.plan(a)
+        axes, left, working, dtype = plan
         if not a.size:
             return np.zeros(left, dtype)
-        x = self.widened(a)
-        if dtype.kind in "iu" and x.dtype.kind not in "iub":
+        x = a if a.dtype == working else a.astype(working)
+        if dtype.kind in "iu" and working.kind not in "iub":
             y = _divide(truncate(_sum(x, axes), dtype), math.prod(a.shape[i] for i in axes))
         else:
             y = _mean(x, axes)
-        return self.finish(y, a.shape, dtype)
+        return self.finish(y, plan)
 
     def gradient(self, F, dy, a, y):
         each = F._backward_over_count(self.restore(F, F._backward_cast_like(dy, a), a), a, axis=self.axis)
@@ -648,8 +651,9 @@ class NpExtreme(NpReduction):
         return reshaped(F, y, self.infer_shape(a.shape))
 
     def compute(self, a):
-        y = self.pick.reduce(a, self.layout(a.shape)[0], keepdims=True)
-        return self.finish(y if self.initial is None else self.pick(y, y.dtype.type(self.initial)), a.shape, a.dtype)
+        plan = self.plan(a)
+        y = self.pick.reduce(a, plan.axes, keepdims=True)
+        return self.finish(y if self.initial is None else self.pick(y, y.dtype.type(self.initial)), plan)
 
     def gradient(self, F, dy, a, y):
         return F.broadcast_mul(F.broadcast_equal(a, self.restore(F, y, a)), self.restore(F, dy, a))
@@ -705,7 +709,7 @@ class NpVar(NpReduction):
 
     def variance(self, a: np.ndarray) -> np.ndarray:
         """The variance, reduced axes kept."""
-        (axes, _), x, dtype = self.layout(a.shape), widen(a), self.infer_type(a.dtype)
+        (axes, _, _, dtype), x = self.plan(a), widen(a)
         count = math.prod(a.shape[i] for i in axes)
         squares = np.square(x - _mean(x, axes))
         if dtype.kind not in "iub":
@@ -713,7 +717,7 @@ class NpVar(NpReduction):
         return _divide(_sum(squares, axes), count - self.ddof)
 
     def compute(self, a):
-        return self.finish(self.variance(a), a.shape, self.infer_type(a.dtype))
+        return self.finish(self.variance(a), self.plan(a))
 
     def gradient(self, F, dy, a, y):
         x = F._backward_cast_like(a, y)
@@ -737,7 +741,7 @@ class NpStd(NpVar):
     def compute(self, a):
         variance = self.variance(a)
         y = np.sqrt(variance.astype(np.float64) if variance.dtype.kind in "iub" else variance)
-        return self.finish(y, a.shape, self.infer_type(a.dtype))
+        return self.finish(y, self.plan(a))
 
     def gradient(self, F, dy, a, y):
         return super().gradient(F, dy / y * 0.5, a, y)
@@ -764,8 +768,8 @@ class NpTruth(NpReduction):
         return reshaped(F, y, self.infer_shape(data.shape))
 
     def compute(self, data):
-        y = self.pick.reduce(data != 0, self.layout(data.shape)[0], keepdims=True)
-        return self.finish(y, data.shape, np.dtype(bool))
+        plan = self.plan(data)
+        return self.finish(self.pick.reduce(data != 0, plan.axes, keepdims=True), plan)
 
     def gradient(self, F, dy, data, y):
         return None
