@@ -1,9 +1,10 @@
 """The job: convert an exported MXNet model to ONNX, prove that both agree, look inside, run. Functions here, commands in cli."""
 
-import importlib
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from hybrid.core.showing import from_modules
 
 if TYPE_CHECKING:
     from .bench import BenchResult, bench
@@ -85,16 +86,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in FROM:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"{__name__}.{FROM[name]}"), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = from_modules(globals(), FROM)
 
 
 class _Package(ModuleType):

@@ -1,7 +1,8 @@
 """The dictionary: MXNet operators as ONNX, operator by operator. Needs hybrid, onnx and NumPy; never onnxruntime."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from hybrid.core.showing import from_modules
 
 if TYPE_CHECKING:
     from .error import ConversionError, Problem, Unsupported, UnsupportedModel
@@ -49,9 +50,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in FROM:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"{__name__}.{FROM[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__, __dir__ = from_modules(globals(), FROM)

@@ -5,11 +5,10 @@ The functions are defined in np_functions; what is not, is NumPy's own (fallback
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as onp
 
 from .. import ndarray as _nd  # noqa: F401  what arrays of either face can do
+from ..core.showing import from_functions
 from ..eager.np_array import ndarray
 from ..np_functions import methods, protocol  # noqa: F401  what arrays can do, and NumPy's functions with them
 from ..np_functions.side import NP
@@ -36,18 +35,4 @@ for _name in fallback_linalg.__all__:
     setattr(NP.linalg, _name, getattr(fallback_linalg, _name))
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__all__":  # asked for by "from mxnet.np import *"
-        return [n for n in __dir__() if not n.startswith("_") and n != "onp"]
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        found = getattr(NP, name)
-    except AttributeError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *NP.names()})
+__getattr__, __dir__ = from_functions(globals(), lambda name: getattr(NP, name), NP.names)

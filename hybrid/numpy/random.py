@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ..core.showing import from_functions
 from ..np_functions.side import NP
 
-
-def __getattr__(name: str) -> Any:
-    if name.startswith("__") and name != "__all__":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(NP.random, name)
-
-
-def __dir__() -> list[str]:
-    return sorted(NP.random.names())
+__getattr__, __dir__ = from_functions(globals(), lambda name: getattr(NP.random, name), NP.random.names)

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import image
+from ..core.showing import from_functions
 from ..np_functions.side import NPX
 
-
-def __getattr__(name: str) -> Any:
-    if name == "__all__":
-        return __dir__()
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(image if name in image.__all__ else NPX.image, name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*image.__all__, *NPX.image.names()})
+__getattr__, __dir__ = from_functions(
+    globals(),
+    lambda name: getattr(image if name in image.__all__ else NPX.image, name),
+    lambda: (*image.__all__, *NPX.image.names()),
+)

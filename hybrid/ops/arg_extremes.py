@@ -25,14 +25,14 @@ class ArgExtreme(Op):
     at_least_1d: ClassVar[bool] = True
 
     def infer_shape(self, data):
-        axes = tuple(range(len(data))) if self.axis is None else self.single_axis(data)
+        axes = tuple(range(len(data))) if self.axis is None else self.axis_in(data, self.axis)
         if any(data[a] is not UNKNOWN and data[a] == 0 for a in axes):
             raise self.error(f"got {show(data)}, wanted an element along each axis that goes")
         return reduce_shape(data, axes, self.keepdims, at_least_1d=self.at_least_1d)
 
-    def single_axis(self, data):
-        """The axis as a tuple, counted from the front."""
-        return (axis_of(self, self.axis, len(data)),)
+    def axis_in(self, data, axis):
+        """The axis of such data as a tuple, counted from the front."""
+        return (axis_of(self, axis, len(data)),)
 
     def composition(self, F, data):
         if not known(data):
@@ -100,8 +100,8 @@ class NpArgExtreme(ArgExtreme):
 
     at_least_1d = False
 
-    def single_axis(self, data):
-        return () if not data and self.axis in (0, -1) else super().single_axis(data)
+    def axis_in(self, data, axis):
+        return () if not data and axis in (0, -1) else super().axis_in(data, axis)
 
     def infer_input_types(self, dtypes, outputs):
         return dtypes

@@ -45,7 +45,9 @@ def places_of_extremes(mx, folder):
     """Where the largest and smallest are."""
     with numpy_mode(mx) as xp:
         return {
-            f"{name} {shape} {axis}": both(mx, lambda F, x, n=name, a=axis: getattr(F.np, n)(x, axis=a), xp.ones(shape))
+            f"{name} {shape} {axis}": both(
+                mx, lambda side, x, n=name, a=axis: getattr(side.np, n)(x, axis=a), xp.ones(shape)
+            )
             for name in ("argmax", "argmin")
             for shape, axis in EXTREMES
         }
@@ -60,7 +62,7 @@ def tensor_equations(mx, folder):
             a = xp.array(2 * np.eye(int(np.prod(left) ** 0.5)).reshape(left) + np.arange(np.prod(left)).reshape(left))
             b = xp.array(np.arange(3.0, 3.0 + np.prod(right)).reshape(right))
             name = f"{left} {right} {axes}"
-            found[name] = both(mx, lambda F, a, b, axes=axes: F.np.linalg.tensorsolve(a, b, axes), a, b)
+            found[name] = both(mx, lambda side, a, b, axes=axes: side.np.linalg.tensorsolve(a, b, axes), a, b)
             if left and right and not isinstance(found[name][0], dict):
                 for x in (a, b):
                     x.attach_grad()
@@ -78,7 +80,7 @@ def other_sizes(mx, folder):
         return {
             f"{old} {new} {dtype}": both(
                 mx,
-                lambda F, x, new=new: F.np.resize(x, new),
+                lambda side, x, new=new: side.np.resize(x, new),
                 xp.array(np.arange(np.prod(old)).reshape(old), dtype=dtype),
             )
             for old, new in RESIZED
