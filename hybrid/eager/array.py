@@ -690,20 +690,26 @@ class NDArray:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         index: Index = (...,) if key is True or key is False else read_key(key, self.ndim, NDArray)[0]
-        if STATE.recording:
-            if self._origin is not None:
-                raise MXNetError(
-                    "Assigning to NDArrays that are already in a computational graph will cause undefined behavior when "
-                    f"evaluating gradients. {_INPLACE}"
-                )
-            if isinstance(value, NDArray) and value._origin is not None:
-                if any(p is not Ellipsis and p != slice(None) for p in index):
-                    raise MXNetError(_INPLACE)
-                self._check_writable()
-                value = value if value.shape == self.shape else value.broadcast_to(self.shape)
-                invoke(_COPY, [value if value._dtype == self._dtype else value.astype(self._dtype)], self)
-                return
-        self._assign(index, value)
+        if not (STATE.recording and self._assign_recording(index, value)):
+            self._assign(index, value)
+
+    def _assign_recording(self, index: Any, value: Any) -> bool:
+        """The part of an assignment that the tape has to know of; True where that is all.
+
+        Raises MXNetError where the array is part of a graph already, or the value and not all of the array is replaced."""
+        if self._origin is not None:
+            raise MXNetError(
+                "Assigning to NDArrays that are already in a computational graph will cause undefined behavior when "
+                f"evaluating gradients. {_INPLACE}"
+            )
+        if not isinstance(value, NDArray) or value._origin is None:
+            return False
+        if any(part is not Ellipsis and not (type(part) is slice and part == _ALL) for part in index):
+            raise MXNetError(_INPLACE)
+        self._check_writable()
+        value = value if value.shape == self.shape else value.broadcast_to(self.shape)
+        invoke(_COPY, [value if value._dtype == self._dtype else value.astype(self._dtype)], self)
+        return True
 
     def _assign(self, index: Any, value: Any) -> None:
         """self[index] = value, broadcast and cast to the dtype of this array as MXNet does."""

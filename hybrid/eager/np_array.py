@@ -19,7 +19,6 @@ from ..core.error import MXNetError
 from ..execution.context import Context
 from ..ops.casting import Cast
 from ..ops.elementwise import Copy
-from ..ops.expand import BroadcastTo
 from ..ops.indexing import Take
 from ..ops.shape import ExpandDims, NumpyReshape
 from ..ops.slicing import Slice
@@ -259,26 +258,6 @@ class ndarray(NDArray):  # noqa: N801  NumPy's name
             count = value.size if isinstance(value, NDArray) else np.size(value)
             if count or self._storage()[index].size:  # nothing may be put into nothing in any shape
                 raise MXNetError(str(error)) from None
-
-    def _assign_recording(self, index: Any, value: Any) -> bool:
-        """The part of an assignment that the tape has to know of; True where that is all.
-
-        Raises MXNetError where the array is part of a graph already, or the value and not all of the array is replaced."""
-        if self._origin is not None:
-            raise MXNetError(
-                "Assigning to NDArrays that are already in a computational graph will cause undefined behavior when "
-                "evaluating gradients. Please call backward first to clear the graph or do this out side of a record section."
-            )
-        if not isinstance(value, NDArray) or value._origin is None:
-            return False
-        if any(part is not Ellipsis and not (type(part) is slice and part == _ALL) for part in index):
-            raise MXNetError("Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd.")
-        if value.shape != self.shape:
-            missing = (1,) * (self.ndim - value.ndim)
-            wide = value._alias(NumpyReshape.bind(newshape=missing + value.shape)) if missing else value
-            value = invoke(BroadcastTo.bind(shape=self.shape), [wide])
-        invoke(_COPY, [value if value._dtype == self._dtype else value.astype(self._dtype)], self)
-        return True
 
 
 def check_cast(order: Any, casting: str, subok: bool) -> None:
