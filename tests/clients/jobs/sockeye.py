@@ -23,7 +23,44 @@ def command(module, *words):
         module.main()
 
 
-MODEL = ["--max-seq-len", "10", "--transformer-model-size", "16", "--num-embed", "16", "--transformer-feed-forward-num-hidden", "32", "--batch-type", "sentence", "--transformer-attention-heads", "2", "--num-layers", "2", "--batch-size", "8", "--optimizer", "adam", "--loss", "cross-entropy", "--label-smoothing", "0.1", "--transformer-dropout-act", "0", "--transformer-dropout-attention", "0", "--transformer-dropout-prepost", "0", "--embed-dropout", "0", "--initial-learning-rate", "0.003", "--seed", "13", "--decode-and-evaluate", "0"]
+MODEL = [
+    "--max-seq-len",
+    "10",
+    "--transformer-model-size",
+    "16",
+    "--num-embed",
+    "16",
+    "--transformer-feed-forward-num-hidden",
+    "32",
+    "--batch-type",
+    "sentence",
+    "--transformer-attention-heads",
+    "2",
+    "--num-layers",
+    "2",
+    "--batch-size",
+    "8",
+    "--optimizer",
+    "adam",
+    "--loss",
+    "cross-entropy",
+    "--label-smoothing",
+    "0.1",
+    "--transformer-dropout-act",
+    "0",
+    "--transformer-dropout-attention",
+    "0",
+    "--transformer-dropout-prepost",
+    "0",
+    "--embed-dropout",
+    "0",
+    "--initial-learning-rate",
+    "0.003",
+    "--seed",
+    "13",
+    "--decode-and-evaluate",
+    "0",
+]
 
 generate_digits_file("train.src", "train.tgt", 80, 8, sort_target=True)
 generate_digits_file("dev.src", "dev.tgt", 16, 8, sort_target=True, seed=14)
