@@ -53,4 +53,4 @@ def from_functions(
 
 
 _HELPERS = ("Any", "NP", "NPX", "annotations", "from_functions", "onp")
-"""What such modules import for themselves."""
+"""Names that such modules import for themselves."""

@@ -1,4 +1,4 @@
-"""Dropout in the bodies of loops, whose gradients run the bodies once more: what it multiplied by is kept, and read in its place."""
+"""Dropout in bodies of loops, whose gradients run the bodies once more: what it multiplied by is kept and read in its place."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Repeatable(NamedTuple):
     op: Any
     body: Graph
     outputs: tuple[int, ...]
-    """Which outputs of the node are outputs of it."""
+    """Numbers of the node's outputs that are outputs of it."""
     masks: tuple[int, ...]
-    """Which are the masks that it is given."""
+    """Numbers of the masks that it is given."""
 
 
 def repeatable(node: Node) -> Repeatable | None:

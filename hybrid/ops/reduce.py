@@ -456,7 +456,7 @@ class MultiSumSq(Op):
 
 
 class ReductionPlan(NamedTuple):
-    """How a reduction reckons with an array: the axes that go, the shape that is left, dtypes to reckon in and of the result."""
+    """Facts of a reduction of an array: the axes that go, the shape that is left, dtypes to reckon in and of the result."""
 
     axes: tuple[int, ...]
     left: tuple[int, ...]
@@ -487,7 +487,7 @@ class NpReduction(Op):
         return a
 
     def plan(self, a: np.ndarray) -> ReductionPlan:
-        """What follows from the shape and dtype of an array; remembered."""
+        """Facts that follow from the shape and dtype of an array; remembered."""
         known = self.memo.get((a.shape, a.dtype))
         if known is None:
             axes = self.axes(a.ndim)

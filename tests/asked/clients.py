@@ -1,4 +1,4 @@
-"""What the own tests of client packages found: sparse arrays given to hybridized networks, arrays put in the place of parameters'."""
+"""Finds of client packages' own tests: sparse arrays given to hybridized networks, arrays put in the place of parameters'."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def both(mx, function, *arrays):
 
 @ask
 def places_of_extremes(mx, folder):
-    """Where the largest and smallest are."""
+    """Places of the largest and smallest."""
     with numpy_mode(mx) as xp:
         return {
             f"{name} {shape} {axis}": both(
@@ -90,7 +90,7 @@ def other_sizes(mx, folder):
 
 @ask
 def masks_without_axes(mx, folder):
-    """What stands in an array without axes, and with them, where a mask without axes puts a number or an array into it."""
+    """Arrays without axes, and with them, into which a mask without axes puts a number or an array."""
     with numpy_mode(mx) as xp:
         ops = mx.nd.np._internal
         found = {}

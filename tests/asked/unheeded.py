@@ -1,4 +1,4 @@
-"""What nothing reads: gradients at loss heads, which have one all the same, gammas that are fixed, arguments of iterators."""
+"""Things that nothing reads: gradients at loss heads, which have one all the same, fixed gammas, arguments of iterators."""
 
 from __future__ import annotations
 

@@ -329,8 +329,8 @@ def test_image_record_iter_takes_the_defaults_of_mxnet() -> None:
     for other in others:
         np.testing.assert_array_equal(one.data[0].asnumpy(), other.data[0].asnumpy())
     with (
-        pytest.raises(MXNetError, match="^ImageRecordIter: rotate=3 cannot"),
-        pytest.warns(UserWarning, match="'unknown'; ign"),
+        pytest.raises(MXNetError, match=r"^ImageRecordIter: rotate=3 cannot"),
+        pytest.warns(UserWarning, match=r"'unknown'; ign"),
     ):
         mx.io.ImageRecordIter(**options, unknown=3, rotate=3)
     for name, value in defaults.items():

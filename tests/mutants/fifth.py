@@ -198,8 +198,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "remembered count",
         "hybrid/core/functions.py",
-        "key = (count, args[count:], *kwargs.items())",
-        "key = (args[count:], *kwargs.items())",
+        "key = (count, rest, *kwargs.items())",
+        "key = (rest, *kwargs.items())",
         "tests/gluon/test_programs.py -k test_program",
     ),
     (

@@ -205,8 +205,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "partial assignment under recording",
         "hybrid/eager/array.py",
-        "if any(p is not Ellipsis and p != slice(None) for p in index):",
-        "if all(p is not Ellipsis and p != slice(None) for p in index):",
+        "if any(part is not Ellipsis and not (type(part) is slice and part == _ALL) for part in index):",
+        "if all(part is not Ellipsis and not (type(part) is slice and part == _ALL) for part in index):",
         "tests/ndarray/test_protocols.py -k test_assignments_that_gradients_would_miss_are_refused",
     ),
     (

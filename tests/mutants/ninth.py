@@ -423,8 +423,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "b26-key-without-count",
         "hybrid/core/functions.py",
-        "key = (count, args[count:], *kwargs.items())",
-        "key = (args[count:], *kwargs.items())",
+        "key = (count, rest, *kwargs.items())",
+        "key = (rest, *kwargs.items())",
         "tests/compat/test_names_for_packages.py -k test_an_iterator_over_the_batches_of_a_pool",
     ),
     (
