@@ -3,7 +3,8 @@
 python -m tests.clients DIR [CLIENT ...] [--install] [--only imports job tests] [--json] [--document] [--floors]
 
 DIR is a side environment (Python 3.11 with NumPy 1.23.5 and real MXNet 1.9.1); ``--install`` makes it. The clients' own tests are
-looked for in DIR/src/<client>, trees of their repositories at the version of the table. Exit status 1 when less is reached than
+looked for in DIR/src/<client>, trees of their repositories at the version of the table; MXNet's examples, which CLIENT may name as
+``examples``, in DIR/src/mxnet/example. Exit status 1 when less is reached than
 floors.json says."""
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 import venv
 from pathlib import Path
 
-from . import measure
+from . import examples, measure
 from .table import BENEATH, CLIENTS, Client
 
 FLOORS = Path(__file__).parent / "floors.json"
@@ -121,7 +122,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--document", action="store_true", help="print docs/clients.md")
     parser.add_argument("--floors", action="store_true", help="raise floors.json to what is reached")
     options = parser.parse_intermixed_args(argv)  # clients may stand behind --install
-    clients = [CLIENTS[name] for name in options.clients or CLIENTS]
+    names = options.clients or [*CLIENTS, examples.NAME]
+    clients = [CLIENTS[name] for name in names if name != examples.NAME]
     if options.install and (failed := install(options.folder, clients)):
         print(f"not installed: {', '.join(failed)}", file=sys.stderr)
     if not measure.python(options.folder).exists():
@@ -129,6 +131,8 @@ def main(argv: list[str]) -> int:
             f"{options.folder} is no environment; python -m tests.clients {options.folder} --install makes one"
         )
     figures = [measured(client, options.folder, tuple(options.only)) for client in clients]
+    if examples.NAME in names and "tests" in options.only:
+        figures.append(examples.measured(options.folder))
     floors = json.loads(FLOORS.read_text())
     if options.floors:
         FLOORS.write_text(json.dumps(raised(figures, floors), indent=1) + "\n")
