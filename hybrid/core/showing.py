@@ -1,4 +1,4 @@
-"""Modules that show what others hold, taken from there when it is asked for: what ``__getattr__`` and ``__dir__`` of them are."""
+"""``__getattr__`` and ``__dir__`` of modules that show names of others, taken from there when they are asked for."""
 
 from __future__ import annotations
 
@@ -53,4 +53,4 @@ def from_functions(
 
 
 _HELPERS = ("Any", "NP", "NPX", "annotations", "from_functions", "onp")
-"""Names that such modules import for themselves."""
+"""Names that such modules have for themselves."""

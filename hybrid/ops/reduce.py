@@ -456,7 +456,7 @@ class MultiSumSq(Op):
 
 
 class ReductionPlan(NamedTuple):
-    """Facts of a reduction of an array: the axes that go, the shape that is left, dtypes to reckon in and of the result."""
+    """The axes that go of an array, the shape that is left, and the dtypes to reckon in and of the result."""
 
     axes: tuple[int, ...]
     left: tuple[int, ...]
@@ -487,7 +487,7 @@ class NpReduction(Op):
         return a
 
     def plan(self, a: np.ndarray) -> ReductionPlan:
-        """Facts that follow from the shape and dtype of an array; remembered."""
+        """The plan for arrays of this shape and dtype, remembered."""
         known = self.memo.get((a.shape, a.dtype))
         if known is None:
             axes = self.axes(a.ndim)

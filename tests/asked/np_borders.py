@@ -42,7 +42,7 @@ def both(mx, function, *arrays):
 
 @ask
 def places_of_extremes(mx, folder):
-    """Places of the largest and smallest."""
+    """Places of the largest and the smallest."""
     with numpy_mode(mx) as xp:
         return {
             f"{name} {shape} {axis}": both(
