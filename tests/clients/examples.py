@@ -49,7 +49,7 @@ EXAMPLES: dict[str, str] = {
 
 SECONDS = 300
 NAME = "examples"
-"""What the tool calls them, beside its clients."""
+"""Name that the tool has for them, beside its clients."""
 
 
 def unfinished(folder: Path, example: str, engine: str) -> str | None:
