@@ -17,6 +17,7 @@ import converters
 import hybrid.formats.params
 from converters.importer import Imported, import_model
 from converters.onnx_types import declared_spec
+from converters.proto_nodes import reads
 from converters.reader import OnnxFile, data_files, read_model
 from converters.writer import Converted
 from hybrid.core.attrs import is_float
@@ -115,20 +116,49 @@ class Model:
         if not outputs:
             return self
         if self.graph is None:
-            raise BadInput("outputs can be chosen in symbols only; this is an ONNX model")
+            assert self.proto is not None
+            whole = self.proto if self.path is None else onnx.load(os.fspath(self.path))
+            return replace(self, proto=_cut(whole, self.name, outputs), path=None, file=None)
         internals = {e.name: e for e in self.graph.internals().outputs}
         by_node = {n.name: Entry(n) for n in self.graph.nodes}
         unknown = [o for o in outputs if o not in internals and o not in by_node]
         if unknown:
-            raise BadInput(
-                *(
-                    f"no output {name!r} in the graph; did you mean "
-                    f"{' or '.join(difflib.get_close_matches(name, internals, 3, 0.3) or list(internals)[-3:])}?"
-                    for name in unknown
-                )
-            )
+            raise BadInput(*(_no_output(name, "the graph", list(internals)) for name in unknown))
         graph = Graph(internals.get(o, by_node.get(o)) for o in outputs)  # type: ignore[misc]  # each is in one of them
         return replace(self, graph=graph)
+
+
+def _no_output(name: str, where: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, 3, 0.3) or known[-3:]
+    return f"no output {name!r} in {where}; did you mean {' or '.join(close)}?"
+
+
+def _cut(whole: onnx.ModelProto, name: str, outputs: list[str]) -> onnx.ModelProto:
+    """The ONNX model that makes these tensors: by their names, those that MXNet gives a node's first (``fc1_output``), or those of
+    nodes. Raises BadInput."""
+    maker = {o: node for node in whole.graph.node for o in node.output if o}
+    by_node = {node.name: node.output[0] for node in whole.graph.node if node.name}
+    found = {o: next((n for n in (o, f"{o}_output", by_node.get(o)) if n in maker), None) for o in outputs}
+    problems = [_no_output(o, f"{name} (ONNX)", list(maker)) for o, tensor in found.items() if tensor is None]
+    if problems:
+        raise BadInput(*problems)
+    read = {tensor for tensor in found.values() if tensor}
+    kept = []
+    for node in reversed(whole.graph.node):
+        if read.intersection(node.output):
+            kept.append(node)
+            read.update(reads(node))
+    part = onnx.ModelProto()
+    part.CopyFrom(whole)
+    types = {i.name: i for i in (*whole.graph.value_info, *whole.graph.output)}
+    for field_, values in (
+        ("node", reversed(kept)), ("input", [i for i in whole.graph.input if i.name in read]),
+        ("output", [types.get(t, onnx.helper.make_empty_tensor_value_info(t)) for t in found.values() if t]),
+        ("initializer", [i for i in whole.graph.initializer if i.name in read]),
+    ):  # fmt: skip
+        part.graph.ClearField(field_)
+        getattr(part.graph, field_).extend(values)
+    return part
 
 
 class Format(Protocol):

@@ -31,7 +31,7 @@ def run(
     """Outputs by name.
 
     model: what open_model takes. inputs: arrays by name. engine: "native" or "onnxruntime"; by default the one that the model is
-    for (symbols are converted in memory for the other, ONNX models are imported). outputs: cut a symbol at these. precision: of
+    for (symbols are converted in memory for the other, ONNX models are imported). outputs: cut the model at these. precision: of
     constant weights, "bfloat16" or "int8" on the native engine only, which is the default then.
     Raises BadInput, EngineError or hybrid's errors.
     """
@@ -62,18 +62,13 @@ def run(
         specs = {n: Spec(v.shape, v.dtype) for n, v in native.complete(feeds).items()}
         made = ONNX.translated(opened, inputs=specs, default=default_opset(), newest=newest())
         return OnnxEngine(Model(opened.name, proto=made.proto())).run(feeds)
-    runtime = NativeEngine(opened.native, feeds, precision) if engine == "native" else OnnxEngine(opened)
     takes = specs_of_onnx(opened.proto)  # type: ignore[arg-type]  # is_onnx
+    opened = opened.select(list(outputs) if outputs else None)
+    runtime = NativeEngine(opened.native, feeds, precision) if engine == "native" else OnnxEngine(opened)
     unknown = [n for n in feeds if n not in takes]
     if unknown:
         raise BadInput(*(f"unknown input {n}: the model takes {', '.join(takes)}" for n in unknown))
-    results = runtime.run(feeds)
-    if outputs:
-        missing = [n for n in outputs if n not in results]
-        if missing:
-            raise BadInput(*(f"no output {n}: the model gives {', '.join(results)}" for n in missing))
-        results = {n: results[n] for n in outputs}
-    return results
+    return runtime.run({n: a for n, a in feeds.items() if n in runtime.inputs})
 
 
 def precision_report(
@@ -87,9 +82,5 @@ def precision_report(
     """Costs of a precision of constant weights on these inputs, beside weights as they are, on our engine; the rest as in run."""
     opened = open_model(model, params)
     feeds = as_specs({k: np.asarray(v.asnumpy() if hasattr(v, "asnumpy") else v) for k, v in inputs.items()})[1]
-    if not opened.is_onnx:
-        opened = opened.select(list(outputs) if outputs else None)
-    told = NativeEngine(opened.native, feeds, check_named(precision)).precision_report(feeds)
-    if opened.is_onnx and outputs:
-        told = told._replace(outputs=tuple(o for o in told.outputs if o.output in outputs))
-    return told
+    opened = opened.select(list(outputs) if outputs else None)
+    return NativeEngine(opened.native, feeds, check_named(precision)).precision_report(feeds)

@@ -65,7 +65,7 @@ def verify(
     both = _has_parameters(a) and _has_parameters(b)  # then opening them says that there is nothing to give params to
     first, second = (open_model(m, None if _has_parameters(m) and not both else params) for m in (a, b))
     if outputs:
-        first, second = (m if m.is_onnx else m.select(list(outputs)) for m in (first, second))
+        first, second = (m.select(list(outputs)) for m in (first, second))
     if isinstance(inputs, str | os.PathLike):
         files, inputs = _loaded(inputs, first)
     specs, arrays = as_specs(inputs)

@@ -145,3 +145,29 @@ def test_options_that_cannot_be_read_are_refused_all_at_once() -> None:
     with pytest.raises(BadInput) as told:
         parse_names(["a", "=b", "c=d", "c=e", "f=d"])
     assert len(told.value.problems) == 4
+
+
+def test_outputs_are_cut_on_both_sides_by_tensor(files: Path, tmp_path: Path) -> None:
+    """What is compared is one tensor on both sides, not one side's with the other's output."""
+    x = mx.sym.var("x")
+    dense = mx.sym.FullyConnected(mx.sym.relu(x, name="act"), num_hidden=3, name="fc")
+    net = mx.sym.softmax(dense, name="top")
+    params = {"fc_weight": np.linspace(-1, 1, 12).reshape(3, 4).astype("f"), "fc_bias": np.ones(3, "f")}
+    target = tmp_path / "net.onnx"
+    bridge.convert(net, params, inputs={"x": (2, 4)}, output=target)
+    for outputs in (["fc"], ["fc_output"], ["act_output", "top"], ["top"]):
+        result = bridge.verify(net, target, params=params, outputs=outputs)
+        assert result.equivalent and len(result.differences) == len(outputs)
+        assert bridge.verify(target, target, outputs=outputs).equivalent
+    cut = bridge.open_model(target).select(["act"]).proto
+    assert cut is not None and [n.op_type for n in cut.graph.node] == ["Relu"] and not cut.graph.initializer
+    wrong = onnx.load(target)
+    [weight] = (i for i in wrong.graph.initializer if i.name == "fc_weight")
+    weight.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(weight) * 1.01, "fc_weight"))
+    onnx.save(wrong, tmp_path / "wrong.onnx")
+    assert not bridge.verify(net, tmp_path / "wrong.onnx", params=params, outputs=["fc"]).equivalent
+    assert bridge.verify(net, tmp_path / "wrong.onnx", params=params, outputs=["act"]).equivalent  # before the fault
+    ours = bridge.run(target, {"x": np.ones((2, 4), "f")}, outputs=["fc"])
+    assert list(ours) == ["fc_output"]
+    refused = gluonnx("verify", files / "net", files / "net.onnx", "--outputs", "nothing")
+    assert refused.exit_code == 2 and "no output 'nothing'" in refused.output
