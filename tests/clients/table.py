@@ -37,8 +37,20 @@ CLIENTS = {
             "gluonts",
             "gluonts==0.8.1",
             "gluonts",
-            ("test/block/test_*.py", "test/distribution/test_*.py"),
-            seconds=400,
+            tuple(
+                f"test/{folder}/test_*.py"
+                for folder in (
+                    "activation",
+                    "block",
+                    "distribution",
+                    "kernels",
+                    "representation",
+                    "support",
+                    "trainer",
+                    "model/tpp",
+                )
+            ),
+            seconds=600,
         ),
         Client(
             "keras",
