@@ -51,6 +51,23 @@ def _in1d(ar1: Any, ar2: Any, assume_unique: bool, invert: bool) -> Any:
     return _np.isin(_np.ravel(ar1), ar2, assume_unique=assume_unique, invert=invert)
 
 
+def _define_quantile(name: str) -> None:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if "interpolation" in kwargs:
+            if "method" in kwargs:
+                raise TypeError(f"{name}: got method and interpolation, which is its old name")
+            kwargs["method"] = kwargs.pop("interpolation")
+        return _call(getattr(_np, name), args, kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"``numpy.{name}``; interpolation, which NumPy has dropped, is its method."
+    globals()[name] = function
+
+
+for _name in ("nanpercentile", "nanquantile"):
+    _define_quantile(_name)
+
+
 def _call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function of NumPy, by falling back where it is given arrays of mx.np."""
     given = arrays_in((*args, *kwargs.values()))

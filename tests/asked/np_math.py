@@ -297,6 +297,10 @@ def functions_of_numpy(mx, folder):
             "select": lambda: np.select([whole > 1], [whole]),
             "sets": lambda: [np.union1d(whole, whole), np.setdiff1d(whole, np.array([2]))],
             "nan": lambda: [np.nanmax(a, axis=0), np.nancumsum(a), np.nanprod(a, axis=1)],
+            "nan quantiles": lambda: [
+                np.nanpercentile(a, 40, interpolation="lower"),
+                np.nanquantile(a, 0.3, axis=0, interpolation="higher"),
+            ],
             "polynomials": lambda: np.polyadd(whole, whole),
             "axes": lambda: [
                 np.rollaxis(array(mx, 2, 1, 3), 2).shape,
