@@ -10,9 +10,14 @@ from .side import Side, function
 
 def along(F: Side, a: Any, axis: Any) -> Any:  # noqa: N803
     """The axis, or None where an array without axes is given the first or last: as NumPy and MXNet have it, that is all of it."""
-    if axis is None or not F.eager or not isinstance(a, F.kind) or a.shape:
+    if axis is None or (type(axis) is int and axis > 0) or not F.eager or not isinstance(a, F.kind) or a.shape:
         return axis
     return None if axis in (0, -1, (0,), (-1,)) else axis
+
+
+def _plainly(op: Any, a: Any, axis: Any, out: Any) -> Any:
+    """A reduction without any attribute but the axis: what is not said need not be looked up in each call."""
+    return op(a, out=out) if axis is None else op(a, axis=axis, out=out)
 
 
 @function("np")
@@ -27,9 +32,9 @@ def sum(
 ) -> Any:
     """The sum of all elements, or of those along axes. initial: what it begins with."""
     axis = along(F, a, axis)
-    if initial is not None:
-        return F.ops._np_sum(a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, out=out)
-    return F.ops._np_sum(a, axis=axis, dtype=dtype, keepdims=keepdims, out=out)
+    if dtype is None and initial is None and keepdims is False:
+        return _plainly(F.ops._np_sum, a, axis, out)
+    return F.ops._np_sum(a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, out=out)
 
 
 def _define_product(name: str) -> None:
@@ -65,9 +70,9 @@ def _define_extreme(name: str, op: str) -> None:
         initial: float | None = None,
     ) -> Any:
         axis = along(F, a, axis)
-        if initial is not None:
-            return getattr(F.ops, op)(a, axis=axis, keepdims=keepdims, initial=initial, out=out)
-        return getattr(F.ops, op)(a, out=out, axis=axis, keepdims=keepdims)
+        if initial is None and keepdims is False:
+            return _plainly(getattr(F.ops, op), a, axis, out)
+        return getattr(F.ops, op)(a, axis=axis, keepdims=keepdims, initial=initial, out=out)
 
     extreme.__doc__ = (
         f"The {'largest' if op == '_np_max' else 'smallest'} of all elements, or of those along axes. "
@@ -100,7 +105,10 @@ def mean(
     keepdims: bool = False,
 ) -> Any:
     """The mean of all elements, or of those along axes; of integers as float32."""
-    return F.ops._npi_mean(a, out=out, axis=along(F, a, axis), dtype=dtype, keepdims=keepdims)
+    axis = along(F, a, axis)
+    if dtype is None and keepdims is False:
+        return _plainly(F.ops._npi_mean, a, axis, out)
+    return F.ops._npi_mean(a, axis=axis, dtype=dtype, keepdims=keepdims, out=out)
 
 
 def _define_spread(name: str, what: str) -> None:
