@@ -215,10 +215,9 @@ def steps(start: float, step: float, repeat: int, count: int, dtype: np.dtype) -
     counting = np.dtype(np.int64) if dtype == np.float16 else dtype
     numbers = np.arange(count)
     values = (numbers if repeat == 1 else numbers // repeat).astype(counting, copy=False)
-    first, by = np.asarray([start, step]).astype(counting)
-    if step != 1:
+    if start or step != 1:
+        first, by = np.asarray([start, step]).astype(counting)
         values *= by
-    if start or step < 0:  # -0.0 among them becomes 0.0
         values += first
     return values.astype(dtype, copy=False)
 
