@@ -1,7 +1,7 @@
 """The two sides of a comparison: what they take and give, what they show of the inside, and what models are opened from."""
 
+import importlib
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -1250,7 +1250,7 @@ def test_what_is_made_for_onnxruntime_is_of_an_opset_that_it_opens(two: Path, mo
 
     monkeypatch.setattr(converters, "convert", watched)
     for name in ("run", "bench", "convert", "inspect"):
-        module = sys.modules[f"bridge.{name}"]
+        module = importlib.import_module(f"bridge.{name}")
         monkeypatch.setattr(module, "newest", lambda: 16)
         monkeypatch.setattr(module, "default_opset", lambda: 15)
     net, params = symbol()
