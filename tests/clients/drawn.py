@@ -16,10 +16,10 @@ draw = np.random.RandomState(0)
 WORDS = [f"w{i}" for i in range(60)]
 
 
-def digits(folders, count=600):
+def digits(folders):
     """MNIST's files, plain and packed: patterns of ten classes with noise."""
     patterns = draw.randint(0, 2, (10, 7, 7)).repeat(4, 1).repeat(4, 2) * 160
-    for part, number in (("train", count), ("t10k", 200)):
+    for part, number in (("train", 800), ("t10k", 400)):
         labels = draw.randint(0, 10, number).astype("uint8")
         images = (patterns[labels] + draw.randint(0, 90, (number, 28, 28))).astype("uint8")
         head = np.array([2051, number, 28, 28], ">i4").tobytes(), np.array([2049, number], ">i4").tobytes()
@@ -129,7 +129,8 @@ def main():
     pictures(home / "datasets" / "cifar10")
     texts(data, home)
     tables(data, here)
-    (here.parent / "data").mkdir(exist_ok=True)
+    for name in ("data", "models"):
+        (here.parent / name).mkdir(exist_ok=True)
     (here.parent / "data" / "electricity.txt").write_text((data / "electricity.txt").read_text())
     without_checksums()
     pandas.DataFrame.as_matrix = lambda self: self.values  # which pandas took away

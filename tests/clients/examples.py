@@ -18,7 +18,7 @@ EXAMPLES: dict[str, str] = {
     "image-classification/benchmark_score.py": "--network resnet-18 --batch-size 1 --image-shape 3,64,64",
     "image-classification/train_imagenet.py": "--benchmark 1 --network resnet --num-layers 18"
     " --image-shape 3,32,32 --num-epochs 1 --num-examples 64 --batch-size 16",
-    "image-classification/train_mnist.py": "--num-epochs 1 --network lenet --num-examples 600",
+    "image-classification/train_mnist.py": "--num-epochs 1 --network lenet --num-examples 800",
     "module/mnist_mlp.py": "",
     "multivariate_time_series/src/lstnet.py": "--num-epochs 1 --q 24 --num-filters 8 --recurrent-state-size 8 --save-period 1",
     "nce-loss/lstm_word.py": "",
