@@ -29,8 +29,6 @@ EXAMPLES: dict[str, str] = {
     "numpy-ops/weighted_logistic_regression.py": "",
     "profiler/profiler_ndarray.py": "",
     "recommenders/matrix_fact.py": "",
-    "restricted-boltzmann-machine/binary_rbm_gluon.py": "--num-epoch 1 --num-hidden 20 --no-cuda",
-    "restricted-boltzmann-machine/binary_rbm_module.py": "--num-epoch 1 --num-hidden 20 --no-cuda",
     "rnn/bucketing/cudnn_rnn_bucketing.py": "--num-epochs 1 --num-hidden 16 --num-embed 16",
     "rnn/bucketing/lstm_bucketing.py": "--num-epochs 1 --num-hidden 16 --num-embed 16",
     "sparse/factorization_machine/train.py": "--data-train data/criteo.train --data-test data/criteo.test"
