@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from .engines import Engine, NativeEngine, OnnxEngine
 from .inputs import domains, draw, expected, intersect
 from .models import BadInput
 from .result import Case
+
+T = TypeVar("T")
 
 
 def _example(shape: MaybeShape) -> str:
@@ -127,11 +130,13 @@ def make_case(
                 wanted[name] = spec
     labels = {n for e in (left, right) if e.model.graph is not None for n in label_names(e.model.graph)} - wanted.keys()
     twice = [f"{n} and {m} are one input, and both are given" for n, m in second.items() if n in specs and m in specs]
-    specs, arrays, files, ranges = (
-        {first.get(n, n): v for n, v in (given or {}).items() if n not in labels}
-        for given in (specs, arrays, files, ranges)
-    )
-    unknown = [n for n in (*specs, *ranges) if n not in wanted]
+
+    def canonical(given: Mapping[str, T] | None) -> dict[str, T]:
+        """What is given for the inputs, by the left side's names."""
+        return {first.get(n, n): v for n, v in (given or {}).items() if n not in labels}
+
+    specs, arrays, sources, limits = canonical(specs), canonical(arrays), canonical(files), canonical(ranges)
+    unknown = [n for n in (*specs, *limits) if n not in wanted]
     if unknown or twice:
         raise BadInput(*twice, *(f"got input {n!r}, wanted some of {', '.join(wanted) or 'none'}" for n in unknown))
     for name, spec in specs.items():
@@ -158,13 +163,13 @@ def make_case(
                 name = own.get(name, name)
                 hard[name] = intersect(hard[name], domain) if name in hard else domain
             soft |= {own.get(n, n): d for n, d in expected(engine.model.graph).items()}
-    asked = {n: Domain(*limits) for n, limits in ranges.items()}
+    asked = {n: Domain(*ends) for n, ends in limits.items()}
     known = soft | hard | {n: intersect(hard[n], d) if n in hard else d for n, d in asked.items()}
     told: dict[str, str] = {}
     drawn = draw({n: s for n, s in wanted.items() if n not in arrays}, known, seed, like, told)
     feeds = {**drawn, **arrays}
     origins = {n: f"drawn, seed {seed}: {how}" for n, how in told.items()}
-    origins |= {n: f"from {files[n]}" if n in files else "given" for n in arrays}
+    origins |= {n: f"from {sources[n]}" if n in sources else "given" for n in arrays}
     both = {m: feeds[n] for n, m in second.items() if n in feeds}
     return Case({**feeds, **both}, None if not drawn else seed, origins=origins, names=second)
 

@@ -47,7 +47,8 @@ def as_tolerance(limits: Tolerance | tuple[float, float] | None) -> Tolerance | 
     """(atol, rtol), as NumPy means them, as a Tolerance. Raises BadInput for limits that nothing or everything would meet (NaN)."""
     if limits is None:
         return None
-    limits = Tolerance(*limits)
+    atol, rtol, *scaled = limits
+    limits = Tolerance(atol, rtol, *map(bool, scaled))
     if not (0 <= limits.atol < np.inf and 0 <= limits.rtol < np.inf):
         raise BadInput(f"got tolerance atol {limits[0]:g}, rtol {limits[1]:g}, wanted finite numbers of 0 or more")
     return limits

@@ -295,7 +295,7 @@ def _warnings(model: Model) -> list[str]:
             f"{count} parameters were stored in another dtype than the graph computes in, and cast to it: {names}"
         )
     remarks: dict[str, list[str]] = {}
-    for node in model.graph.all_nodes():
+    for node in model.graph.all_nodes() if model.graph is not None else ():
         if node.op is not None and node.op.remark:
             remarks.setdefault(node.op.remark, []).append(f"{node.name} ({node.op.name})")
     out += [f"{', '.join(nodes[:3])}{' ...' if len(nodes) > 3 else ''}: {remark}" for remark, nodes in remarks.items()]
