@@ -132,7 +132,7 @@ def make_case(
     twice = [f"{n} and {m} are one input, and both are given" for n, m in second.items() if n in specs and m in specs]
 
     def canonical(given: Mapping[str, T] | None) -> dict[str, T]:
-        """What is given for the inputs, by the left side's names."""
+        """Values given for inputs, by the left side's names."""
         return {first.get(n, n): v for n, v in (given or {}).items() if n not in labels}
 
     specs, arrays, sources, limits = canonical(specs), canonical(arrays), canonical(files), canonical(ranges)

@@ -163,7 +163,8 @@ def _fixed_gammas(symbol: Symbol, gradients: Mapping[str, NDArray]) -> set[str]:
     for node in symbol.graph.nodes:
         if any(id(e.node) in after for e in node.inputs):
             after.add(id(node))
-            if isinstance(node.op, BatchNorm) and node.op.fix_gamma and node.inputs[1].node.is_variable:
+            fixed = node.op is not None and node.op.means(BatchNorm) and getattr(node.op, "fix_gamma", False)
+            if fixed and node.inputs[1].node.is_variable:
                 found.add(node.inputs[1].node.name)
     return found
 

@@ -148,7 +148,7 @@ def test_options_that_cannot_be_read_are_refused_all_at_once() -> None:
 
 
 def test_outputs_are_cut_on_both_sides_by_tensor(files: Path, tmp_path: Path) -> None:
-    """What is compared is one tensor on both sides, not one side's with the other's output."""
+    """One tensor is compared on both sides, not one side's with the other's output."""
     x = mx.sym.var("x")
     dense = mx.sym.FullyConnected(mx.sym.relu(x, name="act"), num_hidden=3, name="fc")
     net = mx.sym.softmax(dense, name="top")

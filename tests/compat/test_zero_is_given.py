@@ -60,9 +60,9 @@ def test_tolerances_and_densities() -> None:
     for stype in ("csr", "row_sparse"):
         assert not tools.rand_sparse_ndarray((9, 7), stype, density=0)[0].asnumpy().any()
     usual = bridge.TOLERANCES["float32"]
-    assert bridge.cli._tolerance(0.0, None) == (0, usual.rtol)
-    assert bridge.cli._tolerance(None, 0.0) == (usual.atol, 0)
-    assert bridge.cli._tolerance(0.0, 0.0) == (0, 0)
+    assert bridge.cli._tolerance(0.0, None, False) == (0, usual.rtol, False)
+    assert bridge.cli._tolerance(None, 0.0, False) == (usual.atol, 0, False)
+    assert bridge.cli._tolerance(0.0, 0.0, True) == (0, 0, True)
 
 
 def test_what_a_gradient_keeps() -> None:

@@ -345,9 +345,9 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "b19-outputs-order",
-        "bridge/run.py",
-        "results = {n: results[n] for n in outputs}",
-        "results = {n: r for n, r in results.items() if n in outputs}",
+        "bridge/models.py",
+        "for t in found.values() if t]",
+        "for t in maker if t in found.values()]",
         "tests/bridge/test_engines.py -k test_outputs_are_chosen_and_ordered_on_either_engine",
     ),
     (

@@ -405,11 +405,11 @@ ROWS: list[tuple[str, ...]] = [
         "tests/models/test_quantized_graphs.py -k test_what_is_put_on_integers",
     ),
     (
-        "b26-run-outputs-order",
-        "bridge/run.py",
-        "        results = {n: results[n] for n in outputs}\n",
-        "        results = {n: a for n, a in results.items() if n in outputs}\n",
-        "tests/bridge/test_engines.py -k test_outputs_are_chosen_and_ordered_on_either_engine",
+        "b26-output-of-a-node",
+        "bridge/models.py",
+        "(o, f\"{o}_output\", by_node.get(o))",
+        "(by_node.get(o), o)",
+        "tests/bridge/test_pairing.py -k test_outputs_are_cut",
     ),
     (
         "b27-gelu-tanh-square",

@@ -93,7 +93,7 @@ EDGES = [
     Edge("_np_max", {"axis": (1,)}, ([(0, 2, 3)], [(0, 3)]), [({"axis": (0, 1)},
           [(2, 0, 3)], "an element along each axis"),
           ({"axis": None}, [(2, 0)], "an element along")]),
-    Edge("_npi_tensorsolve", {}, ([(2, 3, 6), (2, 3)], [(6,)]), [({}, [(6,), (2, 3)], "got b of shape"), ({},
+    Edge("_npi_tensorsolve", {}, ([(2, 3, 6), (2, 3)], [(6,)]), [({}, [(6,), (2, 3)], "no square system"), ({},
           [(2, 3, 5), (2, 3)], "")]),
     Edge("_npi_pinv", {}, ([(4, 2, 3), (4,)], [(4, 3, 2)]), [({}, [(2, 3), (4,)], "one for each matrix"),
           ({}, [(4, 2, 3), (4, 1)], "one for each matrix"), ({}, [(4, 2, 3), (3,)], "")]),

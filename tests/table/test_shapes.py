@@ -33,7 +33,7 @@ NARROWER = {
         _contrib_ModulatedDeformableConvolution 24 _contrib_DeformablePSROIPooling 48 _contrib_PSROIPooling 4
         _contrib_interleaved_matmul_encdec_valatt 2 _contrib_interleaved_matmul_selfatt_qk 2 stack 48 _npi_stack 43
         _contrib_interleaved_matmul_selfatt_valatt 4 Correlation 56 SpatialTransformer 2 UpSampling 10 where 11 Crop 1
-        _npi_choice 5 _npi_boolean_mask_assign_scalar 3""",
+        _npi_choice 5""",
     "overwrites the shape of a parameter that is given": """
         BatchNorm 44 BatchNorm_v1 44 _contrib_BatchNormWithReLU 33 _contrib_SyncBatchNorm 33 InstanceNorm 45 GroupNorm 28
         IdentityAttachKLSparseReg 12""",
