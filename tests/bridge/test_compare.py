@@ -57,6 +57,14 @@ def test_limits_mean_what_numpy_means() -> None:
     assert compare("x", got, want, Tolerance(1e-5, 0.0, scaled=True)).equal  # as nothing else is said of it
 
 
+def test_tiny_numbers_are_not_saturated() -> None:
+    tiny = np.linspace(1e-16, 3e-15, 6, dtype=np.float32).reshape(2, 3)
+    ends = np.array([[0, 1e-12, 1], [1, 0, 0]], np.float32)
+    for values, little in ((tiny, False), (ends, True)):
+        found = compare("x", values, values), close_within("x", values, values, 1e-6)
+        assert [d is not None and d.saturated for d in found] == [little, little]
+
+
 def test_each_dtype_has_its_tolerance() -> None:
     """Documented in docs/decisions/0015: (atol, rtol) of each, float64 as float32."""
     wanted = {"float64": (1e-5, 1e-4), "float32": (1e-5, 1e-4), "float16": (2.5e-3, 1e-3), "bfloat16": (2e-2, 1e-2)}
