@@ -407,7 +407,7 @@ ROWS: list[tuple[str, ...]] = [
     (
         "b26-output-of-a-node",
         "bridge/models.py",
-        "(o, f\"{o}_output\", by_node.get(o))",
+        '(o, f"{o}_output", by_node.get(o))',
         "(by_node.get(o), o)",
         "tests/bridge/test_pairing.py -k test_outputs_are_cut",
     ),
