@@ -157,8 +157,8 @@ def make_case(
     soft: dict[str, Domain] = {}
     for engine in (left, right):
         if engine.model.graph is not None:
-            own = {m: n for n, m in second.items()} if engine is right else {}
-            found = engine.model.infer({second.get(n, n) if engine is right else n: s for n, s in wanted.items()})
+            own, theirs = (first, second) if engine is right else ({}, {})
+            found = engine.model.infer({theirs.get(n, n): s for n, s in wanted.items()})
             for name, domain in domains(found).items():
                 name = own.get(name, name)
                 hard[name] = intersect(hard[name], domain) if name in hard else domain

@@ -82,7 +82,8 @@ def simple_bind(
     """See Symbol.simple_bind."""
     resolve(ctx)
     graph = symbol.graph
-    places = {n.name: placed(graph, ctx, groups)[id(n)] for n in graph.variables()}
+    by_node = placed(graph, ctx, groups)
+    places = {n.name: by_node[id(n)] for n in graph.variables()}
     names = set(symbol.list_inputs())
     given = {n: from_legacy(s) for n, s in shapes.items() if n in names}
     result = infer(graph, given, {n: d for n, d in type_dict.items() if n in names}, default_dtype="float32")
