@@ -56,6 +56,27 @@ def cut_out(
     )
 
 
+def cut_at(whole: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:
+    """The model with the tensors ``names`` as its outputs, without the nodes, inputs and weights that nothing of that needs."""
+    read = set(names)
+    kept = []
+    for node in reversed(whole.graph.node):
+        if read.intersection(node.output):
+            kept.append(node)
+            read.update(reads(node))
+    part = onnx.ModelProto()
+    part.CopyFrom(whole)
+    types = {i.name: i for i in (*whole.graph.value_info, *whole.graph.output)}
+    for field, values in (
+        ("node", reversed(kept)), ("input", [i for i in whole.graph.input if i.name in read]),
+        ("output", [types.get(n, onnx.helper.make_empty_tensor_value_info(n)) for n in names]),
+        ("initializer", [i for i in whole.graph.initializer if i.name in read]),
+    ):  # fmt: skip
+        part.graph.ClearField(field)
+        getattr(part.graph, field).extend(values)
+    return part
+
+
 def nodes_inside(node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
     """The nodes of the bodies of a node, and of the bodies of those."""
     for attribute in node.attribute:

@@ -17,7 +17,6 @@ import converters
 import hybrid.formats.params
 from converters.importer import Imported, import_model
 from converters.onnx_types import declared_spec
-from converters.proto_nodes import reads
 from converters.reader import OnnxFile, data_files, read_model
 from converters.writer import Converted
 from hybrid.core.attrs import is_float
@@ -33,6 +32,7 @@ from hybrid.ir.graph import Entry, Graph
 from hybrid.ir.infer import Inference, infer
 from hybrid.passes.strip_labels import label_names, strip_labels
 
+from .cut import cut_at
 from .paths import BadInput, file_of, newest_params
 
 
@@ -142,23 +142,7 @@ def _cut(whole: onnx.ModelProto, name: str, outputs: list[str]) -> onnx.ModelPro
     problems = [_no_output(o, f"{name} (ONNX)", list(maker)) for o, tensor in found.items() if tensor is None]
     if problems:
         raise BadInput(*problems)
-    read = {tensor for tensor in found.values() if tensor}
-    kept = []
-    for node in reversed(whole.graph.node):
-        if read.intersection(node.output):
-            kept.append(node)
-            read.update(reads(node))
-    part = onnx.ModelProto()
-    part.CopyFrom(whole)
-    types = {i.name: i for i in (*whole.graph.value_info, *whole.graph.output)}
-    for field_, values in (
-        ("node", reversed(kept)), ("input", [i for i in whole.graph.input if i.name in read]),
-        ("output", [types.get(t, onnx.helper.make_empty_tensor_value_info(t)) for t in found.values() if t]),
-        ("initializer", [i for i in whole.graph.initializer if i.name in read]),
-    ):  # fmt: skip
-        part.graph.ClearField(field_)
-        getattr(part.graph, field_).extend(values)
-    return part
+    return cut_at(whole, [tensor for tensor in found.values() if tensor])
 
 
 class Format(Protocol):

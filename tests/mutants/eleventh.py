@@ -345,9 +345,9 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "b19-outputs-order",
-        "bridge/models.py",
-        "for t in found.values() if t]",
-        "for t in maker if t in found.values()]",
+        "bridge/cut.py",
+        "make_empty_tensor_value_info(n)) for n in names]",
+        "make_empty_tensor_value_info(n)) for n in sorted(names)]",
         "tests/bridge/test_engines.py -k test_outputs_are_chosen_and_ordered_on_either_engine",
     ),
     (
