@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -34,6 +34,21 @@ class Divergence:
 
 
 @dataclass(frozen=True)
+class Layer:
+    """One tensor inside that both models make."""
+
+    tensor: str
+    second: str
+    """Its name in the second model."""
+    node: str
+    operator: str
+    accumulated: Difference | None
+    """The difference in the whole model; None where it was not looked at."""
+    local: Difference | None
+    """The difference when both sides compute it from the same values; None where that was not, or cannot be, looked at."""
+
+
+@dataclass(frozen=True)
 class VerifyResult:
     """The result of verify: a verdict over every output of every run, and over every tensor inside that both models name."""
 
@@ -53,6 +68,10 @@ class VerifyResult:
     """Number of tensors that were computed by both from the same values."""
     little: tuple[str, ...] = ()
     """Outputs whose agreement says little by itself, and why."""
+    layers: tuple[Layer, ...] = ()
+    """Tensors inside, in the order in which they are made."""
+    causes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By node at fault what differs between the models there, in words."""
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
     repro: str | None = None

@@ -313,11 +313,11 @@ class TestCommand:
             assert done.exit_code == status, (options, done.output)
 
     def test_one_tolerance_keeps_the_default_of_the_other(self) -> None:
-        from bridge.cli import _tolerance
+        from bridge.command.options import as_limits
 
-        assert _tolerance(None, None, False) is None
-        assert _tolerance(1e-3, None, False) == (1e-3, bridge.TOLERANCES["float32"].rtol, False)
-        assert _tolerance(None, 0.0, True) == (bridge.TOLERANCES["float32"].atol, 0.0, True)
+        assert as_limits(None, None, False) is None
+        assert as_limits(1e-3, None, False) == (1e-3, bridge.TOLERANCES["float32"].rtol, False)
+        assert as_limits(None, 0.0, True) == (bridge.TOLERANCES["float32"].atol, 0.0, True)
 
     def test_a_runtime_that_fails_and_a_fault_of_ours_have_their_own(self, prefix: str, monkeypatch) -> None:
         def fails(error: Exception) -> Any:

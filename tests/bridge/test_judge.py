@@ -12,7 +12,7 @@ import converters
 import hybrid as mx
 from bridge import TOLERANCES, BadInput, Tolerance, exact, judge
 from bridge.cases import pair_outputs
-from bridge.cli import _status
+from bridge.command.shell import status_of
 from bridge.compare import compare
 from bridge.engines import NativeEngine, OnnxEngine
 from bridge.inputs import domains, draw
@@ -87,7 +87,7 @@ def test_both_sides_have_to_be_near_the_truth(
 def test_every_verdict_has_its_exit_status(verdict: Any, status: int, little: tuple[str, ...], strict: bool) -> None:
     """An output that says little beside others that say enough counts with --strict alone."""
     result = VerifyResult("a", "b", verdict, (), (), little=little)
-    assert _status(result, strict) == (4 if verdict == "equivalent" and strict and little else status)
+    assert status_of(result, strict) == (4 if verdict == "equivalent" and strict and little else status)
 
 
 def test_outputs_belong_together_by_name_in_any_order() -> None:

@@ -19,6 +19,7 @@ import bridge
 import hybrid as mx
 from bridge import cli, report
 from bridge.bench import BenchResult, Peak, StepTime
+from bridge.command import converting, options, running, shell, verifying
 from bridge.compare import Difference
 from bridge.convert import ConvertResult
 from bridge.fallbacks import FallbackCount
@@ -466,10 +467,10 @@ def test_the_opset_of_inspect_and_the_status_of_bench(mlp: Path, monkeypatch: py
     for results, code in (([right, right], 0), ([right, wrong], 1), ([wrong, right], 1)):
         left = iter(results)
         monkeypatch.setattr(bridge, "bench", lambda *_, left=left, **__: next(left))
-        for options in ((), ("--json",)):
+        for asked in ((), ("--json",)):
             left = iter(results)
             monkeypatch.setattr(bridge, "bench", lambda *_, left=left, **__: next(left))
-            found = CliRunner().invoke(cli.app, ["bench", str(mlp), f"{mlp}.onnx", *options])
+            found = CliRunner().invoke(cli.app, ["bench", str(mlp), f"{mlp}.onnx", *asked])
             assert found.exit_code == code
         told = [m["equivalent"] for m in json.loads(found.stdout)["models"]]
         assert told == [r.equivalent for r in results]
@@ -522,7 +523,8 @@ def test_every_command_says_its_errors_as_it_is_asked_to(
         ("run", "run", symbol, "--inputs", str(tmp_path / "x.npz")),
         ("bench", "bench", symbol),
     ):
-        for place, stage in ((bridge, function), (cli, "_print")):
+        places = {"convert": converting, "import": converting, "verify": verifying}
+        for place, stage in ((bridge, function), (places.get(arguments[0], running), "print_result")):
 
             def fail(*_: Any, **__: Any) -> None:
                 raise OSError("disk")
@@ -562,13 +564,13 @@ class Terminal(Console):
 
 def test_what_a_terminal_sees(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Progress is told, but not for machines; reports are as wide as the terminal."""
-    monkeypatch.setattr(cli, "Console", Terminal)
+    monkeypatch.setattr(shell, "Console", Terminal)
     monkeypatch.setattr(report, "Console", Terminal)
     monkeypatch.setattr(Terminal, "written", io.StringIO())
-    with cli._progress(True) as tell:
+    with shell.progress(True) as tell:
         tell("unseen")
     assert Terminal.written.getvalue() == ""
-    with cli._progress(False) as tell:
+    with shell.progress(False) as tell:
         tell("at\x1b [red]work")
     shown = Terminal.written.getvalue()
     assert "starting" in shown or "at" in shown
@@ -590,14 +592,14 @@ def test_a_reader_who_leaves_is_no_error(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setattr(os, "dup2", lambda one, two: moved.append((one, two)))
     with open(tmp_path / "out", "w") as out:
         monkeypatch.setattr(sys, "stdout", out)
-        cli._print({}, False, lambda: "text")
+        shell.print_result({}, False, lambda: "text")
         monkeypatch.undo()
         assert moved == [((os.devnull, os.O_WRONLY), out.fileno())]
 
 
 def test_statuses_that_commands_ask_for_are_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
     for asked in (typer.Exit(5), typer.Abort(), typer.BadParameter("no")):
-        with pytest.raises(type(asked)), cli._errors(False):
+        with pytest.raises(type(asked)), shell.errors(False):
             raise asked
     calls: list[dict[str, Any]] = []
     monkeypatch.setattr(cli, "app", lambda **options: calls.append(options))
@@ -612,9 +614,9 @@ def test_the_inputs_that_a_file_of_arrays_has_to_fill(mlp: Path) -> None:
     only = bridge.open_model(mx.sym.SoftmaxOutput(mx.sym.zeros((2, 3)), mx.sym.var("label"), name="s"))
     assert bridge.models.names_to_fill(only, {}) == ["label"]
     assert bridge.models.names_to_fill(bridge.models.Model("empty"), {}) == []
-    assert cli._read_inputs(model, ["x:2,3"], None).keys() == {"x"}
+    assert options.read_inputs(model, ["x:2,3"], None).keys() == {"x"}
     np.savez(mlp.parent / "arrays.npz", x=np.ones((4, 3), np.float32))
-    given = cli._read_inputs(model, ["x:2,3", "z:5"], mlp.parent / "arrays.npz")
+    given = options.read_inputs(model, ["x:2,3", "z:5"], mlp.parent / "arrays.npz")
     assert given.keys() == {"x", "z"} and given["x"].shape == (4, 3)
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import bridge.cli
+import bridge
 import hybrid as mx
+from bridge.command.options import as_limits
 from hybrid import autograd, gluon, image, nd
 from hybrid.core.op import lookup
 from hybrid.formats import images
@@ -60,9 +61,9 @@ def test_tolerances_and_densities() -> None:
     for stype in ("csr", "row_sparse"):
         assert not tools.rand_sparse_ndarray((9, 7), stype, density=0)[0].asnumpy().any()
     usual = bridge.TOLERANCES["float32"]
-    assert bridge.cli._tolerance(0.0, None, False) == (0, usual.rtol, False)
-    assert bridge.cli._tolerance(None, 0.0, False) == (usual.atol, 0, False)
-    assert bridge.cli._tolerance(0.0, 0.0, True) == (0, 0, True)
+    assert as_limits(0.0, None, False) == (0, usual.rtol, False)
+    assert as_limits(None, 0.0, False) == (usual.atol, 0, False)
+    assert as_limits(0.0, 0.0, True) == (0, 0, True)
 
 
 def test_what_a_gradient_keeps() -> None:

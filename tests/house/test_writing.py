@@ -35,10 +35,10 @@ OF_MODULES = frozenset(
 EXCEPT = {
     ("hybrid.gluon.data.workers", "os.fdopen(handle, 'wb')"): "memory shared between processes, which is no file",
     ("hybrid.test_utils.surroundings", "open(os.devnull, 'w')"): "nothing is kept there",
-    ("bridge.cli", "os.open(os.devnull, os.O_WRONLY)"): "nothing is kept there",
+    ("bridge.command.shell", "os.open(os.devnull, os.O_WRONLY)"): "nothing is kept there",
     ("bridge.runtime", "os.open(os.devnull, os.O_RDWR)"): "nothing is kept there",
     (
-        "bridge.cli",
+        "bridge.command.shell",
         "tempfile.NamedTemporaryFile('w', prefix='gluonnx-', suffix='.txt', delete=False, encoding='utf-8')",
     ): ("a report of a fault under a name that no file has, which replaces nothing"),
     ("bridge.inputs", "zipfile.ZipFile(file, 'w')"): "an archive in a file that it is given",

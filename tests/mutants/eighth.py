@@ -8,7 +8,7 @@ from __future__ import annotations
 ROWS: list[tuple[str, ...]] = [
     (
         "a00-seed-max",
-        "bridge/cli.py",
+        "bridge/command/options.py",
         "Seed = Annotated[int, typer.Option(min=0, help=",
         "Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help=",
         "tests/bridge/test_cli.py -k test_seeds_are",

@@ -897,14 +897,14 @@ COMMAND_LINE = _area(
     [
         (
             "exit status of verify",
-            "cli.py",
+            "command/shell.py",
             'return SAYS_LITTLE if result.verdict == "says little" or (strict and result.little) else 0',
             "return SAYS_LITTLE if strict and result.little else 0",
             "tests/bridge/test_judge.py",
         ),
         (
             "problems ignored",
-            "cli.py",
+            "command/running.py",
             "    if result.problems:\n        raise typer.Exit(BAD_INPUT)",
             "    if result.problems:\n        raise typer.Exit(0)",
             "tests/bridge/test_cli.py",

@@ -8,7 +8,7 @@ from __future__ import annotations
 ROWS: list[tuple[str, ...]] = [
     (
         "a00-output-over-inputs",
-        "bridge/cli.py",
+        "bridge/command/running.py",
         '            check_target(output, inputs, *opened.files())\n        tell(f"running',
         '            check_target(output, *opened.files())\n        tell(f"running',
         "tests/bridge/test_cli.py -k test_arrays_that_are_read_are_not_written",

@@ -327,7 +327,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "a45-progress-json",
-        "bridge/cli.py",
+        "bridge/command/shell.py",
         "    if as_json or not console.is_terminal:",
         "    if not console.is_terminal:",
         "tests/bridge/test_report.py -k test_what_a_terminal_sees",

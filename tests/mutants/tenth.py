@@ -306,9 +306,9 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "b11-inspect-operators-of-model",
-        "bridge/cli.py",
-        "    if operators:\n        with _errors(as_json, report_to):\n            table",
-        "    if operators and model is None:\n        with _errors(as_json, report_to):\n            table",
+        "bridge/command/running.py",
+        "    if operators:\n        with errors(as_json, report_to):\n            table",
+        "    if operators and model is None:\n        with errors(as_json, report_to):\n            table",
         "tests/bridge/test_report.py -k test_the_models_that_are_handed_on",
     ),
     (

@@ -346,9 +346,9 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "strict, and nothing said",
-        "bridge/cli.py",
-        "raise typer.Exit(_status(found, strict=True)) from None",
-        "raise typer.Exit(_status(found, strict=False)) from None",
+        "bridge/command/shell.py",
+        "raise typer.Exit(status_of(found, strict=True)) from None",
+        "raise typer.Exit(status_of(found, strict=False)) from None",
         "tests/bridge/test_import.py",
     ),
     (

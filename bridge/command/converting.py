@@ -1,0 +1,149 @@
+"""``gluonnx convert`` and ``gluonnx import``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import bridge
+
+from .. import report
+from ..inputs import parse_dynamic
+from ..job import check_target
+from ..paths import BadInput
+from ..runtime import TIME_LIMIT
+from .options import (
+    AlsoOption,
+    AsJson,
+    Atol,
+    FeedsOption,
+    InputOption,
+    OutputsOption,
+    Report,
+    Repro,
+    Rtol,
+    Scaled,
+    Seed,
+    Strict,
+    TimeLimit,
+    as_limits,
+    read_further_inputs,
+    read_inputs,
+)
+from .shell import errors, print_result, progress
+
+
+def convert(
+    symbol: Annotated[str, typer.Argument(help="PREFIX-symbol.json, or PREFIX.")],
+    params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="By default PREFIX.onnx.")] = None,
+    input: InputOption = None,
+    inputs: FeedsOption = None,
+    dynamic: Annotated[
+        list[str] | None, typer.Option(help="NAME:AXIS=LABEL,..., such as data:0=batch. May be repeated.")
+    ] = None,
+    opset: Annotated[
+        int | None, typer.Option(help="13 to the newest that onnx defines; by default 21 or less.")
+    ] = None,
+    outputs: OutputsOption = None,
+    verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the file appears.")] = True,
+    also: AlsoOption = None,
+    external_data: Annotated[
+        bool | None,
+        typer.Option("--external-data/--no-external-data", help="Weights beside the file; by itself past 2 GB."),
+    ] = None,
+    training: Annotated[
+        bool,
+        typer.Option(
+            "--training", help="As it trains: losses are outputs, labels inputs, BatchNorm and Dropout train."
+        ),
+    ] = False,
+    seed: Seed = 0,
+    atol: Atol = None,
+    rtol: Rtol = None,
+    scaled: Scaled = False,
+    repro: Repro = None,
+    strict: Strict = False,
+    time_limit: TimeLimit = TIME_LIMIT,
+    report_to: Report = None,
+    as_json: AsJson = False,
+) -> None:
+    """Convert an exported symbol with its parameters to ONNX; the file appears only when both give the same numbers."""
+    with errors(as_json, report_to), progress(as_json) as tell:
+        model = bridge.open_model(symbol, params, foreign=True)
+        specs = read_inputs(model, input, inputs)
+        target = output if output is not None else (model.path or Path(model.name)).with_name(f"{model.name}.onnx")
+        for place in (target, target.with_name(f"{target.name}.data"))[: 2 if external_data else 1]:
+            check_target(place, inputs, *also or ())
+        result = bridge.convert(
+            model,
+            inputs=specs,
+            output=target,
+            dynamic=parse_dynamic(dynamic or ()),
+            opset=opset,
+            outputs=outputs,
+            verify=verify,
+            also=read_further_inputs(model, specs, also),
+            seed=seed,
+            tolerance=as_limits(atol, rtol, scaled),
+            external_data=external_data,
+            training=training,
+            repro=repro,
+            strict=strict,
+            progress=tell,
+        )
+    with errors(as_json):
+        print_result(result.as_dict(), as_json, lambda: report.convert_table(result), report_to)
+
+
+def import_(
+    model: Annotated[Path, typer.Argument(help="An ONNX file.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The prefix; by default the file's name, if nothing is there.")
+    ] = None,
+    input: InputOption = None,
+    inputs: FeedsOption = None,
+    verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the files appear.")] = True,
+    also: AlsoOption = None,
+    seed: Seed = 0,
+    atol: Atol = None,
+    rtol: Rtol = None,
+    scaled: Scaled = False,
+    repro: Repro = None,
+    strict: Strict = False,
+    time_limit: TimeLimit = TIME_LIMIT,
+    report_to: Report = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read an ONNX model as a symbol with parameters; the files appear only when both give the same numbers."""
+    with errors(as_json, report_to), progress(as_json) as tell:
+        opened = bridge.open_model(model)
+        if not opened.is_onnx:
+            raise BadInput(f"{model}: an MXNet symbol already; import takes an ONNX file")
+        if output is None:
+            there = [
+                p
+                for p in (f"{model.with_suffix('')}-{end}" for end in ("symbol.json", "0000.params"))
+                if Path(p).exists()
+            ]
+            if there:  # maybe what the ONNX file was converted from
+                raise BadInput(
+                    f"{' and '.join(there)}: there already; give a prefix with -o, the same one to write over them"
+                )
+        specs = read_inputs(opened, input, inputs)
+        result = bridge.import_onnx(
+            model,
+            output=output if output is not None else model.with_suffix(""),
+            inputs=specs,
+            verify=verify,
+            also=read_further_inputs(opened, specs, also),
+            seed=seed,
+            tolerance=as_limits(atol, rtol, scaled),
+            repro=repro,
+            strict=strict,
+            progress=tell,
+        )
+    with errors(as_json):
+        print_result(result.as_dict(), as_json, lambda: report.import_table(result), report_to)

@@ -1,0 +1,179 @@
+"""``gluonnx run``, ``inspect``, ``compile`` and ``bench``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import bridge
+from hybrid.core.precision import FLOAT32
+from hybrid.formats.files import replacing
+
+from .. import report
+from ..compiling import compiled_file
+from ..inputs import load_feeds, parse_inputs, save_arrays
+from ..job import check_target
+from ..paths import BadInput, file_of
+from ..runtime import TIME_LIMIT
+from .options import (
+    AsJson,
+    Atol,
+    FeedsOption,
+    InputOption,
+    OutputsOption,
+    Precision,
+    Report,
+    Rtol,
+    Scaled,
+    Seed,
+    TimeLimit,
+    as_limits,
+    read_inputs,
+)
+from .shell import BAD_INPUT, NOT_EQUIVALENT, errors, print_result, progress
+
+
+def inspect(
+    model: Annotated[str | None, typer.Argument(help="A symbol file, prefix or ONNX file.")] = None,
+    params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
+    input: InputOption = None,
+    opset: Annotated[int | None, typer.Option(help="The opset to judge convertibility by.")] = None,
+    operators: Annotated[
+        bool,
+        typer.Option("--operators", help="The table of operators instead: of the model's, or of all without a model."),
+    ] = False,
+    report_to: Report = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show inputs, outputs, parameters, operators, and every node that does not convert with the reason."""
+    if operators:
+        with errors(as_json, report_to):
+            table = bridge.operators(model)
+            print_result(table.as_dict(), as_json, lambda: report.operators_table(table), report_to)
+        return
+    with errors(as_json, report_to):
+        if model is None:
+            raise BadInput(
+                "no model; give a symbol file, a prefix or an ONNX file, or --operators for the table of all"
+            )
+        result = bridge.inspect(model, params, inputs=parse_inputs(input or ()), opset=opset)
+    with errors(as_json):
+        print_result(result.as_dict(), as_json, lambda: report.inspect_table(result), report_to)
+    if result.problems:
+        raise typer.Exit(BAD_INPUT)
+
+
+def run(
+    model: Annotated[str, typer.Argument(help="A symbol file, prefix or ONNX file.")],
+    params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
+    inputs: FeedsOption = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write outputs here (.npz).")] = None,
+    engine: Annotated[str | None, typer.Option(help="native or onnxruntime; by default what the model is for.")] = None,
+    outputs: OutputsOption = None,
+    precision: Precision = FLOAT32,
+    compiled: Annotated[
+        bool,
+        typer.Option("--compiled", help="By our engine, from the file that gluonnx compile wrote beside the model."),
+    ] = False,
+    time_limit: TimeLimit = TIME_LIMIT,
+    as_json: AsJson = False,
+) -> None:
+    """Run a model on arrays from a file."""
+    with errors(as_json), progress(as_json) as tell:
+        if compiled and (engine or outputs or precision != FLOAT32):
+            raise BadInput(
+                "--compiled runs the whole model by our engine: give no --engine, --outputs or --precision with it"
+            )
+        opened = bridge.open_model(model, params)
+        names = list(bridge.inspect(opened).inputs)
+        if inputs is None:
+            raise BadInput(f"give --inputs FILE.npz with arrays named {', '.join(names)}")
+        if output is not None:
+            check_target(output, inputs, *opened.files())
+        tell(f"running {opened.name}")
+        feeds = load_feeds(inputs, names)
+        asked: Any = {"engine": engine, "outputs": outputs, "precision": precision}  # run checks them
+        if compiled:
+            results: Any = bridge.CompiledModel(model, params, compiled=compiled_file(file_of(Path(model)))).run(feeds)
+        else:
+            results = bridge.run(opened, feeds, **asked)
+        cost = None
+        if precision != FLOAT32:
+            cost = bridge.precision_report(opened, feeds, outputs=outputs, precision=precision)
+        if output is not None:
+            with replacing(output) as file:
+                save_arrays(file, results)
+    facts = {n: {"shape": list(v.shape), "dtype": v.dtype.name} for n, v in results.items()}
+    with errors(as_json):
+        told = {"outputs": facts, "file": output and str(output)} | (
+            {} if cost is None else {"precision": cost.as_dict()}
+        )
+        print_result(told, as_json, lambda: report.arrays(results, cost))
+
+
+def compile_(
+    model: Annotated[str, typer.Argument(help="A symbol file, prefix or ONNX file.")],
+    params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="By default MODEL.gluonnx.")] = None,
+    input: InputOption = None,
+    inputs: FeedsOption = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Save what our engine makes of a model for given sizes, on this machine: the next process maps it and starts."""
+    with errors(as_json), progress(as_json) as tell:
+        opened = bridge.open_model(model, params)
+        tell(f"compiling {opened.name}")
+        specs = read_inputs(opened, input, inputs)
+        result = bridge.compile(model, params=params, inputs=specs, output=output, seed=seed)
+    with errors(as_json):
+        print_result(result.as_dict(), as_json, lambda: report.compile_table(result))
+
+
+def bench(
+    models: Annotated[list[str], typer.Argument(metavar="MODEL...", help="Symbol files, prefixes or ONNX files.")],
+    params: Annotated[Path | None, typer.Option(help="Parameters of the symbol(s); by default the newest.")] = None,
+    input: InputOption = None,
+    inputs: FeedsOption = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="The first size of every input.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Of both engines; by default as many as ours uses.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="How long each engine runs.")] = 2.0,
+    profile: Annotated[bool, typer.Option("--profile", help="Also the time of every step.")] = False,
+    precision: Precision = FLOAT32,
+    seed: Seed = 0,
+    atol: Atol = None,
+    rtol: Rtol = None,
+    scaled: Scaled = False,
+    time_limit: TimeLimit = TIME_LIMIT,
+    report_to: Report = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure models on our engine and on onnxruntime, in turns; a ratio over 1 says that ours is faster."""
+    with errors(as_json, report_to), progress(as_json) as tell:
+        results = []
+        for name in models:
+            model = bridge.open_model(name, None if name.endswith(".onnx") else params)
+            results.append(
+                bridge.bench(
+                    model,
+                    inputs=read_inputs(model, input, inputs),
+                    batch=batch,
+                    threads=threads,
+                    seconds=seconds,
+                    profile=profile,
+                    seed=seed,
+                    tolerance=as_limits(atol, rtol, scaled),
+                    precision=precision,
+                    progress=tell,
+                )
+            )
+    with errors(as_json):
+        print_result(
+            {"models": [r.as_dict() for r in results]}, as_json, lambda: report.bench_table(results), report_to
+        )
+    if not all(r.equivalent for r in results):
+        raise typer.Exit(NOT_EQUIVALENT)

@@ -1,0 +1,132 @@
+"""The outside of a command: what it prints, progress while it works, errors as messages and exit statuses."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import shlex
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+import bridge
+import converters
+from hybrid.core.error import InternalError, MXNetError
+
+from .. import report
+from ..paths import BadInput
+from ..printable import message, printable
+from ..result import Progress as Tell
+from ..result import VerifyResult
+
+NOT_EQUIVALENT, BAD_INPUT, RUNTIME, SAYS_LITTLE = 1, 2, 3, 4
+INTERNAL = 70
+"""Exit status of an internal software error, as in sysexits.h."""
+
+
+def print_result(data: dict[str, Any], as_json: bool, text: Any, report_to: Path | None = None) -> None:
+    """Print a result, as JSON or as text, and write the report that is asked for."""
+    if report_to is not None:
+        report.save(text(), report_to, shlex.join(["gluonnx", *sys.argv[1:]]))
+    try:
+        if as_json:
+            print(json.dumps(data, default=str))
+        else:
+            report.show(text())
+        sys.stdout.flush()
+    except BrokenPipeError:  # who reads has seen enough, as `head` does; the exit status is still that of the work
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def progress(as_json: bool) -> Iterator[Tell]:
+    """A line on the terminal that says what is being done and for how long; nothing in a pipe."""
+    console = Console(stderr=True)
+    if as_json or not console.is_terminal:
+        yield lambda _text: None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("starting")
+        yield lambda text: progress.update(task, description=printable(text))
+
+
+@contextmanager
+def errors(as_json: bool, report_to: Path | None = None) -> Iterator[None]:
+    """Errors become a message and an exit status."""
+    try:
+        if report_to is not None:
+            report.check_path(report_to)  # before the work rather than after it
+        yield
+    except (typer.Exit, typer.Abort, typer.BadParameter):
+        raise
+    except bridge.NotEquivalent as error:
+        found = error.result
+        data = {"error": str(error), "verification": found.as_dict()}
+        print_result(data, as_json, lambda: report.verify_table(found), report_to)
+        if not as_json:
+            _fail(f"{message(error)}; nothing was written", as_json)
+        raise typer.Exit(status_of(found, strict=True)) from None
+    except Exception as error:
+        text, status = _message_and_status(error)
+        problems = getattr(error, "problems", ())
+        _fail(text, as_json, [p._asdict() if hasattr(p, "_asdict") else str(p) for p in problems])
+        raise typer.Exit(status) from None
+
+
+def _message_and_status(error: Exception) -> tuple[str, int]:
+    """The message and the exit status for an error that ends a command."""
+    match error:
+        case bridge.EngineError():
+            return message(error), RUNTIME
+        case InternalError():
+            pass
+        case BadInput() | converters.ConversionError() | MXNetError() | OSError():
+            return message(error), BAD_INPUT
+        case MemoryError():
+            return f"out of memory ({str(error) or 'no details'}); give smaller input shapes", BAD_INPUT
+    return _internal(error), INTERNAL  # a fault of ours, whatever it is
+
+
+def status_of(result: VerifyResult, strict: bool) -> int:
+    """The exit status of a verification."""
+    if result.verdict == "not equivalent":
+        return NOT_EQUIVALENT
+    return SAYS_LITTLE if result.verdict == "says little" or (strict and result.little) else 0
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("gluonnx")
+    except importlib.metadata.PackageNotFoundError:
+        return "from a checkout"
+
+
+def _internal(error: Exception) -> str:
+    """The message for an exception that nobody foresaw; the traceback goes to a file."""
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    said = f"{type(error).__name__}: {printable(str(error))[:200]} ({Path(where.filename).name}, line {where.lineno})"
+    facts = f"gluonnx {_version()}, Python {platform.python_version()}, NumPy {np.__version__}, onnx {onnx.__version__}"
+    with tempfile.NamedTemporaryFile("w", prefix="gluonnx-", suffix=".txt", delete=False, encoding="utf-8") as file:
+        file.write(f"{facts}\n{shlex.join(sys.argv)}\n\n{''.join(traceback.format_exception(error))}")
+    return f"internal error: {said}; this is a fault of gluonnx: please report it with {file.name} and, if you can, the model"
+
+
+def _fail(text: str, as_json: bool, problems: list[Any] | None = None) -> None:
+    if as_json:
+        print(json.dumps({"error": text, "problems": problems or []}))
+    else:
+        Console(stderr=True, soft_wrap=True, **report.PLAIN).print(Text.assemble(("error:", "bold red"), f" {text}"))
