@@ -67,6 +67,16 @@ def take_rows(b, rows, order):
     return b.GatherND(rows, b.unsqueeze(order, [2]), batch_dims=1)
 
 
+def chosen_first(b, chosen, size):
+    """Positions (N, size) of what is chosen (N, K), in order, and after it of what is not, in order; bool (N, size), True for those
+    chosen. The keys are distinct: which of equals comes first is settled by ONNX, and not by OpenVINO or MNN."""
+    count = b.shape_of(chosen, 1)
+    down = b.cast(b.Range(b.squeeze(count, [0]), 0, -1), np.float32)
+    key = b.Where(chosen, down, b.Sub(down, b.cast(b.Add(count, 1), np.float32)))
+    found, order = b.TopK(key, size, axis=1, outputs=2)
+    return order, b.Greater(found, 0)
+
+
 def greedy_nms(b, boxes, alive, same, threshold, *, inclusive=False, form="corner"):
     """True for those of boxes (N, K, 4), in order of precedence, that survive greedy suppression: bool (N, K).
 
@@ -120,8 +130,8 @@ def export_contrib_multi_box_detection(b, op, scores, offsets, anchor):
     whole = limit_size(b, count, -1)
 
     def in_order_of_anchors():
-        found, order = b.TopK(b.cast(valid, np.float32), whole, axis=1, outputs=2)
-        return b.unsqueeze(b.Greater(found, 0.5), [2]), order
+        order, shown = chosen_first(b, valid, whole)
+        return b.unsqueeze(shown, [2]), order
 
     if not 0 < op.nms_threshold <= 1:
         shown, order = in_order_of_anchors()
@@ -186,8 +196,8 @@ def export_contrib_box_nms(b, op, data):
         if first + 4 < width:
             parts.append(b.slice(rows, [first + 4], [_END], [2]))
         rows = b.Concat(*parts, axis=2) if len(parts) > 1 else boxes
-    shown, order = b.TopK(b.cast(stays, np.float32), size, axis=1, outputs=2)
-    out = b.Where(b.unsqueeze(b.Greater(shown, 0.5), [2]), take_rows(b, rows, order), least)
+    order, shown = chosen_first(b, stays, size)
+    out = b.Where(b.unsqueeze(shown, [2]), take_rows(b, rows, order), least)
     if op.topk > 0 and not (isinstance(count, int) and count <= op.topk):
         missing = b.Sub(b.const([count]) if isinstance(count, int) else count, size)
         out = b.Pad(out, b.dims(0, 0, 0, 0, missing, 0), least)

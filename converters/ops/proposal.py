@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..registry import exports
-from .detection import greedy_nms, limit_size, split_coordinates, take_rows
+from .detection import chosen_first, greedy_nms, limit_size, split_coordinates, take_rows
 
 
 @exports("_contrib_Proposal", "_contrib_MultiProposal")
@@ -32,9 +32,9 @@ def export_contrib_proposal(b, op, scores, offsets, info):
     score, order = b.TopK(score, size, axis=1, outputs=2)
     boxes = take_rows(b, boxes, order)
     ends = b.Add(boxes, b.like([0, 0, 1, 1], boxes))
-    stays = b.cast(greedy_nms(b, ends, b.Not(b.IsNaN(score)), None, op.threshold), np.float32)
-    _, order = b.TopK(stays, size, axis=1, outputs=2)
-    total = b.cast(b.reduce("Sum", stays, [1], keepdims=True), np.int64)
+    stays = greedy_nms(b, ends, b.Not(b.IsNaN(score)), None, op.threshold)
+    order, _ = chosen_first(b, stays, size)
+    total = b.reduce("Sum", b.cast(stays, np.int64), [1], keepdims=True)
     # when fewer stay than wanted they come round again
     place = b.GatherElements(order, b.Mod(b.const(np.arange(wanted)[None]), total), axis=1)
     boxes = take_rows(b, boxes, place)
