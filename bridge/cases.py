@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from hybrid.core.error import MXNetError
 from hybrid.core.op import Domain, Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape, show
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.passes.strip_labels import label_names
 
+from .domains import Taken, numbers_taken
+from .draws import EXPECTED, KINDS, Kind, Seen, Way, draw
 from .engines import Engine, NativeEngine, OnnxEngine
-from .inputs import domains, draw, expected, intersect
 from .models import BadInput
 from .result import Case
 
 T = TypeVar("T")
+
+LEAST_DRAWS, MOST_DRAWS = 2, 64
+"""How many more draws there are at most to look at every row of small tables: of large networks, and of small ones."""
+BUDGET = 256 << 20
+"""Bytes of tensors inside that these draws make at most."""
+FURTHER = 100
+"""What their seeds are beyond the one that was given."""
 
 
 def _example(shape: MaybeShape) -> str:
@@ -102,6 +112,164 @@ def may_be_one(a: MaybeShape, b: MaybeShape) -> bool:
     )
 
 
+class Cases:
+    """Makes the cases of two engines: feeds for both of the arrays given, and seeded ones for the rest. An input that has another
+    name on the right side is fed under both."""
+
+    def __init__(
+        self,
+        left: Engine,
+        right: Engine,
+        specs: Mapping[str, Spec],
+        arrays: Mapping[str, np.ndarray],
+        *,
+        like: Mapping[str, np.ndarray] | None = None,
+        names: Mapping[str, str] | None = None,
+        ranges: Mapping[str, tuple[float, float]] | None = None,
+        files: Mapping[str, str] | None = None,
+    ):
+        """like: arrays whose values are drawn where an input has no domain. names: the right side's names of inputs, where
+        pair_inputs is to be told. ranges: (low, high) of what is drawn; where that is not given and a graph's first operators say
+        what they expect (pixels), that. files: the names of those that arrays come from. Labels that neither reads may be among the
+        arrays; they are left out. Raises BadInput."""
+        self.left, self.right, self.like = left, right, like
+        self.told = {"names": names, "ranges": ranges, "files": files}
+        self.second = pair_inputs(left, right, specs, names)
+        self.first = {m: n for n, m in self.second.items()}
+        self.wanted: dict[str, Spec] = {}
+        for engine in (left, right):
+            for name, spec in taken(engine).items():
+                name = self.first.get(name, name)
+                if name not in self.wanted or self.wanted[name].shape is None:
+                    self.wanted[name] = spec
+        self.labels = {
+            n for e in (left, right) if e.model.graph is not None for n in label_names(e.model.graph)
+        } - self.wanted.keys()
+        twice = [
+            f"{n} and {m} are one input, and both are given"
+            for n, m in self.second.items()
+            if n in specs and m in specs
+        ]
+        specs, self.arrays, self.sources = self._canonical(specs), self._canonical(arrays), self._canonical(files)
+        limits = self._canonical(ranges)
+        unknown = [n for n in (*specs, *limits) if n not in self.wanted]
+        if unknown or twice:
+            raise BadInput(
+                *twice, *(f"got input {n!r}, wanted some of {', '.join(self.wanted) or 'none'}" for n in unknown)
+            )
+        for name, spec in specs.items():
+            self.wanted[name] = Spec(spec.shape, spec.dtype or self.wanted[name].dtype)
+        self._want_shapes()
+        self.asked = {n: Domain(*ends) for n, ends in limits.items()}
+        self.drawn = {n: s for n, s in self.wanted.items() if n not in self.arrays}
+        self.known = self._numbers_taken() if self.drawn else {}
+
+    def _canonical(self, given: Mapping[str, T] | None) -> dict[str, T]:
+        """Values given for inputs, by the left side's names."""
+        return {self.first.get(n, n): v for n, v in (given or {}).items() if n not in self.labels}
+
+    def _want_shapes(self) -> None:
+        """Raise BadInput where an input is to be drawn whose shape is not known."""
+        open_dims = [
+            n
+            for n, s in self.wanted.items()
+            if n not in self.arrays and (s.shape is None or any(isinstance(d, str) for d in s.shape))
+        ]
+        if not open_dims:
+            return
+        problems = [
+            f"give the shape of input {n}, for instance --input {n}:{_example(self.wanted[n].shape)}" for n in open_dims
+        ]
+        if set(self.left.inputs) != set(self.right.inputs):
+            problems += [f"{e.model.name} takes {', '.join(e.inputs)}" for e in (self.left, self.right)]
+        raise BadInput(*problems)
+
+    def _numbers_taken(self) -> dict[str, Taken]:
+        """Numbers that inputs take by the graphs of both; of two ONNX models by the first that we can read."""
+        found: dict[str, Taken] = {}
+        for engine in (self.left, self.right):
+            if engine.model.graph is not None:
+                own, theirs = (self.first, self.second) if engine is self.right else ({}, {})
+                inferred = engine.model.infer({theirs.get(n, n): s for n, s in self.wanted.items()})
+                for name, numbers in numbers_taken(inferred).items():
+                    name = own.get(name, name)
+                    found[name] = found[name].both(numbers) if name in found else numbers
+        return found
+
+    def case(self, seed: int, way: Way = EXPECTED, seen: dict[str, Seen] | None = None) -> Case:
+        """One of them. seen: rows of tables that were looked at, which are entered. Raises BadInput."""
+        told: dict[str, str] = {}
+        drawn = draw(self.drawn, self.known, seed, self.like, told, way=way, asked=self.asked, seen=seen)
+        feeds = {**drawn, **self.arrays}
+        origins = {n: f"drawn, seed {seed}: {how}" for n, how in told.items()}
+        origins |= {n: f"from {self.sources[n]}" if n in self.sources else "given" for n in self.arrays}
+        both = {m: feeds[n] for n, m in self.second.items() if n in feeds}
+        milder = way.milder
+        return Case(
+            {**feeds, **both},
+            None if not drawn else seed,
+            origins=origins,
+            names=self.second,
+            kind=way.kind if drawn else "given",
+            rows={n: s.told() for n, s in (seen or {}).items() if n in drawn},
+            made_up=way.kind != "expected",
+            milder=None if milder is None else functools.partial(self.case, seed, milder),
+        )
+
+    def of_other_sizes(self, leading: bool) -> Cases | None:
+        """The same of another batch (leading), or of other sizes of every axis that both leave open; None where there is none.
+
+        The axes of one name keep one size."""
+        specs = self._other_sizes(leading)
+        if specs is None:
+            return None
+        try:
+            made = Cases(self.left, self.right, specs, {}, like=self.like, **self.told)
+            for engine in (self.left, self.right):
+                if isinstance(engine, NativeEngine):
+                    theirs = self.second if engine is self.right else {}
+                    engine.model.infer(
+                        {theirs.get(n, n): s for n, s in specs.items() if theirs.get(n, n) in engine.inputs}
+                    )
+        except (BadInput, MXNetError):
+            return None
+        return made
+
+    def _other_sizes(self, leading: bool) -> dict[str, Spec] | None:
+        batch = next((s.shape[0] for s in self.wanted.values() if s.shape), None)
+        sizes: dict[Any, int] = {}
+        out = {}
+        for name, spec in self.wanted.items():
+            assert spec.shape is not None
+            shape = []
+            for axis, size in enumerate(spec.shape):
+                label = self._label(name, axis)
+                if label is None or (leading and (axis or size != batch)) or (not axis and size != batch):
+                    shape.append(size)
+                else:
+                    key = (label, size) if label else "leading" if not axis else (name, axis)
+                    shape.append(sizes.setdefault(key, size * 2 if axis else size + 1))
+            out[name] = Spec(tuple(shape), spec.dtype)
+        return out if sizes else None
+
+    def _label(self, name: str, axis: int) -> str | None:
+        """The name of an axis that both leave open; empty where it has none, and None where one of them has its size. All but the
+        first axis are open only where an ONNX model says so."""
+        label: str | None = None if axis else ""
+        for engine in (self.left, self.right):
+            own = self.second.get(name, name) if engine is self.right else name
+            if not isinstance(engine, OnnxEngine) or own not in engine.specs:
+                continue
+            shape = engine.specs[own].shape
+            size = "?" if shape is None else shape[axis] if axis < len(shape) else 0
+            if not isinstance(size, str):
+                return None
+            label = label or ("" if size == "?" else size)
+            if axis and not label:
+                return None
+        return label
+
+
 def make_case(
     left: Engine,
     right: Engine,
@@ -114,64 +282,57 @@ def make_case(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     files: Mapping[str, str] | None = None,
 ) -> Case:
-    """Feeds for both engines: the arrays given, and seeded ones for the rest (with values of those in ``like``). An input that has
-    another name on the right side is fed under both.
+    """One case, as the models expect its inputs; the rest as Cases takes it."""
+    return Cases(left, right, specs, arrays, like=like, names=names, ranges=ranges, files=files).case(seed)
 
-    names: the right side's names of inputs, where pair_inputs is to be told. ranges: (low, high) of what is drawn; where that is
-    not given and a graph's first operators say what they expect (pixels), that. files: the names of those that arrays come from.
-    Labels that neither reads may be among the arrays; they are left out. Raises BadInput."""
-    second = pair_inputs(left, right, specs, names)
-    first = {m: n for n, m in second.items()}
-    wanted: dict[str, Spec] = {}
-    for engine in (left, right):
-        for name, spec in taken(engine).items():
-            name = first.get(name, name)
-            if name not in wanted or wanted[name].shape is None:
-                wanted[name] = spec
-    labels = {n for e in (left, right) if e.model.graph is not None for n in label_names(e.model.graph)} - wanted.keys()
-    twice = [f"{n} and {m} are one input, and both are given" for n, m in second.items() if n in specs and m in specs]
 
-    def canonical(given: Mapping[str, T] | None) -> dict[str, T]:
-        """Values given for inputs, by the left side's names."""
-        return {first.get(n, n): v for n, v in (given or {}).items() if n not in labels}
+def make_cases(
+    left: Engine,
+    right: Engine,
+    specs: Mapping[str, Spec],
+    arrays: Mapping[str, np.ndarray],
+    seed: int,
+    *,
+    runs: int = 1,
+    kinds: Sequence[Kind] = KINDS,
+    **told: Any,
+) -> list[Case]:
+    """The cases of a verification: so many draws as the models expect them, one of another size where both take it, and those of
+    further_cases. Of arrays that are given nothing is made up but what they leave open. told: the rest of what Cases takes."""
+    cases, seen = Cases(left, right, specs, arrays, **told), {}
+    out = [cases.case(seed + i, seen=seen) for i in range(max(1, runs))]
+    if cases.drawn and not cases.arrays:
+        out += another_size(cases, seed + 1, seen)
+    return out + further_cases(cases, seed, seen, kinds)
 
-    specs, arrays, sources, limits = canonical(specs), canonical(arrays), canonical(files), canonical(ranges)
-    unknown = [n for n in (*specs, *limits) if n not in wanted]
-    if unknown or twice:
-        raise BadInput(*twice, *(f"got input {n!r}, wanted some of {', '.join(wanted) or 'none'}" for n in unknown))
-    for name, spec in specs.items():
-        wanted[name] = Spec(spec.shape, spec.dtype or wanted[name].dtype)
-    open_dims = [
-        n
-        for n, s in wanted.items()
-        if n not in arrays and (s.shape is None or any(isinstance(d, str) for d in s.shape))
-    ]
-    if open_dims:
-        problems = [
-            f"give the shape of input {n}, for instance --input {n}:{_example(wanted[n].shape)}" for n in open_dims
-        ]
-        if set(left.inputs) != set(right.inputs):
-            problems += [f"{e.model.name} takes {', '.join(e.inputs)}" for e in (left, right)]
-        raise BadInput(*problems)
-    hard: dict[str, Domain] = {}
-    soft: dict[str, Domain] = {}
-    for engine in (left, right):
-        if engine.model.graph is not None:
-            own, theirs = (first, second) if engine is right else ({}, {})
-            found = engine.model.infer({theirs.get(n, n): s for n, s in wanted.items()})
-            for name, domain in domains(found).items():
-                name = own.get(name, name)
-                hard[name] = intersect(hard[name], domain) if name in hard else domain
-            soft |= {own.get(n, n): d for n, d in expected(engine.model.graph).items()}
-    asked = {n: Domain(*ends) for n, ends in limits.items()}
-    known = soft | hard | {n: intersect(hard[n], d) if n in hard else d for n, d in asked.items()}
-    told: dict[str, str] = {}
-    drawn = draw({n: s for n, s in wanted.items() if n not in arrays}, known, seed, like, told)
-    feeds = {**drawn, **arrays}
-    origins = {n: f"drawn, seed {seed}: {how}" for n, how in told.items()}
-    origins |= {n: f"from {sources[n]}" if n in sources else "given" for n in arrays}
-    both = {m: feeds[n] for n, m in second.items() if n in feeds}
-    return Case({**feeds, **both}, None if not drawn else seed, origins=origins, names=second)
+
+def another_size(cases: Cases, seed: int, seen: dict[str, Seen]) -> list[Case]:
+    """A case of another size of all axes that both sides leave open; it gives way to one of another batch alone."""
+    made = [c.case(seed, seen=seen) for c in map(cases.of_other_sizes, (False, True)) if c is not None]
+    for case, milder in zip(made, [*made[1:], None]):
+        case.kind, case.made_up = "another size", True
+        case.milder = None if milder is None else functools.partial(_itself, milder)
+    return made[:1]
+
+
+def _itself(case: Case) -> Case:
+    return case
+
+
+def further_cases(cases: Cases, seed: int, seen: dict[str, Seen], kinds: Sequence[Kind] = KINDS) -> list[Case]:
+    """Draws of the other kinds, and as many more as it takes until small tables have been looked at row by row, within reason."""
+    if not cases.drawn:
+        return []
+    out = [cases.case(seed, Way(kind), seen) for kind in kinds if kind != "expected"]
+    most = MOST_DRAWS
+    if isinstance(cases.left, NativeEngine):
+        size = sum(cases.left.sizes(out[0].feeds).values()) if out and not cases.second else 0
+        most = max(LEAST_DRAWS, min(MOST_DRAWS, BUDGET // max(size, 1)))
+    for number in range(most):
+        if not any(s.incomplete for s in seen.values()):
+            break
+        out.append(cases.case(seed + FURTHER + number, seen=seen))
+    return out
 
 
 RANDOM = frozenset(

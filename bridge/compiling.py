@@ -70,8 +70,10 @@ def compile(
     from hybrid.formats.files import move, scratch
 
     from .cases import _example
+    from .domains import numbers_taken
+    from .draws import draw
     from .engines import NativeEngine, unique
-    from .inputs import as_specs, domains, draw
+    from .inputs import as_specs
     from .job import check_target
     from .models import describe, open_model, specs_of_onnx
 
@@ -99,7 +101,7 @@ def compile(
         raise BadInput(
             *(f"give the shape of input {n}, for instance --input {n}:{_example(s)}" for n, s in shapes.items())
         )
-    known = domains(opened.native.infer(wanted))
+    known = numbers_taken(opened.native.infer(wanted))
     feeds = {**draw({n: s for n, s in wanted.items() if n not in arrays}, known, seed), **arrays}
     complete = native.complete(feeds)
     normal = native.program.run(complete)

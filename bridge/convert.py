@@ -27,8 +27,9 @@ from hybrid.formats.files import write
 from hybrid.ir.graph import Entry
 from hybrid.passes.strip_labels import label_names
 
-from .cases import make_case, samplers
+from .cases import Cases, further_cases, samplers
 from .compare import Tolerance, as_tolerance
+from .draws import KINDS, Kind
 from .engines import NativeEngine, OnnxEngine
 from .inputs import Inputs, as_specs
 from .job import Clock, Verified, check_target, publish
@@ -88,6 +89,8 @@ def convert(
     verify: bool = True,
     also: Sequence[Inputs] = (),
     seed: int = 0,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    draws: Sequence[Kind] = KINDS,
     tolerance: Tolerance | tuple[float, float] | None = None,
     external_data: bool | None = None,
     training: bool = False,
@@ -164,7 +167,7 @@ def convert(
             path.parent.mkdir()
             made.save(path)
             warnings.append("verified without what is random: Dropout left out, slopes of rrelu at their mean")
-        return _verify(shown, path, made, specs, arrays, axes, also, seed, tolerance, repro, tell)
+        return _verify(shown, path, made, specs, arrays, axes, also, seed, ranges, draws, tolerance, repro, tell)
 
     result, files = None, []
     if target is not None or verify:
@@ -355,6 +358,8 @@ def _verify(
     dynamic: Mapping[str, Mapping[int, str]],
     also: Sequence[Inputs],
     seed: int,
+    ranges: Mapping[str, tuple[float, float]] | None,
+    draws: Sequence[Kind],
     tolerance: Tolerance | tuple[float, float] | None,
     repro: str | os.PathLike[str] | None,
     tell: Progress,
@@ -372,17 +377,19 @@ def _verify(
         return check(left, right, chosen, tolerance=limits, repro=repro, progress=tell)
 
     def cases(seed: int) -> list[Case]:
-        out = [make_case(left, right, used, {n: a for n, a in arrays.items() if n in left.inputs}, seed)]
+        made, seen = Cases(left, right, used, {n: a for n, a in arrays.items() if n in left.inputs}, ranges=ranges), {}
+        out = [made.case(seed, seen=seen)]
         for number, inputs in enumerate(also, 1):
             try:
                 further, given = as_specs(inputs)
-                out.append(make_case(left, right, {**used, **further}, given, seed + number))
+                out.append(Cases(left, right, {**used, **further}, given, ranges=ranges).case(seed + number, seen=seen))
                 left.program.inference(left.complete(out[-1].feeds))
             except (BadInput, MXNetError) as error:
                 raise BadInput(f"further inputs (also), set {number} of {len(also)}: {error}") from error
         if dynamic and all(case.shapes == out[0].shapes for case in out):
             try:
-                out.append(make_case(left, right, _other_sizes(used, dynamic), {}, seed + 1, arrays))
+                other = Cases(left, right, _other_sizes(used, dynamic), {}, like=arrays, ranges=ranges)
+                out.append(other.case(seed + 1, seen=seen))
                 left.program.inference(left.complete(out[-1].feeds))
             except MXNetError as error:
                 raise BadInput(
@@ -390,7 +397,7 @@ def _verify(
                     "make the axes that vary together dynamic under one label, or "
                     "give a second set of inputs (--also FILE.npz, or also=) of sizes that belong together"
                 ) from error
-        return out
+        return out + further_cases(made, seed, seen, draws)
 
     limits = as_tolerance(tolerance)
     result = check_cases(cases(seed), repro)

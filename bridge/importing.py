@@ -23,14 +23,15 @@ from hybrid.core.op import FAMILY, Spec
 from hybrid.ir import json as symbol_json
 from hybrid.ir.graph import Graph
 
-from .cases import make_case
+from .cases import Cases, further_cases
 from .compare import Tolerance, as_tolerance
+from .draws import KINDS, Kind
 from .engines import EngineError, NativeEngine, OnnxEngine, OutOfTime, ReferenceEngine
 from .inputs import Inputs, as_specs
 from .job import Clock, Verified, check_target, publish
 from .judge import check
 from .models import ONNX, SYMBOL, SYMBOL_FILES, BadInput, Model, describe, names_of
-from .result import Case, Progress, VerifyResult, with_names, with_warnings
+from .result import Progress, VerifyResult, with_names, with_warnings
 
 SIZES = ((2, 8), (2, 32), (1, 64), (1, 224), (2, 1))
 """Sizes to verify axes at whose size the model leaves open: (the first axis, the others), tried in this order."""
@@ -70,6 +71,8 @@ def import_onnx(
     verify: bool = True,
     also: Sequence[Inputs] = (),
     seed: int = 0,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    draws: Sequence[Kind] = KINDS,
     tolerance: Tolerance | tuple[float, float] | None = None,
     repro: str | os.PathLike[str] | None = None,
     strict: bool = False,
@@ -114,7 +117,9 @@ def import_onnx(
         params = {n: v for n, v in params.items() if n not in arrays}  # values given in place of stored ones
         ours = Model(opened.name, graph, params, names=names_of(found))
         limits = as_tolerance(tolerance)
-        result, witness = _Check(ours, opened, found, specs, arrays, also, seed, limits, repro, tell).run()
+        result, witness = _Check(
+            ours, opened, found, specs, arrays, also, seed, ranges, draws, limits, repro, tell
+        ).run()
         witnesses.append(witness)
         return result
 
@@ -194,6 +199,8 @@ class _Check:
     arrays: Mapping[str, np.ndarray]
     also: Sequence[Inputs]
     seed: int
+    ranges: Mapping[str, tuple[float, float]] | None
+    draws: Sequence[Kind]
     tolerance: Tolerance | None
     repro: str | os.PathLike[str] | None
     tell: Progress
@@ -254,21 +261,24 @@ class _Check:
         )
         failures = []
 
-        def case(specs: Mapping[str, Spec], arrays: Mapping[str, np.ndarray], seed: int) -> Case:
+        def made(specs: Mapping[str, Spec], arrays: Mapping[str, np.ndarray]) -> Cases:
             wanted = {n: s for n, s in specs.items() if n in takes}
-            return make_case(native, witness, wanted, {n: a for n, a in arrays.items() if n in takes}, seed)
+            given = {n: a for n, a in arrays.items() if n in takes}
+            return Cases(native, witness, wanted, given, ranges=self.ranges)
 
         for first, other in SIZES if open_axes else ((0, 0),):
             try:
-                cases = []
+                cases, seen, sets = [], {}, []
                 for step in (0, 1) if open_axes else (0,):
                     sized = {n: _with_sizes(n, found, specs, first + step, other * (1 + step)) for n in found.inputs}
-                    cases.append(case({**specs, **sized}, arrays, seed + step))
+                    sets.append(made({**specs, **sized}, arrays))
+                    cases.append(sets[-1].case(seed + step, seen=seen))
                 for number, given in enumerate(self.also, 2):
                     further, values = as_specs(given)
-                    cases.append(case({**specs, **further}, values, seed + number))
+                    cases.append(made({**specs, **further}, values).case(seed + number, seen=seen))
                 for each in cases:  # sizes that were made up may not go together
                     witness.run(each.feeds)
+                cases += further_cases(sets[0], seed, seen, self.draws)
                 return check(
                     native,
                     witness,

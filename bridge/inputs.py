@@ -1,4 +1,4 @@
-"""Inputs of models: shapes as users write them, and seeded arrays inside each input's domain."""
+"""Inputs of models: shapes, ranges and names as users write them, and arrays in files."""
 
 from __future__ import annotations
 
@@ -16,13 +16,10 @@ import numpy as np
 
 from hybrid.core.attrs import dtype as read_dtype
 from hybrid.core.memory_budget import afford
-from hybrid.core.op import Domain, Spec
-from hybrid.core.shapes import UNKNOWN
+from hybrid.core.op import Spec
 from hybrid.formats.npz import LONGEST_HEADER, npy_header
-from hybrid.ir.graph import Graph
-from hybrid.ir.infer import Inference
 
-from .models import BadInput, too_large
+from .models import BadInput
 
 Inputs = Mapping[str, Any]
 
@@ -214,119 +211,3 @@ def _array(file: IO[bytes], size: int, what: str, path: Path) -> np.ndarray:
     if file.readinto(memoryview(content)[have:]) != wanted - have:  # type: ignore[attr-defined]  # of every file read from
         raise ValueError(f"{what} is cut off")
     return content.view(dtype).reshape(shape, order=order)
-
-
-def domains(inference: Inference) -> dict[str, Domain]:
-    """Domains of a graph's variables, from the operators that read them, also through operators that only move values."""
-    graph = inference.graph
-    found: dict[tuple[int, int], Domain] = {}
-    for node in reversed(graph.nodes):  # readers before what they read
-        if node.op is None:
-            continue
-        ins = [inference.spec(e).shape for e in node.inputs]
-        passed = found.get((id(node), 0)) if node.op.only_moves_data else None
-        for position, entry in enumerate(node.inputs):
-            name = node.op.input_names()[position]
-            domain = node.op.domain(name, ins) or (passed if position == 0 else None)
-            if domain is not None:
-                key = (id(entry.node), entry.index)
-                have = found.get(key)
-                found[key] = domain if have is None else intersect(have, domain)
-    return {n.name: found[id(n), 0] for n in graph.variables() if (id(n), 0) in found}
-
-
-STEM = ("_copy", "identity", "Cast", "BlockGrad", "_minus_scalar", "_plus_scalar", "_mul_scalar", "_div_scalar")
-"""Operators by which networks bring pixels to small numbers."""
-PIXELS = Domain(0, 255)
-
-
-def expected(graph: Graph) -> dict[str, Domain]:
-    """Numbers that inputs hold by what the graph's first operators make of them: (x - 127.5) / 128 expects pixels. Those that
-    nothing scales are left out."""
-    readers = graph.uses()
-    found: dict[str, Domain] = {}
-    for variable in graph.variables():
-        node, shift, factor = variable, 0.0, 1.0  # x * factor + shift
-        while True:
-            following = readers.get((id(node), 0), ())
-            if len(following) != 1 or following[0][0].op is None or following[0][0].op.name not in STEM:
-                break
-            node = following[0][0]
-            assert node.op is not None
-            scalar = float(getattr(node.op, "scalar", 0.0))
-            if node.op.name in ("_minus_scalar", "_plus_scalar"):
-                shift += scalar if node.op.name == "_plus_scalar" else -scalar
-            elif scalar and node.op.name in ("_mul_scalar", "_div_scalar"):
-                by = scalar if node.op.name == "_mul_scalar" else 1 / scalar
-                shift, factor = shift * by, factor * by
-        if not 0 < abs(factor) < 0.5:
-            continue
-        low, high = sorted(((-1 - shift) / factor, (1 - shift) / factor))
-        if shift == 0:
-            low, high = 0.0, max(-low, high)
-        near = abs(low - PIXELS.low) < 4 and abs(high - PIXELS.high) < 4
-        found[variable.name] = PIXELS if near else Domain(low, high)
-    return found
-
-
-def intersect(a: Domain, b: Domain) -> Domain:
-    """The intersection of two domains."""
-    return Domain(max(a.low, b.low), min(a.high, b.high), a.integer or b.integer)
-
-
-def within_dtype(domain: Domain, dtype: np.dtype) -> Domain:
-    """The part of a domain that a dtype holds; of whole numbers where it holds no others."""
-    if dtype.kind not in "iu":
-        return domain
-    least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-    return Domain(max(math.ceil(domain.low), least), min(math.floor(domain.high), most), integer=True)
-
-
-def draw(
-    specs: Mapping[str, Spec],
-    known: Mapping[str, Domain],
-    seed: int = 0,
-    like: Mapping[str, np.ndarray] | None = None,
-    told: dict[str, str] | None = None,
-) -> dict[str, np.ndarray]:
-    """Seeded arrays: values evenly from the input's domain, or else values of the array in ``like`` (an image whose range the
-    model counts on), or else standard normal numbers. told: gets for each in words how it was drawn."""
-    feeds = {}
-    told = {} if told is None else told
-    if seed < 0:
-        raise BadInput(f"got seed {seed}, wanted 0 or more")
-    problems = too_large((f"input {name}", spec) for name, spec in specs.items())
-    if problems:
-        raise BadInput(*problems)
-    for name, spec in specs.items():
-        rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
-        shape, dtype = tuple(spec.shape or ()), spec.dtype or np.dtype(np.float32)
-        if any(d is UNKNOWN for d in shape):
-            raise BadInput(f"input {name}: the shape has unknown dims; give it")
-        if any(d < 0 for d in shape):
-            raise BadInput(f"input {name}: got shape {shape}, wanted no negative size; give its shape")
-        domain = None if name not in known else within_dtype(known[name], dtype)
-        if domain is not None and domain.high < domain.low:
-            raise BadInput(f"input {name}: there is no number that the model could take; give another shape")
-        if domain is not None and domain.integer:
-            told[name] = f"whole numbers from {int(domain.low)} to {int(domain.high)}"
-            values = rng.integers(int(domain.low), int(domain.high) + 1, shape)
-            # float16 has no odd numbers past 2048, and 29,999 becomes 30,000, which no table of so many rows has
-            values = np.where(values.astype(dtype).astype(np.float64) > domain.high, int(domain.low), values)
-        elif domain is not None:
-            told[name] = f"evenly from {domain.low:g} to {domain.high:g}"
-            values = rng.uniform(domain.low, domain.high, shape)
-        elif like and name in like and like[name].size:
-            told[name] = "values of the array given"
-            values = rng.choice(like[name].reshape(-1), shape)
-        elif dtype.kind == "b":
-            told[name] = "true and false"
-            values = rng.integers(0, 2, shape)
-        elif dtype.kind in "iu":
-            told[name] = "whole numbers from 0 to 4"
-            values = rng.integers(0, 5, shape)
-        else:
-            told[name] = "standard normal"
-            values = rng.standard_normal(shape)
-        feeds[name] = values.astype(dtype)
-    return feeds

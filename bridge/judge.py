@@ -13,6 +13,7 @@ from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 from hybrid.execution.program import Program
 
+from .answers import answers_of
 from .cases import pair_outputs, refuse_random
 from .compare import FACTOR, TOLERANCES, Difference, Tolerance, compare, distance
 from .engines import Arrays, Engine, NativeEngine, OnnxEngine
@@ -68,15 +69,15 @@ class _Trial:
 
     def run(self) -> VerifyResult:
         refuse_random(self.left, self.right)
-        results = self._outputs()
+        self.cases, *results, left_out = answers_of(self.left, self.right, self.cases, self.tell)
         runs, worst, failed = [], {}, None
-        for index, (case, want, got) in enumerate(zip(self.cases, *results)):
+        for index, (case, want, got) in enumerate(zip(self.cases, *results, strict=True)):
             self.pairs = pair_outputs(list(want), list(got))  # how many parts a sequence has, the inputs decide
             differences = self._decide(index, want, got)
-            run = {"shapes": case.shapes, "seed": case.seed, "inputs": case.described()}
+            run = {"shapes": case.shapes, "seed": case.seed, "kind": case.kind, "inputs": case.described()}
             runs.append({**run, "differences": [d.as_dict() for d in differences]})
             for d in differences:
-                if d.name not in worst or (worst[d.name].equal, -worst[d.name].max_rel) > (d.equal, -d.max_rel):
+                if d.name not in worst or _counts(d) > _counts(worst[d.name]):
                     worst[d.name] = d
             wrong = not all(d.equal for d in differences) or bool(self._faults(index))
             if wrong and failed is None:
@@ -95,19 +96,9 @@ class _Trial:
             faults=tuple(dict.fromkeys(faults)),
             inner=max((len(i.compared) for i in self.inner.values()), default=0),
             little=tuple(f"{d.name} {d.little}" for d in little),
-            warnings=tuple(dict.fromkeys(self.warnings)),
+            warnings=tuple(dict.fromkeys([*self.warnings, *left_out])),
             repro=self._write_repro(failed),
         )
-
-    def _outputs(self) -> list[list[Arrays]]:
-        results: list[list[Arrays]] = []
-        for engine in (self.left, self.right):  # one after the other, so that only one holds the weights in memory
-            results.append([])
-            for case in self.cases:
-                self.tell(f"running {engine.label} on {', '.join(f'{k} {v}' for k, v in case.shapes.items())}")
-                results[-1].append(engine.run(case.feeds))
-            engine.free_memory()
-        return results
 
     # -- one case ---------------------------------------------------------------------------------------------------
 
@@ -270,6 +261,12 @@ class _Trial:
                 f"no reproduction was written to {os.fspath(self.repro)} ({error}); give another folder"
             )
             return None
+
+
+def _counts(difference: Difference) -> tuple[bool, bool, float]:
+    """The rank of an output's difference among those of all cases: one that differs, then one that says something, then the
+    greatest. An output says little only where it does so in all cases."""
+    return not difference.equal, not difference.little, difference.max_rel
 
 
 def _native(engine: Engine) -> NativeEngine | None:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import onnx
 
-from .cases import make_case
+from .cases import make_cases
 from .compare import Tolerance, as_tolerance
+from .draws import KINDS, Kind
 from .engines import NativeEngine, engine_for
 from .inputs import Inputs, as_specs, load_feeds
 from .judge import check
@@ -46,6 +47,7 @@ def verify(
     params: Any = None,
     seed: int = 0,
     runs: int = 1,
+    draws: Sequence[Kind] = KINDS,
     tolerance: Tolerance | tuple[float, float] | None = None,
     outputs: Sequence[str] | None = None,
     repro: str | os.PathLike[str] | None = None,
@@ -71,7 +73,7 @@ def verify(
     specs, arrays = as_specs(inputs)
     left, right = engine_for(first, specs), engine_for(second, specs)
     told = {"names": names, "ranges": ranges, "files": files}
-    cases = [make_case(left, right, specs, arrays, seed + i, **told) for i in range(max(1, runs))]
+    cases = make_cases(left, right, specs, arrays, seed, runs=runs, kinds=draws, **told)
     reference = right if isinstance(right, NativeEngine) and not isinstance(left, NativeEngine) else left
     result = check(
         left, right, cases, reference=reference, tolerance=as_tolerance(tolerance), repro=repro, progress=progress

@@ -299,6 +299,11 @@ class Op:
         """Values that an input has to hold to mean something (indices, lengths); None when any number will do."""
         return None
 
+    def accepts(self, name: str, shapes: Sequence[MaybeShape]) -> Domain | None:
+        """Values beyond its domain that an input may hold too, as the operator says what becomes of them (a position that is moved
+        inside); None when there are no such."""
+        return None
+
     def gradient(self, F: Any, dy: Any, *arrays: Any) -> Any:  # noqa: N803  MXNet's name for "nd or sym"
         """The gradients of the inputs, as symbols: one for each input in order (the thing itself when there is one input).
 

@@ -34,6 +34,11 @@ def below(size: Any) -> Domain | None:
     return None if size is UNKNOWN or size == 0 else Domain(0, size - 1, integer=True)
 
 
+def around(domain: Domain | None) -> Domain | None:
+    """Positions inside and outside of an axis, some times its size on either side, of those inside."""
+    return None if domain is None else Domain(-2 * domain.high - 3, 3 * domain.high + 4, integer=True)
+
+
 def places(op: Op, indices: np.ndarray, shape: Shape) -> tuple[np.ndarray, ...]:
     """Columns of coordinates as an index into an array of that shape, negative ones from behind. Raises OpError where one is
     outside of it."""
@@ -87,6 +92,9 @@ class Take(Indexing):
         a = shapes[0]
         return below(a[axis_of(self, self.axis, len(a))]) if name == "indices" and a is not None else None
 
+    def accepts(self, name, shapes):
+        return None if self.mode == "raise" else around(self.domain(name, shapes))
+
     def compute(self, a, indices):
         where = positions(indices)
         axis = axis_of(self, self.axis, a.ndim)
@@ -138,6 +146,9 @@ class EmbeddingBase(Indexing):
 
     def domain(self, name, shapes):
         return below(self.input_dim) if name == "data" else None
+
+    def accepts(self, name, shapes):
+        return around(self.domain(name, shapes))
 
     def composition(self, F, data, weight):
         return F.take(weight, data, axis=0, mode="clip")
@@ -212,6 +223,9 @@ class BatchTake(Indexing):
     def domain(self, name, shapes):
         return below(shapes[0][1]) if name == "indices" and shapes[0] is not None else None
 
+    def accepts(self, name, shapes):
+        return around(self.domain(name, shapes))
+
     def composition(self, F, a, indices):
         return F.pick(a, indices, axis=1)
 
@@ -265,6 +279,9 @@ class Pick(Indexing):
     def domain(self, name, shapes):
         data = shapes[0]
         return below(data[self.along(len(data))]) if name == "index" and data is not None else None
+
+    def accepts(self, name, shapes):
+        return around(self.domain(name, shapes))
 
     def composition(self, F, data, index):
         if data.shape is None or index.shape is None:
@@ -501,6 +518,9 @@ class OneHot(Op):
 
     def domain(self, name, shapes):
         return below(self.depth)
+
+    def accepts(self, name, shapes):
+        return around(self.domain(name, shapes))
 
     def composition(self, F, indices):
         if not known(indices) or self.depth < 1:

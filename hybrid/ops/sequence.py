@@ -65,6 +65,10 @@ class SequenceMask(Sequences):
     value: float = 0.0
     axis: int = 0
 
+    def accepts(self, name, shapes):
+        found = self.domain(name, shapes)
+        return None if found is None else Domain(0, found.high + 2, integer=True)
+
     def composition(self, F, data, *lengths):
         if not lengths:
             return F._copy(data)
@@ -161,6 +165,10 @@ class SequenceReverse(Sequences):
 
     axes = (0,)
     objects = True
+
+    def accepts(self, name, shapes):
+        found = self.domain(name, shapes)
+        return None if found is None else Domain(0, found.high, integer=True)
 
     def composition(self, F, data, *lengths):
         if not lengths:

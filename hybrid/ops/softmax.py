@@ -175,6 +175,10 @@ class Softmax(SoftmaxLike):
             return None
         return Domain(1, shapes[0][self.axis], integer=True)
 
+    def accepts(self, name, shapes):
+        found = self.domain(name, shapes)
+        return None if found is None else Domain(0, found.high, integer=True)
+
     def composition(self, F, data, length=None):
         scaled = self.composed(F, data)
         if scaled is None:

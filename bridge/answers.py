@@ -1,0 +1,106 @@
+"""Answers of two engines to the cases of a verification; a made-up case that one refuses gives way to a milder one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hybrid.core.attrs import is_float
+from hybrid.core.error import MXNetError
+
+from .draws import SMALL_TABLE
+from .engines import Arrays, Engine, EngineError, OutOfTime
+from .models import BadInput
+from .result import Case, Progress
+
+Answer = tuple[Case, Arrays]
+
+
+def answers_of(
+    left: Engine, right: Engine, cases: Sequence[Case], tell: Progress
+) -> tuple[list[Case], list[Arrays], list[Arrays], list[str]]:
+    """The cases that both have run, their outputs, and notes of what was left out. One engine runs after the other, so that only
+    one holds the weights in memory.
+
+    A case that was made up and that one refuses gives way to a milder one; the last is left out. The same where the left side's
+    numbers overflow, which they do not as the network expects its inputs: what has overflowed on both sides says nothing."""
+    notes: list[str] = []
+    answers: list[Answer] = []
+    for case in cases:
+        answer = _first_that_runs(left, case, tell, notes, answers[0][1] if answers else {})
+        if answer is not None:
+            answers.append(answer)
+    left.free_memory()
+    chosen: list[Case] = []
+    wanted: list[Arrays] = []
+    got: list[Arrays] = []
+    for case, want in answers:
+        said: list[str] = []
+        found = _first_that_runs(right, case, tell, said, {})
+        if found is not None and found[0] is not case:  # a milder one, which the left has not run
+            again = _first_that_runs(left, found[0], tell, said, answers[0][1])
+            found, want = (found, again[1]) if again is not None and again[0] is found[0] else (None, want)
+        notes += said
+        if found is None:
+            continue
+        chosen.append(found[0])
+        wanted.append(want)
+        got.append(found[1])
+    right.free_memory()
+    left.free_memory()
+    return chosen, wanted, got, [*dict.fromkeys(notes), *_rows_left(chosen)]
+
+
+def _first_that_runs(engine: Engine, case: Case, tell: Progress, notes: list[str], usual: Arrays) -> Answer | None:
+    """The case, or the first milder one, that an engine runs, and its outputs; None where it runs none of them. usual: what the
+    engine makes of the first case, beside which outputs of others may neither overflow nor vanish."""
+    current: Case | None = case
+    problem = ""
+    while current is not None:
+        tell(f"running {engine.label} on {', '.join(f'{k} {v}' for k, v in current.shapes.items())}")
+        try:
+            outputs = engine.run(current.feeds)
+        except OutOfTime:
+            raise
+        except (EngineError, MXNetError, BadInput) as error:
+            if not current.made_up:
+                raise
+            problem = f"{engine.label} refuses it ({str(error).splitlines()[0]})"
+        else:
+            problem = _out_of_scale(outputs, usual) if current.made_up else ""
+            if not problem:
+                return current, outputs
+        current = None if current.milder is None else current.milder()
+    if case.kind in ("wide", "edges"):
+        notes.append(f"the draw of {'wider numbers' if case.kind == 'wide' else 'edges'} was left out: {problem}")
+    return None
+
+
+VANISHED = 1e-4
+"""Part of its usual largest number below which an output has vanished: what a sigmoid makes of -40 is a matter of how it rounds."""
+
+
+def _out_of_scale(outputs: Arrays, usual: Arrays) -> str:
+    """What is wrong with numbers that are compared with those of usual inputs; empty when nothing is."""
+    for name, array in outputs.items():
+        if name not in usual or not is_float(array.dtype) or not array.size or not usual[name].size:
+            continue
+        most, before = (float(np.abs(x.astype(np.float64)).max()) for x in (array, usual[name]))
+        if np.isfinite(before) and not np.isfinite(most):
+            return f"{name} overflows"
+        if 0 < most < VANISHED * before:
+            return f"{name} vanishes"
+    return ""
+
+
+def _rows_left(cases: Sequence[Case]) -> list[str]:
+    """Notes of small tables of which not every row was looked at."""
+    seen: dict[str, tuple[int, int]] = {}
+    for case in cases:
+        seen |= case.rows
+    return [
+        f"{count} of {size} rows of the table that input {name} picks from were looked at; give it more places to look at all"
+        for name, (count, size) in seen.items()
+        if count < size <= SMALL_TABLE
+    ]

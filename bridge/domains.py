@@ -1,0 +1,124 @@
+"""Numbers that inputs take, as a graph's operators say it: what means something, what is defined beyond that, what is expected."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from hybrid.core.op import Domain
+from hybrid.ir.graph import Graph, Node
+from hybrid.ir.infer import Inference
+
+
+class Taken(NamedTuple):
+    """Numbers that an input takes."""
+
+    domain: Domain | None = None
+    """Those that mean something to the operators which read it; None for any."""
+    accepted: Domain | None = None
+    """Those of which the operators say what becomes of them: the domain, and what is moved into it."""
+    expected: Domain | None = None
+    """Those that the first operators expect where none has a domain."""
+    rows: int = 0
+    """Rows of the table that it picks from; 0 where it picks from none."""
+
+    def both(self, other: Taken) -> Taken:
+        """Numbers that two readers take."""
+        domain, accepted = (
+            b if a is None else a if b is None else intersect(a, b)
+            for a, b in ((self.domain, other.domain), (self.accepted, other.accepted))
+        )
+        return Taken(domain, accepted, self.expected or other.expected, max(self.rows, other.rows))
+
+
+JOINS = ("Concat", "stack", "_npi_concatenate", "_npi_stack")
+"""Operators that put values of all their inputs into one array."""
+
+
+def numbers_taken(inference: Inference) -> dict[str, Taken]:
+    """By name of a graph's variables, from the operators that read them, also through operators that only move values."""
+    graph = inference.graph
+    found: dict[tuple[int, int], Taken] = {}
+    for node in reversed(graph.nodes):  # readers before what they read
+        if node.op is None:
+            continue
+        ins = [inference.spec(e).shape for e in node.inputs]
+        passed = _passed(node, found.get((id(node), 0)))
+        for position, entry in enumerate(node.inputs):
+            name = node.op.input_names()[position]
+            domain = node.op.domain(name, ins)
+            own = passed if position == 0 or node.op.name in JOINS else None
+            if domain is not None:
+                picks = node.op.picks not in ("", name) and domain.integer
+                own = Taken(domain, node.op.accepts(name, ins) or domain, rows=int(domain.high) + 1 if picks else 0)
+            if own is not None:
+                key = (id(entry.node), entry.index)
+                have = found.get(key)
+                found[key] = own if have is None else have.both(own)
+    first = expected(graph)
+    return {n.name: found.get((id(n), 0), Taken())._replace(expected=first.get(n.name)) for n in graph.variables()}
+
+
+def _passed(node: Node, result: Taken | None) -> Taken | None:
+    """Numbers that a node takes as its first input by what its readers take."""
+    assert node.op is not None
+    if result is None or node.op.only_moves_data or node.op.name in JOINS:
+        return result
+    if node.op.name == "clip" and result.domain is not None:  # moves inside what is beyond
+        low, high = (getattr(node.op, name, None) for name in ("a_min", "a_max"))
+        if low is not None and high is not None and math.isfinite(low) and math.isfinite(high):
+            own = Domain(low, high, result.domain.integer)
+            reach = 2 * (high - low) + 3
+            return result._replace(
+                domain=intersect(result.domain, own), accepted=Domain(low - reach, high + reach, own.integer)
+            )
+    return None
+
+
+STEM = ("_copy", "identity", "Cast", "BlockGrad", "_minus_scalar", "_plus_scalar", "_mul_scalar", "_div_scalar")
+"""Operators by which networks bring pixels to small numbers."""
+PIXELS = Domain(0, 255)
+
+
+def expected(graph: Graph) -> dict[str, Domain]:
+    """Numbers that inputs hold by what the graph's first operators make of them: (x - 127.5) / 128 expects pixels. Those that
+    nothing scales are left out."""
+    readers = graph.uses()
+    found: dict[str, Domain] = {}
+    for variable in graph.variables():
+        node, shift, factor = variable, 0.0, 1.0  # x * factor + shift
+        while True:
+            following = readers.get((id(node), 0), ())
+            if len(following) != 1 or following[0][0].op is None or following[0][0].op.name not in STEM:
+                break
+            node = following[0][0]
+            assert node.op is not None
+            scalar = float(getattr(node.op, "scalar", 0.0))
+            if node.op.name in ("_minus_scalar", "_plus_scalar"):
+                shift += scalar if node.op.name == "_plus_scalar" else -scalar
+            elif scalar and node.op.name in ("_mul_scalar", "_div_scalar"):
+                by = scalar if node.op.name == "_mul_scalar" else 1 / scalar
+                shift, factor = shift * by, factor * by
+        if not 0 < abs(factor) < 0.5:
+            continue
+        low, high = sorted(((-1 - shift) / factor, (1 - shift) / factor))
+        if shift == 0:
+            low, high = 0.0, max(-low, high)
+        near = abs(low - PIXELS.low) < 4 and abs(high - PIXELS.high) < 4
+        found[variable.name] = PIXELS if near else Domain(low, high)
+    return found
+
+
+def intersect(a: Domain, b: Domain) -> Domain:
+    """The intersection of two domains."""
+    return Domain(max(a.low, b.low), min(a.high, b.high), a.integer or b.integer)
+
+
+def within_dtype(domain: Domain, dtype: np.dtype) -> Domain:
+    """The part of a domain that a dtype holds; of whole numbers where it holds no others."""
+    if dtype.kind not in "iu":
+        return domain
+    least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    return Domain(max(math.ceil(domain.low), least), min(math.floor(domain.high), most), integer=True)

@@ -1,0 +1,225 @@
+"""Seeded arrays for inputs: as a network expects them, wider than that, and at the edges of what it takes."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from hybrid.core.attrs import is_float
+from hybrid.core.op import Domain, Spec
+from hybrid.core.shapes import UNKNOWN
+
+from .domains import Taken, intersect, within_dtype
+from .models import BadInput, too_large
+
+Kind = Literal["expected", "wide", "edges"]
+KINDS: tuple[Kind, ...] = ("expected", "wide", "edges")
+WIDER = (10, 3)
+"""Times that wide draws are as wide as what is expected: at first, and where that is too much for float32."""
+LARGEST = (100, 10)
+"""The same of the largest numbers among edges."""
+SMALL_TABLE = 4096
+"""Rows of a table up to which draws look at every one."""
+
+
+class Seen(NamedTuple):
+    """Rows of a table that draws have looked at."""
+
+    rows: np.ndarray
+    """A mask over all of them."""
+
+    @property
+    def incomplete(self) -> bool:
+        """True where it is small, and some have not been."""
+        return self.rows.size <= SMALL_TABLE and not self.rows.all()
+
+    def told(self) -> tuple[int, int]:
+        """How many, and of how many."""
+        return int(self.rows.sum()), self.rows.size
+
+
+class Way(NamedTuple):
+    """The way in which inputs are drawn."""
+
+    kind: Kind = "expected"
+    mild: int = 0
+    """How far from what an engine might refuse or overflow at: 0, 1 or 2."""
+
+    @property
+    def milder(self) -> Way | None:
+        """The next milder way; None where there is none."""
+        most = {"expected": 0, "wide": 1, "edges": 2}[self.kind]
+        return self._replace(mild=self.mild + 1) if self.mild < most else None
+
+
+EXPECTED = Way()
+
+
+def draw(
+    specs: Mapping[str, Spec],
+    known: Mapping[str, Taken],
+    seed: int = 0,
+    like: Mapping[str, np.ndarray] | None = None,
+    told: dict[str, str] | None = None,
+    *,
+    way: Way = EXPECTED,
+    asked: Mapping[str, Domain] | None = None,
+    seen: dict[str, Seen] | None = None,
+) -> dict[str, np.ndarray]:
+    """Seeded arrays: of the input's domain evenly, or else values of the array in ``like`` (an image whose range the model counts
+    on), or else standard normal numbers; wide and edges are made from the same.
+
+    told: gets for each in words how it was drawn. asked: the numbers that a user wants. seen: rows of tables by the input that
+    picks them; those that have not been looked at come first, and are entered."""
+    told = {} if told is None else told
+    if seed < 0:
+        raise BadInput(f"got seed {seed}, wanted 0 or more")
+    problems = too_large((f"input {name}", spec) for name, spec in specs.items())
+    if problems:
+        raise BadInput(*problems)
+    feeds = {}
+    for name, spec in specs.items():
+        shape = tuple(spec.shape or ())
+        if any(d is UNKNOWN for d in shape):
+            raise BadInput(f"input {name}: the shape has unknown dims; give it")
+        if any(d < 0 for d in shape):
+            raise BadInput(f"input {name}: got shape {shape}, wanted no negative size; give its shape")
+        key = [seed, zlib.crc32(name.encode()), *([] if way.kind == "expected" else [KINDS.index(way.kind), way.mild])]
+        one = _Draw(name, shape, spec.dtype or np.dtype(np.float32), np.random.default_rng(key), way)
+        values, how = one.of(
+            known.get(name, Taken()), (asked or {}).get(name), None if like is None else like.get(name), seen
+        )
+        feeds[name] = values.astype(one.dtype)
+        told[name] = how if way.kind == "expected" else f"{way.kind}, {how}"
+    return feeds
+
+
+class _Draw:
+    """The draw of one input; each method gives values, and words for them."""
+
+    def __init__(self, name: str, shape: tuple[int, ...], dtype: np.dtype, rng: np.random.Generator, way: Way):
+        self.name, self.shape, self.dtype, self.rng, self.way = name, shape, dtype, rng, way
+
+    def of(
+        self, known: Taken, asked: Domain | None, like: np.ndarray | None, seen: dict[str, Seen] | None
+    ) -> tuple[np.ndarray, str]:
+        domain = known.domain if asked is None else asked if known.domain is None else intersect(known.domain, asked)
+        if domain is None and known.expected is not None:
+            wide = self._expected(known.expected)
+            if wide is not None:
+                return wide
+            domain = known.expected
+        if domain is not None:
+            domain = within_dtype(domain, self.dtype)
+            if domain.high < domain.low:
+                raise BadInput(f"input {self.name}: there is no number that the model could take; give another shape")
+            accepted = domain if asked is not None or known.accepted is None else known.accepted
+            if domain.integer:
+                return self._whole(domain, within_dtype(accepted, self.dtype), 0 if asked else known.rows, seen)
+            return self._real(domain)
+        if like is not None and like.size:
+            return self._like(like)
+        if self.dtype.kind == "b":
+            return self._bools()
+        return self._integers() if self.dtype.kind in "iu" else self._normal()
+
+    # -- numbers of a domain ----------------------------------------------------------------------------------------
+
+    def _whole(
+        self, domain: Domain, accepted: Domain, rows: int, seen: dict[str, Seen] | None
+    ) -> tuple[np.ndarray, str]:
+        low, high = int(domain.low), int(domain.high)
+        if self.way.kind == "edges":
+            return self._ends(low, high, accepted)
+        values = self.rng.integers(low, high + 1, self.shape)
+        if rows and seen is not None:
+            mask = seen.setdefault(self.name, Seen(np.zeros(rows, bool))).rows
+            if rows <= SMALL_TABLE:
+                values = values.reshape(-1)
+                left = self.rng.permutation(low + np.flatnonzero(~mask[low : high + 1]))[: values.size]
+                values[self.rng.permutation(values.size)[: left.size]] = left
+                values = values.reshape(self.shape)
+        # float16 has no odd numbers past 2048, and 29,999 becomes 30,000, which no table of so many rows has
+        values = np.where(values.astype(self.dtype).astype(np.float64) > high, low, values)
+        if rows and seen is not None:
+            seen[self.name].rows[values.astype(self.dtype).astype(np.int64).reshape(-1)] = True
+        return values, f"whole numbers from {low} to {high}"
+
+    def _ends(self, low: int, high: int, accepted: Domain) -> tuple[np.ndarray, str]:
+        """The least and the greatest in turns, and what is defined beyond them."""
+        ends = [low, high]
+        least, most = int(accepted.low), int(accepted.high)
+        if self.way.mild == 1:  # positions counted from behind, which ONNX has too
+            least, most = max(least, -high - 1), min(most, high)
+        if self.way.mild < 2:
+            beyond = (-1, high + 1, least, most, low - 1, -high - 1)
+            ends += [n for n in dict.fromkeys(beyond) if least <= n <= most and not low <= n <= high]
+        count = int(np.prod(self.shape))
+        values = np.resize(ends, count).reshape(self.shape)  # so that few places have the ends of the domain at least
+        return values, f"of {', '.join(map(str, sorted(ends)))}"
+
+    def _real(self, domain: Domain) -> tuple[np.ndarray, str]:
+        low, high = domain.low, domain.high
+        values = self.rng.uniform(low, high, self.shape)
+        if self.way.kind != "edges":
+            return values, f"evenly from {low:g} to {high:g}"
+        ends = [low, high, *([0.0] if low < 0 < high else [])]
+        return self._sprinkled(values, ends), f"{', '.join(f'{e:g}' for e in ends)} and between"
+
+    # -- numbers that are expected, and others ----------------------------------------------------------------------
+
+    def _expected(self, domain: Domain) -> tuple[np.ndarray, str] | None:
+        """Numbers further out than a network expects them; None to draw what it expects."""
+        if self.way.kind == "expected" or not is_float(self.dtype):
+            return None
+        middle, half = (domain.low + domain.high) / 2, (domain.high - domain.low) / 2
+        factor = WIDER[min(self.way.mild, 1)]
+        low, high = middle - factor * half, middle + factor * half
+        values = self.rng.uniform(low, high, self.shape)
+        if self.way.kind == "wide":
+            return values, f"evenly from {low:g} to {high:g}"
+        ends = [0.0, domain.low, domain.high, -domain.high, low, high]
+        return self._padded(self._sprinkled(values, ends)), f"{', '.join(f'{e:g}' for e in dict.fromkeys(ends))}"
+
+    def _like(self, array: np.ndarray) -> tuple[np.ndarray, str]:
+        values = self.rng.choice(array.reshape(-1), self.shape)
+        return values, "values of the array given"
+
+    def _bools(self) -> tuple[np.ndarray, str]:
+        if self.way.kind == "edges":  # of a mask all that is masked, and nothing
+            return np.resize([False, True], self.shape) if self.shape else np.zeros((), bool), "false and true in turns"
+        return self.rng.integers(0, 2, self.shape), "true and false"
+
+    def _integers(self) -> tuple[np.ndarray, str]:
+        limits, small = np.iinfo(self.dtype), self.dtype.itemsize == 1
+        if self.way.kind == "expected":
+            return self.rng.integers(0, 5, self.shape), "whole numbers from 0 to 4"
+        if self.way.kind == "wide":
+            low, high = (int(limits.min), int(limits.max)) if small else (0, 40)
+            return self.rng.integers(low, high + 1, self.shape), f"whole numbers from {low} to {high}"
+        ends = [0, 1, *([int(limits.min), int(limits.max)] if small else [40, *([-5] if limits.min else [])])]
+        ends = ends if self.way.mild == 0 else ends[:2]
+        return self.rng.choice(ends, self.shape), f"of {', '.join(map(str, sorted(dict.fromkeys(ends))))}"
+
+    def _normal(self) -> tuple[np.ndarray, str]:
+        values, mild = self.rng.standard_normal(self.shape), min(self.way.mild, 1)
+        if self.way.kind == "expected":
+            return values, "standard normal"
+        if self.way.kind == "wide":
+            return values * WIDER[mild], f"normal, {WIDER[mild]} times wider"
+        most = LARGEST[mild]
+        values = values * self.rng.choice([0, 1e-4, 1, most], self.shape)
+        return self._padded(values), f"zeros, and normal numbers 1e-4 to {most} times as large"
+
+    def _sprinkled(self, values: np.ndarray, ends: list[float]) -> np.ndarray:
+        """Every other number, by lot, one of the ends."""
+        return np.where(self.rng.random(self.shape) < 0.5, self.rng.choice(ends, self.shape), values)
+
+    def _padded(self, values: np.ndarray) -> np.ndarray:
+        """Zeros in the last quarter of each row, as sequences and pictures are padded."""
+        if values.ndim and values.shape[-1] >= 4:
+            values[..., -(values.shape[-1] // 4) :] = 0
+        return values
