@@ -195,13 +195,14 @@ class _Draw:
 
     def _integers(self) -> tuple[np.ndarray, str]:
         limits, small = np.iinfo(self.dtype), self.dtype.itemsize == 1
-        if self.way.kind == "expected":
-            return self.rng.integers(0, 5, self.shape), "whole numbers from 0 to 4"
-        if self.way.kind == "wide":
-            low, high = (int(limits.min), int(limits.max)) if small else (0, 40)
+        low, high = 0, 4
+        if self.way.kind != "expected" and small:
+            low, high = int(limits.min), int(limits.max)
+        elif self.way.kind != "expected" and self.shape != ():  # a single one is a count: of loops, of what is kept
+            high = 4 * WIDER[min(self.way.mild, 1)]
+        if self.way.kind != "edges":
             return self.rng.integers(low, high + 1, self.shape), f"whole numbers from {low} to {high}"
-        ends = [0, 1, *([int(limits.min), int(limits.max)] if small else [40, *([-5] if limits.min else [])])]
-        ends = ends if self.way.mild == 0 else ends[:2]
+        ends = [0, 1] if self.way.mild else [0, 1, low, high, max(int(limits.min), -5)]
         return self.rng.choice(ends, self.shape), f"of {', '.join(map(str, sorted(dict.fromkeys(ends))))}"
 
     def _normal(self) -> tuple[np.ndarray, str]:

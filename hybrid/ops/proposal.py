@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..core.attrs import Count
-from ..core.op import Op, op
+from ..core.op import Domain, Op, op
 from ..core.shapes import UNKNOWN, merge
 from .common import want_rank, want_some
 
@@ -60,6 +60,12 @@ class _Proposals(Op):
         if dtypes[0] != np.float32:
             raise self.error(f"got cls_prob of dtype {dtypes[0]}, wanted float32; cast it")
         return [dtypes[0], dtypes[0]]
+
+    def domain(self, name, shapes):
+        scores = shapes[0]
+        if name != "im_info" or scores is None or any(d is UNKNOWN for d in scores[2:]):
+            return None
+        return Domain(1, min(scores[2:]) * self.feature_stride)
 
     def infer_shape(self, scores, offsets, info):
         rows = scores[0] * self.rpn_post_nms_top_n
