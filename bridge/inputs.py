@@ -141,9 +141,11 @@ def save_arrays(file: IO[bytes], arrays: Mapping[str, np.ndarray]) -> None:
                 np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
 
 
-def load_feeds(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, np.ndarray]:
+def load_feeds(
+    path: str | os.PathLike[str], names: Sequence[str], without: Sequence[str] = ()
+) -> dict[str, np.ndarray]:
     """Arrays by name from an .npz; or the one input's array from a .npy. Nothing is unpickled, and nothing allocated on the word
-    of a header alone. Raises BadInput, and OutOfMemory for what is past the budget."""
+    of a header alone. without: names of arrays that are left alone. Raises BadInput, and OutOfMemory for what is past the budget."""
     path = Path(path)
     if not path.is_file():
         raise BadInput(f"{path}: no such file; wanted an .npz with arrays named {', '.join(names)}")
@@ -160,7 +162,8 @@ def load_feeds(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, 
             with zipfile.ZipFile(file) as archive:
                 if not archive.namelist():
                     raise BadInput(f"{path}: holds no arrays; wanted {', '.join(names)}")
-                return {e.filename.removesuffix(".npy"): _member(archive, e, path) for e in _whole(archive, path)}
+                entries = {e.filename.removesuffix(".npy"): e for e in _whole(archive, path)}
+                return {name: _member(archive, e, path) for name, e in entries.items() if name not in without}
     except BadInput:
         raise
     except (ValueError, OSError, EOFError, MemoryError, NotImplementedError, *OF_ZIP) as error:
