@@ -40,6 +40,7 @@ def answers_of(
         found = _first_that_runs(right, case, tell, said, {})
         if found is not None and found[0] is not case:  # a milder one, which the left has not run
             again = _first_that_runs(left, found[0], tell, said, answers[0][1])
+            left.free_memory()
             found, want = (found, again[1]) if again is not None and again[0] is found[0] else (None, want)
         notes += said
         if found is None:
@@ -48,7 +49,6 @@ def answers_of(
         wanted.append(want)
         got.append(found[1])
     right.free_memory()
-    left.free_memory()
     return chosen, wanted, got, [*dict.fromkeys(notes), *_rows_left(chosen)]
 
 

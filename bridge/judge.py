@@ -167,7 +167,10 @@ class _Trial:
                     self.warnings.append(note)
                     return unfused
                 self.warnings.append(f"{note}; --atol and --rtol accept it")
-        if case.kind in ("wide", "edges"):  # where much saturates or ties, which rounding decides; each node is right by itself
+        if case.kind in (
+            "wide",
+            "edges",
+        ):  # where much saturates or ties, which rounding decides; each node is right by itself
             return [d if d.equal else d.accept("node by node") for d in out]
         return out
 

@@ -18,7 +18,7 @@ import pytest
 import bridge
 import converters
 import hybrid.formats.params
-from bridge import inputs
+from bridge import domains, draws, inputs
 from bridge.inputs import load_feeds
 from hybrid.core.error import FormatError
 from hybrid.core.op import Domain, Spec
@@ -526,12 +526,12 @@ def test_what_is_no_input() -> None:
         ((UNKNOWN, 2), "the shape has unknown dims"),
     ):
         with pytest.raises(bridge.BadInput, match=said):
-            inputs.draw({"x": Spec(shape)}, {})
+            draws.draw({"x": Spec(shape)}, {})
     like = {"x": np.float32([7, 8]), "empty": np.zeros(0, np.float32)}
-    drawn = inputs.draw({n: Spec((50,), np.dtype(np.float32)) for n in ("x", "y", "empty")}, {}, 3, like)
+    drawn = draws.draw({n: Spec((50,), np.dtype(np.float32)) for n in ("x", "y", "empty")}, {}, 3, like)
     assert set(drawn["x"].tolist()) == {7.0, 8.0}
     for name in ("y", "empty"):
         assert len(set(drawn[name].tolist())) == 50
     low, high = Domain(0, 5, True), Domain(2, 9, False)
-    assert inputs.intersect(low, high) == inputs.intersect(high, low) == Domain(2, 5, True)
-    assert inputs.intersect(Domain(0, 9, False), Domain(1, 4, False)) == Domain(1, 4, False)
+    assert domains.intersect(low, high) == domains.intersect(high, low) == Domain(2, 5, True)
+    assert domains.intersect(Domain(0, 9, False), Domain(1, 4, False)) == Domain(1, 4, False)

@@ -89,7 +89,7 @@ def test_the_right_file_is_equivalent_though_its_output_is_saturated(
     result = bridge.verify(prefix, right, **options)
     assert result.verdict == "equivalent"
     assert result.inner > 15
-    assert len(result.runs) == options.get("runs", 1)
+    assert len([r for r in result.runs if r["kind"] in ("given", "expected")]) == options.get("runs", 1)
     assert result.little and "shares" in result.little[0]  # the scores before it are what agrees
 
 

@@ -14,8 +14,9 @@ from bridge import TOLERANCES, BadInput, Tolerance, exact, judge
 from bridge.cases import pair_outputs
 from bridge.command.shell import status_of
 from bridge.compare import compare
+from bridge.domains import Taken, numbers_taken
+from bridge.draws import draw
 from bridge.engines import NativeEngine, OnnxEngine
-from bridge.inputs import domains, draw
 from bridge.nodewise import NodewiseResult, farthest
 from bridge.result import Case, Divergence, VerifyResult
 from hybrid.core.op import Domain, Spec
@@ -103,13 +104,13 @@ def test_what_two_operators_read_suits_both(turned: bool) -> None:
     x = mx.sym.var("x")
     sums = [mx.sym.Embedding(x, input_dim=size, output_dim=2, name=f"table{size}") for size in (7, 4)]
     model = (sums[1] + sums[0] if turned else sums[0] + sums[1]).graph
-    assert domains(infer(model, {"x": (3,)}))["x"] == Domain(0, 3, integer=True)
+    assert numbers_taken(infer(model, {"x": (3,)}))["x"].domain == Domain(0, 3, integer=True)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
 @pytest.mark.parametrize(("low", "high"), [(0, 0), (0, 1), (0, 6), (-3, -1), (-2, 2), (7, 7)])
 def test_every_number_of_a_domain_is_drawn_and_no_other(low: int, high: int, dtype: str) -> None:
-    known = {"x": Domain(low, high, integer=True)}
+    known = {"x": Taken(Domain(low, high, integer=True))}
     drawn = draw({"x": Spec((40, 10), np.dtype(dtype))}, known, seed=3)["x"]
     assert drawn.dtype == dtype
     assert np.unique(drawn).tolist() == list(range(low, high + 1))
@@ -122,14 +123,16 @@ def test_no_number_is_rounded_out_of_its_domain() -> None:
         (ml_dtypes.bfloat16, 296, [298]),
         (np.float32, 2**24, [2**24 + 2]),
     ):
-        drawn = draw({"x": Spec((200,), np.dtype(dtype))}, {"x": Domain(low, low + 3, integer=True)}, seed=3)["x"]
+        drawn = draw({"x": Spec((200,), np.dtype(dtype))}, {"x": Taken(Domain(low, low + 3, integer=True))}, seed=3)[
+            "x"
+        ]
         assert drawn.dtype == dtype
         assert np.unique(drawn.astype(np.float64)).tolist() == [low, *others], dtype
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 0.0), (0.25, 0.5), (-3.0, 2.0)])
 def test_a_domain_of_fractions_is_drawn_from_end_to_end(low: float, high: float) -> None:
-    drawn = draw({"x": Spec((2000,), np.dtype(np.float64))}, {"x": Domain(low, high)}, seed=3)["x"]
+    drawn = draw({"x": Spec((2000,), np.dtype(np.float64))}, {"x": Taken(Domain(low, high))}, seed=3)["x"]
     near = 0.01 * (high - low)
     assert low <= drawn.min() <= low + near
     assert high - near <= drawn.max() <= high
@@ -145,7 +148,7 @@ def test_all_rows_of_a_table_are_asked_for(rows: int) -> None:
         (0, mx.sym.pick(mx.sym.zeros((64, rows)), x)),
         (1, mx.sym.SequenceReverse(mx.sym.zeros((rows, 64)), x, use_sequence_length=True)),
     ):
-        drawn = draw({"x": Spec((64,))}, domains(infer(table.graph, {"x": (64,)})), seed=5)["x"]
+        drawn = draw({"x": Spec((64,))}, numbers_taken(infer(table.graph, {"x": (64,)})), seed=5)["x"]
         assert np.unique(drawn).tolist() == list(range(first, first + rows)), table.name
 
 

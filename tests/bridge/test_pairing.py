@@ -14,8 +14,9 @@ import bridge
 import hybrid as mx
 from bridge.cases import make_case, pair_inputs
 from bridge.cli import app
+from bridge.domains import expected
 from bridge.engines import NativeEngine
-from bridge.inputs import expected, parse_names, parse_ranges
+from bridge.inputs import parse_names, parse_ranges
 from bridge.models import BadInput, Model
 from hybrid.core.op import Spec
 

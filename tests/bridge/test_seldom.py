@@ -20,10 +20,11 @@ from bridge.bench import BenchResult, Peak, StepTime
 from bridge.cases import make_case
 from bridge.compare import Tolerance
 from bridge.cut import widened_model
+from bridge.draws import draw
 from bridge.engines import NativeEngine, OnnxEngine, Tensor
 from bridge.exact import Exact, epsilon, perturb
 from bridge.importing import not_in_mxnet
-from bridge.inputs import as_specs, draw
+from bridge.inputs import as_specs
 from bridge.inspect import InspectResult, OperatorsResult
 from bridge.models import check_sizes, newest_params, open_model
 from bridge.result import Case, Divergence
@@ -278,13 +279,14 @@ def test_whole_numbers_stay_when_floats_are_cast_to_what_the_graph_computes_in()
 def test_what_makes_up_further_sizes_keeps_dtypes_and_values(monkeypatch: pytest.MonkeyPatch) -> None:
     """Inputs of any dtype with dynamic axes; the second size has values of the arrays; further inputs of the same sizes are no
     second size, of others they are."""
-    net, real, seen = mx.sym.var("x") + mx.sym.var("y"), bridge.convert.__globals__["make_case"], []
+    net, real, seen = mx.sym.var("x") + mx.sym.var("y"), bridge.convert.__globals__["Cases"], []
 
-    def record(*given: Any) -> Any:
-        seen.append((given[5] if len(given) > 5 else None, real(*given)))
-        return seen[-1][1]
+    class Recorded(real):
+        def case(self, *given: Any, **options: Any) -> Any:
+            seen.append((self.like, super().case(*given, **options)))
+            return seen[-1][1]
 
-    monkeypatch.setitem(bridge.convert.__globals__, "make_case", record)
+    monkeypatch.setitem(bridge.convert.__globals__, "Cases", Recorded)
     for kind in ("float16", "float64", "int32", "float32"):
         arrays = {n: (np.arange(6).reshape(2, 3) * (3 + i)).astype(kind) for i, n in enumerate("xy")}
         axes = {n: {0: "n"} for n in "xy"}

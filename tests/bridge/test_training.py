@@ -31,7 +31,7 @@ def test_losses_labels_and_statistics_of_a_dynamic_batch(saved: tuple[Path, dict
         symbol_file, params, inputs={"data": (5, 2, 6, 6)}, output=target, dynamic={"data": {0: "batch"}}, training=True
     )
     assert result.verified
-    assert len(result.verification.runs) == 2  # type: ignore[union-attr]
+    assert len(result.verification.runs) == 4  # type: ignore[union-attr]
     assert any("Dropout left out" in w for w in result.warnings)
     assert result.inputs["softmax_label"]["shape"] == ["batch"]
     assert list(result.outputs)[2:] == [

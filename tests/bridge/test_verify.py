@@ -28,7 +28,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_symbol_against_onnx(converted: str) -> None:
     result = bridge.verify(NETWORK.prefix, converted, runs=3)
     assert result.equivalent
-    assert len(result.runs) == 3
+    assert [r["kind"] for r in result.runs] == ["expected"] * 3 + ["wide", "edges"]  # the file has a fixed size
     assert result.divergence is None
     (difference,) = result.differences
     assert 0 <= difference.max_rel < 1e-5
