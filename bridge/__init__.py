@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .job import NotEquivalent
     from .models import Model, open_model
     from .paths import BadInput
+    from .recorded import Recording, load_recording, record
     from .result import Divergence, VerifyResult
     from .run import precision_report, run
     from .runtime import set_time_limit
@@ -37,6 +38,7 @@ FROM = {
     "Model": "models",
     "NotEquivalent": "job",
     "OperatorsResult": "inspect",
+    "Recording": "recorded",
     "Tolerance": "compare",
     "VerifyResult": "result",
     "bench": "bench",
@@ -45,9 +47,11 @@ FROM = {
     "convert": "convert",
     "import_onnx": "importing",
     "inspect": "inspect",
+    "load_recording": "recorded",
     "open_model": "models",
     "operators": "inspect",
     "precision_report": "run",
+    "record": "recorded",
     "run": "run",
     "set_time_limit": "runtime",
     "verify": "verify",
@@ -69,6 +73,7 @@ __all__ = [
     "Model",
     "NotEquivalent",
     "OperatorsResult",
+    "Recording",
     "Tolerance",
     "VerifyResult",
     "bench",
@@ -77,9 +82,11 @@ __all__ = [
     "convert",
     "import_onnx",
     "inspect",
+    "load_recording",
     "open_model",
     "operators",
     "precision_report",
+    "record",
     "run",
     "set_time_limit",
     "verify",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typer
 
-from .command import converting, running, verifying
+from .command import converting, recording, running, verifying
 
 app = typer.Typer(
     help="Run and convert Apache MXNet models with no MXNet installed.",
@@ -19,6 +19,7 @@ app = typer.Typer(
 app.command()(converting.convert)
 app.command("import")(converting.import_)
 app.command()(verifying.verify)
+app.command()(recording.record)
 app.command()(running.inspect)
 app.command()(running.run)
 app.command("compile")(running.compile_)

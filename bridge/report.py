@@ -25,6 +25,7 @@ from .inspect import InspectResult, OperatorsResult
 from .job import check_target
 from .models import BadInput
 from .printable import clean, printable
+from .recorded import Recording
 from .result import VerifyResult
 
 PLAIN: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
@@ -197,6 +198,17 @@ def verify_table(result: VerifyResult) -> RenderableType:
         parts.append(Text(f"{result.inner} tensors inside were computed by both from the same values"))
     parts.append(Text(result.verdict, style=STYLES[result.verdict]))
     return Group(*parts)
+
+
+def recording_table(recording: Recording) -> RenderableType:
+    """A recording: who made it, from which inputs, and where it is."""
+    told = clean(recording.as_dict())
+    rows = []
+    for number, each in enumerate(told["runs"]):
+        run = f" of run {number}" if len(told["runs"]) > 1 else ""
+        rows += [(f"{kind[:-1]} {n}{run}", _shape(s)) for kind, named in each.items() for n, s in named.items()]
+    rows += [("recorded by", printable(recording.by)), ("file", str(told["file"] or "none"))]
+    return _facts(rows)
 
 
 def inspect_table(result: InspectResult) -> RenderableType:

@@ -15,9 +15,11 @@ from .cases import make_cases
 from .compare import Tolerance, as_tolerance
 from .draws import KINDS, Kind
 from .engines import NativeEngine, engine_for
+from .expected import cases_for_both, hold_against, renamed, specs_of, with_inputs, with_recording
 from .inputs import Inputs, as_specs, load_feeds
 from .judge import check
-from .models import Model, names_to_fill, open_model
+from .models import BadInput, Model, names_to_fill, open_model
+from .recorded import Recording, load_recording
 from .result import Progress, VerifyResult, with_names
 
 
@@ -38,8 +40,9 @@ def _loaded(path: str | os.PathLike[str], model: Model) -> tuple[dict[str, str],
 
 def verify(
     a: Any,
-    b: Any,
+    b: Any = None,
     *,
+    expected: str | os.PathLike[str] | Recording | None = None,
     inputs: Inputs | str | os.PathLike[str] | None = None,
     names: Mapping[str, str] | None = None,
     ranges: Mapping[str, tuple[float, float]] | None = None,
@@ -57,25 +60,43 @@ def verify(
 
     a, b: what open_model takes (a symbol runs on our engine, an ONNX model on onnxruntime). b is held against a; how exact numbers
     have to be is what the symbol among them computes in, or else a. inputs: an .npz, or arrays, or shapes to draw seeded numbers
-    for, by name; what is not given comes from the models' own shapes. names: b's names of a's inputs; without it inputs pair by
+    for, by name; what is not given comes from the models' own shapes. expected: a recording (bridge.record, record_with_mxnet.py)
+    whose outputs both are held against on its inputs, or a alone where there is no b; or an .npz of outputs alone, beside inputs.
+    names: b's names of a's inputs; without it inputs pair by
     name, then by position and shape. ranges: (low, high) of what is drawn, by name. files: those that arrays come from, for the
     report. tolerance: (atol, rtol) over the outputs, in place of all other measures.
     repro: a folder to write a minimal reproduction to when they differ.
     Raises BadInput, EngineError, or hybrid's errors.
     """
     start = time.perf_counter()
+    if b is None and expected is None:
+        raise BadInput("one model; give another to compare it with, or recorded outputs (--expected FILE.npz)")
+    if b is None:
+        model = open_model(a, params).select(list(outputs or ()))
+        recording = with_inputs(load_recording(expected or ""), inputs, model)
+        engine = engine_for(model, specs_of(recording))
+        found = hold_against(recording, engine, names=names, tolerance=as_tolerance(tolerance), progress=progress)
+        return with_names(found, found.a, model.name, time.perf_counter() - start)
     both = _has_parameters(a) and _has_parameters(b)  # then opening them says that there is nothing to give params to
     first, second = (open_model(m, None if _has_parameters(m) and not both else params) for m in (a, b))
     if outputs:
         first, second = (m.select(list(outputs)) for m in (first, second))
-    if isinstance(inputs, str | os.PathLike):
+    recording = None if expected is None else with_inputs(load_recording(expected), inputs, first)
+    if recording is not None:
+        inputs = specs_of(recording)
+    elif isinstance(inputs, str | os.PathLike):
         files, inputs = _loaded(inputs, first)
     specs, arrays = as_specs(inputs)
     left, right = engine_for(first, specs), engine_for(second, specs)
     told = {"names": names, "ranges": ranges, "files": files}
-    cases = make_cases(left, right, specs, arrays, seed, runs=runs, kinds=draws, **told)
+    if recording is None:
+        cases = make_cases(left, right, specs, arrays, seed, runs=runs, kinds=draws, **told)
+    else:
+        recording = renamed(recording, left)
+        cases = cases_for_both(recording, left, right, names)
     reference = right if isinstance(right, NativeEngine) and not isinstance(left, NativeEngine) else left
-    result = check(
-        left, right, cases, reference=reference, tolerance=as_tolerance(tolerance), repro=repro, progress=progress
-    )
+    limits = as_tolerance(tolerance)
+    result = check(left, right, cases, reference=reference, tolerance=limits, repro=repro, progress=progress)
+    if recording is not None:
+        result = with_recording(result, recording, left, right, cases[0].names, limits, progress)
     return with_names(result, first.name, second.name, time.perf_counter() - start)

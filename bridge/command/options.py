@@ -24,6 +24,10 @@ AlsoOption = Annotated[
 OutputsOption = Annotated[
     list[str] | None, typer.Option("--outputs", help="Cut the graph here, such as fc1_output. May be repeated.")
 ]
+Expected = Annotated[
+    Path | None,
+    typer.Option(help="Recorded outputs (gluonnx record, record_with_mxnet.py) that are right, with the inputs they came from."),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the inputs that are drawn.")]
 Atol = Annotated[
     float | None,

@@ -16,6 +16,7 @@ from ..runtime import TIME_LIMIT
 from .options import (
     AsJson,
     Atol,
+    Expected,
     FeedsOption,
     InputOption,
     OutputsOption,
@@ -34,7 +35,7 @@ from .shell import errors, print_result, progress, status_of
 
 def verify(
     a: Annotated[str, typer.Argument(help="A symbol file, prefix or ONNX file.")],
-    b: Annotated[str, typer.Argument(help="The other one.")],
+    b: Annotated[str | None, typer.Argument(help="The other one; may be left out with --expected.")] = None,
     params: Annotated[Path | None, typer.Option(help="Parameters of the symbol(s); by default the newest.")] = None,
     input: InputOption = None,
     inputs: FeedsOption = None,
@@ -47,6 +48,7 @@ def verify(
     ] = None,
     runs: Annotated[int, typer.Option(min=1, help="How many sets of drawn inputs.")] = 1,
     outputs: OutputsOption = None,
+    expected: Expected = None,
     seed: Seed = 0,
     atol: Atol = None,
     rtol: Rtol = None,
@@ -60,11 +62,12 @@ def verify(
     """Compare two models on the same inputs; when they differ, name the first node that does."""
     with errors(as_json, report_to), progress(as_json) as tell:
         first = bridge.open_model(a, None if str(a).endswith(".onnx") else params)
-        second = bridge.open_model(b, None if str(b).endswith(".onnx") else params)
+        second = None if b is None else bridge.open_model(b, None if b.endswith(".onnx") else params)
         specs = read_inputs(first, input, inputs)
         result = bridge.verify(
             first,
             second,
+            expected=expected,
             inputs=specs,
             names=parse_names(map or ()),
             ranges=parse_ranges(range or ()),

@@ -1,0 +1,64 @@
+"""``gluonnx record``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import bridge
+
+from .. import report
+from ..inputs import parse_inputs, parse_ranges
+from ..models import BadInput
+from ..recorded import feeds_of
+from ..runtime import TIME_LIMIT
+from .options import AsJson, InputOption, OutputsOption, Seed, TimeLimit
+from .shell import errors, print_result, progress
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "record_with_mxnet.py"
+"""The program for the machine that has MXNet."""
+
+
+def record(
+    model: Annotated[str | None, typer.Argument(help="A symbol file, prefix or ONNX file.")] = None,
+    params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
+    inputs: Annotated[
+        list[Path] | None,
+        typer.Option(help="Arrays by name (.npz), a folder of such files, or an earlier recording. May be repeated."),
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The .npz; by default MODEL.npz.")] = None,
+    input: InputOption = None,
+    range: Annotated[
+        list[str] | None, typer.Option(help="NAME:LOW,HIGH of drawn numbers, such as data:0,255. May be repeated.")
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, help="How many sets of drawn inputs.")] = 1,
+    engine: Annotated[str | None, typer.Option(help="native or onnxruntime; by default what the model is for.")] = None,
+    outputs: OutputsOption = None,
+    seed: Seed = 0,
+    script: Annotated[
+        bool, typer.Option("--script", help="Print record_with_mxnet.py, which records with MXNet itself, and end.")
+    ] = False,
+    time_limit: TimeLimit = TIME_LIMIT,
+    as_json: AsJson = False,
+) -> None:
+    """Record a model's inputs and outputs, for verify --expected and check to hold later models against."""
+    if script:
+        typer.echo(SCRIPT.read_text(encoding="utf-8"), nl=False)
+        return
+    with errors(as_json), progress(as_json) as tell:
+        if model is None:
+            raise BadInput("no model; give a symbol file, a prefix or an ONNX file")
+        opened = bridge.open_model(model, params)
+        tell(f"running {opened.name}")
+        drawn = parse_inputs(input or ())
+        given: Any = [{**drawn, **each} for each in feeds_of(inputs, opened)] if inputs else (drawn or None)
+        if not inputs and runs > 1:
+            given = [drawn] * runs
+        target = output if output is not None else (opened.path or Path(opened.name)).with_name(f"{opened.name}.npz")
+        asked: Any = {"engine": engine, "outputs": outputs}  # run checks them
+        ranges = parse_ranges(range or ())
+        kept = bridge.record(opened, given, target, ranges=ranges, seed=seed, **asked)
+    with errors(as_json):
+        print_result(kept.as_dict(), as_json, lambda: report.recording_table(kept))

@@ -1,0 +1,314 @@
+"""Models held against recorded outputs: somebody else's numbers are right, and the model reproduces them or does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hybrid.core.attrs import is_float
+from hybrid.core.error import MXNetError
+from hybrid.core.op import Spec
+from hybrid.core.shapes import show
+from hybrid.execution.program import Program
+from hybrid.passes.strip_labels import label_names
+
+from .cases import make_case, may_be_one, pair_outputs, refuse_random, taken
+from .compare import FACTOR, TOLERANCES, Difference, Tolerance, coarsest, compare, distance
+from .engines import Arrays, Engine, NativeEngine, OnnxEngine
+from .exact import Exact, perturb
+from .inputs import Inputs, as_specs
+from .models import BadInput, Model
+from .recorded import RecordedRun, Recording, feeds_of, hashes
+from .result import Case, Progress, Verdict, VerifyResult
+
+BLUNT = 0.05  # of an output's scale: where rounding is magnified to more, agreement says little
+ROUNDING = "rounding"
+"""Settles outputs that rounding alone decides."""
+WITNESSED = 2  # float32 runs in NumPy with inputs and parameters moved by a unit in the last place, beside one with none moved
+VERDICTS = ("equivalent", "says little", "not equivalent")
+"""Verdicts from the best to the worst."""
+
+
+def with_inputs(recording: Recording, given: Inputs | str | Sequence[Any] | None, model: Model) -> Recording:
+    """The recording with the inputs of its runs. given: those of a recording that holds outputs alone. Raises BadInput."""
+    own = any(each.inputs for each in recording.runs)
+    if given is None or (isinstance(given, Mapping) and not given):
+        if not own and taken_by(model):
+            raise BadInput(
+                f"{recording.label}: holds outputs alone; give the inputs that they came from (--inputs FILE.npz), or record both "
+                "(gluonnx record, record_with_mxnet.py)"
+            )
+        return recording
+    if own:
+        raise BadInput(f"{recording.label}: holds the inputs too; give no others beside it")
+    sets = [as_specs(each) for each in feeds_of(given, model)]
+    if len(sets) != len(recording.runs):
+        raise BadInput(f"{recording.label}: holds {len(recording.runs)} run(s), and inputs of {len(sets)} were given")
+    drawn = [n for specs, arrays in sets for n in specs if n not in arrays]
+    if drawn:
+        raise BadInput(f"{recording.label}: wanted arrays of {', '.join(drawn)}, those that its outputs came from; got sizes")
+    runs = (RecordedRun(arrays, each.outputs) for (_, arrays), each in zip(sets, recording.runs))
+    return replace(recording, runs=tuple(runs))
+
+
+def taken_by(model: Model) -> list[str]:
+    """Inputs that a model reads."""
+    return list(taken(OnnxEngine(model) if model.is_onnx else NativeEngine(model)))
+
+
+def recorded_cases(recording: Recording, engine: Engine, names: Mapping[str, str] | None = None) -> list[Case]:
+    """Cases for an engine from a recording's inputs: by name, else by position where as many are left and the shapes fit. A float
+    that the model takes in another precision is cast, and the case says so. names: the model's names of recorded inputs.
+    Raises BadInput."""
+    return [_case(recording, each.inputs, engine, dict(names or {})) for each in recording.runs]
+
+
+def _case(recording: Recording, inputs: Arrays, engine: Engine, names: dict[str, str]) -> Case:
+    wanted = taken(engine)
+    unknown = [n for n in names if n not in inputs] + [n for n in names.values() if n not in wanted]
+    if unknown:
+        raise BadInput(
+            f"the names of inputs: {', '.join(unknown)} is neither in {recording.label} ({', '.join(inputs)}) nor in "
+            f"{engine.model.name} ({', '.join(wanted)})"
+        )
+    labels = set(label_names(engine.model.graph)) if engine.model.graph is not None else set()
+    second = {n: names.get(n, n) for n in inputs}
+    rest = [n for n, m in second.items() if m not in wanted and m not in labels]
+    others = [m for m in wanted if m not in second.values()]
+    if len(rest) == len(others) and all(may_be_one(inputs[n].shape, wanted[m].shape) for n, m in zip(rest, others)):
+        second |= dict(zip(rest, others))
+    elif others:
+        raise BadInput(
+            f"{recording.label} has inputs {_shapes({n: inputs[n].shape for n in inputs})}, and {engine.model.name} takes "
+            f"{_shapes({m: wanted[m].shape for m in wanted})}; say which are one (--map RECORDED=NAME)"
+        )
+    else:  # what the model does not read (labels of a training symbol) was recorded too
+        second = {n: m for n, m in second.items() if n not in rest}
+    feeds, origins = {}, {}
+    for name, own in second.items():
+        if own not in wanted:
+            continue
+        array, dtype = inputs[name], wanted[own].dtype
+        origins[own] = f"from {recording.label}" + (f", {name} there" if own != name else "")
+        if dtype is not None and dtype != array.dtype and is_float(dtype) and is_float(array.dtype):
+            origins[own] += f", cast from {array.dtype.name}"
+            array = array.astype(dtype)
+        feeds[own] = array
+    return Case(feeds, origins=origins)
+
+
+def _shapes(shapes: Mapping[str, Any]) -> str:
+    return ", ".join(f"{n} {show(s)}" for n, s in shapes.items()) or "none"
+
+
+def hold_against(
+    recording: Recording,
+    engine: Engine,
+    *,
+    names: Mapping[str, str] | None = None,
+    tolerance: Tolerance | None = None,
+    progress: Progress | None = None,
+) -> VerifyResult:
+    """Run an engine on a recording's inputs and compare every output that was recorded.
+
+    Without a tolerance numbers are held to the precision that the model computes in; where that is not met, float64 says whether
+    both are as near to the truth of this network as float32 comes. Raises BadInput and EngineError."""
+    tell = progress or (lambda _text: None)
+    refuse_random(engine)
+    cases = recorded_cases(recording, engine, names)
+    runs, worst, warnings = [], {}, _other_files(recording, engine)
+    for case, each in zip(cases, recording.runs):
+        tell(f"running {engine.label} on {', '.join(f'{k} {v}' for k, v in case.shapes.items())}")
+        got = engine.run(case.feeds)
+        pairs, alone = _pair(recording, each.outputs, got, engine)
+        warnings += alone
+        differences = _compare(pairs, each.outputs, got, engine, case, tolerance, tell)
+        run = {"shapes": case.shapes, "seed": None, "inputs": case.described()}
+        runs.append({**run, "differences": [d.as_dict() for d in differences]})
+        for d in differences:
+            if d.name not in worst or (worst[d.name].equal, -worst[d.name].max_rel) > (d.equal, -d.max_rel):
+                worst[d.name] = d
+    found = tuple(worst.values())
+    little = tuple(f"{d.name} {words}" for d in found if d.equal and (words := _little(d)))
+    verdict: Verdict = "equivalent"
+    if not all(d.equal for d in found):
+        verdict = "not equivalent"
+    elif little and tolerance is None:
+        verdict = "says little"
+    warnings += [f"output {words}: agreement there says little" for words in little]
+    warnings += [
+        f"output {d.name} holds {d.not_finite} NaN or infinite values of {d.size}"
+        for d in found
+        if d.equal and d.not_finite and not d.little
+    ]
+    return VerifyResult(
+        recording.label, engine.model.name, verdict, tuple(runs), found, little=little, warnings=tuple(dict.fromkeys(warnings))
+    )  # fmt: skip
+
+
+def _little(difference: Difference) -> str:
+    return "depends on how sums are rounded" if difference.settled_by == ROUNDING else difference.little
+
+
+def _pair(
+    recording: Recording, want: Arrays, got: Arrays, engine: Engine
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """Recorded outputs with the model's: by name, else by position; and what is to be said of those left over. Raises BadInput."""
+    if set(want) <= set(got):
+        alone = [n for n in got if n not in want]
+        return [(n, n) for n in want], [f"{', '.join(alone)}: not in {recording.label}, and not compared"] if alone else []
+    try:
+        return pair_outputs(list(want), list(got)), []
+    except BadInput:
+        raise BadInput(
+            f"{recording.label} has {len(want)} output(s) ({', '.join(want)}), and {engine.model.name} gives {len(got)} "
+            f"({', '.join(got)}); record those of this model, or cut it at the ones that were recorded (--outputs)"
+        ) from None
+
+
+def _compare(
+    pairs: Sequence[tuple[str, str]],
+    want: Arrays,
+    got: Arrays,
+    engine: Engine,
+    case: Case,
+    tolerance: Tolerance | None,
+    tell: Progress,
+) -> list[Difference]:
+    precision = {} if tolerance else engine.precision(case.feeds)
+    differences = []
+    for a, b in pairs:
+        array, other = got[b], want[a]
+        dtypes = (array.dtype.name, other.dtype.name)
+        if dtypes[0] != dtypes[1] and is_float(array.dtype) and is_float(other.dtype):
+            array = array.astype(other.dtype)  # another precision is no other result; it is held to the coarser one
+        coarse = coarsest([precision.get(b, ""), *dtypes])
+        differences.append(compare(a, array, other, tolerance or TOLERANCES.get(coarse)))
+    if tolerance is not None or all(d.equal for d in differences) or not all(d.compared for d in differences):
+        return differences
+    tell("asking float64")
+    return _by_float64(pairs, differences, want, got, engine, case)
+
+
+def _by_float64(
+    pairs: Sequence[tuple[str, str]],
+    differences: list[Difference],
+    want: Arrays,
+    got: Arrays,
+    engine: Engine,
+    case: Case,
+) -> list[Difference]:
+    """The differences; settled where both the recording and the model are as near to float64 as float32 runs of it come."""
+    native = engine if isinstance(engine, NativeEngine) else getattr(engine, "native_engine", None)
+    if native is None:
+        return differences
+    try:
+        feeds = native.complete(case.feeds)
+        truth = dict(zip(native.outputs, Exact(native.graph, native.model.params).run(feeds)))
+        runs = [_moved(native, feeds, seed) for seed in range(WITNESSED + 1)]
+    except (MXNetError, BadInput):
+        return differences
+    out = []
+    for d, (a, b) in zip(differences, pairs):
+        exact = truth.get(b)
+        if d.equal or exact is None or exact.shape != d.shape or not is_float(want[a].dtype):
+            out.append(d)
+            continue
+        scale = float(np.abs(exact[np.isfinite(exact)]).max(initial=0)) or 1.0
+        usual = max(distance(each[b], exact) for each in runs)
+        recorded, own = distance(want[a], exact), distance(got[b], exact)
+        if max(recorded, own) <= max(FACTOR * usual, TOLERANCES["float32"].atol * scale):
+            out.append(d.accept("float64" if usual < BLUNT * scale else ROUNDING))
+        else:
+            out.append(
+                d.refuse(
+                    f"{d.reason}; the recording is {recorded:.2e} and this model {own:.2e} from float64 as the model is read, "
+                    f"where {usual:.2e} is usual"
+                )
+            )
+    return out
+
+
+def _moved(native: NativeEngine, feeds: Arrays, seed: int) -> Arrays:
+    """The outputs in float32 in NumPy when what goes in is moved by up to a unit in the last place; by none with seed 0."""
+
+    def moved(arrays: Mapping[str, np.ndarray]) -> Arrays:
+        return {
+            n: perturb(a, 1.0, seed, n).astype(a.dtype) if seed and is_float(a.dtype) else a for n, a in arrays.items()
+        }
+
+    program = Program(native.graph, moved(native.model.params), native=False)
+    return dict(zip(native.outputs, program.run(moved(feeds))))
+
+
+def _other_files(recording: Recording, engine: Engine) -> list[str]:
+    """A note where a file of the model has another content than the one of its name that was recorded."""
+    stored = recording.facts.get("files")
+    if not isinstance(stored, Mapping):
+        return []
+    own = hashes(engine.model.files())
+    other = [name for name, digest in own.items() if stored.get(name, digest) != digest]
+    return [f"{', '.join(other)}: another content than when {recording.label} was recorded"] if other else []
+
+
+def renamed(recording: Recording, engine: Engine, names: Mapping[str, str] | None = None) -> Recording:
+    """The recording with its inputs as a model takes and calls them."""
+    cases = recorded_cases(recording, engine, names)
+    return replace(recording, runs=tuple(RecordedRun(c.feeds, r.outputs) for c, r in zip(cases, recording.runs)))
+
+
+def cases_for_both(
+    recording: Recording, left: Engine, right: Engine, names: Mapping[str, str] | None = None
+) -> list[Case]:
+    """Cases for two engines from a recording whose inputs have the left one's names. names: as make_case takes them."""
+    cases = []
+    for each in recording.runs:
+        specs, arrays = as_specs(each.inputs)
+        files = dict.fromkeys(arrays, recording.label)
+        cases.append(make_case(left, right, specs, arrays, 0, names=names, files=files))
+    return cases
+
+
+def with_recording(
+    pair: VerifyResult,
+    recording: Recording,
+    left: Engine,
+    right: Engine,
+    names: Mapping[str, str] | None = None,
+    tolerance: Tolerance | None = None,
+    progress: Progress | None = None,
+) -> VerifyResult:
+    """The comparison of two models, and that of each with a recording, as one: the worst verdict of the three, and who is right.
+
+    recording: its inputs have the left one's names. names: the right one's names of these, where they are others."""
+    told = {"tolerance": tolerance, "progress": progress}
+    first = hold_against(recording, left, **told)
+    second = hold_against(recording, right, names=names, **told)
+    sides = {"first": first, "second": second}
+    wrong = [each.verdict == "not equivalent" for each in sides.values()]
+    notes = []
+    if all(wrong) and pair.verdict != "not equivalent":
+        notes.append(
+            f"both models agree with each other and not with {recording.label}: they share what they read otherwise than whoever "
+            "recorded it"
+        )
+    elif wrong[0] != wrong[1]:
+        right_one, other = ("second", "first") if wrong[0] else ("first", "second")
+        notes.append(f"the {right_one} model gives what was recorded in {recording.label}, and the {other} does not")
+    held = [replace(d, name=f"{d.name} ({side} model, recorded)") for side, r in sides.items() for d in r.differences]
+    return replace(
+        pair,
+        verdict=max((pair.verdict, first.verdict, second.verdict), key=VERDICTS.index),
+        runs=(*pair.runs, *first.runs, *second.runs),
+        differences=(*pair.differences, *held),
+        little=tuple(dict.fromkeys((*pair.little, *first.little, *second.little))),
+        warnings=tuple(dict.fromkeys((*notes, *pair.warnings, *first.warnings, *second.warnings))),
+    )
+
+
+def specs_of(recording: Recording) -> dict[str, Spec]:
+    """Shapes and dtypes of the first run's inputs."""
+    return {n: Spec(a.shape, a.dtype) for n, a in recording.runs[0].inputs.items()}

@@ -1,0 +1,261 @@
+"""Recorded truth: inputs of a model and the outputs that somebody computed from them, in one .npz.
+
+Members are ``0/inputs/NAME`` and ``0/outputs/NAME``, ``1/...`` for the next run, and ``gluonnx``, a JSON text that says who
+recorded them, when and from which files. record_with_mxnet.py writes the same with MXNet itself, which is then the one that says
+what is right: what our engine and our converter both misread shows beside it, and nowhere else."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import onnxruntime
+
+from hybrid.formats.files import replacing
+
+from .cases import make_case
+from .engines import Arrays, Engine, engine_for
+from .inputs import Inputs, as_specs, load_feeds, save_arrays
+from .job import check_target
+from .models import BadInput, Model, names_to_fill, open_model
+from .printable import printable
+from .run import run
+
+FACTS = "gluonnx"
+"""The member that says where a recording comes from."""
+FORMAT = 1
+MEMBER = re.compile(r"(\d{1,9})/(inputs|outputs)/(.+)", re.DOTALL)
+LONGEST_FACTS = 1 << 22  # bytes
+
+
+class RecordedRun(NamedTuple):
+    """One run: what went in and what came out, by name."""
+
+    inputs: Arrays
+    outputs: Arrays
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Runs of a model that somebody recorded."""
+
+    runs: tuple[RecordedRun, ...]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """``by`` (who recorded: a runtime and its version), ``date``, ``model``, ``files`` (sha256 by name), ..."""
+    path: Path | None = None
+
+    @property
+    def by(self) -> str:
+        """The one who says what is right here."""
+        return str(self.facts.get("by") or "not said by whom")
+
+    @property
+    def label(self) -> str:
+        """Its name in reports."""
+        return f"{self.path.name if self.path else 'a recording'} ({self.by})"
+
+    @property
+    def by_mxnet(self) -> bool:
+        """True where MXNet itself computed the outputs."""
+        return self.by.startswith("MXNet")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the .npz."""
+        arrays: dict[str, np.ndarray] = {}
+        for number, each in enumerate(self.runs):
+            for kind, named in zip(RecordedRun._fields, each):
+                arrays |= {f"{number}/{kind}/{name}": array for name, array in named.items()}
+        arrays[FACTS] = np.array(json.dumps(dict(self.facts), default=str))
+        with replacing(path) as file:
+            save_arrays(file, arrays)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What it holds, without the numbers."""
+        runs = [{kind: _specs(named) for kind, named in zip(RecordedRun._fields, each)} for each in self.runs]
+        return {"file": self.path and str(self.path), "runs": runs, **self.facts}
+
+
+def _specs(arrays: Arrays) -> dict[str, Any]:
+    return {n: {"shape": list(a.shape), "dtype": a.dtype.name} for n, a in arrays.items()}
+
+
+def is_recording(path: str | os.PathLike[str]) -> bool:
+    """True for an .npz of inputs with outputs, false for any other file and where there is none."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(MEMBER.fullmatch(name.removesuffix(".npy")) for name in archive.namelist())
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
+def load_recording(path: str | os.PathLike[str] | Recording) -> Recording:
+    """The recording in an .npz. A file of other names is one of outputs alone, of one run, whose inputs somebody else has.
+
+    Raises BadInput for what is neither."""
+    if isinstance(path, Recording):
+        return path
+    path = Path(path)
+    if path.suffix == ".npy":
+        raise BadInput(f"{path}: one array without a name, wanted an .npz of recorded outputs (gluonnx record writes it)")
+    arrays = load_feeds(path, ["the recorded outputs"], without=[FACTS])
+    named = {name: MEMBER.fullmatch(name) for name in arrays}
+    if not any(named.values()):
+        if not arrays:
+            raise BadInput(f"{path}: holds no outputs, wanted 0/outputs/NAME, as gluonnx record writes them")
+        return Recording((RecordedRun({}, arrays),), _facts(path), path)
+    strange = [name for name, match in named.items() if match is None]
+    if strange:
+        raise BadInput(
+            f"{path}: got {', '.join(map(printable, strange[:5]))} beside recorded runs, wanted members like 0/inputs/data and "
+            "0/outputs/softmax_output alone; record it again (gluonnx record, record_with_mxnet.py)"
+        )
+    runs: dict[int, RecordedRun] = {}
+    for name, match in named.items():
+        assert match is not None
+        each = runs.setdefault(int(match[1]), RecordedRun({}, {}))
+        (each.inputs if match[2] == "inputs" else each.outputs)[match[3]] = arrays[name]
+    if sorted(runs) != list(range(len(runs))):
+        raise BadInput(f"{path}: got runs {', '.join(map(str, sorted(runs)))}, wanted 0, 1, ... without gaps; record it again")
+    lacking = [f"run {n}" for n, each in sorted(runs.items()) if not each.outputs]
+    if lacking:
+        raise BadInput(f"{path}: {', '.join(lacking)} without outputs, wanted some for each; record it again")
+    return Recording(tuple(runs[n] for n in sorted(runs)), _facts(path), path)
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    """What the file says of itself; nothing where it says nothing. Raises BadInput."""
+    with zipfile.ZipFile(path) as archive:
+        if f"{FACTS}.npy" not in archive.namelist():
+            return {}
+        entry = archive.getinfo(f"{FACTS}.npy")
+        try:
+            if entry.file_size > LONGEST_FACTS:
+                raise ValueError(f"{entry.file_size} bytes")
+            with archive.open(entry) as member:
+                found = json.loads(str(np.lib.format.read_array(member, allow_pickle=False)))
+            if not isinstance(found, dict):
+                raise ValueError(f"a {type(found).__name__}")
+        except (ValueError, OSError, EOFError, RuntimeError, zipfile.BadZipFile) as error:
+            raise BadInput(f"{path}: member {FACTS!r} is no JSON object ({error}); record it again") from None
+    if not isinstance(found.get("format", FORMAT), int) or found.get("format", FORMAT) > FORMAT:
+        raise BadInput(
+            f"{path}: a recording of format {found['format']}, wanted {FORMAT} or older; install a newer gluonnx"
+        )
+    return found
+
+
+def hashes(files: Iterable[Path]) -> dict[str, str]:
+    """sha256 of files by their names."""
+    found = {}
+    for path in files:
+        with open(path, "rb") as file:
+            digest = hashlib.sha256()
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+        found[path.name] = digest.hexdigest()
+    return found
+
+
+def own_version() -> str:
+    """The version of this package."""
+    try:
+        return importlib.metadata.version("gluonnx")
+    except importlib.metadata.PackageNotFoundError:
+        return "from a checkout"
+
+
+def feeds_of(given: Any, model: Model) -> list[dict[str, Any]]:
+    """Sets of inputs: arrays, shapes or Specs by name, or from files: .npz, .npy, a recording (its inputs), a folder of such.
+
+    given: one of these, a list of them, or None for one set that is to be drawn. Raises BadInput."""
+    if given is None:
+        return [{}]
+    if isinstance(given, Recording):
+        return [dict(each.inputs) for each in given.runs]
+    if isinstance(given, Mapping):
+        return [dict(given)]
+    if isinstance(given, str | os.PathLike):
+        path = Path(given)
+        if path.is_dir():
+            files = sorted(p for p in path.iterdir() if p.suffix in (".npz", ".npy"))
+            if not files:
+                raise BadInput(f"{path}: a folder without .npz or .npy files, wanted one set of inputs a file")
+            return [each for file in files for each in feeds_of(file, model)]
+        if is_recording(path):
+            return feeds_of(load_recording(path), model)
+        return [dict(load_feeds(path, names_to_fill(model)))]
+    if isinstance(given, Sequence):
+        return [each for one in given for each in feeds_of(one, model)]
+    raise BadInput(f"inputs: got {type(given).__name__}, wanted arrays by name, a file, or a list of these")
+
+
+def record(
+    model: Any,
+    inputs: Inputs | str | os.PathLike[str] | Sequence[Any] | Recording | None = None,
+    output: str | os.PathLike[str] | None = None,
+    *,
+    params: Any = None,
+    engine: Literal["native", "onnxruntime"] | None = None,
+    outputs: Sequence[str] | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    seed: int = 0,
+    runs: int = 1,
+) -> Recording:
+    """Run a model and keep what went in and what came out, for ``verify(..., expected=)`` to hold later models against.
+
+    model: what open_model takes. inputs: arrays or shapes by name, an .npz, a folder of them, an earlier recording (of which the
+    inputs are taken), or a list of these, a run each; what is not given is drawn. output: the .npz to write. engine, outputs: as run
+    takes them. ranges: (low, high) of what is drawn, by name. runs: how many sets are drawn, where all is.
+    Raises BadInput, EngineError or hybrid's errors."""
+    opened = open_model(model, params)
+    read = [Path(inputs)] if isinstance(inputs, str | os.PathLike) else []
+    if output is not None:
+        check_target(Path(output), *opened.files(), *(p for p in read if not is_recording(p)))
+    sets = feeds_of(inputs, opened)
+    if runs > 1 and inputs is None:
+        sets = sets * runs
+    own = engine_for(opened, sets[0])
+    recorded = []
+    for number, given in enumerate(sets):
+        specs, arrays = as_specs(given)
+        case = make_case(own, own, specs, arrays, seed + number, ranges=ranges)
+        feeds = {n: a for n, a in case.feeds.items() if n in own.inputs}
+        recorded.append(RecordedRun(feeds, dict(run(opened, feeds, engine=engine, outputs=outputs))))
+    kept = Recording(tuple(recorded), _own_facts(opened, own, engine, seed), None if output is None else Path(output))
+    if output is not None:
+        kept.save(output)
+    return kept
+
+
+def _own_facts(model: Model, own: Engine, engine: str | None, seed: int) -> dict[str, Any]:
+    """Where a recording of ours comes from."""
+    native = engine == "native" or (engine is None and not model.is_onnx)
+    return {
+        "format": FORMAT,
+        "by": f"gluonnx {own_version()}" if native else f"onnxruntime {onnxruntime.__version__}",
+        "script": "gluonnx record",
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "model": model.name,
+        "files": hashes(model.files()),
+        "seed": seed,
+        "gluonnx": own_version(),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+    }
+
+
+def with_facts(recording: Recording, **facts: Any) -> Recording:
+    """The recording, saying these too."""
+    return replace(recording, facts={**recording.facts, **facts})
