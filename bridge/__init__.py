@@ -8,6 +8,7 @@ from hybrid.core.showing import from_modules
 
 if TYPE_CHECKING:
     from .bench import BenchResult, bench
+    from .change.diff import Change, DiffResult, diff
     from .compare import TOLERANCES, Difference, Tolerance, compare
     from .compiling import CompiledModel, CompileResult, compile
     from .convert import ConvertResult, convert
@@ -27,9 +28,11 @@ FROM = {
     "TOLERANCES": "compare",
     "BadInput": "paths",
     "BenchResult": "bench",
+    "Change": "change.diff",
     "CompileResult": "compiling",
     "CompiledModel": "compiling",
     "ConvertResult": "convert",
+    "DiffResult": "change.diff",
     "Difference": "compare",
     "Divergence": "result",
     "EngineError": "engines",
@@ -45,6 +48,7 @@ FROM = {
     "compare": "compare",
     "compile": "compiling",
     "convert": "convert",
+    "diff": "change.diff",
     "import_onnx": "importing",
     "inspect": "inspect",
     "load_recording": "recorded",
@@ -62,9 +66,11 @@ __all__ = [
     "TOLERANCES",
     "BadInput",
     "BenchResult",
+    "Change",
     "CompileResult",
     "CompiledModel",
     "ConvertResult",
+    "DiffResult",
     "Difference",
     "Divergence",
     "EngineError",
@@ -80,6 +86,7 @@ __all__ = [
     "compare",
     "compile",
     "convert",
+    "diff",
     "import_onnx",
     "inspect",
     "load_recording",

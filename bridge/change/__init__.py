@@ -1,0 +1,1 @@
+"""Differences of two models without running them, and the smallest model that shows one."""

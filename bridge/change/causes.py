@@ -1,0 +1,67 @@
+"""Differences between two models at the nodes that compute something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..models import Model
+from .diff import Comparison, compare_networks
+from .network import Network, Operation, networks_of
+
+TOLD = 5  # words for one node
+
+
+def causes(left: Model, right: Model, nodes: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """By node what differs there between the models, in words. nodes: names in either model, those of a symbol too where that is
+    compared as ONNX. Nodes for which nothing is found are left out. Raises hybrid's and converters' errors."""
+    found = compare_networks(*networks_of(left, right))
+    words: dict[str, list[str]] = {}
+    for change in found.changes:
+        for name in {change.node, change.second} - {""}:
+            words.setdefault(name, []).append(
+                change.text
+                if change.kind not in ("added", "removed")
+                else f"{change.operator} {change.node} is {change.text}"
+            )
+    out = {}
+    for node in dict.fromkeys(nodes):
+        own = _of_node(found, node)
+        names = {op.name for op in own}
+        told = [t for name, texts in words.items() if name in names for t in texts]
+        if not told:
+            told = [t for name in _beside(found, own) for t in words.get(name, ())]
+        if told:
+            out[node] = tuple(dict.fromkeys(told))[:TOLD]
+    return out
+
+
+def _of_node(found: Comparison, node: str) -> list[Operation]:
+    """Operations that a node is in either network: of its name, or what a converter made of it."""
+    matching = found.matching
+    own = [
+        op for n in (matching.a, matching.b) for op in n.operations if op.name == node or op.name.startswith(f"{node}/")
+    ]
+    own = own or [op for n in (matching.a, matching.b) for op in n.operations if node in op.outputs]
+    partners = [matching.theirs.get(op) or matching.mine.get(op) for op in own]
+    return list(dict.fromkeys([*own, *(op for op in partners if op is not None)]))
+
+
+def _beside(found: Comparison, own: list[Operation]) -> list[str]:
+    """Operations without a partner that stand before or behind these with nothing that has one between."""
+    matching = found.matching
+    out: dict[str, None] = {}
+    for network, partner in ((matching.a, matching.theirs), (matching.b, matching.mine)):
+        inside = set(network.operations)
+        stack = [op for op in own if op in inside]
+        while stack:
+            op = stack.pop()
+            for other in _neighbours(network, op):
+                if other not in partner and other.name not in out:
+                    out[other.name] = None
+                    stack.append(other)
+    return list(out)
+
+
+def _neighbours(network: Network, op: Operation) -> list[Operation]:
+    before = [network.makers[n] for n in op.inputs if n in network.makers]
+    return before + [r for o in op.outputs for r in network.readers.get(o, ())]
