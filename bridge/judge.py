@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from converters.error import ConversionError
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 from hybrid.execution.program import Program
 
 from .answers import answers_of
 from .cases import pair_outputs, refuse_random
+from .change.causes import causes
 from .compare import FACTOR, TOLERANCES, Difference, Tolerance, compare, distance
 from .engines import Arrays, Engine, NativeEngine, OnnxEngine
 from .exact import Exact, perturb
@@ -96,6 +98,7 @@ class _Trial:
             faults=tuple(dict.fromkeys(faults)),
             inner=max((len(i.compared) for i in self.inner.values()), default=0),
             little=tuple(f"{d.name} {d.little}" for d in little),
+            causes={} if failed is None else self._causes(faults),
             warnings=tuple(dict.fromkeys([*self.warnings, *left_out])),
             repro=self._write_repro(failed),
         )
@@ -255,6 +258,19 @@ class _Trial:
             fault = engine.kernels_at_fault(case.feeds) if isinstance(engine, NativeEngine) else None
             if fault is not None:
                 self.warnings.append(fault)
+
+    def _causes(self, faults: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+        """The differences of the models, which are found without running them, at the nodes at fault."""
+        nodes = faults or ([self.divergence.node] if self.divergence is not None else [])
+        left, right = (getattr(e, "model", None) for e in (self.left, self.right))
+        if left is None or right is None or not nodes:  # of a runner there may be nothing to be seen inside
+            return {}
+        self.tell("comparing weights and attributes")
+        try:
+            return causes(left, right, nodes)
+        except (MXNetError, ConversionError, OSError) as error:  # the verdict matters more
+            self.warnings.append(f"what differs between the models was not looked for ({str(error).splitlines()[0]})")
+            return {}
 
     def _write_repro(self, failed: int | None) -> str | None:
         if self.divergence is None or self.repro is None or failed is None:
