@@ -9,6 +9,7 @@ from hybrid.core.showing import from_modules
 if TYPE_CHECKING:
     from .bench import BenchResult, bench
     from .change.diff import Change, DiffResult, diff
+    from .change.reduce import ReduceResult, reduce
     from .compare import TOLERANCES, Difference, Tolerance, compare
     from .compiling import CompiledModel, CompileResult, compile
     from .convert import ConvertResult, convert
@@ -42,6 +43,7 @@ FROM = {
     "NotEquivalent": "job",
     "OperatorsResult": "inspect",
     "Recording": "recorded",
+    "ReduceResult": "change.reduce",
     "Tolerance": "compare",
     "VerifyResult": "result",
     "bench": "bench",
@@ -56,6 +58,7 @@ FROM = {
     "operators": "inspect",
     "precision_report": "run",
     "record": "recorded",
+    "reduce": "change.reduce",
     "run": "run",
     "set_time_limit": "runtime",
     "verify": "verify",
@@ -80,6 +83,7 @@ __all__ = [
     "NotEquivalent",
     "OperatorsResult",
     "Recording",
+    "ReduceResult",
     "Tolerance",
     "VerifyResult",
     "bench",
@@ -94,6 +98,7 @@ __all__ = [
     "operators",
     "precision_report",
     "record",
+    "reduce",
     "run",
     "set_time_limit",
     "verify",

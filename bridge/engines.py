@@ -516,7 +516,7 @@ class OnnxEngine:
             place = Path(str(self.model.path)).with_name("part.onnx")
             write(place, _serialize(model))
         else:
-            model, place = self._cut_out(cut, values, names), None
+            model, place = self.piece(cut, values, names), None
         part = type(self)(Model(self.model.name, proto=model, path=place), frugal=True, plain=True)
         results = part.run_unchecked(values)
         return {n.removesuffix(MADE): v for n, v in results.items()}
@@ -537,7 +537,7 @@ class OnnxEngine:
         self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str, halved: bool = False
     ) -> np.ndarray | None:
         """By onnx's own evaluator, which knows nothing of how we read a model."""
-        model = widened_model(self._cut_out(cut, values, [name]), halved)
+        model = widened_model(self.piece(cut, values, [name]), halved)
         given = {n: widen(v) for n, v in values.items()}
         with contextlib.suppress(EngineError, KeyError), np.errstate(all="ignore"):
             return ReferenceEngine(Model(self.model.name, proto=model)).run_unchecked(given)[f"{name}{MADE}"]
@@ -567,8 +567,8 @@ class OnnxEngine:
             if name and name not in hidden
         ]
 
-    def _cut_out(self, cut: frozenset[str], values: Mapping[str, np.ndarray], names: Sequence[str]) -> onnx.ModelProto:
-        """See cut_out; only the weights of this piece are read where they lie beside the model."""
+    def piece(self, cut: frozenset[str], values: Mapping[str, np.ndarray], names: Sequence[str]) -> onnx.ModelProto:
+        """The piece of the model that cut_out gives; only the weights of this piece are read where they lie beside the model."""
         model = cut_out(self._proto_without_weights, cut, values, names)
         if self.model.path:
             load_external_data_for_model(model, str(Path(self.model.path).parent))

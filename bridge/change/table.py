@@ -7,6 +7,7 @@ from rich.text import Text
 
 from ..printable import clean
 from .diff import DiffResult
+from .reduce import ReduceResult
 
 STYLES = {"added": "green", "removed": "red"}
 
@@ -22,3 +23,9 @@ def diff_table(result: DiffResult) -> RenderableType:
         else:
             parts.append(Text(line, style="dim" if line.startswith(("the same", "...")) else ""))
     return Group(*parts)
+
+
+def reduce_table(result: ReduceResult) -> RenderableType:
+    """The result of reduce: the node, what differs there, what was written."""
+    head, *lines = str(clean(result)).splitlines()
+    return Group(Text(head, style="bold red"), *map(Text, lines))

@@ -1,4 +1,4 @@
-"""``gluonnx diff``."""
+"""``gluonnx diff`` and ``gluonnx reduce``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,22 @@ import typer
 
 import bridge
 
-from ..change.table import diff_table
-from .options import AsJson, Report
-from .shell import NOT_EQUIVALENT, errors, print_result
+from ..change.table import diff_table, reduce_table
+from ..runtime import TIME_LIMIT
+from .options import (
+    AsJson,
+    Atol,
+    FeedsOption,
+    InputOption,
+    Report,
+    Rtol,
+    Scaled,
+    Seed,
+    TimeLimit,
+    as_limits,
+    read_inputs,
+)
+from .shell import NOT_EQUIVALENT, errors, print_result, progress
 
 
 def diff(
@@ -27,3 +40,34 @@ def diff(
         print_result(result.as_dict(), as_json, lambda: diff_table(result), report_to)
     if not result.same:
         raise typer.Exit(NOT_EQUIVALENT)
+
+
+def reduce(
+    a: Annotated[str, typer.Argument(help="A symbol file, prefix or ONNX file.")],
+    b: Annotated[str, typer.Argument(help="The other one.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to write; it holds nothing else.")],
+    params: Annotated[Path | None, typer.Option(help="Parameters of the symbol(s); by default the newest.")] = None,
+    input: InputOption = None,
+    inputs: FeedsOption = None,
+    seed: Seed = 0,
+    atol: Atol = None,
+    rtol: Rtol = None,
+    scaled: Scaled = False,
+    time_limit: TimeLimit = TIME_LIMIT,
+    as_json: AsJson = False,
+) -> None:
+    """Find the smallest part of two models that gives different numbers; write it with its data and a script that shows it."""
+    with errors(as_json), progress(as_json) as tell:
+        first = bridge.open_model(a, None if a.endswith(".onnx") else params)
+        result = bridge.reduce(
+            first,
+            b,
+            output,
+            inputs=read_inputs(first, input, inputs),
+            params=params,
+            seed=seed,
+            tolerance=as_limits(atol, rtol, scaled),
+            progress=tell,
+        )
+    with errors(as_json):
+        print_result(result.as_dict(), as_json, lambda: reduce_table(result))
