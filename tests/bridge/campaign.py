@@ -1,0 +1,225 @@
+"""Planted faults in numbers: how many are caught, and how many with the right node named.
+
+    python -m tests.bridge.faults [--only TEXT] [--fault TEXT] [--variants plain,renamed,optimized] [--folder FOLDER] [--size N]
+
+goes through the networks of fixtures/models, or those of a folder that is laid out alike: each is converted (a refusal is a false
+alarm), and every fault that applies is planted and verified, in the file as it was written, with every inner name changed
+("renamed"), and folded by onnxruntime's basic optimizations ("optimized"). The right node is one that makes a tensor that the fault
+reaches first. Faults that move no number of any tensor on these inputs are not counted. Prints misses, a table, and the counts;
+1 when something is missed or refused."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+
+import bridge
+from bridge.engines import NativeEngine, OnnxEngine
+from converters.proto_nodes import reads
+from tests.bridge.faults import FAULTS, RARE, planted
+from tests.models.networks import FOLDER, Network
+
+Model = onnx.ModelProto
+
+
+def renamed(model: Model) -> Model:
+    """The model with other names for all that is inside."""
+    copy = Model()
+    copy.CopyFrom(model)
+    outer = {i.name for i in (*copy.graph.input, *copy.graph.output)}
+    made = [*(i.name for i in copy.graph.initializer), *(o for n in copy.graph.node for o in n.output)]
+    names = {name: f"t{i}" for i, name in enumerate(made) if name and name not in outer}
+    _rename(copy.graph, names)
+    del copy.graph.value_info[:]
+    return copy
+
+
+def _rename(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
+    for tensor in graph.initializer:
+        tensor.name = names.get(tensor.name, tensor.name)
+    for index, node in enumerate(graph.node):
+        node.name = f"n{index}"
+        node.input[:] = [names.get(n, n) for n in node.input]
+        node.output[:] = [names.get(n, n) for n in node.output]
+        for attribute in node.attribute:
+            for body in (attribute.g, *attribute.graphs):
+                if body.node:
+                    _rename(body, {n: m for n, m in names.items() if n not in {o for x in body.node for o in x.output}})
+
+
+def optimized(model: Model) -> Model:
+    """The model as onnxruntime folds it: normalisation into convolutions, constants, what does nothing."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    with tempfile.TemporaryDirectory() as folder:
+        options.optimized_model_filepath = f"{folder}/model.onnx"
+        onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        return onnx.load(f"{folder}/model.onnx")
+
+
+VARIANTS: dict[str, Callable[[Model], Model]] = {"plain": lambda m: m, "renamed": renamed, "optimized": optimized}
+
+
+def reached_first(right: Model, wrong: Model, names: set[str]) -> list[set[str]]:
+    """Of every changed node of the wrong model the first tensors among names that depend on it."""
+    before = {tuple(n.output): _bare(n) for n in right.graph.node}
+    stored = [{i.name: i.SerializeToString() for i in m.graph.initializer} for m in (right, wrong)]
+    found = []
+    for node in wrong.graph.node:
+        other = any(stored[0].get(n) != stored[1].get(n) for n in reads(node))
+        if other or before.get(tuple(node.output)) != _bare(node):
+            found.append(_downstream(wrong, node, names))
+    return found
+
+
+def _bare(node: onnx.NodeProto) -> bytes:
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    copy.ClearField("name")
+    return copy.SerializeToString(deterministic=True)
+
+
+def _downstream(model: Model, node: onnx.NodeProto, names: set[str]) -> set[str]:
+    first: set[str] = set()
+    open_ = [o for o in node.output if o]
+    first.update(n for n in open_ if n in names)
+    open_ = [n for n in open_ if n not in names]
+    for following in model.graph.node:
+        if set(reads(following)) & set(open_):
+            for output in following.output:
+                (first.add if output in names else open_.append)(output)
+    return first
+
+
+def moves(right: Model, wrong: Model, feeds: Mapping[str, np.ndarray]) -> bool:
+    """True where some tensor inside is another on these inputs; the runtime's refusal is one too."""
+    values = []
+    for model in (right, wrong):
+        engine = OnnxEngine(bridge.open_model(model))
+        try:
+            values.append(engine.expose(feeds, [t.name for t in engine.inner_tensors()]))
+        except bridge.EngineError:
+            return True
+    return any(n not in values[0] or not _same(values[0][n], v) for n, v in values[1].items())
+
+
+def _same(a: np.ndarray, b: np.ndarray) -> bool:
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    return a.dtype.kind not in "fiub" or bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+
+
+def score(result: Any, expected: list[set[str]], makers: Mapping[str, str]) -> str:
+    """"ok", or what is missing: "missed", "unlocated", "wrong node", "not all"."""
+    if result.verdict != "not equivalent":
+        return "missed"
+    found = result.divergence
+    if found is None:
+        return "unlocated"
+    nodes = [{makers[t] for t in group} for group in expected if group]
+    named = [{f, *spans_of(result, f)} for f in (found.node, *result.faults)]
+    if not any(named[0] & group for group in nodes):
+        return "wrong node"
+    if len(nodes) > 1 and not all(any(n & group for n in named) for group in nodes):
+        return "not all"
+    return "ok"
+
+
+def spans_of(result: Any, node: str) -> tuple[str, ...]:
+    """Nodes that could not be told apart from this one."""
+    return getattr(result.divergence, "span", ()) if node == result.divergence.node else ()
+
+
+def judge(network: Network, variants: list[str], faults: list[str], size: int | None) -> tuple[int, Counter[tuple[str, str, str]]]:
+    """Number of false alarms of a network, and (fault, variant, score) of what was planted."""
+    feeds: dict[str, Any] = network.runs()[0][0]
+    if size is not None:
+        feeds = {n: (*a.shape[:-2], size, size) if a.ndim == 4 else a for n, a in feeds.items()}
+    counts: Counter[tuple[str, str, str]] = Counter()
+    alarms = 0
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "model.onnx"
+        try:
+            bridge.convert(network.prefix, inputs=feeds, output=target)
+        except bridge.NotEquivalent as error:
+            print(f"{network.name}: FALSE ALARM: {error}", flush=True)
+            return 1, counts
+        right = onnx.load(target)
+    engine = NativeEngine(bridge.open_model(network.prefix), feeds)
+    makers = {t.name: t.node for t in engine.inner_tensors()}
+    for variant in variants:
+        try:
+            result = bridge.verify(network.prefix, VARIANTS[variant](right), inputs=feeds)
+        except bridge.BadInput as error:
+            print(f"{network.name}: not {variant}: {error}", flush=True)
+            continue
+        if result.verdict == "not equivalent":
+            alarms += 1
+            print(f"{network.name}: FALSE ALARM, {variant}: {result.faults}", flush=True)
+    for name in faults:
+        wrong = planted(right, name)
+        if wrong is None:
+            continue
+        try:
+            if size is None and not moves(right, wrong, feeds):
+                print(f"{network.name}: no effect: {name}", flush=True)
+                continue
+            expected = reached_first(right, wrong, set(makers))
+            for variant in variants:
+                result = bridge.verify(network.prefix, VARIANTS[variant](wrong), inputs=feeds)
+                said = score(result, expected, makers)
+                counts[name, variant, said] += 1
+                if said != "ok":
+                    at = result.divergence
+                    where = f"{at.node} ({at.operator}), {at.kind}" if at else "nowhere"
+                    print(f"{network.name}: {said}: {name}, {variant}: {where}; {result.faults}; {expected}", flush=True)
+        except (bridge.EngineError, bridge.BadInput, onnxruntime.capi.onnxruntime_pybind11_state.Fail) as error:
+            print(f"{network.name}: refused: {name}: {str(error).splitlines()[0]}", flush=True)
+    return alarms, counts
+
+
+def table(counts: Counter[tuple[str, str, str]]) -> str:
+    """Counts by fault and by variant."""
+    lines = [f"{'fault':48}{'planted':>9}{'caught':>9}{'right node':>12}"]
+    for kind in (0, 1):
+        for name in dict.fromkeys(k[kind] for k in counts):
+            said = Counter()
+            for key, number in counts.items():
+                said[key[2]] += number if key[kind] == name else 0
+            lines.append(f"{name:48}{said.total():9}{said.total() - said['missed']:9}{said['ok']:12}")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Judge all networks."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--only", default="", help="networks whose name contains this")
+    parser.add_argument("--fault", default="", help="faults whose name contains this")
+    parser.add_argument("--variants", default=",".join(VARIANTS))
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    parser.add_argument("--size", type=int, help="height and width of pictures, in place of those recorded")
+    arguments = parser.parse_args()
+    found = sorted(p.parent for p in arguments.folder.glob("*/outputs.npz") if arguments.only in p.parent.name)
+    faults = [n for n in FAULTS | RARE if arguments.fault in n]
+    alarms, counts = 0, Counter()
+    for folder in found:
+        wrong, scores = judge(Network(folder.name, folder, {}), arguments.variants.split(","), faults, arguments.size)
+        alarms += wrong
+        counts += scores
+        print(f"{folder.name}: {scores.total()} planted, {sum(n for k, n in scores.items() if k[2] == 'ok')} right", flush=True)
+    said = Counter()
+    for key, number in counts.items():
+        said[key[2]] += number
+    print(table(counts))
+    caught = said.total() - said["missed"]
+    print(f"{len(found)} networks: {alarms} false alarms; {said.total()} planted, {caught} caught, {said['ok']} with the right node")
+    return int(alarms > 0 or said["ok"] < said.total())
