@@ -17,6 +17,7 @@ from hybrid.passes.strip_labels import label_names
 from .domains import Taken, numbers_taken
 from .draws import EXPECTED, KINDS, Kind, Seen, Way, draw
 from .engines import Engine, NativeEngine, OnnxEngine
+from .half import HalfEngine
 from .models import BadInput
 from .result import Case
 
@@ -201,6 +202,12 @@ class Cases:
         told: dict[str, str] = {}
         drawn = draw(self.drawn, self.known, seed, self.like, told, way=way, asked=self.asked, seen=seen)
         feeds = {**drawn, **self.arrays}
+        for engine in (self.left, self.right):
+            if isinstance(engine, HalfEngine):  # what is fed is the same number on both sides
+                own = self.first if engine is self.right else {}
+                for name, dtype in engine.rounded.items():
+                    name = own.get(name, name)
+                    feeds[name] = feeds[name].astype(dtype).astype(feeds[name].dtype)
         origins = {n: f"drawn, seed {seed}: {how}" for n, how in told.items()}
         origins |= {n: f"from {self.sources[n]}" if n in self.sources else "given" for n in self.arrays}
         both = {m: feeds[n] for n, m in self.second.items() if n in feeds}

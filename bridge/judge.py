@@ -154,9 +154,7 @@ class _Trial:
             return [d if d.equal else d.accept("node by node") for d in out]
         if any(isinstance(e, OnnxEngine) and not e.plain for e in (self.left, self.right)):
             self.tell("comparing without fused nodes")
-            plain = [
-                OnnxEngine(e.model, plain=True) if isinstance(e, OnnxEngine) else e for e in (self.left, self.right)
-            ]
+            plain = [type(e)(e.model, plain=True) if isinstance(e, OnnxEngine) else e for e in (self.left, self.right)]
             again = [e.run(case.feeds) if isinstance(e, OnnxEngine) else w for e, w in zip(plain, (want, got))]
             unfused = [compare(a, again[1][b], again[0][a], self._limit(d)) for (a, b), d in zip(self.pairs, out)]
             unfused = self._by_float64(case, unfused, *again)

@@ -15,12 +15,14 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 
+from hybrid.core.attrs import dtype as read_dtype
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 
 from .compare import COARSENESS, TOLERANCES, Difference, Tolerance, close_within, compare, slices_over, statistics
 from .engines import Arrays, Engine, EngineError, NativeEngine, Part, Tensor
 from .exact import epsilon
+from .half import HalfEngine
 from .result import Case, Divergence
 
 EXPOSED_BYTES = 96 << 20  # of tensors and of weights held at a time
@@ -74,9 +76,8 @@ def node_by_node(
 ) -> NodewiseResult:
     """Every tensor that both engines make, from the same values. outputs: which outputs belong together, where names differ.
     reference: whose dtypes say how exact numbers have to be; by default the left side."""
-    source, other = (
-        (right, left) if isinstance(right, NativeEngine) and not isinstance(left, NativeEngine) else (left, right)
-    )
+    swap = isinstance(right, NativeEngine) and not isinstance(left, NativeEngine)
+    source, other = (right, left) if swap or isinstance(left, HalfEngine) else (left, right)
     flip = source is right
     named = [(b, a) if flip else (a, b) for a, b in outputs]
     inner = NodewiseResult(source=source)
@@ -127,10 +128,13 @@ def _compare(
     judge = _Judge(source, other, cut, cut_other, theirs)
     weights = _Weights(source, other)
     groups = _groups(source, case, [a for a, _ in pairs], cut)
+    fed = dict(case.feeds)
+    if isinstance(source, NativeEngine):  # labels too, which float64 asks for
+        fed |= source.complete(case.feeds)
 
     def visit(index: int, shown: Arrays) -> None:
         group = groups[index].tensors
-        values = {n: v for n, v in shown.items() if v.dtype != object} | dict(case.feeds)
+        values = {n: v for n, v in shown.items() if v.dtype != object} | fed
         given = {theirs.get(n, n): v for n, v in values.items()}
         made = other.run_forced(cut_other, given, [theirs[t.name] for t in group])
         for tensor in group:
@@ -141,7 +145,9 @@ def _compare(
 
     def enter(tensor: Tensor, got: np.ndarray, want: np.ndarray, values: Arrays, where: str = "") -> None:
         key = tensor.name if reference is source else theirs[tensor.name]
-        found, note = judge.local(tensor, got, want, values, precision.get(key, ""))
+        rounded = precision.get(key, "")
+        held = read_dtype(rounded) if isinstance(other, HalfEngine) and rounded else None
+        found, note = judge.local(tensor, got, want, values, rounded, held)
         if not found.equal and where:
             found = found.refuse(f"{found.reason}, {where}")
         inner.compared[tensor.name] = found
@@ -244,10 +250,17 @@ class _Judge:
         self.source, self.other, self.cut, self.cut_other, self.theirs = source, other, cut, cut_other, theirs
 
     def local(
-        self, tensor: Tensor, got: np.ndarray, want: np.ndarray, values: Arrays, rounded: str
+        self,
+        tensor: Tensor,
+        got: np.ndarray,
+        want: np.ndarray,
+        values: Arrays,
+        rounded: str,
+        held: np.dtype | None = None,
     ) -> tuple[Difference, str]:
         """got, which the other side makes of these values, against want, which the source makes of them; and what to note.
-        rounded: the coarsest dtype that the reference itself has gone through, if it is coarser than float32."""
+        rounded: the coarsest dtype that the reference itself has gone through, if it is coarser than float32. held: the dtype that
+        the other side holds it in, where it is a model of half precision beside one of float32."""
         if got.shape != want.shape and _spreads(got, want.shape):
             got = np.broadcast_to(got, want.shape)  # a batch of 1 that those who read it broadcast
         if got.shape != want.shape or not (is_float(want.dtype) or want.dtype.kind in "iub"):
@@ -255,6 +268,7 @@ class _Judge:
         dtype = np.dtype(want.dtype) if is_float(want.dtype) else np.dtype(np.float32)
         if rounded != want.dtype.name and is_float(want.dtype) and epsilon(want.dtype) > epsilon(np.dtype(np.float32)):
             dtype = np.dtype(np.float32)  # the reference does not round this tensor to half precision
+        dtype = held or dtype
         if is_float(want.dtype) and got.dtype != want.dtype and is_float(got.dtype):
             got = got.astype(want.dtype)  # what is more exact inside is no fault; what is less shows in the numbers
         part = self.source.part(self.cut, [tensor.name])
@@ -268,7 +282,7 @@ class _Judge:
         plain = compare(tensor.name, got, want, Tolerance(0.0, 0.0) if is_float(want.dtype) else None)
         if plain.equal or not plain.compared or (plain.misplaced and not _same_kind(got, want)):
             return plain, ""
-        return self._by_float64(tensor, plain, _flat(got), _flat(want), values, dtype, units, part)
+        return self._by_float64(tensor, plain, _flat(got), _flat(want), values, dtype, units, part, held)
 
     def _by_float64(
         self,
@@ -280,6 +294,7 @@ class _Judge:
         dtype: np.dtype,
         units: float,
         part: Part | None,
+        held: np.dtype | None,
     ) -> tuple[Difference, str]:
         truth = self._exact(tensor, values)
         if truth is None or truth.shape != got.shape:
@@ -288,8 +303,9 @@ class _Judge:
             return (found.accept("tolerance") if found.equal else found), ""
         moved = np.zeros_like(truth)
         whole = plain.dtype.startswith(("int", "uint", "bool"))
+        unit = 1.0 if held is None else epsilon(held) / epsilon(np.dtype(np.float32))
         for seed in range(DRAWS):
-            other = self._exact(tensor, values, (STEPS if whole else 1.0, seed))
+            other = self._exact(tensor, values, (STEPS if whole else unit, seed))
             if other is not None and other.shape == truth.shape:
                 moved = np.maximum(moved, np.nan_to_num(np.abs(_flat(other) - truth), nan=np.inf))
         response = moved if whole else _slices(moved)
@@ -298,6 +314,10 @@ class _Judge:
         half = epsilon(dtype) * np.abs(truth)
         allowed = response if whole else factor * (response + half)
         wrong = ~_within(got, truth, allowed)
+        if held is not None:  # its weights are rounded, so that the models differ in float64
+            wrong &= ~_beyond_range(got, truth, held)
+            what = f"beyond what {held.name} gives"
+            return (plain.refuse(_count_wrong(wrong, got, truth, what)) if wrong.any() else plain.accept("float64")), ""
         # where one unit in the last place moves much, being within its reach says little: the models have to agree in float64
         sharp = (1 if halved else SHARP) * epsilon(dtype) * _slices(truth)
         doubtful = ~_within(got, truth, np.minimum(allowed, sharp))
@@ -393,6 +413,13 @@ def _within(got: np.ndarray, truth: np.ndarray, allowed: np.ndarray) -> np.ndarr
         over = np.isinf(got) & (np.sign(got) == np.sign(truth)) & (np.abs(truth) > 0.99 * np.finfo(np.float32).max)
         tiny = np.abs(got - truth) <= np.finfo(np.float32).tiny  # what float32 flushes to 0
         return same | over | tiny | (np.abs(got - truth) <= allowed)
+
+
+def _beyond_range(got: np.ndarray, truth: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """A mask of numbers that half precision cannot tell from what they should be: too small for it, or too large."""
+    most, tiny = (3.3e38, 1.2e-38) if dtype.name == "bfloat16" else (65504.0, 6.2e-5)
+    large = (np.abs(truth) > 0.99 * most) & (np.abs(got) > 0.99 * most) & (np.sign(got) == np.sign(truth))
+    return large | (np.abs(got - truth) <= tiny)
 
 
 def _slices(array: np.ndarray) -> np.ndarray:

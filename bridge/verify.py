@@ -16,11 +16,12 @@ from .compare import Tolerance, as_tolerance
 from .draws import KINDS, Kind
 from .engines import NativeEngine, engine_for
 from .expected import cases_for_both, hold_against, renamed, specs_of, with_inputs, with_recording
+from .half import HalfEngine, engines_apart, widen_half, widen_specs
 from .inputs import Inputs, as_specs, load_feeds
 from .judge import check
 from .models import BadInput, Model, names_to_fill, open_model
 from .recorded import Recording, load_recording
-from .result import Progress, VerifyResult, with_names
+from .result import Progress, VerifyResult, with_names, with_warnings
 
 
 def _has_parameters(model: Any) -> bool:
@@ -87,7 +88,10 @@ def verify(
     elif isinstance(inputs, str | os.PathLike):
         files, inputs = _loaded(inputs, first)
     specs, arrays = as_specs(inputs)
-    left, right = engine_for(first, specs), engine_for(second, specs)
+    left, right = engines_apart(engine_for(first, specs), engine_for(second, specs))
+    half = next((e for e in (left, right) if isinstance(e, HalfEngine)), None)
+    if half is not None:
+        specs, arrays = widen_specs(specs), widen_half(arrays)
     told = {"names": names, "ranges": ranges, "files": files}
     if recording is None:
         cases = make_cases(left, right, specs, arrays, seed, runs=runs, kinds=draws, **told)
@@ -95,8 +99,13 @@ def verify(
         recording = renamed(recording, left)
         cases = cases_for_both(recording, left, right, names)
     reference = right if isinstance(right, NativeEngine) and not isinstance(left, NativeEngine) else left
+    reference = half or reference
     limits = as_tolerance(tolerance)
     result = check(left, right, cases, reference=reference, tolerance=limits, repro=repro, progress=progress)
     if recording is not None:
         result = with_recording(result, recording, left, right, cases[0].names, limits, progress)
+    if half is not None:
+        result = with_warnings(
+            result, [f"{half.model.name} is of {half.precision_name}: compared as exactly as that allows"]
+        )
     return with_names(result, first.name, second.name, time.perf_counter() - start)

@@ -1,0 +1,165 @@
+"""A model of half precision beside one of float32: from outside it is one of float32 too, and how exact numbers have to be is what
+half precision allows."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+
+from converters.error import ConversionError
+from converters.onnx_types import dtype_of
+from hybrid.core.attrs import is_float
+from hybrid.core.error import MXNetError
+from hybrid.core.op import Spec
+
+from .compare import COARSENESS
+from .engines import Arrays, Engine, NativeEngine, OnnxEngine
+from .models import BadInput, Model
+
+SINGLE = np.dtype(np.float32)
+
+
+def half_of(model: Model) -> str:
+    """The half precision that an ONNX model holds most of its floats in, of what is stored and of what goes in; empty where it is
+    more exact."""
+    if model.proto is None:
+        return ""
+    counts: dict[str, int] = {}
+    for tensor in model.proto.graph.initializer:
+        name = _float_of(tensor.data_type)
+        counts[name] = counts.get(name, 0) + int(np.prod(tensor.dims, dtype=np.int64))
+    for value in model.proto.graph.input:
+        name = _float_of(value.type.tensor_type.elem_type)
+        counts[name] = counts.get(name, 0) + 1
+    counts.pop("", None)
+    most = max(counts, key=lambda name: counts[name], default="")
+    return most if most in COARSENESS else ""
+
+
+def _float_of(code: int) -> str:
+    """The name of a dtype of floats; empty for another."""
+    if code in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING):
+        return ""
+    dtype = dtype_of(code)
+    return dtype.name if is_float(dtype) else ""
+
+
+def widen_half(arrays: Mapping[str, np.ndarray]) -> Arrays:
+    """Arrays by name, those of half precision in float32."""
+    return {n: a.astype(SINGLE) if a.dtype.name in COARSENESS else a for n, a in arrays.items()}
+
+
+def widen_specs(specs: Mapping[str, Spec]) -> dict[str, Spec]:
+    """Specs by name, those of half precision in float32."""
+    return {
+        n: Spec(s.shape, SINGLE) if s.dtype is not None and s.dtype.name in COARSENESS else s for n, s in specs.items()
+    }
+
+
+class HalfEngine(OnnxEngine):
+    """onnxruntime on a model of half precision. Floats that go in are rounded to what the model's tensors hold; outputs are
+    widened. Tensors of a piece of it, which are compared one by one, come out as they are held."""
+
+    def __init__(self, model: Model, **options: Any):
+        super().__init__(model, **options)
+        self.held = self.specs
+        self.specs = widen_specs(self.specs)
+        self._as_held = OnnxEngine(model, **options)
+
+    @property
+    def precision_name(self) -> str:
+        """The name of the dtype that most of its floats are held in."""
+        return half_of(self.model)
+
+    @property
+    def rounded(self) -> dict[str, np.dtype]:
+        """Dtypes of the inputs of half precision."""
+        return {n: s.dtype for n, s in self.held.items() if s.dtype is not None and s.dtype.name in COARSENESS}
+
+    @functools.cached_property
+    def _dtypes(self) -> dict[str, np.dtype]:
+        """Dtypes of tensors, as far as they are known."""
+        try:
+            proto = onnx.shape_inference.infer_shapes(self.proto)
+        except (onnx.shape_inference.InferenceError, ValueError):
+            proto = self.proto
+        infos = (*proto.graph.value_info, *proto.graph.output, *proto.graph.input)
+        codes = {i.name: i.type.tensor_type.elem_type for i in infos}
+        return {n: dtype_of(c) for n, c in codes.items() if _float_of(c)}
+
+    def narrow(self, values: Mapping[str, np.ndarray]) -> Arrays:
+        """Values as the model's tensors hold them."""
+        found = {}
+        for name, value in values.items():
+            dtype = self._dtypes.get(name)
+            with np.errstate(over="ignore"):
+                found[name] = value if dtype is None or not is_float(value.dtype) else value.astype(dtype)
+        return found
+
+    def run_unchecked(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
+        return widen_half(super().run_unchecked(self.narrow(feeds)))
+
+    def expose(self, feeds: Mapping[str, np.ndarray], names: Iterable[str]) -> Arrays:
+        return widen_half(super().expose(self.narrow(feeds), names))
+
+    def compute_alone(self, tensor: Any, given: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        found = super().compute_alone(tensor, self.narrow(given))
+        return None if found is None else widen_half({"": found})[""]
+
+    def run_forced(self, cut: frozenset[str], values: Mapping[str, np.ndarray], names: Sequence[str]) -> Arrays:
+        return self._as_held.run_forced(cut, self.narrow(values), names)
+
+    def exact(
+        self,
+        cut: frozenset[str],
+        values: Mapping[str, np.ndarray],
+        name: str,
+        jitter: tuple[float, int] | None = None,
+    ) -> np.ndarray | None:
+        return super().exact(cut, self.narrow(values), name, jitter)
+
+    def exact_by_oracle(
+        self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str, halved: bool = False
+    ) -> np.ndarray | None:
+        return super().exact_by_oracle(cut, self.narrow(values), name, halved)
+
+    @functools.cached_property
+    def native_engine(self) -> NativeEngine | None:
+        try:
+            return _HalfNative(self.model.native, self.held)
+        except (MXNetError, ConversionError, BadInput):
+            return None
+
+
+class _HalfNative(NativeEngine):
+    """Our engine on a model of half precision as we read it, which takes float32 too."""
+
+    def __init__(self, model: Model, held: Mapping[str, Spec]):
+        super().__init__(model, held)
+        self.held = held
+
+    def complete(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
+        given = {n: a if n not in self.held else a.astype(self.held[n].dtype) for n, a in feeds.items()}
+        return super().complete(given)
+
+
+def engines_apart(left: Engine, right: Engine) -> tuple[Engine, Engine]:
+    """The engines, the one of half precision as a HalfEngine where the other is more exact."""
+    kinds = [half_of(e.model) for e in (left, right)]
+    made = [
+        HalfEngine(e.model) if kind and not other and isinstance(e, OnnxEngine) and _is_finer(peer) else e
+        for e, kind, other, peer in ((left, *kinds, right), (right, *kinds[::-1], left))
+    ]
+    return made[0], made[1]
+
+
+def _is_finer(engine: Engine) -> bool:
+    """True where an engine's model is more exact than half precision."""
+    if not isinstance(engine, NativeEngine):
+        return True
+    floats = [a for a in engine.model.params.values() if is_float(a.dtype)]
+    return sum(a.size for a in floats if a.dtype.name in COARSENESS) * 2 <= sum(a.size for a in floats)
