@@ -17,10 +17,12 @@ from hybrid.execution.program import Program
 from .answers import answers_of
 from .cases import pair_outputs, refuse_random
 from .change.causes import causes
+from .change.reduce import write_repro
 from .compare import FACTOR, TOLERANCES, Difference, Tolerance, compare, distance
-from .engines import Arrays, Engine, NativeEngine, OnnxEngine
+from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine
 from .exact import Exact, perturb
-from .locate import first_divergence, write_repro
+from .locate import first_divergence
+from .models import BadInput
 from .nodewise import NodewiseResult, is_quantized, node_by_node, rounds_to_integers
 from .result import Case, Divergence, Progress, VerifyResult
 
@@ -99,8 +101,8 @@ class _Trial:
             inner=max((len(i.compared) for i in self.inner.values()), default=0),
             little=tuple(f"{d.name} {d.little}" for d in little),
             causes={} if failed is None else self._causes(faults),
+            repro=self._write_repro(failed),  # which may warn
             warnings=tuple(dict.fromkeys([*self.warnings, *left_out])),
-            repro=self._write_repro(failed),
         )
 
     # -- one case ---------------------------------------------------------------------------------------------------
@@ -275,10 +277,9 @@ class _Trial:
             return None
         try:
             return str(write_repro(Path(self.repro), self.left, self.right, self.divergence, self.cases[failed]))
-        except OSError as error:  # the verdict matters more
-            self.warnings.append(
-                f"no reproduction was written to {os.fspath(self.repro)} ({error}); give another folder"
-            )
+        except (OSError, BadInput, EngineError, MXNetError, ConversionError) as error:  # the verdict matters more
+            said = str(error).splitlines()[0]
+            self.warnings.append(f"no reproduction was written to {os.fspath(self.repro)}: {said}")
             return None
 
 

@@ -1,18 +1,11 @@
-"""Finds where two models part: the first tensor that differs, and a folder that shows it."""
+"""Finds where two models part: the first tensor that differs."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
-
-from hybrid.formats.files import replacing, write
-from hybrid.ir import json as symbol_json
-from hybrid.ir.graph import Entry, Graph, Node
 
 from .compare import Difference, Tolerance, compare, statistics
-from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine, Tensor
-from .inputs import save_arrays
+from .engines import Engine, EngineError, Tensor
 from .result import Case, Divergence
 
 EXPOSED_BYTES = 256 << 20  # of tensors held at a time while looking for the first that differs
@@ -71,32 +64,3 @@ def _explain(
     local = None if want is None or got is None else compare(mine.name, got, want, tolerance)
     stats = {name: statistics(value) for name, value in given.items()}
     return Divergence(mine.name, mine.node, mine.operator, difference, local, stats)
-
-
-def write_repro(folder: Path, left: Engine, right: Engine, found: Divergence, case: Case) -> Path:
-    """A folder with the node alone: its inputs, what each side gives, and the models as far as they are ours to cut."""
-    folder.mkdir(parents=True, exist_ok=True)
-    mine = next(t for t in left.inner_tensors() if t.name == found.tensor)
-    theirs = next(t for t in right.inner_tensors() if t.name == found.tensor)
-    given = {**left.expose(case.feeds, mine.inputs), **{k: v for k, v in case.feeds.items() if k in mine.inputs}}
-    stored: Arrays = {}
-    if isinstance(left, NativeEngine):
-        node = next(n for n in left.graph.nodes if n.op is not None and n.name == found.node)
-        variables = [Entry(Node(None, left.name_of(e))) for e in node.inputs]
-        index = next(i for i in range(node.num_outputs) if left.name_of(Entry(node, i)) == found.tensor)
-        alone = Graph([Entry(Node(node.op, node.name, variables, node.attrs, node.subgraphs), index)])
-        write(folder / "node-symbol.json", symbol_json.dumps(alone))
-        params = left.model.params
-        stored = {left.name_of(e): params[e.name] for e in node.inputs if e.name in params}
-    if isinstance(right, OnnxEngine):
-        cut = right.cut(theirs, given)
-        if cut is not None:
-            write(folder / "node.onnx", cut.SerializeToString())
-    expected, got = (engine.expose(case.feeds, [found.tensor]) for engine in (left, right))
-    for name, arrays in (("inputs", given), ("params", stored), ("expected", expected), ("got", got)):
-        with replacing(folder / f"{name}.npz") as file:
-            save_arrays(file, arrays)
-    report = {"tensor": found.tensor, "node": found.node, "operator": found.operator, "kind": found.kind}
-    report |= {"accumulated": found.accumulated.as_dict(), "local": found.local and found.local.as_dict()}
-    write(folder / "report.json", json.dumps(report, indent=2))
-    return folder

@@ -137,7 +137,7 @@ def shrink(
 
 
 def _smaller(values: Arrays, outcome: Outcome) -> Iterator[Arrays]:
-    """Values with one size cut in all arrays that have it on that axis: to the one place where the difference is greatest, to half."""
+    """Values with a size cut in all arrays that have it on that axis: to the place where the difference is greatest, to half."""
     rank = max((v.ndim for v in values.values()), default=0)
     worst = outcome.worst() if outcome.alike else ()
     for axis in range(rank):

@@ -98,7 +98,10 @@ def write_repro(folder: Path, left: Engine, right: Engine, divergence: Divergenc
     check_folder(folder)
     left, right = _ours_first(left, right)
     theirs = pair_tensors(left, right, case)
-    target = divergence.tensor if divergence.tensor in theirs else {t: n for n, t in theirs.items()}[divergence.tensor]
+    back = {t: n for n, t in theirs.items()}
+    target = divergence.tensor if divergence.tensor in theirs else back.get(divergence.tensor, "")
+    if not target:
+        raise BadInput(f"{divergence.tensor} has no partner by name in the other model")
     piece, values, outcome, limit = _cut(left, right, theirs, case, target, None, lambda _text: None)
     names = left.model.name, right.model.name
     _write(folder, piece, values, outcome, limit, _causes(piece), names, lambda _text: None)
@@ -153,7 +156,7 @@ def _find(
         except BadInput:
             continue
     raise BadInput(
-        f"{left.model.name} and {right.model.name} give the same numbers on these inputs; give some on which they differ (--inputs, --seed)"
+        f"{left.model.name} and {right.model.name} give the same numbers on these inputs; give others (--inputs, --seed)"
     )
 
 

@@ -12,6 +12,7 @@ import onnxruntime
 from onnx import numpy_helper
 
 import converters
+from converters.onnx_types import code_of
 from hybrid.formats.files import write
 from hybrid.ir.graph import Entry, Graph, Node
 
@@ -75,7 +76,9 @@ class Found:
             return f"{got.dtype} {_shape(got)} for {want.dtype} {_shape(want)}"
         beyond = self.limit.beyond(got, want)
         place = self.outcome.worst()
-        return f"{int(beyond.sum()):,} of {want.size:,} beyond atol {self.limit.atol:.2g} + rtol {self.limit.rtol:.2g}, the worst at {place}: {got[place]:.7g} for {want[place]:.7g}"
+        rule = f"atol {self.limit.atol:.2g} + rtol {self.limit.rtol:.2g}"
+        worst = f"the worst at {place}: {got[place]:.7g} for {want[place]:.7g}"
+        return f"{int(beyond.sum()):,} of {want.size:,} beyond {rule}, {worst}"
 
 
 def _shape(array: np.ndarray) -> str:
@@ -104,13 +107,15 @@ def write_folder(folder: Path, found: Found) -> Found:
         (folder / name).unlink(missing_ok=True)
     other = piece.theirs.get(piece.target, piece.target)
     given = piece.given_right(values)
-    files = _write_side(folder, "a", piece.left, piece.cut, values, piece.target)
+    files = _write_side(folder, "a", piece.left, piece.cut, values, piece.target, found.outcome.want)
     if isinstance(piece.right, OnnxEngine):
-        model = _onnx_piece(piece.right, piece.cut_right, given, other)
+        model = _onnx_piece(piece.right, piece.cut_right, given, other, found.outcome.got)
     else:
-        files += _write_side(folder, "b", piece.right, piece.cut_right, given, other)
+        files += _write_side(folder, "b", piece.right, piece.cut_right, given, other, found.outcome.got)
         graph, params = _native_piece(piece.right, piece.cut_right, other)
         model = converters.to_onnx(graph, params, {n: given[n] for n in _inputs_of(graph, params) if n in given})
+    unread = [n for n in given if n not in {i.name for i in model.graph.input}]  # the other side reads it
+    model.graph.input.extend(onnx.helper.make_tensor_value_info(n, code_of(given[n].dtype), given[n].shape) for n in unread)
     write(folder / "model.onnx", model.SerializeToString())
     names = [i.name for i in model.graph.input]
     for i, name in enumerate(names):
@@ -128,10 +133,12 @@ def write_folder(folder: Path, found: Found) -> Found:
     return found
 
 
-def _write_side(folder: Path, name: str, engine: Engine, cut: frozenset[str], values: Arrays, target: str) -> list[str]:
+def _write_side(
+    folder: Path, name: str, engine: Engine, cut: frozenset[str], values: Arrays, target: str, made: np.ndarray
+) -> list[str]:
     """Write a side's piece as it is: a symbol with its parameters, or an ONNX model; gives the names of the files."""
     if isinstance(engine, OnnxEngine):
-        write(folder / f"{name}.onnx", _onnx_piece(engine, cut, values, target).SerializeToString())
+        write(folder / f"{name}.onnx", _onnx_piece(engine, cut, values, target, made).SerializeToString())
         return [f"{name}.onnx"]
     graph, params = _native_piece(engine, cut, target)
     return [p.name for p in SymbolFiles(Model(name, graph, params)).save(folder / name)]
@@ -158,15 +165,19 @@ def _inputs_of(graph: Graph, params: Arrays) -> list[str]:
     return [n.name for n in graph.variables() if n.name not in params]
 
 
-def _onnx_piece(engine: OnnxEngine, cut: frozenset[str], values: Arrays, target: str) -> onnx.ModelProto:
+def _onnx_piece(
+    engine: OnnxEngine, cut: frozenset[str], values: Arrays, target: str, made: np.ndarray
+) -> onnx.ModelProto:
     """The piece of an ONNX model, its output under the name that the tensor has."""
     model = engine.piece(cut, values, [target])
     read = {n for node in model.graph.node for n in node.input}
     for node in model.graph.node:
         node.output[:] = [o.removesuffix(MADE) if o.removesuffix(MADE) not in read else o for o in node.output]
-    for output in model.graph.output:
-        if output.name.removesuffix(MADE) not in read:
-            output.name = output.name.removesuffix(MADE)
+    [output] = model.graph.output
+    name = output.name.removesuffix(MADE)
+    output.CopyFrom(
+        onnx.helper.make_tensor_value_info(output.name if name in read else name, code_of(made.dtype), made.shape)
+    )
     return model
 
 
@@ -180,13 +191,15 @@ def _readme(found: Found) -> str:
     causes = (
         "".join(f"- {w}\n" for w in found.words) or "- nothing was found by comparing the models without running them\n"
     )
-    versions = f"Python {platform.python_version()}, NumPy {np.__version__}, onnx {onnx.__version__}, onnxruntime {onnxruntime.__version__}"
+    versions = f"Python {platform.python_version()}, NumPy {np.__version__}, onnx {onnx.__version__}"
+    versions += f", onnxruntime {onnxruntime.__version__}"
+    files = ", ".join(f"`{f}`" for f in found.files if f.startswith("a"))
     return f"""# {found.tensor.node} ({found.tensor.operator}) differs
 
 {found.differs()}
 
 `model.onnx` is what makes `{found.tensor.name}` in {two} ({piece.right.label}, {theirs} operators);
-`{DATA}` holds what goes in and what {one} ({piece.left.label}, {mine} operators) makes of it: `{"`, `".join(f for f in found.files if f.startswith("a"))}`.
+`{DATA}` holds what goes in and what {one} ({piece.left.label}, {mine} operators) makes of it: {files}.
 
 Inputs:
 

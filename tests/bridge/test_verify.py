@@ -1,6 +1,5 @@
 """verify: verdicts, the first diverging node, local and accumulated error."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import bridge
 import hybrid as mx
 from bridge.compare import compare
 from hybrid.core.op import Spec
+from tests.bridge.repros import Repro
 from tests.models.networks import FOLDER, networks
 
 NETWORK = next(n for n in networks() if n.name == "lenet")
@@ -175,12 +175,11 @@ def test_a_reproduction_is_of_the_output_that_differs(kind: str, place: int, tmp
     assert result.divergence is not None
     assert (result.divergence.tensor, result.divergence.node) == (name, "node")
     folder = tmp_path / "found"
-    assert json.loads((folder / "report.json").read_text())["tensor"] == name
-    found = {what: dict(np.load(folder / f"{what}.npz")) for what in ("inputs", "params", "expected", "got")}
-    (alone,) = bridge.run(folder / "node-symbol.json", found["inputs"], params=found["params"]).values()
-    for want in (found["expected"][name], right[name]):
-        np.testing.assert_allclose(alone, want, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(found["got"][name], right[name] * 1.5, rtol=1e-6)
+    found = Repro(folder)
+    assert list(found.want) == [name]
+    assert found.want[name].ndim == right[name].ndim
+    np.testing.assert_allclose(found.ours(), found.want[name], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found.theirs(), found.want[name] * 1.5, rtol=1e-5, atol=1e-6)
 
 
 def test_every_network_folder_is_seen() -> None:
