@@ -23,13 +23,13 @@ from hybrid.symbol import Symbol
 
 from .cases import make_case, pair_outputs
 from .compare import TOLERANCES, Difference, Tolerance, as_tolerance, compare
-from .convert import settle_inputs
 from .engines import NativeEngine, OnnxEngine
 from .fallbacks import FallbackCount, fallbacks_of
 from .inputs import Inputs, as_specs
 from .models import ONNX, BadInput, Model, check_named, open_model, specs_of_onnx
 from .opsets import default_opset, newest
 from .result import Progress
+from .settle import settle_inputs
 from .timing import block, in_turns
 
 OURS, THEIRS = "gluonnx", "onnxruntime"
@@ -191,6 +191,7 @@ def _models_of_both(
             raise BadInput(*(f"unknown input {n}: the model takes {', '.join(declared)}" for n in unknown))
         wanted = {n: _with_batch(specs.get(n, s), batch, s) for n, s in declared.items()}
         return opened.native, opened, wanted
+    opened = opened.inferring(specs)
     given = _add_declared_shapes(opened, specs) if batch is not None else specs
     wanted = settle_inputs(opened, {n: _with_batch(s, batch, s) for n, s in given.items()}, {})
     made = ONNX.translated(opened, inputs=wanted, default=default_opset(), newest=newest())

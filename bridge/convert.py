@@ -7,7 +7,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from converters.writer import EXTERNAL_OVER, Converted
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 from hybrid.core.op import OPS, Spec
-from hybrid.core.shapes import is_known
 from hybrid.formats.files import write
 from hybrid.ir.graph import Entry
 from hybrid.passes.strip_labels import label_names
@@ -38,16 +37,13 @@ from .models import (
     ONNX,
     BadInput,
     Model,
-    check_dtypes,
-    check_params,
-    check_sizes,
     describe,
     onnx_spec,
     open_model,
-    split_inputs,
 )
 from .opsets import default_opset, newest, opens
 from .result import Case, Progress, VerifyResult, with_names
+from .settle import settle_inputs
 
 RANKING_TRIES = 3  # sets of drawn inputs, when near ties in a ranking are all that differs
 MAPPED_OVER = 64 << 20  # bytes of weights; beyond, verification maps the written file's bytes instead of loading copies
@@ -75,6 +71,10 @@ class ConvertResult(Verified):
     """Parameters in the file that the graph does not mention."""
     warnings: tuple[str, ...]
     seconds: dict[str, float]
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Outputs that only training needs, and the labels that feed them."""
+    read: tuple[str, ...] = ()
+    """Files that the model was read from."""
 
 
 def convert(
@@ -136,6 +136,8 @@ def convert(
     if problems:
         raise BadInput(*problems)
     specs, arrays = as_specs(inputs)
+    if not training:
+        model = model.inferring(specs)
     specs = settle_inputs(model, specs, dynamic or {})
     warnings = _warnings(model)
     axes, twin = dynamic or {}, None
@@ -199,58 +201,9 @@ def convert(
         unused=tuple(unused),
         warnings=tuple(dict.fromkeys(warnings)),
         seconds=clock.laps,
+        left_out=dict(model.left_out),
+        read=tuple(str(p) for p in (model.path, model.params_path) if p is not None),
     )
-
-
-def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> dict[str, Spec]:
-    """Specs for all inputs. Raises BadInput listing every missing parameter, unknown name and input without a shape."""
-    assert model.graph is not None
-    free, missing = split_inputs(model, specs)
-    problems = [
-        f"missing parameter {n}: neither in {model.params_path or 'the parameters given'} nor an input" for n in missing
-    ]
-    if missing and model.params_path is None and not model.params:
-        problems.append("no .params file was found beside the symbol; give it as the second argument")
-    elif missing and model.extra_params():
-        problems.append(
-            f"the file has {len(model.extra_params())} other parameters: {', '.join(model.extra_params()[:5])} ..."
-        )
-    problems += [
-        f"unknown input {n}: the model takes {', '.join(free) or 'none'}" for n in (*specs, *dynamic) if n not in free
-    ]
-    if problems:
-        raise BadInput(*dict.fromkeys(problems))
-    ignored = set(label_names(model.graph))
-    try:
-        inferred = model.infer(specs)
-    except MXNetError as error:
-        problems = check_params(model, {n: s.shape for n, s in specs.items()})
-        if problems:
-            raise BadInput(*problems) from error
-        if converters.export.untranslatable(model.graph):
-            return specs  # conversion lists all those nodes, which says more
-        raise BadInput(*(check_dtypes(model, specs) or [str(error)])) from error
-    problems = check_sizes(model.graph, inferred)
-    if problems:
-        raise BadInput(*problems)
-    nodes = {n.name: n for n in model.graph.variables()}
-    out = dict(specs)
-    for name in free:
-        found = inferred.spec(Entry(nodes[name]))
-        have = out.get(name, Spec())
-        spec = Spec(have.shape if have.shape is not None else found.shape, have.dtype or found.dtype)
-        if is_known(spec.shape) and name not in ignored:
-            out[name] = spec
-        elif name not in ignored and not converters.export.untranslatable(model.graph):
-            problems.append(f"cannot tell the shape of input {name}; give it, for instance --input {name}:1,3,224,224")
-    for name, axes in dynamic.items():
-        rank = len(out[name].shape or ()) if name in out else 0
-        problems += [
-            f"dynamic axis {a} of {name}: it has {rank} dimensions" for a in axes if name in out and not 0 <= a < rank
-        ]
-    if problems:
-        raise BadInput(*problems)
-    return out
 
 
 def _to_train(

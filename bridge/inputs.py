@@ -60,6 +60,10 @@ def parse_dynamic(texts: Iterable[str]) -> dict[str, dict[int, str]]:
         name, _, rest = text.rpartition(":")
         for part in rest.split(","):
             match = re.fullmatch(r"(-?\d+)=(.+)", part)
+            if name and re.fullmatch(r"-?\d+", part):
+                label = "batch" if part == "0" else "size"
+                problems.append(f"dynamic {text!r}: axis {part} has no name; give it one, such as {name}:{part}={label}")
+                break
             if not name or match is None or not match[2].isidentifier():
                 problems.append(f"dynamic {text!r}: wanted NAME:AXIS=LABEL,..., such as data:0=batch")
                 break

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,9 @@ class InspectResult:
     fallbacks: tuple[FallbackCount, ...] | None = None
     """Steps that NumPy computes when the model runs; None where its sizes are not known."""
 
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Outputs that only training needs, and the labels that feed them."""
+
     def as_dict(self) -> dict[str, Any]:
         fallbacks = None if self.fallbacks is None else [f._asdict() for f in self.fallbacks]
         return {**asdict(self), "problems": [p._asdict() for p in self.problems], "fallbacks": fallbacks}
@@ -95,7 +98,7 @@ def inspect(model: Any, params: Any = None, *, inputs: Inputs | None = None, ops
     With shapes for its inputs (given, or stored in the model) every node is translated on trial, attributes and all;
     without, operators are looked up by name. Raises BadInput, also for inputs that the model does not have, or FormatError.
     """
-    opened = open_model(model, params, foreign=True)
+    opened = open_model(model, params, foreign=True).inferring(inputs)
     takes = list(specs_of_onnx(opened.proto)) if opened.proto is not None else split_inputs(opened, inputs or {})[0]
     unknown = [n for n in inputs or {} if n not in takes]
     if unknown:
@@ -198,6 +201,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, opset: int | None) -> I
         checked=checked,
         mxnet=tuple(not_in_mxnet(graph, model.params)),
         fallbacks=fallbacks,
+        left_out=dict(model.left_out),
     )
 
 

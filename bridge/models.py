@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,8 +33,10 @@ from hybrid.ir.graph import Entry, Graph
 from hybrid.ir.infer import Inference, infer
 from hybrid.passes.strip_labels import label_names, strip_labels
 
+from .archives import is_archive, sizes_beside, symbol_in, unpacked
 from .cut import cut_at
-from .paths import BadInput, file_of, newest_params
+from .heads import without_training_heads
+from .paths import BadInput, file_of, newest_params, symbols_of
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,12 @@ class Model:
     """Names of tensors of the graph in the ONNX model that it was read from, where they differ."""
     cast: tuple[str, ...] = ()
     """Parameters that were stored in another dtype than the graph computes them in (see with_dtypes_of_graph)."""
+    sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Shapes of inputs that files beside the symbol tell (see archives.sizes_beside)."""
+    notes: tuple[str, ...] = ()
+    """Remarks on how it was read, for results to tell."""
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Outputs that only training needs, and the labels that feed them (see inferring)."""
 
     @property
     def is_onnx(self) -> bool:
@@ -66,8 +75,8 @@ class Model:
         return ONNX.name if self.is_onnx else SYMBOL.name
 
     def files(self) -> list[Path]:
-        """Those that it is read from; of an ONNX model also those with its weights."""
-        found = [path for path in (self.path, self.params_path) if path is not None]
+        """Those that it is read from (an archive, rather than what is in it); of an ONNX model also those with its weights."""
+        found = [p for p in (self.path, self.params_path) if p is not None and self.path not in p.parents]
         if self.path is not None and self.proto is not None:
             found += data_files(self.proto, self.path.parent)
         return found
@@ -110,6 +119,13 @@ class Model:
 
         Raises OpError, with the node's name, when they do not fit the graph."""
         return self.facts.infer(specs)
+
+    def inferring(self, named: Mapping[str, Any] | None = None) -> Model:
+        """The model without the outputs that only training needs (``left_out``). named: inputs, which are no labels then."""
+        if self.graph is None:
+            return self
+        graph, left_out = without_training_heads(self.graph, self.params, named or {})
+        return replace(self, graph=graph, left_out=left_out) if left_out else self
 
     def select(self, outputs: list[str] | None) -> Model:
         """The model cut at the named outputs (``fc1_output``, or ``fc1`` for a node's first). Raises BadInput."""
@@ -190,7 +206,8 @@ class SymbolFormat:
         if path is not None:
             pairs.check(source, path)
         name = source.name.removesuffix(".json").removesuffix("-symbol")
-        return with_dtypes_of_graph(Model(name, graph, arrays, None, source, path))
+        sizes = sizes_beside(source.parent) if len(symbols_of(source.parent)) == 1 else {}
+        return with_dtypes_of_graph(Model(name, graph, arrays, None, source, path, sizes=sizes))
 
     def translated(self, model: Model) -> SymbolFiles:
         return SymbolFiles(model.native)
@@ -259,7 +276,8 @@ FORMATS: tuple[Format, ...] = (SYMBOL, ONNX)
 
 
 def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Model:
-    """A Model from a path (``x-symbol.json``, ``x.onnx``, or the prefix ``x``), a Symbol, Graph, ModelProto or block.
+    """A Model from a path (``x-symbol.json``, ``x.onnx``, the prefix ``x``, a folder with one model, or an archive: ``.tar.gz``,
+    ``.tgz``, ``.tar``, ``.zip``), a Symbol, Graph, ModelProto or block.
 
     params: a path, a dict of arrays, or None to take the newest ``PREFIX-NNNN.params`` beside a symbol file.
     foreign: keep operators that are not known, so that they can be listed.
@@ -269,10 +287,30 @@ def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Mod
         return source
     if isinstance(source, str | os.PathLike):
         source = file_of(Path(source))
+        if is_archive(source):
+            return _from_archive(source, params, foreign)
     for format in FORMATS:
         if format.recognises(source):
             return format.load(source, params, foreign)
     raise BadInput(f"got {type(source).__name__}, wanted a path, a Symbol, a SymbolBlock or an ONNX ModelProto")
+
+
+def _from_archive(archive: Path, params: Any, foreign: bool) -> Model:
+    """The model of the one symbol in an archive; its files are called as if the archive was a folder."""
+    with unpacked(archive) as folder:
+        symbol = symbol_in(folder, archive)
+        if params is None:
+            alone = sorted(symbol.parent.glob("*.params"))
+            params = newest_params(symbol) or (alone[0] if len(alone) == 1 else None)
+        try:
+            model = SYMBOL.load(symbol, params, foreign)
+        except (BadInput, MXNetError) as error:
+            raise BadInput(str(error).replace(str(folder), str(archive))) from error
+        read = model.params_path
+        name = re.sub(r"(\.tar)?(\.gz|\.tgz|\.tar|\.zip)?$", "", archive.name) or model.name
+        if read is not None and read.is_relative_to(folder):
+            read = archive / read.relative_to(folder)
+        return replace(model, path=archive, params_path=read, name=name)
 
 
 def _graph_of(source: Any) -> Any:
@@ -337,6 +375,8 @@ def names_to_fill(model: Model, named: Mapping[str, Any] | None = None) -> list[
     split_inputs takes them."""
     if model.graph is None:
         return list(specs_of_onnx(model.proto)) if model.proto is not None else []
+    model = model.inferring(named)
+    assert model.graph is not None
     free, labels = split_inputs(model, named or {})[0], set(label_names(model.graph))
     return [n for n in free if n not in labels] or free
 

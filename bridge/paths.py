@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
+
+SHOWN = 5
+"""Problems that a message lists; all of them are in ``problems``."""
 
 
 class BadInput(ValueError):
-    """Raised when what the user gave cannot be used: what was got, what was wanted, what to do. ``problems`` lists them all."""
+    """Raised when what the user gave cannot be used: what was got, what was wanted, what to do. ``problems`` lists them all; the
+    message stops after a few."""
 
     def __init__(self, *problems: str):
         self.problems = problems
-        super().__init__("\n".join(problems))
+        left = len(problems) - SHOWN
+        more = [f"... and {left} more"] if left > 0 else []
+        super().__init__("\n".join([*problems[:SHOWN], *more]))
+
+
+def listed(names: Iterable[str], most: int = SHOWN) -> str:
+    """Some names, and how many more there are."""
+    names = list(names)
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def symbols_of(folder: Path, deep: bool = False) -> list[Path]:
+    """The symbols in a folder, and with deep in those within."""
+    return sorted((folder.rglob if deep else folder.glob)("*-symbol.json"))
 
 
 def file_of(path: Path) -> Path:
@@ -19,18 +37,32 @@ def file_of(path: Path) -> Path:
     if not path.exists():
         prefixed = path.with_name(f"{path.name}-symbol.json")
         if not prefixed.exists():
-            raise BadInput(f"{path}: no such file; wanted a -symbol.json or .onnx file, or the prefix of one")
+            raise BadInput(
+                f"{path}: no such file; wanted a -symbol.json or .onnx file, an archive (.tar.gz, .zip), or the prefix of a symbol"
+            )
         path = prefixed
     if path.is_dir():
-        found = sorted(path.glob("*-symbol.json"))
-        if len(found) != 1:
-            raise BadInput(f"{path}: a folder with {len(found)} -symbol.json files; name the one you mean")
-        path = found[0]
+        path = _file_in(path)
     if path.suffix == ".params":
         raise BadInput(f"{path}: these are parameters; give the -symbol.json file first and the parameters second")
     if not path.is_file():
         raise BadInput(f"{path}: not a regular file; wanted a -symbol.json or .onnx file, or the prefix of one")
     return path
+
+
+def _file_in(folder: Path) -> Path:
+    """The one model in a folder. Raises BadInput, naming those that there are."""
+    found = symbols_of(folder) or sorted(folder.glob("*.onnx"))
+    if len(found) == 1:
+        return found[0]
+    kind = "-symbol.json files" if not found or found[0].suffix == ".json" else ".onnx files"
+    if found:
+        raise BadInput(
+            f"{folder}: a folder with {len(found)} {kind} ({listed(p.name for p in found)}); name the one you mean"
+        )
+    deeper = symbols_of(folder, deep=True)
+    hint = f"; below it are {listed(p.relative_to(folder).as_posix() for p in deeper)}" if deeper else ""
+    raise BadInput(f"{folder}: a folder with 0 {kind} and no .onnx file{hint or '; name the file you mean'}")
 
 
 def newest_params(symbol: Path) -> Path | None:

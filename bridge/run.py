@@ -44,7 +44,7 @@ def run(
     opened = open_model(model, params)
     feeds = as_specs({k: np.asarray(v.asnumpy() if hasattr(v, "asnumpy") else v) for k, v in inputs.items()})[1]
     if not opened.is_onnx:
-        opened = opened.select(list(outputs) if outputs else None)
+        opened = opened.select(list(outputs) if outputs else None).inferring(feeds)
         native = NativeEngine(opened, feeds, precision)
         unknown = [n for n in feeds if n not in native.inputs]
         if unknown:
@@ -82,5 +82,5 @@ def precision_report(
     """Costs of a precision of constant weights on these inputs, beside weights as they are, on our engine; the rest as in run."""
     opened = open_model(model, params)
     feeds = as_specs({k: np.asarray(v.asnumpy() if hasattr(v, "asnumpy") else v) for k, v in inputs.items()})[1]
-    opened = opened.select(list(outputs) if outputs else None)
+    opened = opened.select(list(outputs) if outputs else None).inferring(feeds)
     return NativeEngine(opened.native, feeds, check_named(precision)).precision_report(feeds)

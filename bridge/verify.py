@@ -88,6 +88,7 @@ def verify(
     elif isinstance(inputs, str | os.PathLike):
         files, inputs = _loaded(inputs, first)
     specs, arrays = as_specs(inputs)
+    first, second = (m.inferring(specs) for m in (first, second))
     left, right = engines_apart(engine_for(first, specs), engine_for(second, specs))
     half = next((e for e in (left, right) if isinstance(e, HalfEngine)), None)
     if half is not None:

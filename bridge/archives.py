@@ -1,0 +1,206 @@
+"""Archives that models come in: SageMaker's model.tar.gz, .tgz, .tar and .zip. Read without trust: no member lands outside, none
+is a link, and nothing takes more room than the memory budget."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import re
+import stat
+import struct
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from hybrid.core.memory_budget import afford
+from hybrid.formats.files import replacing
+
+from .paths import BadInput, listed, symbols_of
+
+MOST_MEMBERS = 10_000
+PIECE = 1 << 20
+LARGEST_NOTE = 1 << 20
+"""Bytes of a file of hyperparameters, or of a header of a tar archive; a larger one is something else."""
+DEFLATED_AT_MOST = 1032
+"""Bytes that one byte of DEFLATE can become (RFC 1951)."""
+_BROKEN = (
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, struct.error, lzma.LZMAError),
+    *(EOFError, NotImplementedError, ValueError, UnicodeError),
+)
+_WANTED = (".json", ".params", ".onnx")
+"""Ends of names of members that are looked at; others (logs, scripts, labels) are passed over."""
+
+
+def is_archive(path: Path) -> bool:
+    """True for a tar file, compressed or not, and for a zip file, whatever its name."""
+    with open(path, "rb") as file:
+        head = file.read(265)
+    return head[:2] == b"\x1f\x8b" or head[:4] == b"PK\x03\x04" or head[257:262] == b"ustar"
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Path]:
+    """A scratch folder with the members of an archive that may belong to a model. Raises BadInput, and OutOfMemory for what is past
+    the memory budget."""
+    with tempfile.TemporaryDirectory(prefix="gluonnx-", ignore_cleanup_errors=True) as folder:
+        with open(path, "rb") as file:
+            head = file.read(4)
+            file.seek(0)
+            try:
+                (_unzip if head == b"PK\x03\x04" else _untar)(file, path, Path(folder), head[:2] == b"\x1f\x8b")
+            except BadInput:
+                raise
+            except _BROKEN as error:
+                raise BadInput(f"{path}: a damaged archive, or none ({error}); fetch it again") from None
+        yield Path(folder)
+
+
+def symbol_in(folder: Path, archive: Path) -> Path:
+    """The one symbol of an unpacked archive. Raises BadInput, which says what there is instead."""
+    found = symbols_of(folder, deep=True)
+    if len(found) == 1:
+        return found[0]
+    names = [p.relative_to(folder).as_posix() for p in found]
+    if found:
+        raise BadInput(f"{archive}: holds {len(found)} symbols ({listed(names)}); unpack it and give the one you mean")
+    others = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    for name in others:
+        if name.endswith(".onnx"):
+            raise BadInput(f"{archive}: an archive that holds an ONNX model ({name}); unpack it and give that file")
+    what = f"holds {listed(others)}" if others else "holds no .json and no .params file"
+    raise BadInput(
+        f"{archive}: {what}, wanted a -symbol.json file with its .params (as hybridize and export write them)"
+    )
+
+
+def _place(name: str, folder: Path, archive: Path, taken: set[str]) -> Path:
+    """Where a member goes. Raises BadInput for one that would land elsewhere, or that is there twice."""
+    pure = PurePosixPath(name.replace("\\", "/"))
+    if pure.is_absolute() or ".." in pure.parts or re.match(r"[A-Za-z]:", name) or "\0" in name or not pure.parts:
+        raise BadInput(f"{archive}: its member {name!r} would be written outside of the folder; unpacked nothing")
+    if str(pure) in taken:
+        raise BadInput(f"{archive}: holds {name!r} twice")
+    taken.add(str(pure))
+    if len(taken) > MOST_MEMBERS:
+        raise BadInput(f"{archive}: holds more than {MOST_MEMBERS} members, wanted a model")
+    return folder / pure
+
+
+class _Member(tarfile.TarInfo):
+    """A header, whose names and notes are held to a size before they are read."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes, encoding: str, errors: str) -> _Member:
+        found = super().frombuf(buf, encoding, errors)  # type: ignore[arg-type]  # of bytes, in older stubs too
+        if found.size < 0 or (found.type not in tarfile.REGULAR_TYPES and found.size > LARGEST_NOTE):
+            raise tarfile.HeaderError(f"a header of {found.size} bytes")
+        return found
+
+
+def _untar(file: IO[bytes], archive: Path, folder: Path, compressed: bool) -> None:
+    taken: set[str] = set()
+    total = 0
+    try:
+        opened = tarfile.open(fileobj=file, mode="r|gz" if compressed else "r|", tarinfo=_Member)  # noqa: SIM115  below
+    except tarfile.ReadError:
+        raise BadInput(
+            f"{archive}: gzip, and no tar archive inside; unpack it (gunzip) and give what it holds"
+        ) from None
+    with opened:
+        for member in opened:
+            if member.isdir():
+                continue
+            if not member.isreg() or member.issparse():
+                raise BadInput(
+                    f"{archive}: its member {member.name!r} is a link or no plain file, wanted plain files only"
+                )
+            place = _place(member.name, folder, archive, taken)
+            total += member.size
+            afford(total, f"{archive}: what it holds up to {member.name}")
+            if not member.name.endswith(_WANTED):
+                continue
+            source = opened.extractfile(member)
+            assert source is not None
+            _copy(source, place, member.size, archive)
+
+
+def _unzip(file: IO[bytes], archive: Path, folder: Path, _compressed: bool) -> None:
+    taken: set[str] = set()
+    total, left = 0, archive.stat().st_size
+    with zipfile.ZipFile(file) as opened:
+        for entry in opened.infolist():
+            if entry.is_dir():
+                continue
+            name = entry.filename
+            place = _place(name, folder, archive, taken)
+            if stat.S_ISLNK(entry.external_attr >> 16):
+                raise BadInput(f"{archive}: its member {name!r} is a link or no plain file, wanted plain files only")
+            if entry.flag_bits & 1:
+                raise BadInput(f"{archive}: its member {name!r} is encrypted; unpack it and give the -symbol.json file")
+            left -= entry.compress_size
+            if left < 0 or entry.file_size > entry.compress_size * DEFLATED_AT_MOST:
+                raise BadInput(
+                    f"{archive}: its member {name!r} claims {entry.file_size} bytes out of {entry.compress_size}; "
+                    "the archive is damaged"
+                )
+            total += entry.file_size
+            afford(total, f"{archive}: what it holds up to {name}")
+            if name.endswith(_WANTED):
+                with opened.open(entry) as source:
+                    _copy(source, place, entry.file_size, archive)
+
+
+def _copy(source: IO[bytes], place: Path, size: int, archive: Path) -> None:
+    """Write what a member holds, piece by piece: a size that its header claims is room for nothing."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    done = 0
+    with replacing(place) as out:
+        while piece := source.read(min(PIECE, size - done)):
+            out.write(piece)
+            done += len(piece)
+    if done != size:
+        raise BadInput(f"{archive}: its member {place.name!r} is cut off: {done} of {size} bytes; fetch it again")
+
+
+# -- what stands beside a model ------------------------------------------------------------------------------------------
+
+
+def sizes_beside(folder: Path) -> dict[str, tuple[int, ...]]:
+    """Shapes of inputs by name, as SageMaker (model-shapes.json; image_shape in hyperparams.json) and MXNet's model servers
+    (signature.json) write them beside a symbol. What reads as something else is passed over."""
+    found: dict[str, tuple[int, ...]] = {}
+    for name, read in (
+        ("hyperparams.json", _hyperparameters),
+        ("signature.json", _signature),
+        ("model-shapes.json", _shapes),
+    ):
+        path = folder / name
+        if path.is_file() and path.stat().st_size <= LARGEST_NOTE:
+            try:
+                content = json.loads(path.read_text(encoding="utf-8"))
+                found |= {n: s for n, s in read(content).items() if s and all(0 < d < 1 << 31 for d in s)}
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                continue
+    return found
+
+
+def _shapes(content: Any) -> dict[str, tuple[int, ...]]:
+    return {str(each["name"]): tuple(int(d) or 1 for d in each["shape"]) for each in content}
+
+
+def _signature(content: Any) -> dict[str, tuple[int, ...]]:
+    return {str(each["data_name"]): tuple(int(d) or 1 for d in each["data_shape"]) for each in content["inputs"]}
+
+
+def _hyperparameters(content: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """``image_shape`` is "3,224,224" (image classification) or "300" (object detection)."""
+    sizes = [int(d) for d in str(content["image_shape"]).strip("()[] ").split(",")]
+    if len(sizes) == 1:
+        sizes = [3, sizes[0], sizes[0]]
+    return {"data": (1, *sizes)} if len(sizes) == 3 else {}
