@@ -85,7 +85,7 @@ def _missing(model: Model, missing: list[str]) -> list[str]:
     extra = model.extra_params()
     if extra:
         problems.insert(
-            0, f"{where} has {len(extra)} other parameters: {', '.join(extra[:5])}{' ...' if extra[5:] else ''}"
+            0, f"in {where} are {len(extra)} other parameters: {listed(extra)}"
         )
     return problems
 

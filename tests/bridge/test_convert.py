@@ -453,8 +453,8 @@ def test_what_inputs_are_settled_to() -> None:
     with pytest.raises(bridge.BadInput) as caught:
         settle_inputs(lacking, {"x": Spec((2, 3))}, {})
     assert caught.value.problems == (
+        "in the parameters given are 1 other parameters: left",
         "missing parameter one_weight: neither in the parameters given nor an input",
-        "the file has 1 other parameters: left ...",
     )
 
 
