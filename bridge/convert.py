@@ -30,6 +30,7 @@ from .cases import Cases, further_cases, samplers
 from .compare import Tolerance, as_tolerance
 from .draws import KINDS, Kind
 from .engines import NativeEngine, OnnxEngine
+from .expected import fed, renamed, with_inputs, with_recording
 from .inputs import Inputs, as_specs
 from .job import Clock, Verified, check_target, publish
 from .judge import check
@@ -42,6 +43,7 @@ from .models import (
     open_model,
 )
 from .opsets import default_opset, newest, opens
+from .recorded import Recording, load_recording
 from .result import Case, Progress, VerifyResult, with_names
 from .settle import settle_inputs
 
@@ -88,6 +90,7 @@ def convert(
     outputs: Sequence[str] | None = None,
     verify: bool = True,
     also: Sequence[Inputs] = (),
+    expected: str | os.PathLike[str] | Recording | None = None,
     seed: int = 0,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     draws: Sequence[Kind] = KINDS,
@@ -107,6 +110,7 @@ def convert(
     output: the file to write; it appears only when the models are equivalent.
     dynamic: names of axes that may vary, ``{"data": {0: "batch"}}``; verified at two sizes.
     also: further inputs to verify with, in place of the second size that is otherwise made up.
+    expected: recorded outputs (bridge.record, record_with_mxnet.py) that both the symbol and the file have to give too.
     opset: 13 to the newest that onnx defines; by default the newest at which the installed onnxruntime has all kernels.
     outputs: cut the graph at these. tolerance: (atol, rtol) in place of the dtype's.
     external_data: weights beside the file (by itself past 2 GB).
@@ -135,7 +139,10 @@ def convert(
     ]
     if problems:
         raise BadInput(*problems)
-    specs, arrays = as_specs(inputs)
+    recording = None if expected is None else with_inputs(load_recording(expected), inputs, model)
+    if recording is not None and (training or not verify):
+        raise BadInput("recorded outputs are those of inference, verified: convert without --training and --no-verify")
+    specs, arrays = as_specs(inputs if recording is None else fed(recording, model))
     if not training:
         model = model.inferring(specs)
     specs = settle_inputs(model, specs, dynamic or {})
@@ -169,7 +176,9 @@ def convert(
             path.parent.mkdir()
             made.save(path)
             warnings.append("verified without what is random: Dropout left out, slopes of rrelu at their mean")
-        return _verify(shown, path, made, specs, arrays, axes, also, seed, ranges, draws, tolerance, repro, tell)
+        return _verify(
+            shown, path, made, specs, arrays, axes, also, seed, ranges, draws, tolerance, repro, tell, recording
+        )
 
     result, files = None, []
     if target is not None or verify:
@@ -316,6 +325,7 @@ def _verify(
     tolerance: Tolerance | tuple[float, float] | None,
     repro: str | os.PathLike[str] | None,
     tell: Progress,
+    recording: Recording | None = None,
 ) -> VerifyResult:
     start = time.perf_counter()
     opened = path
@@ -366,6 +376,9 @@ def _verify(
                 f"seed {seed + 1000 * attempt} agrees throughout"
             )
             result = dataclasses.replace(again, warnings=(note, *again.warnings))
+    if recording is not None:
+        told = renamed(recording, left)
+        result = with_recording(result, told, left, right, tolerance=limits, progress=tell)
     return with_names(result, model.name, path.name, time.perf_counter() - start)
 
 

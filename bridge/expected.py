@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from .exact import Exact, perturb
 from .inputs import Inputs, as_specs
 from .models import BadInput, Model
 from .recorded import RecordedRun, Recording, feeds_of, hashes
-from .result import Case, Progress, Verdict, VerifyResult
+from .result import Case, Divergence, Layer, Progress, Verdict, VerifyResult
 
 BLUNT = 0.05  # of an output's scale: where rounding is magnified to more, agreement says little
 ROUNDING = "rounding"
@@ -120,23 +120,30 @@ def hold_against(
     refuse_random(engine)
     cases = recorded_cases(recording, engine, names)
     runs, worst, warnings = [], {}, _other_files(recording, engine)
+    layers: list[Layer] = []
     for case, each in zip(cases, recording.runs):
         tell(f"running {engine.label} on {', '.join(f'{k} {v}' for k, v in case.shapes.items())}")
         got = engine.run(case.feeds)
-        pairs, alone = _pair(recording, each.outputs, got, engine)
+        heads = {n: each.outputs[n] for n in recording.facts.get("outputs", ()) if n in each.outputs} or each.outputs
+        pairs, alone = _pair(recording, heads, got, engine)
         warnings += alone
         differences = _compare(pairs, each.outputs, got, engine, case, tolerance, tell)
+        if len(heads) < len(each.outputs) and not layers:
+            tell("comparing what is inside")
+            layers = _inside(each, engine, case, {b for _, b in pairs}, tolerance)
         run = {"shapes": case.shapes, "seed": None, "inputs": case.described()}
         runs.append({**run, "differences": [d.as_dict() for d in differences]})
         for d in differences:
             if d.name not in worst or (worst[d.name].equal, -worst[d.name].max_rel) > (d.equal, -d.max_rel):
                 worst[d.name] = d
     found = tuple(worst.values())
+    faults = [x for x in layers if x.local is not None and not x.local.equal]
+    parted = faults or [x for x in layers if x.accumulated is not None and not x.accumulated.equal]
     little = tuple(f"{d.name} {words}" for d in found if d.equal and (words := _little(d)))
     verdict: Verdict = "equivalent"
-    if not all(d.equal for d in found):
+    if faults or not all(d.equal for d in found):
         verdict = "not equivalent"
-    elif little and tolerance is None:
+    elif len(little) == len(found) and tolerance is None and not layers:
         verdict = "says little"
     warnings += [f"output {words}: agreement there says little" for words in little]
     warnings += [
@@ -145,8 +152,46 @@ def hold_against(
         if d.equal and d.not_finite and not d.little
     ]
     return VerifyResult(
-        recording.label, engine.model.name, verdict, tuple(runs), found, little=little, warnings=tuple(dict.fromkeys(warnings))
-    )  # fmt: skip
+        recording.label,
+        engine.model.name,
+        verdict,
+        tuple(runs),
+        found,
+        divergence=_divergence(parted[0]) if parted and verdict == "not equivalent" else None,
+        faults=tuple(dict.fromkeys(x.node for x in faults)),
+        inner=len(layers),
+        little=little,
+        layers=tuple(layers),
+        warnings=tuple(dict.fromkeys(warnings)),
+    )
+
+
+def _inside(
+    each: RecordedRun, engine: Engine, case: Case, heads: Container[str], tolerance: Tolerance | None
+) -> list[Layer]:
+    """Recorded tensors inside, in the order in which the engine makes them; where one differs, also what its node makes of the
+    recorded values of what it reads."""
+    known = {**each.outputs, **case.feeds}
+    inner = [t for t in engine.inner_tensors() if t.name in each.outputs and t.name not in heads]
+    shown = engine.expose(case.feeds, [t.name for t in inner])
+    precision = engine.precision(case.feeds)
+    found = []
+    for tensor in inner:
+        want, got = each.outputs[tensor.name], shown.get(tensor.name)
+        if got is None or got.shape != want.shape:  # a name that came to stand for something else, as fusing has it
+            continue
+        limits = tolerance or TOLERANCES.get(coarsest([precision.get(tensor.name, ""), want.dtype.name]))
+        difference, local = compare(tensor.name, got, want, limits), None
+        if not difference.equal:
+            alone = engine.compute_alone(tensor, known)
+            local = None if alone is None else compare(tensor.name, alone, want, limits)
+        found.append(Layer(tensor.name, tensor.name, tensor.node, tensor.operator, difference, local))
+    return found
+
+
+def _divergence(layer: Layer) -> Divergence:
+    assert layer.accumulated is not None
+    return Divergence(layer.tensor, layer.node, layer.operator, layer.accumulated, layer.local, {})
 
 
 def _little(difference: Difference) -> str:
@@ -184,7 +229,8 @@ def _compare(
         array, other = got[b], want[a]
         dtypes = (array.dtype.name, other.dtype.name)
         if dtypes[0] != dtypes[1] and is_float(array.dtype) and is_float(other.dtype):
-            array = array.astype(other.dtype)  # another precision is no other result; it is held to the coarser one
+            wide = np.promote_types(array.dtype, other.dtype)  # another precision is no other result
+            array, other = array.astype(wide), other.astype(wide)
         coarse = coarsest([precision.get(b, ""), *dtypes])
         differences.append(compare(a, array, other, tolerance or TOLERANCES.get(coarse)))
     if tolerance is not None or all(d.equal for d in differences) or not all(d.compared for d in differences):
@@ -299,14 +345,24 @@ def with_recording(
         right_one, other = ("second", "first") if wrong[0] else ("first", "second")
         notes.append(f"the {right_one} model gives what was recorded in {recording.label}, and the {other} does not")
     held = [replace(d, name=f"{d.name} ({side} model, recorded)") for side, r in sides.items() for d in r.differences]
+    here = next((r for r in sides.values() if r.divergence is not None), first)
     return replace(
         pair,
+        divergence=pair.divergence or here.divergence,
+        faults=pair.faults or here.faults,
+        layers=pair.layers or here.layers,
         verdict=max((pair.verdict, first.verdict, second.verdict), key=VERDICTS.index),
         runs=(*pair.runs, *first.runs, *second.runs),
         differences=(*pair.differences, *held),
         little=tuple(dict.fromkeys((*pair.little, *first.little, *second.little))),
         warnings=tuple(dict.fromkeys((*notes, *pair.warnings, *first.warnings, *second.warnings))),
     )
+
+
+def fed(recording: Recording, model: Model) -> Arrays:
+    """The first run's inputs, but for labels that the model's inference does not read."""
+    labels = set(label_names(model.graph)) if model.graph is not None else set()
+    return {n: a for n, a in recording.runs[0].inputs.items() if n not in labels}
 
 
 def specs_of(recording: Recording) -> dict[str, Spec]:

@@ -18,6 +18,7 @@ from .options import (
     AlsoOption,
     AsJson,
     Atol,
+    Expected,
     FeedsOption,
     InputOption,
     OutputsOption,
@@ -50,6 +51,7 @@ def convert(
     outputs: OutputsOption = None,
     verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the file appears.")] = True,
     also: AlsoOption = None,
+    expected: Expected = None,
     external_data: Annotated[
         bool | None,
         typer.Option("--external-data/--no-external-data", help="Weights beside the file; by itself past 2 GB."),
@@ -76,7 +78,7 @@ def convert(
         specs = read_inputs(model, input, inputs)
         target = output if output is not None else (model.path or Path(model.name)).with_name(f"{model.name}.onnx")
         for place in (target, target.with_name(f"{target.name}.data"))[: 2 if external_data else 1]:
-            check_target(place, inputs, *also or ())
+            check_target(place, inputs, expected, *also or ())
         result = bridge.convert(
             model,
             inputs=specs,
@@ -86,6 +88,7 @@ def convert(
             outputs=outputs,
             verify=verify,
             also=read_further_inputs(model, specs, also),
+            expected=expected,
             seed=seed,
             tolerance=as_limits(atol, rtol, scaled),
             external_data=external_data,

@@ -1,0 +1,297 @@
+"""Recorded truth: what MXNet gave is right, and a misreading that both our sides share shows beside it."""
+
+import ast
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import bridge
+from bridge.cli import app
+from bridge.recorded import RecordedRun, Recording, is_recording, load_recording
+from tests.house.docs import ROOT
+from tests.models.networks import FOLDER
+
+RECORDED = ROOT / "fixtures" / "recorded"
+SCRIPT = ROOT / "bridge" / "scripts" / "record_with_mxnet.py"
+LENET = FOLDER / "lenet"
+runner = CliRunner()
+
+
+def call(*arguments: object, code: int = 0) -> str:
+    result = runner.invoke(app, list(map(str, arguments)))
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> Path:
+    shutil.copytree(LENET, tmp_path / "net")
+    return tmp_path / "net" / "model"
+
+
+@pytest.fixture(scope="module")
+def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """lenet as ONNX, of any batch, held against MXNet's numbers before it appeared."""
+    target = tmp_path_factory.mktemp("onnx") / "lenet.onnx"
+    result = bridge.convert(
+        LENET / "model", expected=RECORDED / "lenet.npz", output=target, dynamic={"data": {0: "batch"}}
+    )
+    assert result.verification is not None
+    names = [d.name for d in result.verification.differences]
+    assert names == ["softmax_output", *(f"softmax_output ({side} model, recorded)" for side in ("first", "second"))]
+    return target
+
+
+def misread(net: Path, operator: str, **attributes: str) -> None:
+    """Change attributes of the first node of an operator, as a reading that takes them for something else would."""
+    path = Path(f"{net}-symbol.json")
+    symbol = json.loads(path.read_text())
+    next(n for n in symbol["nodes"] if n["op"] == operator)["attrs"].update(attributes)
+    path.write_text(json.dumps(symbol))
+
+
+# -- what MXNet recorded ----------------------------------------------------------------------------------------------------
+
+
+def test_a_recording_says_who_when_and_of_what() -> None:
+    recording = load_recording(RECORDED / "lenet.npz")
+    assert recording.by == "MXNet 1.9.1"
+    assert recording.by_mxnet
+    assert recording.facts["script"] == SCRIPT.name
+    assert recording.facts["date"].startswith("2026-")
+    assert set(recording.facts["files"]) == {"model-symbol.json", "model-0000.params"}
+    assert [r.inputs["data"].shape for r in recording.runs] == [(3, 1, 28, 28), (1, 1, 28, 28)]
+
+
+@pytest.mark.parametrize("name", ["lenet", "lenet-all", "lstm_states"])
+def test_our_engine_gives_what_mxnet_recorded(name: str) -> None:
+    """A Module's checkpoint, all of its tensors, and a Gluon export."""
+    result = bridge.verify(FOLDER / name.removesuffix("-all") / "model", expected=RECORDED / f"{name}.npz")
+    assert result.verdict == "equivalent"
+    assert result.a == f"{name}.npz (MXNet 1.9.1)"
+    assert not result.warnings
+    assert max(d.max_rel for d in result.differences) < 1e-6
+    assert result.inner == (10 if name == "lenet-all" else 0)
+
+
+def test_the_converted_file_gives_it_too(converted: Path) -> None:
+    assert bridge.verify(converted, expected=str(RECORDED / "lenet.npz")).equivalent
+    both = bridge.verify(LENET / "model", converted, expected=RECORDED / "lenet.npz")
+    assert both.equivalent
+    assert len(both.differences) == 3
+    assert len(both.runs) == 6
+
+
+@pytest.mark.parametrize(
+    ("operator", "attributes"),
+    [
+        ("Activation", {"act_type": "softsign"}),
+        ("Pooling", {"pool_type": "avg"}),
+        ("Convolution", {"no_bias": "1"}),
+    ],
+)
+def test_a_misreading_that_both_sides_share_is_caught(
+    net: Path, tmp_path: Path, operator: str, attributes: dict[str, str]
+) -> None:
+    if operator == "Convolution":  # without its bias as an input
+        path = Path(f"{net}-symbol.json")
+        symbol = json.loads(path.read_text())
+        next(n for n in symbol["nodes"] if n["op"] == operator)["inputs"].pop()
+        path.write_text(json.dumps(symbol))
+    misread(net, operator, **attributes)
+    target = tmp_path / "wrong.onnx"
+    shape = {"data": (3, 1, 28, 28)}
+    assert bridge.convert(net, inputs=shape, output=target, dynamic={"data": {0: "batch"}}).verified
+    assert bridge.verify(net, target, inputs={"data": (2, 1, 28, 28)}).equivalent, "nothing but a recording tells"
+    result = bridge.verify(net, target, expected=RECORDED / "lenet.npz")
+    assert result.verdict == "not equivalent"
+    assert any("agree with each other and not with lenet.npz" in w for w in result.warnings)
+    assert any("another content than when" in w for w in result.warnings)
+    target.unlink()
+    with pytest.raises(bridge.NotEquivalent):
+        bridge.convert(net, expected=RECORDED / "lenet.npz", output=target, dynamic={"data": {0: "batch"}})
+    assert not target.exists()
+
+
+def test_a_recording_of_all_tensors_names_the_node(net: Path) -> None:
+    misread(net, "Pooling", pool_type="avg")
+    result = bridge.verify(net, expected=RECORDED / "lenet-all.npz")
+    assert result.verdict == "not equivalent"
+    assert result.divergence is not None
+    assert (result.divergence.node, result.divergence.kind) == ("pooling0", "local")
+    assert result.faults == ("pooling0",)
+    before = [x.tensor for x in result.layers if x.accumulated is not None and x.accumulated.equal]
+    assert before == ["convolution0_output", "activation0_output"]
+
+
+def test_who_is_right_is_said(net: Path, converted: Path) -> None:
+    misread(net, "Activation", act_type="softsign")
+    result = bridge.verify(net, converted, expected=RECORDED / "lenet.npz")
+    assert result.verdict == "not equivalent"
+    assert any(w.startswith("the second model gives what was recorded") for w in result.warnings)
+    assert result.divergence is not None
+    assert result.divergence.node == "activation0"
+
+
+# -- recordings of our own --------------------------------------------------------------------------------------------------
+
+
+def test_what_is_recorded_is_read_again(net: Path, tmp_path: Path) -> None:
+    kept = bridge.record(net, inputs=[LENET / "inputs.npz", {"data": (2, 1, 28, 28)}], output=tmp_path / "kept.npz", seed=4)
+    again = load_recording(tmp_path / "kept.npz")
+    assert again.facts == json.loads(json.dumps(kept.facts))
+    assert [r.inputs["data"].shape for r in again.runs] == [(3, 1, 28, 28), (2, 1, 28, 28)]
+    for mine, theirs in zip(kept.runs, again.runs):
+        np.testing.assert_array_equal(mine.outputs["softmax_output"], theirs.outputs["softmax_output"])
+    assert not again.by_mxnet
+    assert bridge.verify(net, expected=tmp_path / "kept.npz").differences[0].max_abs == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "kept.npz")["1/inputs/data"], again.runs[1].inputs["data"])
+    over = bridge.record(net, inputs=RECORDED / "lenet.npz", engine="onnxruntime", outputs=["fullyconnected0"])
+    assert len(over.runs) == 2
+    assert list(over.runs[0].outputs) == ["fullyconnected0_output"]
+
+
+def test_the_commands(net: Path, converted: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.npz"
+    told = json.loads(call("record", net, "--inputs", LENET / "inputs.npz", "-o", kept, "--json"))
+    assert told["runs"][0]["outputs"]["softmax_output"]["shape"] == [3, 10]
+    assert "equivalent" in call("verify", converted, "--expected", kept)
+    assert "equivalent" in call("verify", net, converted, "--expected", kept)
+    drawn = call("record", net, "--input", "data:2,1,28,28", "--range", "data:0,255", "--runs", 2, "-o", kept)
+    assert "of run 1" in drawn
+    assert load_recording(kept).runs[1].inputs["data"].max() > 200
+    misread(net, "Activation", act_type="softsign")
+    assert "not equivalent" in call("verify", net, "--expected", kept, code=1)
+    assert "one model; give another" in call("verify", net, code=2)
+
+
+def test_the_script_is_printed_and_is_for_old_pythons() -> None:
+    text = call("record", "--script")
+    assert text == SCRIPT.read_text()
+    tree = ast.parse(text, feature_version=(3, 6))
+    needs = {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
+    needs |= {n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+    assert needs - set(sys.stdlib_module_names) == {"mxnet", "numpy"}
+
+
+@pytest.mark.mxnet
+def test_the_script_records_with_mxnet(tmp_path: Path) -> None:
+    import os
+
+    command = [os.environ["MXNET_PYTHON"], str(SCRIPT), str(LENET / "model"), "--input", "data:2,1,28,28"]
+    subprocess.run([*command, "-o", "out.npz"], cwd=tmp_path, check=True, env={**os.environ, "PYTHONPATH": ""})
+    assert bridge.verify(LENET / "model", expected=tmp_path / "out.npz").equivalent
+
+
+# -- pairing, tolerances, bad files -----------------------------------------------------------------------------------------
+
+
+def outputs_of(net: Path) -> dict[str, np.ndarray]:
+    return dict(bridge.run(net, dict(np.load(LENET / "inputs.npz"))))
+
+
+def test_outputs_alone_want_their_inputs(net: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "out.npz", **outputs_of(net))
+    assert bridge.verify(net, expected=tmp_path / "out.npz", inputs=LENET / "inputs.npz").equivalent
+    assert "equivalent" in call("verify", net, "--expected", tmp_path / "out.npz", "--inputs", LENET / "inputs.npz")
+    with pytest.raises(bridge.BadInput, match="holds outputs alone; give the inputs"):
+        bridge.verify(net, expected=tmp_path / "out.npz")
+    with pytest.raises(bridge.BadInput, match=r"wanted arrays of data, .*got sizes"):
+        bridge.verify(net, expected=tmp_path / "out.npz", inputs={"data": (3, 1, 28, 28)})
+    with pytest.raises(bridge.BadInput, match="holds the inputs too"):
+        bridge.verify(net, expected=RECORDED / "lenet.npz", inputs=LENET / "inputs.npz")
+
+
+def test_names_are_paired(converted: Path) -> None:
+    """Inputs and outputs by name, else by position."""
+    known = load_recording(RECORDED / "lenet.npz").runs[0]
+    other = Recording((RecordedRun({"x": known.inputs["data"]}, {"y": known.outputs["softmax_output"]}),))
+    result = bridge.verify(converted, expected=other)
+    assert result.equivalent
+    assert result.runs[0]["inputs"]["data"]["from"] == "from a recording (not said by whom), x there"
+    assert bridge.verify(converted, expected=other, names={"x": "data"}).equivalent
+    with pytest.raises(bridge.BadInput, match="nobody is neither in"):
+        bridge.verify(converted, expected=other, names={"nobody": "data"})
+    two = Recording((RecordedRun(known.inputs, {"y": known.outputs["softmax_output"], "z": known.inputs["data"]}),))
+    with pytest.raises(bridge.BadInput, match=r"has 2 output\(s\) \(y, z\).* gives 1"):
+        bridge.verify(converted, expected=two)
+    none = Recording((RecordedRun({"a": known.inputs["data"], "b": known.inputs["data"]}, known.outputs),))
+    with pytest.raises(bridge.BadInput, match="say which are one"):
+        bridge.verify(converted, expected=none)
+
+
+def test_the_tolerance_is_that_of_the_coarser_dtype(net: Path) -> None:
+    known = load_recording(RECORDED / "lenet.npz").runs[0]
+    (name, numbers), = known.outputs.items()
+    half = Recording((RecordedRun(known.inputs, {name: numbers.astype(np.float16)}),))
+    assert bridge.verify(net, expected=half).equivalent
+    wrong = Recording((RecordedRun(known.inputs, {name: numbers * np.float32(1.001)}),))
+    result = bridge.verify(net, expected=wrong)
+    assert result.verdict == "not equivalent"
+    assert "from float64 as the model is read" in result.differences[0].reason
+    assert bridge.verify(net, expected=wrong, tolerance=(1e-3, 1e-2)).equivalent
+    assert not bridge.verify(net, expected=half, tolerance=(1e-7, 0)).equivalent
+
+
+def test_outputs_that_say_little_are_a_verdict_of_their_own(net: Path) -> None:
+    known = load_recording(RECORDED / "lenet.npz").runs[0]
+    zeros = {"softmax_output": known.outputs["softmax_output"] * 0}
+    result = bridge.verify(net, expected=Recording((RecordedRun(known.inputs, zeros),)))
+    assert result.verdict == "not equivalent"
+    import hybrid as mx
+
+    flat = bridge.verify(mx.sym.zeros_like(mx.sym.var("data")), expected=Recording((RecordedRun(known.inputs, {"y": known.inputs["data"] * 0}),)))
+    assert flat.verdict == "says little"
+
+
+@pytest.mark.parametrize(
+    ("members", "words"),
+    [
+        ({"0/inputs/data": 1, "0/outputs/y": 1, "other": 1}, "got other beside recorded runs"),
+        ({"0/outputs/y": 1, "2/outputs/y": 1}, "got runs 0, 2, wanted 0, 1"),
+        ({"0/inputs/data": 1}, "run 0 without outputs"),
+        ({"0/outputs/y": 1, "gluonnx": "[1]"}, "no JSON object"),
+        ({"0/outputs/y": 1, "gluonnx": "{"}, "no JSON object"),
+        ({"0/outputs/y": 1, "gluonnx": '{"format": 2}'}, "of format 2, wanted 1 or older"),
+        ({"gluonnx": "{}"}, "holds no outputs"),
+    ],
+)
+def test_bad_recordings_are_refused(tmp_path: Path, members: dict[str, object], words: str) -> None:
+    np.savez(tmp_path / "bad.npz", **{n: np.array(v) for n, v in members.items()})
+    with pytest.raises(bridge.BadInput) as caught:
+        load_recording(tmp_path / "bad.npz")
+    assert words in str(caught.value)
+    assert "bad.npz" in str(caught.value)
+
+
+def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
+    for name, content, words in (
+        ("x.npz", b"hello there", "not an .npz"),
+        ("x.npy", b"", "one array without a name"),
+        ("y.npz", b"PK\3\4 and then nothing", "damaged"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        assert not is_recording(tmp_path / name)
+        with pytest.raises(bridge.BadInput, match=words):
+            load_recording(tmp_path / name)
+    with pytest.raises(bridge.BadInput, match="no such file"):
+        load_recording(tmp_path / "none.npz")
+    pickled = np.array([{}], dtype=object)
+    np.savez(tmp_path / "pickled.npz", **{"0/outputs/y": pickled})
+    with pytest.raises(bridge.BadInput, match="never unpickled"):
+        load_recording(tmp_path / "pickled.npz")
+    with pytest.raises(bridge.BadInput, match="a folder without"):
+        (tmp_path / "empty").mkdir()
+        bridge.record(LENET / "model", inputs=tmp_path / "empty")
+
+
+def test_recordings_go_with_verified_inference(net: Path) -> None:
+    for told in ({"training": True}, {"verify": False}):
+        with pytest.raises(bridge.BadInput, match="those of inference, verified"):
+            bridge.convert(net, expected=RECORDED / "lenet.npz", **told)
