@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -27,12 +28,16 @@ from .result import Case, Divergence, Layer, Progress, Verdict, VerifyResult
 BLUNT = 0.05  # of an output's scale: where rounding is magnified to more, agreement says little
 ROUNDING = "rounding"
 """Settles outputs that rounding alone decides."""
-WITNESSED = 2  # float32 runs in NumPy with inputs and parameters moved by a unit in the last place, beside one with none moved
+WITNESSED = (
+    2  # float32 runs in NumPy with inputs and parameters moved by a unit in the last place, beside one with none moved
+)
 VERDICTS = ("equivalent", "says little", "not equivalent")
 """Verdicts from the best to the worst."""
 
 
-def with_inputs(recording: Recording, given: Inputs | str | Sequence[Any] | None, model: Model) -> Recording:
+def with_inputs(
+    recording: Recording, given: Inputs | str | os.PathLike[str] | Sequence[Any] | None, model: Model
+) -> Recording:
     """The recording with the inputs of its runs. given: those of a recording that holds outputs alone. Raises BadInput."""
     own = any(each.inputs for each in recording.runs)
     if given is None or (isinstance(given, Mapping) and not given):
@@ -49,7 +54,9 @@ def with_inputs(recording: Recording, given: Inputs | str | Sequence[Any] | None
         raise BadInput(f"{recording.label}: holds {len(recording.runs)} run(s), and inputs of {len(sets)} were given")
     drawn = [n for specs, arrays in sets for n in specs if n not in arrays]
     if drawn:
-        raise BadInput(f"{recording.label}: wanted arrays of {', '.join(drawn)}, those that its outputs came from; got sizes")
+        raise BadInput(
+            f"{recording.label}: wanted arrays of {', '.join(drawn)}, those that its outputs came from; got sizes"
+        )
     runs = (RecordedRun(arrays, each.outputs) for (_, arrays), each in zip(sets, recording.runs))
     return replace(recording, runs=tuple(runs))
 
@@ -198,13 +205,13 @@ def _little(difference: Difference) -> str:
     return "depends on how sums are rounded" if difference.settled_by == ROUNDING else difference.little
 
 
-def _pair(
-    recording: Recording, want: Arrays, got: Arrays, engine: Engine
-) -> tuple[list[tuple[str, str]], list[str]]:
+def _pair(recording: Recording, want: Arrays, got: Arrays, engine: Engine) -> tuple[list[tuple[str, str]], list[str]]:
     """Recorded outputs with the model's: by name, else by position; and what is to be said of those left over. Raises BadInput."""
     if set(want) <= set(got):
         alone = [n for n in got if n not in want]
-        return [(n, n) for n in want], [f"{', '.join(alone)}: not in {recording.label}, and not compared"] if alone else []
+        return [(n, n) for n in want], [
+            f"{', '.join(alone)}: not in {recording.label}, and not compared"
+        ] if alone else []
     try:
         return pair_outputs(list(want), list(got)), []
     except BadInput:

@@ -149,7 +149,7 @@ def load_feeds(
     path: str | os.PathLike[str], names: Sequence[str], without: Sequence[str] = ()
 ) -> dict[str, np.ndarray]:
     """Arrays by name from an .npz; or the one input's array from a .npy. Nothing is unpickled, and nothing allocated on the word
-    of a header alone. without: names of arrays that are left alone. Raises BadInput, and OutOfMemory for what is past the budget."""
+    of a header alone. without: names that are left alone. Raises BadInput, and OutOfMemory for what is past the budget."""
     path = Path(path)
     if not path.is_file():
         raise BadInput(f"{path}: no such file; wanted an .npz with arrays named {', '.join(names)}")

@@ -57,7 +57,7 @@ class Recording:
 
     @property
     def by(self) -> str:
-        """The one who says what is right here."""
+        """Who says what is right here."""
         return str(self.facts.get("by") or "not said by whom")
 
     @property
@@ -81,7 +81,7 @@ class Recording:
             save_arrays(file, arrays)
 
     def as_dict(self) -> dict[str, Any]:
-        """What it holds, without the numbers."""
+        """Contents without the numbers."""
         runs = [{kind: _specs(named) for kind, named in zip(RecordedRun._fields, each)} for each in self.runs]
         return {"file": self.path and str(self.path), "runs": runs, **self.facts}
 
@@ -107,7 +107,9 @@ def load_recording(path: str | os.PathLike[str] | Recording) -> Recording:
         return path
     path = Path(path)
     if path.suffix == ".npy":
-        raise BadInput(f"{path}: one array without a name, wanted an .npz of recorded outputs (gluonnx record writes it)")
+        raise BadInput(
+            f"{path}: one array without a name, wanted an .npz of recorded outputs (gluonnx record writes it)"
+        )
     arrays = load_feeds(path, ["the recorded outputs"], without=[FACTS])
     named = {name: MEMBER.fullmatch(name) for name in arrays}
     if not any(named.values()):
@@ -126,7 +128,9 @@ def load_recording(path: str | os.PathLike[str] | Recording) -> Recording:
         each = runs.setdefault(int(match[1]), RecordedRun({}, {}))
         (each.inputs if match[2] == "inputs" else each.outputs)[match[3]] = arrays[name]
     if sorted(runs) != list(range(len(runs))):
-        raise BadInput(f"{path}: got runs {', '.join(map(str, sorted(runs)))}, wanted 0, 1, ... without gaps; record it again")
+        raise BadInput(
+            f"{path}: got runs {', '.join(map(str, sorted(runs)))}, wanted 0, 1, ... without gaps; record it again"
+        )
     lacking = [f"run {n}" for n, each in sorted(runs.items()) if not each.outputs]
     if lacking:
         raise BadInput(f"{path}: {', '.join(lacking)} without outputs, wanted some for each; record it again")
@@ -134,7 +138,7 @@ def load_recording(path: str | os.PathLike[str] | Recording) -> Recording:
 
 
 def _facts(path: Path) -> dict[str, Any]:
-    """What the file says of itself; nothing where it says nothing. Raises BadInput."""
+    """Facts that the file says of itself; nothing where it says nothing. Raises BadInput."""
     with zipfile.ZipFile(path) as archive:
         if f"{FACTS}.npy" not in archive.namelist():
             return {}
@@ -215,8 +219,8 @@ def record(
     """Run a model and keep what went in and what came out, for ``verify(..., expected=)`` to hold later models against.
 
     model: what open_model takes. inputs: arrays or shapes by name, an .npz, a folder of them, an earlier recording (of which the
-    inputs are taken), or a list of these, a run each; what is not given is drawn. output: the .npz to write. engine, outputs: as run
-    takes them. ranges: (low, high) of what is drawn, by name. runs: how many sets are drawn, where all is.
+    inputs are taken), or a list of these, a run each; what is not given is drawn. output: the .npz to write. engine, outputs: as
+    run takes them. ranges: (low, high) of what is drawn, by name. runs: how many sets are drawn, where all is.
     Raises BadInput, EngineError or hybrid's errors."""
     opened = open_model(model, params)
     read = [Path(inputs)] if isinstance(inputs, str | os.PathLike) else []
@@ -239,7 +243,7 @@ def record(
 
 
 def _own_facts(model: Model, own: Engine, engine: str | None, seed: int) -> dict[str, Any]:
-    """Where a recording of ours comes from."""
+    """Facts of a recording of ours."""
     native = engine == "native" or (engine is None and not model.is_onnx)
     return {
         "format": FORMAT,

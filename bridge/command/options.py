@@ -26,7 +26,9 @@ OutputsOption = Annotated[
 ]
 Expected = Annotated[
     Path | None,
-    typer.Option(help="Recorded outputs (gluonnx record, record_with_mxnet.py) that are right, with the inputs they came from."),
+    typer.Option(
+        help="Recorded outputs (gluonnx record, record_with_mxnet.py) that are right, with the inputs they came from."
+    ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the inputs that are drawn.")]
 Atol = Annotated[

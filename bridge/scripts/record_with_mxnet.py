@@ -27,15 +27,15 @@ import zlib
 # gives the convolution's numbers for both.
 os.environ.setdefault("MXNET_SUBGRAPH_BACKEND", "NONE")
 
-import mxnet as mx  # noqa: E402  # pyright: ignore[reportMissingImports]
-import numpy as np  # noqa: E402
+import mxnet as mx  # pyright: ignore[reportMissingImports]
+import numpy as np
 
 
 def files_of(name, epoch, params):
     """The symbol file and the file of parameters (None where there is none) that a name means."""
     symbol = name if name.endswith(".json") else name + "-symbol.json"
     if not os.path.isfile(symbol):
-        sys.exit("%s: no such file; wanted a prefix, or a -symbol.json file" % symbol)
+        sys.exit(f"{symbol}: no such file; wanted a prefix, or a -symbol.json file")
     if params:
         return symbol, params
     folder = os.path.dirname(symbol) or "."
@@ -54,7 +54,7 @@ def parameters(path):
     """Arrays by bare name, and the names of those that are auxiliary."""
     loaded = mx.nd.load(path) if path else {}
     arrays, auxiliary = {}, set()
-    for name, array in (loaded.items() if isinstance(loaded, dict) else ()):
+    for name, array in loaded.items() if isinstance(loaded, dict) else ():
         kind, _, bare = name.partition(":")
         if kind == "aux":
             auxiliary.add(bare)
@@ -70,9 +70,9 @@ def parse(texts, of):
         try:
             out[name] = tuple(of(part) for part in rest.split(","))
         except ValueError:
-            sys.exit("%r: wanted NAME:NUMBER,NUMBER,..." % text)
+            sys.exit(f"{text!r}: wanted NAME:NUMBER,NUMBER,...")
         if not name:
-            sys.exit("%r: wanted NAME:NUMBER,NUMBER,..." % text)
+            sys.exit(f"{text!r}: wanted NAME:NUMBER,NUMBER,...")
     return out
 
 
@@ -105,7 +105,7 @@ def executor(symbol, stored, given):
     unknown = sorted(set(given) - set(arguments))
     if unknown:
         free = [name for name in arguments if name not in stored]
-        sys.exit("inputs %s: the symbol has none of these names; it takes %s" % (unknown, free))
+        sys.exit(f"inputs {unknown}: the symbol has none of these names; it takes {free}")
     known = {name: array.shape for name, array in stored.items() if name in arguments}
     known.update({name: array.shape for name, array in given.items()})
     shapes, _, of_auxiliary = symbol.infer_shape_partial(**known)
@@ -123,7 +123,7 @@ def executor(symbol, stored, given):
         else:
             missing.append(name)
     if missing:
-        sys.exit("no value for %s; give it in --inputs, or its shape as --input %s:1,3,224,224" % (missing, missing[0]))
+        sys.exit(f"no value for {missing}; give it in --inputs, or its shape as --input {missing[0]}:1,3,224,224")
     states = {
         name: stored[name] if name in stored else mx.nd.zeros(shape) for name, shape in zip(auxiliary, of_auxiliary)
     }
@@ -138,7 +138,7 @@ def digest(path):
 
 def main():
     """Record, as the arguments say."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("model", help="PREFIX, or PREFIX-symbol.json")
     parser.add_argument("--epoch", type=int, help="of the parameters; by default the newest")
     parser.add_argument("--params", help="the file of parameters, where it has another name")
@@ -148,17 +148,20 @@ def main():
     parser.add_argument("--runs", type=int, default=1, help="how many sets are drawn")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--outputs", action="append", default=[], help="inner outputs instead, such as fc1_output")
-    parser.add_argument("--all", action="store_true", help="every inner output: to find the first that is read otherwise")
+    parser.add_argument(
+        "--all", action="store_true", help="every inner output: to find the first that is read otherwise"
+    )
     parser.add_argument("-o", "--output", required=True, help="the .npz to write")
     arguments = parser.parse_args()
 
     path, params = files_of(arguments.model, arguments.epoch, arguments.params)
     symbol, stored = mx.sym.load(path), parameters(params)
     inner, heads = symbol.get_internals(), symbol.list_outputs()
-    if arguments.all:
-        names = [name for name in inner.list_outputs() if name not in symbol.list_inputs()]
-    else:
-        names = arguments.outputs
+    names = (
+        [name for name in inner.list_outputs() if name not in symbol.list_inputs()]
+        if arguments.all
+        else arguments.outputs
+    )
     if names:
         symbol = mx.sym.Group([inner[name] for name in names])
     members = {}
@@ -188,8 +191,8 @@ def main():
     np.savez(arguments.output, **members)
     for name in sorted(members):
         if "/outputs/" in name:
-            print("%s: %s %s" % (name, members[name].dtype, members[name].shape))
-    print("recorded by MXNet %s in %s" % (mx.__version__, arguments.output))
+            print(f"{name}: {members[name].dtype} {members[name].shape}")
+    print(f"recorded by MXNet {mx.__version__} in {arguments.output}")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import bridge
+import hybrid as mx
 from bridge.cli import app
 from bridge.recorded import RecordedRun, Recording, is_recording, load_recording
 from tests.house.docs import ROOT
@@ -143,7 +144,9 @@ def test_who_is_right_is_said(net: Path, converted: Path) -> None:
 
 
 def test_what_is_recorded_is_read_again(net: Path, tmp_path: Path) -> None:
-    kept = bridge.record(net, inputs=[LENET / "inputs.npz", {"data": (2, 1, 28, 28)}], output=tmp_path / "kept.npz", seed=4)
+    kept = bridge.record(
+        net, inputs=[LENET / "inputs.npz", {"data": (2, 1, 28, 28)}], output=tmp_path / "kept.npz", seed=4
+    )
     again = load_recording(tmp_path / "kept.npz")
     assert again.facts == json.loads(json.dumps(kept.facts))
     assert [r.inputs["data"].shape for r in again.runs] == [(3, 1, 28, 28), (2, 1, 28, 28)]
@@ -228,7 +231,7 @@ def test_names_are_paired(converted: Path) -> None:
 
 def test_the_tolerance_is_that_of_the_coarser_dtype(net: Path) -> None:
     known = load_recording(RECORDED / "lenet.npz").runs[0]
-    (name, numbers), = known.outputs.items()
+    ((name, numbers),) = known.outputs.items()
     half = Recording((RecordedRun(known.inputs, {name: numbers.astype(np.float16)}),))
     assert bridge.verify(net, expected=half).equivalent
     wrong = Recording((RecordedRun(known.inputs, {name: numbers * np.float32(1.001)}),))
@@ -244,9 +247,8 @@ def test_outputs_that_say_little_are_a_verdict_of_their_own(net: Path) -> None:
     zeros = {"softmax_output": known.outputs["softmax_output"] * 0}
     result = bridge.verify(net, expected=Recording((RecordedRun(known.inputs, zeros),)))
     assert result.verdict == "not equivalent"
-    import hybrid as mx
-
-    flat = bridge.verify(mx.sym.zeros_like(mx.sym.var("data")), expected=Recording((RecordedRun(known.inputs, {"y": known.inputs["data"] * 0}),)))
+    flat = Recording((RecordedRun(known.inputs, {"y": known.inputs["data"] * 0}),))
+    flat = bridge.verify(mx.sym.zeros_like(mx.sym.var("data")), expected=flat)
     assert flat.verdict == "says little"
 
 

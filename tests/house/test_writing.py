@@ -44,6 +44,7 @@ EXCEPT = {
     ("bridge.inputs", "zipfile.ZipFile(file, 'w')"): "an archive in a file that it is given",
     ("bridge.inputs", "archive.open(f'{name}.npy', 'w', force_zip64=True)"): "a member of that archive",
     ("bridge.inputs", "archive.open(entry)"): "a member of an archive, to be read",
+    ("bridge.recorded", "archive.open(entry)"): "a member of an archive, to be read",
     ("hybrid.formats.downloads", "opened.open(member)"): "a member of an archive, to be read",
     (
         "hybrid.formats.downloads",
