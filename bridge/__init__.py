@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .job import NotEquivalent
     from .models import Model, open_model
     from .paths import BadInput
+    from .project.check import CheckResult, FileResult, check
     from .recorded import Recording, load_recording, record
     from .result import Divergence, VerifyResult
     from .run import precision_report, run
@@ -30,6 +31,7 @@ FROM = {
     "BadInput": "paths",
     "BenchResult": "bench",
     "Change": "change.diff",
+    "CheckResult": "project.check",
     "CompileResult": "compiling",
     "CompiledModel": "compiling",
     "ConvertResult": "convert",
@@ -37,6 +39,7 @@ FROM = {
     "Difference": "compare",
     "Divergence": "result",
     "EngineError": "engines",
+    "FileResult": "project.check",
     "ImportResult": "importing",
     "InspectResult": "inspect",
     "Model": "models",
@@ -47,6 +50,7 @@ FROM = {
     "Tolerance": "compare",
     "VerifyResult": "result",
     "bench": "bench",
+    "check": "project.check",
     "compare": "compare",
     "compile": "compiling",
     "convert": "convert",
@@ -70,6 +74,7 @@ __all__ = [
     "BadInput",
     "BenchResult",
     "Change",
+    "CheckResult",
     "CompileResult",
     "CompiledModel",
     "ConvertResult",
@@ -77,6 +82,7 @@ __all__ = [
     "Difference",
     "Divergence",
     "EngineError",
+    "FileResult",
     "ImportResult",
     "InspectResult",
     "Model",
@@ -87,6 +93,7 @@ __all__ = [
     "Tolerance",
     "VerifyResult",
     "bench",
+    "check",
     "compare",
     "compile",
     "convert",

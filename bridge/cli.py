@@ -11,6 +11,7 @@ import typer
 
 from .command import (
     changing,
+    checking,
     converting,
     recording,
     running,
@@ -27,6 +28,7 @@ app.command()(converting.convert)
 app.command("import")(converting.import_)
 app.command()(verifying.verify)
 app.command()(recording.record)
+app.command()(checking.check)
 app.command()(changing.diff)
 app.command()(changing.reduce)
 app.command()(running.inspect)

@@ -117,10 +117,12 @@ def hold_against(
     *,
     names: Mapping[str, str] | None = None,
     tolerance: Tolerance | None = None,
+    cut: bool = False,
     progress: Progress | None = None,
 ) -> VerifyResult:
     """Run an engine on a recording's inputs and compare every output that was recorded.
 
+    cut: the outputs are others than the whole model has, so that their place tells nothing.
     Without a tolerance numbers are held to the precision that the model computes in; where that is not met, float64 says whether
     both are as near to the truth of this network as float32 comes. Raises BadInput and EngineError."""
     tell = progress or (lambda _text: None)
@@ -132,7 +134,9 @@ def hold_against(
         tell(f"running {engine.label} on {', '.join(f'{k} {v}' for k, v in case.shapes.items())}")
         got = engine.run(case.feeds)
         heads = {n: each.outputs[n] for n in recording.facts.get("outputs", ()) if n in each.outputs} or each.outputs
-        pairs, alone = _pair(recording, heads, got, engine)
+        if set(got) <= set(each.outputs):  # cut there, for instance
+            heads = {n: each.outputs[n] for n in got}
+        pairs, alone = _pair(recording, heads, got, engine, cut)
         warnings += alone
         differences = _compare(pairs, each.outputs, got, engine, case, tolerance, tell)
         if len(heads) < len(each.outputs) and not layers:
@@ -205,7 +209,9 @@ def _little(difference: Difference) -> str:
     return "depends on how sums are rounded" if difference.settled_by == ROUNDING else difference.little
 
 
-def _pair(recording: Recording, want: Arrays, got: Arrays, engine: Engine) -> tuple[list[tuple[str, str]], list[str]]:
+def _pair(
+    recording: Recording, want: Arrays, got: Arrays, engine: Engine, cut: bool
+) -> tuple[list[tuple[str, str]], list[str]]:
     """Recorded outputs with the model's: by name, else by position; and what is to be said of those left over. Raises BadInput."""
     if set(want) <= set(got):
         alone = [n for n in got if n not in want]
@@ -213,6 +219,8 @@ def _pair(recording: Recording, want: Arrays, got: Arrays, engine: Engine) -> tu
             f"{', '.join(alone)}: not in {recording.label}, and not compared"
         ] if alone else []
     try:
+        if cut:
+            raise BadInput
         return pair_outputs(list(want), list(got)), []
     except BadInput:
         raise BadInput(
@@ -332,12 +340,14 @@ def with_recording(
     right: Engine,
     names: Mapping[str, str] | None = None,
     tolerance: Tolerance | None = None,
+    cut: bool = False,
     progress: Progress | None = None,
 ) -> VerifyResult:
     """The comparison of two models, and that of each with a recording, as one: the worst verdict of the three, and who is right.
 
-    recording: its inputs have the left one's names. names: the right one's names of these, where they are others."""
-    told = {"tolerance": tolerance, "progress": progress}
+    recording: its inputs have the left one's names. names: the right one's names of these, where they are others. cut: as
+    hold_against takes it."""
+    told: Any = {"tolerance": tolerance, "cut": cut, "progress": progress}
     first = hold_against(recording, left, **told)
     second = hold_against(recording, right, names=names, **told)
     sides = {"first": first, "second": second}

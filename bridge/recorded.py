@@ -57,7 +57,7 @@ class Recording:
 
     @property
     def by(self) -> str:
-        """Who says what is right here."""
+        """Name of the one who is right here."""
         return str(self.facts.get("by") or "not said by whom")
 
     @property

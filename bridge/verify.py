@@ -76,7 +76,8 @@ def verify(
         model = open_model(a, params).select(list(outputs or ()))
         recording = with_inputs(load_recording(expected or ""), inputs, model)
         engine = engine_for(model, specs_of(recording))
-        found = hold_against(recording, engine, names=names, tolerance=as_tolerance(tolerance), progress=progress)
+        limits = as_tolerance(tolerance)
+        found = hold_against(recording, engine, names=names, tolerance=limits, cut=bool(outputs), progress=progress)
         return with_names(found, found.a, model.name, time.perf_counter() - start)
     both = _has_parameters(a) and _has_parameters(b)  # then opening them says that there is nothing to give params to
     first, second = (open_model(m, None if _has_parameters(m) and not both else params) for m in (a, b))
@@ -104,7 +105,8 @@ def verify(
     limits = as_tolerance(tolerance)
     result = check(left, right, cases, reference=reference, tolerance=limits, repro=repro, progress=progress)
     if recording is not None:
-        result = with_recording(result, recording, left, right, cases[0].names, limits, progress)
+        cut = bool(outputs)
+        result = with_recording(result, recording, left, right, cases[0].names, limits, cut, progress)
     if half is not None:
         result = with_warnings(
             result, [f"{half.model.name} is of {half.precision_name}: compared as exactly as that allows"]

@@ -46,7 +46,7 @@ def files_of(name, epoch, params):
         if match:
             found[int(match.group(1))] = os.path.join(folder, file)
     if epoch is not None and epoch not in found:
-        sys.exit("%s: no parameters of epoch %d beside it; there are %s" % (symbol, epoch, sorted(found) or "none"))
+        sys.exit(f"{symbol}: no parameters of epoch {epoch} beside it; there are {sorted(found) or 'none'}")
     return symbol, found[epoch if epoch is not None else max(found)] if found else None
 
 
@@ -168,9 +168,9 @@ def main():
     for number, given in enumerate(sets_of_inputs(arguments)):
         bound = executor(symbol, stored, given)
         for name, array in given.items():
-            members["%d/inputs/%s" % (number, name)] = array
+            members[f"{number}/inputs/{name}"] = array
         for name, array in zip(symbol.list_outputs(), bound.forward(is_train=False)):
-            members["%d/outputs/%s" % (number, name)] = array.asnumpy()
+            members[f"{number}/outputs/{name}"] = array.asnumpy()
     if not members:
         sys.exit("nothing to record; give --inputs FILE.npz or --input NAME:D1,D2,...")
     facts = {

@@ -89,6 +89,14 @@ def test_the_converted_file_gives_it_too(converted: Path) -> None:
     assert len(both.runs) == 6
 
 
+def test_a_cut_model_is_held_to_what_was_recorded_of_it(converted: Path) -> None:
+    result = bridge.verify(converted, expected=RECORDED / "lenet-all.npz", outputs=["fullyconnected0_output"])
+    assert [d.name for d in result.differences] == ["fullyconnected0_output"]
+    assert result.equivalent
+    with pytest.raises(bridge.BadInput, match=r"has 1 output\(s\) \(softmax_output\).* cut it at the ones"):
+        bridge.verify(converted, expected=RECORDED / "lenet.npz", outputs=["fullyconnected0_output"])
+
+
 @pytest.mark.parametrize(
     ("operator", "attributes"),
     [

@@ -10,6 +10,7 @@ from tests.house.source import PACKAGES, nodes, sources
 
 # Who may touch environment variables, and why.
 ENVIRONMENT = {
+    ("bridge", "command", "checking"): "GITHUB_STEP_SUMMARY, the file that --github asks for",
     (
         "bridge",
         "scripts",

@@ -1,0 +1,68 @@
+"""``gluonnx check``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hybrid.formats.files import write
+
+from ..job import check_target
+from ..models import BadInput
+from ..project import github, junit, page
+from ..project.check import check as check_project
+from ..project.config import as_reasons
+from ..project.table import check_table
+from ..runtime import TIME_LIMIT
+from .options import AsJson, TimeLimit
+from .shell import errors, print_result, progress
+
+
+def check(
+    where: Annotated[
+        Path, typer.Argument(metavar="[CONFIG|DIR]", help="A gluonnx.toml, a folder with one, or a folder of models.")
+    ] = Path("."),
+    update: Annotated[
+        bool, typer.Option("--update", help="Write the baselines anew, and say what has changed.")
+    ] = False,
+    report_to: Annotated[
+        Path | None, typer.Option("--report", help="A folder: index.html, and a page for each comparison.")
+    ] = None,
+    junit_to: Annotated[Path | None, typer.Option("--junit", help="Also as JUnit XML.")] = None,
+    fail_on: Annotated[
+        str | None, typer.Option(help="Some of differs,says-little,missing; by default what the file says, or all.")
+    ] = None,
+    on_github: Annotated[
+        bool, typer.Option("--github", help="Also annotations, and the step's summary in GITHUB_STEP_SUMMARY.")
+    ] = False,
+    time_limit: TimeLimit = TIME_LIMIT,
+    as_json: AsJson = False,
+) -> None:
+    """Hold all models of a project to their baselines (gluonnx.toml), or those of a folder to each other, as CI does."""
+    with errors(as_json), progress(as_json) as tell:
+        if on_github and as_json:
+            raise BadInput("--github writes to standard output, where --json is one object: give one of them")
+        if report_to is not None:
+            page.check_folder(report_to)
+        if junit_to is not None:
+            check_target(junit_to)
+        reasons = None if fail_on is None else as_reasons(fail_on)
+        result = check_project(where, update=update, fail_on=reasons, progress=tell)
+        if junit_to is not None:
+            write(junit_to, junit.junit(result))
+        index = None if report_to is None else page.save(result, report_to, shlex.join(["gluonnx", *sys.argv[1:]]))
+        summary = os.environ.get("GITHUB_STEP_SUMMARY") if on_github else None
+        if summary:
+            before = Path(summary).read_text(encoding="utf-8") if Path(summary).exists() else ""
+            write(summary, before + github.markdown(result))
+    with errors(as_json):
+        print_result(result.as_dict(), as_json, lambda: check_table(result, index))
+    for line in github.annotations(result) if on_github else ():
+        print(line)
+    if not result.ok:
+        raise typer.Exit(result.exit_status)

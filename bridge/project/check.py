@@ -1,0 +1,389 @@
+"""Models of a project held to their baselines, or to the first of their files."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from hybrid.core.error import MXNetError
+
+from ..cases import taken
+from ..compare import Difference, Tolerance, compare
+from ..engines import EngineError, engine_for
+from ..models import BadInput, Model, open_model, specs_of_onnx
+from ..paths import file_of
+from ..printable import message
+from ..recorded import Recording, is_recording, load_recording, record, with_facts
+from ..result import Progress, VerifyResult
+from ..verify import verify
+from .config import REASONS, Entry, Project, Rule, Rules, load_project
+
+Status = Literal["ok", "differs", "says-little", "missing", "bad", "failed"]
+"""bad: what was given cannot be used; failed: a runtime did not run it."""
+WORDS: Mapping[str, str] = {
+    "ok": "ok",
+    "differs": "FAIL",
+    "says-little": "says little",
+    "missing": "MISSING",
+    "bad": "ERROR",
+    "failed": "ERROR",
+}
+EXITS: Mapping[str, int] = {"differs": 1, "bad": 2, "missing": 2, "failed": 3, "says-little": 4}
+"""Exit statuses, those of the other commands. The first in this order that occurs is that of all."""
+
+
+@dataclass(frozen=True)
+class FileResult:
+    """One file of a model, and how far it is from what it is held to."""
+
+    model: str
+    file: str
+    status: Status
+    detail: str = ""
+    """Words for what is wrong; empty where nothing is."""
+    largest: float | None = None
+    """The greatest difference, over its output's scale."""
+    before: float | None = None
+    """The same when the baseline was written; None where nobody noted it."""
+    result: VerifyResult | None = None
+    seconds: float = 0.0
+
+    @property
+    def change(self) -> str:
+        """The change of the greatest difference since the baseline, in words; empty where there is none to be told."""
+        if self.before is None or self.largest is None or self.before == self.largest:
+            return ""
+        if not self.before:
+            return "0 when the baseline was written"
+        return f"{(self.largest / self.before - 1) * 100:+.0f} % since the baseline"
+
+    def as_dict(self) -> dict[str, Any]:
+        told = {k: getattr(self, k) for k in ("model", "file", "status", "detail", "largest", "before", "seconds")}
+        return {**told, "verification": None if self.result is None else self.result.as_dict()}
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The check of a project."""
+
+    files: tuple[FileResult, ...]
+    fail_on: tuple[str, ...] = REASONS
+    updated: tuple[str, ...] = ()
+    """Words for each baseline that was, or was not, written anew."""
+    alone: tuple[str, ...] = ()
+    """Files of the folder that nothing was compared with."""
+    seconds: float = 0.0
+
+    def fails(self, file: FileResult) -> bool:
+        """True where a file is a reason to fail."""
+        return file.status in self.fail_on or file.status in ("bad", "failed")
+
+    @property
+    def exit_status(self) -> int:
+        """0 where nothing is a reason to fail, else as the commands have it."""
+        found = {f.status for f in self.files if self.fails(f)}
+        return next((code for status, code in EXITS.items() if status in found), 0)
+
+    @property
+    def ok(self) -> bool:
+        return not self.exit_status
+
+    @property
+    def summary(self) -> str:
+        """One line: how many of how many are well."""
+        return f"{sum(f.status == 'ok' for f in self.files)} of {len(self.files)} ok"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "ok": self.ok,
+            "exit": self.exit_status,
+            "fail_on": list(self.fail_on),
+            "files": [f.as_dict() for f in self.files],
+            "updated": list(self.updated),
+            "alone": list(self.alone),
+            "seconds": self.seconds,
+        }
+
+
+def check(
+    where: str | os.PathLike[str] | Project = ".",
+    *,
+    update: bool = False,
+    fail_on: tuple[str, ...] | None = None,
+    progress: Progress | None = None,
+) -> CheckResult:
+    """Hold every model of a project to its baseline, or to the first of its files.
+
+    where: a gluonnx.toml, a folder with one, or a folder of models that belong together by their names. update: write the baselines
+    anew by the first file of each model, and note how far the others are from them. fail_on: in place of what the file says.
+    Raises BadInput for what is wrong with the file itself; what is wrong with a model is a result."""
+    start = time.perf_counter()
+    tell = progress or (lambda _text: None)
+    project = where if isinstance(where, Project) else load_project(where)
+    files: list[FileResult] = []
+    updated: list[str] = []
+    for entry in project.entries:
+        baseline = None
+        if update and entry.baseline is not None:
+            try:
+                baseline, words = _updated(entry, tell)
+                updated += [f"{entry.name}: {w}" for w in words]
+            except (BadInput, EngineError, MXNetError, OSError) as error:
+                files.append(_problem(entry, entry.files[0], error, 0.0))
+                continue
+        results = [f for f in _Check(entry, baseline, tell).run()]
+        if baseline is not None and not baseline.by_mxnet:
+            measured = {f.file: f.largest for f in results if f.largest is not None}
+            if baseline.facts.get("measured") != measured:
+                with_facts(baseline, measured=measured).save(entry.path(entry.baseline or ""))
+            results = [replace(f, before=measured.get(f.file)) for f in results]
+        files += results
+    reasons = project.fail_on if fail_on is None else fail_on
+    return CheckResult(tuple(files), reasons, tuple(updated), project.alone, time.perf_counter() - start)
+
+
+class _Check:
+    """One model of a project."""
+
+    def __init__(self, entry: Entry, baseline: Recording | None, tell: Progress):
+        """baseline: the one to take in place of that in its file."""
+        self.entry, self.tell, self.baseline = entry, tell, baseline
+        self.opened: dict[str, Model] = {}
+
+    def run(self) -> list[FileResult]:
+        entry = self.entry
+        if entry.baseline is None:
+            return [self._file(file) for file in entry.files[1:]]
+        place = entry.path(entry.baseline)
+        if self.baseline is None and not place.exists():
+            detail = f"no baseline {entry.baseline}; gluonnx check --update writes it, or record_with_mxnet.py"
+            return [FileResult(entry.name, file, "missing", detail) for file in entry.files]
+        try:
+            if self.baseline is None:
+                self.baseline = load_recording(place)
+        except BadInput as error:
+            return [_problem(entry, file, error, 0.0) for file in entry.files]
+        return [self._file(file) for file in entry.files]
+
+    def _file(self, file: str) -> FileResult:
+        start = time.perf_counter()
+        absent = [
+            f for f in ((file,) if self.baseline else (self.entry.files[0], file)) if not _is_there(self.entry, f)
+        ]
+        if absent:
+            return FileResult(self.entry.name, file, "missing", f"no such file: {', '.join(absent)}")
+        self.tell(f"{self.entry.name}: {file}")
+        try:
+            result = judged(self.entry.rules.of(file), lambda limits: self._verify(file, limits))
+            if result.verdict == "not equivalent" and self.baseline is not None and file != self.entry.files[0]:
+                result = self._located(file, result)
+        except (BadInput, EngineError, MXNetError, OSError) as error:
+            return _problem(self.entry, file, error, time.perf_counter() - start)
+        before = self.baseline.facts.get("measured", {}).get(file) if self.baseline else None
+        largest = max((d.max_rel for d in result.differences if d.compared), default=None)
+        status: Status = (
+            "differs"
+            if result.verdict == "not equivalent"
+            else "says-little"
+            if result.verdict == "says little"
+            else "ok"
+        )
+        seconds = time.perf_counter() - start
+        return FileResult(self.entry.name, file, status, _detail(result), largest, before, result, seconds)
+
+    def _open(self, file: str) -> Model:
+        if file not in self.opened:
+            path = file_of(self.entry.path(file))
+            params = None if self.entry.params is None or path.suffix == ".onnx" else self.entry.path(self.entry.params)
+            self.opened[file] = open_model(path, params)
+        return self.opened[file]
+
+    def _names(self, file: str) -> dict[str, str] | None:
+        """The names that this file has for inputs, of those in the map."""
+        if not self.entry.map:
+            return None
+        model = self._open(file)
+        own = taken(engine_for(model))
+        return {n: m for n, m in self.entry.map.items() if m in own and n not in own} or None
+
+    def _verify(self, file: str, limits: Tolerance | None) -> VerifyResult:
+        entry = self.entry
+        told: dict[str, Any] = {"names": self._names(file), "tolerance": limits, "outputs": list(entry.outputs) or None}
+        if self.baseline is not None:
+            own = any(each.inputs for each in self.baseline.runs)
+            given = None if own else entry.given_inputs()
+            return verify(self._open(file), expected=self.baseline, inputs=given, **told)
+        given = entry.given_inputs()
+        if isinstance(given, list):
+            if len(given) > 1:
+                raise BadInput("inputs: several files are for a baseline; between two models give one")
+            given = given[0]
+        if given is None:
+            given = _batches(self._open(f) for f in (entry.files[0], file))
+        first, second = self._open(entry.files[0]), self._open(file)
+        return verify(first, second, inputs=given, ranges=entry.ranges, seed=entry.seed, runs=entry.runs, **told)
+
+    def _located(self, file: str, result: VerifyResult) -> VerifyResult:
+        """The result, with the node at which a file parts from the first of the model's files, where that is right."""
+        assert self.baseline is not None
+        first = self.entry.files[0]
+        inputs = self.baseline.runs[0].inputs
+        if not inputs or not _is_there(self.entry, first):
+            return result
+        try:
+            if self._verify(first, None).verdict == "not equivalent":
+                return result
+            found = verify(self._open(first), self._open(file), inputs=inputs, names=self._names(file))
+        except (BadInput, EngineError, MXNetError):
+            return result  # that they differ is known, and where they do is not
+        return replace(
+            result, divergence=found.divergence, faults=found.faults, layers=found.layers, causes=found.causes
+        )
+
+
+def _batches(models: Iterable[Model]) -> dict[str, tuple[int, ...]]:
+    """Sizes of inputs of ONNX models that leave nothing but the batch open."""
+    found = {}
+    for model in models:
+        for name, spec in (specs_of_onnx(model.proto) if model.proto is not None else {}).items():
+            first, *rest = spec.shape or (1,)
+            if isinstance(first, str) and not any(isinstance(d, str) for d in rest):
+                found.setdefault(name, (2, *rest))
+    return found
+
+
+def _is_there(entry: Entry, file: str) -> bool:
+    path = entry.path(file)
+    return path.exists() or path.with_name(f"{path.name}-symbol.json").exists()
+
+
+def _problem(entry: Entry, file: str, error: Exception, seconds: float) -> FileResult:
+    status: Status = "failed" if isinstance(error, EngineError) else "bad"
+    return FileResult(entry.name, file, status, "; ".join(message(error).splitlines()), seconds=seconds)
+
+
+def _detail(result: VerifyResult) -> str:
+    """Words for what is wrong: the first node that differs, and why, else the first output."""
+    if result.verdict == "equivalent":
+        return ""
+    if result.verdict == "says little":
+        return "; ".join(result.little)
+    found = result.divergence
+    wrong = next((d for d in result.differences if not d.equal), None)
+    output = "" if wrong is None else f"{wrong.name}: {wrong.reason}"
+    if found is None:
+        return output
+    causes = "; ".join(result.causes.get(found.node, ()))
+    said = f"first: {found.node} ({found.operator})" + (f", {causes}" if causes else "")
+    return f"{said}; {output}" if output else said
+
+
+def judged(rules: Rules, compared: Callable[[Tolerance | None], VerifyResult]) -> VerifyResult:
+    """A verification by a model's rules. compared: gives it for one tolerance, or with None as the judge has it.
+
+    An output with a rule of its own is held to that alone. Raises BadInput for rules of outputs that there are not."""
+    known: dict[Tolerance | None, VerifyResult] = {}
+
+    def by(limits: Tolerance | None) -> VerifyResult:
+        if limits not in known:
+            known[limits] = compared(limits)
+        return known[limits]
+
+    base = by(None if rules.general is None else rules.general.tolerance)
+    names = [d.name for d in base.differences]
+    unknown = [n for n in rules.outputs if n not in names]
+    if unknown:
+        raise BadInput(
+            *(f"tolerance for {n!r}: no such output or file; the outputs are {', '.join(names)}" for n in unknown)
+        )
+    ruled = {n: rule for n in names if (rule := rules.outputs.get(n, rules.general)) is not None}
+    if all(rule == rules.general and rule.cosine is None for rule in ruled.values()):
+        return base
+    out = [_by_rule(d, ruled[d.name], by) if d.name in ruled else d for d in base.differences]
+    explained = any(a.equal and not b.equal for a, b in zip(out, base.differences))
+    verdict = base.verdict
+    if not all(d.equal for d in out):
+        verdict = "not equivalent"
+    elif verdict == "not equivalent" and (explained or not base.faults):
+        verdict = "equivalent"
+    if verdict != "not equivalent":
+        return replace(base, differences=tuple(out), verdict=verdict, divergence=None, faults=())
+    return replace(base, differences=tuple(out), verdict=verdict)
+
+
+def _by_rule(difference: Difference, rule: Rule, by: Callable[[Tolerance | None], VerifyResult]) -> Difference:
+    """The difference as a rule has it."""
+    found = difference
+    if rule.tolerance is not None:
+        found = next(d for d in by(rule.tolerance).differences if d.name == difference.name)
+    if rule.cosine is None or not found.compared or found.misplaced:
+        return found
+    if found.cosine < rule.cosine:
+        return found.refuse(f"cosine {found.cosine:.7f}, wanted {rule.cosine:g} or more")
+    return found.accept("cosine") if rule.tolerance is None and not found.equal else found
+
+
+# -- baselines anew ---------------------------------------------------------------------------------------------------------
+
+
+def _updated(entry: Entry, tell: Progress) -> tuple[Recording, list[str]]:
+    """The baseline, recorded again by the first file, and what has changed, in words. What MXNet recorded stays."""
+    place = entry.path(entry.baseline or "")
+    old = load_recording(place) if is_recording(place) else None
+    if old is None and place.exists():
+        raise BadInput(f"{entry.baseline}: no recording, which gluonnx check --update would replace; give another name")
+    if old is not None and old.by_mxnet:
+        return old, [f"{entry.baseline} is by {old.by} and stays; remove it to record anew by {entry.files[0]}"]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    path = file_of(entry.path(entry.files[0]))
+    params = None if entry.params is None or path.suffix == ".onnx" else entry.path(entry.params)
+    tell(f"{entry.name}: recording {entry.files[0]}")
+    given = old if old is not None and entry.inputs is None else entry.given_inputs()
+    new = record(
+        path, given, params=params, outputs=list(entry.outputs) or None, ranges=entry.ranges, seed=entry.seed, runs=entry.runs
+    )  # fmt: skip
+    new = replace(new, path=place)
+    if old is not None and _same(old, new):
+        return old, [f"{entry.baseline} unchanged"]
+    new.save(place)
+    return new, [f"{entry.baseline} written", *([] if old is None else _changes(old, new))]
+
+
+def _same(old: Recording, new: Recording) -> bool:
+    """True where all numbers are the same."""
+    if len(old.runs) != len(new.runs):
+        return False
+    for before, after in zip(old.runs, new.runs):
+        for a, b in zip(before, after):
+            if list(a) != list(b) or not all(
+                a[n].dtype == b[n].dtype and a[n].shape == b[n].shape and a[n].tobytes() == b[n].tobytes() for n in a
+            ):
+                return False
+    return True
+
+
+def _changes(old: Recording, new: Recording) -> list[str]:
+    """The difference of two recordings, in words: inputs, then the worst of each output."""
+    if len(old.runs) != len(new.runs):
+        return [f"{len(old.runs)} run(s) before, {len(new.runs)} now"]
+    words = []
+    for number, (before, after) in enumerate(zip(old.runs, new.runs)):
+        run = f"run {number}, " if len(old.runs) > 1 else ""
+        if list(before.inputs) != list(after.inputs) or any(
+            not np.array_equal(a, after.inputs[n]) for n, a in before.inputs.items()
+        ):
+            words.append(f"{run}other inputs")
+        for name, array in after.outputs.items():
+            if name not in before.outputs:
+                words.append(f"{run}{name}: new")
+                continue
+            d = compare(name, array, before.outputs[name])
+            told = f"max abs {d.max_abs:.2e}, cosine {d.cosine:.7f}" if d.compared else d.reason
+            words.append(f"{run}{name}: {told}")
+        words += [f"{run}{name}: gone" for name in before.outputs if name not in after.outputs]
+    return words

@@ -1,0 +1,334 @@
+"""gluonnx.toml: which models there are, and what they are held to."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..compare import TOLERANCES, Tolerance
+from ..models import BadInput
+from ..printable import printable
+from ..recorded import is_recording
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+NAME = "gluonnx.toml"
+REASONS = ("differs", "says-little", "missing")
+"""Reasons to fail."""
+SECTIONS = ("check", "model")
+OF_CHECK = ("fail-on",)
+OF_MODEL = ("files", "params", "baseline", "inputs", "ranges", "map", "outputs", "seed", "runs", "tolerance")
+OF_RULE = ("atol", "rtol", "scaled", "cosine")
+WANTED = {
+    "files": "a list of paths, the first of which is right where there is no baseline",
+    "params": "the path of a .params file",
+    "baseline": "the path of a recording (.npz)",
+    "inputs": "the path of an .npz, a list of these, or sizes such as { data = [1, 3, 224, 224] }",
+    "ranges": "{ data = [0, 255] }: the lowest and the highest number that is drawn",
+    "map": '{ data = "input" }: the name of an input here and in the files that have another',
+    "outputs": 'a list of names, such as ["fc1_output"]',
+    "seed": "a whole number of 0 or more",
+    "runs": "a whole number of 1 or more",
+    "tolerance": "{ atol = 1e-5, rtol = 1e-4, scaled = true, cosine = 0.9999 }, and the same by the name of an output or a file",
+}
+"""Words for each key of a model."""
+
+
+class Rule(NamedTuple):
+    """A rule that outputs are held to; nothing of it given is the judge's own."""
+
+    atol: float | None = None
+    rtol: float | None = None
+    scaled: bool = False
+    cosine: float | None = None
+    """The least cosine of the angle between both, where that is what counts."""
+
+    @property
+    def tolerance(self) -> Tolerance | None:
+        """The limits for each element; None where there are none."""
+        if self.atol is None and self.rtol is None:
+            return None
+        usual = TOLERANCES["float32"]
+        return Tolerance(
+            usual.atol if self.atol is None else self.atol, usual.rtol if self.rtol is None else self.rtol, self.scaled
+        )
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Rules of a model: of all outputs, of some by their names, and both of single files."""
+
+    general: Rule | None = None
+    outputs: Mapping[str, Rule] = field(default_factory=dict)
+    files: Mapping[str, Rules] = field(default_factory=dict)
+
+    def of(self, file: str) -> Rules:
+        """The rules for one file."""
+        own = self.files.get(file)
+        return self if own is None else Rules(own.general or self.general, {**self.outputs, **own.outputs})
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model of a project: its files, and what they are held to."""
+
+    name: str
+    files: tuple[str, ...]
+    """As they are written; the first is right where there is no baseline."""
+    folder: Path
+    """Where paths begin."""
+    params: str | None = None
+    baseline: str | None = None
+    inputs: Any = None
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    map: Mapping[str, str] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
+    seed: int = 0
+    runs: int = 1
+    rules: Rules = field(default_factory=Rules)
+
+    def path(self, written: str) -> Path:
+        """The place of a path that is written in the file: from the file's folder."""
+        return Path(os.path.normpath(self.folder / written))
+
+    def given_inputs(self) -> Any:
+        """Inputs as record takes them."""
+        if isinstance(self.inputs, str):
+            return self.path(self.inputs)
+        if isinstance(self.inputs, tuple):
+            return [self.path(each) for each in self.inputs]
+        return self.inputs
+
+
+@dataclass(frozen=True)
+class Project:
+    """All models of a folder or a file."""
+
+    entries: tuple[Entry, ...]
+    folder: Path
+    fail_on: tuple[str, ...] = REASONS
+    alone: tuple[str, ...] = ()
+    """Files of a folder that nothing belongs to."""
+
+
+def load_project(where: str | os.PathLike[str] = ".") -> Project:
+    """The project in a gluonnx.toml, or in the folder that has one; of a folder without one, what lies in it. Raises BadInput with
+    everything that is wrong."""
+    path = Path(where)
+    if path.is_dir():
+        path = path / NAME if (path / NAME).exists() else path
+    if path.is_dir():
+        return found_in(path)
+    try:
+        with open(path, "rb") as file:
+            told = tomllib.load(file)
+    except FileNotFoundError:
+        raise BadInput(f"{path}: no such file; wanted a {NAME}, or a folder with one or with models") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: not TOML: {error}") from None
+    return _read(told, path)
+
+
+def _read(told: Mapping[str, Any], path: Path) -> Project:
+    problems = list(_unknown(told, SECTIONS, "at the top"))
+    settings, models = told.get("check", {}), told.get("model", {})
+    for name, value in (("check", settings), ("model", models)):
+        if not isinstance(value, Mapping):
+            problems.append(
+                f"{name}: got {value!r}, wanted a table, such as [{name}{'.resnet' if name == 'model' else ''}]"
+            )
+    fail_on = REASONS
+    if isinstance(settings, Mapping):
+        problems += _unknown(settings, OF_CHECK, "in [check]")
+        try:
+            fail_on = as_reasons(settings.get("fail-on", REASONS))
+        except BadInput as error:
+            problems += (f"[check] {p}" for p in error.problems)
+    entries = []
+    if isinstance(models, Mapping):
+        if not models:
+            problems.append("no models; wanted one or more tables [model.NAME] with files")
+        for name, value in models.items():
+            if not isinstance(value, Mapping):
+                problems.append(f"model.{name}: got {value!r}, wanted a table [model.{name}] with files")
+                continue
+            entry, wrong = _entry(name, value, path.parent)
+            problems += (f"[model.{name}] {p}" for p in wrong)
+            entries.append(entry)
+    if problems:
+        raise BadInput(*(f"{path}: {printable(p)}" for p in problems))
+    return Project(tuple(entries), path.parent, fail_on)
+
+
+def _unknown(told: Mapping[str, Any], known: Iterable[str], where: str) -> Iterator[str]:
+    """A problem for every key that there is not."""
+    known = list(known)
+    for key in told:
+        if key not in known:
+            close = difflib.get_close_matches(key, known, 1)
+            yield f"unknown key {key!r} {where}{f', did you mean {close[0]}?' if close else ';'} There is {', '.join(known)}"
+
+
+def as_reasons(told: Any) -> tuple[str, ...]:
+    """Reasons to fail, from a list or a text with commas. Raises BadInput."""
+    names = told.split(",") if isinstance(told, str) else told
+    if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
+        raise BadInput(f"fail-on: got {told!r}, wanted some of {', '.join(REASONS)}")
+    names = [n.strip() for n in names if n.strip()]
+    wrong = [n for n in names if n not in REASONS]
+    if wrong:
+        raise BadInput(f"fail-on: got {', '.join(map(repr, wrong))}, wanted some of {', '.join(REASONS)}")
+    return tuple(names)
+
+
+def _entry(name: str, told: Mapping[str, Any], folder: Path) -> tuple[Entry, list[str]]:
+    """A model's entry, and what is wrong with it."""
+    problems = list(_unknown(told, OF_MODEL, "here"))
+    good = {}
+    for key, value in told.items():
+        if key not in OF_MODEL:
+            continue
+        if _fits(key, value):
+            good[key] = value
+        else:
+            problems.append(f"{key}: got {value!r}, wanted {WANTED[key]}")
+    files = tuple(good.get("files", ()))
+    if not told.get("files"):
+        problems.append(f"no files; wanted {WANTED['files']}")
+    elif len(files) == 1 and "baseline" not in told:
+        problems.append(
+            'one file and no baseline: nothing to compare it with; give another file, or baseline = "NAME.npz"'
+        )
+    rules = _rules(good.get("tolerance", {}), files, problems)
+    inputs = good.get("inputs")
+    if isinstance(inputs, Mapping):
+        inputs = {n: tuple(sizes) for n, sizes in inputs.items()}
+    entry = Entry(
+        name,
+        files,
+        folder,
+        params=good.get("params"),
+        baseline=good.get("baseline"),
+        inputs=tuple(inputs) if isinstance(inputs, list) else inputs,
+        ranges={n: (float(low), float(high)) for n, (low, high) in good.get("ranges", {}).items()},
+        map=good.get("map", {}),
+        outputs=tuple(good.get("outputs", ())),
+        seed=good.get("seed", 0),
+        runs=good.get("runs", 1),
+        rules=rules,
+    )
+    return entry, problems
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(v, str) and v for v in value)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _whole(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _fits(key: str, value: Any) -> bool:
+    """True where a value is of the kind that its key takes."""
+    match key:
+        case "files" | "outputs":
+            return _texts(value)
+        case "params" | "baseline":
+            return isinstance(value, str) and bool(value)
+        case "inputs":
+            sizes = isinstance(value, Mapping) and all(
+                isinstance(s, list) and all(_whole(d, 1) for d in s) for s in value.values()
+            )
+            return sizes or (_texts(value) and bool(value)) or (isinstance(value, str) and bool(value))
+        case "ranges":
+            return isinstance(value, Mapping) and all(
+                isinstance(v, list) and len(v) == 2 and all(map(_number, v)) and v[0] <= v[1] for v in value.values()
+            )
+        case "map":
+            return isinstance(value, Mapping) and all(isinstance(v, str) and v for v in value.values())
+        case "seed":
+            return _whole(value, 0)
+        case "runs":
+            return _whole(value, 1)
+    return isinstance(value, Mapping)  # tolerance
+
+
+def _rules(told: Mapping[str, Any], files: tuple[str, ...], problems: list[str], where: str = "tolerance") -> Rules:
+    """Rules, and what is wrong with them at the end of problems."""
+    tables = {n: v for n, v in told.items() if isinstance(v, Mapping)}
+    of_files = {n: _rules(v, (), problems, f"{where}.{n!r}") for n, v in tables.items() if n in files}
+    outputs = {}
+    for name, value in tables.items():
+        if name not in files:
+            rule = _rule(value, problems, f"{where}.{name!r}")
+            if rule is not None:
+                outputs[name] = rule
+    return Rules(_rule({n: v for n, v in told.items() if n not in tables}, problems, where), outputs, of_files)
+
+
+def _rule(told: Mapping[str, Any], problems: list[str], where: str) -> Rule | None:
+    problems += _unknown(told, OF_RULE, f"in {where}")
+    good: dict[str, Any] = {}
+    for key in OF_RULE:
+        if key not in told:
+            continue
+        value = told[key]
+        fits = isinstance(value, bool) if key == "scaled" else _number(value) and value >= 0
+        if not fits or (key == "cosine" and value > 1):
+            wanted = {"scaled": "true or false", "cosine": "a number from 0 to 1"}.get(key, "a number of 0 or more")
+            problems.append(f"{where}: {key}: got {value!r}, wanted {wanted}")
+        else:
+            good[key] = value
+    return Rule(**good) if good else None
+
+
+# -- a folder without a file ------------------------------------------------------------------------------------------------
+
+
+def found_in(folder: Path) -> Project:
+    """The project of a folder that has no gluonnx.toml: what belongs together by its name. x-symbol.json and x.onnx are one model,
+    as are x.onnx and x_fp16.onnx, x-opt.onnx or x.int8.onnx; x.npz is its baseline when it is a recording. Raises BadInput when
+    there is nothing."""
+    symbols = {p.with_name(p.name.removesuffix("-symbol.json")): p for p in sorted(folder.rglob("*-symbol.json"))}
+    onnx = {p.with_suffix(""): p for p in sorted(folder.rglob("*.onnx"))}
+    stems = sorted({*symbols, *onnx}, key=lambda p: (len(p.name), p))
+    groups: dict[Path, list[Path]] = {}
+    for stem in stems:
+        head = next((g for g in groups if g.parent == stem.parent and _belongs(stem.name, g.name)), None)
+        here = [known[stem] for known in (symbols, onnx) if stem in known]
+        groups.setdefault(stem if head is None else head, []).extend(here)
+    entries, alone = [], []
+    for stem, paths in sorted(groups.items()):
+        recorded = stem.with_name(f"{stem.name}.npz")
+        baseline = recorded if is_recording(recorded) else None
+        written = [p.relative_to(folder).as_posix() for p in (*paths, *([baseline] if baseline else []))]
+        if len(written) == 1:
+            alone += written
+            continue
+        name = stem.relative_to(folder).as_posix()
+        files = tuple(written[: len(paths)])
+        entries.append(Entry(name, files, folder, baseline=written[-1] if baseline else None))
+    if not entries:
+        said = f"; {', '.join(alone)} has nothing to be compared with" if alone else ""
+        raise BadInput(
+            f"{folder}: no {NAME}, and no models that belong together by name (x-symbol.json and x.onnx, x.onnx and x_fp16.onnx, "
+            f"x.onnx and a recording x.npz){said}"
+        )
+    return Project(tuple(entries), folder, alone=tuple(alone))
+
+
+def _belongs(name: str, head: str) -> bool:
+    return name == head or (name.startswith(head) and name[len(head)] in "-_.")
