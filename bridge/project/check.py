@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -223,8 +223,6 @@ class _Check:
             if len(given) > 1:
                 raise BadInput("inputs: several files are for a baseline; between two models give one")
             given = given[0]
-        if given is None:
-            given = _batches(self._open(f) for f in (entry.files[0], file))
         first, second = self._open(entry.files[0]), self._open(file)
         return verify(first, second, inputs=given, ranges=entry.ranges, seed=entry.seed, runs=entry.runs, **told)
 
@@ -246,14 +244,14 @@ class _Check:
         )
 
 
-def _batches(models: Iterable[Model]) -> dict[str, tuple[int, ...]]:
-    """Sizes of inputs of ONNX models that leave nothing but the batch open."""
+def _batches(*models: Model) -> dict[str, tuple[int, ...]]:
+    """Sizes of the inputs of the first ONNX model that leave nothing but the batch open."""
     found = {}
-    for model in models:
-        for name, spec in (specs_of_onnx(model.proto) if model.proto is not None else {}).items():
-            first, *rest = spec.shape or (1,)
-            if isinstance(first, str) and not any(isinstance(d, str) for d in rest):
-                found.setdefault(name, (2, *rest))
+    proto = next((m.proto for m in models if m.proto is not None), None)
+    for name, spec in (specs_of_onnx(proto) if proto is not None else {}).items():
+        first, *rest = spec.shape or (1,)
+        if isinstance(first, str) and not any(isinstance(d, str) for d in rest):
+            found[name] = (2, *rest)
     return found
 
 

@@ -1,0 +1,484 @@
+"""gluonnx check: projects and folders, baselines and their updates, tolerances, pages, JUnit XML and GitHub's faces."""
+
+import json
+import re
+import shutil
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from typer.testing import CliRunner
+
+import bridge
+from bridge.cli import app
+from bridge.project import github
+from bridge.project.check import CheckResult, FileResult
+from bridge.project.config import NAME, Rule, load_project
+from bridge.project.junit import junit
+from bridge.recorded import load_recording
+from tests.house.docs import ROOT
+from tests.models.networks import FOLDER
+
+LENET = FOLDER / "lenet"
+RECORDED = ROOT / "fixtures" / "recorded" / "lenet.npz"
+runner = CliRunner()
+
+
+def call(*arguments: object, code: int = 0) -> str:
+    result = runner.invoke(app, list(map(str, arguments)))
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with lenet's files, its conversion, and one in which a weight is 1 % wrong."""
+    folder = tmp_path_factory.mktemp("made")
+    for file in LENET.glob("model-*"):
+        shutil.copy(file, folder / file.name.replace("model", "net"))
+    bridge.convert(folder / "net", inputs=LENET / "inputs.npz", output=folder / "net.onnx", dynamic={"data": {0: "n"}})
+    wrong = onnx.load(folder / "net.onnx")
+    tensor = next(i for i in wrong.graph.initializer if i.name == "fullyconnected0_weight")
+    tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor) * np.float32(1.01), tensor.name))
+    onnx.save(wrong, folder / "wrong.onnx")
+    return folder
+
+
+@pytest.fixture
+def project(made: Path, tmp_path: Path) -> Callable[..., Path]:
+    """Write a gluonnx.toml into a folder with the files; gives the folder."""
+
+    def write(text: str, *files: str) -> Path:
+        (tmp_path / "models").mkdir()
+        for name in files or ("net-symbol.json", "net-0000.params", "net.onnx", "wrong.onnx"):
+            shutil.copy(made / name, tmp_path / "models")
+        (tmp_path / NAME).write_text(text)
+        return tmp_path
+
+    return write
+
+
+PLAIN = """
+[model.lenet]
+files = ["models/net", "models/net.onnx"]
+baseline = "baselines/lenet.npz"
+"""
+
+
+def with_baseline(folder: Path) -> None:
+    (folder / "baselines").mkdir()
+    shutil.copy(RECORDED, folder / "baselines" / "lenet.npz")
+
+
+# -- verdicts ---------------------------------------------------------------------------------------------------------------
+
+
+def test_models_are_held_to_what_mxnet_recorded(project: Callable[..., Path]) -> None:
+    folder = project(PLAIN.replace('onnx"]', 'onnx", "models/wrong.onnx"]'))
+    with_baseline(folder)
+    result = bridge.check(folder)
+    assert [(f.file, f.status) for f in result.files] == [
+        ("models/net", "ok"),
+        ("models/net.onnx", "ok"),
+        ("models/wrong.onnx", "differs"),
+    ]
+    assert result.exit_status == 1
+    wrong = result.files[2]
+    assert wrong.detail.startswith("first: fullyconnected0 (FullyConnected)"), wrong.detail
+    text = call("check", folder / NAME, code=1)
+    assert re.search(r"models/wrong.onnx +FAIL +\d.\de-0\d +first: fullyconnected0", text.replace("\n", " "))
+    assert "2 of 3 ok" in text
+    call("check", folder, "--fail-on", "missing")
+
+
+def test_without_a_baseline_the_first_file_is_right(project: Callable[..., Path]) -> None:
+    folder = project(
+        '[model.lenet]\nfiles = ["models/net", "models/net.onnx", "models/wrong.onnx"]\nranges = { data = [0, 1] }'
+    )
+    result = bridge.check(str(folder / NAME))
+    assert [(f.file, f.status) for f in result.files] == [("models/net.onnx", "ok"), ("models/wrong.onnx", "differs")]
+    assert result.files[0].result is not None
+    assert "from 0 to 1" in str(result.files[0].result.runs[0]["inputs"])
+
+
+def test_what_is_missing_bad_or_not_run(project: Callable[..., Path]) -> None:
+    folder = project(
+        """
+        [model.baseline]
+        files = ["models/net"]
+        baseline = "none.npz"
+        [model.file]
+        files = ["models/net", "models/gone.onnx"]
+        [model.bad]
+        files = ["models/net", "models/text.onnx"]
+        [model.damaged]
+        files = ["models/net"]
+        baseline = "models/text.onnx"
+        """
+    )
+    (folder / "models" / "text.onnx").write_text("hello")
+    result = bridge.check(folder)
+    assert [f.status for f in result.files] == ["missing", "missing", "bad", "bad"]
+    assert "no baseline none.npz; gluonnx check --update writes it" in result.files[0].detail
+    assert result.files[1].detail == "no such file: models/gone.onnx"
+    assert result.exit_status == 2
+    assert bridge.check(folder, fail_on=("differs",)).exit_status == 2, "what cannot be read is never let pass"
+    assert "MISSING" in call("check", folder, code=2)
+
+
+def test_outputs_that_say_little_have_their_status(tmp_path: Path) -> None:
+    x = onnx.helper.make_tensor_value_info("x", 1, (2, 3))
+    y = onnx.helper.make_tensor_value_info("y", 1, (2, 3))
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Sub", ["x", "x"], ["y"])], "g", [x], [y])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
+    for name in ("flat.onnx", "flat_2.onnx"):
+        onnx.save(model, tmp_path / name)
+    (result,) = bridge.check(tmp_path).files
+    assert result.status == "says-little"
+    assert "one value everywhere" in result.detail
+    assert bridge.check(tmp_path).exit_status == 4
+    assert bridge.check(tmp_path, fail_on=("differs",)).ok
+    assert "says little" in call("check", tmp_path, code=4)
+
+
+# -- baselines --------------------------------------------------------------------------------------------------------------
+
+
+def test_update_writes_baselines_and_tells_what_changed(project: Callable[..., Path]) -> None:
+    folder = project(PLAIN + "inputs = { data = [2, 1, 28, 28] }\nranges = { data = [0, 1] }\nseed = 3\n")
+    assert "lenet.npz written" in call("check", folder, "--update")
+    kept = load_recording(folder / "baselines" / "lenet.npz")
+    assert kept.runs[0].inputs["data"].shape == (2, 1, 28, 28)
+    assert 0 <= kept.runs[0].inputs["data"].min() < kept.runs[0].inputs["data"].max() <= 1
+    assert set(kept.facts["measured"]) == {"models/net", "models/net.onnx"}
+    again = (folder / "baselines" / "lenet.npz").read_bytes()
+    assert "lenet.npz unchanged" in call("check", folder, "--update")
+    assert (folder / "baselines" / "lenet.npz").read_bytes() == again
+    result = bridge.check(folder)
+    assert result.ok
+    assert result.files[1].before == result.files[1].largest
+    parameters = folder / "models" / "net-0000.params"
+    arrays = bridge.open_model(folder / "models" / "net").params
+    import hybrid.formats.params as params
+
+    changed = {f"arg:{n}": np.array(a) * np.float32(1.1) for n, a in arrays.items()}
+    parameters.unlink()
+    params.save(str(parameters), changed)
+    assert bridge.check(folder).files[0].status == "differs"
+    text = call("check", folder, "--update", code=1)
+    assert re.search(r"softmax_output: max abs \d\.\d\de-0\d, cosine 0\.\d+", text), text
+    assert [f.status for f in bridge.check(folder).files] == ["ok", "differs"], "the ONNX file is the old model's"
+
+
+def test_update_leaves_alone_what_mxnet_recorded(project: Callable[..., Path]) -> None:
+    folder = project(PLAIN)
+    with_baseline(folder)
+    before = (folder / "baselines" / "lenet.npz").read_bytes()
+    assert "is by MXNet 1.9.1 and stays" in call("check", folder, "--update").replace("\n", " ")
+    assert (folder / "baselines" / "lenet.npz").read_bytes() == before
+    np.savez(folder / "baselines" / "lenet.npz", y=np.ones(3))
+    assert "no recording, which" in call("check", folder, "--update", code=2)
+
+
+def test_the_change_since_the_baseline() -> None:
+    def told(largest: float | None, before: float | None) -> str:
+        return FileResult("m", "f", "ok", largest=largest, before=before).change
+
+    assert told(0.97e-6, 1e-6) == "-3 % since the baseline"
+    assert told(2e-6, 1e-6) == "+100 % since the baseline"
+    assert told(1e-6, 0.0) == "0 when the baseline was written"
+    assert told(1e-6, None) == told(1e-6, 1e-6) == told(None, 1.0) == ""
+
+
+# -- tolerances -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "status"),
+    [
+        ("{}", "differs"),
+        ("{ atol = 0.5 }", "ok"),
+        ("{ atol = 1e-6, rtol = 0 }", "differs"),
+        ("{ cosine = 0.99 }", "ok"),
+        ("{ cosine = 0.9999999 }", "differs"),
+        ("{ softmax_output = { cosine = 0.99 } }", "ok"),
+        ("{ atol = 0.5, softmax_output = { atol = 1e-6 } }", "differs"),
+        ('{ "models/wrong.onnx" = { atol = 0.5 } }', "ok"),
+        ('{ "models/net" = { atol = 0.5 } }', "differs"),
+        ('{ atol = 1e-6, "models/wrong.onnx" = { softmax_output = { atol = 0.5, rtol = 0 } } }', "ok"),
+        ("{ atol = 0.5, cosine = 0.9999999 }", "differs"),
+    ],
+)
+@pytest.mark.parametrize("recorded", [False, True])
+def test_tolerances_of_outputs_and_files(
+    project: Callable[..., Path], tolerance: str, status: str, recorded: bool
+) -> None:
+    baseline = 'baseline = "baselines/lenet.npz"' if recorded else ""
+    folder = project(f'[model.lenet]\nfiles = ["models/net", "models/wrong.onnx"]\n{baseline}\ntolerance = {tolerance}')
+    if recorded:
+        with_baseline(folder)
+    found = bridge.check(folder).files[-1]
+    assert found.status == status, found.detail
+    if "9999999" in tolerance:
+        assert "cosine 0." in found.detail
+        assert "wanted 1 or more" in found.detail or "wanted 0.9999999 or more" in found.detail
+
+
+def test_tolerances_of_outputs_that_there_are_not(project: Callable[..., Path]) -> None:
+    folder = project(PLAIN + "tolerance = { fc1_output = { atol = 1 } }")
+    with_baseline(folder)
+    result = bridge.check(folder)
+    assert {f.status for f in result.files} == {"bad"}
+    assert "no such output or file; the outputs are softmax_output" in result.files[0].detail
+
+
+# -- the file ---------------------------------------------------------------------------------------------------------------
+
+
+def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_text(
+        """
+        modle = 1
+        [check]
+        fail-on = ["difers"]
+        report = "x"
+        [model.a]
+        files = "x"
+        basline = "y"
+        ranges = { data = [3, 1] }
+        seed = -1
+        runs = true
+        map = { a = 1 }
+        inputs = { data = [0] }
+        tolerance = { atol = -1, cosine = 2, atl = 1, y = { rtol = "x" } }
+        [model.b]
+        files = ["x.onnx"]
+        """
+    )
+    with pytest.raises(bridge.BadInput) as caught:
+        load_project(tmp_path)
+    text = str(caught.value)
+    for words in (
+        "unknown key 'modle' at the top, did you mean model? There is check, model",
+        "[check] fail-on: got 'difers', wanted some of differs, says-little, missing",
+        "unknown key 'report' in [check]; There is fail-on",
+        "[model.a] unknown key 'basline' here, did you mean baseline? There is files, params",
+        "[model.a] files: got 'x', wanted a list of paths",
+        "[model.a] ranges: got",
+        "[model.a] seed: got -1, wanted a whole number of 0 or more",
+        "[model.a] runs: got True",
+        "[model.a] map: got",
+        "[model.a] inputs: got",
+        "[model.a] tolerance: atol: got -1, wanted a number of 0 or more",
+        "[model.a] tolerance: cosine: got 2, wanted a number from 0 to 1",
+        "[model.a] unknown key 'atl' in tolerance, did you mean atol?",
+        "[model.a] tolerance.'y': rtol: got 'x'",
+        "[model.b] one file and no baseline",
+    ):
+        assert words in text
+    assert len(caught.value.problems) == 15
+    assert "unknown key" in call("check", tmp_path, code=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[model", "not TOML"),
+        ("", "no models"),
+        ("model = 1", "wanted a table"),
+        ("[model]\nx = 1", "wanted a table [model.x]"),
+    ],
+)
+def test_files_that_are_none(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / NAME).write_text(text)
+    with pytest.raises(bridge.BadInput) as caught:
+        load_project(tmp_path / NAME)
+    assert words in str(caught.value)
+    with pytest.raises(bridge.BadInput, match="no such file"):
+        load_project(tmp_path / "other.toml")
+
+
+def test_what_a_file_says(tmp_path: Path) -> None:
+    (tmp_path / "ci").mkdir()
+    (tmp_path / "ci" / NAME).write_text(
+        """
+        [check]
+        fail-on = ["differs"]
+        [model.a]
+        files = ["../models/x", "../models/x.onnx"]
+        inputs = ["in.npz", "more.npz"]
+        map = { data = "input" }
+        tolerance = { atol = 1e-5, y = { cosine = 1 }, "../models/x.onnx" = { rtol = 1e-2, scaled = true } }
+        """
+    )
+    project = load_project(tmp_path / "ci")
+    (entry,) = project.entries
+    assert project.fail_on == ("differs",)
+    assert entry.path(entry.files[0]) == tmp_path / "models" / "x"
+    assert entry.given_inputs() == [tmp_path / "ci" / "in.npz", tmp_path / "ci" / "more.npz"]
+    rules = entry.rules.of("../models/x.onnx")
+    assert rules.general == Rule(rtol=1e-2, scaled=True)
+    assert rules.general.tolerance == (1e-5, 1e-2, True)
+    assert rules.outputs == {"y": Rule(cosine=1)}
+    assert entry.rules.of("../models/x").general == Rule(atol=1e-5)
+
+
+def test_other_names_of_inputs(project: Callable[..., Path], made: Path) -> None:
+    folder = project(PLAIN.replace("models/net.onnx", "models/renamed.onnx") + 'map = { data = "picture" }')
+    with_baseline(folder)
+    model = onnx.load(made / "net.onnx")
+    model.graph.input[0].name = "picture"
+    for node in model.graph.node:
+        node.input[:] = ["picture" if n == "data" else n for n in node.input]
+    onnx.save(model, folder / "models" / "renamed.onnx")
+    result = bridge.check(folder)
+    assert result.ok
+    assert result.files[1].result is not None
+    assert "data there" in result.files[1].result.runs[0]["inputs"]["picture"]["from"]
+
+
+# -- folders ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_without_a_file(made: Path, tmp_path: Path) -> None:
+    for name in ("net-symbol.json", "net-0000.params", "net.onnx"):
+        shutil.copy(made / name, tmp_path)
+    (tmp_path / "deep").mkdir()
+    shutil.copy(made / "net.onnx", tmp_path / "deep" / "net.onnx")
+    shutil.copy(made / "wrong.onnx", tmp_path / "deep" / "net_int8.onnx")
+    shutil.copy(made / "net.onnx", tmp_path / "lonely.onnx")
+    result = bridge.check(tmp_path)
+    assert {(f.model, f.file, f.status) for f in result.files} == {
+        ("net", "net.onnx", "ok"),
+        ("deep/net", "deep/net_int8.onnx", "differs"),
+    }
+    assert result.alone == ("lonely.onnx",)
+    shutil.copy(RECORDED, tmp_path / "net.npz")
+    assert [f.file for f in bridge.check(tmp_path).files if f.model == "net"] == ["net", "net.onnx"]
+
+
+def test_a_folder_with_nothing_to_compare(made: Path, tmp_path: Path) -> None:
+    with pytest.raises(bridge.BadInput, match="no models that belong together"):
+        bridge.check(tmp_path)
+    shutil.copy(made / "net.onnx", tmp_path)
+    with pytest.raises(bridge.BadInput, match=r"net\.onnx has nothing to be compared with"):
+        bridge.check(tmp_path)
+
+
+# -- faces ------------------------------------------------------------------------------------------------------------------
+
+ODD = CheckResult(
+    (
+        FileResult("net", "a.onnx", "ok", largest=1e-7, seconds=0.5),
+        FileResult("net", 'b<&">.onnx', "differs", "first: conv\x1b[31m\n100 % of, it", 0.1, None, None, 1.25),
+        FileResult("odd|name", "c.onnx", "says-little", "y is one value everywhere"),
+        FileResult("odd|name", "d.onnx", "missing", "no such file: d.onnx"),
+        FileResult("odd|name", "e.onnx", "failed", "onnxruntime refused ]]> it"),
+    ),
+    fail_on=("differs", "missing"),
+)
+
+
+def test_junit_is_what_ci_systems_read() -> None:
+    """The usual structure: suites with counts that are those of their cases; one failure, error or skipped in a case at most."""
+    root = ET.fromstring(junit(ODD))
+    assert root.tag == "testsuites"
+    totals = dict.fromkeys(("tests", "failures", "errors", "skipped"), 0)
+    names = {"failure": "failures", "error": "errors", "skipped": "skipped"}
+    for suite in root:
+        assert suite.tag == "testsuite"
+        assert suite.get("name")
+        assert float(suite.get("time", "")) >= 0
+        counts = dict.fromkeys(totals, 0)
+        for case in suite:
+            assert case.tag == "testcase"
+            assert case.get("classname")
+            assert case.get("name")
+            assert float(case.get("time", "")) >= 0
+            assert len(case) <= 1
+            counts["tests"] += 1
+            for inner in case:
+                counts[names[inner.tag]] += 1
+                assert inner.get("message")
+        assert counts == {n: int(suite.get(n, "")) for n in counts}
+        totals = {n: totals[n] + counts[n] for n in totals}
+    assert totals == {n: int(root.get(n, "")) for n in totals} == {"tests": 5, "failures": 2, "errors": 1, "skipped": 1}
+    assert root[0][1].get("name") == 'b<&">.onnx'
+    assert "\\x1b[31m" in (root[0][1][0].text or "")
+
+
+def test_annotations_are_escaped() -> None:
+    lines = list(github.annotations(ODD))
+    assert lines[0] == '::error title=net%3A b<&">.onnx FAIL::first: conv\\x1b[31m%0A100 %25 of, it'
+    assert lines[1] == "::warning title=odd|name%3A c.onnx says little::y is one value everywhere"
+    assert [line.split(" ")[0] for line in lines] == ["::error", "::warning", "::error", "::error"]
+
+
+def test_the_summary_is_a_table() -> None:
+    text = github.markdown(ODD)
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(rows) == 7
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}
+    assert text.startswith("### ❌ gluonnx: 1 of 5 ok")
+    assert 'b&lt;&"&gt;.onnx' in text
+
+
+class Page(HTMLParser):
+    """Tags that are open, and links."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.open: list[str] = []
+        self.links: list[str] = []
+        self.texts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+        self.links += [v or "" for k, v in attrs if k in ("href", "src")]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_everything_at_once(project: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages, JUnit XML, annotations and the summary, of a check that fails."""
+    folder = project(PLAIN.replace("net.onnx", "wrong.onnx"))
+    with_baseline(folder)
+    summary = folder / "summary.md"
+    summary.write_text("# before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    out = call("check", folder, "--report", folder / "out", "--junit", folder / "out.xml", "--github", code=1)
+    assert re.search(r"^::error title=lenet%3A models/wrong.onnx FAIL::first: fullyconnected0", out, re.MULTILINE)
+    assert summary.read_text().startswith("# before\n### ❌ gluonnx: 1 of 2 ok")
+    assert ET.parse(folder / "out.xml").getroot().get("failures") == "1"
+    page = Page((folder / "out" / "index.html").read_text())
+    assert not page.open
+    assert len(page.links) == 2
+    assert all((folder / "out" / link).is_file() for link in page.links)
+    assert "1 of 2 ok" in page.texts
+    assert "not equivalent" in (folder / "out" / page.links[1]).read_text()
+    assert (folder / "out" / "index.html").stat().st_size < 20_000
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY")
+    told = json.loads(call("check", folder, "--json", code=1))
+    assert (told["ok"], told["exit"], len(told["files"])) == (False, 1, 2)
+    assert told["files"][1]["verification"]["verdict"] == "not equivalent"
+
+
+def test_bad_options(project: Callable[..., Path]) -> None:
+    folder = project(PLAIN)
+    assert "wanted a folder for index.html" in call("check", folder, "--report", folder / NAME, code=2).replace(
+        "\n", " "
+    )
+    assert "no folder" in call("check", folder, "--report", folder / "a" / "b", code=2)
+    assert "no such folder" in call("check", folder, "--junit", folder / "a" / "b.xml", code=2)
+    assert "wanted some of" in call("check", folder, "--fail-on", "all", code=2)
+    assert "give one of them" in call("check", folder, "--github", "--json", code=2)
