@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,10 +22,11 @@ from .change.reduce import write_repro
 from .compare import FACTOR, TOLERANCES, Difference, Tolerance, compare, distance
 from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine
 from .exact import Exact, perturb
+from .layers import study
 from .locate import first_divergence
 from .models import BadInput
 from .nodewise import NodewiseResult, is_quantized, node_by_node, rounds_to_integers
-from .result import Case, Divergence, Progress, VerifyResult
+from .result import Case, Divergence, Progress, VerifyResult, with_warnings
 
 WITNESSED = 2  # runs in float32 with inputs and parameters moved by a unit in the last place
 BLUNT = 0.05  # of an output's scale: a network that magnifies rounding to more than that is told
@@ -39,16 +41,19 @@ def check(
     tolerance: Tolerance | None = None,
     repro: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
+    layers: bool = False,
 ) -> VerifyResult:
     """Compare two engines on cases; the right side is held against the left.
 
-    reference: the side whose precision counts, by default the left.
+    reference: the side whose precision counts, by default the left. layers: measure every layer also where they agree.
 
     Always: the outputs of every case, and on the first case every tensor that both make, node by node from the same values. Where
     outputs differ by more than the reference's precision, or say little, that case too is compared node by node; when all nodes are
     right by themselves, float64 says whether the outputs are as near to the truth as the arithmetic of this network allows.
     A tolerance that is given decides alone, over the outputs."""
-    return _Trial(left, right, cases, reference or left, tolerance, repro, progress or (lambda _text: None)).run()
+    return _Trial(
+        left, right, cases, reference or left, tolerance, repro, progress or (lambda _text: None), layers
+    ).run()
 
 
 class _Trial:
@@ -63,9 +68,10 @@ class _Trial:
         tolerance: Tolerance | None,
         repro: str | os.PathLike[str] | None,
         tell: Progress,
+        layers: bool = False,
     ):
         self.left, self.right, self.cases, self.reference = left, right, cases, reference
-        self.tolerance, self.repro, self.tell = tolerance, repro, tell
+        self.tolerance, self.repro, self.tell, self.layers = tolerance, repro, tell, layers
         self.warnings: list[str] = []
         self.inner: dict[int, NodewiseResult] = {}
         self.pairs: list[tuple[str, str]] = []
@@ -75,6 +81,8 @@ class _Trial:
         refuse_random(self.left, self.right)
         self.cases, *results, left_out = answers_of(self.left, self.right, self.cases, self.tell)
         runs, worst, failed = [], {}, None
+        shown: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        """By output got and want of the case where it is worst."""
         for index, (case, want, got) in enumerate(zip(self.cases, *results, strict=True)):
             self.pairs = pair_outputs(list(want), list(got))  # how many parts a sequence has, the inputs decide
             differences = self._decide(index, want, got)
@@ -82,7 +90,7 @@ class _Trial:
             runs.append({**run, "differences": [d.as_dict() for d in differences]})
             for d in differences:
                 if d.name not in worst or _counts(d) > _counts(worst[d.name]):
-                    worst[d.name] = d
+                    worst[d.name], shown[d.name] = d, (got[dict(self.pairs)[d.name]], want[d.name])
             wrong = not all(d.equal for d in differences) or bool(self._faults(index))
             if wrong and failed is None:
                 failed = index
@@ -90,7 +98,7 @@ class _Trial:
         if failed is not None:
             self._locate(failed)
         faults = [f.node for index in self.inner for f in self._faults(index)]
-        return VerifyResult(
+        result = VerifyResult(
             self.left.label,
             self.right.label,
             "not equivalent" if failed is not None else "says little" if self._says_little(little) else "equivalent",
@@ -104,6 +112,26 @@ class _Trial:
             repro=self._write_repro(failed),  # which may warn
             warnings=tuple(dict.fromkeys([*self.warnings, *left_out])),
         )
+        return self._study(result, failed, shown) if self.layers or failed is not None else result
+
+    def _study(
+        self, result: VerifyResult, failed: int | None, outputs: Mapping[str, tuple[np.ndarray, np.ndarray]]
+    ) -> VerifyResult:
+        """The result with its layers, measured on the case that failed, or the first."""
+        index = failed or 0
+        case, inner = self.cases[index], self.inner.get(index)
+        precision = {} if self.tolerance else self.reference.precision(case.feeds)
+
+        def limits(mine: str, theirs: str) -> Tolerance | None:
+            return self.tolerance or TOLERANCES.get(precision.get(mine if self.reference is self.left else theirs, ""))
+
+        own = {} if inner is None else inner.compared
+        try:
+            return study(
+                result, self.left, self.right, case, self.pairs, outputs, local=own, limits=limits, tell=self.tell
+            )
+        except (EngineError, MXNetError) as error:  # the verdict matters more
+            return with_warnings(result, [f"layers were not measured ({str(error).splitlines()[0]})"])
 
     # -- one case ---------------------------------------------------------------------------------------------------
 
@@ -200,6 +228,7 @@ class _Trial:
             usual = max(distance(r[name], exact) for r in runs)
             floor = TOLERANCES["float32"].atol * scale
             errors = [distance(x, exact) for x in (want[a], got[b])]
+            d = dataclasses.replace(d, from_float64=(errors[0], errors[1], usual))
             if max(errors) > max(FACTOR * usual, floor):
                 distances = f"{errors[0]:.2e} and {errors[1]:.2e} from float64, where {usual:.2e} is usual"
                 out.append(d.refuse(f"{d.reason}; {distances}"))

@@ -1,24 +1,23 @@
-"""Results as a person reads them: on a terminal, or in a Markdown or HTML file. Machines get ``as_dict`` as JSON instead."""
+"""Pages of results, one for each command, in the face that is asked for: text, Markdown, HTML or JSON."""
 
 from __future__ import annotations
 
-import io
-import re
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
-from rich.table import Table
-from rich.text import Text
+from rich.console import Console
 
 from hybrid.execution.precision_report import PrecisionReport
 from hybrid.formats.files import write
 
 from .bench import BenchResult
-from .compare import Difference
 from .compiling import CompileResult
 from .convert import ConvertResult
+from .faces import data, html, markdown
+from .faces.blocks import TONES, Block, Brief, Column, Facts, Grid, Line, Page
+from .faces.text import PLAIN, render
 from .fallbacks import FallbackCount
 from .importing import ImportResult
 from .inspect import InspectResult, OperatorsResult
@@ -28,26 +27,13 @@ from .printable import clean, printable
 from .recorded import Recording
 from .result import VerifyResult
 
-PLAIN: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
-"""Names of nodes and files are shown as they are: ``a[0]:x:`` is neither a style nor an emoji."""
-
-
-STYLES = {"equivalent": "bold green", "says little": "bold yellow", "not equivalent": "bold red"}
+__all__ = ["PLAIN"]
 
 
 def _shape(spec: Mapping[str, Any]) -> str:
     dims = spec.get("shape")
     shape = "shape unknown" if dims is None else " x ".join(map(str, dims)) or "scalar"
     return f"{spec.get('dtype') or 'dtype unknown'} {shape}"
-
-
-def _facts(rows: Sequence[tuple[str, str]]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in rows:
-        table.add_row(name, Text(value))
-    return table
 
 
 def _size(count: int) -> str:
@@ -67,36 +53,11 @@ def _loads(lacking: Sequence[str]) -> str:
     return f"does not load: it lacks {', '.join(lacking)}" if lacking else "loads"
 
 
-def _differences(differences: Sequence[Difference]) -> RenderableType:
-    """The measures of all outputs, and the rules that they are held to."""
-    table = Table(box=None, pad_edge=False)
-    for column in ("output", "max abs", "needs atol", "max / scale", "cosine", "top-1", "verdict"):
-        table.add_column(column, justify="left" if column in ("output", "verdict") else "right")
-    for d in differences:
-        told = f"equal by {d.settled_by}" if d.settled_by else "equal"
-        verdict = Text(told, style="green") if d.equal else Text(d.reason, style="red")
-        top1 = "" if d.top1 is None else f"{d.top1:.2%}"
-        measures = (f"{d.max_abs:.2e}", f"{d.needs:.2e}", f"{d.max_rel:.2e}", f"{d.cosine:.7f}", top1)
-        table.add_row(d.name, *(measures if d.compared else [""] * len(measures)), verdict)
-    rules: dict[str, list[str]] = {}
-    for d in differences:
-        if d.tolerance:
-            rules.setdefault(d.tolerance, []).append(d.name)
-    lines = [Text(f"|a - b| may be {rule} of |a|: {', '.join(names)}", style="dim") for rule, names in rules.items()]
-    return Group(table, *lines)
+def _notes(warnings: Sequence[str]) -> list[Block]:
+    return [Line(f"note: {w}", "warn") for w in warnings]
 
 
-def _input(given: Mapping[str, Any]) -> str:
-    """Shape, dtype and origin of an input, and its name in the second model where that is another."""
-    second = f"; {given['second']} in the second" if "second" in given else ""
-    return f"{_shape(given)}, {given['from']}{second}"
-
-
-def _notes(warnings: Sequence[str]) -> list[RenderableType]:
-    return [Text(f"note: {w}", style="yellow") for w in warnings]
-
-
-def convert_table(result: ConvertResult) -> RenderableType:
+def convert_table(result: ConvertResult) -> Page:
     """The result of convert as a short table."""
     result = clean(result)
     rows = [(f"input {n}", _shape(s)) for n, s in result.inputs.items()]
@@ -109,26 +70,26 @@ def convert_table(result: ConvertResult) -> RenderableType:
         ("parameters", f"{result.parameters:,}"),
         ("seconds", ", ".join(f"{k} {v:.2f}" for k, v in result.seconds.items())),
     ]
-    parts: list[RenderableType] = [_facts(rows)]
+    parts: list[Block] = [Facts(rows)]
     if result.verification is not None:
-        parts += [Text(), _differences(result.verification.differences)]
+        parts += [Line(""), Brief(result.verification)]
     if result.unused:
         shown = ", ".join(result.unused[:5]) + (" ..." if len(result.unused) > 5 else "")
-        parts.append(Text(f"note: {len(result.unused)} parameters are not in the graph: {shown}", style="yellow"))
+        parts.append(Line(f"note: {len(result.unused)} parameters are not in the graph: {shown}", "warn"))
     parts += _notes(result.warnings)
-    parts.append(_verdict_line(result, ""))
-    return Group(*parts)
+    return _page(result, parts, "")
 
 
-def _verdict_line(result: ConvertResult | ImportResult, witness: str) -> Text:
-    """The last line: the verdict and the files."""
+def _page(result: ConvertResult | ImportResult, parts: Sequence[Block], witness: str) -> Page:
+    """A page that ends in a line with the verdict and the files."""
     found, files = result.verification, " and ".join(result.files)
     verdict = "not verified" if found is None else f"{found.verdict}{witness if found.equivalent else ''}"
-    style = "bold" if found is None else STYLES[found.verdict]
-    return Text(f"{verdict}{f': wrote {files} ({_size(result.bytes)})' if files else ''}", style=style)
+    tone = "strong" if found is None else TONES[found.verdict]
+    last = Line(f"{verdict}{f': wrote {files} ({_size(result.bytes)})' if files else ''}", tone)
+    return Page(result.model, (*parts, last), verdict, tone)
 
 
-def import_table(result: ImportResult) -> RenderableType:
+def import_table(result: ImportResult) -> Page:
     """The result of import as a short table."""
     result = clean(result)
     rows = [(f"input {n}", _shape(s)) for n, s in result.inputs.items()]
@@ -140,16 +101,15 @@ def import_table(result: ImportResult) -> RenderableType:
         ("in MXNet 1.9.1", _loads(result.mxnet)),
         ("seconds", ", ".join(f"{k} {v:.2f}" for k, v in result.seconds.items())),
     ]
-    parts: list[RenderableType] = [_facts(rows)]
-    parts += [Text(f"repaired: {r}", style="yellow") for r in result.repairs]
+    parts: list[Block] = [Facts(rows)]
+    parts += [Line(f"repaired: {r}", "warn") for r in result.repairs]
     if result.verification is not None:
-        parts += [Text(), _differences(result.verification.differences)]
+        parts += [Line(""), Brief(result.verification)]
     parts += _notes(result.warnings)
-    parts.append(_verdict_line(result, f" to {result.witness}"))
-    return Group(*parts)
+    return _page(result, parts, f" to {result.witness}")
 
 
-def compile_table(result: CompileResult) -> RenderableType:
+def compile_table(result: CompileResult) -> Page:
     """The result of compile as a short table."""
     result = clean(result)
     rows = [(f"input {n}", _shape(s)) for n, s in result.inputs.items()]
@@ -159,48 +119,16 @@ def compile_table(result: CompileResult) -> RenderableType:
         ("seconds", f"{result.seconds:.2f}"),
         ("file", f"{result.file}, {_size(result.bytes)}"),
     ]
-    return _facts(rows)
+    return Page(f"{result.file}", (Facts(rows),), "compiled")
 
 
-def verify_table(result: VerifyResult) -> RenderableType:
+def verify_table(result: VerifyResult) -> Page:
     """The result of verify; where the models part, if they do."""
-    result = clean(result)
-    parts: list[RenderableType] = [
-        Text(f"{result.a} against {result.b}, {len(result.runs)} run(s), {result.seconds:.2f} s")
-    ]
-    if result.runs:
-        parts.append(
-            _facts([(f"input {name}", _input(given)) for name, given in result.runs[0].get("inputs", {}).items()])
-        )
-    parts += [_differences(result.differences), *_notes(result.warnings)]
-    found = result.divergence
-    if found is not None:
-        parts.append(
-            Text(f"first difference at node {found.node} ({found.operator}), tensor {found.tensor}", style="bold red")
-        )
-        rows = [
-            (kind, f"max abs {d.max_abs:.2e}, {d.reason or 'within tolerance'}" if d.compared else d.reason)
-            for kind, d in (("accumulated", found.accumulated), ("local", found.local))
-            if d is not None
-        ]
-        meaning = {
-            "local": "this node computes something else from the same inputs",
-            "accumulated": "the node is right by itself; what differs has grown before it (--atol, --rtol accept it), "
-            "or swapped near ties if the node ranks or selects (try another --seed, and verify what it reads: --outputs)",
-            "unknown": "the node could not be run alone",
-        }
-        rows.append(("so", meaning[found.kind]))
-        rows += [(f"input {n}", ", ".join(f"{k} {v}" for k, v in s.items())) for n, s in found.inputs.items()]
-        parts.append(_facts(rows))
-    if result.repro:
-        parts.append(Text(f"reproduction in {result.repro}"))
-    if result.inner:
-        parts.append(Text(f"{result.inner} tensors inside were computed by both from the same values"))
-    parts.append(Text(result.verdict, style=STYLES[result.verdict]))
-    return Group(*parts)
+    title = f"{printable(result.a)} against {printable(result.b)}"
+    return Page(title, (result,), result.verdict, TONES[result.verdict])
 
 
-def recording_table(recording: Recording) -> RenderableType:
+def recording_table(recording: Recording) -> Page:
     """A recording: who made it, from which inputs, and where it is."""
     told = clean(recording.as_dict())
     rows = []
@@ -208,10 +136,10 @@ def recording_table(recording: Recording) -> RenderableType:
         run = f" of run {number}" if len(told["runs"]) > 1 else ""
         rows += [(f"{kind[:-1]} {n}{run}", _shape(s)) for kind, named in each.items() for n, s in named.items()]
     rows += [("recorded by", printable(recording.by)), ("file", str(told["file"] or "none"))]
-    return _facts(rows)
+    return Page("recording", (Facts(rows),), "recorded")
 
 
-def inspect_table(result: InspectResult) -> RenderableType:
+def inspect_table(result: InspectResult) -> Page:
     """A model's inside and what keeps it from converting."""
     result = clean(result)
     rows = [(f"input {n}", _shape(s)) for n, s in result.inputs.items()]
@@ -227,176 +155,162 @@ def inspect_table(result: InspectResult) -> RenderableType:
         rows.append(("missing", ", ".join(result.missing)))
     if result.unused:
         rows.append(("unused", ", ".join(result.unused)))
-    parts: list[RenderableType] = [
-        Text(f"{result.model} ({result.kind}, opset {result.opset})", style="bold"),
-        _facts(rows),
+    parts: list[Block] = [
+        Line(f"{result.model} ({result.kind}, opset {result.opset})", "strong"),
+        Facts(rows),
     ]
-    parts += [Text(f"to repair: {r}", style="yellow") for r in result.repairs]
+    parts += [Line(f"to repair: {r}", "warn") for r in result.repairs]
+    verdict, tone = "", ""
     if result.problems:
-        table = Table(title=f"{len(result.problems)} do not convert", title_justify="left", box=None, pad_edge=False)
-        for column in ("node", "operator", "reason"):
-            table.add_column(column, overflow="fold")
-        for problem in result.problems:
-            table.add_row(*problem)
-        parts += [Text(), table]
+        title = f"{len(result.problems)} do not convert"
+        columns = [Column(name, fold=True) for name in ("node", "operator", "reason")]
+        parts += [Line(""), Grid(columns, result.problems, title)]
+        verdict, tone = title, "bad"
     elif result.checked == "whole":
-        parts.append(Text("every node converts", style="bold green"))
+        verdict, tone = "every node converts", "good"
+        parts.append(Line(verdict, tone))
     elif result.checked:
-        parts.append(Text("every operator is known; give input shapes (--input) to try every node", style="green"))
+        verdict, tone = "every operator is known", "good"
+        parts.append(Line(f"{verdict}; give input shapes (--input) to try every node", "good"))
     if result.fallbacks is not None:
         parts += _fallbacks(result.fallbacks)
-    return Group(*parts)
+    return Page(result.model, parts, verdict, tone)
 
 
-def _fallbacks(found: Sequence[FallbackCount]) -> list[RenderableType]:
+def _fallbacks(found: Sequence[FallbackCount]) -> list[Block]:
     """A table of what NumPy computes, or a line that there is nothing."""
     if not found:
-        return [Text("every step has a kernel", style="green")]
+        return [Line("every step has a kernel", "good")]
     total = sum(f.count for f in found)
-    table = Table(box=None, pad_edge=False)
-    for column in ("operator", "steps", "why"):
-        table.add_column(column, overflow="fold")
-    for f in found:
-        table.add_row(Text(f.operator), str(f.count), Text(f.why))
-    return [Text(), Text(f"computed by NumPy, of all steps: {total}", style="yellow"), table]
+    columns = [Column(name, fold=True) for name in ("operator", "steps", "why")]
+    table = Grid(columns, [(f.operator, str(f.count), f.why) for f in found])
+    return [Line(""), Line(f"computed by NumPy, of all steps: {total}", "warn"), table]
 
 
-def operators_table(result: OperatorsResult) -> RenderableType:
+def operators_table(result: OperatorsResult) -> Page:
     """The table of operators."""
     result = clean(result)
-    table = Table(box=None, pad_edge=False)
-    for column in ("operator", "other names", "gradient", "kernel", "ONNX", "refused", "from ONNX"):
-        table.add_column(column, overflow="fold")
+    heads = ("operator", "other names", "gradient", "kernel", "ONNX", "refused", "from ONNX")
+    rows = []
     for row in result.operators:
         said = ", ".join(map(str, row.opsets)) or f"no: {row.reason}"
         cells = (row.name, ", ".join(row.aliases), row.gradient, row.kernel, said, "; ".join(row.refused))
-        table.add_row(*map(Text, cells), Text(", ".join(row.read)))
-    if not result.absent:
-        return table
-    missing = Table(title=f"{len(result.absent)} are not here", title_justify="left", box=None, pad_edge=False)
-    for column in ("operator", "why"):
-        missing.add_column(column, overflow="fold")
-    for name, reason in sorted(result.absent.items()):
-        missing.add_row(Text(name), Text(reason))
-    return Group(table, Text(), missing)
+        rows.append((*cells, ", ".join(row.read)))
+    parts: list[Block] = [Grid([Column(name, fold=True) for name in heads], rows)]
+    if result.absent:
+        columns = [Column(name, fold=True) for name in ("operator", "why")]
+        parts += [Line(""), Grid(columns, sorted(result.absent.items()), f"{len(result.absent)} are not here")]
+    return Page("Operators", parts)
 
 
-def bench_table(results: Sequence[BenchResult]) -> RenderableType:
+def bench_table(results: Sequence[BenchResult]) -> Page:
     """Table of how fast models run, and the steps of those that were profiled."""
     results = clean(list(results))
-    table = Table(box=None, pad_edge=False)
-    for column in (
-        "model",
-        "inputs",
-        "threads",
-        *(f"{e} ms" for e in results[0].seconds),
-        "ratio",
-        "max rel",
-        "verdict",
-    ):
-        table.add_column(column, justify="left" if column in ("model", "inputs", "verdict") else "right")
+    heads = ("model", "inputs", "threads", *(f"{e} ms" for e in results[0].seconds), "ratio", "max rel", "verdict")
+    columns = [Column(name, right=name not in ("model", "inputs", "verdict")) for name in heads]
+    rows: list[Sequence[str | Line]] = []
     for r in results:
         times = [f"{t['median'] * 1e3:.4g} ({t['low'] * 1e3:.4g}-{t['high'] * 1e3:.4g})" for t in r.seconds.values()]
         sizes = ", ".join(f"{n} {'x'.join(map(str, s)) or 'scalar'}" for n, s in r.inputs.items())
         wrong = next((d.reason for d in r.differences if not d.equal), "")
-        verdict = Text(f"differs: {wrong}", style="red") if wrong else Text("equal", style="green")
+        verdict = Line(f"differs: {wrong}", "bad") if wrong else Line("equal", "good")
         worst = max((d.max_rel for d in r.differences), default=0.0)
-        table.add_row(Text(r.model), sizes, str(r.threads), *times, f"{r.ratio:.2f}", f"{worst:.1e}", verdict)
-    parts: list[RenderableType] = [table]
+        rows.append((r.model, sizes, str(r.threads), *times, f"{r.ratio:.2f}", f"{worst:.1e}", verdict))
+    parts: list[Block] = [Grid(columns, rows)]
     for r in results:
         if r.steps:
-            parts += [Text(), _steps(r)]
+            parts += [Line(""), _steps(r)]
         if r.precision is not None:
             parts += _precision(r.precision)
         if r.fallbacks:
             parts += _fallbacks(r.fallbacks)
         parts += _notes(r.warnings)
-    return Group(*parts)
+    same = all(r.equivalent for r in results)
+    title = ", ".join(dict.fromkeys(r.model for r in results))
+    return Page(title, parts, "equal" if same else "differs", "good" if same else "bad")
 
 
-def _precision(cost: PrecisionReport) -> list[RenderableType]:
+def _precision(cost: PrecisionReport) -> list[Block]:
     """Costs of a precision, layer by layer."""
     cost = clean(cost)
     rows = [
         (printable(o.output), f"largest error {o.error:.2e} of its largest number, mean {o.mean:.2e}")
         for o in cost.outputs
     ]
-    parts: list[RenderableType] = [
-        Text(),
-        Text(f"weights as {cost.precision}, beside float32 on these inputs"),
-        _facts(rows),
+    parts: list[Block] = [
+        Line(""),
+        Line(f"weights as {cost.precision}, beside float32 on these inputs"),
+        Facts(rows),
     ]
     if not cost.layers:
-        return [*parts, Text("no product has constant weights that are held so")]
-    table = Table(box=None, pad_edge=False)
-    for column in ("weights lose", "operator", "weights", "node"):
-        table.add_column(column, justify="right" if column == "weights lose" else "left")
-    for r in cost.layers:
-        table.add_row(f"{r.error:.2e}", r.operator, "x".join(map(str, r.shape)), Text(r.node))
-    return [*parts, table]
+        return [*parts, Line("no product has constant weights that are held so")]
+    columns = [Column("weights lose", right=True), Column("operator"), Column("weights"), Column("node")]
+    cells = [(f"{r.error:.2e}", r.operator, "x".join(map(str, r.shape)), r.node) for r in cost.layers]
+    return [*parts, Grid(columns, cells)]
 
 
-def _steps(result: BenchResult) -> RenderableType:
+def _steps(result: BenchResult) -> Grid:
     """The steps of a profiled model, the slowest first."""
     assert result.peak is not None
     total = sum(s.seconds for s in result.steps)
-    table = Table(
-        title=f"{result.model}: {len(result.steps)} steps, {total * 1e3:.4g} ms one by one; "
-        f"the machine reaches {result.peak.flops / 1e9:.0f} GF/s and {result.peak.bytes / 1e9:.1f} GB/s",
-        title_justify="left",
-        box=None,
-        pad_edge=False,
+    title = (
+        f"{result.model}: {len(result.steps)} steps, {total * 1e3:.4g} ms one by one; "
+        f"the machine reaches {result.peak.flops / 1e9:.0f} GF/s and {result.peak.bytes / 1e9:.1f} GB/s"
     )
-    for column in ("us", "share", "operator", "kernel", "output", "GF/s", "GB/s", "of peak", "node"):
-        table.add_column(column, justify="left" if column in ("operator", "kernel", "output", "node") else "right")
+    heads = ("us", "share", "operator", "kernel", "output", "GF/s", "GB/s", "of peak", "node")
+    columns = [Column(name, right=name not in ("operator", "kernel", "output", "node")) for name in heads]
+    rows = []
     for s in sorted(result.steps, key=lambda s: -s.seconds):
         sizes = "x".join(map(str, s.shape)) or "scalar"
         rates = (f"{s.gflops:.1f}", f"{s.gbytes:.1f}", f"{s.of_peak:.0%}") if s.gflops else ("", f"{s.gbytes:.1f}", "")
-        table.add_row(
-            f"{s.seconds * 1e6:.1f}", f"{s.share:.1%}", s.operator, Text(s.kernel), sizes, *rates, Text(s.node)
-        )
-    return table
+        rows.append((f"{s.seconds * 1e6:.1f}", f"{s.share:.1%}", s.operator, s.kernel, sizes, *rates, s.node))
+    return Grid(columns, rows, title)
 
 
-def arrays(results: Mapping[str, Any], cost: PrecisionReport | None = None) -> RenderableType:
+def arrays(results: Mapping[str, Any], cost: PrecisionReport | None = None) -> Page:
     """Outputs of a run by name, shape and range, and what a precision costs."""
     rows = []
     for name, value in results.items():
         span = f", {value.min():.6g} to {value.max():.6g}" if value.size and value.dtype.kind in "fiu" else ""
         rows.append((printable(name), f"{value.dtype} {' x '.join(map(str, value.shape)) or 'scalar'}{span}"))
-    return _facts(rows) if cost is None else Group(_facts(rows), *_precision(cost))
+    return Page("Outputs", [Facts(rows), *([] if cost is None else _precision(cost))])
+
+
+Face = Callable[[Page, Mapping[str, Any]], str]
+FACES: dict[str, Face] = {".html": html.page, ".md": markdown.page, ".json": lambda _page, facts: data.dumps(facts)}
+"""Makers of a report from a page and the facts that belong to it, by the ending of the file."""
 
 
 def check_path(path: Path) -> None:
     """Raise BadInput when no report can be written there."""
-    if path.suffix not in (".md", ".html"):
-        raise BadInput(f"report {path}: wanted a file that ends in .md or .html")
+    if path.suffix not in FACES:
+        *most, last = FACES
+        raise BadInput(f"report {path}: wanted a file that ends in {', '.join(most)} or {last}")
     check_target(path)
 
 
-def save(renderable: RenderableType, path: Path, command: str) -> None:
-    """Write a report with the command that repeats it: HTML or Markdown, by the file's ending."""
-    console = Console(record=True, file=io.StringIO(), width=120, **PLAIN)
-    if path.suffix == ".html":
-        console.print(Text(f"$ {printable(command)}\n", style="bold"))
-    console.print(renderable)
-    if path.suffix == ".html":
-        text = console.export_html()
-    else:
-        body = "\n".join(line.rstrip() for line in console.export_text().splitlines())
-        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", command + body)), default=0))  # names may hold fences
-        text = f"# gluonnx\n\n{fence}bash\n{printable(command)}\n{fence}\n\n{fence}text\n{body}\n{fence}\n"
-    write(path, text)
+def save(page: Page, path: Path, facts: Mapping[str, Any]) -> None:
+    """Write a report: HTML, Markdown or JSON, by the file's ending. facts: the same for machines (faces/data.py)."""
+    write(path, FACES[path.suffix](page, facts))
 
 
-def show(renderable: RenderableType) -> None:
-    """Print to standard output; in a pipe without colours and without folding to a guessed width."""
+def error_page(text: str, status: int) -> Page:
+    """The page of a command that ended in an error."""
+    kinds = {2: "bad input", 3: "a runtime failed", 70: "internal error"}
+    verdict = kinds.get(status, "error")
+    return Page(verdict, [Line(line) for line in text.splitlines()], verdict, "bad")
+
+
+def show(page: Any) -> None:
+    """Print to standard output; in a pipe without colours, and as wide as COLUMNS says: without it nothing is folded."""
     console = Console(**PLAIN)
     if console.is_terminal:
-        console.print(renderable)
+        console.print(render(page))
         return
-    console = Console(width=10_000, **PLAIN)
+    asked = os.environ.get("COLUMNS", "")
+    width = max(20, int(asked)) if asked.isdecimal() else 10_000
+    console = Console(width=width, legacy_windows=False, **PLAIN)
     with console.capture() as captured:
-        console.print(renderable)
+        console.print(render(page))
     for line in captured.get().splitlines():
         print(line.rstrip())

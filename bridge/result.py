@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from .compare import Difference
@@ -49,6 +51,26 @@ class Layer:
 
 
 @dataclass(frozen=True)
+class Neighbour:
+    """A node near the first difference, by one of the tensors that it makes."""
+
+    tensor: str
+    node: str
+    operator: str
+    inputs: tuple[str, ...]
+    attributes: dict[str, str]
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A file that a model was read from."""
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
 class VerifyResult:
     """The result of verify: a verdict over every output of every run, and over every tensor inside that both models name."""
 
@@ -72,6 +94,12 @@ class VerifyResult:
     """Tensors inside, in the order in which they are made."""
     causes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By node at fault what differs between the models there, in words."""
+    around: tuple[tuple[Neighbour, ...], tuple[Neighbour, ...]] = ((), ())
+    """Nodes around the first difference, of each side."""
+    files: tuple[tuple[ModelFile, ...], tuple[ModelFile, ...]] = ((), ())
+    """Files that each side was read from."""
+    pictures: Mapping[str, tuple[bytes, ...]] = field(default_factory=dict, repr=False)
+    """Small PNG images of inputs that look like images."""
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
     repro: str | None = None
@@ -81,10 +109,41 @@ class VerifyResult:
         return self.verdict == "equivalent"
 
     def as_dict(self) -> dict[str, Any]:
-        out = {**asdict(self), "equivalent": self.equivalent}
+        out = {**asdict(replace(self, pictures={})), "equivalent": self.equivalent}
+        del out["pictures"]  # the inputs can be drawn again
         if self.divergence is not None:
             out["divergence"]["kind"] = self.divergence.kind
         return out
+
+    @property
+    def first(self) -> int | None:
+        """The place among the layers of the first difference; None where there is none, or it is not among them."""
+        tensor = None if self.divergence is None else self.divergence.tensor
+        by_name = (i for i, layer in enumerate(self.layers) if tensor in (layer.tensor, layer.second))
+        apart = (i for i, layer in enumerate(self.layers) if layer.accumulated and not layer.accumulated.equal)
+        return next(by_name, next(apart, None)) if self.verdict == "not equivalent" else None
+
+    def place(self, node: str) -> str:
+        """Words for the elements of a node's output that differ; empty where that is not known."""
+        for layer in self.layers:
+            if layer.node != node:
+                continue
+            first = self.divergence is not None and layer.node == self.divergence.node
+            looked = (layer.local, layer.accumulated) if first else (layer.local,)
+            for found in looked:
+                if found is not None and found.details is not None and found.details.where:
+                    return found.details.where
+        return ""
+
+    def __str__(self) -> str:
+        from .faces.text import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from .faces.html import as_fragment
+
+        return as_fragment(self)
 
 
 @dataclass
@@ -127,9 +186,27 @@ class Case:
         return found
 
 
-def with_names(result: VerifyResult, a: str, b: str, seconds: float) -> VerifyResult:
-    """The result, with the names of the models and the time it took."""
-    return replace(result, a=a, b=b, seconds=seconds)
+def with_names(
+    result: VerifyResult,
+    a: str,
+    b: str,
+    seconds: float,
+    files: tuple[tuple[ModelFile, ...], tuple[ModelFile, ...]] = ((), ()),
+) -> VerifyResult:
+    """The result, with the names of the models, the time it took, and the files they were read from."""
+    return replace(result, a=a, b=b, seconds=seconds, files=files)
+
+
+def identify(paths: Iterable[Path]) -> tuple[ModelFile, ...]:
+    """Files by their hashes."""
+    found = []
+    for path in paths:
+        digest = hashlib.sha256()
+        with open(path, "rb") as file:
+            while chunk := file.read(1 << 20):
+                digest.update(chunk)
+        found.append(ModelFile(str(path), path.stat().st_size, digest.hexdigest()))
+    return tuple(found)
 
 
 def with_warnings(result: VerifyResult, notes: Sequence[str]) -> VerifyResult:

@@ -21,7 +21,7 @@ from .inputs import Inputs, as_specs, load_feeds
 from .judge import check
 from .models import BadInput, Model, names_to_fill, open_model
 from .recorded import Recording, load_recording
-from .result import Progress, VerifyResult, with_names, with_warnings
+from .result import Progress, VerifyResult, identify, with_names, with_warnings
 
 
 def _has_parameters(model: Any) -> bool:
@@ -55,6 +55,7 @@ def verify(
     tolerance: Tolerance | tuple[float, float] | None = None,
     outputs: Sequence[str] | None = None,
     repro: str | os.PathLike[str] | None = None,
+    layers: bool = False,
     progress: Progress | None = None,
 ) -> VerifyResult:
     """Run both models on the same inputs and compare every output, and every tensor inside that both name.
@@ -66,7 +67,7 @@ def verify(
     names: b's names of a's inputs; without it inputs pair by
     name, then by position and shape. ranges: (low, high) of what is drawn, by name. files: those that arrays come from, for the
     report. tolerance: (atol, rtol) over the outputs, in place of all other measures.
-    repro: a folder to write a minimal reproduction to when they differ.
+    repro: a folder to write a minimal reproduction to when they differ. layers: measure every tensor inside also when they agree.
     Raises BadInput, EngineError, or hybrid's errors.
     """
     start = time.perf_counter()
@@ -103,7 +104,16 @@ def verify(
     reference = right if isinstance(right, NativeEngine) and not isinstance(left, NativeEngine) else left
     reference = half or reference
     limits = as_tolerance(tolerance)
-    result = check(left, right, cases, reference=reference, tolerance=limits, repro=repro, progress=progress)
+    result = check(
+        left,
+        right,
+        cases,
+        reference=reference,
+        tolerance=limits,
+        repro=repro,
+        progress=progress,
+        layers=layers,
+    )
     if recording is not None:
         cut = bool(outputs)
         result = with_recording(result, recording, left, right, cases[0].names, limits, cut, progress)
@@ -111,4 +121,5 @@ def verify(
         result = with_warnings(
             result, [f"{half.model.name} is of {half.precision_name}: compared as exactly as that allows"]
         )
-    return with_names(result, first.name, second.name, time.perf_counter() - start)
+    identified = identify(first.files()), identify(second.files())
+    return with_names(result, first.name, second.name, time.perf_counter() - start, identified)

@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ settings.register_profile("brief", settings.get_profile("steady"), phases=(Phase
 # Cycles are looked for a thirtieth as often as by default, which takes a fifteenth of the time of all tests; those about memory
 # that is given back collect by themselves.
 gc.set_threshold(20_000, 20, 20)
+os.environ.pop("COLUMNS", None)  # which xdist sets: what is printed to a pipe is as wide as that says
 gc.disable()  # until all is collected, which makes hundreds of thousands of objects that stay
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import os
 import platform
 import shlex
@@ -11,7 +10,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ import converters
 from hybrid.core.error import InternalError, MXNetError
 
 from .. import report
+from ..faces.data import dumps, facts
 from ..paths import BadInput
 from ..printable import message, printable
 from ..result import Progress as Tell
@@ -39,11 +39,12 @@ INTERNAL = 70
 
 def print_result(data: dict[str, Any], as_json: bool, text: Any, report_to: Path | None = None) -> None:
     """Print a result, as JSON or as text, and write the report that is asked for."""
+    told = facts(data, shlex.join(["gluonnx", *sys.argv[1:]]), _version()) if as_json or report_to is not None else {}
     if report_to is not None:
-        report.save(text(), report_to, shlex.join(["gluonnx", *sys.argv[1:]]))
+        report.save(text(), report_to, told)
     try:
         if as_json:
-            print(json.dumps(data, default=str))
+            print(dumps(told))
         else:
             report.show(text())
         sys.stdout.flush()
@@ -82,9 +83,19 @@ def errors(as_json: bool, report_to: Path | None = None) -> Iterator[None]:
         raise typer.Exit(status_of(found, strict=True)) from None
     except Exception as error:
         text, status = _message_and_status(error)
-        problems = getattr(error, "problems", ())
-        _fail(text, as_json, [p._asdict() if hasattr(p, "_asdict") else str(p) for p in problems])
+        problems = [p._asdict() if hasattr(p, "_asdict") else str(p) for p in getattr(error, "problems", ())]
+        if report_to is not None:
+            _report_error(text, status, problems, report_to)
+        _fail(text, as_json, problems)
         raise typer.Exit(status) from None
+
+
+def _report_error(text: str, status: int, problems: list[Any], report_to: Path) -> None:
+    """Write the report of a command that ended in an error, where one can be written."""
+    told = facts({"error": text, "problems": problems}, shlex.join(["gluonnx", *sys.argv[1:]]), _version())
+    with suppress(BadInput, OSError):  # the error may be that there is no place for it
+        report.check_path(report_to)
+        report.save(report.error_page(text, status), report_to, told)
 
 
 def _message_and_status(error: Exception) -> tuple[str, int]:
@@ -127,6 +138,7 @@ def _internal(error: Exception) -> str:
 
 def _fail(text: str, as_json: bool, problems: list[Any] | None = None) -> None:
     if as_json:
-        print(json.dumps({"error": text, "problems": problems or []}))
+        told = {"error": text, "problems": problems or []}
+        print(dumps(facts(told, shlex.join(["gluonnx", *sys.argv[1:]]), _version())))
     else:
         Console(stderr=True, soft_wrap=True, **report.PLAIN).print(Text.assemble(("error:", "bold red"), f" {text}"))

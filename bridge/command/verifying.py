@@ -77,6 +77,7 @@ def verify(
             tolerance=as_limits(atol, rtol, scaled),
             outputs=outputs,
             repro=repro,
+            layers=report_to is not None,
             progress=tell,
         )
     with errors(as_json):

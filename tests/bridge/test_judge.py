@@ -22,6 +22,13 @@ from bridge.result import Case, Divergence, VerifyResult
 from hybrid.core.op import Domain, Spec
 from hybrid.ir.infer import infer
 
+
+@pytest.fixture(autouse=True)
+def _outputs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sides that are known by their outputs have no layers to look at."""
+    monkeypatch.setattr(judge, "study", lambda result, *_args, **_options: result)
+
+
 WANT = np.linspace(1, 2, 12, dtype=np.float32).reshape(3, 4)
 
 

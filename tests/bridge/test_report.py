@@ -22,6 +22,7 @@ from bridge.bench import BenchResult, Peak, StepTime
 from bridge.command import converting, options, running, shell, verifying
 from bridge.compare import Difference
 from bridge.convert import ConvertResult
+from bridge.faces import data
 from bridge.fallbacks import FallbackCount
 from bridge.importing import ImportResult
 from bridge.inspect import InspectResult, OperatorsResult
@@ -32,18 +33,44 @@ from converters.coverage import Row
 from hybrid.core.error import InternalError, MXNetError
 
 NEAR = Difference(
-    "y", "float32", (2, 3), True, "", max_abs=1.26e-5, max_rel=2.5e-6, cosine=0.99999914, top1=0.5, needs=3e-6
+    "y",
+    "float32",
+    (2, 3),
+    True,
+    "",
+    max_abs=1.26e-5,
+    max_rel=2.5e-6,
+    cosine=0.99999914,
+    top1=0.5,
+    needs=3.01e-6,
+    relative=4e-6,
+    index=(1, 2),
+    tolerance="atol 1e-05 x 4 + rtol 0.0001",
 )
-FAR = Difference("z", "float16", (4,), False, "1 of 4 beyond", max_abs=0.25, max_rel=0.5, cosine=-0.25)
+FAR = Difference(
+    "z",
+    "float16",
+    (4,),
+    False,
+    "1 of 4 beyond",
+    max_abs=0.25,
+    max_rel=0.5,
+    cosine=-0.25,
+    needs=0.25,
+    index=(3,),
+    beyond=1,
+)
 OTHER = Difference("w", "int64", (4,), False, "shape (3,), wanted (4,)", compared=False)
 SETTLED = replace(NEAR, name="s", settled_by="float64", top1=None)
-HEAD = "output max abs needs atol max / scale cosine top-1 verdict"
+HEAD = "output beyond max abs at max rel needs atol of scale cosine top-1 verdict"
 LINES = {
-    "y": "y 1.26e-05 3.00e-06 2.50e-06 0.9999991 50.00% equal",
-    "z": "z 2.50e-01 0.00e+00 5.00e-01 -0.2500000 1 of 4 beyond",
-    "w": "w shape (3,), wanted (4,)",
-    "s": "s 1.26e-05 3.00e-06 2.50e-06 0.9999991 equal by float64",
+    "y": "y 0 1.3e-05 (1,2) 4.0e-06 3.1e-06 2.5e-06 0.9999991 50.0% equal",
+    "z": "z 1/4 2.5e-01 (3) 0 2.5e-01 5.0e-01 -0.2500000 differs",
+    "w": "w differs",
+    "s": "s 0 1.3e-05 (1,2) 4.0e-06 3.1e-06 2.5e-06 0.9999991 equal by float64",
 }
+BRIEF = "|a - b| may be atol 1e-05 x 4 + rtol 0.0001 of |a|"
+RULE = "tolerance atol 1e-05 x 4 + rtol 0.0001"
 FOUND = VerifyResult(
     "one", "two", "equivalent", ({}, {}), (NEAR, SETTLED), seconds=1.234, inner=7, warnings=("mind", "me")
 )
@@ -92,21 +119,22 @@ def test_every_way_to_be_equal_is_told(capsys: pytest.CaptureFixture[str]) -> No
     ways = ("float64", "tolerance", "node by node", "rounding of one node", "")
     found = replace(FOUND, differences=tuple(replace(NEAR, name=f"y{i}", settled_by=w) for i, w in enumerate(ways)))
     shown = lines(capsys, report.verify_table(found))
-    assert [line.split("50.00% ")[1] for line in shown[2:7]] == [f"equal by {w}" if w else "equal" for w in ways]
+    assert [line.split("50.0% ")[1] for line in shown[3:8]] == [f"equal by {w}" if w else "equal" for w in ways]
     for inner in (1, 2):
-        told = f"{inner} tensors inside were computed by both from the same values"
+        told = f"inside {inner} tensors were computed by both from the same values"
         assert told in lines(capsys, report.verify_table(replace(FOUND, inner=inner)))
-    assert not any("tensors inside" in line for line in lines(capsys, report.verify_table(replace(FOUND, inner=0))))
+    assert not any(line.startswith("inside") for line in lines(capsys, report.verify_table(replace(FOUND, inner=0))))
 
 
 def test_measures_of_nothing_are_shown_and_those_that_are_none_are_not(capsys: pytest.CaptureFixture[str]) -> None:
-    zero = replace(NEAR, max_abs=0.0, max_rel=0.0, needs=0.0, cosine=0.0, top1=0.0)
+    zero = replace(NEAR, max_abs=0.0, max_rel=0.0, relative=0.0, needs=0.0, cosine=0.0, top1=0.0)
     apart = replace(zero, compared=False, equal=False, reason="shape (2,), wanted (3,)")
     found = replace(FOUND, differences=(zero, replace(zero, top1=None), apart))
-    assert lines(capsys, report.verify_table(found))[2:5] == [
-        "y 0.00e+00 0.00e+00 0.00e+00 0.0000000 0.00% equal",
-        "y 0.00e+00 0.00e+00 0.00e+00 0.0000000 equal",
-        "y shape (2,), wanted (3,)",
+    assert lines(capsys, report.verify_table(found))[3:7] == [
+        "y 0 0 0 0 0 0.0000000 0.0% equal",
+        "y 0 0 0 0 0 0.0000000 equal",
+        "y differs",
+        "y: shape (2,), wanted (3,)",
     ]
     told = lines(capsys, report.convert_table(replace(CONVERTED, parameters=0, seconds={"read": 0.0}, opset=0)))
     assert {"parameters 0", "seconds read 0.00", "opset 0"} <= set(told)
@@ -127,6 +155,7 @@ def test_converted(capsys: pytest.CaptureFixture[str]) -> None:
         HEAD,
         LINES["y"],
         LINES["s"],
+        BRIEF,
         "note: 5 parameters are not in the graph: p0, p1, p2, p3, p4",
         "note: first",
         "note: second",
@@ -155,6 +184,7 @@ def test_imported(capsys: pytest.CaptureFixture[str]) -> None:
         HEAD,
         LINES["y"],
         LINES["s"],
+        BRIEF,
         "note: first",
         "equivalent to onnxruntime: wrote a-symbol.json and a-0000.params (999 bytes)",
     ]
@@ -172,37 +202,46 @@ def test_imported(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_verified(capsys: pytest.CaptureFixture[str]) -> None:
     wanted = [
-        "one against two, 2 run(s), 1.23 s",
+        "EQUIVALENT one against two, 2 runs, 1.2 s",
+        RULE,
         HEAD,
         LINES["y"],
         LINES["s"],
+        "inside 7 tensors were computed by both from the same values",
         "note: mind",
         "note: me",
-        "7 tensors inside were computed by both from the same values",
-        "equivalent",
     ]
     assert lines(capsys, report.verify_table(FOUND)) == wanted
-    stats = {"a": {"shape": [2], "mean": 0.5}, "b": {"nan": 1}}
+    stats = {"a": {"shape": [2], "dtype": "float32", "min": -0.53159731626, "max": 2.0, "mean": 0.5}, "b": {"nan": 1}}
     for local, kind, said in (
-        (FAR, "local", "this node computes something else from the same inputs"),
+        (FAR, "local", "the node itself computes something else from the same values"),
         (NEAR, "accumulated", "the node is right by itself; what differs has grown before it"),
         (None, "unknown", "the node could not be run alone"),
     ):
         parted = Divergence("t", "n", "Conv", FAR, local, stats)
         assert parted.kind == kind
         result = replace(
-            FOUND, verdict="not equivalent", differences=(NEAR, FAR, OTHER), divergence=parted, repro="there", inner=0
-        )
+            FOUND, verdict="not equivalent", differences=(NEAR, FAR, OTHER), divergence=parted, repro="there", inner=0,
+            causes={"n": ("weight W[5]: 9 of 90 differ", "epsilon 1e-05 -> 0.01"), "m": ("Relu became Identity",)},
+            faults=("n", "m"),
+        )  # fmt: skip
         shown = lines(capsys, report.verify_table(result))
-        near = ["local max abs 1.26e-05, within tolerance"] if local is NEAR else []
-        far = ["local max abs 2.50e-01, 1 of 4 beyond"] if local is FAR else []
-        assert shown[1:8] == [HEAD, LINES["y"], LINES["z"], LINES["w"], "note: mind", "note: me",
-                              "first difference at node n (Conv), tensor t"]  # fmt: skip
-        assert shown[8 : 9 + len(near + far)] == ["accumulated max abs 2.50e-01, 1 of 4 beyond", *near, *far]
-        assert shown[9 + len(near + far)].startswith(f"so {said}")
-        assert shown[-4:] == ["input a shape [2], mean 0.5", "input b nan 1", "reproduction in there", "not equivalent"]
+        assert shown[:6] == ["NOT EQUIVALENT one against two, 2 runs, 1.2 s", RULE, *[HEAD, *map(LINES.get, "yzw")]]
+        assert shown[6:9] == ["z: 1 of 4 beyond", "w: shape (3,), wanted (4,)", "first n (Conv), tensor t"]
+        assert shown[9].startswith(said)
+        assert shown[10:] == [
+            "found 1 of 4 beyond (max abs 2.5e-01)",
+            "what weight W[5]: 9 of 90 differ",
+            "epsilon 1e-05 -> 0.01",
+            "reads a (2) float32, -0.5316 to 2, mean 0.5",
+            "reads b shape unknown, 1 nan",
+            "also m: Relu became Identity",
+            "written reproduction in there",
+            "note: mind",
+            "note: me",
+        ]
     shape = replace(FOUND, divergence=Divergence("t", "n", "Conv", OTHER, None, {}))
-    assert "accumulated shape (3,), wanted (4,)" in lines(capsys, report.verify_table(shape))
+    assert "found shape (3,), wanted (4,)" in lines(capsys, report.verify_table(shape))
 
 
 def test_inspected(capsys: pytest.CaptureFixture[str]) -> None:
@@ -337,15 +376,20 @@ def test_sizes_of_files() -> None:
 
 
 def test_files_of_reports(tmp_path: Path) -> None:
-    report.save(report.convert_table(CONVERTED), tmp_path / "r.md", "gluonnx convert ````x")
+    report.save(report.convert_table(CONVERTED), tmp_path / "r.md", data.facts({}, "gluonnx convert ````x", "1.2"))
     text = (tmp_path / "r.md").read_text()
     fence = "`" * 5
-    assert text.startswith(f"# gluonnx\n\n{fence}bash\ngluonnx convert ````x\n{fence}\n\n{fence}text\n")
-    assert text.endswith(f"equivalent: wrote a.onnx and a.onnx.data (2.5 MB)\n{fence}\n")
+    assert text.startswith("# ✅ equivalent\n\nnet\n")
+    assert f"{fence}bash\ngluonnx convert ````x\n{fence}\n" in text and "gluonnx 1.2" in text
+    assert "equivalent: wrote a.onnx and a.onnx.data (2.5 MB)" in text
     assert all(line == line.rstrip() for line in text.splitlines())
-    report.save(report.verify_table(FOUND), tmp_path / "r.html", "gluonnx verify")
+    report.save(report.verify_table(FOUND), tmp_path / "r.html", data.facts({}, "gluonnx verify", "1.2"))
     html = (tmp_path / "r.html").read_text()
-    assert "$ gluonnx verify" in html and "7 tensors inside" in html and html.count("<html") == 1
+    assert "gluonnx verify" in html and "7 tensors inside" in html and html.count("<html") == 1
+    facts = data.facts({"worst": float("nan"), "most": [float("inf")], "k": np.float32(2)}, "gluonnx verify", "1.2")
+    report.save(report.verify_table(FOUND), tmp_path / "r.json", facts)
+    found = json.loads((tmp_path / "r.json").read_text())
+    assert (found["schema"], found["worst"], found["most"]) == ("gluonnx-report/1", "nan", ["inf"])
 
 
 # -- the options ---------------------------------------------------------------------------------------------------------
@@ -533,8 +577,10 @@ def test_every_command_says_its_errors_as_it_is_asked_to(
                 patch.setattr(bridge, function, lambda *_, **__: MagicMock())
                 patch.setattr(place, stage, fail)
                 plain, asked = (CliRunner().invoke(cli.app, [*arguments, *more]) for more in ((), ("--json",)))
-            said = (plain.exit_code, plain.stdout, plain.stderr), (asked.exit_code, asked.stdout, asked.stderr)
-            if said != ((2, "", "error: disk\n"), (2, '{"error": "disk", "problems": []}\n', "")):
+            found = json.loads(asked.stdout)
+            told = asked.exit_code, (found["error"], found["problems"]), asked.stderr
+            said = (plain.exit_code, plain.stdout, plain.stderr), told
+            if said != ((2, "", "error: disk\n"), (2, ("disk", []), "")):
                 wrong.append((arguments[0], stage, said))
     assert not wrong
 

@@ -43,8 +43,13 @@ which has to end before it, and ``mx.runtime``, which tells of it."""
 BACK = {("hybrid", "bridge.mxnet_onnx"), ("hybrid.contrib", "bridge.mxnet_onnx_contrib")}
 """Arrows that run back up: MXNet's modules that are made of packages above, loaded when a program asks for them."""
 
-LATE = {("converters.registry", "converters.ops")}
-"""A table names the package that fills it, which is imported when something is first asked for."""
+LATE = {
+    ("converters.registry", "converters.ops"),
+    ("bridge.result", "bridge.faces.text"),
+    ("bridge.result", "bridge.faces.html"),
+}
+"""A table names the package that fills it, which is imported when something is first asked for; a result shows itself by faces,
+which are imported when somebody looks."""
 
 
 @functools.cache

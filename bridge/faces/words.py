@@ -1,0 +1,152 @@
+"""Numbers and names in few characters, and the sentences that all faces share."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..compare import Difference
+from ..result import Divergence, Layer, ModelFile, VerifyResult
+
+MEANINGS = {
+    "local": "the node itself computes something else from the same values",
+    "accumulated": "the node is right by itself; what differs has grown before it (--atol, --rtol accept it), or swapped near ties "
+    "if the node ranks or selects (try another --seed, and verify what it reads: --outputs)",
+    "unknown": "the node could not be run alone",
+}
+LEVELS = (-8.0, 0.0)
+"""Powers of ten of a layer's error, over its largest number, between which a strip has its levels."""
+SHOWN_FAULTS = 5
+
+
+def small(number: float) -> str:
+    """An error in few digits."""
+    return "0" if number == 0 else f"{number:.1e}" if math.isfinite(number) else str(number)
+
+
+def enough(number: float) -> str:
+    """A tolerance in two digits, rounded up so that it is one."""
+    if number == 0 or not math.isfinite(number):
+        return small(number)
+    unit = 10.0 ** (math.floor(math.log10(number)) - 1)
+    return f"{math.ceil(number / unit - 1e-9) * unit:.1e}"
+
+
+def place(index: Sequence[int]) -> str:
+    """Numbers of an element along each axis."""
+    return f"({','.join(map(str, index))})" if index else ""
+
+
+def shape(dims: Sequence[Any] | None) -> str:
+    """Sizes along each axis."""
+    return "shape unknown" if dims is None else f"({','.join(map(str, dims))})" if dims else "scalar"
+
+
+def shorten(text: str, width: int) -> str:
+    """The text, its middle left out where it is too long: both ends of a name tell it from others."""
+    if len(text) <= width:
+        return text
+    if width < 5:
+        return text[:width]
+    head = (width - 2) // 2
+    return f"{text[:head]}..{text[len(text) - (width - 2 - head) :]}"
+
+
+def top1(d: Difference) -> str:
+    """Share of rows whose greatest is at the same place; empty where the output is no list of scores by row."""
+    return f"{d.top1:.1%}" if d.top1 is not None and len(d.shape) == 2 else ""
+
+
+def told(d: Difference) -> str:
+    """The verdict over one output in a word or three."""
+    return (f"equal by {d.settled_by}" if d.settled_by else "equal") if d.equal else "differs"
+
+
+def side(name: str, files: Sequence[ModelFile]) -> str:
+    """A model by its files and the beginnings of their hashes."""
+    return " + ".join(f"{Path(f.path).name} (sha {f.sha256[:8]})" for f in files) or name
+
+
+def rules(differences: Iterable[Difference]) -> list[str]:
+    """Tolerances, each with the outputs that it is for where there are several."""
+    found: dict[str, list[str]] = {}
+    for d in differences:
+        if d.tolerance:
+            found.setdefault(d.tolerance, []).append(d.name)
+    return list(found) if len(found) == 1 else [f"{rule} for {', '.join(names)}" for rule, names in found.items()]
+
+
+def level(layer: Layer, levels: int) -> int | None:
+    """The error of a layer over its largest number, on a log scale from 0 to levels - 1; None where it is not known."""
+    found = layer.accumulated
+    if found is None:
+        return None
+    if not found.compared or (found.misplaced and not found.equal):
+        return levels - 1
+    low, high = LEVELS
+    if found.max_rel <= 0:
+        return 0
+    power = (math.log10(found.max_rel) - low) / (high - low)
+    return max(0, min(levels - 1, 1 + int(power * (levels - 2) + 0.5)))
+
+
+def statistics(found: dict[str, Any]) -> str:
+    """Statistics of a tensor in few digits."""
+    words = [f"{shape(found.get('shape'))} {found.get('dtype', '')}".strip()]
+    if "min" in found and "max" in found:
+        words.append(f"{found['min']:.4g} to {found['max']:.4g}")
+    if "mean" in found:
+        words.append(f"mean {found['mean']:.4g}")
+    words += [f"{found[k]} {k}" for k in ("nan", "inf") if found.get(k)]
+    return ", ".join(words)
+
+
+def reason(found: Divergence) -> str:
+    """The numbers that the first difference is known by."""
+    d = found.local if found.local is not None and not found.local.equal else found.accumulated
+    return f"{d.reason} (max abs {small(d.max_abs)})" if d.compared else d.reason
+
+
+def others(result: VerifyResult) -> list[str]:
+    """Nodes at fault besides the first, with what is known of each."""
+    first = None if result.divergence is None else result.divergence.node
+    rest = [n for n in result.faults if n != first]
+    lines = []
+    for node in rest[:SHOWN_FAULTS]:
+        operator = next((layer.operator for layer in result.layers if layer.node == node), "")
+        known = [w for w in (result.place(node), *result.causes.get(node, ())) if w]
+        lines.append(f"{node}{f' ({operator})' if operator else ''}{': ' if known else ''}{'; '.join(known)}")
+    if len(rest) > SHOWN_FAULTS:
+        lines.append(f"and {len(rest) - SHOWN_FAULTS} more")
+    return lines
+
+
+def next_command(result: VerifyResult) -> str:
+    """The command that goes on from here; empty where there is none."""
+    first, second = result.files
+    if result.verdict != "not equivalent" or not first or not second:
+        return ""
+    places = [_beside(Path(file.path)) for file in (first[0], second[0])]
+    return shlex.join(["gluonnx", "reduce", *places, "-o", "repro"])
+
+
+def _beside(path: Path) -> str:
+    """A path from the working folder on, where it lies in there."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def spans(result: VerifyResult) -> tuple[str, str]:
+    """Words before and after the strip of all layers."""
+    count, at = len(result.layers), result.first
+    if at is None:
+        return f"1-{count} ok" if result.verdict != "not equivalent" else f"1-{count}", ""
+    before = "" if at == 0 else "1 ok" if at == 1 else f"1-{at} ok"
+    apart = [
+        i for i, layer in enumerate(result.layers) if i >= at and layer.accumulated and not layer.accumulated.equal
+    ]
+    last = max(apart, default=at) + 1
+    return before, f"{at + 1} off" if last == at + 1 else f"{at + 1}-{last} off"

@@ -1,0 +1,263 @@
+"""Every tensor inside that two models share: how far apart it is in the whole models, and a closer look at where they part."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+import onnx
+
+from hybrid.core.error import MXNetError
+
+from .compare import TOLERANCES, Difference, Tolerance, compare
+from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine, Tensor
+from .measures import Details, examine
+from .pictures import pictures_of
+from .printable import printable
+from .result import Case, Layer, Neighbour, VerifyResult
+
+SHOWN_BYTES = 128 << 20
+"""Of tensors held at a time, on each side."""
+UNKNOWN_SIZE = SHOWN_BYTES // 32
+NEAR = 15
+"""Nodes that are shown around the first difference, on each side."""
+LONG = 60
+MOST_FAULTS = 6
+"""Nodes at fault that are looked at closely."""
+
+
+def measure_layers(
+    left: Engine,
+    right: Engine,
+    case: Case,
+    pairs: Sequence[tuple[str, str]],
+    *,
+    local: Mapping[str, Difference],
+    limits: Callable[[str, str], Tolerance | None],
+    closely: Collection[str] = (),
+    tell: Callable[[str], None] = lambda _text: None,
+) -> tuple[Layer, ...]:
+    """The layers of two models on a case, in the order in which the left one makes them.
+
+    pairs: names of outputs that belong together where they are others. local: what is known of tensors computed by both from the
+    same values, by either name. limits: the tolerance of a tensor, by both names. closely: tensors of the left side to be looked at
+    closely; so is the first that differs."""
+    paired = list(_paired(left, right, pairs))
+    sizes = left.sizes(case.feeds) or right.sizes(case.feeds)
+    near: set[str] = set(closely)
+    layers: list[Layer] = []
+    for group in _grouped(paired, sizes):
+        tell(f"measuring layer {len(layers) + 1} of {len(paired)}")
+        wanted = _expose(left, case, [a.name for a, _ in group])
+        made = _expose(right, case, [b.name for _, b in group])
+        for mine, theirs in group:
+            want, got = wanted.get(mine.name), made.get(theirs.name)
+            found = None
+            if want is not None and got is not None:
+                found = brief(mine.name, got, want, limits(mine.name, theirs.name))
+                if not found.equal and not any(x.accumulated and not x.accumulated.equal for x in layers):
+                    near.add(mine.name)
+                if mine.name in near:
+                    found = dataclasses.replace(found, details=examine(got, want))
+            own = local.get(mine.name, local.get(theirs.name))
+            layers.append(Layer(mine.name, theirs.name, mine.node, mine.operator, found, own))
+    return tuple(layers)
+
+
+def brief(name: str, got: np.ndarray, want: np.ndarray, limits: Tolerance | None) -> Difference:
+    """The difference of got from want, with few measures where even the largest is below atol."""
+    limits = limits or TOLERANCES.get(want.dtype.name)
+    if limits is None or got.shape != want.shape or got.dtype != want.dtype or not want.size:
+        return compare(name, got, want, limits)
+    with np.errstate(invalid="ignore", over="ignore"):
+        delta = np.abs(np.subtract(got, want, dtype=np.promote_types(want.dtype, np.float32)))
+        most = int(delta.argmax())
+        max_abs, scale = float(delta.flat[most]), float(np.abs(want).max())
+    if not (np.isfinite(max_abs) and np.isfinite(scale) and max_abs <= limits.limit(scale)):
+        return compare(name, got, want, limits)
+    place = tuple(int(i) for i in np.unravel_index(most, want.shape))
+    relative = max_abs / scale if scale else max_abs
+    return Difference(
+        name,
+        want.dtype.name,
+        want.shape,
+        True,
+        "",
+        max_abs,
+        relative,
+        index=place,
+        scale=scale,
+        limit=limits.limit(scale),
+        tolerance=limits.words(scale),
+    )
+
+
+def _paired(left: Engine, right: Engine, outputs: Sequence[tuple[str, str]]) -> Iterator[tuple[Tensor, Tensor]]:
+    """Tensors of both sides that belong together, in the left side's order: outputs as they are paired, others by a name that each
+    side has once."""
+    theirs = _once(right.inner_tensors())
+    partner, taken = dict(outputs), {b for _, b in outputs}
+    for name, tensor in _once(left.inner_tensors()).items():
+        match = partner.get(name, name if name not in taken else None)
+        if match in theirs:
+            yield tensor, theirs[match]
+
+
+def _once(tensors: Sequence[Tensor]) -> dict[str, Tensor]:
+    seen: dict[str, int] = {}
+    for tensor in tensors:
+        seen[tensor.name] = seen.get(tensor.name, 0) + 1
+    return {t.name: t for t in tensors if seen[t.name] == 1}
+
+
+def _grouped(pairs: Iterable[tuple[Tensor, Tensor]], sizes: Mapping[str, int]) -> Iterator[list[tuple[Tensor, Tensor]]]:
+    """Pairs in order, in groups whose values fit SHOWN_BYTES."""
+    group: list[tuple[Tensor, Tensor]] = []
+    held = 0
+    for pair in pairs:
+        size = next((sizes[t.name] for t in pair if t.name in sizes), UNKNOWN_SIZE)
+        if group and held + size > SHOWN_BYTES:
+            yield group
+            group, held = [], 0
+        group.append(pair)
+        held += size
+    if group:
+        yield group
+
+
+def _expose(engine: Engine, case: Case, names: Sequence[str]) -> Arrays:
+    """Values of tensors, without those that the engine does not show."""
+    try:
+        return engine.expose(case.feeds, names)
+    except (EngineError, MXNetError, KeyError):
+        if len(names) < 2:
+            return {}
+        half = len(names) // 2
+        return _expose(engine, case, names[:half]) | _expose(engine, case, names[half:])
+
+
+def examine_alone(left: Engine, right: Engine, case: Case, pair: tuple[Tensor, Tensor]) -> Details | None:
+    """A close look at one node on the left side's values; None where it cannot be run alone."""
+    mine, theirs = pair
+    names = list(dict.fromkeys(mine.inputs))
+    given = {**_expose(left, case, names), **{k: v for k, v in case.feeds.items() if k in names}}
+    second = dict(zip(mine.inputs, theirs.inputs)) if len(mine.inputs) == len(theirs.inputs) else {}
+    try:
+        want = left.compute_alone(mine, given)
+        got = right.compute_alone(theirs, {**given, **{second.get(n, n): v for n, v in given.items()}})
+    except (EngineError, MXNetError, KeyError):
+        return None
+    return None if want is None or got is None else examine(got, want)
+
+
+def study(
+    result: VerifyResult,
+    left: Engine,
+    right: Engine,
+    case: Case,
+    pairs: Sequence[tuple[str, str]],
+    outputs: Mapping[str, tuple[np.ndarray, np.ndarray]],
+    *,
+    local: Mapping[str, Difference],
+    limits: Callable[[str, str], Tolerance | None],
+    tell: Callable[[str], None],
+) -> VerifyResult:
+    """The result of a comparison with what is looked at more closely: layers, outputs (got and want of each), the neighbourhood of
+    the first difference, inputs as pictures. It costs about what locating does."""
+    differences = tuple(
+        dataclasses.replace(d, details=examine(*outputs[d.name])) if d.compared and d.name in outputs else d
+        for d in result.differences
+    )
+    result = dataclasses.replace(result, differences=differences, pictures=pictures_of(case))
+    found = result.divergence
+    paired = {a.name: (a, b) for a, b in _paired(left, right, pairs)}
+    own = {b.name: a.name for a, b in paired.values()}
+    first = None if found is None else paired.get(found.tensor, paired.get(own.get(found.tensor, "")))
+    closely = [] if first is None else [first[0].name, *first[0].inputs]
+    layers = measure_layers(left, right, case, pairs, local=local, limits=limits, closely=closely, tell=tell)
+    if result.verdict == "not equivalent":
+        tell("looking at the nodes at fault")
+        faults = list(result.faults[:MOST_FAULTS])
+        layers = tuple(
+            _with_place(layer, examine_alone(left, right, case, paired[layer.tensor]))
+            if layer.node in faults
+            else layer
+            for layer in layers
+        )
+    result = dataclasses.replace(result, layers=layers)
+    at = result.first
+    if at is None:
+        return result
+    names = layers[at].tensor, layers[at].second
+    return dataclasses.replace(result, around=(around(left, names[0]), around(right, names[1])))
+
+
+def _with_place(layer: Layer, details: Details | None) -> Layer:
+    own = layer.local
+    if own is None or own.equal or details is None or not details.where:
+        return layer
+    return dataclasses.replace(layer, local=dataclasses.replace(own, details=details))
+
+
+# -- the neighbourhood ----------------------------------------------------------------------------------------------------
+
+
+def around(engine: Engine, tensor: str, count: int = NEAR) -> tuple[Neighbour, ...]:
+    """Nodes nearest to the one that makes a tensor, in the order in which they are run: what it reads, what reads it, and so on."""
+    tensors = engine.inner_tensors()
+    maker = {t.name: i for i, t in reversed(list(enumerate(tensors)))}
+    if tensor not in maker:
+        return ()
+    readers: dict[str, list[int]] = {}
+    for i, t in enumerate(tensors):
+        for name in t.inputs:
+            readers.setdefault(name, []).append(i)
+    start = maker[tensor]
+    chosen, up, down = {start: None}, [start], [start]
+    while len(chosen) < count and (up or down):
+        up = [i for u in up for n in tensors[u].inputs if (i := maker.get(n, -1)) >= 0 and i not in chosen]
+        down = [i for d in down for i in readers.get(tensors[d].name, ()) if i not in chosen]
+        for i in (*up, *down):
+            if len(chosen) < count:
+                chosen[i] = None
+        up, down = ([i for i in dict.fromkeys(x) if i in chosen] for x in (up, down))
+    described = _attributes(engine)
+    return tuple(
+        Neighbour(t.name, t.node, t.operator, t.inputs, described.get(t.name, {}))
+        for t in (tensors[i] for i in sorted(chosen))
+    )
+
+
+def _attributes(engine: Engine) -> dict[str, dict[str, str]]:
+    """Attributes in words, by the name of each tensor."""
+    found: dict[str, dict[str, str]] = {}
+    if isinstance(engine, NativeEngine):
+        for node in engine.graph.nodes:
+            if node.op is not None:
+                told = {k: _short(v) for k, v in node.attrs.items() if not k.startswith("__")}
+                found |= {t: told for t in (node.outputs if not engine.model.names else ())}
+                found |= {engine.model.names.get(t, t): told for t in node.outputs}
+    elif isinstance(engine, OnnxEngine):
+        for node in engine.proto.graph.node:
+            told = {a.name: _short(_value(a)) for a in node.attribute}
+            found |= dict.fromkeys(node.output, told)
+    return found
+
+
+def _value(attribute: onnx.AttributeProto) -> str:
+    value = onnx.helper.get_attribute_value(attribute)
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, onnx.TensorProto):
+        return f"tensor of {list(value.dims)}"
+    if isinstance(value, onnx.GraphProto):
+        return f"graph of {len(value.node)} nodes"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(list(value)) if isinstance(value, Iterable) and not isinstance(value, str) else str(value)
+
+
+def _short(text: object) -> str:
+    text = printable(str(text))
+    return text if len(text) <= LONG else f"{text[:LONG]}..."
