@@ -20,7 +20,7 @@ def cut_out(
 ) -> onnx.ModelProto:
     """The model that makes the tensors ``names``, called so with MADE, when all that reads one of ``cut`` reads an input of that
     name. values: at least of the tensors that are read, for the inputs' types. What nothing needs is left out, weights too."""
-    wanted, given = set(names), set(cut)
+    given = set(cut)
     maker = {o: i for i, node in enumerate(whole.graph.node) for o in node.output if o}
     stored = {i.name: i for i in whole.graph.initializer}
     sparse = {i.values.name: i for i in whole.graph.sparse_initializer}
@@ -40,8 +40,9 @@ def cut_out(
     for index in sorted(chosen):
         node = onnx.NodeProto()
         node.CopyFrom(whole.graph.node[index])
-        node.output[:] = [f"{o}{MADE}" if o in given or o in wanted else o for o in node.output]
+        node.output[:] = [f"{o}{MADE}" if o in given else o for o in node.output]
         nodes.append(node)
+    nodes += [onnx.helper.make_node("Identity", [n], [f"{n}{MADE}"]) for n in names if n not in given]  # others read it too
     inputs = [n for n in read if n in given or (n not in maker and n in values)]  # a stored value may be fed another
     graph = onnx.helper.make_graph(
         nodes,

@@ -268,8 +268,7 @@ class NativeEngine:
         }
 
     def _parts(self, cut: frozenset[str]) -> dict[str, Entry]:
-        """For every tensor of ``cut`` what makes it from the others: whoever reads one of them reads a variable of its name after
-        GIVEN."""
+        """For every tensor what makes it from those of ``cut``: whoever reads one of them reads a variable of its name after GIVEN."""
         if self._cut is None or self._cut[0] != cut:
             makers: dict[str, Entry] = {}
 
@@ -278,7 +277,7 @@ class NativeEngine:
                     return None
                 made = Node(node.op, node.name, inputs, node.attrs, node.subgraphs)
                 pairs = [(self.name_of(Entry(node, i)), Entry(made, i)) for i in range(node.num_outputs)]
-                makers.update((n, e) for n, e in pairs if n in cut)
+                makers.update(pairs)
                 return [Entry(Node(None, f"{GIVEN}{n}")) if n in cut else e for n, e in pairs]
 
             Graph([Entry(n) for n in self.graph.nodes]).rewrite(change)  # all of them: some outputs are read by nothing

@@ -97,7 +97,7 @@ class _Trial:
         little = self._little(list(worst.values()))
         if failed is not None:
             self._locate(failed)
-        faults = [f.node for index in self.inner for f in self._faults(index)]
+        faults = [f for index in self.inner for f in self._faults(index)]
         result = VerifyResult(
             self.left.label,
             self.right.label,
@@ -105,10 +105,11 @@ class _Trial:
             tuple(runs),
             tuple(worst.values()),
             self.divergence,
-            faults=tuple(dict.fromkeys(faults)),
+            faults=tuple(dict.fromkeys(f.node for f in faults)),
+            located=tuple({f.tensor: f for f in reversed(faults)}.values())[::-1],
             inner=max((len(i.compared) for i in self.inner.values()), default=0),
             little=tuple(f"{d.name} {d.little}" for d in little),
-            causes={} if failed is None else self._causes(faults),
+            causes={} if failed is None else self._causes([f.node for f in faults]),
             repro=self._write_repro(failed),  # which may warn
             warnings=tuple(dict.fromkeys([*self.warnings, *left_out])),
         )

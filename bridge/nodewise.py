@@ -23,6 +23,7 @@ from .compare import COARSENESS, TOLERANCES, Difference, Tolerance, close_within
 from .engines import Arrays, Engine, EngineError, NativeEngine, Part, Tensor
 from .exact import epsilon
 from .half import HalfEngine
+from .pairing import by_name, match
 from .result import Case, Divergence
 
 EXPOSED_BYTES = 96 << 20  # of tensors and of weights held at a time
@@ -65,6 +66,10 @@ class NodewiseResult:
     """Reason why it could not be done; empty when it was."""
     source: Engine | None = None
     """The side whose values both sides were given."""
+    pairs: dict[str, str] = field(default_factory=dict)
+    """Names of the other side's tensors by those of the source's."""
+    disputed: dict[str, set[str]] = field(default_factory=dict)
+    """Tensors that differ and are made from others that differ: these may be no pair."""
 
     @property
     def agrees(self) -> bool:
@@ -86,13 +91,35 @@ def node_by_node(
             inner.problem = inner.problem or "no tensor goes by the same name in both"
             continue
         try:
-            found = _compare(source, other, case, pairs, reference or left)
+            inner = _compare(source, other, case, pairs, reference or left)
         except (EngineError, MXNetError, KeyError) as error:
             inner.problem = inner.problem or str(error).splitlines()[0]
             continue
-        found.source = source
-        return found
+        break
+    if inner.problem or not inner.compared.keys() - dict(named).keys() or inner.disputed:
+        inner = _matched(source, other, case, dict(named), inner, reference or left) or inner
+    inner.source = source
     return inner
+
+
+def _matched(
+    source: Engine, other: Engine, case: Case, outputs: dict[str, str], by_names: NodewiseResult, reference: Engine
+) -> NodewiseResult | None:
+    """The comparison of tensors that are paired by what they hold, for where names do not pair them well; None where that pairs no
+    more."""
+    same = {n: by_names.pairs[n] for n, d in by_names.compared.items() if d.equal and n not in outputs}
+    try:
+        pairing = match(source, other, case, outputs, same)
+        while pairing is not None and len(pairing.pairs) > len(outputs):
+            found = _compare(source, other, case, pairing.pairs, reference)
+            # a pair that makes wrong what is right without it is none
+            none = {r for f, read in found.disputed.items() if f in pairing.sure for r in read - pairing.sure - outputs.keys()}
+            if not none:
+                return found
+            pairing = pairing._replace(pairs=[(a, b) for a, b in pairing.pairs if a.name not in none])
+    except (EngineError, MXNetError, KeyError, ValueError):
+        return None
+    return None
 
 
 def _pairs(
@@ -100,7 +127,7 @@ def _pairs(
 ) -> list[tuple[Tensor, Tensor]]:
     """Tensors that belong together, in the order the source makes them: outputs as they are paired, what is inside by names that
     occur once on each side. only: outputs alone."""
-    mine, theirs = _by_name(source), _by_name(other)
+    mine, theirs = by_name(source), by_name(other)
     partner = dict(outputs)
     taken = set(partner.values())
     out = []
@@ -111,18 +138,12 @@ def _pairs(
     return out
 
 
-def _by_name(engine: Engine) -> dict[str, Tensor]:
-    tensors = engine.inner_tensors()
-    names = [t.name for t in tensors]
-    twice = {n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else set()
-    return {t.name: t for t in tensors if t.name not in twice}
-
-
 def _compare(
     source: Engine, other: Engine, case: Case, pairs: list[tuple[Tensor, Tensor]], reference: Engine
 ) -> NodewiseResult:
     inner = NodewiseResult()
     theirs = {a.name: b.name for a, b in pairs}
+    theirs_by_name = {b.name: b for _, b in pairs}
     cut, cut_other = frozenset(theirs), frozenset(theirs.values())
     precision = reference.precision(case.feeds)
     judge = _Judge(source, other, cut, cut_other, theirs)
@@ -155,7 +176,15 @@ def _compare(
             inner.notes.append(note)
         if not found.equal:
             stats = {n: statistics(values[n]) for n in dict.fromkeys(tensor.inputs) if n in values}
-            inner.faults.append(Divergence(tensor.name, tensor.node, tensor.operator, found, found, stats))
+            part = source.part(cut, [tensor.name])
+            span = tuple(n.name for n in part.graph.nodes if n.op is not None) if part is not None else ()
+            second = theirs_by_name[theirs[tensor.name]]
+            inner.faults.append(
+                Divergence(
+                    tensor.name, tensor.node, tensor.operator, found, found, stats, second.name, second.node,
+                    span if len(span) > 1 else (),
+                )
+            )  # fmt: skip
 
     def exercise(group: list[Tensor], values: Arrays) -> None:
         """Layers whose weights are not stored alike, again with no zero going in: a weight that only meets zeros proves nothing."""
@@ -177,6 +206,12 @@ def _compare(
             enter(tensor, got[theirs[tensor.name]], want[tensor.name], filled, "where no zero goes in")
 
     source.walk(case.feeds, [g.shown for g in groups], visit)
+    inner.pairs = theirs
+    wrong = {f.tensor for f in inner.faults}
+    for name in wrong:
+        part = source.part(cut, [name]) if len(wrong) > 1 else None
+        if part is not None and wrong.intersection(part.reads):
+            inner.disputed[name] = wrong.intersection(part.reads)
     if not inner.compared:
         inner.problem = "no tensor inside could be shown"
     return inner

@@ -28,6 +28,12 @@ class Divergence:
     """The difference when both sides' node gets the same inputs; None when it cannot be run alone."""
     inputs: dict[str, dict[str, Any]]
     """Statistics of the node's inputs."""
+    second: str = ""
+    """The tensor's name in the second model; empty where it is the same, or not known."""
+    second_node: str = ""
+    """The node's name in the second model, which may be another."""
+    span: tuple[str, ...] = ()
+    """All nodes of which this is the last, where only what they do together could be compared (the second model folds them)."""
 
     @property
     def kind(self) -> str:
@@ -86,6 +92,8 @@ class VerifyResult:
     """The first node that computes something else; where none does by itself, the first tensor that differs."""
     faults: tuple[str, ...] = ()
     """All nodes that compute something else from the same values."""
+    located: tuple[Divergence, ...] = ()
+    """The same with what is known of each, in order."""
     inner: int = 0
     """Number of tensors that were computed by both from the same values."""
     little: tuple[str, ...] = ()
@@ -113,6 +121,8 @@ class VerifyResult:
         del out["pictures"]  # the inputs can be drawn again
         if self.divergence is not None:
             out["divergence"]["kind"] = self.divergence.kind
+        for entry, found in zip(out["located"], self.located):
+            entry["kind"] = found.kind
         return out
 
     @property

@@ -72,12 +72,15 @@ VARIANTS: dict[str, Callable[[Model], Model]] = {"plain": lambda m: m, "renamed"
 def reached_first(right: Model, wrong: Model, names: set[str]) -> list[set[str]]:
     """Of every changed node of the wrong model the first tensors among names that depend on it."""
     before = {tuple(n.output): _bare(n) for n in right.graph.node}
+    made = {o for n in right.graph.node for o in n.output}
     stored = [{i.name: i.SerializeToString() for i in m.graph.initializer} for m in (right, wrong)]
     found = []
     for node in wrong.graph.node:
         other = any(stored[0].get(n) != stored[1].get(n) for n in reads(node))
         if other or before.get(tuple(node.output)) != _bare(node):
             found.append(_downstream(wrong, node, names))
+            if not any(o in made for o in node.output):  # it was put in between: before the next, as much as after the last
+                found[-1] |= {t for n in wrong.graph.node if found[-1] & set(reads(n)) for t in _downstream(wrong, n, names)}
     return found
 
 
@@ -118,25 +121,20 @@ def _same(a: np.ndarray, b: np.ndarray) -> bool:
     return a.dtype.kind not in "fiub" or bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
 
 
-def score(result: Any, expected: list[set[str]], makers: Mapping[str, str]) -> str:
-    """"ok", or what is missing: "missed", "unlocated", "wrong node", "not all"."""
+def score(result: Any, expected: list[set[str]], makers: Mapping[str, str], every: bool) -> str:
+    """"ok", or what is missing: "missed", "unlocated", "wrong node", "not all". every: all of them have to be named."""
     if result.verdict != "not equivalent":
         return "missed"
     found = result.divergence
     if found is None:
         return "unlocated"
     nodes = [{makers[t] for t in group} for group in expected if group]
-    named = [{f, *spans_of(result, f)} for f in (found.node, *result.faults)]
+    named = [{f.node, *f.span} for f in (found, *result.located)]
     if not any(named[0] & group for group in nodes):
         return "wrong node"
-    if len(nodes) > 1 and not all(any(n & group for n in named) for group in nodes):
+    if every and not all(any(n & group for n in named) for group in nodes):
         return "not all"
     return "ok"
-
-
-def spans_of(result: Any, node: str) -> tuple[str, ...]:
-    """Nodes that could not be told apart from this one."""
-    return getattr(result.divergence, "span", ()) if node == result.divergence.node else ()
 
 
 def judge(network: Network, variants: list[str], faults: list[str], size: int | None) -> tuple[int, Counter[tuple[str, str, str]]]:
@@ -176,7 +174,7 @@ def judge(network: Network, variants: list[str], faults: list[str], size: int | 
             expected = reached_first(right, wrong, set(makers))
             for variant in variants:
                 result = bridge.verify(network.prefix, VARIANTS[variant](wrong), inputs=feeds)
-                said = score(result, expected, makers)
+                said = score(result, expected, makers, name == "two_at_once")
                 counts[name, variant, said] += 1
                 if said != "ok":
                     at = result.divergence
