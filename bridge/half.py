@@ -12,11 +12,12 @@ import onnx
 
 from converters.error import ConversionError
 from converters.onnx_types import dtype_of
+from converters.proto_nodes import reads
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 
-from .compare import COARSENESS
+from .compare import COARSENESS, coarsest
 from .engines import Arrays, Engine, NativeEngine, OnnxEngine
 from .models import BadInput, Model
 
@@ -24,15 +25,15 @@ SINGLE = np.dtype(np.float32)
 
 
 def half_of(model: Model) -> str:
-    """The half precision that an ONNX model holds most of its floats in, of what is stored and of what goes in; empty where it is
-    more exact."""
+    """The half precision that an ONNX model holds most of its floats in, of what is stored (and, where that is little, of its
+    tensors); empty where it is more exact."""
     if model.proto is None:
         return ""
     counts: dict[str, int] = {}
     for tensor in model.proto.graph.initializer:
         name = _float_of(tensor.data_type)
         counts[name] = counts.get(name, 0) + int(np.prod(tensor.dims, dtype=np.int64))
-    for value in model.proto.graph.input:
+    for value in (*model.proto.graph.input, *model.proto.graph.value_info):
         name = _float_of(value.type.tensor_type.elem_type)
         counts[name] = counts.get(name, 0) + 1
     counts.pop("", None)
@@ -98,6 +99,15 @@ class HalfEngine(OnnxEngine):
             dtype = self._dtypes.get(name)
             with np.errstate(over="ignore"):
                 found[name] = value if dtype is None or not is_float(value.dtype) else value.astype(dtype)
+        return found
+
+    def precision(self, feeds: Mapping[str, np.ndarray]) -> dict[str, str]:
+        found, before = super().precision(feeds), {}
+        while found != before:  # those who made it may have put its casts behind the nodes that read them
+            before = dict(found)
+            for node in self.proto.graph.node:
+                read = [found.get(n, "") for n in reads(node)]
+                found |= {name: coarsest([found[name], *read]) for name in node.output}
         return found
 
     def run_unchecked(self, feeds: Mapping[str, np.ndarray]) -> Arrays:

@@ -437,9 +437,10 @@ def check_dtypes(model: Model, specs: Mapping[str, Spec]) -> list[str]:
         got = specs[node.name].dtype if node.name in specs else None
         wanted = inferred.spec(Entry(node)).dtype
         if got is not None and wanted is not None and got != wanted:
-            problems.append(
-                f"input {node.name}: got {got}, wanted {wanted}; convert it, as in array.astype({str(wanted)!r})"
-            )
+            do = f"convert it, as in array.astype({str(wanted)!r}), or give its shape without a dtype"
+            if got.name in ("float16", "bfloat16"):
+                do += f"; verify compares a {got} ONNX file with this model as it is, and rounds what goes into it"
+            problems.append(f"input {node.name}: got {got}, wanted {wanted}; {do}")
     return problems
 
 

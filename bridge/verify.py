@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import onnx
 
+from hybrid.core.error import MXNetError
+
 from .cases import make_cases
 from .compare import Tolerance, as_tolerance
 from .draws import KINDS, Kind
@@ -19,7 +21,7 @@ from .expected import cases_for_both, hold_against, renamed, specs_of, with_inpu
 from .half import HalfEngine, engines_apart, widen_half, widen_specs
 from .inputs import Inputs, as_specs, load_feeds
 from .judge import check
-from .models import BadInput, Model, names_to_fill, open_model
+from .models import BadInput, Model, check_dtypes, names_to_fill, open_model
 from .recorded import Recording, load_recording
 from .result import Progress, VerifyResult, identify, with_names, with_warnings
 
@@ -97,7 +99,13 @@ def verify(
         specs, arrays = widen_specs(specs), widen_half(arrays)
     told = {"names": names, "ranges": ranges, "files": files}
     if recording is None:
-        cases = make_cases(left, right, specs, arrays, seed, runs=runs, kinds=draws, **told)
+        try:
+            cases = make_cases(left, right, specs, arrays, seed, runs=runs, kinds=draws, **told)
+        except MXNetError as error:
+            problems = [p for m in (first, second) if m.graph is not None for p in check_dtypes(m, specs)]
+            if problems:
+                raise BadInput(*problems) from error
+            raise
     else:
         recording = renamed(recording, left)
         cases = cases_for_both(recording, left, right, names)
