@@ -25,7 +25,7 @@ from .cases import make_case, pair_outputs
 from .compare import TOLERANCES, Difference, Tolerance, as_tolerance, compare
 from .engines import NativeEngine, OnnxEngine
 from .fallbacks import FallbackCount, fallbacks_of
-from .inputs import Inputs, as_specs
+from .inputs import Given, as_specs, loaded
 from .models import ONNX, BadInput, Model, check_named, open_model, specs_of_onnx
 from .opsets import default_opset, newest
 from .result import Progress
@@ -98,7 +98,7 @@ def bench(
     model: Any,
     params: Any = None,
     *,
-    inputs: Inputs | None = None,
+    inputs: Given | None = None,
     batch: int | None = None,
     threads: int | None = None,
     seconds: float = 2.0,
@@ -111,8 +111,8 @@ def bench(
 ) -> BenchResult:
     """Measure a model on both engines.
 
-    model: what open_model takes; a symbol is converted for onnxruntime, an ONNX model is imported for ours. inputs: shapes or
-    arrays by name, for what the model does not tell. batch: the first size of all inputs. threads: of both; by default as many
+    model: what open_model takes; a symbol is converted for onnxruntime, an ONNX model is imported for ours. inputs: an .npz, or
+    shapes or arrays by name, for what the model does not tell. batch: the first size of all inputs. threads: of both; by default as many
     as our engine uses. seconds: of each engine, in so many rounds. profile: also time every step of ours. precision: of ours'
     constant weights; what that costs is told beside the comparison, which is of weights as they are.
     Raises BadInput, converters.UnsupportedModel, EngineError or hybrid's errors.
@@ -126,7 +126,7 @@ def bench(
     check_named(precision)
     tell("reading the model")
     opened = open_model(model, params)
-    specs, arrays = as_specs(inputs)
+    specs, arrays = as_specs(loaded(inputs, opened))
     count, before = threads or native.threads(), native.threads()
     with tempfile.TemporaryDirectory(prefix="gluonnx-") as folder:
         ours, theirs, specs = _models_of_both(opened, specs, batch, count, Path(folder))

@@ -20,7 +20,7 @@ from .paths import BadInput, file_of, newest_params
 
 if TYPE_CHECKING:
     from .engines import NativeEngine
-    from .inputs import Inputs
+    from .inputs import Given
 
 END = ".gluonnx"
 """End of the name of a compiled file."""
@@ -54,7 +54,7 @@ class CompileResult:
 def compile(
     model: str | os.PathLike[str],
     *,
-    inputs: Inputs | None = None,
+    inputs: Given | None = None,
     params: str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
     seed: int = 0,
@@ -73,7 +73,7 @@ def compile(
     from .domains import numbers_taken
     from .draws import draw
     from .engines import NativeEngine, unique
-    from .inputs import as_specs
+    from .inputs import as_specs, loaded
     from .job import check_target
     from .models import describe, open_model, specs_of_onnx
 
@@ -83,7 +83,7 @@ def compile(
     target = compiled_file(opened.path) if output is None else Path(output)
     check_target(target, *opened.files())
     files = [_seen(path, opened.path.parent) for path in opened.files()]
-    specs, arrays = as_specs(inputs)
+    specs, arrays = as_specs(loaded(inputs, opened))
     native = NativeEngine(opened.native, {**specs, **arrays})
     labels = _labels(native)
     declared = specs_of_onnx(opened.proto) if opened.proto is not None else dict.fromkeys(native.inputs)
@@ -192,8 +192,14 @@ class CompiledModel:
 
         return NativeEngine(open_model(self.path, self.params).native)
 
-    def run(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """Outputs by name. Raises BadInput naming every unknown or missing input, or hybrid's errors."""
+    def run(self, inputs: Mapping[str, Any] | str | os.PathLike[str]) -> dict[str, np.ndarray]:
+        """Outputs by name. inputs: arrays by name, or an .npz.
+
+        Raises BadInput naming every unknown or missing input, or hybrid's errors."""
+        if isinstance(inputs, str | os.PathLike):
+            from .inputs import loaded
+
+            inputs = loaded(inputs, self.native.model)
         feeds = {n: np.asarray(v.asnumpy() if hasattr(v, "asnumpy") else v) for n, v in inputs.items()}
         if self.program is not None:
             unknown = [n for n in feeds if n not in self._declared]

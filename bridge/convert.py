@@ -31,7 +31,7 @@ from .compare import Tolerance, as_tolerance
 from .draws import KINDS, Kind
 from .engines import NativeEngine, OnnxEngine
 from .expected import fed, renamed, with_inputs, with_recording
-from .inputs import Inputs, as_specs
+from .inputs import Given, Inputs, as_specs, loaded
 from .job import Clock, Verified, check_target, publish
 from .judge import check
 from .models import (
@@ -43,6 +43,7 @@ from .models import (
     open_model,
 )
 from .opsets import default_opset, newest, opens
+from .paths import listed
 from .recorded import Recording, load_recording
 from .result import Case, Progress, VerifyResult, with_names
 from .settle import settle_inputs
@@ -83,13 +84,13 @@ def convert(
     symbol: Any,
     params: Any = None,
     *,
-    inputs: Inputs | None = None,
+    inputs: Given | None = None,
     output: str | os.PathLike[str] | None = None,
     dynamic: Mapping[str, Mapping[int, str]] | None = None,
     opset: int | None = None,
-    outputs: Sequence[str] | None = None,
+    outputs: str | Sequence[str] | None = None,
     verify: bool = True,
-    also: Sequence[Inputs] = (),
+    also: Given | Sequence[Given] = (),
     expected: str | os.PathLike[str] | Recording | None = None,
     seed: int = 0,
     ranges: Mapping[str, tuple[float, float]] | None = None,
@@ -106,7 +107,7 @@ def convert(
 
     symbol: a path, prefix, Symbol or SymbolBlock.
     params: a path or dict; by default the newest ``PREFIX-NNNN.params``.
-    inputs: a shape, array or Spec by name, for what the model does not tell by itself.
+    inputs: an .npz, or a shape, array or Spec by name, for what the model does not tell by itself.
     output: the file to write; it appears only when the models are equivalent.
     dynamic: names of axes that may vary, ``{"data": {0: "batch"}}``; verified at two sizes.
     also: further inputs to verify with, in place of the second size that is otherwise made up.
@@ -123,7 +124,7 @@ def convert(
     tell = progress or (lambda _text: None)
     clock = Clock()
     tell("reading the model")
-    model = open_model(symbol, params, foreign=True).select(list(outputs) if outputs else None)
+    model = open_model(symbol, params, foreign=True).select(listed(outputs))
     if model.is_onnx:
         raise BadInput(f"{model.name} is ONNX already; convert takes an MXNet symbol")
     target = Path(output) if output is not None else None
@@ -142,10 +143,11 @@ def convert(
     recording = None if expected is None else with_inputs(load_recording(expected), inputs, model)
     if recording is not None and (training or not verify):
         raise BadInput("recorded outputs are those of inference, verified: convert without --training and --no-verify")
-    specs, arrays = as_specs(inputs if recording is None else fed(recording, model))
+    specs, arrays = as_specs(loaded(inputs, model) if recording is None else fed(recording, model))
     if not training:
         model = model.inferring(specs)
     specs = settle_inputs(model, specs, dynamic or {})
+    sets = [loaded(each, model) for each in listed(also)]
     warnings = _warnings(model)
     axes, twin = dynamic or {}, None
     if training:
@@ -177,7 +179,7 @@ def convert(
             made.save(path)
             warnings.append("verified without what is random: Dropout left out, slopes of rrelu at their mean")
         return _verify(
-            shown, path, made, specs, arrays, axes, also, seed, ranges, draws, tolerance, repro, tell, recording
+            shown, path, made, specs, arrays, axes, sets, seed, ranges, draws, tolerance, repro, tell, recording
         )
 
     result, files = None, []

@@ -27,10 +27,11 @@ from .cases import Cases, further_cases
 from .compare import Tolerance, as_tolerance
 from .draws import KINDS, Kind
 from .engines import EngineError, NativeEngine, OnnxEngine, OutOfTime, ReferenceEngine
-from .inputs import Inputs, as_specs
+from .inputs import Given, Inputs, as_specs, loaded
 from .job import Clock, Verified, check_target, publish
 from .judge import check
 from .models import ONNX, SYMBOL, SYMBOL_FILES, BadInput, Model, describe, names_of
+from .paths import listed
 from .result import Progress, VerifyResult, with_names, with_warnings
 
 SIZES = ((2, 8), (2, 32), (1, 64), (1, 224), (2, 1))
@@ -67,9 +68,9 @@ def import_onnx(
     model: Any,
     *,
     output: str | os.PathLike[str] | None = None,
-    inputs: Inputs | None = None,
+    inputs: Given | None = None,
     verify: bool = True,
-    also: Sequence[Inputs] = (),
+    also: Given | Sequence[Given] = (),
     seed: int = 0,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     draws: Sequence[Kind] = KINDS,
@@ -81,8 +82,8 @@ def import_onnx(
     """Read an ONNX model as a symbol with parameters and prove with onnxruntime that the numbers stayed.
 
     model: a path, bytes or ModelProto. output: the prefix of ``PREFIX-symbol.json`` and ``PREFIX-0000.params``, which appear only
-    when both agree. inputs: a shape, array or Spec by name, where the model leaves sizes open; axes that are open and not given are
-    verified at two sizes that it runs with. also: further inputs to verify with. strict: also refuse when an
+    when both agree. inputs: an .npz, or a shape, array or Spec by name, where the model leaves sizes open; axes that are
+    open and not given are verified at two sizes that it runs with. also: further inputs to verify with. strict: also refuse when an
     output agrees and says little. A model that onnxruntime does not open is held
     against onnx's own evaluator, and a warning says so.
     Raises BadInput, converters.UnsupportedModel listing every node that cannot be read, NotEquivalent (nothing is written),
@@ -102,8 +103,9 @@ def import_onnx(
     tell("importing")
     found = opened.imported
     clock.lap("import")
-    specs, arrays = as_specs(inputs)
-    named = dict.fromkeys([*specs, *(n for further in also for n in further)])
+    specs, arrays = as_specs(loaded(inputs, opened))
+    sets = [loaded(each, opened) for each in listed(also)]
+    named = dict.fromkeys([*specs, *(n for further in sets for n in further)])
     unknown = [n for n in named if n not in found.inputs and n not in found.params]
     if unknown:
         raise BadInput(*(f"unknown input {n}: the model takes {', '.join(found.inputs) or 'none'}" for n in unknown))
@@ -118,7 +120,7 @@ def import_onnx(
         ours = Model(opened.name, graph, params, names=names_of(found))
         limits = as_tolerance(tolerance)
         result, witness = _Check(
-            ours, opened, found, specs, arrays, also, seed, ranges, draws, limits, repro, tell
+            ours, opened, found, specs, arrays, sets, seed, ranges, draws, limits, repro, tell
         ).run()
         witnesses.append(witness)
         return result

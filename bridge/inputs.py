@@ -19,9 +19,11 @@ from hybrid.core.memory_budget import afford
 from hybrid.core.op import Spec
 from hybrid.formats.npz import LONGEST_HEADER, npy_header
 
-from .models import BadInput
+from .models import BadInput, Model, names_to_fill
 
 Inputs = Mapping[str, Any]
+Given = Inputs | str | os.PathLike[str]
+"""Inputs by name, or the file that they are in."""
 
 
 def parse_inputs(texts: Iterable[str]) -> dict[str, Spec]:
@@ -172,6 +174,13 @@ def load_feeds(
         raise
     except (ValueError, OSError, EOFError, MemoryError, NotImplementedError, *OF_ZIP) as error:
         raise BadInput(f"{path}: damaged, or not of plain numbers ({error})") from None
+
+
+def loaded(inputs: Given | None, model: Model) -> Inputs:
+    """Inputs of a model by name, read where a file is given. Raises BadInput."""
+    if isinstance(inputs, str | os.PathLike):
+        return load_feeds(inputs, names_to_fill(model))
+    return inputs or {}
 
 
 OF_ZIP = (zipfile.BadZipFile, zlib.error, struct.error)

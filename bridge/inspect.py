@@ -23,7 +23,7 @@ from hybrid.passes.strip_labels import label_names
 
 from .fallbacks import FallbackCount, fallbacks_of
 from .importing import not_in_mxnet
-from .inputs import Inputs, as_specs
+from .inputs import Given, Inputs, as_specs, loaded
 from .models import ONNX, BadInput, Model, check_sizes, describe, onnx_spec, open_model, specs_of_onnx, split_inputs
 from .opsets import default_opset, newest
 
@@ -92,13 +92,15 @@ def operators(model: Any = None) -> OperatorsResult:
     )
 
 
-def inspect(model: Any, params: Any = None, *, inputs: Inputs | None = None, opset: int | None = None) -> InspectResult:
+def inspect(model: Any, params: Any = None, *, inputs: Given | None = None, opset: int | None = None) -> InspectResult:
     """Inputs, outputs, parameters, operators, and what keeps a model from converting.
 
     With shapes for its inputs (given, or stored in the model) every node is translated on trial, attributes and all;
     without, operators are looked up by name. Raises BadInput, also for inputs that the model does not have, or FormatError.
     """
-    opened = open_model(model, params, foreign=True).inferring(inputs)
+    opened = open_model(model, params, foreign=True)
+    inputs = loaded(inputs, opened)
+    opened = opened.inferring(inputs)
     takes = list(specs_of_onnx(opened.proto)) if opened.proto is not None else split_inputs(opened, inputs or {})[0]
     unknown = [n for n in inputs or {} if n not in takes]
     if unknown:

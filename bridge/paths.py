@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 SHOWN = 5
 """Problems that a message lists; all of them are in ``problems``."""
@@ -30,6 +32,13 @@ def listed(names: Iterable[str], most: int = SHOWN) -> str:
 def symbols_of(folder: Path, deep: bool = False) -> list[Path]:
     """The symbols in a folder, and with deep in those within."""
     return sorted((folder.rglob if deep else folder.glob)("*-symbol.json"))
+
+
+def listed(given: Any) -> list[Any]:
+    """One thing, or several, as a list: nothing, a name or a path, arrays by name, or a sequence of such."""
+    if given is None:
+        return []
+    return [given] if isinstance(given, str | os.PathLike) or hasattr(given, "keys") else list(given)
 
 
 def file_of(path: Path) -> Path:

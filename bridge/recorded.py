@@ -211,7 +211,7 @@ def record(
     *,
     params: Any = None,
     engine: Literal["native", "onnxruntime"] | None = None,
-    outputs: Sequence[str] | None = None,
+    outputs: str | Sequence[str] | None = None,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     seed: int = 0,
     runs: int = 1,

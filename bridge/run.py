@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -14,24 +14,25 @@ from hybrid.execution.precision_report import PrecisionReport
 from hybrid.passes.strip_labels import label_names
 
 from .engines import Arrays, NativeEngine, OnnxEngine
-from .inputs import as_specs
+from .inputs import Given, Inputs, as_specs, loaded
 from .models import ONNX, BadInput, Model, check_dtypes, check_named, open_model, specs_of_onnx
 from .opsets import default_opset, newest
+from .paths import listed
 
 
 def run(
     model: Any,
-    inputs: Mapping[str, Any],
+    inputs: Given,
     *,
     params: Any = None,
     engine: Literal["native", "onnxruntime"] | None = None,
-    outputs: Sequence[str] | None = None,
+    outputs: str | Sequence[str] | None = None,
     precision: str = FLOAT32,
 ) -> Arrays:
     """Outputs by name.
 
-    model: what open_model takes. inputs: arrays by name. engine: "native" or "onnxruntime"; by default the one that the model is
-    for (symbols are converted in memory for the other, ONNX models are imported). outputs: cut the model at these. precision: of
+    model: what open_model takes. inputs: an .npz, or arrays by name. engine: "native" or "onnxruntime"; by default the one that
+    the model is for (symbols are converted in memory for the other, ONNX models are imported). outputs: cut the model at these. precision: of
     constant weights, "bfloat16" or "int8" on the native engine only, which is the default then.
     Raises BadInput, EngineError or hybrid's errors.
     """
@@ -42,9 +43,9 @@ def run(
             raise BadInput(f"got precision {precision!r} with engine onnxruntime, wanted native, which has it")
         engine = "native"
     opened = open_model(model, params)
-    feeds = as_specs({k: np.asarray(v.asnumpy() if hasattr(v, "asnumpy") else v) for k, v in inputs.items()})[1]
+    feeds = _arrays(loaded(inputs, opened))
     if not opened.is_onnx:
-        opened = opened.select(list(outputs) if outputs else None).inferring(feeds)
+        opened = opened.select(listed(outputs)).inferring(feeds)
         native = NativeEngine(opened, feeds, precision)
         unknown = [n for n in feeds if n not in native.inputs]
         if unknown:
@@ -63,7 +64,7 @@ def run(
         made = ONNX.translated(opened, inputs=specs, default=default_opset(), newest=newest())
         return OnnxEngine(Model(opened.name, proto=made.proto())).run(feeds)
     takes = specs_of_onnx(opened.proto)  # type: ignore[arg-type]  # is_onnx
-    opened = opened.select(list(outputs) if outputs else None)
+    opened = opened.select(listed(outputs))
     runtime = NativeEngine(opened.native, feeds, precision) if engine == "native" else OnnxEngine(opened)
     unknown = [n for n in feeds if n not in takes]
     if unknown:
@@ -71,16 +72,20 @@ def run(
     return runtime.run({n: a for n, a in feeds.items() if n in runtime.inputs})
 
 
+def _arrays(inputs: Inputs) -> Arrays:
+    return as_specs({k: np.asarray(v.asnumpy() if hasattr(v, "asnumpy") else v) for k, v in inputs.items()})[1]
+
+
 def precision_report(
     model: Any,
-    inputs: Mapping[str, Any],
+    inputs: Given,
     *,
     params: Any = None,
-    outputs: Sequence[str] | None = None,
+    outputs: str | Sequence[str] | None = None,
     precision: str,
 ) -> PrecisionReport:
     """Costs of a precision of constant weights on these inputs, beside weights as they are, on our engine; the rest as in run."""
     opened = open_model(model, params)
-    feeds = as_specs({k: np.asarray(v.asnumpy() if hasattr(v, "asnumpy") else v) for k, v in inputs.items()})[1]
-    opened = opened.select(list(outputs) if outputs else None).inferring(feeds)
+    feeds = _arrays(loaded(inputs, opened))
+    opened = opened.select(listed(outputs)).inferring(feeds)
     return NativeEngine(opened.native, feeds, check_named(precision)).precision_report(feeds)

@@ -19,9 +19,10 @@ from .draws import KINDS, Kind
 from .engines import NativeEngine, engine_for
 from .expected import cases_for_both, hold_against, renamed, specs_of, with_inputs, with_recording
 from .half import HalfEngine, engines_apart, widen_half, widen_specs
-from .inputs import Inputs, as_specs, load_feeds
+from .inputs import Given, as_specs, load_feeds
 from .judge import check
 from .models import BadInput, Model, check_dtypes, names_to_fill, open_model
+from .paths import listed
 from .recorded import Recording, load_recording
 from .result import Progress, VerifyResult, identify, with_names, with_warnings
 
@@ -46,7 +47,7 @@ def verify(
     b: Any = None,
     *,
     expected: str | os.PathLike[str] | Recording | None = None,
-    inputs: Inputs | str | os.PathLike[str] | None = None,
+    inputs: Given | None = None,
     names: Mapping[str, str] | None = None,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     files: Mapping[str, str] | None = None,
@@ -55,7 +56,7 @@ def verify(
     runs: int = 1,
     draws: Sequence[Kind] = KINDS,
     tolerance: Tolerance | tuple[float, float] | None = None,
-    outputs: Sequence[str] | None = None,
+    outputs: str | Sequence[str] | None = None,
     repro: str | os.PathLike[str] | None = None,
     layers: bool = False,
     progress: Progress | None = None,
@@ -76,7 +77,7 @@ def verify(
     if b is None and expected is None:
         raise BadInput("one model; give another to compare it with, or recorded outputs (--expected FILE.npz)")
     if b is None:
-        model = open_model(a, params).select(list(outputs or ()))
+        model = open_model(a, params).select(listed(outputs))
         recording = with_inputs(load_recording(expected or ""), inputs, model)
         engine = engine_for(model, specs_of(recording))
         limits = as_tolerance(tolerance)
@@ -85,7 +86,7 @@ def verify(
     both = _has_parameters(a) and _has_parameters(b)  # then opening them says that there is nothing to give params to
     first, second = (open_model(m, None if _has_parameters(m) and not both else params) for m in (a, b))
     if outputs:
-        first, second = (m.select(list(outputs)) for m in (first, second))
+        first, second = (m.select(listed(outputs)) for m in (first, second))
     recording = None if expected is None else with_inputs(load_recording(expected), inputs, first)
     if recording is not None:
         inputs = specs_of(recording)

@@ -62,7 +62,7 @@ def check(
             write(summary, before + github.markdown(result))
     with errors(as_json):
         print_result(result.as_dict(), as_json, lambda: check_table(result, index))
-    for line in github.annotations(result) if on_github else ():
+    for line in github.commands(result) if on_github else ():
         print(line)
     if not result.ok:
         raise typer.Exit(result.exit_status)

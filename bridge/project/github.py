@@ -8,7 +8,7 @@ from ..printable import printable
 from .check import WORDS, CheckResult, FileResult
 
 
-def annotations(result: CheckResult) -> Iterator[str]:
+def commands(result: CheckResult) -> Iterator[str]:
     """Workflow commands: an error for each file that is a reason to fail, a warning for any other that is not well."""
     for file in result.files:
         if file.status == "ok":

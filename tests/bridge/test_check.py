@@ -412,7 +412,7 @@ def test_junit_is_what_ci_systems_read() -> None:
 
 
 def test_annotations_are_escaped() -> None:
-    lines = list(github.annotations(ODD))
+    lines = list(github.commands(ODD))
     assert lines[0] == '::error title=net%3A b<&">.onnx FAIL::first: conv\\x1b[31m%0A100 %25 of, it'
     assert lines[1] == "::warning title=odd|name%3A c.onnx says little::y is one value everywhere"
     assert [line.split(" ")[0] for line in lines] == ["::error", "::warning", "::error", "::error"]
