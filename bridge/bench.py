@@ -112,8 +112,8 @@ def bench(
     """Measure a model on both engines.
 
     model: what open_model takes; a symbol is converted for onnxruntime, an ONNX model is imported for ours. inputs: an .npz, or
-    shapes or arrays by name, for what the model does not tell. batch: the first size of all inputs. threads: of both; by default as many
-    as our engine uses. seconds: of each engine, in so many rounds. profile: also time every step of ours. precision: of ours'
+    shapes or arrays by name, for what the model does not tell. batch: the first size of all inputs. threads: of both; by default as
+    many as our engine uses. seconds: of each engine, in so many rounds. profile: also time every step of ours. precision: of ours'
     constant weights; what that costs is told beside the comparison, which is of weights as they are.
     Raises BadInput, converters.UnsupportedModel, EngineError or hybrid's errors.
     """

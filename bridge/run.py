@@ -32,8 +32,8 @@ def run(
     """Outputs by name.
 
     model: what open_model takes. inputs: an .npz, or arrays by name. engine: "native" or "onnxruntime"; by default the one that
-    the model is for (symbols are converted in memory for the other, ONNX models are imported). outputs: cut the model at these. precision: of
-    constant weights, "bfloat16" or "int8" on the native engine only, which is the default then.
+    the model is for (symbols are converted in memory for the other, ONNX models are imported). outputs: cut the model at these.
+    precision: of constant weights, "bfloat16" or "int8" on the native engine only, which is the default then.
     Raises BadInput, EngineError or hybrid's errors.
     """
     if engine not in (None, "native", "onnxruntime"):

@@ -224,6 +224,7 @@ class _Check:
                 raise BadInput("inputs: several files are for a baseline; between two models give one")
             given = given[0]
         first, second = self._open(entry.files[0]), self._open(file)
+        given = _batches(first, second) if given is None else given
         return verify(first, second, inputs=given, ranges=entry.ranges, seed=entry.seed, runs=entry.runs, **told)
 
     def _located(self, file: str, result: VerifyResult) -> VerifyResult:

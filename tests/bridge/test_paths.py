@@ -21,7 +21,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with lenet's files and its conversion."""
     place = tmp_path_factory.mktemp("paths")
     shutil.copytree(LENET, place, dirs_exist_ok=True)
-    bridge.convert(place / "model", inputs=LENET / "inputs.npz", output=place / "x.onnx", dynamic={"data": {0: "n"}})
+    told = {"inputs": LENET / "inputs.npz", "dynamic": {"data": {0: "n"}}, "verify": False}
+    bridge.convert(place / "model", output=place / "x.onnx", **told)
     return place
 
 
@@ -66,15 +67,12 @@ def test_verify_writes_a_reproduction(folder: Path, tmp_path: Path, as_given: Ma
     assert not result.equivalent
     assert result.repro == os.fspath(repro)
     assert (tmp_path / "repro" / "report.json").is_file()
-    params = as_given(folder / "model-0000.params")
-    same = bridge.verify(
-        as_given(folder / "x.onnx"), as_given(folder / "model"), params=params, outputs="fullyconnected1_output"
-    )
+    params, inputs = as_given(folder / "model-0000.params"), as_given(folder / "inputs.npz")
+    both = as_given(folder / "x.onnx"), as_given(folder / "model")
+    same = bridge.verify(*both, params=params, inputs=inputs, outputs="fullyconnected1_output")
     assert same.equivalent
     assert [d.name for d in same.differences] == ["fullyconnected1_output"]
-    assert "from inputs.npz" in str(
-        bridge.verify(folder / "x.onnx", folder / "model", inputs=as_given(folder / "inputs.npz")).runs[0]
-    )
+    assert "from inputs.npz" in str(same.runs[0])
 
 
 @AS
