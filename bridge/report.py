@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from .convert import ConvertResult
 from .faces import data, html, markdown
 from .faces.blocks import TONES, Block, Brief, Column, Facts, Grid, Line, Page
 from .faces.text import PLAIN, render
+from .faces.words import spec
 from .fallbacks import FallbackCount
 from .importing import ImportResult
 from .inspect import InspectResult, OperatorsResult
@@ -28,12 +29,6 @@ from .recorded import Recording
 from .result import VerifyResult
 
 __all__ = ["PLAIN"]
-
-
-def _shape(spec: Mapping[str, Any]) -> str:
-    dims = spec.get("shape")
-    shape = "shape unknown" if dims is None else " x ".join(map(str, dims)) or "scalar"
-    return f"{spec.get('dtype') or 'dtype unknown'} {shape}"
 
 
 def _size(count: int) -> str:
@@ -60,8 +55,8 @@ def _notes(warnings: Sequence[str]) -> list[Block]:
 def convert_table(result: ConvertResult) -> Page:
     """The result of convert as a short table."""
     result = clean(result)
-    rows = [(f"input {n}", _shape(s)) for n, s in result.inputs.items()]
-    rows += [(f"output {n}", _shape(s)) for n, s in result.outputs.items()]
+    rows = [(f"input {n}", spec(s)) for n, s in result.inputs.items()]
+    rows += [(f"output {n}", spec(s)) for n, s in result.outputs.items()]
     if result.pruned:
         rows.append(("left out", f"{', '.join(result.pruned)} (not read at inference)"))
     rows += [
@@ -92,7 +87,7 @@ def _page(result: ConvertResult | ImportResult, parts: Sequence[Block], witness:
 def import_table(result: ImportResult) -> Page:
     """The result of import as a short table."""
     result = clean(result)
-    rows = [(f"input {n}", _shape(s)) for n, s in result.inputs.items()]
+    rows = [(f"input {n}", spec(s)) for n, s in result.inputs.items()]
     rows += [
         ("outputs", ", ".join(result.outputs)),
         ("operators", _counts(result.operators)),
@@ -112,7 +107,7 @@ def import_table(result: ImportResult) -> Page:
 def compile_table(result: CompileResult) -> Page:
     """The result of compile as a short table."""
     result = clean(result)
-    rows = [(f"input {n}", _shape(s)) for n, s in result.inputs.items()]
+    rows = [(f"input {n}", spec(s)) for n, s in result.inputs.items()]
     rows += [
         ("outputs", ", ".join(result.outputs)),
         ("steps", f"{result.steps}, {result.packed} with packed weights, for CPU level {result.level}"),
@@ -142,8 +137,8 @@ def recording_table(recording: Recording) -> Page:
 def inspect_table(result: InspectResult) -> Page:
     """A model's inside and what keeps it from converting."""
     result = clean(result)
-    rows = [(f"input {n}", _shape(s)) for n, s in result.inputs.items()]
-    rows += [(f"output {n}", _shape(s)) for n, s in result.outputs.items()]
+    rows = [(f"input {n}", spec(s)) for n, s in result.inputs.items()]
+    rows += [(f"output {n}", spec(s)) for n, s in result.outputs.items()]
     if result.labels:
         rows.append(("labels", f"{', '.join(result.labels)} (not read at inference)"))
     rows += [
@@ -307,9 +302,8 @@ def show(page: Any) -> None:
     if console.is_terminal:
         console.print(render(page))
         return
-    asked = os.environ.get("COLUMNS", "")
-    width = max(20, int(asked)) if asked.isdecimal() else 10_000
-    console = Console(width=width, legacy_windows=False, **PLAIN)
+    width = shutil.get_terminal_size((10_000, 25)).columns
+    console = Console(width=max(20, width), legacy_windows=False, **PLAIN)
     with console.capture() as captured:
         console.print(render(page))
     for line in captured.get().splitlines():

@@ -210,7 +210,7 @@ def with_names(
 def identify(paths: Iterable[Path]) -> tuple[ModelFile, ...]:
     """Files by their hashes."""
     found = []
-    for path in paths:
+    for path in dict.fromkeys(p for p in paths if p.is_file()):
         digest = hashlib.sha256()
         with open(path, "rb") as file:
             while chunk := file.read(1 << 20):

@@ -292,8 +292,7 @@ def _inputs(result: VerifyResult) -> Iterator[str]:
     given = result.runs[0].get("inputs", {})
     rows = []
     for name, found in given.items():
-        second = f"; {found['second']} in the second" if "second" in found else ""
-        rows.append((name, f"{words.shape(found.get('shape'))} {found.get('dtype')}, {found.get('from', '')}{second}"))
+        rows.append((name, words.given(found)))
     yield _facts(rows)
     for name, images in result.pictures.items():
         shown = "".join(

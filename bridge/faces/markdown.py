@@ -84,10 +84,7 @@ def _verification(result: VerifyResult) -> Iterator[str]:
         (escape(side), escape(words.side(name, files)))
         for side, name, files in zip(("first", "second"), (result.a, result.b), result.files)
     ]
-    rows += [
-        (escape(f"input {n}"), escape(f"{words.shape(g.get('shape'))} {g.get('dtype')}, {g.get('from', '')}"))
-        for n, g in given.items()
-    ]
+    rows += [(escape(f"input {n}"), escape(words.given(g))) for n, g in given.items()]
     rows += [("tolerance", escape(rule)) for rule in words.rules(result.differences)]
     yield table(("", ""), rows)
     if result.differences:

@@ -90,7 +90,9 @@ class _Verification:
             yield outputs(result.differences, width)
         yield from self._reasons()
         yield Text()
-        yield _facts([*self._strip(width, options.ascii_only), *self._findings()])
+        findings = list(self._findings())
+        room = width - 2 - max(len("layers"), *(len(name) for name, _ in findings), 0)
+        yield _facts([*self._strip(min(room, WIDEST_STRIP), options.ascii_only), *findings])
         for note in result.warnings:
             yield Text(f"note: {note}", style="yellow")
         command = words.next_command(result)
@@ -112,9 +114,7 @@ class _Verification:
     def _inputs(self) -> Iterator[tuple[str, str]]:
         given = self.result.runs[0].get("inputs", {}) if self.result.runs else {}
         for name, found in list(given.items())[:SHOWN_INPUTS]:
-            second = f"; {found['second']} in the second" if "second" in found else ""
-            kind = f"{words.shape(found.get('shape'))} {found.get('dtype') or 'dtype unknown'}"
-            yield f"input {words.shorten(name, 24)}", f"{kind}, {found.get('from', '')}{second}"
+            yield f"input {words.shorten(name, 24)}", words.given(found)
         if len(given) > SHOWN_INPUTS:
             yield "inputs", f"{len(given) - SHOWN_INPUTS} more: {', '.join(list(given)[SHOWN_INPUTS:])}"
 
@@ -123,14 +123,14 @@ class _Verification:
             if not d.equal:
                 yield Text(f"{d.name}: {d.reason}", style="red")
 
-    def _strip(self, width: int, ascii_only: bool) -> Iterator[tuple[str, Text]]:
+    def _strip(self, room: int, ascii_only: bool) -> Iterator[tuple[str, Text]]:
         result = self.result
         if not result.layers:
             return
         before, after = words.spans(result)
-        room = min(width, WIDEST_STRIP) - len("tolerance  ") - len(before) - len(after) - 2
         before, after = f"{before} " if before else "", f" {after}" if after else ""
-        yield "layers", Text.assemble(before, strip(result, max(8, room), ascii_only), after)
+        bars = strip(result, max(8, room - len(before) - len(after)), ascii_only)
+        yield "layers", Text.assemble(before, bars, after)
 
     def _findings(self) -> Iterator[tuple[str, str | Text]]:
         result, found = self.result, self.result.divergence
@@ -144,7 +144,8 @@ class _Verification:
                 yield "where", where
             yield from (("what" if i == 0 else "", cause) for i, cause in enumerate(what))
             given = list(found.inputs.items())
-            yield from ((f"reads {words.shorten(n, 24)}", words.statistics(s)) for n, s in given[:SHOWN_INPUTS])
+            for i, (name, known) in enumerate(given[:SHOWN_INPUTS]):
+                yield "" if i else "reads", f"{words.shorten(name, 40)} {words.statistics(known)}"
         yield from (("also" if i == 0 else "", line) for i, line in enumerate(words.others(result)))
         if result.inner:
             yield "inside", f"{result.inner} tensors were computed by both from the same values"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,19 @@ def place(index: Sequence[int]) -> str:
 def shape(dims: Sequence[Any] | None) -> str:
     """Sizes along each axis."""
     return "shape unknown" if dims is None else f"({','.join(map(str, dims))})" if dims else "scalar"
+
+
+def spec(found: Mapping[str, Any]) -> str:
+    """Dtype and sizes of an input or output."""
+    dims = found.get("shape")
+    sizes = "shape unknown" if dims is None else " x ".join(map(str, dims)) or "scalar"
+    return f"{found.get('dtype') or 'dtype unknown'} {sizes}"
+
+
+def given(found: Mapping[str, Any]) -> str:
+    """Kind and origin of an input, and its name in the second model where that is another."""
+    second = f"; {found['second']} in the second" if "second" in found else ""
+    return f"{spec(found)}, {found.get('from', 'given')}{second}"
 
 
 def shorten(text: str, width: int) -> str:

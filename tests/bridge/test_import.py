@@ -425,7 +425,7 @@ def test_further_inputs_of_other_names_are_named(net: Path, tmp_path: Path) -> N
 
 
 def test_a_report_that_cannot_be_written_stops_before_the_work(net: Path, tmp_path: Path) -> None:
-    for report, said in (("gone/report.md", "no such folder"), ("report.pdf", "ends in .md or .html")):
+    for report, said in (("gone/report.md", "no such folder"), ("report.pdf", "ends in .html, .md or .json")):
         assert said in call("import", net, "-o", tmp_path / "out", "--report", tmp_path / report, code=2).output
     assert not list(tmp_path.glob("out*"))
 

@@ -234,7 +234,7 @@ def test_verified(capsys: pytest.CaptureFixture[str]) -> None:
             "what weight W[5]: 9 of 90 differ",
             "epsilon 1e-05 -> 0.01",
             "reads a (2) float32, -0.5316 to 2, mean 0.5",
-            "reads b shape unknown, 1 nan",
+            "b shape unknown, 1 nan",
             "also m: Relu became Identity",
             "written reproduction in there",
             "note: mind",
