@@ -83,7 +83,7 @@ def strip(result: VerifyResult, link: Link) -> str:
             parts.append(f'<circle class="alone" cx="{x + step / 2:.1f}" cy="{y(own.max_rel):.1f}" r="2.6"/>')
     if limits:
         path = "L".join(f"{a:.1f} {b:.1f}" for a, b in [(left, limits[0][1]), *limits, (width, limits[-1][1])])
-        parts += [f'<path class="limit" d="M{path}"/>', _text(width - 2, limits[-1][1] - 4, "tolerance", "end")]
+        parts += [f'<path class="limit" d="M{path}"/>', _text(width - 2, limits[-1][1] - 4, "tolerance", "end", "over")]
     parts += [_text(left, height - 6, "1"), _text(left + bars * step, height - 6, str(count), "end")]
     if result.first is not None:
         at = min(width - 160, left + result.first * bars / count * step)
@@ -218,7 +218,7 @@ def neighbourhood(result: VerifyResult) -> str:
             layer = colours.get(node.tensor)
             level = None if layer is None else words.level(layer, LEVELS)
             is_first = first is not None and node.tensor in (first.tensor, first.second)
-            changed = _changed(node, (theirs, mine)[side])
+            changed = [*result.causes.get(node.node, ()), *_changed(node, (theirs, mine)[side])]
             body += _box(places[side], y, box, node, level, is_first, changed)
             if mine and theirs and side == 0 and (known := layers.get(mine.tensor)) and known.accumulated is not None:
                 middle = (places[0] + box + places[1]) / 2

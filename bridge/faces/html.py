@@ -145,7 +145,7 @@ def _first(result: VerifyResult) -> Iterator[str]:
     where = result.place(found.node)
     rows += [("where", where)] if where else []
     rows += [("what", cause) for cause in result.causes.get(found.node, ())]
-    rows += [(f"reads {n}", words.statistics(s)) for n, s in list(found.inputs.items())[:4]]
+    rows += [("reads", f"{words.shorten(n, LONG)} {words.statistics(s)}") for n, s in list(found.inputs.items())[:4]]
     rows += [("also", line) for line in words.others(result)]
     rows += [("written", f"reproduction in {result.repro}")] if result.repro else []
     command = words.next_command(result)
@@ -256,7 +256,7 @@ def _card(number: int, name: str, d: Difference, layer: Layer | None, first: boo
         ("max abs", f"{words.small(d.max_abs)} at {words.place(d.index)}" if d.max_abs else words.small(d.max_abs)),
         ("max rel", f"{words.small(d.relative)} at {words.place(d.relative_index)}" if d.relative else ""),
         ("needs atol", words.enough(d.needs) if not d.equal else ""),
-        ("where", details.where),
+        ("where", details.where if not d.equal or first else ""),
         ("alone", layer.local.reason or words.told(layer.local) if layer is not None and layer.local else ""),
     ]
     figures = [
