@@ -42,7 +42,9 @@ def cut_out(
         node.CopyFrom(whole.graph.node[index])
         node.output[:] = [f"{o}{MADE}" if o in given else o for o in node.output]
         nodes.append(node)
-    nodes += [onnx.helper.make_node("Identity", [n], [f"{n}{MADE}"]) for n in names if n not in given]  # others read it too
+    nodes += [
+        onnx.helper.make_node("Identity", [n], [f"{n}{MADE}"]) for n in names if n not in given
+    ]  # others read it too
     inputs = [n for n in read if n in given or (n not in maker and n in values)]  # a stored value may be fed another
     graph = onnx.helper.make_graph(
         nodes,

@@ -64,7 +64,9 @@ def parse_dynamic(texts: Iterable[str]) -> dict[str, dict[int, str]]:
             match = re.fullmatch(r"(-?\d+)=(.+)", part)
             if name and re.fullmatch(r"-?\d+", part):
                 label = "batch" if part == "0" else "size"
-                problems.append(f"dynamic {text!r}: axis {part} has no name; give it one, such as {name}:{part}={label}")
+                problems.append(
+                    f"dynamic {text!r}: axis {part} has no name; give it one, such as {name}:{part}={label}"
+                )
                 break
             if not name or match is None or not match[2].isidentifier():
                 problems.append(f"dynamic {text!r}: wanted NAME:AXIS=LABEL,..., such as data:0=batch")

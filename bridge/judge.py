@@ -127,10 +127,21 @@ class _Trial:
         def limits(mine: str, theirs: str) -> Tolerance | None:
             return self.tolerance or TOLERANCES.get(precision.get(mine if self.reference is self.left else theirs, ""))
 
-        own = {} if inner is None else inner.compared
+        own, inside = ({}, {}) if inner is None else (inner.compared, inner.pairs)
+        if inner is not None and inner.source is self.right:
+            inside = {b: a for a, b in inside.items()}
         try:
             return study(
-                result, self.left, self.right, case, self.pairs, outputs, local=own, limits=limits, tell=self.tell
+                result,
+                self.left,
+                self.right,
+                case,
+                self.pairs,
+                outputs,
+                inside=inside,
+                local=own,
+                limits=limits,
+                tell=self.tell,
             )
         except (EngineError, MXNetError) as error:  # the verdict matters more
             return with_warnings(result, [f"layers were not measured ({str(error).splitlines()[0]})"])

@@ -13,6 +13,7 @@ from hybrid.core.error import MXNetError
 from .compare import TOLERANCES, Difference, Tolerance, compare
 from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine, Tensor
 from .measures import Details, examine
+from .pairing import by_name
 from .pictures import pictures_of
 from .printable import printable
 from .result import Case, Layer, Neighbour, VerifyResult
@@ -31,7 +32,7 @@ def measure_layers(
     left: Engine,
     right: Engine,
     case: Case,
-    pairs: Sequence[tuple[str, str]],
+    paired: Sequence[tuple[Tensor, Tensor]],
     *,
     local: Mapping[str, Difference],
     limits: Callable[[str, str], Tolerance | None],
@@ -40,10 +41,9 @@ def measure_layers(
 ) -> tuple[Layer, ...]:
     """The layers of two models on a case, in the order in which the left one makes them.
 
-    pairs: names of outputs that belong together where they are others. local: what is known of tensors computed by both from the
+    paired: tensors that belong together. local: what is known of tensors computed by both from the
     same values, by either name. limits: the tolerance of a tensor, by both names. closely: tensors of the left side to be looked at
     closely; so is the first that differs."""
-    paired = list(_paired(left, right, pairs))
     sizes = left.sizes(case.feeds) or right.sizes(case.feeds)
     near: set[str] = set(closely)
     layers: list[Layer] = []
@@ -93,22 +93,18 @@ def brief(name: str, got: np.ndarray, want: np.ndarray, limits: Tolerance | None
     )
 
 
-def _paired(left: Engine, right: Engine, outputs: Sequence[tuple[str, str]]) -> Iterator[tuple[Tensor, Tensor]]:
-    """Tensors of both sides that belong together, in the left side's order: outputs as they are paired, others by a name that each
-    side has once."""
-    theirs = _once(right.inner_tensors())
-    partner, taken = dict(outputs), {b for _, b in outputs}
-    for name, tensor in _once(left.inner_tensors()).items():
+def _paired(
+    left: Engine, right: Engine, outputs: Sequence[tuple[str, str]], inside: Mapping[str, str]
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Tensors of both sides that belong together, in the left side's order: outputs and those inside as they are paired, others by a
+    name that each side has once."""
+    theirs = by_name(right)
+    partner = {**inside, **dict(outputs)}
+    taken = set(partner.values())
+    for name, tensor in by_name(left).items():
         match = partner.get(name, name if name not in taken else None)
         if match in theirs:
             yield tensor, theirs[match]
-
-
-def _once(tensors: Sequence[Tensor]) -> dict[str, Tensor]:
-    seen: dict[str, int] = {}
-    for tensor in tensors:
-        seen[tensor.name] = seen.get(tensor.name, 0) + 1
-    return {t.name: t for t in tensors if seen[t.name] == 1}
 
 
 def _grouped(pairs: Iterable[tuple[Tensor, Tensor]], sizes: Mapping[str, int]) -> Iterator[list[tuple[Tensor, Tensor]]]:
@@ -159,23 +155,27 @@ def study(
     pairs: Sequence[tuple[str, str]],
     outputs: Mapping[str, tuple[np.ndarray, np.ndarray]],
     *,
+    inside: Mapping[str, str],
     local: Mapping[str, Difference],
     limits: Callable[[str, str], Tolerance | None],
     tell: Callable[[str], None],
 ) -> VerifyResult:
     """The result of a comparison with what is looked at more closely: layers, outputs (got and want of each), the neighbourhood of
-    the first difference, inputs as pictures. It costs about what locating does."""
+    the first difference, inputs as pictures. It costs about what locating does. inside: names of the right side's tensors by those of
+    the left, where they are known."""
     differences = tuple(
         dataclasses.replace(d, details=examine(*outputs[d.name])) if d.compared and d.name in outputs else d
         for d in result.differences
     )
     result = dataclasses.replace(result, differences=differences, pictures=pictures_of(case))
     found = result.divergence
-    paired = {a.name: (a, b) for a, b in _paired(left, right, pairs)}
+    paired = {a.name: (a, b) for a, b in _paired(left, right, pairs, inside)}
     own = {b.name: a.name for a, b in paired.values()}
     first = None if found is None else paired.get(found.tensor, paired.get(own.get(found.tensor, "")))
     closely = [] if first is None else [first[0].name, *first[0].inputs]
-    layers = measure_layers(left, right, case, pairs, local=local, limits=limits, closely=closely, tell=tell)
+    layers = measure_layers(
+        left, right, case, list(paired.values()), local=local, limits=limits, closely=closely, tell=tell
+    )
     if result.verdict == "not equivalent":
         tell("looking at the nodes at fault")
         faults = list(result.faults[:MOST_FAULTS])

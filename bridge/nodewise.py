@@ -113,7 +113,12 @@ def _matched(
         while pairing is not None and len(pairing.pairs) > len(outputs):
             found = _compare(source, other, case, pairing.pairs, reference)
             # a pair that makes wrong what is right without it is none
-            none = {r for f, read in found.disputed.items() if f in pairing.sure for r in read - pairing.sure - outputs.keys()}
+            none = {
+                r
+                for f, read in found.disputed.items()
+                if f in pairing.sure
+                for r in read - pairing.sure - outputs.keys()
+            }
             if not none:
                 return found
             pairing = pairing._replace(pairs=[(a, b) for a, b in pairing.pairs if a.name not in none])

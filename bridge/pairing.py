@@ -53,9 +53,7 @@ def by_name(engine: Engine) -> dict[str, Tensor]:
 
 
 class _Matcher:
-    def __init__(
-        self, first: Engine, second: Engine, case: Case, outputs: Mapping[str, str], known: Mapping[str, str]
-    ):
+    def __init__(self, first: Engine, second: Engine, case: Case, outputs: Mapping[str, str], known: Mapping[str, str]):
         self.second, self.case = second, case
         self.mine, self.theirs = by_name(first), by_name(second)
         self.outputs = {a: b for a, b in outputs.items() if a in self.mine and b in self.theirs}

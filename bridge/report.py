@@ -25,7 +25,7 @@ from .inspect import InspectResult, OperatorsResult
 from .job import check_target
 from .models import BadInput
 from .printable import clean, printable
-from .recorded import Recording
+from .recorded import Recording, own_version
 from .result import VerifyResult
 
 __all__ = ["PLAIN"]
@@ -129,7 +129,7 @@ def recording_table(recording: Recording) -> Page:
     rows = []
     for number, each in enumerate(told["runs"]):
         run = f" of run {number}" if len(told["runs"]) > 1 else ""
-        rows += [(f"{kind[:-1]} {n}{run}", _shape(s)) for kind, named in each.items() for n, s in named.items()]
+        rows += [(f"{kind[:-1]} {n}{run}", spec(s)) for kind, named in each.items() for n, s in named.items()]
     rows += [("recorded by", printable(recording.by)), ("file", str(told["file"] or "none"))]
     return Page("recording", (Facts(rows),), "recorded")
 
@@ -284,9 +284,10 @@ def check_path(path: Path) -> None:
     check_target(path)
 
 
-def save(page: Page, path: Path, facts: Mapping[str, Any]) -> None:
-    """Write a report: HTML, Markdown or JSON, by the file's ending. facts: the same for machines (faces/data.py)."""
-    write(path, FACES[path.suffix](page, facts))
+def save(page: Page, path: Path, command: str, result: Mapping[str, Any] | None = None) -> None:
+    """Write a report, with the command that repeats it: HTML, Markdown or JSON, by the file's ending. result: the same for
+    machines."""
+    write(path, FACES[path.suffix](page, data.facts(result or {}, command, own_version())))
 
 
 def error_page(text: str, status: int) -> Page:

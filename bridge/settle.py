@@ -84,9 +84,7 @@ def _missing(model: Model, missing: list[str]) -> list[str]:
     problems = [f"missing parameter {n}: neither in {where} nor an input" for n in missing]
     extra = model.extra_params()
     if extra:
-        problems.insert(
-            0, f"in {where} are {len(extra)} other parameters: {listed(extra)}"
-        )
+        problems.insert(0, f"in {where} are {len(extra)} other parameters: {listed(extra)}")
     return problems
 
 

@@ -115,7 +115,9 @@ def write_folder(folder: Path, found: Found) -> Found:
         graph, params = _native_piece(piece.right, piece.cut_right, other)
         model = converters.to_onnx(graph, params, {n: given[n] for n in _inputs_of(graph, params) if n in given})
     unread = [n for n in given if n not in {i.name for i in model.graph.input}]  # the other side reads it
-    model.graph.input.extend(onnx.helper.make_tensor_value_info(n, code_of(given[n].dtype), given[n].shape) for n in unread)
+    model.graph.input.extend(
+        onnx.helper.make_tensor_value_info(n, code_of(given[n].dtype), given[n].shape) for n in unread
+    )
     write(folder / "model.onnx", model.SerializeToString())
     names = [i.name for i in model.graph.input]
     for i, name in enumerate(names):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 import shlex
@@ -29,6 +28,7 @@ from .. import report
 from ..faces.data import dumps, facts
 from ..paths import BadInput
 from ..printable import message, printable
+from ..recorded import own_version
 from ..result import Progress as Tell
 from ..result import VerifyResult
 
@@ -39,12 +39,12 @@ INTERNAL = 70
 
 def print_result(data: dict[str, Any], as_json: bool, text: Any, report_to: Path | None = None) -> None:
     """Print a result, as JSON or as text, and write the report that is asked for."""
-    told = facts(data, shlex.join(["gluonnx", *sys.argv[1:]]), _version()) if as_json or report_to is not None else {}
+    command = shlex.join(["gluonnx", *sys.argv[1:]])
     if report_to is not None:
-        report.save(text(), report_to, told)
+        report.save(text(), report_to, command, data)
     try:
         if as_json:
-            print(dumps(told))
+            print(dumps(facts(data, command, own_version())))
         else:
             report.show(text())
         sys.stdout.flush()
@@ -92,10 +92,10 @@ def errors(as_json: bool, report_to: Path | None = None) -> Iterator[None]:
 
 def _report_error(text: str, status: int, problems: list[Any], report_to: Path) -> None:
     """Write the report of a command that ended in an error, where one can be written."""
-    told = facts({"error": text, "problems": problems}, shlex.join(["gluonnx", *sys.argv[1:]]), _version())
+    told = {"error": text, "problems": problems}
     with suppress(BadInput, OSError):  # the error may be that there is no place for it
         report.check_path(report_to)
-        report.save(report.error_page(text, status), report_to, told)
+        report.save(report.error_page(text, status), report_to, shlex.join(["gluonnx", *sys.argv[1:]]), told)
 
 
 def _message_and_status(error: Exception) -> tuple[str, int]:
@@ -119,18 +119,11 @@ def status_of(result: VerifyResult, strict: bool) -> int:
     return SAYS_LITTLE if result.verdict == "says little" or (strict and result.little) else 0
 
 
-def _version() -> str:
-    try:
-        return importlib.metadata.version("gluonnx")
-    except importlib.metadata.PackageNotFoundError:
-        return "from a checkout"
-
-
 def _internal(error: Exception) -> str:
     """The message for an exception that nobody foresaw; the traceback goes to a file."""
     where = traceback.extract_tb(error.__traceback__)[-1]
     said = f"{type(error).__name__}: {printable(str(error))[:200]} ({Path(where.filename).name}, line {where.lineno})"
-    facts = f"gluonnx {_version()}, Python {platform.python_version()}, NumPy {np.__version__}, onnx {onnx.__version__}"
+    facts = f"gluonnx {own_version()}, Python {platform.python_version()}, NumPy {np.__version__}, onnx {onnx.__version__}"
     with tempfile.NamedTemporaryFile("w", prefix="gluonnx-", suffix=".txt", delete=False, encoding="utf-8") as file:
         file.write(f"{facts}\n{shlex.join(sys.argv)}\n\n{''.join(traceback.format_exception(error))}")
     return f"internal error: {said}; this is a fault of gluonnx: please report it with {file.name} and, if you can, the model"
@@ -139,6 +132,6 @@ def _internal(error: Exception) -> str:
 def _fail(text: str, as_json: bool, problems: list[Any] | None = None) -> None:
     if as_json:
         told = {"error": text, "problems": problems or []}
-        print(dumps(facts(told, shlex.join(["gluonnx", *sys.argv[1:]]), _version())))
+        print(dumps(facts(told, shlex.join(["gluonnx", *sys.argv[1:]]), own_version())))
     else:
         Console(stderr=True, soft_wrap=True, **report.PLAIN).print(Text.assemble(("error:", "bold red"), f" {text}"))

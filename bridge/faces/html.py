@@ -31,7 +31,7 @@ LONG = 110
 
 @functools.cache
 def _resource(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return resources.files("bridge.faces").joinpath(name).read_text(encoding="utf-8")
 
 
 def page(shown: Page, facts: Mapping[str, Any]) -> str:

@@ -22,11 +22,11 @@ from bridge.bench import BenchResult, Peak, StepTime
 from bridge.command import converting, options, running, shell, verifying
 from bridge.compare import Difference
 from bridge.convert import ConvertResult
-from bridge.faces import data
 from bridge.fallbacks import FallbackCount
 from bridge.importing import ImportResult
 from bridge.inspect import InspectResult, OperatorsResult
 from bridge.printable import clean, printable
+from bridge.recorded import own_version
 from bridge.result import Divergence, VerifyResult
 from converters import ConversionError, Problem, UnsupportedModel
 from converters.coverage import Row
@@ -376,18 +376,18 @@ def test_sizes_of_files() -> None:
 
 
 def test_files_of_reports(tmp_path: Path) -> None:
-    report.save(report.convert_table(CONVERTED), tmp_path / "r.md", data.facts({}, "gluonnx convert ````x", "1.2"))
+    report.save(report.convert_table(CONVERTED), tmp_path / "r.md", "gluonnx convert ````x")
     text = (tmp_path / "r.md").read_text()
     fence = "`" * 5
     assert text.startswith("# ✅ equivalent\n\nnet\n")
-    assert f"{fence}bash\ngluonnx convert ````x\n{fence}\n" in text and "gluonnx 1.2" in text
+    assert f"{fence}bash\ngluonnx convert ````x\n{fence}\n" in text and f"gluonnx {own_version()}" in text
     assert "equivalent: wrote a.onnx and a.onnx.data (2.5 MB)" in text
     assert all(line == line.rstrip() for line in text.splitlines())
-    report.save(report.verify_table(FOUND), tmp_path / "r.html", data.facts({}, "gluonnx verify", "1.2"))
+    report.save(report.verify_table(FOUND), tmp_path / "r.html", "gluonnx verify")
     html = (tmp_path / "r.html").read_text()
     assert "gluonnx verify" in html and "7 tensors inside" in html and html.count("<html") == 1
-    facts = data.facts({"worst": float("nan"), "most": [float("inf")], "k": np.float32(2)}, "gluonnx verify", "1.2")
-    report.save(report.verify_table(FOUND), tmp_path / "r.json", facts)
+    told = {"worst": float("nan"), "most": [float("inf")], "k": np.float32(2)}
+    report.save(report.verify_table(FOUND), tmp_path / "r.json", "gluonnx verify", told)
     found = json.loads((tmp_path / "r.json").read_text())
     assert (found["schema"], found["worst"], found["most"]) == ("gluonnx-report/1", "nan", ["inf"])
 
