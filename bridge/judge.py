@@ -282,18 +282,25 @@ class _Trial:
         return bool(little) and self.tolerance is None and not self._last_informative()
 
     def _locate(self, failed: int) -> None:
-        case, faults = self.cases[failed], self._faults(failed)
+        case = self.cases[failed]
+        if failed not in self.inner:  # a tolerance that is given decides over the outputs, and the nodes say why
+            self._inspect(failed)
+        inner, faults = self.inner[failed], self._faults(failed)
+        limits = self.tolerance or TOLERANCES.get(max(self.reference.precision(case.feeds).values(), default=""))
         if faults:
-            self.divergence = faults[0]
+            beyond = [f for f in faults if self.tolerance is None or _surely_beyond(f, self.tolerance)]
+            self.divergence = (beyond or faults)[0]
             if len(faults) > 1:
-                more = ", ".join(f"{f.node} ({f.operator})" for f in faults[1:6])
-                self.warnings.append(
-                    f"further nodes that compute something else: {more}{' ...' if len(faults) > 6 else ''}"
-                )
+                others = [f"{f.node} ({f.operator})" for f in faults if f is not self.divergence]
+                more = f"{', '.join(others[:5])}{' ...' if len(others) > 5 else ''}"
+                self.warnings.append(f"further nodes that compute something else: {more}")
         else:
             self.tell("looking for the first node that differs")
-            limits = self.tolerance or TOLERANCES.get(max(self.reference.precision(case.feeds).values(), default=""))
-            self.divergence = first_divergence(self.left, self.right, case, limits)
+            pairs = inner.pairs if inner.source is self.left else {b: a for a, b in inner.pairs.items()}
+            self.divergence = first_divergence(self.left, self.right, case, limits, pairs or None)
+        if self.divergence is None:
+            why = inner.problem or "every tensor inside that both have is the same"
+            self.warnings.append(f"no node is named: {why}")
         for engine in (self.left, self.right):
             fault = engine.kernels_at_fault(case.feeds) if isinstance(engine, NativeEngine) else None
             if fault is not None:
@@ -327,6 +334,15 @@ def _counts(difference: Difference) -> tuple[bool, bool, float]:
     """The rank of an output's difference among those of all cases: one that differs, then one that says something, then the
     greatest. An output says little only where it does so in all cases."""
     return not difference.equal, not difference.little, difference.max_rel
+
+
+def _surely_beyond(fault: Divergence, tolerance: Tolerance) -> bool:
+    """True where a node alone is off by more than a tolerance allows anywhere."""
+    found = fault.accumulated
+    if not found.compared or found.misplaced or not found.max_rel:
+        return True
+    scale = found.max_abs / found.max_rel
+    return found.max_abs > tolerance.limit(scale) + tolerance.rtol * scale
 
 
 def _native(engine: Engine) -> NativeEngine | None:

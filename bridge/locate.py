@@ -2,32 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from .compare import Difference, Tolerance, compare, statistics
 from .engines import Engine, EngineError, Tensor
 from .result import Case, Divergence
 
 EXPOSED_BYTES = 256 << 20  # of tensors held at a time while looking for the first that differs
+EXPLAINED = 8  # tensors that differ of which the nodes are run alone
 
 
-def first_divergence(left: Engine, right: Engine, case: Case, tolerance: Tolerance | None = None) -> Divergence | None:
-    """The first tensor, in the order in which the left side makes them, that both have by name and that differs."""
+def first_divergence(
+    left: Engine,
+    right: Engine,
+    case: Case,
+    tolerance: Tolerance | None = None,
+    pairs: Mapping[str, str] | None = None,
+) -> Divergence | None:
+    """The first tensor, in the order in which the left side makes them, that differs though its node gets the same inputs; where
+    none of those looked at does, the first that differs. pairs: the right side's names by the left's; by default tensors pair by
+    name, those of other shapes or dtypes only where nothing else differs."""
     theirs = {t.name: t for t in right.inner_tensors()}
-    common = [t for t in left.inner_tensors() if t.name in theirs]
+    names = pairs or {n: n for n in theirs}
+    common = [t for t in left.inner_tensors() if names.get(t.name) in theirs]
+    found: list[tuple[Tensor, Difference]] = []
+    first: Divergence | None = None
     for group in _groups(left, case, common):
         want = left.expose(case.feeds, [t.name for t in group])
         try:
-            got = right.expose(case.feeds, [t.name for t in group])
+            got = right.expose(case.feeds, [names[t.name] for t in group])
         except EngineError:
             continue  # a runtime may refuse to show some tensors; the others still tell
         for tensor in group:
-            if tensor.name not in want or tensor.name not in got:
+            if tensor.name not in want or names[tensor.name] not in got:
                 continue
-            difference = compare(tensor.name, got[tensor.name], want[tensor.name], tolerance)
-            if not difference.equal:
-                return _explain(left, right, case, tensor, theirs[tensor.name], difference, tolerance)
-    return None
+            difference = compare(tensor.name, got[names[tensor.name]], want[tensor.name], tolerance)
+            if difference.equal:
+                continue
+            found.append((tensor, difference))
+            if difference.compared and len(found) <= EXPLAINED:
+                here = _explain(left, right, case, tensor, theirs[names[tensor.name]], difference, tolerance, names)
+                if here.kind == "local":
+                    return here
+                first = first or here
+    if first is None and found:
+        tensor, difference = found[0]
+        first = _explain(left, right, case, tensor, theirs[names[tensor.name]], difference, tolerance, names)
+    return first
 
 
 def _groups(left: Engine, case: Case, tensors: list[Tensor]) -> Iterator[list[Tensor]]:
@@ -54,13 +75,15 @@ def _explain(
     theirs: Tensor,
     difference: Difference,
     tolerance: Tolerance | None,
+    pairs: Mapping[str, str],
 ) -> Divergence:
     names = list(dict.fromkeys(mine.inputs))
     given = {**left.expose(case.feeds, names), **{k: v for k, v in case.feeds.items() if k in names}}
     try:
-        want, got = left.compute_alone(mine, given), right.compute_alone(theirs, given)
+        want = left.compute_alone(mine, given)
+        got = right.compute_alone(theirs, {pairs.get(n, n): v for n, v in given.items()})
     except EngineError:
         want = got = None
     local = None if want is None or got is None else compare(mine.name, got, want, tolerance)
     stats = {name: statistics(value) for name, value in given.items()}
-    return Divergence(mine.name, mine.node, mine.operator, difference, local, stats)
+    return Divergence(mine.name, mine.node, mine.operator, difference, local, stats, theirs.name, theirs.node)
