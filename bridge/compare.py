@@ -14,6 +14,10 @@ from .models import BadInput
 
 FACTOR = 8.0
 """Times that a run may be as far from the truth as others of its precision are."""
+THIN = 8
+"""Elements up to which the largest of a slice says little of its magnitude."""
+SHARE = 0.1
+"""Of the magnitude that slices have in the middle, that such a slice has at least."""
 COARSENESS = ("bfloat16", "float16")
 """Dtypes whose rounding shows in whatever is computed from them, coarsest first."""
 
@@ -24,15 +28,17 @@ class Tolerance(NamedTuple):
     atol: float
     rtol: float
     scaled: bool = False
-    """True where atol counts times the largest |want| of the tensor."""
+    """True where atol counts times the largest |want| of the element's channel, or row (rule_scales)."""
 
     def limit(self, scale: float) -> float:
-        """atol for a tensor whose largest |want| is scale."""
+        """atol for numbers whose largest |want| is scale."""
         return self.atol * scale if self.scaled else self.atol
 
-    def words(self, scale: float) -> str:
-        """The rule for such a tensor in words."""
-        return f"atol {self.atol:g}{f' x {scale:.3g}' if self.scaled else ''} + rtol {self.rtol:g}"
+    def words(self, scale: float, least: float | None = None) -> str:
+        """The rule for a tensor in words. scale: the largest |want|; least: that of the channel where it is least."""
+        low, high = f"{scale if least is None else least:.3g}", f"{scale:.3g}"
+        of = "" if not self.scaled else f" x {high}" if low == high else f" x {low} to {high} by channel"
+        return f"atol {self.atol:g}{of} + rtol {self.rtol:g}"
 
 
 # float64 as float32: onnxruntime lacks float64 kernels (Conv, LSTM, ...) and such nodes run in float32
@@ -162,7 +168,9 @@ def compare(name: str, got: np.ndarray, want: np.ndarray, tolerance: Tolerance |
     a, b, total = a[both], b[both], want.size
     delta, scale = np.abs(a - b), float(np.abs(b).max(initial=0))
     over = delta - limits.rtol * np.abs(b)
-    beyond = int((over > limits.limit(scale)).sum())
+    scales = rule_scales(want)[both] if limits.scaled else np.zeros(0)
+    beyond = int((over > (limits.atol * scales if limits.scaled else limits.atol)).sum())
+    rule = limits.words(scale, float(scales.min(initial=scale)))
     reasons = []
     if misplaced.any():
         where = tuple(int(i) for i in np.argwhere(misplaced)[0])
@@ -170,7 +178,7 @@ def compare(name: str, got: np.ndarray, want: np.ndarray, tolerance: Tolerance |
             f"NaN or infinity differ at {int(misplaced.sum())} of {total}, first at {where}: {got[where]} for {want[where]}"
         )
     if beyond:
-        reasons.append(f"{beyond} of {total} beyond {limits.words(scale)}")
+        reasons.append(f"{beyond} of {total} beyond {rule}")
     norm = float(np.linalg.norm(a) * np.linalg.norm(b))
     max_abs = float(delta.max(initial=0))
     places = np.flatnonzero(both)
@@ -194,7 +202,7 @@ def compare(name: str, got: np.ndarray, want: np.ndarray, tolerance: Tolerance |
         and scale > 0.5  # tiny numbers are near 0, and no scores
         and bool((np.abs(b * (b - 1)) < 1e-9).all())
         and bool((b != b[0]).any()),
-        tolerance=limits.words(scale),
+        tolerance=rule,
         needs=max(0.0, float(over.max(initial=0))),
         index=_place(places[delta.argmax()], shape) if delta.size else (),
         beyond=beyond + int(misplaced.sum()),
@@ -213,10 +221,19 @@ def _place(flat: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def distance(got: np.ndarray, truth: np.ndarray) -> float:
     """The greatest distance from the truth; infinite where one is finite and the other not."""
+    return float(_distances(got, truth).max(initial=0))
+
+
+def within(got: np.ndarray, truth: np.ndarray, allowed: np.ndarray) -> bool:
+    """True where every element is as near to the truth as allowed."""
+    return bool((_distances(got, truth) <= allowed).all())
+
+
+def _distances(got: np.ndarray, truth: np.ndarray) -> np.ndarray:
     a = got.astype(np.float64)
     with np.errstate(invalid="ignore"):
         same = (a == truth) | (np.isnan(a) & np.isnan(truth))
-        return float(np.nan_to_num(np.abs(np.where(same, truth, a) - truth), nan=np.inf).max(initial=0, where=~same))
+        return np.where(same, 0.0, np.nan_to_num(np.abs(np.where(same, truth, a) - truth), nan=np.inf))
 
 
 def close_within(name: str, got: np.ndarray, want: np.ndarray, limit: float) -> Difference | None:
@@ -257,6 +274,30 @@ def slices_over(ndim: int) -> list[tuple[int, ...]]:
     if ndim < 2:
         return [()]
     return [tuple(i for i in range(ndim) if i != kept) for kept in sorted({1, ndim - 1})]
+
+
+def slice_scales(array: np.ndarray) -> np.ndarray:
+    """For each element the greatest magnitude in its slices (slices_over), of these the least."""
+    return _scales(array, 0.0)
+
+
+def rule_scales(array: np.ndarray) -> np.ndarray:
+    """For each element what atol of a scaled rule counts times: as slice_scales; a slice of few elements, which may all happen to be
+    small, counts as at least a share of what such slices have in the middle."""
+    return _scales(array, SHARE)
+
+
+def _scales(array: np.ndarray, share: float) -> np.ndarray:
+    size = np.where(np.isfinite(array), np.abs(array), 0).astype(np.float64)
+    if not size.size:
+        return size
+    along = []
+    for axes in slices_over(size.ndim):
+        largest = size.max(axis=axes, keepdims=True)
+        if share and size.size < THIN * largest.size:
+            largest = np.maximum(largest, share * np.median(largest))
+        along.append(np.broadcast_to(largest, size.shape))
+    return np.minimum.reduce(along)
 
 
 def _compare_exact(name: str, got: np.ndarray, want: np.ndarray) -> Difference:

@@ -19,7 +19,7 @@ from hybrid.core.attrs import dtype as read_dtype
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 
-from .compare import COARSENESS, TOLERANCES, Difference, Tolerance, close_within, compare, slices_over, statistics
+from .compare import COARSENESS, TOLERANCES, Difference, Tolerance, close_within, compare, slice_scales, statistics
 from .engines import Arrays, Engine, EngineError, NativeEngine, Part, Tensor
 from .exact import epsilon
 from .half import HalfEngine
@@ -348,7 +348,7 @@ class _Judge:
             other = self._exact(tensor, values, (STEPS if whole else unit, seed))
             if other is not None and other.shape == truth.shape:
                 moved = np.maximum(moved, np.nan_to_num(np.abs(_flat(other) - truth), nan=np.inf))
-        response = moved if whole else _slices(moved)
+        response = moved if whole else slice_scales(moved)
         halved = dtype.name in COARSENESS
         factor = UNITS_COARSE if halved else units
         half = epsilon(dtype) * np.abs(truth)
@@ -359,7 +359,7 @@ class _Judge:
             what = f"beyond what {held.name} gives"
             return (plain.refuse(_count_wrong(wrong, got, truth, what)) if wrong.any() else plain.accept("float64")), ""
         # where one unit in the last place moves much, being within its reach says little: the models have to agree in float64
-        sharp = (1 if halved else SHARP) * epsilon(dtype) * _slices(truth)
+        sharp = (1 if halved else SHARP) * epsilon(dtype) * slice_scales(truth)
         doubtful = ~_within(got, truth, np.minimum(allowed, sharp))
         if not doubtful.any() and (part is None or part.operators <= LARGE):
             return plain.accept("float64"), ""
@@ -460,15 +460,6 @@ def _beyond_range(got: np.ndarray, truth: np.ndarray, dtype: np.dtype) -> np.nda
     most, tiny = (3.3e38, 1.2e-38) if dtype.name == "bfloat16" else (65504.0, 6.2e-5)
     large = (np.abs(truth) > 0.99 * most) & (np.abs(got) > 0.99 * most) & (np.sign(got) == np.sign(truth))
     return large | (np.abs(got - truth) <= tiny)
-
-
-def _slices(array: np.ndarray) -> np.ndarray:
-    """For each element the greatest magnitude in its slices, of these the least."""
-    size = np.where(np.isfinite(array), np.abs(array), 0.0)
-    if not size.size:
-        return size
-    along = [np.broadcast_to(size.max(axis=axes, keepdims=True), size.shape) for axes in slices_over(size.ndim)]
-    return np.minimum.reduce(along)
 
 
 def _count_wrong(wrong: np.ndarray, got: np.ndarray, truth: np.ndarray, what: str) -> str:

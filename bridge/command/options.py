@@ -37,7 +37,7 @@ Atol = Annotated[
 ]
 Rtol = Annotated[float | None, typer.Option(help="See --atol (1e-4 with --atol alone); then outputs alone decide.")]
 Scaled = Annotated[
-    bool, typer.Option("--scaled", help="--atol counts times the output's largest number, as it does by default.")
+    bool, typer.Option("--scaled", help="--atol counts times the largest number of the channel, as it does by default.")
 ]
 Repro = Annotated[Path | None, typer.Option(help="Folder for a minimal reproduction when the models differ.")]
 

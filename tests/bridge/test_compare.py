@@ -15,6 +15,8 @@ from bridge.compare import (
     close_within,
     coarsest,
     compare,
+    rule_scales,
+    slice_scales,
     slices_over,
     statistics,
 )
@@ -22,7 +24,7 @@ from converters.onnx_types import dtype_of
 
 LIMITS = Tolerance(0.5, 0.25, scaled=True)
 WANT = np.array([[4.0, -2.0, 1.0], [0.0, -3.0, 2.0]])
-ALLOWED = 0.5 * 4 + 0.25 * np.abs(WANT)  # exact in binary
+ALLOWED = 0.5 * np.array([4.0, 3.0, 2.0]) + 0.25 * np.abs(WANT)  # exact in binary
 
 
 def test_an_element_may_be_off_by_its_own_limit_and_no_more() -> None:
@@ -33,8 +35,8 @@ def test_an_element_may_be_off_by_its_own_limit_and_no_more() -> None:
             got[place] += sign * (ALLOWED[place] + 2**-20)
             found = compare("x", got, WANT, LIMITS)
             assert not found.equal, place
-            assert found.reason == "1 of 6 beyond atol 0.5 x 4 + rtol 0.25"
-    assert compare("x", WANT + 9, WANT, LIMITS).reason == "6 of 6 beyond atol 0.5 x 4 + rtol 0.25"
+            assert found.reason == "1 of 6 beyond atol 0.5 x 2 to 4 by channel + rtol 0.25"
+    assert compare("x", WANT + 9, WANT, LIMITS).reason == "6 of 6 beyond atol 0.5 x 2 to 4 by channel + rtol 0.25"
     assert compare("x", -WANT, -WANT, Tolerance(0, 0)).equal
     assert not compare("x", WANT + 1e-12, WANT, Tolerance(0, 0)).equal
     assert compare("x", np.array(2.0), np.array(1.0)).reason == "1 of 1 beyond atol 1e-05 x 1 + rtol 0.0001"
@@ -54,7 +56,25 @@ def test_limits_mean_what_numpy_means() -> None:
         assert found.tolerance == f"atol {limits[0]:g} + rtol {limits[1]:g}" and found.index == (0, 1)
         assert compare("x", got, want, Tolerance(found.needs + 1e-9, limits[1])).equal
         assert not found.needs or not compare("x", got, want, Tolerance(found.needs - 1e-6, limits[1])).equal
-    assert compare("x", got, want, Tolerance(1e-5, 0.0, scaled=True)).equal  # as nothing else is said of it
+    assert not compare("x", got, want, Tolerance(1e-5, 0.0, scaled=True)).equal  # of its own channel
+
+
+def test_scaled_limits_count_by_channel() -> None:
+    """Each channel, and each column, has its own magnitude; a slice of few numbers has at least a tenth of the usual one."""
+    want = np.ones((2, 3, 4, 5))
+    want[:, 1] *= 1000
+    for channel, scale in enumerate((1.0, 1000.0, 1.0)):
+        for size, equal in ((0.99, True), (1.01, False)):
+            got = want.copy()
+            got[1, channel, 2, 3] += size * 1e-3 * scale
+            found = compare("x", got, want, Tolerance(1e-3, 0.0, scaled=True))
+            assert found.equal == equal
+            assert found.tolerance == "atol 0.001 x 1 to 1e+03 by channel + rtol 0"
+    scores = np.array([[3.0, -2.0, 1e-9, 2.0]])  # a score near 0 is no channel of small numbers
+    assert compare("x", scores + 1e-6, scores).equal
+    assert rule_scales(scores).tolist() == [[3.0, 2.0, 0.2, 2.0]]
+    assert slice_scales(scores).tolist() == [[3.0, 2.0, 1e-9, 2.0]]
+    assert compare("x", np.zeros((2, 3), np.float32), np.zeros((2, 3), np.float32)).equal
 
 
 def test_tiny_numbers_are_not_saturated() -> None:
@@ -151,8 +171,8 @@ def test_whole_numbers_and_words() -> None:
     assert compare("x", want, want).max_abs == 0
     assert compare("x", want, want, Tolerance(0.5, 0)).equal
     assert compare(
-        "x", want + np.uint8(1), want, Tolerance(0.01, 0, scaled=True)
-    ).equal  # of 250, with a tolerance that is given
+        "x", want + np.uint8(1), want, Tolerance(0.2, 0, scaled=True)
+    ).equal  # of 7, with a tolerance that is given
     yes = np.array([True, False, True])
     assert compare("x", ~yes, yes).reason == "3 of 3 differ"
     words = np.array(["a", "b"])

@@ -428,7 +428,7 @@ def test_how_far_from_float64_a_side_may_be(monkeypatch: pytest.MonkeyPatch) -> 
                 assert not found.equal and warnings == []
                 told = f"{abs(sides[0]):.2e} and {abs(sides[1]):.2e} from float64, where {usual:.2e} is usual"
                 assert found.reason.endswith(told)
-    floor = 1e-5 * SCALE
+    floor = 1e-5 * TRUTH[0]  # of its own channel
     assert by_float64(monkeypatch, floor * 0.99, 0, 0)[0].equal
     assert not by_float64(monkeypatch, floor * 1.01, 0, 0)[0].equal
     for usual, settled in ((0.05 * SCALE + 1e-6, "node by node"), (0.05 * SCALE - 1e-6, "float64")):

@@ -10,6 +10,7 @@ import pytest
 
 import bridge
 from bridge import nodewise
+from bridge.compare import slice_scales
 from bridge.engines import NativeEngine, OnnxEngine, Part, Tensor
 from bridge.nodewise import node_by_node, rounds_to_integers
 from bridge.result import Case
@@ -286,11 +287,11 @@ def test_measures_of_one_node() -> None:
     allowed = np.array([0.5] * 8 + [0.0] * 4)
     assert nodewise._within(got, truth, allowed).tolist() == wanted
     array = np.array([[1.0, -8.0], [2.0, 4.0], [nan, inf]])
-    assert nodewise._slices(array).tolist() == [[2, 8], [2, 8], [2, 8]]
+    assert slice_scales(array).tolist() == [[2, 8], [2, 8], [2, 8]]
     cube = np.arange(24.0).reshape(2, 3, 4) - 12
     by_hand = np.minimum(np.abs(cube).max((0, 2), keepdims=True), np.abs(cube).max((0, 1), keepdims=True))
-    assert np.array_equal(nodewise._slices(cube), np.broadcast_to(by_hand, cube.shape))
-    assert nodewise._slices(np.zeros((0, 2))).shape == (0, 2)
+    assert np.array_equal(slice_scales(cube), np.broadcast_to(by_hand, cube.shape))
+    assert slice_scales(np.zeros((0, 2))).shape == (0, 2)
     assert (nodewise._scale(array), nodewise._scale(np.zeros(2)), nodewise._scale(np.array([nan]))) == (8, 1, 1)
     assert nodewise._same_kind(np.array([nan, inf, 1]), np.array([nan, 1, -inf]))
     assert not nodewise._same_kind(np.array([nan, 1]), np.array([1, nan]))
