@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .compiling import CompiledModel, CompileResult, compile
     from .convert import ConvertResult, convert
     from .engines import EngineError
+    from .images import load_images
     from .importing import ImportResult, import_onnx
     from .inspect import InspectResult, OperatorsResult, inspect, operators
     from .job import NotEquivalent
@@ -57,6 +58,7 @@ FROM = {
     "diff": "change.diff",
     "import_onnx": "importing",
     "inspect": "inspect",
+    "load_images": "images",
     "load_recording": "recorded",
     "open_model": "models",
     "operators": "inspect",
@@ -100,6 +102,7 @@ __all__ = [
     "diff",
     "import_onnx",
     "inspect",
+    "load_images",
     "load_recording",
     "open_model",
     "operators",

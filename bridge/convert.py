@@ -31,7 +31,7 @@ from .compare import Tolerance, as_tolerance
 from .draws import KINDS, Kind
 from .engines import NativeEngine, OnnxEngine
 from .expected import fed, renamed, with_inputs, with_recording
-from .inputs import Given, Inputs, as_specs, loaded
+from .inputs import Given, Inputs, as_specs, loaded, sources_of
 from .job import Clock, Verified, check_target, publish
 from .judge import check
 from .models import (
@@ -43,7 +43,7 @@ from .models import (
     open_model,
 )
 from .opsets import default_opset, newest, opens
-from .paths import listed
+from .paths import one_or_more
 from .recorded import Recording, load_recording
 from .result import Case, Progress, VerifyResult, with_names
 from .settle import settle_inputs
@@ -110,7 +110,8 @@ def convert(
     inputs: an .npz, or a shape, array or Spec by name, for what the model does not tell by itself.
     output: the file to write; it appears only when the models are equivalent.
     dynamic: names of axes that may vary, ``{"data": {0: "batch"}}``; verified at two sizes.
-    also: further inputs to verify with, in place of the second size that is otherwise made up.
+    also: further inputs to verify with, in place of the second size that is otherwise made up. ranges: (low, high) of draws by
+    name. draws: the kinds of them: "expected" by the network, "wide", and "edges" of what it takes.
     expected: recorded outputs (bridge.record, record_with_mxnet.py) that both the symbol and the file have to give too.
     opset: 13 to the newest that onnx defines; by default the newest at which the installed onnxruntime has all kernels.
     outputs: cut the graph at these. tolerance: (atol, rtol) in place of the dtype's.
@@ -124,7 +125,7 @@ def convert(
     tell = progress or (lambda _text: None)
     clock = Clock()
     tell("reading the model")
-    model = open_model(symbol, params, foreign=True).select(listed(outputs))
+    model = open_model(symbol, params, foreign=True).select(one_or_more(outputs))
     if model.is_onnx:
         raise BadInput(f"{model.name} is ONNX already; convert takes an MXNet symbol")
     target = Path(output) if output is not None else None
@@ -147,7 +148,7 @@ def convert(
     if not training:
         model = model.inferring(specs)
     specs = settle_inputs(model, specs, dynamic or {})
-    sets = [loaded(each, model) for each in listed(also)]
+    sets = [loaded(each, model) for each in one_or_more(also)]
     warnings = _warnings(model)
     axes, twin = dynamic or {}, None
     if training:
@@ -179,7 +180,21 @@ def convert(
             made.save(path)
             warnings.append("verified without what is random: Dropout left out, slopes of rrelu at their mean")
         return _verify(
-            shown, path, made, specs, arrays, axes, sets, seed, ranges, draws, tolerance, repro, tell, recording
+            shown,
+            path,
+            made,
+            specs,
+            arrays,
+            axes,
+            sets,
+            seed,
+            ranges,
+            draws,
+            sources_of(inputs),
+            tolerance,
+            repro,
+            tell,
+            recording,
         )
 
     result, files = None, []
@@ -324,6 +339,7 @@ def _verify(
     seed: int,
     ranges: Mapping[str, tuple[float, float]] | None,
     draws: Sequence[Kind],
+    files: Mapping[str, str],
     tolerance: Tolerance | tuple[float, float] | None,
     repro: str | os.PathLike[str] | None,
     tell: Progress,
@@ -342,12 +358,14 @@ def _verify(
         return check(left, right, chosen, tolerance=limits, repro=repro, progress=tell)
 
     def cases(seed: int) -> list[Case]:
-        made, seen = Cases(left, right, used, {n: a for n, a in arrays.items() if n in left.inputs}, ranges=ranges), {}
+        given, seen = {n: a for n, a in arrays.items() if n in left.inputs}, {}
+        made = Cases(left, right, used, given, ranges=ranges, files=files)
         out = [made.case(seed, seen=seen)]
         for number, inputs in enumerate(also, 1):
             try:
                 further, given = as_specs(inputs)
-                out.append(Cases(left, right, {**used, **further}, given, ranges=ranges).case(seed + number, seen=seen))
+                more = Cases(left, right, {**used, **further}, given, ranges=ranges, files=sources_of(inputs))
+                out.append(more.case(seed + number, seen=seen))
                 left.program.inference(left.complete(out[-1].feeds))
             except (BadInput, MXNetError) as error:
                 raise BadInput(f"further inputs (also), set {number} of {len(also)}: {error}") from error

@@ -27,11 +27,11 @@ from .cases import Cases, further_cases
 from .compare import Tolerance, as_tolerance
 from .draws import KINDS, Kind
 from .engines import EngineError, NativeEngine, OnnxEngine, OutOfTime, ReferenceEngine
-from .inputs import Given, Inputs, as_specs, loaded
+from .inputs import Given, Inputs, as_specs, loaded, sources_of
 from .job import Clock, Verified, check_target, publish
 from .judge import check
 from .models import ONNX, SYMBOL, SYMBOL_FILES, BadInput, Model, describe, names_of
-from .paths import listed
+from .paths import one_or_more
 from .result import Progress, VerifyResult, with_names, with_warnings
 
 SIZES = ((2, 8), (2, 32), (1, 64), (1, 224), (2, 1))
@@ -82,10 +82,10 @@ def import_onnx(
     """Read an ONNX model as a symbol with parameters and prove with onnxruntime that the numbers stayed.
 
     model: a path, bytes or ModelProto. output: the prefix of ``PREFIX-symbol.json`` and ``PREFIX-0000.params``, which appear only
-    when both agree. inputs: an .npz, or a shape, array or Spec by name, where the model leaves sizes open; axes that are
-    open and not given are verified at two sizes that it runs with. also: further inputs to verify with. strict: also refuse when an
-    output agrees and says little. A model that onnxruntime does not open is held
-    against onnx's own evaluator, and a warning says so.
+    when both agree. inputs: an .npz, or a shape, array or Spec by name, where the model leaves sizes open; axes that are open and
+    not given are verified at two sizes that it runs with. also: further inputs to verify with. ranges, draws: as convert takes
+    them. strict: also refuse when an output agrees and says little. A model that onnxruntime does not open is held against onnx's
+    own evaluator, and a warning says so.
     Raises BadInput, converters.UnsupportedModel listing every node that cannot be read, NotEquivalent (nothing is written),
     EngineError when neither runs it, or hybrid's errors for files that are no models.
     """
@@ -104,7 +104,7 @@ def import_onnx(
     found = opened.imported
     clock.lap("import")
     specs, arrays = as_specs(loaded(inputs, opened))
-    sets = [loaded(each, opened) for each in listed(also)]
+    sets = [loaded(each, opened) for each in one_or_more(also)]
     named = dict.fromkeys([*specs, *(n for further in sets for n in further)])
     unknown = [n for n in named if n not in found.inputs and n not in found.params]
     if unknown:
@@ -120,7 +120,7 @@ def import_onnx(
         ours = Model(opened.name, graph, params, names=names_of(found))
         limits = as_tolerance(tolerance)
         result, witness = _Check(
-            ours, opened, found, specs, arrays, sets, seed, ranges, draws, limits, repro, tell
+            ours, opened, found, specs, arrays, sets, seed, ranges, draws, sources_of(inputs), limits, repro, tell
         ).run()
         witnesses.append(witness)
         return result
@@ -203,6 +203,7 @@ class _Check:
     seed: int
     ranges: Mapping[str, tuple[float, float]] | None
     draws: Sequence[Kind]
+    files: Mapping[str, str]
     tolerance: Tolerance | None
     repro: str | os.PathLike[str] | None
     tell: Progress
@@ -263,21 +264,22 @@ class _Check:
         )
         failures = []
 
-        def made(specs: Mapping[str, Spec], arrays: Mapping[str, np.ndarray]) -> Cases:
+        def made(specs: Mapping[str, Spec], arrays: Mapping[str, np.ndarray], files: Mapping[str, str]) -> Cases:
             wanted = {n: s for n, s in specs.items() if n in takes}
             given = {n: a for n, a in arrays.items() if n in takes}
-            return Cases(native, witness, wanted, given, ranges=self.ranges)
+            told = {n: f for n, f in files.items() if n in takes}
+            return Cases(native, witness, wanted, given, ranges=self.ranges, files=told)
 
         for first, other in SIZES if open_axes else ((0, 0),):
             try:
                 cases, seen, sets = [], {}, []
                 for step in (0, 1) if open_axes else (0,):
                     sized = {n: _with_sizes(n, found, specs, first + step, other * (1 + step)) for n in found.inputs}
-                    sets.append(made({**specs, **sized}, arrays))
+                    sets.append(made({**specs, **sized}, arrays, self.files))
                     cases.append(sets[-1].case(seed + step, seen=seen))
                 for number, given in enumerate(self.also, 2):
                     further, values = as_specs(given)
-                    cases.append(made({**specs, **further}, values).case(seed + number, seen=seen))
+                    cases.append(made({**specs, **further}, values, sources_of(given)).case(seed + number, seen=seen))
                 for each in cases:  # sizes that were made up may not go together
                     witness.run(each.feeds)
                 cases += further_cases(sets[0], seed, seen, self.draws)

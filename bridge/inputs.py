@@ -26,6 +26,19 @@ Given = Inputs | str | os.PathLike[str]
 """Inputs by name, or the file that they are in."""
 
 
+class Feeds(dict[str, Any]):
+    """Arrays and shapes by name, which know the files that arrays come from."""
+
+    def __init__(self, values: Mapping[str, Any] | None = None, sources: Mapping[str, str] | None = None):
+        super().__init__(values or {})
+        self.sources = dict(sources or {})
+
+
+def sources_of(inputs: Inputs | None) -> dict[str, str]:
+    """The files that arrays come from, by name, as far as they are known."""
+    return dict(inputs.sources) if isinstance(inputs, Feeds) else {}
+
+
 def parse_inputs(texts: Iterable[str]) -> dict[str, Spec]:
     """``data:1,3,224,224`` or ``data:1,3,224,224:float16`` -> {"data": Spec}. Raises BadInput for all that are wrong."""
     out: dict[str, Spec] = {}

@@ -34,7 +34,7 @@ def symbols_of(folder: Path, deep: bool = False) -> list[Path]:
     return sorted((folder.rglob if deep else folder.glob)("*-symbol.json"))
 
 
-def listed(given: Any) -> list[Any]:
+def one_or_more(given: Any) -> list[Any]:
     """One thing, or several, as a list: nothing, a name or a path, arrays by name, or a sequence of such."""
     if given is None:
         return []

@@ -17,7 +17,7 @@ from .engines import Arrays, NativeEngine, OnnxEngine
 from .inputs import Given, Inputs, as_specs, loaded
 from .models import ONNX, BadInput, Model, check_dtypes, check_named, open_model, specs_of_onnx
 from .opsets import default_opset, newest
-from .paths import listed
+from .paths import one_or_more
 
 
 def run(
@@ -45,7 +45,7 @@ def run(
     opened = open_model(model, params)
     feeds = _arrays(loaded(inputs, opened))
     if not opened.is_onnx:
-        opened = opened.select(listed(outputs)).inferring(feeds)
+        opened = opened.select(one_or_more(outputs)).inferring(feeds)
         native = NativeEngine(opened, feeds, precision)
         unknown = [n for n in feeds if n not in native.inputs]
         if unknown:
@@ -64,7 +64,7 @@ def run(
         made = ONNX.translated(opened, inputs=specs, default=default_opset(), newest=newest())
         return OnnxEngine(Model(opened.name, proto=made.proto())).run(feeds)
     takes = specs_of_onnx(opened.proto)  # type: ignore[arg-type]  # is_onnx
-    opened = opened.select(listed(outputs))
+    opened = opened.select(one_or_more(outputs))
     runtime = NativeEngine(opened.native, feeds, precision) if engine == "native" else OnnxEngine(opened)
     unknown = [n for n in feeds if n not in takes]
     if unknown:
@@ -87,5 +87,5 @@ def precision_report(
     """Costs of a precision of constant weights on these inputs, beside weights as they are, on our engine; the rest as in run."""
     opened = open_model(model, params)
     feeds = _arrays(loaded(inputs, opened))
-    opened = opened.select(listed(outputs)).inferring(feeds)
+    opened = opened.select(one_or_more(outputs)).inferring(feeds)
     return NativeEngine(opened.native, feeds, check_named(precision)).precision_report(feeds)

@@ -13,16 +13,16 @@ import onnx
 
 from hybrid.core.error import MXNetError
 
-from .cases import make_cases
+from .cases import Cases, make_cases
 from .compare import Tolerance, as_tolerance
 from .draws import KINDS, Kind
 from .engines import NativeEngine, engine_for
 from .expected import cases_for_both, hold_against, renamed, specs_of, with_inputs, with_recording
 from .half import HalfEngine, engines_apart, widen_half, widen_specs
-from .inputs import Given, as_specs, load_feeds
+from .inputs import Feeds, Given, Inputs, as_specs, load_feeds, sources_of
 from .judge import check
 from .models import BadInput, Model, check_dtypes, names_to_fill, open_model
-from .paths import listed
+from .paths import one_or_more
 from .recorded import Recording, load_recording
 from .result import Progress, VerifyResult, identify, with_names, with_warnings
 
@@ -54,6 +54,7 @@ def verify(
     params: Any = None,
     seed: int = 0,
     runs: int = 1,
+    also: Sequence[Inputs | str | os.PathLike[str]] = (),
     draws: Sequence[Kind] = KINDS,
     tolerance: Tolerance | tuple[float, float] | None = None,
     outputs: str | Sequence[str] | None = None,
@@ -67,9 +68,10 @@ def verify(
     have to be is what the symbol among them computes in, or else a. inputs: an .npz, or arrays, or shapes to draw seeded numbers
     for, by name; what is not given comes from the models' own shapes. expected: a recording (bridge.record, record_with_mxnet.py)
     whose outputs both are held against on its inputs, or a alone where there is no b; or an .npz of outputs alone, beside inputs.
-    names: b's names of a's inputs; without it inputs pair by
-    name, then by position and shape. ranges: (low, high) of what is drawn, by name. files: those that arrays come from, for the
-    report. tolerance: (atol, rtol) over the outputs, in place of all other measures.
+    names: b's names of a's inputs; without it inputs pair by name, then by position and shape. ranges: (low, high) of draws by
+    name. files: those that arrays come from, for the report. runs: how many draws there are of what the models expect. also:
+    further inputs, a run each. draws: the kinds of draws, "expected", "wide", and "edges" of what the models take; where no array
+    is given another size is tried too. tolerance: (atol, rtol) over the outputs, in place of all other measures.
     repro: a folder to write a minimal reproduction to when they differ. layers: measure every tensor inside also when they agree.
     Raises BadInput, EngineError, or hybrid's errors.
     """
@@ -77,7 +79,7 @@ def verify(
     if b is None and expected is None:
         raise BadInput("one model; give another to compare it with, or recorded outputs (--expected FILE.npz)")
     if b is None:
-        model = open_model(a, params).select(listed(outputs))
+        model = open_model(a, params).select(one_or_more(outputs))
         recording = with_inputs(load_recording(expected or ""), inputs, model)
         engine = engine_for(model, specs_of(recording))
         limits = as_tolerance(tolerance)
@@ -86,7 +88,7 @@ def verify(
     both = _has_parameters(a) and _has_parameters(b)  # then opening them says that there is nothing to give params to
     first, second = (open_model(m, None if _has_parameters(m) and not both else params) for m in (a, b))
     if outputs:
-        first, second = (m.select(listed(outputs)) for m in (first, second))
+        first, second = (m.select(one_or_more(outputs)) for m in (first, second))
     recording = None if expected is None else with_inputs(load_recording(expected), inputs, first)
     if recording is not None:
         inputs = specs_of(recording)
@@ -98,10 +100,18 @@ def verify(
     half = next((e for e in (left, right) if isinstance(e, HalfEngine)), None)
     if half is not None:
         specs, arrays = widen_specs(specs), widen_half(arrays)
-    told = {"names": names, "ranges": ranges, "files": files}
+    told: dict[str, Any] = {"names": names, "ranges": ranges, "files": {**sources_of(inputs), **(files or {})}}
     if recording is None:
         try:
             cases = make_cases(left, right, specs, arrays, seed, runs=runs, kinds=draws, **told)
+            for number, given in enumerate(also, len(cases)):
+                further = given
+                if isinstance(given, str | os.PathLike):
+                    sources, arrays = _loaded(given, first)
+                    further = Feeds(arrays, sources)
+                more, values = as_specs(further)
+                told["files"] = sources_of(further)
+                cases.append(Cases(left, right, {**specs, **more}, values, **told).case(seed + number))
         except MXNetError as error:
             problems = [p for m in (first, second) if m.graph is not None for p in check_dtypes(m, specs)]
             if problems:

@@ -10,7 +10,7 @@ import typer
 import bridge
 
 from .. import report
-from ..inputs import parse_dynamic
+from ..inputs import parse_dynamic, parse_ranges
 from ..job import check_target
 from ..paths import BadInput
 from ..runtime import TIME_LIMIT
@@ -20,8 +20,10 @@ from .options import (
     Atol,
     Expected,
     FeedsOption,
+    ImageOption,
     InputOption,
     OutputsOption,
+    RangeOption,
     Report,
     Repro,
     Rtol,
@@ -31,6 +33,7 @@ from .options import (
     TimeLimit,
     as_limits,
     read_further_inputs,
+    read_images,
     read_inputs,
 )
 from .shell import errors, print_result, progress
@@ -42,6 +45,8 @@ def convert(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="By default PREFIX.onnx.")] = None,
     input: InputOption = None,
     inputs: FeedsOption = None,
+    image: ImageOption = None,
+    range: RangeOption = None,
     dynamic: Annotated[
         list[str] | None, typer.Option(help="NAME:AXIS=LABEL,..., such as data:0=batch. May be repeated.")
     ] = None,
@@ -75,7 +80,8 @@ def convert(
     """Convert an exported symbol with its parameters to ONNX; the file appears only when both give the same numbers."""
     with errors(as_json, report_to), progress(as_json) as tell:
         model = bridge.open_model(symbol, params, foreign=True)
-        specs = read_inputs(model, input, inputs)
+        ranges = parse_ranges(range or ())
+        specs, pictures = read_images(model, image, read_inputs(model, input, inputs), ranges)
         target = output if output is not None else (model.path or Path(model.name)).with_name(f"{model.name}.onnx")
         for place in (target, target.with_name(f"{target.name}.data"))[: 2 if external_data else 1]:
             check_target(place, inputs, expected, *also or ())
@@ -87,7 +93,8 @@ def convert(
             opset=opset,
             outputs=outputs,
             verify=verify,
-            also=read_further_inputs(model, specs, also),
+            also=[*pictures, *read_further_inputs(model, specs, also)],
+            ranges=ranges,
             expected=expected,
             seed=seed,
             tolerance=as_limits(atol, rtol, scaled),
@@ -108,6 +115,8 @@ def import_(
     ] = None,
     input: InputOption = None,
     inputs: FeedsOption = None,
+    image: ImageOption = None,
+    range: RangeOption = None,
     verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the files appear.")] = True,
     also: AlsoOption = None,
     seed: Seed = 0,
@@ -135,13 +144,15 @@ def import_(
                 raise BadInput(
                     f"{' and '.join(there)}: there already; give a prefix with -o, the same one to write over them"
                 )
-        specs = read_inputs(opened, input, inputs)
+        ranges = parse_ranges(range or ())
+        specs, pictures = read_images(opened, image, read_inputs(opened, input, inputs), ranges)
         result = bridge.import_onnx(
             model,
             output=output if output is not None else model.with_suffix(""),
             inputs=specs,
             verify=verify,
-            also=read_further_inputs(opened, specs, also),
+            also=[*pictures, *read_further_inputs(opened, specs, also)],
+            ranges=ranges,
             seed=seed,
             tolerance=as_limits(atol, rtol, scaled),
             repro=repro,

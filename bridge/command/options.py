@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 import bridge
 
 from ..compare import Tolerance
-from ..inputs import load_feeds, parse_inputs
+from ..inputs import Feeds, load_feeds, parse_inputs
 from ..models import Model, names_to_fill
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
@@ -18,6 +19,19 @@ InputOption = Annotated[
     list[str] | None, typer.Option("--input", help="NAME:D1,D2,...[:DTYPE], such as data:1,3,224,224. May be repeated.")
 ]
 FeedsOption = Annotated[Path | None, typer.Option("--inputs", help="Arrays by name (.npz), or the one input's (.npy).")]
+ImageOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--image",
+        help="A picture or a folder of them, resized to the input that takes pictures; or NAME=PATH. May be repeated.",
+    ),
+]
+RangeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--range", help="NAME:LOW,HIGH of drawn numbers and of pictures, such as data:0,255. May be repeated."
+    ),
+]
 AlsoOption = Annotated[
     list[Path] | None, typer.Option(help="Further inputs (.npz) to verify with, of other sizes. May be repeated.")
 ]
@@ -73,15 +87,34 @@ TimeLimit = Annotated[
 Report = Annotated[Path | None, typer.Option("--report", help="Also write what is printed to a .md or .html file.")]
 
 
-def read_inputs(model: Model, input: list[str] | None, inputs: Path | None) -> dict[str, Any]:
+def read_inputs(model: Model, input: list[str] | None, inputs: Path | None) -> Feeds:
     """Read --input and --inputs: specs and arrays by name."""
     specs: dict[str, Any] = dict(parse_inputs(input or ()))
-    return specs if inputs is None else specs | load_feeds(inputs, names_to_fill(model, specs))
+    arrays = {} if inputs is None else load_feeds(inputs, names_to_fill(model, specs))
+    return Feeds(specs | arrays, dict.fromkeys(arrays, "" if inputs is None else inputs.name))
 
 
-def read_further_inputs(model: Model, specs: dict[str, Any], also: list[Path] | None) -> list[dict[str, Any]]:
+def read_further_inputs(model: Model, specs: Mapping[str, Any], also: list[Path] | None) -> list[Feeds]:
     """Read --also: sets of arrays by name."""
-    return [load_feeds(path, names_to_fill(model, specs)) for path in also or ()]
+    found = ((path, load_feeds(path, names_to_fill(model, specs))) for path in also or ())
+    return [Feeds(arrays, dict.fromkeys(arrays, path.name)) for path, arrays in found]
+
+
+def read_images(
+    model: Model,
+    image: list[str] | None,
+    given: Feeds,
+    ranges: Mapping[str, tuple[float, float]],
+    together: bool = False,
+) -> tuple[Feeds, list[Feeds]]:
+    """The inputs with the first batch of --image, and those with further ones."""
+    if not image:
+        return given, []
+    from ..images import load_images
+
+    sets = load_images(image, model, inputs=given, ranges=ranges, together=together)
+    first, *further = (Feeds({**given, **each}, {**given.sources, **each.sources}) for each in sets)
+    return first, further
 
 
 def as_limits(atol: float | None, rtol: float | None, scaled: bool) -> Tolerance | None:

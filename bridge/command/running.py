@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 import bridge
@@ -13,7 +14,7 @@ from hybrid.formats.files import replacing
 
 from .. import report
 from ..compiling import compiled_file
-from ..inputs import load_feeds, parse_inputs, save_arrays
+from ..inputs import Feeds, load_feeds, parse_inputs, parse_ranges, save_arrays
 from ..job import check_target
 from ..paths import BadInput, file_of
 from ..runtime import TIME_LIMIT
@@ -21,15 +22,18 @@ from .options import (
     AsJson,
     Atol,
     FeedsOption,
+    ImageOption,
     InputOption,
     OutputsOption,
     Precision,
+    RangeOption,
     Report,
     Rtol,
     Scaled,
     Seed,
     TimeLimit,
     as_limits,
+    read_images,
     read_inputs,
 )
 from .shell import BAD_INPUT, NOT_EQUIVALENT, errors, print_result, progress
@@ -69,6 +73,9 @@ def run(
     model: Annotated[str, typer.Argument(help="A symbol file, prefix or ONNX file.")],
     params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
     inputs: FeedsOption = None,
+    input: InputOption = None,
+    image: ImageOption = None,
+    range: RangeOption = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write outputs here (.npz).")] = None,
     engine: Annotated[str | None, typer.Option(help="native or onnxruntime; by default what the model is for.")] = None,
     outputs: OutputsOption = None,
@@ -88,12 +95,20 @@ def run(
             )
         opened = bridge.open_model(model, params)
         names = list(bridge.inspect(opened).inputs)
-        if inputs is None:
-            raise BadInput(f"give --inputs FILE.npz with arrays named {', '.join(names)}")
+        if inputs is None and not image:
+            raise BadInput(
+                f"give --inputs FILE.npz with arrays named {', '.join(names)}, or --image for one of pictures"
+            )
         if output is not None:
             check_target(output, inputs, *opened.files())
         tell(f"running {opened.name}")
-        feeds = load_feeds(inputs, names)
+        feeds = {} if inputs is None else load_feeds(inputs, names)
+        if image:
+            shapes = Feeds(parse_inputs(input or ()) | feeds)
+            read, left = read_images(opened, image, shapes, parse_ranges(range or ()), together=True)
+            if left:
+                raise BadInput("more pictures than one batch; give fewer, or a larger batch (--input)")
+            feeds = {n: a for n, a in read.items() if isinstance(a, np.ndarray)}
         asked: Any = {"engine": engine, "outputs": outputs, "precision": precision}  # run checks them
         if compiled:
             results: Any = bridge.CompiledModel(model, params, compiled=compiled_file(file_of(Path(model)))).run(feeds)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 import bridge
@@ -14,12 +13,15 @@ from .. import report
 from ..inputs import parse_names, parse_ranges
 from ..runtime import TIME_LIMIT
 from .options import (
+    AlsoOption,
     AsJson,
     Atol,
     Expected,
     FeedsOption,
+    ImageOption,
     InputOption,
     OutputsOption,
+    RangeOption,
     Report,
     Repro,
     Rtol,
@@ -28,6 +30,8 @@ from .options import (
     Strict,
     TimeLimit,
     as_limits,
+    read_further_inputs,
+    read_images,
     read_inputs,
 )
 from .shell import errors, print_result, progress, status_of
@@ -43,10 +47,10 @@ def verify(
         list[str] | None,
         typer.Option(help="NAME=NAME: the first model's name of an input and the second's. May be repeated."),
     ] = None,
-    range: Annotated[
-        list[str] | None, typer.Option(help="NAME:LOW,HIGH of drawn numbers, such as data:0,255. May be repeated.")
-    ] = None,
-    runs: Annotated[int, typer.Option(min=1, help="How many sets of drawn inputs.")] = 1,
+    image: ImageOption = None,
+    also: AlsoOption = None,
+    range: RangeOption = None,
+    runs: Annotated[int, typer.Option(min=1, help="How many draws of what the models expect.")] = 1,
     outputs: OutputsOption = None,
     expected: Expected = None,
     seed: Seed = 0,
@@ -63,15 +67,16 @@ def verify(
     with errors(as_json, report_to), progress(as_json) as tell:
         first = bridge.open_model(a, None if str(a).endswith(".onnx") else params)
         second = None if b is None else bridge.open_model(b, None if b.endswith(".onnx") else params)
-        specs = read_inputs(first, input, inputs)
+        ranges = parse_ranges(range or ())
+        specs, pictures = read_images(first, image, read_inputs(first, input, inputs), ranges)
         result = bridge.verify(
             first,
             second,
             expected=expected,
             inputs=specs,
             names=parse_names(map or ()),
-            ranges=parse_ranges(range or ()),
-            files={} if inputs is None else {n: inputs.name for n, v in specs.items() if isinstance(v, np.ndarray)},
+            ranges=ranges,
+            also=[*pictures, *read_further_inputs(first, specs, also)],
             seed=seed,
             runs=runs,
             tolerance=as_limits(atol, rtol, scaled),

@@ -1,0 +1,188 @@
+"""Pictures as inputs of a model: read from files, in its size and layout, with the numbers that it expects."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from converters.error import ConversionError
+from hybrid.core.attrs import is_float
+from hybrid.core.error import FormatError, MXNetError
+from hybrid.core.op import Domain, Spec
+from hybrid.core.shapes import MaybeShape, show
+from hybrid.formats.files import read
+from hybrid.formats.images import FORMATS, decode
+from hybrid.ir.graph import Entry
+from hybrid.ops.resample import AREA, LINEAR, resize
+
+from .domains import PIXELS, expected
+from .inputs import Feeds
+from .models import BadInput, Model, names_to_fill, specs_of_onnx
+
+MOST_SETS = 8
+"""Batches that are made of a folder; what is left of it is left out."""
+IMAGENET = np.array([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]], np.float32)
+"""Mean and deviation of red, green and blue between 0 and 1 by which networks for ImageNet are given pictures."""
+
+
+def load_images(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    model: Model,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    together: bool = False,
+) -> list[Feeds]:
+    """Sets of arrays for a model, one batch of pictures each, with the files that they come from.
+
+    paths: a picture or a folder of them, for the only input that takes pictures, or ``NAME=PATH`` for that one. inputs: shapes by
+    name where the model leaves them open. ranges: (low, high) that black and white become, by name; without it what the graph's
+    first operators expect, else red, green and blue as networks for ImageNet have them; bytes stay bytes. A batch that the
+    pictures do not fill begins again with the first. together: all in one batch where its size is open.
+    Raises BadInput, and MXNetError without Pillow."""
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    specs = _specs(model, inputs or {})
+    sets: list[Feeds] = []
+    for text in given:
+        name, path = _named(os.fspath(text), specs, model)
+        files = _files(path)
+        batches = _batches(files, specs[name], name, _numbers(model, name, specs[name], ranges or {}), together)
+        for number, (array, used) in enumerate(batches):
+            if number == len(sets):
+                sets.append(Feeds())
+            sets[number][name] = array
+            sets[number].sources[name] = used
+    return [s for s in sets if len(s) == len(sets[0])]
+
+
+def _specs(model: Model, inputs: Mapping[str, Any]) -> dict[str, Spec]:
+    """Specs of a model's inputs, as far as they are known; those given come first."""
+    told = {n: s for n, s in inputs.items() if isinstance(s, Spec)}
+    if model.graph is None:
+        own = specs_of_onnx(model.proto) if model.proto is not None else {}
+    else:
+        names = set(names_to_fill(model, told))
+        inferred = model.infer({n: s for n, s in told.items() if n in names})
+        own = {n.name: inferred.spec(Entry(n)) for n in model.graph.variables() if n.name in names}
+    return own | {n: Spec(s.shape, s.dtype or own.get(n, Spec()).dtype) for n, s in told.items()}
+
+
+def _named(text: str, specs: Mapping[str, Spec], model: Model) -> tuple[str, Path]:
+    """The input that pictures are for, and where they are."""
+    name, equals, path = text.partition("=")
+    if equals and name in specs:
+        return name, Path(path)
+    fitting = [n for n, s in specs.items() if _layout(s.shape) is not None]
+    if len(fitting) == 1:
+        return fitting[0], Path(text)
+    shapes = ", ".join(f"{n} {show(s.shape)}" for n, s in specs.items())
+    what = (
+        f"which of {', '.join(fitting)} is meant: --image NAME=PATH"
+        if fitting
+        else "its shape: --input NAME:1,3,224,224"
+    )
+    raise BadInput(f"{text}: {model.name} takes {shapes}; say {what}")
+
+
+def _layout(shape: MaybeShape) -> str | None:
+    """The order of axes by where the channels are: NCHW or NHWC; None where the shape is of no pictures."""
+    if shape is None or len(shape) != 4:
+        return None
+    if isinstance(shape[1], int) and shape[1] in (1, 3):
+        return "NCHW"
+    return "NHWC" if isinstance(shape[3], int) and shape[3] in (1, 3) else None
+
+
+def _files(path: Path) -> list[Path]:
+    """The picture, or the pictures of a folder by name."""
+    if path.is_dir():
+        found = sorted(p for p in path.iterdir() if p.suffix.lower() in FORMATS and p.is_file())
+        if not found:
+            raise BadInput(f"{path}: a folder without pictures; wanted some of {', '.join(FORMATS)}")
+        return found
+    if not path.is_file():
+        raise BadInput(f"{path}: no such file; wanted a picture or a folder of them")
+    return [path]
+
+
+def _numbers(model: Model, name: str, spec: Spec, ranges: Mapping[str, tuple[float, float]]) -> Domain | None:
+    """Numbers that black and white become; None for those of ImageNet."""
+    if name in ranges:
+        return Domain(*ranges[name])
+    if spec.dtype is not None and not is_float(spec.dtype):
+        return PIXELS
+    try:
+        graph = model.native.graph
+    except (MXNetError, ConversionError):
+        return None
+    return None if graph is None else expected(graph).get(name)
+
+
+def _batches(
+    files: Sequence[Path], spec: Spec, name: str, numbers: Domain | None, together: bool
+) -> list[tuple[np.ndarray, str]]:
+    """Batches of pictures, with the names of their files."""
+    layout, shape = _layout(spec.shape), spec.shape
+    if layout is None or shape is None:
+        raise BadInput(
+            f"input {name}: got pictures for {show(shape)}, wanted 4 axes, of which the second or last is 1 or 3"
+        )
+    sizes = [shape[layout.index(axis)] for axis in "NCHW"]
+    batch, channels, high, wide = (s if isinstance(s, int) else None for s in sizes)
+    if batch is None:
+        batch = len(files) if together else 1
+    count = min(MOST_SETS, -(-len(files) // batch))
+    chosen = [files[i % len(files)] for i in range(count * batch)]
+    pictures: list[np.ndarray] = []
+    for file in dict.fromkeys(chosen):
+        pixels = _pixels(file, 1 if channels == 3 else 0)
+        high, wide = high or pixels.shape[0], wide or pixels.shape[1]
+        pictures.append(_as_numbers(_resized(pixels, high, wide), numbers, spec.dtype or np.dtype(np.float32)))
+    by_file = dict(zip(dict.fromkeys(chosen), pictures))
+    out = []
+    for start in range(0, len(chosen), batch):
+        used = chosen[start : start + batch]
+        array = np.stack([by_file[f] for f in used])
+        out.append(
+            (np.ascontiguousarray(array.transpose(0, 3, 1, 2)) if layout == "NCHW" else array, _told(used, numbers))
+        )
+    return out
+
+
+def _pixels(file: Path, color: int) -> np.ndarray:
+    """The picture's bytes, (height, width, channels)."""
+    try:
+        pixels = decode(read(file), color)
+    except FormatError as error:
+        raise BadInput(f"{file}: {error}") from None
+    return pixels[:, :, None] if pixels.ndim == 2 else pixels
+
+
+def _resized(pixels: np.ndarray, high: int, wide: int) -> np.ndarray:
+    """The picture in another size, whatever its sides are to each other."""
+    if pixels.shape[:2] == (high, wide):
+        return pixels
+    smaller = high < pixels.shape[0] and wide < pixels.shape[1]
+    return resize(pixels, wide, high, AREA if smaller else LINEAR).reshape(high, wide, -1)
+
+
+def _as_numbers(pixels: np.ndarray, numbers: Domain | None, dtype: np.dtype) -> np.ndarray:
+    """The picture in the numbers that a network expects."""
+    if numbers is None:
+        mean, deviation = IMAGENET if pixels.shape[2] == 3 else IMAGENET.mean(axis=1, keepdims=True)
+        return ((pixels / np.float32(255) - mean) / deviation).astype(dtype)
+    if tuple(numbers[:2]) == tuple(PIXELS[:2]):
+        return pixels.astype(dtype)
+    return (numbers.low + pixels * ((numbers.high - numbers.low) / 255)).astype(dtype)
+
+
+def _told(files: Sequence[Path], numbers: Domain | None) -> str:
+    """Where a batch comes from, in words."""
+    names = [f"{f.parent.name}/{f.name}" if f.parent.name else f.name for f in files]
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    how = "as networks for ImageNet have them" if numbers is None else f"from {numbers.low:g} to {numbers.high:g}"
+    return f"{shown}, {how}"
