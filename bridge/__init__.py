@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .importing import ImportResult, import_onnx
     from .inspect import InspectResult, OperatorsResult, inspect, operators
     from .job import NotEquivalent
+    from .matrix import MatrixResult, matrix
     from .models import Model, open_model
     from .paths import BadInput
     from .project.check import CheckResult, FileResult, check
@@ -43,6 +44,7 @@ FROM = {
     "FileResult": "project.check",
     "ImportResult": "importing",
     "InspectResult": "inspect",
+    "MatrixResult": "matrix",
     "Model": "models",
     "NotEquivalent": "job",
     "OperatorsResult": "inspect",
@@ -59,6 +61,7 @@ FROM = {
     "import_onnx": "importing",
     "inspect": "inspect",
     "load_images": "images",
+    "matrix": "matrix",
     "load_recording": "recorded",
     "open_model": "models",
     "operators": "inspect",
@@ -87,6 +90,7 @@ __all__ = [
     "FileResult",
     "ImportResult",
     "InspectResult",
+    "MatrixResult",
     "Model",
     "NotEquivalent",
     "OperatorsResult",
@@ -104,6 +108,7 @@ __all__ = [
     "inspect",
     "load_images",
     "load_recording",
+    "matrix",
     "open_model",
     "operators",
     "precision_report",

@@ -40,7 +40,9 @@ def taken(engine: Engine) -> dict[str, Spec]:
     """Inputs that an engine reads, with what its model says of them; no labels."""
     if isinstance(engine, OnnxEngine):
         return dict(engine.specs)
-    ignored = set(label_names(engine.model.graph))  # type: ignore[arg-type]
+    if engine.model.graph is None:  # a runner
+        return dict.fromkeys(engine.inputs, Spec())
+    ignored = set(label_names(engine.model.graph))
     return {n: Spec() for n in engine.inputs if n not in ignored}
 
 

@@ -12,6 +12,7 @@ import typer
 from .command import (
     changing,
     checking,
+    comparing,
     converting,
     recording,
     running,
@@ -31,6 +32,7 @@ app.command()(recording.record)
 app.command()(checking.check)
 app.command()(changing.diff)
 app.command()(changing.reduce)
+app.command()(comparing.matrix)
 app.command()(running.inspect)
 app.command()(running.run)
 app.command("compile")(running.compile_)

@@ -157,12 +157,15 @@ class NativeEngine:
 
     label = "gluonnx"
 
-    def __init__(self, model: Model, named: Mapping[str, Any] | None = None, precision: str = FLOAT32):
-        """precision: of constant weights; whoever compares leaves it alone."""
+    def __init__(
+        self, model: Model, named: Mapping[str, Any] | None = None, precision: str = FLOAT32, plain: bool = False
+    ):
+        """precision: of constant weights; whoever compares leaves it alone. plain: by NumPy, without kernels."""
         if model.graph is None:
             raise BadInput(f"{model.name}: ONNX models run on onnxruntime; choose --engine onnxruntime")
         self.model, self.graph = model, model.graph
-        self.program = Program(model.graph, model.params, facts=model.facts, precision=precision)
+        self.plain = plain
+        self.program = Program(model.graph, model.params, facts=model.facts, precision=precision, native=not plain)
         free, missing = split_inputs(model, named or {})
         if missing:
             raise BadInput(*(f"missing parameter {n}" for n in missing))
@@ -367,7 +370,7 @@ class NativeEngine:
         return self.model.params.get(name)
 
     def free_memory(self) -> None:
-        self.program = Program(self.graph, self.model.params, facts=self.model.facts)
+        self.program = Program(self.graph, self.model.params, facts=self.model.facts, native=not self.plain)
         release(self.model.params.values())
 
     def compute_alone(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> np.ndarray | None:
@@ -391,10 +394,19 @@ class OnnxEngine:
     label = "onnxruntime"
 
     def __init__(
-        self, model: Model, *, threads: int = 0, frugal: bool = False, plain: bool = False, scratch: bool = False
+        self,
+        model: Model,
+        *,
+        threads: int = 0,
+        frugal: bool = False,
+        plain: bool = False,
+        scratch: bool = False,
+        level: str = "all",
+        provider: str = runtime.CPU,
     ):
         """frugal: for few runs. plain: node by node, as the model says; fused nodes of quantised models round elsewhere. scratch:
-        pieces of the model may be written beside it."""
+        pieces of the model may be written beside it. level: of graph optimizations (runtime.LEVELS). provider: of kernels."""
+        self.level, self.provider = level, provider
         self.frugal, self.plain, self.scratch = frugal, plain, scratch
         assert model.proto is not None
         self.model, self.proto, self.threads = model, model.proto, threads
@@ -416,7 +428,7 @@ class OnnxEngine:
             )
 
     def _open(self, source: str | bytes, own: bool = False) -> Any:
-        settings = runtime.Settings(self.frugal, self.plain, self.threads)
+        settings = runtime.Settings(self.frugal, self.plain, self.threads, self.level, self.provider)
         try:
             session = runtime.OwnSession(source, settings) if own else runtime.open_session(source, settings)
         except runtime.RunFailed as error:

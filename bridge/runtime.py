@@ -38,6 +38,15 @@ ALIGNMENT = 64
 TIME_LIMIT = 600.0
 """Seconds that opening or running a model once may take, unless somebody sets others."""
 
+CPU = "CPUExecutionProvider"
+LEVELS = {
+    "none": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
+    "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
+    "extended": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
+    "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
+}
+"""Levels of onnxruntime's graph optimizations."""
+
 _limit: float | None = TIME_LIMIT
 
 
@@ -70,6 +79,8 @@ class Settings(NamedTuple):
     frugal: bool = False
     plain: bool = False
     threads: int = 0
+    level: str = "all"
+    provider: str = CPU
 
 
 def options_for(settings: Settings, spinning: bool = True) -> onnxruntime.SessionOptions:
@@ -81,8 +92,7 @@ def options_for(settings: Settings, spinning: bool = True) -> onnxruntime.Sessio
     if settings.frugal:
         # packed copies of the weights pay off over many runs, here there are few
         options.add_session_config_entry("session.disable_prepacking", "1")
-    if settings.plain:
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.graph_optimization_level = LEVELS["none" if settings.plain else settings.level]
     if settings.threads:
         options.intra_op_num_threads = settings.threads
     return options
@@ -94,7 +104,7 @@ class OwnSession:
     def __init__(self, source: str | bytes, settings: Settings, spinning: bool = True):
         try:
             self._session = onnxruntime.InferenceSession(
-                source, options_for(settings, spinning), providers=["CPUExecutionProvider"]
+                source, options_for(settings, spinning), providers=[settings.provider]
             )
         except Exception as error:  # onnxruntime's exceptions share no base class
             raise RunFailed(str(error)) from error

@@ -13,10 +13,10 @@ import onnx
 
 from hybrid.core.error import MXNetError
 
-from .cases import Cases, make_cases
+from .cases import Cases, make_cases, taken
 from .compare import Tolerance, as_tolerance
 from .draws import KINDS, Kind
-from .engines import NativeEngine, engine_for
+from .engines import Engine, NativeEngine, engine_for
 from .expected import cases_for_both, hold_against, renamed, specs_of, with_inputs, with_recording
 from .half import HalfEngine, engines_apart, widen_half, widen_specs
 from .inputs import Feeds, Given, Inputs, as_specs, load_feeds, sources_of
@@ -25,6 +25,7 @@ from .models import BadInput, Model, check_dtypes, names_to_fill, open_model
 from .paths import one_or_more
 from .recorded import Recording, load_recording
 from .result import Progress, VerifyResult, identify, with_names, with_warnings
+from .runners import as_side, is_runner
 
 
 def _has_parameters(model: Any) -> bool:
@@ -40,6 +41,14 @@ def _loaded(path: str | os.PathLike[str], model: Model) -> tuple[dict[str, str],
     """The file by the names of its arrays, and the arrays."""
     arrays = load_feeds(path, names_to_fill(model))
     return dict.fromkeys(arrays, Path(path).name), arrays
+
+
+def _engines(first: tuple[Any, Model], second: tuple[Any, Model], specs: Mapping[str, Any]) -> tuple[Engine, Engine]:
+    """The engines of models; of runners, which may not know what they take, with the other side's inputs."""
+    found = [None if is_runner(source) else engine_for(model, specs) for source, model in (first, second)]
+    known = next((tuple(taken(e)) for e in found if e is not None), tuple(specs))
+    left, right = (e or as_side(source, known) for e, (source, _) in zip(found, (first, second)))
+    return left, right
 
 
 def verify(
@@ -64,8 +73,9 @@ def verify(
 ) -> VerifyResult:
     """Run both models on the same inputs and compare every output, and every tensor inside that both name.
 
-    a, b: what open_model takes (a symbol runs on our engine, an ONNX model on onnxruntime). b is held against a; how exact numbers
-    have to be is what the symbol among them computes in, or else a. inputs: an .npz, or arrays, or shapes to draw seeded numbers
+    a, b: what open_model takes (a symbol runs on our engine, an ONNX model on onnxruntime), or a runner (runners.py), such as a
+    function from arrays by name to outputs, of which the outputs alone are compared. b is held against a; how exact numbers have to
+    be is what the symbol among them computes in, or else a. inputs: an .npz, or arrays, or shapes to draw seeded numbers
     for, by name; what is not given comes from the models' own shapes. expected: a recording (bridge.record, record_with_mxnet.py)
     whose outputs both are held against on its inputs, or a alone where there is no b; or an .npz of outputs alone, beside inputs.
     names: b's names of a's inputs; without it inputs pair by name, then by position and shape. ranges: (low, high) of draws by
@@ -86,17 +96,22 @@ def verify(
         found = hold_against(recording, engine, names=names, tolerance=limits, cut=bool(outputs), progress=progress)
         return with_names(found, found.a, model.name, time.perf_counter() - start)
     both = _has_parameters(a) and _has_parameters(b)  # then opening them says that there is nothing to give params to
-    first, second = (open_model(m, None if _has_parameters(m) and not both else params) for m in (a, b))
+    first, second = (
+        as_side(m).model if is_runner(m) else open_model(m, None if _has_parameters(m) and not both else params)
+        for m in (a, b)
+    )
+    if outputs and (is_runner(a) or is_runner(b)):
+        raise BadInput("outputs cut models, and a runner cannot be cut; leave them out")
     if outputs:
         first, second = (m.select(one_or_more(outputs)) for m in (first, second))
     recording = None if expected is None else with_inputs(load_recording(expected), inputs, first)
     if recording is not None:
         inputs = specs_of(recording)
     elif isinstance(inputs, str | os.PathLike):
-        files, inputs = _loaded(inputs, first)
+        files, inputs = _loaded(inputs, second if is_runner(a) else first)
     specs, arrays = as_specs(inputs)
-    first, second = (m.inferring(specs) for m in (first, second))
-    left, right = engines_apart(engine_for(first, specs), engine_for(second, specs))
+    first, second = (m if is_runner(source) else m.inferring(specs) for m, source in ((first, a), (second, b)))
+    left, right = engines_apart(*_engines((a, first), (b, second), specs))
     half = next((e for e in (left, right) if isinstance(e, HalfEngine)), None)
     if half is not None:
         specs, arrays = widen_specs(specs), widen_half(arrays)

@@ -1,0 +1,79 @@
+"""``gluonnx matrix``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+import bridge
+
+from ..inputs import load_feeds, parse_inputs
+from ..matrix import MatrixResult
+from ..models import names_to_fill
+from ..printable import clean
+from ..runners import SPECS
+from ..runtime import TIME_LIMIT
+from .options import AsJson, Atol, FeedsOption, InputOption, Report, Rtol, Scaled, Seed, TimeLimit, as_limits
+from .shell import NOT_EQUIVALENT, errors, print_result, progress
+
+
+def matrix(
+    models: Annotated[
+        list[str], typer.Argument(help="Symbol files, prefixes, ONNX files; recordings (.npz) are rows by themselves.")
+    ],
+    runners: Annotated[str, typer.Option(help=f"Separated by commas: {SPECS}.")] = "gluonnx,gluonnx:plain,onnxruntime",
+    params: Annotated[Path | None, typer.Option(help="Parameters of the symbol(s); by default the newest.")] = None,
+    input: InputOption = None,
+    inputs: FeedsOption = None,
+    seed: Seed = 0,
+    atol: Atol = None,
+    rtol: Rtol = None,
+    scaled: Scaled = False,
+    time_limit: TimeLimit = TIME_LIMIT,
+    report_to: Report = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run models on several runners with the same inputs; compare all with all. Exit status 1 where some differ."""
+    with errors(as_json, report_to), progress(as_json) as tell:
+        opened = [
+            m if m.endswith(".npz") else bridge.open_model(m, None if m.endswith(".onnx") else params) for m in models
+        ]
+        given = dict(parse_inputs(input or ()))
+        if inputs is not None:
+            named = [m for m in opened if not isinstance(m, str)]
+            given |= load_feeds(inputs, names_to_fill(named[0], given) if named else [])
+        result = bridge.matrix(
+            opened,
+            [r.strip() for r in runners.split(",") if r.strip()],
+            inputs=given or None,
+            params=params,
+            seed=seed,
+            tolerance=as_limits(atol, rtol, scaled),
+            progress=tell,
+        )
+        print_result(result.as_dict(), as_json, lambda: matrix_table(result), report_to)
+    if not result.equal:
+        raise typer.Exit(NOT_EQUIVALENT)
+
+
+def matrix_table(result: MatrixResult) -> RenderableType:
+    """The result of matrix: a row and a column for each runner."""
+    result = clean(result)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("max / scale")
+    for i in range(len(result.runners)):
+        table.add_column(str(i + 1), justify="right")
+    for i, (name, *texts) in enumerate(result.rows()):
+        styles = ["red" if t.endswith(("!", "failed")) else "green" for t in texts]
+        table.add_row(f"{i + 1} {name}", *(Text(t, style=s) for t, s in zip(texts, styles)))
+    reasons = {c.reason: f"{a}, {b}: {c.output} {c.reason}" for a, row in zip(result.runners, result.cells)
+               for b, c in zip(result.runners, row) if c is not None and c.reason}  # fmt: skip
+    lines = [Text(f"{name} failed: {text}", style="red") for name, text in result.errors.items()]
+    lines += [Text(text, style="dim") for text in list(reasons.values())[:10]]
+    verdict = Text("all agree", style="bold green") if result.equal else Text("not all agree", style="bold red")
+    return Group(table, *lines, verdict)
