@@ -12,7 +12,7 @@ from converters.error import ConversionError
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 
-from ..compare import TOLERANCES, Tolerance
+from ..compare import TOLERANCES, Tolerance, coarsest
 from ..engines import Arrays, Engine, EngineError
 from ..models import BadInput
 
@@ -61,9 +61,10 @@ class Outcome(NamedTuple):
         return tuple(int(i) for i in np.unravel_index(int(apart.argmax()), apart.shape)) if apart.size else ()
 
 
-def usual_limit(want: np.ndarray, tolerance: Tolerance | None = None) -> Limit:
-    """The limit that tolerance says for such numbers; by default that of their dtype."""
-    tolerance = tolerance or TOLERANCES.get(want.dtype.name, Tolerance(0.0, 0.0))
+def usual_limit(outcome: Outcome, tolerance: Tolerance | None = None) -> Limit:
+    """The limit that tolerance says for such numbers; by default that of the coarser dtype."""
+    want, name = outcome.want, coarsest([outcome.want.dtype.name, outcome.got.dtype.name]) or outcome.want.dtype.name
+    tolerance = tolerance or TOLERANCES.get(name, Tolerance(0.0, 0.0))
     scale = float(np.abs(want[np.isfinite(want)]).max(initial=0)) if is_float(want.dtype) else 0.0
     return Limit(tolerance.limit(scale) if tolerance.scaled else tolerance.atol, tolerance.rtol)
 

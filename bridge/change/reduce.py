@@ -188,14 +188,14 @@ def _cut(
 
     found = tried(1)
     if found is not None and sure and found[2].alike:
-        limit = usual_limit(found[2].want, tolerance)
+        limit = usual_limit(found[2], tolerance)
         if not found[2].fails(limit):
             apart = np.abs(found[2].got.astype(np.float64) - found[2].want.astype(np.float64)).max(initial=0)
             limit = Limit(float(apart) / 4, 0.0)
         if found[2].fails(limit):
             return (found[0], *shrink(*found, limit, tell), limit)
     back, last = 1, 0
-    while found is None or not found[2].fails(usual_limit(found[2].want, tolerance)):
+    while found is None or not found[2].fails(usual_limit(found[2], tolerance)):
         if back > place:
             raise BadInput(f"no piece of the models before {target} differs by itself")
         last, back = back, min(2 * back, place + 1)
@@ -203,11 +203,11 @@ def _cut(
     while back - last > 1:  # the shortest that fails
         middle = (back + last) // 2
         shorter = tried(middle)
-        if shorter is not None and shorter[2].fails(usual_limit(shorter[2].want, tolerance)):
+        if shorter is not None and shorter[2].fails(usual_limit(shorter[2], tolerance)):
             back, found = middle, shorter
         else:
             last = middle
-    limit = usual_limit(found[2].want, tolerance)
+    limit = usual_limit(found[2], tolerance)
     return (found[0], *shrink(*found, limit, tell), limit)
 
 

@@ -18,6 +18,7 @@ from hybrid.ir.graph import Entry, Graph, Node
 
 from ..cut import MADE
 from ..engines import GIVEN, Arrays, Engine, NativeEngine, OnnxEngine, Tensor
+from ..half import HalfEngine
 from ..models import BadInput, Model, SymbolFiles
 from .piece import Limit, Outcome, Piece
 
@@ -107,6 +108,8 @@ def write_folder(folder: Path, found: Found) -> Found:
         (folder / name).unlink(missing_ok=True)
     other = piece.theirs.get(piece.target, piece.target)
     given = piece.given_right(values)
+    if isinstance(piece.right, HalfEngine):
+        given = piece.right.narrow(given)
     files = _write_side(folder, "a", piece.left, piece.cut, values, piece.target, found.outcome.want)
     if isinstance(piece.right, OnnxEngine):
         model = _onnx_piece(piece.right, piece.cut_right, given, other, found.outcome.got)

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
+from ..faces.blocks import Line, Page, Tone
 from ..printable import clean
 from .diff import DiffResult
 from .reduce import ReduceResult
 
-STYLES = {"added": "green", "removed": "red"}
+TONES: dict[str, Tone] = {"added": "good", "removed": "bad"}
 
 
-def diff_table(result: DiffResult) -> RenderableType:
+def diff_table(result: DiffResult) -> Page:
     """The result of diff: verdict, differences under the names of their operations, what is the same in another form."""
     result = clean(result)
     head, *lines = str(result).splitlines()
-    parts: list[RenderableType] = [Text(head, style="bold green" if result.same else "bold red")]
+    blocks = [Line(head, "good" if result.same else "bad")]
     for line in lines:
         if line.startswith("  "):
-            parts.append(Text(line, style=STYLES.get(line.split(";")[0].strip(), "")))
+            blocks.append(Line(line, TONES.get(line.split(";")[0].strip(), "")))
         else:
-            parts.append(Text(line, style="dim" if line.startswith(("the same", "...")) else ""))
-    return Group(*parts)
+            blocks.append(Line(line, "dim" if line.startswith(("the same", "...")) else ""))
+    verdict = "the same" if result.same else "different"
+    return Page(f"{result.a} and {result.b}", blocks, verdict, "good" if result.same else "bad")
 
 
-def reduce_table(result: ReduceResult) -> RenderableType:
+def reduce_table(result: ReduceResult) -> Page:
     """The result of reduce: the node, what differs there, what was written."""
     head, *lines = str(clean(result)).splitlines()
-    return Group(Text(head, style="bold red"), *map(Text, lines))
+    title = f"{clean(result.a)} against {clean(result.b)}"
+    return Page(title, [Line(head, "bad"), *map(Line, lines)], "not equivalent", "bad")

@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
 import bridge
 
+from ..faces.blocks import TONES, Column, Grid, Line, Page
 from ..inputs import load_feeds, parse_inputs
 from ..matrix import MatrixResult
 from ..models import names_to_fill
@@ -20,6 +18,8 @@ from ..runners import SPECS
 from ..runtime import TIME_LIMIT
 from .options import AsJson, Atol, FeedsOption, InputOption, Report, Rtol, Scaled, Seed, TimeLimit, as_limits
 from .shell import NOT_EQUIVALENT, errors, print_result, progress
+
+SHOWN = 10  # reasons below the table
 
 
 def matrix(
@@ -61,19 +61,20 @@ def matrix(
         raise typer.Exit(NOT_EQUIVALENT)
 
 
-def matrix_table(result: MatrixResult) -> RenderableType:
+def matrix_table(result: MatrixResult) -> Page:
     """The result of matrix: a row and a column for each runner."""
     result = clean(result)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("max / scale")
-    for i in range(len(result.runners)):
-        table.add_column(str(i + 1), justify="right")
-    for i, (name, *texts) in enumerate(result.rows()):
-        styles = ["red" if t.endswith(("!", "failed")) else "green" for t in texts]
-        table.add_row(f"{i + 1} {name}", *(Text(t, style=s) for t, s in zip(texts, styles)))
-    reasons = {c.reason: f"{a}, {b}: {c.output} {c.reason}" for a, row in zip(result.runners, result.cells)
-               for b, c in zip(result.runners, row) if c is not None and c.reason}  # fmt: skip
-    lines = [Text(f"{name} failed: {text}", style="red") for name, text in result.errors.items()]
-    lines += [Text(text, style="dim") for text in list(reasons.values())[:10]]
-    verdict = Text("all agree", style="bold green") if result.equal else Text("not all agree", style="bold red")
-    return Group(table, *lines, verdict)
+    columns = [Column("max / scale"), *(Column(str(i + 1), right=True) for i in range(len(result.runners)))]
+    rows: list[list[str | Line]] = []
+    for i, (name, *texts) in enumerate(result.rows(), 1):
+        rows.append([f"{i} {name}", *(Line(t, "bad" if t.endswith(("!", "failed")) else "good") for t in texts)])
+    reasons = {
+        c.reason: f"{a}, {b}: {c.output} {c.reason}"
+        for a, row in zip(result.runners, result.cells)
+        for b, c in zip(result.runners, row)
+        if c is not None and c.reason
+    }
+    verdict, tone = ("all agree", TONES["equivalent"]) if result.equal else ("not all agree", TONES["not equivalent"])
+    lines = [Line(f"{name} failed: {text}", "bad") for name, text in result.errors.items()]
+    lines += [Line(text, "dim") for text in list(reasons.values())[:SHOWN]]
+    return Page("runners beside each other", [Grid(columns, rows), *lines, Line(verdict, tone)], verdict, tone)
