@@ -80,7 +80,7 @@ def symbol_in(folder: Path, archive: Path) -> Path:
 
 
 def _place(name: str, folder: Path, archive: Path, taken: set[str]) -> Path:
-    """Where a member goes. Raises BadInput for one that would land elsewhere, or that is there twice."""
+    """Place of a member. Raises BadInput for one that would land elsewhere, or that is there twice."""
     pure = PurePosixPath(name.replace("\\", "/"))
     if pure.is_absolute() or ".." in pure.parts or re.match(r"[A-Za-z]:", name) or "\0" in name or not pure.parts:
         raise BadInput(f"{archive}: its member {name!r} would be written outside of the folder; unpacked nothing")

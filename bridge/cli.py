@@ -7,36 +7,102 @@ more), 70 a fault of gluonnx.
 
 from __future__ import annotations
 
-import typer
+import ast
+import importlib
+import inspect
+from pathlib import Path
+from typing import Annotated, Any
 
-from .command import (
-    changing,
-    checking,
-    comparing,
-    converting,
-    recording,
-    running,
-    verifying,
-)
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from hybrid.core.version import VERSION
+
+COMMANDS = {
+    "convert": "converting.convert",
+    "import": "converting.import_",
+    "verify": "verifying.verify",
+    "record": "recording.record",
+    "check": "checking.check",
+    "diff": "changing.diff",
+    "reduce": "changing.reduce",
+    "matrix": "comparing.matrix",
+    "inspect": "running.inspect",
+    "run": "running.run",
+    "compile": "running.compile_",
+    "bench": "running.bench",
+}
+"""The function of each command, by its module in bridge/command. A module is loaded when one of its commands is called: ``--help``
+and ``--version`` load no onnx and no onnxruntime."""
+
+
+class Commands(TyperGroup):
+    """The commands of COMMANDS."""
+
+    listing = False
+    """True while they are listed, when what they are for is all that has to be known of them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        return TyperCommand(cmd_name, help=purpose(cmd_name)) if self.listing else command(cmd_name)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self.listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self.listing = False
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        self.listing = True
+        try:
+            return super().shell_complete(ctx, incomplete)
+        finally:
+            self.listing = False
+
+
+def command(name: str) -> Any:
+    """The command of that name, its module loaded."""
+    module, function = COMMANDS[name].split(".")
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command(name)(getattr(importlib.import_module(f"bridge.command.{module}"), function))
+    return typer.main.get_command(alone)
+
+
+def purpose(name: str) -> str:
+    """The purpose of a command: its function's docstring, read without loading the module."""
+    module, function = COMMANDS[name].split(".")
+    tree = ast.parse((Path(__file__).parent / "command" / f"{module}.py").read_text(encoding="utf-8"))
+    (found,) = (n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == function)
+    return inspect.cleandoc(ast.get_docstring(found) or "")
+
 
 app = typer.Typer(
+    cls=Commands,
     help="Run and convert Apache MXNet models with no MXNet installed.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(converting.convert)
-app.command("import")(converting.import_)
-app.command()(verifying.verify)
-app.command()(recording.record)
-app.command()(checking.check)
-app.command()(changing.diff)
-app.command()(changing.reduce)
-app.command()(comparing.matrix)
-app.command()(running.inspect)
-app.command()(running.run)
-app.command("compile")(running.compile_)
-app.command()(running.bench)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(f"gluonnx {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def general(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Run and convert Apache MXNet models with no MXNet installed."""
 
 
 def main() -> None:

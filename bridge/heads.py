@@ -11,7 +11,7 @@ LOSSES = frozenset(
 )
 """Operators that end a head of which nobody reads the numbers outside of training."""
 LABEL = "label"
-"""What inputs of operators, and variables, that take a label have in their names."""
+"""Part of the names of variables that are labels, and of operators' inputs that take one."""
 
 
 def without_training_heads(

@@ -72,7 +72,7 @@ def with_sizes_beside(model: Model, specs: dict[str, Spec], free: list[str]) -> 
 
 
 def _missing(model: Model, missing: list[str]) -> list[str]:
-    """What to say of missing parameters, the reason first."""
+    """Words for missing parameters, the reason first."""
     if not missing:
         return []
     if model.params_path is None and not model.params:
@@ -96,7 +96,7 @@ def _unknown(model: Model, name: str, free: list[str]) -> str:
 
 
 def _no_shape(model: Model, name: str, shape: MaybeShape) -> str:
-    """What to say of an input without a shape: one that the network takes, as far as it can be told."""
+    """Words for an input without a shape: one that the network takes, as far as it can be told."""
     assert model.graph is not None
     if "label" in name.lower() and any("loss" in e.name.lower() for e in model.graph.outputs):
         return (
@@ -173,7 +173,7 @@ def _channels(node: Node, weight: tuple[int, ...]) -> int:
 
 
 def channels_last(model: Model, specs: Mapping[str, Spec]) -> list[str]:
-    """What to say of images that were given with their channels where the first convolution does not take them."""
+    """Words for images that were given with their channels where the first convolution does not take them."""
     problems = []
     for name, spec in specs.items():
         layer, shape = first_layer(model, name), spec.shape

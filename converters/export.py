@@ -13,6 +13,7 @@ from onnx import TensorProto, helper
 from hybrid.core.error import InternalError, MXNetError
 from hybrid.core.op import OPS, Spec
 from hybrid.core.shapes import UNKNOWN, Undecided, is_known, show
+from hybrid.core.version import VERSION
 from hybrid.ir.facts import Facts
 from hybrid.ir.graph import Entry, Graph, Node, SubgraphFunction
 from hybrid.ir.infer import Inference, infer
@@ -33,7 +34,6 @@ from .writer import Converted, words_of
 # https://github.com/onnx/onnx/blob/main/docs/Versioning.md
 _IR_VERSIONS = dict(zip(range(13, 28), (7, 7, 8, 8, 8, 8, 9, 9, 10, 10, 11, 12, 13, 13, 13)))
 _IR_NEWEST = 14
-VERSION = "0.1.0"
 
 
 def ir_version(opset: int) -> int:

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import bridge
 import converters
+import gluonnx
 import hybrid
 
-PACKAGES = {p.__name__: Path(p.__file__ or "").parent for p in (bridge, converters, hybrid)}
+PACKAGES = {p.__name__: Path(p.__file__ or "").parent for p in (bridge, converters, gluonnx, hybrid)}
 
 
 class Source(NamedTuple):
@@ -44,7 +45,7 @@ class Import(NamedTuple):
 
 @functools.cache
 def sources(*packages: str) -> tuple[Source, ...]:
-    """All files of the packages (of all three by default)."""
+    """All files of the packages (of all four by default)."""
     out = []
     for name in packages or PACKAGES:
         for path in sorted(PACKAGES[name].rglob("*.py")):

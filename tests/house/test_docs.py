@@ -15,7 +15,7 @@ from tests.house.docs import BLOCK, ROOT, Block, block, blocks
 from tests.house.source import nodes, sources
 
 README, CONTRIBUTING = ROOT / "README.md", ROOT / "CONTRIBUTING.md"
-PACKAGES = ("bridge", "converters", "hybrid")
+PACKAGES = ("bridge", "converters", "gluonnx", "hybrid")
 # set-up blocks: `main-job` runs in test_main_job, `tests` in .ci/run (it would call itself from here)
 SET_UP = ("main-job", "tests")
 
@@ -42,7 +42,7 @@ def with_command(folder: Path) -> dict[str, str]:
     """An environment in which ``gluonnx`` is the command of the packages in the folder."""
     commands = folder / ".commands"
     commands.mkdir()
-    (commands / "gluonnx").write_text(f'#!/bin/sh\nPYTHONPATH={folder} exec {sys.executable} -m bridge "$@"\n')
+    (commands / "gluonnx").write_text(f'#!/bin/sh\nPYTHONPATH={folder} exec {sys.executable} -m gluonnx "$@"\n')
     (commands / "gluonnx").chmod(0o755)
     return {"PATH": f"{commands}:{os.environ['PATH']}", "PYTHONPATH": str(folder)}
 

@@ -1,5 +1,6 @@
 """Cost of importing, and modules that it loads."""
 
+import inspect
 import json
 import math
 import os
@@ -7,7 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+import bridge
+import gluonnx
+import hybrid
+from bridge import cli
+from hybrid.core.version import VERSION
 from tests.house.docs import ROOT
+from tests.house.source import PACKAGES
 
 MEASURE = """
 import sys, time
@@ -95,3 +104,60 @@ print("hybrid.execution.lower" in sys.modules or not mx.native.LEVELS, "hybrid.o
 
 def test_converters_load_no_runtime() -> None:
     assert python("import sys, converters; print('onnxruntime' in sys.modules)").strip() == "False"
+
+
+def test_the_face_loads_what_is_asked_for() -> None:
+    """Neither importing gluonnx nor help, the version and words for a shell's completion load ONNX or a runtime."""
+    code = f"""
+import contextlib, io, os, sys
+import gluonnx
+def clean():
+    return not {{n.split(".")[0] for n in sys.modules}} & {{"onnx", "onnxruntime", "converters"}}
+assert clean(), "import gluonnx"
+from bridge.cli import main
+for arguments in ([], ["--help"], ["-h"], ["--version"]):
+    sys.argv = ["gluonnx", *arguments]
+    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said), contextlib.suppress(SystemExit):
+        main()
+    assert clean(), arguments
+    assert "convert" in said.getvalue() or {VERSION!r} in said.getvalue()
+sys.argv = ["gluonnx"]
+os.environ |= {{"_GLUONNX_COMPLETE": "complete_bash", "COMP_WORDS": "gluonnx ver", "COMP_CWORD": "1"}}
+with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):
+    main()
+assert said.getvalue().split() == ["verify"], said.getvalue()
+assert clean(), "completion"
+print(gluonnx.BadInput.__name__, gluonnx.mx.__name__, gluonnx.convert.__module__)
+"""
+    assert python(code).split() == ["BadInput", "hybrid", "bridge.convert"]
+
+
+def test_the_face_shows_what_the_packages_offer() -> None:
+    import gluonnx.mx
+
+    assert set(gluonnx.__all__) == {*bridge.__all__, "__version__", "mx"}
+    assert gluonnx.mx is hybrid
+    assert gluonnx.verify is bridge.verify
+    assert set(gluonnx.__all__) <= set(dir(gluonnx))
+    with pytest.raises(AttributeError, match="module 'gluonnx' has no attribute 'nothing'"):
+        _ = gluonnx.nothing
+    said = subprocess.run([sys.executable, "-m", "gluonnx", "--version"], cwd=ROOT, capture_output=True, text=True)
+    assert (said.stdout, said.returncode) == (f"gluonnx {VERSION}\n", 0)
+
+
+def test_the_version_has_one_home() -> None:
+    """pyproject.toml has to say it too, for whoever installs."""
+    assert f'\nversion = "{VERSION}"\n' in (ROOT / "pyproject.toml").read_text()
+    assert gluonnx.__version__ == VERSION
+
+
+def test_packages_say_that_they_are_typed() -> None:
+    assert all((folder / "py.typed").exists() for folder in PACKAGES.values())
+
+
+def test_commands_are_what_their_modules_have() -> None:
+    for name in cli.COMMANDS:
+        made = cli.command(name)
+        assert made.name == name
+        assert made.help is not None
+        assert inspect.cleandoc(made.help) == cli.purpose(name)

@@ -41,6 +41,11 @@ EXCEPT = {
         "bridge.command.shell",
         "tempfile.NamedTemporaryFile('w', prefix='gluonnx-', suffix='.txt', delete=False, encoding='utf-8')",
     ): ("a report of a fault under a name that no file has, which replaces nothing"),
+    ("bridge.archives", "opened.open(entry)"): "a member of an archive, to be read",
+    (
+        "bridge.archives",
+        "tarfile.open(fileobj=file, mode='r|gz' if compressed else 'r|', tarinfo=_Member)",
+    ): "an archive, to be read",
     ("bridge.inputs", "zipfile.ZipFile(file, 'w')"): "an archive in a file that it is given",
     ("bridge.inputs", "archive.open(f'{name}.npy', 'w', force_zip64=True)"): "a member of that archive",
     ("bridge.inputs", "archive.open(entry)"): "a member of an archive, to be read",

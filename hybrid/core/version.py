@@ -1,0 +1,3 @@
+"""The version of gluonnx."""
+
+VERSION = "0.1.0"
