@@ -243,6 +243,10 @@ class OnnxFormat:
             return Model(source.graph.name or "model", proto=source)
         if params is not None and not isinstance(source, bytes):
             raise BadInput(f"{source}: an ONNX file holds its parameters; do not give {params}")
+        if isinstance(source, str | os.PathLike) and os.path.isfile(source) and is_archive(Path(source)):
+            raise BadInput(
+                f"{source}: an archive, wanted an ONNX file; unpack it and give the file (convert takes archives with a symbol)"
+            )
         file = read_model(source)
         if isinstance(source, bytes):  # the whole message is what engines take
             return Model("model", proto=onnx.load_from_string(source), file=file)

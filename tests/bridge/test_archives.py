@@ -1,0 +1,249 @@
+"""Models in archives and folders: SageMaker's as real MXNet 1.9.1 wrote and ran them, and archives that want to do harm."""
+
+import gzip
+import io
+import json
+import stat
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import bridge
+from hybrid.core.error import OutOfMemory
+from hybrid.core.memory_budget import memory_budget, set_memory_budget
+from tests.models.networks import networks
+
+SAGEMAKER = Path(__file__).parents[2] / "fixtures/sagemaker"
+LENET = next(n for n in networks() if n.name == "lenet").folder
+FILES = {n: (LENET / n).read_bytes() for n in ("model-symbol.json", "model-0000.params")}
+
+
+def packed(path: Path, files: dict[str, bytes]) -> Path:
+    """An archive of the kind that the name says."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
+            for name, content in files.items():
+                out.writestr(name, content)
+        return path
+    with tarfile.open(path, "w" if path.suffix == ".tar" else "w:gz") as out:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            out.addfile(member, io.BytesIO(content))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "outputs", "left_out"),
+    [
+        (
+            "detection",
+            ["cls_prob_output", "det_out_output"],
+            {"loc_loss_output": ("label",), "cls_label_output": ("label",)},
+        ),
+        ("classification", ["softmax_output"], {}),
+    ],
+)
+def test_sagemaker_models_convert_as_they_are(name: str, outputs: list[str], left_out: object, tmp_path: Path) -> None:
+    """No sizes and no outputs are named; what the ONNX file gives is what MXNet recorded."""
+    source = SAGEMAKER / f"{name}.tar.gz"
+    target = tmp_path / "x.onnx"
+    result = bridge.convert(source, output=target)
+    assert result.verification is not None and result.verification.equivalent
+    assert list(result.outputs) == outputs
+    assert result.left_out == left_out
+    assert result.read[0] == str(source)
+    assert Path(result.read[1]).parent == source and result.read[1].endswith(".params")
+    side = {"detection": 32, "classification": 20}[name]
+    assert result.inputs["data"]["shape"] == [1, 3, side, side]
+    with np.load(SAGEMAKER / f"{name}.npz") as recorded:
+        wanted = {k.partition("/")[2]: v for k, v in recorded.items() if k.startswith("outputs/")}
+        data = recorded["inputs/data"]
+    got = bridge.run(source, {"data": data})
+    assert list(got) == outputs
+    for output, numbers in wanted.items():
+        np.testing.assert_allclose(got[output], numbers, atol=2e-5, err_msg=output)
+    if name == "detection":  # made for a batch of one
+        for output, numbers in bridge.run(target, {"data": data}).items():
+            np.testing.assert_allclose(numbers, wanted[output], atol=2e-5, err_msg=output)
+    assert bridge.verify(source, target).equivalent
+    assert set(bridge.inspect(source).outputs) == set(outputs)
+
+
+def test_what_a_label_feeds_stays_when_the_label_is_an_input() -> None:
+    source = SAGEMAKER / "detection.tar.gz"
+    named = bridge.inspect(source, inputs={"data": (1, 3, 32, 32), "label": (1, 2, 5)})
+    assert list(named.outputs) == ["cls_prob_output", "loc_loss_output", "cls_label_output", "det_out_output"]
+    assert not named.left_out
+    kept = bridge.convert(source, outputs=["loc_loss"], inputs={"label": (1, 2, 5)}, verify=False)
+    assert list(kept.outputs) == ["loc_loss_output"]
+
+
+@pytest.mark.parametrize("name", ["m.tar.gz", "m.tgz", "m.tar", "m.zip", "m.bin"])
+def test_archives_of_every_kind(name: str, tmp_path: Path) -> None:
+    files = {f"./{n}": c for n, c in FILES.items()} | {"code/inference.py": b"import os", "train.log": b"x" * 5000}
+    model = bridge.open_model(packed(tmp_path / name, files))
+    assert model.name == ("m.bin" if name == "m.bin" else "m")
+    assert model.path == tmp_path / name
+    assert model.params_path == tmp_path / name / "model-0000.params"
+    assert model.files() == [tmp_path / name]
+    want = bridge.open_model(LENET / "model")
+    for key, array in want.params.items():
+        np.testing.assert_array_equal(model.params[key], array)
+    assert not [p for p in tmp_path.iterdir() if p.name != name]
+
+
+def test_parameters_may_be_given_beside_an_archive(tmp_path: Path) -> None:
+    source = packed(tmp_path / "m.zip", {"model-symbol.json": FILES["model-symbol.json"]})
+    assert bridge.open_model(source).params == {}
+    assert bridge.open_model(source, LENET / "model-0000.params").params_path == LENET / "model-0000.params"
+
+
+def test_what_is_in_an_archive_is_said(tmp_path: Path) -> None:
+    onnx_model = onnx.helper.make_model(onnx.helper.make_graph([], "g", [], [])).SerializeToString()
+    several = {f"{n}-symbol.json": b"{}" for n in "abcdefg"}
+    for files, said in (
+        ({"deep/model.onnx": onnx_model}, r"holds an ONNX model \(deep/model.onnx\); unpack it and give that file"),
+        (several, r"holds 7 symbols \(a-symbol.json, b-symbol.json, .* and 2 more\); unpack it"),
+        ({"readme.txt": b"x"}, r"holds no .json and no .params file, wanted a -symbol.json"),
+        ({"net.params": b"x"}, r"holds net.params, wanted a -symbol.json"),
+        ({"model-symbol.json": b"<html>"}, r"m.zip/model-symbol.json"),
+    ):
+        for name in ("m.zip", "m.tar.gz"):
+            path = packed(tmp_path / name, files)
+            with pytest.raises(bridge.BadInput, match=said.replace("m.zip", name)):
+                bridge.open_model(path)
+    for name in ("m.zip", "m.tar.gz"):
+        with pytest.raises(bridge.BadInput, match="an archive"):
+            bridge.import_onnx(packed(tmp_path / name, FILES))
+    (tmp_path / "m.onnx.gz").write_bytes(gzip.compress(onnx_model))
+    with pytest.raises(bridge.BadInput, match="gzip, and no tar archive inside; unpack it"):
+        bridge.open_model(tmp_path / "m.onnx.gz")
+
+
+def link(name: str, kind: bytes) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        with tarfile.open(path, "w:gz") as out:
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, "/etc/passwd"
+            out.addfile(member)
+
+    return write
+
+
+def zip_link(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as out:
+        entry = zipfile.ZipInfo("model-symbol.json")
+        entry.external_attr = (stat.S_IFLNK | 0o777) << 16
+        out.writestr(entry, "/etc/passwd")
+
+
+def bomb(path: Path) -> None:
+    packed(path.with_suffix(".zip"), {"big.params": bytes(40 << 20), **FILES}).rename(path)
+
+
+def claims(path: Path) -> None:
+    """A header that claims a terabyte."""
+    member = tarfile.TarInfo("model-0000.params")
+    member.size = 1 << 40
+    path.write_bytes(gzip.compress(member.tobuf(tarfile.GNU_FORMAT) + bytes(1024)))
+
+
+def long_note(path: Path) -> None:
+    """A note on the next member that is larger than any name."""
+    member = tarfile.TarInfo("x")
+    member.type, member.size = tarfile.XHDTYPE, 1 << 30
+    path.write_bytes(gzip.compress(member.tobuf(tarfile.USTAR_FORMAT) + bytes(1 << 20)))
+
+
+def cut_off(path: Path) -> None:
+    packed(path, FILES)
+    path.write_bytes(path.read_bytes()[:2000])
+
+
+HARM: dict[str, tuple[Callable[[Path], object], str]] = {
+    "outside": (lambda p: packed(p, {"../model-symbol.json": b"{}"}), "would be written outside"),
+    "absolute": (lambda p: packed(p, {"/tmp/model-symbol.json": b"{}"}), "would be written outside"),
+    "drive": (lambda p: packed(p, {"c:\\model-symbol.json": b"{}"}), "would be written outside"),
+    "outside by backslash": (lambda p: packed(p, {"a\\..\\..\\model-symbol.json": b"{}"}), "would be written outside"),
+    "symbolic link": (link("model-symbol.json", tarfile.SYMTYPE), "is a link or no plain file"),
+    "hard link": (link("model-symbol.json", tarfile.LNKTYPE), "is a link or no plain file"),
+    "device": (link("model-symbol.json", tarfile.CHRTYPE), "is a link or no plain file"),
+    "link in a zip": (zip_link, "is a link or no plain file"),
+    "cut off": (cut_off, "damaged archive|cut off"),
+    "claims": (claims, "memory budget"),
+    "long note": (long_note, "damaged archive"),
+    "expands": (bomb, "memory budget"),
+}
+
+
+@pytest.mark.parametrize("name", HARM)
+def test_archives_that_want_to_do_harm(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.tar.gz"
+    write, said = HARM[name]
+    write(path)
+    before = memory_budget()
+    set_memory_budget(32 << 20)
+    try:
+        with pytest.raises((bridge.BadInput, OutOfMemory), match=said):
+            bridge.open_model(path)
+    finally:
+        set_memory_budget(None)
+    assert before
+    assert [p.name for p in tmp_path.iterdir()] == ["m.tar.gz"]
+
+
+def test_two_members_of_one_name(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "m.tar", "w") as out:
+        for _ in range(2):
+            out.addfile(tarfile.TarInfo("./model-symbol.json"), io.BytesIO())
+    with pytest.raises(bridge.BadInput, match=r"holds './model-symbol.json' twice"):
+        bridge.open_model(tmp_path / "m.tar")
+
+
+def test_folders(tmp_path: Path) -> None:
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "model-shapes.json").write_text(json.dumps([{"name": "data", "shape": [0, 1, 28, 28]}]))
+    model = bridge.open_model(tmp_path)
+    assert model.path == tmp_path / "model-symbol.json"
+    assert model.sizes == {"data": (1, 1, 28, 28)}
+    assert bridge.convert(tmp_path, verify=False).inputs["data"]["shape"] == [1, 1, 28, 28]
+    given = bridge.convert(tmp_path, inputs={"data": (2, 1, 28, 28)}, verify=False)
+    assert given.inputs["data"]["shape"] == [2, 1, 28, 28]
+    (tmp_path / "other-symbol.json").write_bytes(FILES["model-symbol.json"])
+    with pytest.raises(
+        bridge.BadInput, match=r"2 -symbol.json files \(model-symbol.json, other-symbol.json\); name the"
+    ):
+        bridge.open_model(tmp_path)
+    assert not bridge.open_model(tmp_path / "model").sizes  # whose sizes they are is not known
+    with pytest.raises(bridge.BadInput, match=r"below it are a/model-symbol.json, a/other-symbol.json"):
+        inner = tmp_path / "a"
+        inner.mkdir()
+        for path in tmp_path.glob("*-symbol.json"):
+            path.rename(inner / path.name)
+        bridge.open_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sizes"),
+    [
+        ("hyperparams.json", '{"image_shape": "300"}', {"data": (1, 3, 300, 300)}),
+        ("hyperparams.json", '{"image_shape": "1,28,30"}', {"data": (1, 1, 28, 30)}),
+        ("hyperparams.json", '{"image_shape": "0"}', {}),
+        ("hyperparams.json", "[1]", {}),
+        ("hyperparams.json", "{", {}),
+        ("signature.json", '{"inputs": [{"data_name": "x", "data_shape": [0, 4]}]}', {"x": (1, 4)}),
+        ("model-shapes.json", '[{"name": "x", "shape": [-3]}]', {}),
+    ],
+)
+def test_sizes_beside_a_symbol(name: str, text: str, sizes: object, tmp_path: Path) -> None:
+    for file, content in FILES.items():
+        (tmp_path / file).write_bytes(content)
+    (tmp_path / name).write_text(text)
+    assert bridge.open_model(tmp_path).sizes == sizes
