@@ -282,8 +282,8 @@ def slice_scales(array: np.ndarray) -> np.ndarray:
 
 
 def rule_scales(array: np.ndarray) -> np.ndarray:
-    """For each element what atol of a scaled rule counts times: as slice_scales; a slice of few elements, which may all happen to be
-    small, counts as at least a share of what such slices have in the middle."""
+    """For each element what atol of a scaled rule counts times: as slice_scales; a slice of few elements, which may all happen to
+    be small, counts as at least a share of what such slices have in the middle."""
     return _scales(array, SHARE)
 
 

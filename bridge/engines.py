@@ -271,7 +271,7 @@ class NativeEngine:
         }
 
     def _parts(self, cut: frozenset[str]) -> dict[str, Entry]:
-        """For every tensor what makes it from those of ``cut``: whoever reads one of them reads a variable of its name after GIVEN."""
+        """For every tensor what makes it from those of ``cut``: who reads one of these reads a variable of its name after GIVEN."""
         if self._cut is None or self._cut[0] != cut:
             makers: dict[str, Entry] = {}
 

@@ -175,8 +175,8 @@ class _Matcher:
         return [n for n in tensors if n in seen]
 
     def _pair_rest(self, made: Arrays) -> None:
-        """What is left, where it is akin: of the same name, else, of those whose names the other side does not have, the only ones made
-        from the same tensors."""
+        """What is left, where it is akin: of the same name, else, of those whose names the other side does not have, the only ones
+        made from the same tensors."""
         taken = set(self.pairs.values())
         mine = [n for n in self.samples if n not in self.pairs]
         theirs = [n for n in made if n not in taken]

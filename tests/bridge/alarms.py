@@ -1,4 +1,4 @@
-"""Right files, to see that none is refused: every network of fixtures/models converted and verified with inputs drawn at some seeds.
+"""Right files, to see that none is refused: every network of fixtures/models, converted and verified at some seeds.
 
     python -m tests.bridge.alarms [--only TEXT] [--seeds 0,1,2] [--deep] [--zoo]
 
@@ -75,7 +75,9 @@ def main() -> int:
                 alarms += bool(wrong)
                 if wrong:
                     print(f"{name}, seed {seed}: FALSE ALARM: {wrong}", flush=True)
-    print(f"{count} networks at seeds {arguments.seeds}: {alarms} false alarms ({time.process_time() - start:.0f} s of CPU)")
+    print(
+        f"{count} networks at seeds {arguments.seeds}: {alarms} false alarms ({time.process_time() - start:.0f} s of CPU)"
+    )
     return int(alarms > 0)
 
 

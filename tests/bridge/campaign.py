@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +79,12 @@ def reached_first(right: Model, wrong: Model, names: set[str]) -> list[set[str]]
         other = any(stored[0].get(n) != stored[1].get(n) for n in reads(node))
         if other or before.get(tuple(node.output)) != _bare(node):
             found.append(_downstream(wrong, node, names))
-            if not any(o in made for o in node.output):  # it was put in between: before the next, as much as after the last
-                found[-1] |= {t for n in wrong.graph.node if found[-1] & set(reads(n)) for t in _downstream(wrong, n, names)}
+            if not any(
+                o in made for o in node.output
+            ):  # it was put in between: before the next, as much as after the last
+                found[-1] |= {
+                    t for n in wrong.graph.node if found[-1] & set(reads(n)) for t in _downstream(wrong, n, names)
+                }
     return found
 
 
@@ -103,13 +107,13 @@ def _downstream(model: Model, node: onnx.NodeProto, names: set[str]) -> set[str]
     return first
 
 
-def moves(right: Model, wrong: Model, feeds: Mapping[str, np.ndarray]) -> bool:
-    """True where some tensor inside is another on these inputs; the runtime's refusal is one too."""
+def moves(right: Model, wrong: Model, feeds: Mapping[str, np.ndarray], names: Container[str]) -> bool:
+    """True where one of the tensors that MXNet has is another on these inputs; the runtime's refusal is one too."""
     values = []
     for model in (right, wrong):
         engine = OnnxEngine(bridge.open_model(model))
         try:
-            values.append(engine.expose(feeds, [t.name for t in engine.inner_tensors()]))
+            values.append(engine.expose(feeds, [t.name for t in engine.inner_tensors() if t.name in names]))
         except bridge.EngineError:
             return True
     return any(n not in values[0] or not _same(values[0][n], v) for n, v in values[1].items())
@@ -122,7 +126,7 @@ def _same(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def score(result: Any, expected: list[set[str]], makers: Mapping[str, str], every: bool) -> str:
-    """"ok", or what is missing: "missed", "unlocated", "wrong node", "not all". every: all of them have to be named."""
+    """ "ok", or what is missing: "missed", "unlocated", "wrong node", "not all". every: all of them have to be named."""
     if result.verdict != "not equivalent":
         return "missed"
     found = result.divergence
@@ -137,7 +141,9 @@ def score(result: Any, expected: list[set[str]], makers: Mapping[str, str], ever
     return "ok"
 
 
-def judge(network: Network, variants: list[str], faults: list[str], size: int | None) -> tuple[int, Counter[tuple[str, str, str]]]:
+def judge(
+    network: Network, variants: list[str], faults: list[str], size: int | None
+) -> tuple[int, Counter[tuple[str, str, str]]]:
     """Number of false alarms of a network, and (fault, variant, score) of what was planted."""
     feeds: dict[str, Any] = network.runs()[0][0]
     if size is not None:
@@ -168,7 +174,7 @@ def judge(network: Network, variants: list[str], faults: list[str], size: int | 
         if wrong is None:
             continue
         try:
-            if size is None and not moves(right, wrong, feeds):
+            if size is None and not moves(right, wrong, feeds, makers):
                 print(f"{network.name}: no effect: {name}", flush=True)
                 continue
             expected = reached_first(right, wrong, set(makers))
@@ -179,7 +185,9 @@ def judge(network: Network, variants: list[str], faults: list[str], size: int | 
                 if said != "ok":
                     at = result.divergence
                     where = f"{at.node} ({at.operator}), {at.kind}" if at else "nowhere"
-                    print(f"{network.name}: {said}: {name}, {variant}: {where}; {result.faults}; {expected}", flush=True)
+                    print(
+                        f"{network.name}: {said}: {name}, {variant}: {where}; {result.faults}; {expected}", flush=True
+                    )
         except (bridge.EngineError, bridge.BadInput, onnxruntime.capi.onnxruntime_pybind11_state.Fail) as error:
             print(f"{network.name}: refused: {name}: {str(error).splitlines()[0]}", flush=True)
     return alarms, counts
@@ -213,11 +221,15 @@ def main() -> int:
         wrong, scores = judge(Network(folder.name, folder, {}), arguments.variants.split(","), faults, arguments.size)
         alarms += wrong
         counts += scores
-        print(f"{folder.name}: {scores.total()} planted, {sum(n for k, n in scores.items() if k[2] == 'ok')} right", flush=True)
+        print(
+            f"{folder.name}: {scores.total()} planted, {sum(n for k, n in scores.items() if k[2] == 'ok')} right",
+            flush=True,
+        )
     said = Counter()
     for key, number in counts.items():
         said[key[2]] += number
     print(table(counts))
     caught = said.total() - said["missed"]
-    print(f"{len(found)} networks: {alarms} false alarms; {said.total()} planted, {caught} caught, {said['ok']} with the right node")
+    told = f"{alarms} false alarms; {said.total()} planted, {caught} caught, {said['ok']} with the right node"
+    print(f"{len(found)} networks: {told}")
     return int(alarms > 0 or said["ok"] < said.total())

@@ -372,9 +372,13 @@ def the_gates_of_a_recurrent_layer_swapped(model: onnx.ModelProto) -> bool:
     stored = _stored(model)
     for node in _nodes(model, "LSTM", "GRU"):
         if node.input[2] in stored:
-            size = stored[node.input[2]].dims[-1]
-            return _change(stored[node.input[2]], lambda a: _set(a, (0, slice(0, 2 * size)), np.roll(a[0, : 2 * size], size, 0)))
+            return _change(stored[node.input[2]], _swap_gates)
     return False
+
+
+def _swap_gates(array: np.ndarray) -> None:
+    size = array.shape[-1]
+    array[0, : 2 * size] = np.roll(array[0, : 2 * size], size, 0)
 
 
 @rare
@@ -475,7 +479,11 @@ def outputs_swapped(model: onnx.ModelProto) -> bool:
 def two_at_once(model: onnx.ModelProto) -> bool:
     """The first layer by a hundredth, and the last activation."""
     weights = _weights(model)
-    return bool(weights) and an_activation_left_out(model) and _change(weights[0], lambda a: _set(a, 0, a[0] * a.dtype.type(1.01)))
+    return (
+        bool(weights)
+        and an_activation_left_out(model)
+        and _change(weights[0], lambda a: _set(a, 0, a[0] * a.dtype.type(1.01)))
+    )
 
 
 def planted(model: onnx.ModelProto, name: str) -> onnx.ModelProto | None:
