@@ -71,7 +71,7 @@ def _first_that_runs(engine: Engine, case: Case, tell: Progress, notes: list[str
                 raise
             problem = f"{engine.label} refuses it ({str(error).splitlines()[0]})"
         else:
-            problem = _out_of_scale(outputs, usual) if current.made_up else ""
+            problem = _out_of_scale(outputs, usual) if current.kind in ("wide", "edges") else ""
             if not problem:
                 return current, outputs
         current = None if current.milder is None else current.milder()
@@ -98,12 +98,17 @@ def _out_of_scale(outputs: Arrays, usual: Arrays) -> str:
 
 
 def _rows_left(cases: Sequence[Case]) -> list[str]:
-    """Notes of small tables of which not every row was looked at."""
-    seen: dict[str, tuple[int, int]] = {}
+    """Notes of small tables of which not every row was looked at; enters into each case how many were, up to it."""
+    seen: dict[str, np.ndarray] = {}
     for case in cases:
-        seen |= case.rows
+        for name, (_, size) in case.rows.items():
+            mask = seen.setdefault(name, np.zeros(size, bool))
+            places = case.feeds[name].astype(np.float64).reshape(-1)
+            mask[places[(places >= 0) & (places < size)].astype(np.int64)] = True
+            case.rows[name] = int(mask.sum()), size
     return [
-        f"{count} of {size} rows of the table that input {name} picks from were looked at; give it more places to look at all"
-        for name, (count, size) in seen.items()
-        if count < size <= SMALL_TABLE
+        f"{int(mask.sum())} of {mask.size} rows of the table that input {name} picks from were looked at; give it more places to "
+        "look at all"
+        for name, mask in seen.items()
+        if mask.size <= SMALL_TABLE and not mask.all()
     ]

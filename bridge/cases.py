@@ -18,7 +18,7 @@ from .domains import Taken, numbers_taken
 from .draws import EXPECTED, KINDS, Kind, Seen, Way, draw
 from .engines import Engine, NativeEngine, OnnxEngine
 from .half import HalfEngine
-from .models import BadInput
+from .models import BadInput, Model
 from .result import Case
 
 T = TypeVar("T")
@@ -190,13 +190,21 @@ class Cases:
     def _numbers_taken(self) -> dict[str, Taken]:
         """Numbers that inputs take by the graphs of both; of two ONNX models by the first that we can read."""
         found: dict[str, Taken] = {}
-        for engine in (self.left, self.right):
-            if engine.model.graph is not None:
-                own, theirs = (self.first, self.second) if engine is self.right else ({}, {})
-                inferred = engine.model.infer({theirs.get(n, n): s for n, s in self.wanted.items()})
-                for name, numbers in numbers_taken(inferred).items():
-                    name = own.get(name, name)
-                    found[name] = found[name].both(numbers) if name in found else numbers
+        sides = [(e, e.model) for e in (self.left, self.right) if e.model.graph is not None]
+        if not sides and isinstance(self.left, OnnxEngine) and self.left.native_engine is not None:
+            sides = [(self.left, self.left.native_engine.model)]
+        for engine, model in sides:
+            own, theirs = (self.first, self.second) if engine is self.right else ({}, {})
+            specs = {theirs.get(n, n): s for n, s in self.wanted.items()}
+            try:
+                inferred = model.infer(specs if model is engine.model else _of_variables(model, specs))
+            except MXNetError:
+                if model is engine.model:
+                    raise
+                continue  # it runs elsewhere
+            for name, numbers in numbers_taken(inferred).items():
+                name = own.get(name, name)
+                found[name] = found[name].both(numbers) if name in found else numbers
         return found
 
     def case(self, seed: int, way: Way = EXPECTED, seen: dict[str, Seen] | None = None) -> Case:
@@ -220,7 +228,7 @@ class Cases:
             origins=origins,
             names=self.second,
             kind=way.kind if drawn else "given",
-            rows={n: s.told() for n, s in (seen or {}).items() if n in drawn},
+            rows={n: (0, t.rows) for n, t in self.known.items() if t.rows and n in drawn},
             made_up=way.kind != "expected",
             milder=None if milder is None else functools.partial(self.case, seed, milder),
         )
@@ -279,6 +287,13 @@ class Cases:
         return label
 
 
+def _of_variables(model: Model, specs: Mapping[str, Spec]) -> dict[str, Spec]:
+    """The specs of what a graph reads."""
+    assert model.graph is not None
+    names = {n.name for n in model.graph.variables()}
+    return {n: s for n, s in specs.items() if n in names}
+
+
 def make_case(
     left: Engine,
     right: Engine,
@@ -317,14 +332,15 @@ def make_cases(
 
 def another_size(cases: Cases, seed: int, seen: dict[str, Seen]) -> list[Case]:
     """A case of another size of all axes that both sides leave open; it gives way to one of another batch alone."""
-    made = [c.case(seed, seen=seen) for c in map(cases.of_other_sizes, (False, True)) if c is not None]
-    for case, milder in zip(made, [*made[1:], None]):
-        case.kind, case.made_up = "another size", True
-        case.milder = None if milder is None else functools.partial(_itself, milder)
-    return made[:1]
+    found = [c for c in map(cases.of_other_sizes, (False, True)) if c is not None]
+    return [_made_up(found, seed, seen)] if found else []
 
 
-def _itself(case: Case) -> Case:
+def _made_up(sizes: Sequence[Cases], seed: int, seen: dict[str, Seen] | None = None) -> Case:
+    """A case of the first of these sizes, which gives way to one of the next."""
+    case = sizes[0].case(seed, seen=seen)
+    case.kind, case.made_up = "another size", True
+    case.milder = functools.partial(_made_up, sizes[1:], seed) if sizes[1:] else None
     return case
 
 

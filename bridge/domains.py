@@ -58,7 +58,11 @@ def numbers_taken(inference: Inference) -> dict[str, Taken]:
                 have = found.get(key)
                 found[key] = own if have is None else have.both(own)
     first = expected(graph)
-    return {n.name: found.get((id(n), 0), Taken())._replace(expected=first.get(n.name)) for n in graph.variables()}
+    out: dict[str, Taken] = {}
+    for node in graph.variables():
+        own = found.get((id(node), 0), Taken())._replace(expected=first.get(node.name))
+        out[node.name] = out[node.name].both(own) if node.name in out else own
+    return out
 
 
 def _passed(node: Node, result: Taken | None) -> Taken | None:
@@ -66,15 +70,28 @@ def _passed(node: Node, result: Taken | None) -> Taken | None:
     assert node.op is not None
     if result is None or node.op.only_moves_data or node.op.name in JOINS:
         return result
-    if node.op.name == "clip" and result.domain is not None:  # moves inside what is beyond
-        low, high = (getattr(node.op, name, None) for name in ("a_min", "a_max"))
-        if low is not None and high is not None and math.isfinite(low) and math.isfinite(high):
-            own = Domain(low, high, result.domain.integer)
-            reach = 2 * (high - low) + 3
-            return result._replace(
-                domain=intersect(result.domain, own), accepted=Domain(low - reach, high + reach, own.integer)
-            )
-    return None
+    limits = _limits(node)
+    if limits is None or result.domain is None:
+        return None
+    low, high = limits
+    own, reach = Domain(low, high, result.domain.integer), 2 * (high - low) + 3
+    accepted = Domain(low - reach, high + reach, own.integer)  # what is beyond is moved inside
+    return result._replace(domain=intersect(result.domain, own), accepted=accepted)
+
+
+def _limits(node: Node) -> tuple[float, float] | None:
+    """The least and the greatest number that a node clips to; None where it does not, or they are not known."""
+    assert node.op is not None
+    if node.op.name == "clip":
+        found = [getattr(node.op, "a_min", None), getattr(node.op, "a_max", None)]
+    elif node.op.name == "_onnx_Clip":
+        named = dict(zip(node.op.input_names(), node.inputs))
+        values = [getattr(named[n].node.op, "value", None) if n in named else None for n in ("min", "max")]
+        found = [None if v is None or np.size(v) != 1 else float(np.reshape(v, ())) for v in values]
+    else:
+        return None
+    low, high = found
+    return None if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)) else (low, high)
 
 
 STEM = ("_copy", "identity", "Cast", "BlockGrad", "_minus_scalar", "_plus_scalar", "_mul_scalar", "_div_scalar")

@@ -26,7 +26,7 @@ SMALL_TABLE = 4096
 
 
 class Seen(NamedTuple):
-    """Rows of a table that draws have looked at."""
+    """Rows of a table that draws look at."""
 
     rows: np.ndarray
     """A mask over all of them."""
@@ -35,10 +35,6 @@ class Seen(NamedTuple):
     def incomplete(self) -> bool:
         """True where it is small, and some have not been."""
         return self.rows.size <= SMALL_TABLE and not self.rows.all()
-
-    def told(self) -> tuple[int, int]:
-        """How many, and of how many."""
-        return int(self.rows.sum()), self.rows.size
 
 
 class Way(NamedTuple):

@@ -120,10 +120,11 @@ def verify(
         try:
             cases = make_cases(left, right, specs, arrays, seed, runs=runs, kinds=draws, **told)
             for number, given in enumerate(also, len(cases)):
-                further = given
                 if isinstance(given, str | os.PathLike):
-                    sources, arrays = _loaded(given, first)
-                    further = Feeds(arrays, sources)
+                    sources, read = _loaded(given, first)
+                    further: Inputs = Feeds(read, sources)
+                else:
+                    further = given
                 more, values = as_specs(further)
                 told["files"] = sources_of(further)
                 cases.append(Cases(left, right, {**specs, **more}, values, **told).case(seed + number))

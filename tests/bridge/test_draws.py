@@ -13,10 +13,16 @@ from onnx import helper, numpy_helper
 
 import bridge
 import hybrid as mx
+from bridge.cases import make_cases
+from bridge.domains import Taken, numbers_taken
+from bridge.draws import KINDS, Seen, Way, draw
+from bridge.engines import NativeEngine
+from bridge.models import Model
+from hybrid.core.op import Domain, Spec
 
 RNG = np.random.default_rng(0)
 ROWS = 30
-S = mx.sym
+S: Any = mx.sym
 
 
 def dense(x: Any) -> Any:
@@ -116,8 +122,7 @@ def test_a_fault_that_ordinary_inputs_do_not_show_is_found(name: str, files: Pat
     which, plant, kind = FAULTS[name]
     net, params, inputs = NETS[which]
     model = onnx.load(files / f"{which}.onnx")
-    for seed in (0, 1, 2):
-        assert bridge.verify(net, model, params=params, inputs=inputs, seed=seed).equivalent
+    assert bridge.verify(net, model, params=params, inputs=inputs).equivalent
     plant(model)
     onnx.checker.check_model(model)
     wrong = set()
@@ -126,3 +131,157 @@ def test_a_fault_that_ordinary_inputs_do_not_show_is_found(name: str, files: Pat
         assert result.verdict == "not equivalent", seed
         wrong |= {run["kind"] for run in result.runs if not all(d["equal"] for d in run["differences"])}
     assert kind in wrong
+
+
+# -- what is drawn -----------------------------------------------------------------------------------------------------------------
+
+
+def engine(name: str) -> NativeEngine:
+    net, params, _ = NETS[name]
+    return NativeEngine(Model(name, net.graph, params))
+
+
+def test_what_an_edge_is_says_the_operator() -> None:
+    taken = numbers_taken(engine("ids").model.infer({"ids": Spec((2, 5))}))["ids"]
+    assert taken.domain == Domain(0, 29, True) and taken.rows == 30
+    assert taken.accepted is not None and taken.accepted.low < -30 and taken.accepted.high > 60
+    lengths = numbers_taken(engine("lengths").model.infer({"x": Spec((2, 9, 4)), "lengths": Spec((2,))}))["lengths"]
+    assert lengths == Taken(Domain(1, 9, True), Domain(0, 11, True))
+    strict = S.take(S.var("table"), S.var("i"), mode="raise").graph
+    given = numbers_taken(Model("m", strict, {"table": np.ones((4, 2), "f")}).infer({"i": Spec((3,))}))["i"]
+    assert given == Taken(Domain(0, 3, True), Domain(0, 3, True), rows=4)
+    both = S.Group(
+        [S.Embedding(S.var("i"), S.var("t"), input_dim=4, output_dim=2), S.take(S.var("s"), S.var("i"), mode="raise")]
+    )
+    params = {"t": np.ones((4, 2), "f"), "s": np.ones((3, 2), "f")}
+    given = numbers_taken(Model("m", both.graph, params).infer({"i": Spec((3,))}))["i"]
+    assert given == Taken(Domain(0, 2, True), Domain(0, 2, True), rows=4)  # what one refuses the other may not be given
+    moved = S.Embedding(S.Cast(S.clip(S.var("i"), 0, 3), dtype="int32"), S.var("t"), input_dim=4, output_dim=2)
+    given = numbers_taken(Model("m", moved.graph, params).infer({"i": Spec((3,))}))["i"]
+    assert given.domain == Domain(0, 3, True) and given.accepted == Domain(-9, 12, True) and given.rows == 4
+
+
+def test_edges_are_all_there_and_become_milder() -> None:
+    known = {"i": Taken(Domain(0, 4, True), Domain(-11, 16, True), rows=5)}
+    specs = {"i": Spec((3, 5), np.dtype(np.int32))}
+    way: Way | None = Way("edges")
+    for wanted in ([-11, -5, -1, 0, 4, 5, 16], [-5, -1, 0, 4], [0, 4]):
+        assert way is not None
+        told: dict[str, str] = {}
+        found = draw(specs, known, told=told, way=way)["i"]
+        assert np.unique(found).tolist() == wanted and told["i"] == f"edges, of {', '.join(map(str, wanted))}"
+        way = way.milder
+    assert way is None and Way().milder is None
+    inside = draw(specs, known, way=Way("edges"), asked={"i": Domain(1, 3)})["i"]
+    assert set(inside.reshape(-1).tolist()) == {1, 3}
+    for dtype, wanted in (("uint8", {0, 1, 255}), ("int8", {-128, -5, 0, 1, 127}), ("int64", {-5, 0, 1, 40})):
+        assert set(draw({"x": Spec((200,), np.dtype(dtype))}, {}, way=Way("edges"))["x"].tolist()) == wanted
+    bools = draw({"x": Spec((3, 2), np.dtype(bool))}, {}, way=Way("edges"))["x"]
+    assert bools.any() and not bools.all()
+
+
+def test_how_wide_draws_are() -> None:
+    specs = {"x": Spec((9000,))}
+    pixels = {"x": Taken(expected=Domain(0, 255))}
+    for known, mild, low, high in (
+        (pixels, 0, -1147.5, 1402.5),
+        (pixels, 1, -255, 510),
+        ({"x": Taken(Domain(0, 1))}, 0, 0, 1),
+    ):
+        found = draw(specs, known, way=Way("wide", mild))["x"]
+        assert found.min() == pytest.approx(low, abs=2) and found.max() == pytest.approx(high, abs=2)
+    assert (
+        9 < draw(specs, {}, way=Way("wide"))["x"].std() < 11
+        and 2.5 < draw(specs, {}, way=Way("wide", 1))["x"].std() < 3.5
+    )
+    edges = draw({"x": Spec((900, 8))}, {}, way=Way("edges"))["x"]
+    assert (edges[:, 6:] == 0).all() and (edges[:, :6] < 0).any() and 150 < np.abs(edges).max() < 600
+    ends = draw({"x": Spec((900, 8))}, pixels, way=Way("edges"))["x"]
+    assert {0, 255, -255, -1147.5, 1402.5} <= set(ends.reshape(-1).tolist())
+    bytes_of = draw({"x": Spec((999,), np.dtype(np.uint8))}, pixels, way=Way("wide"))["x"]
+    assert bytes_of.min() < 5 and bytes_of.max() > 250
+    seeds = [draw(specs, {}, s, way=Way(k))["x"].tolist() for s in (0, 1) for k in KINDS]
+    assert all(a != b for i, a in enumerate(seeds) for b in seeds[:i])
+
+
+def test_every_row_of_a_small_table_is_looked_at(files: Path) -> None:
+    one = engine("ids")
+    cases = make_cases(one, one, {"ids": Spec((2, 5))}, {}, 0)
+    looked = {i for c in cases for i in c.feeds["ids"].reshape(-1).tolist() if c.kind != "edges"}
+    assert looked == set(range(30)) and cases[0].rows == {"ids": (0, 30)}
+    assert [c.kind for c in cases] == ["expected", "another size", "wide", "edges"]
+    assert cases[1].shapes == {"ids": (3, 5)}
+    few = make_cases(one, one, {"ids": Spec((1, 4))}, {}, 0)
+    assert 7 <= len(few) <= 9
+    seen = {"ids": Seen(np.zeros(5000, bool))}
+    assert not seen["ids"].incomplete  # too large a table
+    result = bridge.verify(NETS["ids"][0], files / "ids.onnx", params=FC | TABLE, inputs={"ids": (1, 5)})
+    assert result.equivalent and result.warnings == ()
+    told = [r["inputs"]["ids"]["rows"] for r in result.runs]
+    assert told == sorted(told) and told[0] == [5, 30] and told[-1] == [30, 30]
+
+
+def test_a_table_that_is_too_large_for_its_input_is_told(monkeypatch: pytest.MonkeyPatch, files: Path) -> None:
+    monkeypatch.setattr("bridge.cases.MOST_DRAWS", 1)
+    monkeypatch.setattr("bridge.cases.LEAST_DRAWS", 1)
+    result = bridge.verify(NETS["ids"][0], files / "ids.onnx", params=FC | TABLE, inputs={"ids": (1, 5)})
+    (told,) = result.warnings
+    assert result.equivalent and told.partition(" rows")[0] in ("25 of 30", "26 of 30", "27 of 30")
+
+
+def test_two_onnx_models_are_given_what_they_can_take(files: Path) -> None:
+    """Of what the first reads as the second does: whole numbers that pick rows, and sizes that both leave open."""
+    result = bridge.verify(files / "ids.onnx", files / "ids.onnx", inputs={"ids": (2, 5)})
+    assert result.equivalent and result.runs[-1]["inputs"]["ids"]["rows"] == [30, 30]
+    assert [r["kind"] for r in result.runs] == ["expected", "another size", "wide", "edges"]
+
+
+# -- draws that say nothing, or that an engine refuses -----------------------------------------------------------------------------
+
+
+def test_draws_that_overflow_or_vanish_are_milder_or_left_out() -> None:
+    net = S.exp(S.exp(S.var("x")))
+    result = bridge.verify(net, net, params={}, inputs={"x": (40, 5)})
+    assert result.verdict == "equivalent" and [r["kind"] for r in result.runs] == ["expected", "another size"]
+    assert [w.partition(" was left out: ")[::2] for w in result.warnings] == [
+        (f"the draw of {what}", "exp1_output overflows") for what in ("wider numbers", "edges")
+    ] or all("overflows" in w for w in result.warnings)
+    small = S.sigmoid(S.var("x") * 3 - 60, name="y")
+    result = bridge.verify(small, small, params={}, inputs={"x": (2, 2)})
+    assert result.verdict == "equivalent"
+
+
+def test_a_case_that_says_nothing_does_not_turn_the_verdict_of_the_others() -> None:
+    """Wide numbers saturate the output; as expected they do not."""
+    net = S.hard_sigmoid(S.var("x") * 10, alpha=0.05, name="y")
+    result = bridge.verify(net, net, params={}, inputs={"x": (1, 1)}, seed=3)
+    assert result.verdict == "equivalent" and result.little == ()
+    flat = S.var("x") * 0
+    assert bridge.verify(flat, flat, params={}, inputs={"x": (2, 3)}).verdict == "says little"
+
+
+def test_what_an_engine_refuses_is_left_out(files: Path) -> None:
+    """Positions that MXNet moves inside, and ONNX refuses: what both take is compared, and so is what is counted from behind."""
+    net = S.take(S.var("table"), S.var("ids"), mode="wrap", name="rows")
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+        net (float[2, 6] ids) => (float[2, 6, 4] rows_output) { i = Cast <to = 7> (ids) rows_output = Gather (table, i) }""")
+    model.graph.initializer.append(numpy_helper.from_array(TABLE["table"], "table"))
+    result = bridge.verify(net, model, params=TABLE, inputs={"ids": (2, 6)})
+    assert result.equivalent
+    [edges] = [r for r in result.runs if r["kind"] == "edges"]
+    assert edges["inputs"]["ids"]["from"] == "drawn, seed 0: edges, of -30, -1, 0, 29"
+    clipped = S.take(S.var("table"), S.var("ids"), name="rows")
+    assert not bridge.verify(clipped, model, params=TABLE, inputs={"ids": (2, 6)}).equivalent
+
+
+def test_the_kinds_that_are_asked_for(files: Path) -> None:
+    for draws in ((), ("expected",), ("wide",), KINDS):
+        result = bridge.verify(NETS["one"][0], files / "one.onnx", params=FC, draws=draws, runs=2, inputs={"x": (1, 4)})
+        assert [r["kind"] for r in result.runs] == ["expected"] * 2 + ["another size"] + [
+            k for k in draws if k != "expected"
+        ]
+    given = {"x": np.ones((1, 4), "f")}
+    result = bridge.verify(
+        NETS["one"][0], files / "one.onnx", params=FC, inputs=given, also=[{"x": np.zeros((5, 4), "f")}]
+    )
+    assert [(r["kind"], r["shapes"]["x"]) for r in result.runs] == [("given", (1, 4)), ("given", (5, 4))]

@@ -19,7 +19,8 @@ from bridge.cli import app
 from bridge.half import HalfEngine, half_of
 from bridge.models import Model
 
-S, RNG = mx.sym, np.random.default_rng(0)
+S: Any = mx.sym
+RNG = np.random.default_rng(0)
 SHAPE = (2, 3, 9, 9)
 CODES = {"float16": TensorProto.FLOAT16, "bfloat16": TensorProto.BFLOAT16}
 
@@ -88,7 +89,7 @@ def test_half_precision_beside_float32(files: Path, tmp_path: Path, keep: bool) 
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("weight", ["one_weight", "two_weight", "dense_weight"])
 def test_a_fault_under_half_precision_is_found(files: Path, tmp_path: Path, weight: str, keep: bool) -> None:
-    wrong = halved(files / "net.onnx", tmp_path / "half.onnx", keep=keep, **{weight: 1.03})
+    wrong = halved(files / "net.onnx", tmp_path / "half.onnx", "float16", keep, **{weight: 1.03})
     for pair in ((files / "net", wrong), (files / "net.onnx", wrong)):
         result = bridge.verify(*pair, inputs={"data": SHAPE})
         assert result.verdict == "not equivalent"

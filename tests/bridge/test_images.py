@@ -17,7 +17,7 @@ from hybrid.core.op import Spec
 from hybrid.formats.images import encode
 
 pytest.importorskip("PIL")
-S = mx.sym
+S: Any = mx.sym
 
 
 def gluonnx(*arguments: object) -> Any:
@@ -72,18 +72,19 @@ def test_pictures_have_the_size_layout_and_numbers_of_the_input(faces: Path) -> 
 
 def test_pictures_that_cannot_be_meant(faces: Path, tmp_path: Path) -> None:
     model = bridge.open_model(*network())
-    known = {"inputs": {"data": Spec((1, 3, 6, 8))}}
+    known: Any = {"inputs": {"data": Spec((1, 3, 6, 8))}}
     two = bridge.open_model(S.Group([S.relu(S.var("a")), S.relu(S.var("b"))]), {})
-    both = {"inputs": {n: Spec((1, 3, 2, 2)) for n in "ab"}}
+    both: Any = {"inputs": {n: Spec((1, 3, 2, 2)) for n in "ab"}}
     (tmp_path / "damaged.png").write_bytes(b"\x89PNG\r\n\x1a\n")
-    for path, given, options, said in (
+    cases: Any = (
         (faces, two, both, "which of a, b is meant: --image NAME=PATH"),
         (faces, two, {}, "say its shape: --input NAME:1,3,224,224"),
         (faces / "none.png", model, known, "no such file; wanted a picture or a folder of them"),
         (tmp_path / "damaged.png", model, known, "damaged.png: cannot decode"),
         (f"data={faces.parent}", model, known, "a folder without pictures"),
         (f"a={faces}", two, {"inputs": {n: Spec((1, 3)) for n in "ab"}}, r"got pictures for \(1, 3\), wanted 4 axes"),
-    ):
+    )
+    for path, given, options, said in cases:
         with pytest.raises(bridge.BadInput, match=said):
             bridge.load_images(path, given, **options)
 
