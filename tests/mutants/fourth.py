@@ -323,9 +323,9 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "every run same seed",
-        "bridge/verify.py",
-        "specs, arrays, seed + i, **told) for i in range(max(1, runs))]",
-        "specs, arrays, seed, **told) for i in range(max(1, runs))]",
+        "bridge/cases.py",
+        "[cases.case(seed + i, seen=seen) for i in range(max(1, runs))]",
+        "[cases.case(seed, seen=seen) for i in range(max(1, runs))]",
         "tests/bridge/test_engines.py -k test_verification_of_chosen_outputs",
     ),
     (

@@ -651,9 +651,9 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "greatest of domain never drawn",
-        "bridge/inputs.py",
-        "n.low), int(domain.high) + 1, shape)",
-        "n.low), int(domain.high), shape)",
+        "bridge/draws.py",
+        "values = self.rng.integers(low, high + 1, self.shape)",
+        "values = self.rng.integers(low, high, self.shape)",
         "tests/bridge/test_judge.py -k test_every_number_of_a_domain_is_drawn_and_no_other",
     ),
     (

@@ -299,16 +299,16 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "domains of several readers",
-        "bridge/inputs.py",
-        "found[key] = domain if have is None else intersect(have, domain)",
-        "found[key] = domain",
+        "bridge/domains.py",
+        "found[key] = own if have is None else have.both(own)",
+        "found[key] = own",
         "tests/bridge/test_judge.py -k test_what_two_operators_read_suits_both",
     ),
     (
         "inputs drawn alike",
-        "bridge/inputs.py",
-        "= np.random.default_rng([seed, zlib.crc32(name.encode())])",
-        "= np.random.default_rng(seed)",
+        "bridge/draws.py",
+        "np.random.default_rng(key)",
+        "np.random.default_rng(seed)",
         "tests/bridge/test_engines.py -k test_what_is_drawn",
     ),
     (

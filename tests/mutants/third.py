@@ -333,8 +333,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "dtype that is not given",
         "bridge/cases.py",
-        "wanted[name] = Spec(spec.shape, spec.dtype or wanted[name].dtype)",
-        "wanted[name] = Spec(spec.shape, spec.dtype)",
+        "Spec(spec.shape, spec.dtype or self.wanted[name].dtype)",
+        "Spec(spec.shape, spec.dtype)",
         "tests/bridge/test_import.py",
     ),
     (
