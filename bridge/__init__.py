@@ -1,10 +1,9 @@
 """The job: convert an exported MXNet model to ONNX, prove that both agree, look inside, run. Functions here, commands in cli."""
 
+import importlib
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
-
-from hybrid.core.showing import from_modules
 
 if TYPE_CHECKING:
     from .bench import BenchResult, bench
@@ -120,7 +119,17 @@ __all__ = [
 ]
 
 
-__getattr__, __dir__ = from_modules(globals(), FROM)
+def __getattr__(name: str) -> Any:
+    # nothing of hybrid, which loads NumPy: pytest loads the plugin in here at every start, whatever it tests
+    if name not in FROM:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"{__name__}.{FROM[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 class _Package(ModuleType):

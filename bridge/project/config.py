@@ -266,6 +266,15 @@ def _fits(key: str, value: Any) -> bool:
     return isinstance(value, Mapping)  # tolerance
 
 
+def as_rules(told: Mapping[str, Any]) -> Rules:
+    """Rules as a model's tolerance has them. Raises BadInput."""
+    problems: list[str] = []
+    rules = _rules(told, (), problems)
+    if problems:
+        raise BadInput(*problems)
+    return rules
+
+
 def _rules(told: Mapping[str, Any], files: tuple[str, ...], problems: list[str], where: str = "tolerance") -> Rules:
     """Rules, and what is wrong with them at the end of problems."""
     tables = {n: v for n, v in told.items() if isinstance(v, Mapping)}

@@ -4,34 +4,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
+from ..faces.blocks import Block, Column, Grid, Line, Page, Tone
 from ..printable import clean
 from .check import WORDS, CheckResult, FileResult
 from .github import figure
 
 
-def check_table(result: CheckResult, index: Path | None = None) -> RenderableType:
+def check_table(result: CheckResult, index: Path | None = None) -> Page:
     """The lines, and how many files are well. index: the page that was written."""
-    table = Table.grid(padding=(0, 2))
-    for column in ("model", "file", "verdict", "largest", "told"):
-        table.add_column(column, overflow="fold", justify="right" if column == "largest" else "left")
-    for file in result.files:
-        told = clean(file.detail or file.change)
-        style = _style(file, result)
-        table.add_row(
-            clean(file.model), clean(file.file), Text(WORDS[file.status], style=style), figure(file), Text(told)
-        )
-    parts: list[RenderableType] = [table]
-    parts += [Text(f"note: {clean(words)}", style="yellow") for words in result.updated]
+    result = clean(result)
+    columns = [Column("model"), Column("file"), Column("verdict"), Column("largest", right=True), Column("", fold=True)]
+    rows = [
+        (f.model, f.file, Line(WORDS[f.status], _tone(f, result)), figure(f), f.detail or f.change)
+        for f in result.files
+    ]
+    blocks: list[Block] = [Grid(columns, rows)]
+    blocks += [Line(f"note: {words}", "warn") for words in result.updated]
     if result.alone:
-        parts.append(Text(f"note: nothing to compare with: {clean(', '.join(result.alone))}", style="yellow"))
-    page = "" if index is None else f"   {index}"
-    parts.append(Text(f"{result.summary}{page}", style="bold green" if result.ok else "bold red"))
-    return Group(*parts)
+        blocks.append(Line(f"note: nothing to compare with: {', '.join(result.alone)}", "warn"))
+    tone: Tone = "good" if result.ok else "bad"
+    blocks.append(Line(f"{result.summary}{'' if index is None else f'   {index}'}", tone))
+    return Page("gluonnx check", blocks, result.summary, tone)
 
 
-def _style(file: FileResult, result: CheckResult) -> str:
-    return "green" if file.status == "ok" else "bold red" if result.fails(file) else "yellow"
+def _tone(file: FileResult, result: CheckResult) -> Tone:
+    return "good" if file.status == "ok" else "bad" if result.fails(file) else "warn"

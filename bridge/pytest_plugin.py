@@ -1,0 +1,210 @@
+"""The pytest plugin: the fixture ``gluonnx``, the marker of that name, and ``--gluonnx-update``.
+
+    def test_resnet(gluonnx):
+        gluonnx.assert_equivalent("models/resnet", "models/resnet.onnx", baseline="baselines/resnet.npz")
+
+    @pytest.mark.gluonnx("models/resnet", "models/resnet.onnx")
+    def test_resnet_again(): ...
+
+    def test_snapshot(gluonnx):
+        gluonnx.check_recorded("models/resnet.onnx", {"data": (1, 3, 224, 224)})
+
+pytest loads this at every start, so what compares loads in the functions, when a test first asks."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from .recorded import Recording
+    from .result import VerifyResult
+
+LONGEST = 120  # characters of the name of a report
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("gluonnx", "models")
+    group.addoption(
+        "--gluonnx-update", action="store_true", help="write the recordings of gluonnx.check_recorded anew, and pass"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "gluonnx(a, b=None, **options): before the test's body, assert that two models are equivalent; what "
+        "gluonnx.assert_equivalent takes",
+    )
+
+
+@pytest.fixture
+def gluonnx(request: pytest.FixtureRequest) -> Gluonnx:
+    """Assertions about models: assert_equivalent, check_recorded."""
+    return Gluonnx(request.node)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+    """Compare what markers name, and then run the test."""
+    __tracebackhide__ = True
+    for mark in pyfuncitem.iter_markers("gluonnx"):
+        Gluonnx(pyfuncitem).assert_equivalent(*mark.args, **mark.kwargs)
+    return (yield)
+
+
+class Gluonnx:
+    """The fixture: assertions about models, for one test.
+
+    Relative paths start from the test's folder where something is there, else from pytest's root folder, else from the current
+    one."""
+
+    def __init__(self, item: Any):
+        self._item = item
+        self._count = 0
+
+    def assert_equivalent(
+        self,
+        a: Any,
+        b: Any = None,
+        *,
+        inputs: Any = None,
+        baseline: Any = None,
+        tolerance: Any = None,
+        params: Any = None,
+        names: Mapping[str, str] | None = None,
+        ranges: Mapping[str, tuple[float, float]] | None = None,
+        outputs: str | Sequence[str] | None = None,
+        seed: int = 0,
+        runs: int = 1,
+        little: bool = False,
+    ) -> VerifyResult:
+        """Assert that two models are equivalent, or that one gives what was recorded; gives the result.
+
+        a, b, inputs, params, names, ranges, outputs, seed, runs: as bridge.verify takes them. baseline: its expected, without which
+        b is needed. tolerance: (atol, rtol), or rules as in gluonnx.toml: {"atol": 1e-5, "fc1_output": {"cosine": 0.9999}}. little:
+        True where agreement that says little (of constant or saturated outputs) is enough."""
+        __tracebackhide__ = True
+        from . import verify
+        from .project.check import judged
+        from .project.config import Rules, as_rules
+
+        a, b, inputs, baseline, params = map(self._found, (a, b, inputs, baseline, params))
+        told: dict[str, Any] = {
+            "inputs": inputs,
+            "expected": baseline,
+            "params": params,
+            "names": names,
+            "ranges": ranges,
+        }
+        told |= {"outputs": outputs, "seed": seed, "runs": runs}
+        if isinstance(tolerance, Mapping):
+            rules = as_rules(tolerance)
+            result = judged(rules, lambda limits: verify(a, b, tolerance=limits, **told))
+        else:
+            result = judged(Rules(), lambda _limits: verify(a, b, tolerance=tolerance, **told))
+        if result.verdict == "not equivalent" or (result.verdict == "says little" and not little):
+            raise AssertionError(self._message(result))
+        return result
+
+    def check_recorded(
+        self, model: Any, inputs: Any = None, *, name: str | None = None, tolerance: Any = None, **options: Any
+    ) -> Recording:
+        """Assert that a model still gives what was recorded beside the test, in ``TEST_FILE/NAME.npz``; gives the recording.
+
+        Without one it is written, and the test fails once, so that somebody looks at it; with --gluonnx-update (or
+        pytest-regressions' --regen-all, and --force-regen, which fails) it is written anew. model, inputs, options (params, outputs,
+        ranges, seed, runs): as bridge.record takes them. name: by default the test's. tolerance: as assert_equivalent takes it."""
+        __tracebackhide__ = True
+        from . import load_recording, record
+
+        model, inputs, params = map(self._found, (model, inputs, options.pop("params", None)))
+        place = Path(self._item.path).with_suffix("") / f"{_file_name(name or self._item.name)}.npz"
+        told: dict[str, Any] = {"params": params, **options}
+        if not place.exists():
+            place.parent.mkdir(exist_ok=True)
+            recording = record(model, inputs, place, **told)
+            if self._asked("gluonnx_update", "regen_all"):
+                return recording
+            pytest.fail(f"no recording yet: wrote {place}; look at it, commit it, and run again", pytrace=False)
+        kept = load_recording(place)
+        if self._asked("gluonnx_update", "regen_all", "force_regen") and not kept.by_mxnet:
+            recording = record(model, kept if inputs is None else inputs, place, **told)
+            if self._asked("force_regen"):
+                pytest.fail(f"--force-regen: wrote {place} anew", pytrace=False)
+            return recording
+        self._assert_inputs(kept, model, inputs, place)
+        self.assert_equivalent(
+            model, baseline=kept, tolerance=tolerance, params=params, outputs=options.get("outputs"), little=True
+        )
+        return kept
+
+    def _assert_inputs(self, kept: Recording, model: Any, inputs: Any, place: Path) -> None:
+        """Fail where arrays that are given are others than those recorded."""
+        __tracebackhide__ = True
+        if inputs is None:
+            return
+        import numpy as np
+
+        from .inputs import as_specs
+        from .models import open_model
+        from .recorded import feeds_of
+
+        given = [as_specs(each) for each in feeds_of(inputs, open_model(model))]
+        same = len(given) == len(kept.runs) and all(
+            n in run.inputs
+            and run.inputs[n].shape == spec.shape
+            and (n not in arrays or np.array_equal(run.inputs[n], arrays[n]))
+            for (specs, arrays), run in zip(given, kept.runs)
+            for n, spec in specs.items()
+        )
+        if not same:
+            pytest.fail(f"{place} was recorded on other inputs; --gluonnx-update records it anew", pytrace=False)
+
+    def _asked(self, *options: str) -> bool:
+        """True where one of these options was given; some are those of another plugin, which may not be there."""
+        return any(self._item.config.getoption(name, False) for name in options)
+
+    def _found(self, given: Any) -> Any:
+        """A relative path, or the prefix of a model, from where it is; anything else as it is."""
+        if isinstance(given, list | tuple) and any(isinstance(one, str | os.PathLike) for one in given):
+            return [self._found(one) for one in given]
+        if not isinstance(given, str | os.PathLike) or Path(given).is_absolute():
+            return given
+        for folder in (Path(self._item.path).parent, self._item.config.rootpath):
+            path = folder / given
+            if path.exists() or path.with_name(f"{path.name}-symbol.json").exists():
+                return path
+        return Path(given)
+
+    def _message(self, result: VerifyResult) -> str:
+        """The text of a failure, and where the report is."""
+        report = self._write_report(result)
+        return f"{str(result).rstrip()}{f'{os.linesep}report: {report}' if report else ''}"
+
+    def _write_report(self, result: VerifyResult) -> str:
+        """Write the HTML report into pytest's cache; gives where, or nothing where there is no cache."""
+        cache = getattr(self._item.config, "cache", None)
+        if cache is None:
+            return ""
+        from . import report
+        from .faces.data import facts
+        from .recorded import own_version
+
+        self._count += 1
+        number = f"-{self._count}" if self._count > 1 else ""
+        path = cache.mkdir("gluonnx") / f"{_file_name(self._item.nodeid)}{number}.html"
+        command = f"pytest {self._item.nodeid}"
+        report.save(report.verify_table(result), path, facts(result.as_dict(), command, own_version()))
+        root = self._item.config.rootpath
+        return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+
+
+def _file_name(text: str) -> str:
+    """A name for a file, from that of a test with its parameters."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[-LONGEST:] or "test"
