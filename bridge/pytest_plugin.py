@@ -118,8 +118,10 @@ class Gluonnx:
         """Assert that a model still gives what was recorded beside the test, in ``TEST_FILE/NAME.npz``; gives the recording.
 
         Without one it is written, and the test fails once, so that somebody looks at it; with --gluonnx-update (or
-        pytest-regressions' --regen-all, and --force-regen, which fails) it is written anew. model, inputs, options (params, outputs,
-        ranges, seed, runs): as bridge.record takes them. name: by default the test's. tolerance: as assert_equivalent takes it."""
+        pytest-regressions' --regen-all, and --force-regen, which fails) it is written anew.
+
+        model, inputs, options (params, outputs, ranges, seed, runs): as bridge.record takes them. name: by default the test's.
+        tolerance: as assert_equivalent takes it."""
         __tracebackhide__ = True
         from . import load_recording, record
 

@@ -27,6 +27,9 @@ def check(
     where: Annotated[
         Path, typer.Argument(metavar="[CONFIG|DIR]", help="A gluonnx.toml, a folder with one, or a folder of models.")
     ] = Path("."),
+    only: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FILE...]", help="Check those models alone that these belong to.")
+    ] = None,
     update: Annotated[
         bool, typer.Option("--update", help="Write the baselines anew, and say what has changed.")
     ] = False,
@@ -52,7 +55,7 @@ def check(
         if junit_to is not None:
             check_target(junit_to)
         reasons = None if fail_on is None else as_reasons(fail_on)
-        result = check_project(where, update=update, fail_on=reasons, progress=tell)
+        result = check_project(where, only=only or (), update=update, fail_on=reasons, progress=tell)
         if junit_to is not None:
             write(junit_to, junit.junit(result))
         index = None if report_to is None else page.save(result, report_to, shlex.join(["gluonnx", *sys.argv[1:]]))

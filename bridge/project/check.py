@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -113,18 +113,22 @@ class CheckResult:
 def check(
     where: str | os.PathLike[str] | Project = ".",
     *,
+    only: Sequence[str | os.PathLike[str]] = (),
     update: bool = False,
     fail_on: tuple[str, ...] | None = None,
     progress: Progress | None = None,
 ) -> CheckResult:
     """Hold every model of a project to its baseline, or to the first of its files.
 
-    where: a gluonnx.toml, a folder with one, or a folder of models that belong together by their names. update: write the baselines
+    where: a gluonnx.toml, a folder with one, or a folder of models that belong together by their names. only: files of
+    models, those to be checked; all without. update: write the baselines
     anew by the first file of each model, and note how far the others are from them. fail_on: in place of what the file says.
     Raises BadInput for what is wrong with the file itself; what is wrong with a model is a result."""
     start = time.perf_counter()
     tell = progress or (lambda _text: None)
     project = where if isinstance(where, Project) else load_project(where)
+    if only:
+        project = project.only(only)
     files: list[FileResult] = []
     updated: list[str] = []
     for entry in project.entries:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import math
 import os
+import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,6 +101,21 @@ class Entry:
         """The place of a path that is written in the file: from the file's folder."""
         return Path(os.path.normpath(self.folder / written))
 
+    def owns(self, path: Path) -> bool:
+        """True for a file of this model: those that are named, and the symbol and the parameters that a prefix means."""
+        named = [*self.files, *(n for n in (self.params, self.baseline) if n)]
+        named += (
+            [self.inputs] if isinstance(self.inputs, str) else self.inputs if isinstance(self.inputs, tuple) else []
+        )
+        for place in (Path(os.path.abspath(self.path(n))) for n in named):
+            prefix = re.escape(place.name.removesuffix("-symbol.json"))
+            beside = path.parent == place.parent and re.fullmatch(
+                rf"{prefix}(-symbol\.json|(-\d+)?\.params)", path.name
+            )
+            if path == place or beside:
+                return True
+        return False
+
     def given_inputs(self) -> Any:
         """Inputs as record takes them."""
         if isinstance(self.inputs, str):
@@ -118,6 +134,13 @@ class Project:
     fail_on: tuple[str, ...] = REASONS
     alone: tuple[str, ...] = ()
     """Files of a folder that nothing belongs to."""
+
+    def only(self, files: Sequence[str | os.PathLike[str]]) -> Project:
+        """The project with those models alone that one of these files belongs to; with all of them where its own is among these."""
+        paths = [Path(os.path.abspath(f)) for f in files]
+        if any(p.name == NAME for p in paths):
+            return self
+        return replace(self, entries=tuple(e for e in self.entries if any(map(e.owns, paths))), alone=())
 
 
 def load_project(where: str | os.PathLike[str] = ".") -> Project:
@@ -165,7 +188,9 @@ def _read(told: Mapping[str, Any], path: Path) -> Project:
             problems += (f"[model.{name}] {p}" for p in wrong)
             entries.append(entry)
     if problems:
-        raise BadInput(*(f"{path}: {printable(p)}" for p in problems))
+        error = BadInput(*(f"{path}: {printable(p)}" for p in problems))
+        error.args = ("\n".join(error.problems),)  # all of them: whoever writes such a file corrects them in one go
+        raise error
     return Project(tuple(entries), path.parent, fail_on)
 
 

@@ -172,13 +172,13 @@ def test_the_commands(net: Path, converted: Path, tmp_path: Path) -> None:
     kept = tmp_path / "kept.npz"
     told = json.loads(call("record", net, "--inputs", LENET / "inputs.npz", "-o", kept, "--json"))
     assert told["runs"][0]["outputs"]["softmax_output"]["shape"] == [3, 10]
-    assert "equivalent" in call("verify", converted, "--expected", kept)
-    assert "equivalent" in call("verify", net, converted, "--expected", kept)
+    assert "EQUIVALENT" in call("verify", converted, "--expected", kept)
+    assert "EQUIVALENT" in call("verify", net, converted, "--expected", kept)
     drawn = call("record", net, "--input", "data:2,1,28,28", "--range", "data:0,255", "--runs", 2, "-o", kept)
     assert "of run 1" in drawn
     assert load_recording(kept).runs[1].inputs["data"].max() > 200
     misread(net, "Activation", act_type="softsign")
-    assert "not equivalent" in call("verify", net, "--expected", kept, code=1)
+    assert "NOT EQUIVALENT" in call("verify", net, "--expected", kept, code=1)
     assert "one model; give another" in call("verify", net, code=2)
 
 
@@ -210,7 +210,7 @@ def outputs_of(net: Path) -> dict[str, np.ndarray]:
 def test_outputs_alone_want_their_inputs(net: Path, tmp_path: Path) -> None:
     np.savez(tmp_path / "out.npz", **outputs_of(net))
     assert bridge.verify(net, expected=tmp_path / "out.npz", inputs=LENET / "inputs.npz").equivalent
-    assert "equivalent" in call("verify", net, "--expected", tmp_path / "out.npz", "--inputs", LENET / "inputs.npz")
+    assert "EQUIVALENT" in call("verify", net, "--expected", tmp_path / "out.npz", "--inputs", LENET / "inputs.npz")
     with pytest.raises(bridge.BadInput, match="holds outputs alone; give the inputs"):
         bridge.verify(net, expected=tmp_path / "out.npz")
     with pytest.raises(bridge.BadInput, match=r"wanted arrays of data, .*got sizes"):

@@ -1,0 +1,148 @@
+"""The GitHub action and the pre-commit hook: their commands are run as they stand in the files."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bridge.cli import app
+from bridge.project.config import load_project
+from tests.house.docs import ROOT
+from tests.models.networks import FOLDER
+
+ACTION = (ROOT / "action.yml").read_text()
+HOOKS = (ROOT / ".pre-commit-hooks.yaml").read_text()
+PROJECT = '[model.lenet]\nfiles = ["model"]\nbaseline = "lenet.npz"\n'
+
+
+def steps() -> list[dict[str, str]]:
+    """The action's steps: their keys, and ``env.NAME`` of what they get. Of YAML no more than the file uses."""
+    found: list[dict[str, str]] = []
+    for part in re.split(r"^    - ", ACTION.partition("  steps:\n")[2], flags=re.MULTILINE)[1:]:
+        step: dict[str, str] = {}
+        block = ""
+        for line in ("      " + part).splitlines():
+            if line.startswith("        "):
+                name, _, value = line.strip().partition(": ")
+                if block == "run":
+                    step["run"] += line[8:] + "\n"
+                else:
+                    step[f"{block}.{name}"] = value
+            else:
+                block, _, value = line.strip().partition(":")
+                step[block] = "" if value.strip() == "|" else value.strip()
+        found.append(step)
+    return found
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A project, and a ``gluonnx`` on the path that is this checkout."""
+    for file in FOLDER.joinpath("lenet").glob("model-*"):
+        shutil.copy(file, tmp_path)
+    shutil.copy(ROOT / "fixtures" / "recorded" / "lenet.npz", tmp_path)
+    (tmp_path / "gluonnx.toml").write_text(PROJECT)
+    (tmp_path / "bin").mkdir()
+    command = tmp_path / "bin" / "gluonnx"
+    command.write_text(
+        f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(ROOT))} exec {shlex.quote(sys.executable)} -m bridge "$@"\n'
+    )
+    command.chmod(0o755)
+    return tmp_path
+
+
+def in_place(place: Path, **environment: str) -> dict[str, str]:
+    return {**os.environ, "PATH": f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}", **environment}
+
+
+def run_check(place: Path, **given: str) -> subprocess.CompletedProcess[str]:
+    """Run the action's step with inputs of these values, as a runner does: bash -e -o pipefail."""
+    step = next(s for s in steps() if s.get("id") == "check")
+    defaults = dict(re.findall(r"^  ([a-z-]+):\n    description: .*\n    default: (.*)$", ACTION, re.MULTILINE))
+    values = {**{n: v.strip('"') for n, v in defaults.items()}, **given}
+    told = {
+        name.removeprefix("env."): values[re.fullmatch(r"\$\{\{ inputs\.([a-z-]+) \}\}", value)[1]]  # type: ignore[index]
+        for name, value in step.items()
+        if name.startswith("env.")
+    }
+    files = {"GITHUB_STEP_SUMMARY": str(place / "summary.md"), "GITHUB_OUTPUT": str(place / "outputs.txt")}
+    script = place / "step.sh"
+    script.write_text(step["run"])
+    command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(script)]
+    return subprocess.run(
+        command, cwd=place, env=in_place(place, **files, **told), capture_output=True, text=True, check=False
+    )
+
+
+def test_the_action_passes_and_fails_with_the_models(place: Path) -> None:
+    done = run_check(place)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 of 1 ok" in done.stdout
+    assert (place / "outputs.txt").read_text() == "status=0\nreport=gluonnx-report\n"
+    assert {p.name for p in (place / "gluonnx-report").iterdir()} == {"index.html", "junit.xml", "lenet--model.html"}
+    assert (place / "summary.md").read_text().startswith("### ✅ gluonnx: 1 of 1 ok")
+    symbol = place / "model-symbol.json"
+    symbol.write_text(symbol.read_text().replace('"act_type": "tanh"', '"act_type": "relu"'))
+    done = run_check(place, report="out put")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "::error title=lenet%3A model FAIL::softmax_output: " in done.stdout
+    assert (place / "outputs.txt").read_text().endswith("status=1\nreport=out put\n")
+    assert (place / "out put" / "index.html").is_file()
+    assert "### ❌ gluonnx: 0 of 1 ok" in (place / "summary.md").read_text()
+
+
+def test_every_value_of_the_action_is_an_input_of_its() -> None:
+    inputs = set(re.findall(r"^  ([a-z-]+):\n    description: .*\n    default: ", ACTION, re.MULTILINE))
+    assert inputs == {"path", "fail-on", "report", "artifact", "install"}
+    assert set(re.findall(r"inputs\.([a-z-]+)", ACTION)) == inputs
+    for step in steps():
+        assert step["name"]
+        if "run" in step:
+            assert step["shell"] == "bash"
+            names = set(re.findall(r"\$\{?([A-Z_]+)", step["run"])) - {"GITHUB_OUTPUT"}
+            assert names == {n.removeprefix("env.") for n in step if n.startswith("env.")}
+            assert "${{" not in step["run"], "what a user gives is no part of a script"
+
+
+def test_the_hook_checks_the_models_that_changed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = re.search(r"^  entry: (.*)$", HOOKS, re.MULTILINE)
+    files = re.search(r"^  files: (.*)$", HOOKS, re.MULTILINE)
+    assert entry is not None
+    assert files is not None
+    for name, taken in (("a/model-symbol.json", True), ("x.onnx", True), ("gluonnx.toml", True), ("a.toml", False)):
+        assert bool(re.search(files[1], name)) == taken
+
+    program, *arguments = shlex.split(entry[1])
+    assert program == "gluonnx"
+    monkeypatch.chdir(place)
+    (place / "gluonnx.toml").write_text(PROJECT + '[model.other]\nfiles = ["gone.onnx"]\nbaseline = "lenet.npz"\n')
+    for changed, status, said in (
+        ("model-0000.params", 0, "1 of 1 ok"),
+        ("gluonnx.toml", 2, "1 of 2 ok"),  # then all are checked
+        ("unknown.onnx", 0, "0 of 0 ok"),
+    ):
+        done = CliRunner().invoke(app, [*arguments, changed])
+        assert done.exit_code == status, done.output
+        assert said in done.output
+
+
+def test_what_belongs_to_a_model(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place)
+    project = load_project()
+    for name in (
+        "model-symbol.json",
+        "model-0000.params",
+        "model-0012.params",
+        "lenet.npz",
+        place / "lenet.npz",
+        "./model.params",
+    ):
+        assert len(project.only([name]).entries) == 1, name
+    for name in ("model-x.params", "models-symbol.json", "a/model-symbol.json", "model.onnx"):
+        assert not project.only([name]).entries, name
