@@ -44,8 +44,9 @@ from .models import (
 )
 from .opsets import default_opset, newest, opens
 from .paths import one_or_more
+from .provenance import add_to_file, provenance
 from .recorded import Recording, load_recording
-from .result import Case, Progress, VerifyResult, with_names
+from .result import Case, Progress, VerifyResult, identify, with_names
 from .settle import settle_inputs
 
 RANKING_TRIES = 3  # sets of drawn inputs, when near ties in a ranking are all that differs
@@ -101,6 +102,7 @@ def convert(
     keep_inputs: bool = False,
     repro: str | os.PathLike[str] | None = None,
     strict: bool = False,
+    layers: bool = False,
     progress: Progress | None = None,
 ) -> ConvertResult:
     """Convert a symbol with parameters to ONNX and prove with onnxruntime that the numbers stayed.
@@ -119,6 +121,7 @@ def convert(
     training: the network as MXNet trains it, with losses, labels as inputs, and moving statistics (converters/training.py); what is
     random in it is left out of what is verified. keep_inputs: inputs stay where nothing reads them, and labels that have a shape.
     repro: a folder for a minimal reproduction when the models differ. strict: also refuse when an output agrees and says little.
+    layers: measure every tensor inside also when they agree.
 
     Raises BadInput, converters.UnsupportedModel (listing every node), NotEquivalent, EngineError, hybrid's FormatError.
     """
@@ -195,6 +198,7 @@ def convert(
             repro,
             tell,
             recording,
+            layers,
         )
 
     result, files = None, []
@@ -209,6 +213,7 @@ def convert(
             warnings=warnings,
             tell=tell,
             clock=clock,
+            seal=lambda written, found: add_to_file(written[0], provenance(model, converted.opset, seed, found)),
         )
         warnings += () if result is None else result.warnings
     unused = model.extra_params()
@@ -344,6 +349,7 @@ def _verify(
     repro: str | os.PathLike[str] | None,
     tell: Progress,
     recording: Recording | None = None,
+    layers: bool = False,
 ) -> VerifyResult:
     start = time.perf_counter()
     opened = path
@@ -355,7 +361,7 @@ def _verify(
     used = {n: s for n, s in specs.items() if n in left.inputs}
 
     def check_cases(chosen: list[Case], repro: str | os.PathLike[str] | None = None) -> VerifyResult:
-        return check(left, right, chosen, tolerance=limits, repro=repro, progress=tell)
+        return check(left, right, chosen, tolerance=limits, repro=repro, progress=tell, layers=layers)
 
     def cases(seed: int) -> list[Case]:
         given, seen = {n: a for n, a in arrays.items() if n in left.inputs}, {}
@@ -399,7 +405,8 @@ def _verify(
     if recording is not None:
         told = renamed(recording, left)
         result = with_recording(result, told, left, right, tolerance=limits, progress=tell)
-    return with_names(result, model.name, path.name, time.perf_counter() - start)
+    files = identify(p for p in (model.path, model.params_path) if p is not None), ()
+    return with_names(result, model.name, path.name, time.perf_counter() - start, files)
 
 
 def _only_ties_differ(result: VerifyResult) -> bool:

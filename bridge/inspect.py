@@ -26,6 +26,7 @@ from .importing import not_in_mxnet
 from .inputs import Given, Inputs, as_specs, loaded
 from .models import ONNX, BadInput, Model, check_sizes, describe, onnx_spec, open_model, specs_of_onnx, split_inputs
 from .opsets import default_opset, newest
+from .provenance import read_facts
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ class InspectResult:
     """Faults of an ONNX model that are put right when it is imported."""
     fallbacks: tuple[FallbackCount, ...] | None = None
     """Steps that NumPy computes when the model runs; None where its sizes are not known."""
+    provenance: dict[str, str] = field(default_factory=dict)
+    """Facts that an ONNX file of this package carries: from what it was made, and how it was verified."""
 
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Outputs that only training needs, and the labels that feed them."""
@@ -155,6 +158,7 @@ def _inspect_onnx(model: Model, inputs: Inputs | None) -> InspectResult:
         mxnet=mxnet,
         repairs=repairs,
         fallbacks=fallbacks,
+        provenance=read_facts(proto),
     )
 
 

@@ -68,12 +68,13 @@ def publish(
     warnings: Sequence[str],
     tell: Progress,
     clock: Clock,
+    seal: Callable[[list[Path], VerifyResult | None], None] | None = None,
 ) -> tuple[list[Path], VerifyResult | None]:
     """Write files into a folder of their own, verify what they hold, and move them to their place beside it; gives where they are.
 
     write: writes into a folder, and gives the files. verify: None not to. place: a file in the folder where they belong; None to
     verify alone. reads: files that may not be overwritten. strict: what says little is refused too. warnings: for the error.
-    Raises NotEquivalent; then, as after any other error, nothing has appeared."""
+    seal: adds to the files what came of it. Raises NotEquivalent; then, as after any other error, nothing has appeared."""
     with scratch(place.parent) if place is not None else tempfile.TemporaryDirectory() as folder:
         tell("writing")
         written = write(Path(folder))
@@ -86,6 +87,8 @@ def publish(
                 raise NotEquivalent(result, warnings)
         if place is None:
             return [], result
+        if seal is not None:
+            seal(written, result)
         files = [place.with_name(f.name) for f in written]
         for file in files:  # which files there are may only be known by now
             check_target(file, *reads)

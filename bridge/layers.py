@@ -96,8 +96,8 @@ def brief(name: str, got: np.ndarray, want: np.ndarray, limits: Tolerance | None
 def _paired(
     left: Engine, right: Engine, outputs: Sequence[tuple[str, str]], inside: Mapping[str, str]
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Tensors of both sides that belong together, in the left side's order: outputs and those inside as they are paired, others by a
-    name that each side has once."""
+    """Tensors of both sides that belong together, in the left side's order: outputs and those inside as they are paired, others by
+    a name that each side has once."""
     theirs = by_name(right)
     partner = {**inside, **dict(outputs)}
     taken = set(partner.values())
@@ -161,8 +161,8 @@ def study(
     tell: Callable[[str], None],
 ) -> VerifyResult:
     """The result of a comparison with what is looked at more closely: layers, outputs (got and want of each), the neighbourhood of
-    the first difference, inputs as pictures. It costs about what locating does. inside: names of the right side's tensors by those of
-    the left, where they are known."""
+    the first difference, inputs as pictures. It costs about what locating does. inside: names of the right side's tensors by those
+    of the left, where they are known."""
     differences = tuple(
         dataclasses.replace(d, details=examine(*outputs[d.name])) if d.compared and d.name in outputs else d
         for d in result.differences

@@ -62,7 +62,7 @@ def examine(got: np.ndarray, want: np.ndarray) -> Details | None:
         return None
     a, b = got.astype(np.float64), want.astype(np.float64)
     finite = np.isfinite(a) & np.isfinite(b)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         delta = np.where(same, 0.0, np.where(finite, np.abs(a - b), np.inf))
     top = float(delta.max())

@@ -146,6 +146,7 @@ def inspect_table(result: InspectResult) -> Page:
         ("operators", _counts(result.operators)),
     ]
     rows.append(("in MXNet 1.9.1", _loads(result.mxnet)))
+    rows += [(f"made: {name}", value) for name, value in result.provenance.items()]
     if result.missing:
         rows.append(("missing", ", ".join(result.missing)))
     if result.unused:
@@ -301,11 +302,11 @@ def show(page: Any) -> None:
     """Print to standard output; in a pipe without colours, and as wide as COLUMNS says: without it nothing is folded."""
     console = Console(**PLAIN)
     if console.is_terminal:
-        console.print(render(page))
+        console.print(render(page), crop=False)
         return
     width = shutil.get_terminal_size((10_000, 25)).columns
     console = Console(width=max(20, width), legacy_windows=False, **PLAIN)
     with console.capture() as captured:
-        console.print(render(page))
+        console.print(render(page), crop=False)
     for line in captured.get().splitlines():
         print(line.rstrip())

@@ -102,6 +102,7 @@ def convert(
             training=training,
             repro=repro,
             strict=strict,
+            layers=report_to is not None,
             progress=tell,
         )
     with errors(as_json):
@@ -157,6 +158,7 @@ def import_(
             tolerance=as_limits(atol, rtol, scaled),
             repro=repro,
             strict=strict,
+            layers=report_to is not None,
             progress=tell,
         )
     with errors(as_json):

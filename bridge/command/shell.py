@@ -123,7 +123,9 @@ def _internal(error: Exception) -> str:
     """The message for an exception that nobody foresaw; the traceback goes to a file."""
     where = traceback.extract_tb(error.__traceback__)[-1]
     said = f"{type(error).__name__}: {printable(str(error))[:200]} ({Path(where.filename).name}, line {where.lineno})"
-    facts = f"gluonnx {own_version()}, Python {platform.python_version()}, NumPy {np.__version__}, onnx {onnx.__version__}"
+    facts = (
+        f"gluonnx {own_version()}, Python {platform.python_version()}, NumPy {np.__version__}, onnx {onnx.__version__}"
+    )
     with tempfile.NamedTemporaryFile("w", prefix="gluonnx-", suffix=".txt", delete=False, encoding="utf-8") as file:
         file.write(f"{facts}\n{shlex.join(sys.argv)}\n\n{''.join(traceback.format_exception(error))}")
     return f"internal error: {said}; this is a fault of gluonnx: please report it with {file.name} and, if you can, the model"

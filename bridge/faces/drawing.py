@@ -59,14 +59,14 @@ def strip(result: VerifyResult, link: Link) -> str:
     count = len(result.layers)
     bars = min(BARS, count)
     step = (width - left) / max(bars, 12)
-    limits = []
+    limits, first_at = [], result.first
     for i in range(bars):
         group = range(i * count // bars, (i + 1) * count // bars)
         worst = max(group, key=lambda k: _relative(result.layers[k].accumulated))
+        first = first_at is not None and first_at in group
+        worst = first_at if first_at is not None and first else worst
         layer, x = result.layers[worst], left + i * step
         found = layer.accumulated
-        first = result.first in group
-        worst = result.first if first and result.first is not None else worst
         if found is not None:
             at = min(y(_relative(found)), height - bottom - 2)
             mark = " first" if first else ""
@@ -74,7 +74,7 @@ def strip(result: VerifyResult, link: Link) -> str:
                 f'<rect class="e{words.level(layer, LEVELS)}{mark}" x="{x + step * 0.1:.1f}" y="{at:.1f}" '
                 f'width="{step * 0.8:.1f}" height="{height - bottom - at:.1f}"/>'
             )
-            told = f"{worst + 1}: {_said(result.layers[worst])}"
+            told = f"{worst + 1}: {_said(layer)}"
             parts.append(f'<a href="#{link(worst)}"><title>{escape(told)}</title>{bar}</a>')
             if found.limit and found.scale:
                 limits.append((x + step / 2, y(found.limit / found.scale)))
@@ -85,9 +85,9 @@ def strip(result: VerifyResult, link: Link) -> str:
         path = "L".join(f"{a:.1f} {b:.1f}" for a, b in [(left, limits[0][1]), *limits, (width, limits[-1][1])])
         parts += [f'<path class="limit" d="M{path}"/>', _text(width - 2, limits[-1][1] - 4, "tolerance", "end", "over")]
     parts += [_text(left, height - 6, "1"), _text(left + bars * step, height - 6, str(count), "end")]
-    if result.first is not None:
-        at = min(width - 160, left + result.first * bars / count * step)
-        parts.append(_text(max(at, left + 16), height - 6, f"{result.first + 1}: first difference", kind="changed"))
+    if first_at is not None:
+        at = min(width - 160, left + first_at * bars / count * step)
+        parts.append(_text(max(at, left + 16), height - 6, f"{first_at + 1}: first difference", kind="changed"))
     return svg(width, height, "".join(parts), f"Errors of {count} layers")
 
 

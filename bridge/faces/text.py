@@ -69,7 +69,7 @@ def as_text(result: VerifyResult, width: int = 100) -> str:
     """A verification as a block of plain text."""
     console = Console(file=io.StringIO(), width=width, color_system=None, **PLAIN)
     with console.capture() as captured:
-        console.print(render(result))
+        console.print(render(result), crop=False)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 

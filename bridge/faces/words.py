@@ -97,7 +97,7 @@ def level(layer: Layer, levels: int) -> int | None:
     found = layer.accumulated
     if found is None:
         return None
-    if not found.compared or (found.misplaced and not found.equal):
+    if not found.compared or (found.misplaced and not found.equal) or not math.isfinite(found.max_rel):
         return levels - 1
     low, high = LEVELS
     if found.max_rel <= 0:

@@ -189,6 +189,14 @@ def write(path: str | os.PathLike[str], content: bytes | str | Iterable[Any]) ->
         file.writelines([content] if isinstance(content, bytes) else content)
 
 
+def append(path: str | os.PathLike[str], content: bytes) -> None:
+    """Add to the end of a file that nobody sees yet: one in a scratch folder."""
+    with open(path, "ab") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def move(*pairs: tuple[str | os.PathLike[str], str | os.PathLike[str]]) -> None:
     """Move finished files to their places, (from, to) each, replacing what stands there, one right after the other.
 
