@@ -39,7 +39,7 @@ def match(
 ) -> Pairing | None:
     """The tensors of two engines that are one; None where they are too large to be held. outputs: names of the second model's by
     those of the first; known: those of tensors inside. Raises EngineError and MXNetError."""
-    if sum(first.sizes(case.feeds).values()) > HELD_BYTES:
+    if not first.inner_tensors() or not second.inner_tensors() or sum(first.sizes(case.feeds).values()) > HELD_BYTES:
         return None
     return _Matcher(first, second, case, outputs, known).run()
 
@@ -73,7 +73,8 @@ class _Matcher:
                 self.sure |= set(alike)
             else:
                 wrong = self._wrong_outputs(made)
-                trial = self._try(made, wrong) if wrong else None
+                ends = wrong or [n for n in self.outputs if n in self.samples and self.samples[n].little]
+                trial = self._try(made, wrong, ends) if ends else None
                 if trial is None:
                     break
                 self.pairs |= trial
@@ -130,10 +131,10 @@ class _Matcher:
 
     # -- behind a fault ---------------------------------------------------------------------------------------------
 
-    def _try(self, made: Arrays, wrong: list[str]) -> dict[str, str] | None:
-        """The pair that makes most of what follows right."""
-        mine = self._before(self.mine, wrong, self.pairs)
-        theirs = self._before(self.theirs, [self.outputs[n] for n in wrong], self.pairs.values())
+    def _try(self, made: Arrays, wrong: list[str], ends: list[str]) -> dict[str, str] | None:
+        """The pair that makes most of what follows right. wrong: outputs that are not yet; ends: those before which to look."""
+        mine = self._before(self.mine, ends, self.pairs)
+        theirs = self._before(self.theirs, [self.outputs[n] for n in ends], self.pairs.values())
         ranked = sorted(
             (not self._fit(a, b, made), a != b, i + j, a, b)
             for i, a in enumerate(mine[:WINDOW])
@@ -154,7 +155,7 @@ class _Matcher:
             healed = len(self._alike(now, pairs)) + len(wrong) - len(still)
             if healed > most:
                 best, most = {a: b}, healed
-            if healed >= HEALED or (healed and not still):
+            if healed >= HEALED or (wrong and healed and not still):
                 break
         return best
 
@@ -235,6 +236,11 @@ class _Sample(NamedTuple):
     finite: np.ndarray
     tells: bool
     """False where they are all one: that holds for tensors that are not one as well."""
+
+    @property
+    def little(self) -> bool:
+        """True where they are all one, or 0 and 1 as a saturated softmax gives them: what is before may differ."""
+        return not self.tells or bool((np.abs(self.numbers * (self.numbers - 1)) < 1e-9).all())
 
 
 def _sample(array: np.ndarray) -> _Sample:

@@ -1,12 +1,12 @@
 """Planted faults in numbers: how many are caught, and how many with the right node named.
 
-    python -m tests.bridge.faults [--only TEXT] [--fault TEXT] [--variants plain,renamed,optimized] [--folder FOLDER] [--size N]
+    python -m tests.bridge.faults [--only TEXT] [--fault TEXT] [--variants plain,renamed] [--folder FOLDER] [--size N]
 
 goes through the networks of fixtures/models, or those of a folder that is laid out alike: each is converted (a refusal is a false
 alarm), and every fault that applies is planted and verified, in the file as it was written, with every inner name changed
-("renamed"), and folded by onnxruntime's basic optimizations ("optimized"). The right node is one that makes a tensor that the fault
-reaches first. Faults that move no number of any tensor on these inputs are not counted. Prints misses, a table, and the counts;
-1 when something is missed or refused."""
+("renamed"), with each tensor called as another one is ("shuffled"), and folded by onnxruntime's basic optimizations ("optimized").
+The right node is one that makes a tensor that the fault reaches first. Faults that move no number of a tensor that MXNet has, on
+these inputs, are not counted. Prints misses, a table, and the counts; 1 when something is missed or refused."""
 
 from __future__ import annotations
 
@@ -42,6 +42,20 @@ def renamed(model: Model) -> Model:
     return copy
 
 
+def shuffled(model: Model) -> Model:
+    """The model with each inner tensor and node called as another one is."""
+    copy = Model()
+    copy.CopyFrom(model)
+    outer = {o.name for o in copy.graph.output}
+    made = [o for n in copy.graph.node for o in n.output if o and o not in outer]
+    names = dict(zip(made, [*made[2:], *made[:2]]))
+    _rename(copy.graph, names)
+    for index, node in enumerate(copy.graph.node):
+        node.name = model.graph.node[(index + 2) % len(model.graph.node)].name
+    del copy.graph.value_info[:]
+    return copy
+
+
 def _rename(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
     for tensor in graph.initializer:
         tensor.name = names.get(tensor.name, tensor.name)
@@ -66,7 +80,7 @@ def optimized(model: Model) -> Model:
         return onnx.load(f"{folder}/model.onnx")
 
 
-VARIANTS: dict[str, Callable[[Model], Model]] = {"plain": lambda m: m, "renamed": renamed, "optimized": optimized}
+VARIANTS: dict[str, Callable[[Model], Model]] = {"plain": lambda m: m, "renamed": renamed, "shuffled": shuffled, "optimized": optimized}
 
 
 def reached_first(right: Model, wrong: Model, names: set[str]) -> list[set[str]]:

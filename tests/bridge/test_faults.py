@@ -17,6 +17,7 @@ from bridge.compare import compare
 from bridge.engines import NativeEngine, OnnxEngine
 from bridge.judge import check
 from bridge.result import Case
+from tests.bridge.campaign import VARIANTS, optimized, reached_first, renamed, score
 from tests.bridge.faults import FAULTS, planted
 from tests.models.networks import networks
 
@@ -100,10 +101,54 @@ def test_faults_are_seen(prefix: str, right: onnx.ModelProto, fault: str, option
     wrong = planted(right, fault)
     if wrong is None:
         pytest.fail(f"{fault} does not apply to this network; give it what the fault changes")
-    result = bridge.verify(prefix, wrong, **options)
-    assert result.verdict == "not equivalent"
-    assert result.divergence is not None
-    assert result.divergence.kind == "local"
+    assert scored(prefix, right, wrong, **options) == "ok"
+
+
+def scored(prefix: str, right: onnx.ModelProto, wrong: onnx.ModelProto, variant: str = "plain", **options: Any) -> str:
+    """The score of what is said of a wrong model: "ok" where the node is named that is wrong by itself."""
+    makers = {t.name: t.node for t in NativeEngine(bridge.open_model(prefix), FEEDS).inner_tensors()}
+    result = bridge.verify(prefix, VARIANTS[variant](wrong), **options)
+    assert result.divergence is None or result.divergence.kind == "local"
+    return score(result, reached_first(right, wrong, set(makers)), makers, every=True)
+
+
+@pytest.mark.parametrize("fault", ["kernels_flipped", "an_activation_left_out", "the_statistics_of_one_channel"])
+def test_rarer_faults_are_seen(prefix: str, right: onnx.ModelProto, fault: str) -> None:
+    wrong = planted(right, fault)
+    assert wrong is not None
+    assert scored(prefix, right, wrong, inputs=FEEDS) == "ok"
+
+
+@pytest.mark.parametrize("variant", ["renamed", "shuffled", "optimized"])
+class TestNames:
+    """Files whose inner names say nothing, or the wrong thing, and files whose nodes were folded."""
+
+    def test_a_right_file_is_right(self, prefix: str, right: onnx.ModelProto, variant: str) -> None:
+        result = bridge.verify(prefix, VARIANTS[variant](right), inputs=FEEDS)
+        assert result.verdict == "equivalent" and not result.faults
+        assert result.inner > 15  # the scores behind the saturated output among them
+
+    @pytest.mark.parametrize(
+        "fault", ["one_filter_wrong_by_a_hundredth", "a_branch_left_out", "two_at_once", "a_weight_that_is_nan"]
+    )
+    def test_the_node_is_named(self, prefix: str, right: onnx.ModelProto, variant: str, fault: str) -> None:
+        wrong = planted(right, fault)
+        assert wrong is not None
+        assert scored(prefix, right, wrong, variant, inputs=FEEDS) == "ok"
+
+
+def test_both_sides_names_of_the_place_are_said(prefix: str, right: onnx.ModelProto) -> None:
+    wrong = planted(right, "one_filter_wrong_by_a_hundredth")
+    assert wrong is not None
+    for other, second in ((wrong, "two_output"), (renamed(wrong), None)):
+        for a, b in ((prefix, other), (other, prefix)):
+            found = bridge.verify(a, b, inputs=FEEDS).divergence
+            assert found is not None and (found.node, found.operator) == ("left", "Convolution")
+            names = {t.name: t.node for t in OnnxEngine(bridge.open_model(other)).inner_tensors()}
+            assert names[found.second] == found.second_node
+            assert (found.second == found.tensor) == (other is wrong)
+    folded = bridge.verify(prefix, optimized(wrong), inputs=FEEDS).divergence
+    assert folded is not None and "left" in {folded.node, *folded.span}
 
 
 @pytest.mark.parametrize(
