@@ -275,7 +275,7 @@ def _with_axes(spec: Spec, axes: Mapping[int, str]) -> Spec:
 
 
 def _warnings(model: Model) -> list[str]:
-    out = []
+    out = list(model.notes)
     if model.cast:
         count, names = len(model.cast), ", ".join(model.cast[:3]) + (" ..." if len(model.cast) > 3 else "")
         out.append(

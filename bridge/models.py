@@ -37,6 +37,7 @@ from .archives import is_archive, sizes_beside, symbol_in, unpacked
 from .cut import cut_at
 from .heads import without_training_heads
 from .paths import BadInput, file_of, newest_params, symbols_of
+from .structural import is_structural, match
 
 
 @dataclass(frozen=True)
@@ -205,9 +206,10 @@ class SymbolFormat:
         arrays, path = _read_params(params if params is not None else newest_params(source))
         if path is not None:
             pairs.check(source, path)
+        arrays, notes = _by_names_of_graph(graph, arrays)
         name = source.name.removesuffix(".json").removesuffix("-symbol")
         sizes = sizes_beside(source.parent) if len(symbols_of(source.parent)) == 1 else {}
-        return with_dtypes_of_graph(Model(name, graph, arrays, None, source, path, sizes=sizes))
+        return with_dtypes_of_graph(Model(name, graph, arrays, None, source, path, sizes=sizes, notes=notes))
 
     def translated(self, model: Model) -> SymbolFiles:
         return SymbolFiles(model.native)
@@ -372,6 +374,18 @@ def _read_params(params: Any) -> tuple[dict[str, np.ndarray], Path | None]:
         dense = dense.asnumpy() if hasattr(dense, "asnumpy") else dense
         out[name.removeprefix("arg:").removeprefix("aux:")] = np.asarray(dense)
     return out, path
+
+
+def _by_names_of_graph(graph: Graph, arrays: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+    """Parameters by the names that the graph has for them, and a remark on those of Block.save_parameters, which have others."""
+    if not is_structural(list(arrays)) or {n.name for n in graph.variables()} & {*arrays}:
+        return arrays, ()
+    found = match(graph, arrays)
+    shown = ", ".join(f"{theirs} is {mine}" for mine, theirs in list(found.items())[:3])
+    note = (
+        f"{len(found)} parameters have names of save_parameters and were matched by kind, shape and order: {shown}, ..."
+    )
+    return {mine: arrays[theirs] for mine, theirs in found.items()}, (note,)
 
 
 def names_to_fill(model: Model, named: Mapping[str, Any] | None = None) -> list[str]:
