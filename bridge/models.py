@@ -17,6 +17,7 @@ import onnx
 import converters
 import hybrid.formats.params
 from converters.importer import Imported, import_model
+from converters.names import kept_names
 from converters.onnx_types import declared_spec
 from converters.reader import OnnxFile, data_files, read_model
 from converters.writer import Converted
@@ -201,7 +202,8 @@ class SymbolFormat:
                 params = {k: v.data() for k, v in collect().items()}
             arrays, path = _read_params(params)
             name = getattr(source, "name", None) or "model"
-            return with_dtypes_of_graph(Model(name, strip_labels(_graph_of(source)), arrays, params_path=path))
+            graph = strip_labels(_graph_of(source))
+            return with_dtypes_of_graph(Model(name, graph, arrays, params_path=path, names=kept_names(graph)))
         graph = strip_labels(symbol_json.loads(source.read_bytes(), source=str(source), foreign=foreign))
         arrays, path = _read_params(params if params is not None else newest_params(source))
         if path is not None:
@@ -209,7 +211,10 @@ class SymbolFormat:
         arrays, notes = _by_names_of_graph(graph, arrays)
         name = source.name.removesuffix(".json").removesuffix("-symbol")
         sizes = sizes_beside(source.parent) if len(symbols_of(source.parent)) == 1 else {}
-        return with_dtypes_of_graph(Model(name, graph, arrays, None, source, path, sizes=sizes, notes=notes))
+        named = kept_names(graph)
+        return with_dtypes_of_graph(
+            Model(name, graph, arrays, None, source, path, names=named, sizes=sizes, notes=notes)
+        )
 
     def translated(self, model: Model) -> SymbolFiles:
         return SymbolFiles(model.native)

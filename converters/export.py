@@ -25,6 +25,7 @@ from hybrid.passes.strip_labels import strip_labels
 from . import ops, ort_kernels  # noqa: F401  ops fills the registry
 from .builder import Builder, Value, beyond_schema, domain_opset
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
+from .names import kept_names, onnx_names
 from .onnx_types import KEY as KIND
 from .onnx_types import code_of, kind_of
 from .registry import EXPORT, NOT_EXPORTED, OLDEST, PASSTHROUGH, export_handler
@@ -176,7 +177,9 @@ class _Export:
             self.given[name] = Spec(known, dtype)
         self.builder = Builder(opset)
         # variables keep their names, those too that come after a node whose output is called so
-        self.builder.names.taken |= names
+        self.reserved = {onnx_names(e.node)[e.index] for e in self.graph.outputs} & {*kept_names(self.graph).values()}
+        """Names that outputs have had in ONNX before, for them alone."""
+        self.builder.names.taken |= names | self.reserved
         self.values: dict[tuple[int, int], Value] = {}
         self.read = _read(self.graph)
         self.problems: list[Problem] = []
@@ -257,7 +260,7 @@ class _Export:
                 Value(name, *spec) if array is None else b.node("Identity", b.const(array))
                 for name, spec, array in zip(node.outputs, specs, empty)
             ]
-            results = b.leave(start, made, node.outputs)
+            results = b.leave(start, made, self._names(node))
         else:
             handler = export_handler(op.name, self.opset)
             assert handler is not None
@@ -268,7 +271,7 @@ class _Export:
                 made = handler(b, op, *(self.values[id(e.node), e.index] for e in node.inputs), **options)
                 made = list(made) if isinstance(made, tuple | list) else [made]
                 made = [v if s.dtype is None else b.cast(v, s.dtype) for v, s in zip(made, specs)]
-                results = b.leave(start, made, node.outputs)
+                results = b.leave(start, made, self._names(node))
             except Unsupported as reason:
                 self.problems.append(Problem(node.name, op.name, str(reason)))
             except Undecided:
@@ -293,6 +296,14 @@ class _Export:
                 self.values[id(node), i] = Value(node.outputs[i], spec.shape, spec.dtype)
                 if not missing and results:
                     self._refuse_use(node, i)
+
+    def _names(self, node: Node) -> tuple[str, ...]:
+        """Names for a node's outputs, those that were reserved for them among these."""
+        names = onnx_names(node)
+        taken = self.reserved.intersection(names)
+        self.reserved -= taken
+        self.builder.names.taken -= taken
+        return names
 
     def _nothing(self, node: Node, specs: Sequence[Spec]) -> list[np.ndarray | None] | None:
         """The outputs, those that are read, where none of these has an element whatever arrives; else None. onnxruntime's kernels
@@ -334,7 +345,8 @@ class _Export:
             value = self.values[id(entry.node), entry.index]
             if value.name not in made:
                 start = b.enter(entry.name)
-                (value,) = b.leave(start, [b.node("Identity", value)], [entry.name])
+                name = self._names(entry.node)[entry.index]
+                (value,) = b.leave(start, [b.node("Identity", value)], [name])
             else:
                 made.discard(value.name)
             out.append((value.name, entry))

@@ -15,6 +15,7 @@ from hybrid.ops.creation import ShapeArray
 from . import legacy_fixes, ops, symbolic_shapes  # noqa: F401  ops fills the registry
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
 from .import_state import INLINE, Imported, ImportedValue, ImportState, dtype_attribute
+from .names import keep_name
 from .node_importer import Importer
 from .onnx_types import KEY as KIND
 from .onnx_types import declared_spec, known_dims, text_of
@@ -87,6 +88,8 @@ class _Import(Importer):
         if not outputs:
             raise ConversionError("the model has no outputs, wanted one at least")
         graph = self._with_sizes_inside(Graph(self._result(v) for v in outputs))
+        for entry, info in zip(graph.outputs, proto.output):
+            keep_name(entry, info.name)
         used = {n.name for n in graph.variables()}
         tensors = {name: v.entry for name, v in self.scope.items() if v.entry is not None}
         return Imported(

@@ -4,6 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from hybrid.ir.graph import Entry, Graph, Node
+
+KEPT = "__onnx_name__"
+"""Attribute of a node with the name that its first output has in ONNX, where MXNet gives it another; of further ones with their
+number. MXNet passes over attributes of this form."""
+
+
+def _key(index: int) -> str:
+    return KEPT if not index else f"__onnx_name_{index}__"
+
+
+def keep_name(entry: Entry, name: str) -> None:
+    """Note the name that a tensor has in ONNX, where its node does not say it and notes no other."""
+    if entry.name != name:
+        entry.node.attrs.setdefault(_key(entry.index), name)
+
+
+def onnx_names(node: Node) -> tuple[str, ...]:
+    """Names of a node's outputs in ONNX."""
+    return tuple(node.attrs.get(_key(i), name) for i, name in enumerate(node.outputs))
+
+
+def kept_names(graph: Graph) -> dict[str, str]:
+    """Names in ONNX of the tensors of a graph that are called otherwise in MXNet."""
+    return {o: n for node in graph.nodes for o, n in zip(node.outputs, onnx_names(node)) if o != n}
+
 
 class Names:
     """Names that are taken."""
