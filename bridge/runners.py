@@ -34,6 +34,7 @@ from .exact import Exact
 from .models import FORMATS, ONNX, BadInput, Model, open_model
 from .recorded import Recording, load_recording
 from .runtime import LEVELS
+from .settle import settle_inputs
 
 SPECS = (
     "gluonnx, gluonnx:plain (NumPy), gluonnx:float64, onnxruntime, onnxruntime:LEVEL (none, basic, extended, all), "
@@ -256,8 +257,6 @@ def _as_onnx(model: Model, specs: Mapping[str, Spec]) -> Model:
     """The model as ONNX: itself, or a symbol as convert writes it. Raises BadInput where shapes are missing."""
     if model.is_onnx:
         return model
-    from .convert import settle_inputs
-
     settled = settle_inputs(model, dict(specs), {})
     try:
         made = ONNX.translated(model, inputs=settled)

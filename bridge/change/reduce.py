@@ -44,7 +44,7 @@ class ReduceResult:
     differs: str
     """The difference in words."""
     causes: tuple[str, ...] = ()
-    """What differs between the models there, in words."""
+    """Differences of the models there, in words."""
     seconds: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:

@@ -663,10 +663,10 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "repro: names of inputs",
-        "bridge/locate.py",
-        "les = [Entry(Node(None, left.name_of(e))) for e in node.inputs]",
-        "les = [Entry(Node(None, e.name)) for e in node.inputs]",
-        "tests/bridge/test_import.py -k test_wrong_numbers_leave_a_reproduction_and_a_report",
+        "bridge/change/repro.py",
+        "return [Entry(Node(None, node.name.removeprefix(GIVEN)))]",
+        "return [Entry(Node(None, node.name))]",
+        "tests/bridge/test_reduce.py -k smallest",
     ),
     (
         "FeedForward: labels that the symbol does not take",
