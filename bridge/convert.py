@@ -405,8 +405,8 @@ def _verify(
     if recording is not None:
         told = renamed(recording, left)
         result = with_recording(result, told, left, right, tolerance=limits, progress=tell)
-    files = identify(p for p in (model.path, model.params_path) if p is not None), ()
-    return with_names(result, model.name, path.name, time.perf_counter() - start, files)
+    read = identify(p for p in (model.path, model.params_path) if p is not None), ()
+    return with_names(result, model.name, path.name, time.perf_counter() - start, read)
 
 
 def _only_ties_differ(result: VerifyResult) -> bool:

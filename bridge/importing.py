@@ -83,17 +83,10 @@ def import_onnx(
     """Read an ONNX model as a symbol with parameters and prove with onnxruntime that the numbers stayed.
 
     model: a path, bytes or ModelProto. output: the prefix of ``PREFIX-symbol.json`` and ``PREFIX-0000.params``, which appear only
-<<<<<<< HEAD
     when both agree. inputs: an .npz, or a shape, array or Spec by name, where the model leaves sizes open; axes that are open and
     not given are verified at two sizes that it runs with. also: further inputs to verify with. ranges, draws: as convert takes
-    them. strict: also refuse when an output agrees and says little. A model that onnxruntime does not open is held against onnx's
-    own evaluator, and a warning says so.
-=======
-    when both agree. inputs: a shape, array or Spec by name, where the model leaves sizes open; axes that are open and not given are
-    verified at two sizes that it runs with. also: further inputs to verify with. strict: also refuse when an
-    output agrees and says little. layers: measure every tensor inside also when they agree. A model that
-    onnxruntime does not open is held against onnx's own evaluator, and a warning says so.
->>>>>>> a7b6a100 (ONNX files carry what they were made from and how they were verified; the schema of reports is documented; tests of faces)
+    them. strict: also refuse when an output agrees and says little. layers: measure every tensor inside also when they agree. A
+    model that onnxruntime does not open is held against onnx's own evaluator, and a warning says so.
     Raises BadInput, converters.UnsupportedModel listing every node that cannot be read, NotEquivalent (nothing is written),
     EngineError when neither runs it, or hybrid's errors for files that are no models.
     """
@@ -128,11 +121,20 @@ def import_onnx(
         ours = Model(opened.name, graph, params, names=names_of(found))
         limits = as_tolerance(tolerance)
         result, witness = _Check(
-<<<<<<< HEAD
-            ours, opened, found, specs, arrays, sets, seed, ranges, draws, sources_of(inputs), limits, repro, tell
-=======
-            ours, opened, found, specs, arrays, also, seed, ranges, draws, limits, repro, tell, layers
->>>>>>> a7b6a100 (ONNX files carry what they were made from and how they were verified; the schema of reports is documented; tests of faces)
+            ours,
+            opened,
+            found,
+            specs,
+            arrays,
+            sets,
+            seed,
+            ranges,
+            draws,
+            sources_of(inputs),
+            limits,
+            repro,
+            tell,
+            layers,
         ).run()
         witnesses.append(witness)
         return result
