@@ -291,10 +291,10 @@ def _fits(key: str, value: Any) -> bool:
     return isinstance(value, Mapping)  # tolerance
 
 
-def as_rules(told: Mapping[str, Any]) -> Rules:
-    """Rules as a model's tolerance has them. Raises BadInput."""
+def as_rules(told: Mapping[str, Any], files: tuple[str, ...] = ()) -> Rules:
+    """Rules as the tolerance of a model with these files has them. Raises BadInput."""
     problems: list[str] = []
-    rules = _rules(told, (), problems)
+    rules = _rules(told, files, problems)
     if problems:
         raise BadInput(*problems)
     return rules

@@ -80,21 +80,20 @@ def run_check(place: Path, **given: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_action_passes_and_fails_with_the_models(place: Path) -> None:
-    done = run_check(place)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 of 1 ok" in done.stdout
-    assert (place / "outputs.txt").read_text() == "status=0\nreport=gluonnx-report\n"
-    assert {p.name for p in (place / "gluonnx-report").iterdir()} == {"index.html", "junit.xml", "lenet--model.html"}
-    assert (place / "summary.md").read_text().startswith("### ✅ gluonnx: 1 of 1 ok")
-    symbol = place / "model-symbol.json"
-    symbol.write_text(symbol.read_text().replace('"act_type": "tanh"', '"act_type": "relu"'))
+def test_the_action_says_what_fails(place: Path) -> None:
+    symbol = (place / "model-symbol.json").read_text()
+    (place / "wrong-symbol.json").write_text(symbol.replace('"act_type": "tanh"', '"act_type": "relu"'))
+    shutil.copy(place / "model-0000.params", place / "wrong-0000.params")
+    (place / "gluonnx.toml").write_text(PROJECT.replace('"model"', '"model", "wrong"'))
     done = run_check(place, report="out put")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "::error title=lenet%3A model FAIL::softmax_output: " in done.stdout
-    assert (place / "outputs.txt").read_text().endswith("status=1\nreport=out put\n")
-    assert (place / "out put" / "index.html").is_file()
-    assert "### ❌ gluonnx: 0 of 1 ok" in (place / "summary.md").read_text()
+    assert "1 of 2 ok" in done.stdout
+    assert "::error title=lenet%3A wrong FAIL::first: activation0 (Activation)" in done.stdout
+    assert "title=lenet%3A model" not in done.stdout
+    assert (place / "outputs.txt").read_text() == "status=1\nreport=out put\n"
+    pages = {p.name for p in (place / "out put").iterdir()}
+    assert pages == {"index.html", "junit.xml", "lenet--model.html", "lenet--wrong.html"}
+    assert (place / "summary.md").read_text().startswith("### ❌ gluonnx: 1 of 2 ok")
 
 
 def test_every_value_of_the_action_is_an_input_of_its() -> None:

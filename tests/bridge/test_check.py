@@ -17,7 +17,7 @@ import bridge
 from bridge.cli import app
 from bridge.project import github
 from bridge.project.check import CheckResult, FileResult
-from bridge.project.config import NAME, Rule, load_project
+from bridge.project.config import NAME, Entry, Project, Rule, as_rules, load_project, tomllib
 from bridge.project.junit import junit
 from bridge.recorded import load_recording
 from tests.house.docs import ROOT
@@ -214,15 +214,11 @@ def test_the_change_since_the_baseline() -> None:
         ("{ atol = 0.5, cosine = 0.9999999 }", "differs"),
     ],
 )
-@pytest.mark.parametrize("recorded", [False, True])
-def test_tolerances_of_outputs_and_files(
-    project: Callable[..., Path], tolerance: str, status: str, recorded: bool
-) -> None:
-    baseline = 'baseline = "baselines/lenet.npz"' if recorded else ""
-    folder = project(f'[model.lenet]\nfiles = ["models/net", "models/wrong.onnx"]\n{baseline}\ntolerance = {tolerance}')
-    if recorded:
-        with_baseline(folder)
-    found = bridge.check(folder).files[-1]
+def test_tolerances_of_outputs_and_files(made: Path, tolerance: str, status: str) -> None:
+    told = tomllib.loads(f"tolerance = {tolerance}")["tolerance"]
+    rules = as_rules(told, ("models/wrong.onnx", "models/net"))
+    entry = Entry("lenet", ("wrong.onnx",), made, baseline=str(RECORDED), rules=rules.of("models/wrong.onnx"))
+    (found,) = bridge.check(Project((entry,), made)).files
     assert found.status == status, found.detail
     if "9999999" in tolerance:
         assert "cosine 0." in found.detail
