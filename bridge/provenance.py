@@ -20,7 +20,8 @@ from .result import VerifyResult, identify
 
 PREFIX = "gluonnx."
 """Beginning of the names of such members of a model's metadata."""
-SCALED = re.compile(r" x [^ ]+")
+SCALED = re.compile(r" x [^ ]+( to [^ ]+ by channel)?")
+"""Scales of outputs within a rule: those of the numbers that were drawn."""
 
 
 def provenance(model: Model, opset: int, seed: int, result: VerifyResult | None) -> dict[str, str]:
@@ -33,7 +34,7 @@ def provenance(model: Model, opset: int, seed: int, result: VerifyResult | None)
             found |= {kind: Path(file.path).name, f"{kind}.sha256": file.sha256}
     found["verdict"] = "not verified" if result is None else result.verdict
     if result is not None:
-        rules = (SCALED.sub(" of the largest number", d.tolerance) for d in result.differences if d.tolerance)
+        rules = (SCALED.sub(" of a channel's largest number", d.tolerance) for d in result.differences if d.tolerance)
         found |= {"tolerance": "; ".join(dict.fromkeys(rules)) or "the same numbers", "seed": str(seed)}
         found["outputs"] = str(len(result.differences))
         found["inside"] = str(result.inner)

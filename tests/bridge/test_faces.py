@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import io
 import json
 import re
 import shutil
@@ -24,7 +25,7 @@ from bridge.compare import Difference, compare
 from bridge.engines import Tensor
 from bridge.faces import drawing, html, markdown, text, words
 from bridge.faces.blocks import Facts, Grid, Line, Page
-from bridge.layers import measure_layers
+from bridge.layers import brief, measure_layers
 from bridge.measures import Details, examine, place_in_words
 from bridge.pictures import pictures_of, png
 from bridge.provenance import read_facts
@@ -216,9 +217,24 @@ def test_a_runtime_that_shows_some_tensors_alone_is_asked_for_each() -> None:
 
     engines: Any = (Shy(), Shy())
     tensors = [Tensor(n, n, "Op", ()) for n in "abcd"]
-    layers = measure_layers(engines[0], engines[1], Case({}), [(t, t) for t in tensors], local={}, limits=lambda *_: None)
+    layers = measure_layers(
+        engines[0], engines[1], Case({}), [(t, t) for t in tensors], local={}, limits=lambda *_: None
+    )
     assert [x.accumulated is not None for x in layers] == [True, False, True, True]
     assert engines[0].asked[0] == 4
+
+
+def test_few_measures_are_the_right_ones() -> None:
+    rng = np.random.default_rng(0)
+    want = (rng.normal(size=(2, 6, 5)) * np.array([1000, 1, 1, 1, 1, 1])[:, None]).astype(np.float32)
+    for tolerance in (None, bridge.Tolerance(1e-5, 0.0), bridge.Tolerance(1e-5, 0.0, scaled=True)):
+        for error in (0.0, 1e-7, 1e-3):
+            got = want.copy()
+            got[:, 3] += np.float32(error)
+            few, all_ = brief("x", got, want, tolerance), compare("x", got, want, tolerance)
+            assert few.equal == all_.equal
+            for name in ("max_abs", "max_rel", "scale", "limit"):
+                assert getattr(few, name) == pytest.approx(getattr(all_, name), rel=1e-5)
 
 
 def test_layers_are_measured_when_asked_for_or_needed(models: tuple[Path, Path]) -> None:
@@ -262,6 +278,28 @@ def test_the_strip_is_compressed_and_ascii_where_it_has_to_be(found: VerifyResul
     assert len(text.strip(many, 50).plain) == 50
     unseen = dataclasses.replace(found, layers=tuple(dataclasses.replace(x, accumulated=None) for x in found.layers))
     assert text.strip(unseen, 50).plain == " " * len(found.layers)
+
+
+def test_what_is_not_utf_8_gets_plain_characters(found: VerifyResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    for encoding, plain in (("ascii", True), ("utf-8", False)):
+        out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+        monkeypatch.setattr("sys.stdout", out)
+        report.show(report.verify_table(found))
+        out.seek(0)
+        told = out.read()
+        assert told.isascii() == plain and "layers  1-2 ok " in told
+
+
+def test_a_pipe_is_as_wide_as_it_is_said_to_be(
+    found: VerifyResult, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for columns, most in (("60", 60), ("120", 120), ("", 10_000)):
+        monkeypatch.setenv("COLUMNS", columns)
+        report.show(report.verify_table(found))
+        lines = capsys.readouterr().out.splitlines()
+        assert max(len(line) for line in lines if not line.startswith("next")) <= most
+        assert len(lines[0]) > 70 or columns in ("60", "120")
+        assert any(line.startswith("next") and line.endswith(" -o repro") for line in lines)
 
 
 def test_levels_grow_with_errors() -> None:
@@ -448,7 +486,10 @@ def test_a_file_carries_what_it_was_made_from(models: tuple[Path, Path], tmp_pat
         "equivalent",
         "not verified",
     )
-    assert facts["a"]["tolerance"] == "atol 1e-05 of the largest number + rtol 0.0001" and "tolerance" not in facts["c"]
+    assert (
+        facts["a"]["tolerance"] == "atol 1e-05 of a channel's largest number + rtol 0.0001"
+        and "tolerance" not in facts["c"]
+    )
     params = symbol.with_name("net-0000.params")
     assert facts["b"]["params"] == params.name
     assert facts["b"]["params.sha256"] == hashlib.sha256(params.read_bytes()).hexdigest()
