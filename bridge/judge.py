@@ -293,10 +293,6 @@ class _Trial:
         if faults:
             beyond = [f for f in faults if self.tolerance is None or _surely_beyond(f, self.tolerance)]
             self.divergence = (beyond or faults)[0]
-            if len(faults) > 1:
-                others = [f"{f.node} ({f.operator})" for f in faults if f is not self.divergence]
-                more = f"{', '.join(others[:5])}{' ...' if len(others) > 5 else ''}"
-                self.warnings.append(f"further nodes that compute something else: {more}")
         else:
             self.tell("looking for the first node that differs")
             pairs = inner.pairs if inner.source is self.left else {b: a for a, b in inner.pairs.items()}

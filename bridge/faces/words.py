@@ -129,7 +129,7 @@ def others(result: VerifyResult) -> list[str]:
     rest = [n for n in result.faults if n != first]
     lines = []
     for node in rest[:SHOWN_FAULTS]:
-        operator = next((layer.operator for layer in result.layers if layer.node == node), "")
+        operator = next((x.operator for x in (*result.located, *result.layers) if x.node == node), "")
         known = [w for w in (result.place(node), *result.causes.get(node, ())) if w]
         known = known or [reason(d) for d in result.located if d.node == node][:1]
         lines.append(f"{node}{f' ({operator})' if operator else ''}{': ' if known else ''}{'; '.join(known)}")
