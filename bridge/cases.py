@@ -7,13 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+import onnx
 
+from converters.proto_nodes import reads
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Domain, Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape, show
 from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ops.normalization import Dropout
 from hybrid.passes.strip_labels import label_names
 
+from .cut import nodes_inside
 from .domains import Taken, numbers_taken
 from .draws import EXPECTED, KINDS, Kind, Seen, Way, draw
 from .engines import Engine, NativeEngine, OnnxEngine
@@ -370,8 +374,28 @@ def samplers(graph: Graph) -> Iterator[Node]:
     """Nodes that draw random numbers in inference too, those of bodies included."""
     for node in graph.all_nodes():
         op = node.op
-        if op is not None and "rng" in op.needs and ("training" not in op.needs or getattr(op, "mode", "") == "always"):
+        if op is None or "rng" not in op.needs or ("training" in op.needs and getattr(op, "mode", "") != "always"):
+            continue
+        if not isinstance(op, Dropout) or op.p:  # one that keeps everything has nothing to draw
             yield node
+
+
+def _drawing(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """Nodes that draw random numbers from which an output follows, those of bodies included."""
+    read = {o.name for o in graph.output}
+    constant = {i.name: i for i in graph.initializer}
+    constant |= {n.output[0]: a.t for n in graph.node if n.op_type == "Constant" for a in n.attribute if a.name == "value"}
+    for node in reversed(graph.node):
+        if not read.intersection(node.output):
+            continue
+        read.update(reads(node))
+        for inner in (node, *nodes_inside(node)):
+            if inner.op_type in RANDOM:
+                yield inner
+            elif inner.op_type == "Dropout" and len(inner.input) > 2 and inner.input[2]:
+                training = constant.get(inner.input[2])
+                if training is not None and onnx.numpy_helper.to_array(training).any():
+                    yield inner
 
 
 def refuse_random(*engines: Engine) -> None:
@@ -381,8 +405,8 @@ def refuse_random(*engines: Engine) -> None:
         f"{n.name} ({n.op.name})" for e in engines if isinstance(e, NativeEngine) for n in samplers(e.graph) if n.op
     ]
     if not any(isinstance(e, NativeEngine) for e in engines):
-        nodes = (n for e in engines if isinstance(e, OnnxEngine) for n in e.proto.graph.node)
-        found = [f"{n.name or n.output[0]} ({n.op_type})" for n in nodes if n.op_type in RANDOM]
+        nodes = (n for e in engines if isinstance(e, OnnxEngine) for n in _drawing(e.proto.graph))
+        found = [f"{n.name or n.output[0]} ({n.op_type})" for n in nodes]
     if found:
         raise BadInput(
             f"the model draws random numbers, at {', '.join(dict.fromkeys(found))}: runs differ by themselves, so nothing can "

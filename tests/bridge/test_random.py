@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime as ort
 import pytest
 
@@ -45,6 +46,34 @@ def test_dropout_that_is_always_on_is_refused_and_other_dropout_is_not() -> None
     with pytest.raises(bridge.BadInput, match="Dropout"):
         bridge.convert(mx.sym.Dropout(data, mode="always"), {}, inputs={"data": SHAPE})
     assert bridge.convert(mx.sym.Dropout(data) * 2, {}, inputs={"data": SHAPE}).verified
+
+
+def test_what_draws_nothing_is_not_random() -> None:
+    """A dropout that keeps everything, and a draw that no output follows from."""
+    data = mx.sym.var("data")
+    assert bridge.convert(mx.sym.Dropout(data, p=0, mode="always") * 2, {}, inputs={"data": SHAPE}).verified
+    for training, drawn in ((None, "mask"), (False, "mask"), (False, ""), (True, "mask"), (True, "")):
+        for noise in (False, True):
+            model = dropping(training, drawn, noise)
+            if training:
+                with pytest.raises(bridge.BadInput, match=r"drop \(Dropout\)"):
+                    bridge.verify(model, model)
+            else:
+                assert bridge.verify(model, model).equivalent
+
+
+def dropping(training: bool | None, mask: str, noise: bool) -> onnx.ModelProto:
+    """A model with a Dropout, and with noise that nothing reads."""
+    flags = () if training is None else ("ratio", "training")
+    nodes = [onnx.helper.make_node("Dropout", ["x", *flags], ["y", mask] if mask else ["y"], name="drop")]
+    nodes += [onnx.helper.make_node("RandomNormalLike", ["y"], ["unread"])] if noise else []
+    ends = [onnx.helper.make_tensor_value_info(n, 1, SHAPE) for n in ("x", "z")]
+    stored = {"ratio": np.float32(0.5), "training": np.bool_(training)} if flags else {}
+    graph = onnx.helper.make_graph(
+        [*nodes, onnx.helper.make_node("Relu", ["y"], ["z"])], "g", ends[:1], ends[1:],
+        [onnx.numpy_helper.from_array(np.asarray(v), n) for n, v in stored.items()],
+    )  # fmt: skip
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
 
 
 def run(symbol: mx.Symbol, path: Path, inputs: dict[str, np.ndarray]) -> np.ndarray:
