@@ -18,6 +18,8 @@ THIN = 8
 """Elements up to which the largest of a slice says little of its magnitude."""
 SHARE = 0.1
 """Of the magnitude that slices have in the middle, that such a slice has at least."""
+RESOLUTION = 1 / 128
+"""Of the tensor's largest number that the scale of a slice is at least: times 1e-5 that is what float32 resolves beside it."""
 COARSENESS = ("bfloat16", "float16")
 """Dtypes whose rounding shows in whatever is computed from them, coarsest first."""
 
@@ -283,8 +285,9 @@ def slice_scales(array: np.ndarray) -> np.ndarray:
 
 def rule_scales(array: np.ndarray) -> np.ndarray:
     """For each element what atol of a scaled rule counts times: as slice_scales; a slice of few elements, which may all happen to
-    be small, counts as at least a share of what such slices have in the middle."""
-    return _scales(array, SHARE)
+    be small, counts as at least a share of what such slices have in the middle, and all as at least RESOLUTION of the largest."""
+    scales = _scales(array, SHARE)
+    return np.maximum(scales, RESOLUTION * np.abs(array[np.isfinite(array)]).max(initial=0).astype(np.float64))
 
 
 def _scales(array: np.ndarray, share: float) -> np.ndarray:

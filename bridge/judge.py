@@ -127,9 +127,7 @@ class _Trial:
         def limits(mine: str, theirs: str) -> Tolerance | None:
             return self.tolerance or TOLERANCES.get(precision.get(mine if self.reference is self.left else theirs, ""))
 
-        own, inside = ({}, {}) if inner is None else (inner.compared, inner.pairs)
-        if inner is not None and inner.source is self.right:
-            inside = {b: a for a, b in inside.items()}
+        own, inside = ({}, {}) if inner is None else (inner.compared, self._inner_pairs(inner))
         try:
             return study(
                 result,
@@ -295,8 +293,11 @@ class _Trial:
             self.divergence = (beyond or faults)[0]
         else:
             self.tell("looking for the first node that differs")
-            pairs = inner.pairs if inner.source is self.left else {b: a for a, b in inner.pairs.items()}
-            self.divergence = first_divergence(self.left, self.right, case, limits, pairs or None)
+            self.divergence = first_divergence(self.left, self.right, case, limits, self._inner_pairs(inner) or None)
+        if self.divergence is not None and self.divergence.span:
+            self.warnings.append(
+                f"{', '.join(self.divergence.span)} could only be compared together: between them the models have no tensor in common"
+            )
         if self.divergence is None:
             why = inner.problem or "every tensor inside that both have is the same"
             self.warnings.append(f"no node is named: {why}")
@@ -304,6 +305,10 @@ class _Trial:
             fault = engine.kernels_at_fault(case.feeds) if isinstance(engine, NativeEngine) else None
             if fault is not None:
                 self.warnings.append(fault)
+
+    def _inner_pairs(self, inner: NodewiseResult) -> Mapping[str, str]:
+        """The right side's names of tensors inside by the left's."""
+        return inner.pairs if inner.source is self.left else {b: a for a, b in inner.pairs.items()}
 
     def _causes(self, faults: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
         """The differences of the models, which are found without running them, at the nodes at fault."""

@@ -62,16 +62,18 @@ def test_limits_mean_what_numpy_means() -> None:
 def test_scaled_limits_count_by_channel() -> None:
     """Each channel, and each column, has its own magnitude; a slice of few numbers has at least a tenth of the usual one."""
     want = np.ones((2, 3, 4, 5))
-    want[:, 1] *= 1000
-    for channel, scale in enumerate((1.0, 1000.0, 1.0)):
+    want[:, 1] *= 100
+    for channel, scale in enumerate((1.0, 100.0, 1.0)):
         for size, equal in ((0.99, True), (1.01, False)):
             got = want.copy()
             got[1, channel, 2, 3] += size * 1e-3 * scale
             found = compare("x", got, want, Tolerance(1e-3, 0.0, scaled=True))
             assert found.equal == equal
-            assert found.tolerance == "atol 0.001 x 1 to 1e+03 by channel + rtol 0"
+            assert found.tolerance == "atol 0.001 x 1 to 100 by channel + rtol 0"
     scores = np.array([[3.0, -2.0, 1e-9, 2.0]])  # a score near 0 is no channel of small numbers
     assert compare("x", scores + 1e-6, scores).equal
+    assert rule_scales(np.array([1.0, 0.0])).tolist() == [1.0, 0.05]  # a tenth of the median
+    assert rule_scales(np.array([[1.0] * 9, [0.0] * 9]).T)[:, 1].tolist() == [1 / 128] * 9
     assert rule_scales(scores).tolist() == [[3.0, 2.0, 0.2, 2.0]]
     assert slice_scales(scores).tolist() == [[3.0, 2.0, 1e-9, 2.0]]
     assert compare("x", np.zeros((2, 3), np.float32), np.zeros((2, 3), np.float32)).equal
