@@ -287,11 +287,11 @@ def rule_scales(array: np.ndarray) -> np.ndarray:
     """For each element what atol of a scaled rule counts times: as slice_scales; a slice of few elements, which may all happen to
     be small, counts as at least a share of what such slices have in the middle, and all as at least RESOLUTION of the largest."""
     scales = _scales(array, SHARE)
-    return np.maximum(scales, RESOLUTION * np.abs(array[np.isfinite(array)]).max(initial=0).astype(np.float64))
+    return np.maximum(scales, RESOLUTION * float(np.abs(array[np.isfinite(array)].astype(np.float64)).max(initial=0)))
 
 
 def _scales(array: np.ndarray, share: float) -> np.ndarray:
-    size = np.where(np.isfinite(array), np.abs(array), 0).astype(np.float64)
+    size = np.where(np.isfinite(array), np.abs(array.astype(np.float64)), 0.0)
     if not size.size:
         return size
     along = []

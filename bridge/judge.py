@@ -295,8 +295,9 @@ class _Trial:
             self.tell("looking for the first node that differs")
             self.divergence = first_divergence(self.left, self.right, case, limits, self._inner_pairs(inner) or None)
         if self.divergence is not None and self.divergence.span:
+            nodes = ", ".join(self.divergence.span)
             self.warnings.append(
-                f"{', '.join(self.divergence.span)} could only be compared together: between them the models have no tensor in common"
+                f"{nodes} could only be compared together: the models have no tensor in common between them"
             )
         if self.divergence is None:
             why = inner.problem or "every tensor inside that both have is the same"
