@@ -798,6 +798,29 @@ def test_the_first_tensor_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
         assert found.accumulated.max_abs == 1
 
 
+def test_what_differs_by_itself_comes_before_what_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first tensor that differs though its node gets the same inputs, among the first few; and names of either side."""
+    right = {n: X * i for i, n in enumerate("abcde", 1)}
+    theirs = {n: v + (n != "a") for n, v in right.items()}
+    one, two = Shown(right), Shown({n.upper(): v for n, v in theirs.items()})
+    pairs = {n: n.upper() for n in right}
+    for local, looked, want, kind in (
+        ("d", 8, "d", "local"), ("bd", 8, "b", "local"), ("", 8, "b", "accumulated"), ("d", 2, "b", "accumulated"),
+    ):  # fmt: skip
+        monkeypatch.setattr(locate, "EXPLAINED", looked)
+        one.compute_alone = lambda _tensor, _given: X  # type: ignore[method-assign]
+        two.compute_alone = lambda t, _given, local=local: X + (t.name.lower() in local)  # type: ignore[method-assign]
+        found = locate.first_divergence(one, two, Case({"x": X}), None, pairs)  # type: ignore[arg-type]
+        assert found is not None and (found.tensor, found.kind) == (want, kind)
+        assert (found.second, found.second_node) == (want.upper(), f"node {want.upper()}")
+    assert locate.first_divergence(one, two, Case({"x": X})) is None  # type: ignore[arg-type]
+    other = {"a": X[:1], "b": X * 3}  # one of another shape shares the name, and may be something else
+    found = locate.first_divergence(Shown({"a": X, "b": X * 2}, X), Shown(other, X), Case({"x": X}))  # type: ignore[arg-type]
+    assert found is not None and found.tensor == "b"
+    found = locate.first_divergence(Shown({"a": X}, X), Shown({"a": X[:1]}, X), Case({"x": X}))  # type: ignore[arg-type]
+    assert found is not None and found.tensor == "a"
+
+
 def test_tensors_that_one_side_does_not_show_are_passed_over() -> None:
     right = {"a": X, "b": X * 2, "unsized": X * 3}
     case = Case({"x": X})
