@@ -46,8 +46,10 @@ from .opsets import default_opset, newest, opens
 from .paths import one_or_more
 from .provenance import add_to_file, provenance
 from .recorded import Recording, load_recording
+from .refusing import with_cut_points
+from .renaming import rename_inputs, with_new_names
 from .result import Case, Progress, VerifyResult, identify, with_names
-from .settle import settle_inputs
+from .settle import freed, held_inputs, settle_inputs
 
 RANKING_TRIES = 3  # sets of drawn inputs, when near ties in a ranking are all that differs
 MAPPED_OVER = 64 << 20  # bytes of weights; beyond, verification maps the written file's bytes instead of loading copies
@@ -98,6 +100,8 @@ def convert(
     draws: Sequence[Kind] = KINDS,
     tolerance: Tolerance | tuple[float, float] | None = None,
     external_data: bool | None = None,
+    rename: Mapping[str, str] | None = None,
+    free: str | Sequence[str] | None = None,
     training: bool = False,
     keep_inputs: bool = False,
     repro: str | os.PathLike[str] | None = None,
@@ -117,7 +121,8 @@ def convert(
     expected: recorded outputs (bridge.record, record_with_mxnet.py) that both the symbol and the file have to give too.
     opset: 13 to the newest that onnx defines; by default the newest at which the installed onnxruntime has all kernels.
     outputs: cut the graph at these. tolerance: (atol, rtol) in place of the dtype's.
-    external_data: weights beside the file (by itself past 2 GB).
+    external_data: weights beside the file (by itself past 2 GB). rename: other names for inputs and outputs in the file, by those
+    that they have. free: parameters that become inputs, of the shapes that are stored.
     training: the network as MXNet trains it, with losses, labels as inputs, and moving statistics (converters/training.py); what is
     random in it is left out of what is verified. keep_inputs: inputs stay where nothing reads them, and labels that have a shape.
     repro: a folder for a minimal reproduction when the models differ. strict: also refuse when an output agrees and says little.
@@ -150,7 +155,9 @@ def convert(
     specs, arrays = as_specs(loaded(inputs, model) if recording is None else fed(recording, model))
     if not training:
         model = model.inferring(specs)
-    specs = settle_inputs(model, specs, dynamic or {})
+    model, stored = freed(model, one_or_more(free) or ())
+    specs = settle_inputs(model, stored | specs, dynamic or {})
+    model, new_inputs = with_new_names(model, rename or {})
     sets = [loaded(each, model) for each in one_or_more(also)]
     warnings = _warnings(model)
     axes, twin = dynamic or {}, None
@@ -166,9 +173,13 @@ def convert(
         )
     shaped = {n: _with_axes(s, axes.get(n, {})) for n, s in specs.items()}
     most = newest() if verify else None
-    converted = ONNX.translated(
-        model, inputs=shaped, opset=opset, default=default_opset(), newest=most, keep_inputs=keep_inputs
-    )
+    try:
+        converted = ONNX.translated(
+            model, inputs=shaped, opset=opset, default=default_opset(), newest=most, keep_inputs=keep_inputs
+        )
+    except converters.UnsupportedModel as error:
+        raise with_cut_points(error, model, specs, opset) from error
+    rename_inputs(converted.model.graph, new_inputs)
     tell("checking")
     check_model(converted)
     clock.lap("convert")
@@ -179,6 +190,7 @@ def convert(
         if twin is not None:
             shown, path = twin, path.parent / "still" / "model.onnx"
             made = ONNX.translated(twin, inputs=shaped, opset=converted.opset)
+            rename_inputs(made.model.graph, new_inputs)
             path.parent.mkdir()
             made.save(path)
             warnings.append("verified without what is random: Dropout left out, slopes of rrelu at their mean")
@@ -199,6 +211,7 @@ def convert(
             tell,
             recording,
             layers,
+            new_inputs,
         )
 
     result, files = None, []
@@ -228,7 +241,9 @@ def convert(
         bytes=sum(Path(f).stat().st_size for f in files) or converted.nbytes,
         verified=result is not None,
         verification=result,
-        pruned=tuple(n for n in model.variables() if n not in {i.name for i in converted.model.graph.input}),
+        pruned=tuple(
+            n for n in model.variables() if new_inputs.get(n, n) not in {i.name for i in converted.model.graph.input}
+        ),
         unused=tuple(unused),
         warnings=tuple(dict.fromkeys(warnings)),
         seconds=clock.laps,
@@ -275,7 +290,7 @@ def _with_axes(spec: Spec, axes: Mapping[int, str]) -> Spec:
 
 
 def _warnings(model: Model) -> list[str]:
-    out = list(model.notes)
+    out = [*model.notes, *held_inputs(model)]
     if model.cast:
         count, names = len(model.cast), ", ".join(model.cast[:3]) + (" ..." if len(model.cast) > 3 else "")
         out.append(
@@ -350,6 +365,7 @@ def _verify(
     tell: Progress,
     recording: Recording | None = None,
     layers: bool = False,
+    names: Mapping[str, str] | None = None,
 ) -> VerifyResult:
     start = time.perf_counter()
     opened = path
@@ -365,19 +381,20 @@ def _verify(
 
     def cases(seed: int) -> list[Case]:
         given, seen = {n: a for n, a in arrays.items() if n in left.inputs}, {}
-        made = Cases(left, right, used, given, ranges=ranges, files=files)
+        made = Cases(left, right, used, given, names=names, ranges=ranges, files=files)
         out = [made.case(seed, seen=seen)]
         for number, inputs in enumerate(also, 1):
             try:
                 further, given = as_specs(inputs)
-                more = Cases(left, right, {**used, **further}, given, ranges=ranges, files=sources_of(inputs))
+                of = {"names": names, "ranges": ranges, "files": sources_of(inputs)}
+                more = Cases(left, right, {**used, **further}, given, **of)
                 out.append(more.case(seed + number, seen=seen))
                 left.program.inference(left.complete(out[-1].feeds))
             except (BadInput, MXNetError) as error:
                 raise BadInput(f"further inputs (also), set {number} of {len(also)}: {error}") from error
         if dynamic and all(case.shapes == out[0].shapes for case in out):
             try:
-                other = Cases(left, right, _other_sizes(used, dynamic), {}, like=arrays, ranges=ranges)
+                other = Cases(left, right, _other_sizes(used, dynamic), {}, like=arrays, names=names, ranges=ranges)
                 out.append(other.case(seed + 1, seen=seen))
                 left.program.inference(left.complete(out[-1].feeds))
             except MXNetError as error:

@@ -81,6 +81,38 @@ class OperatorsResult:
         return {"operators": [row.as_dict() for row in self.operators], "absent": self.absent}
 
 
+@dataclass(frozen=True)
+class NodesResult:
+    """The nodes of a model in order, with what they make."""
+
+    model: str
+    nodes: tuple[dict[str, Any], ...]
+    """node, operator, and outputs: shape and dtype by name, as far as they are known."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def nodes(model: Any, params: Any = None, *, inputs: Inputs | None = None) -> NodesResult:
+    """The nodes of a model, whose outputs are places to cut at. Raises BadInput, or FormatError."""
+    opened = open_model(model, params, foreign=True)
+    if opened.proto is not None:
+        made = [(n.name, n.op_type, {o: describe(Spec()) for o in n.output if o}) for n in opened.proto.graph.node]
+        return NodesResult(opened.name, tuple({"node": n, "operator": o, "outputs": s} for n, o, s in made))
+    assert opened.graph is not None
+    try:
+        inferred = opened.infer(as_specs(inputs)[0])
+    except MXNetError:
+        inferred = None
+    found = []
+    for node in opened.graph.nodes:
+        if node.op is not None:
+            entries = [Entry(node, i) for i in range(node.num_visible_outputs)]
+            specs = {e.name: describe(Spec() if inferred is None else inferred.spec(e)) for e in entries}
+            found.append({"node": node.name, "operator": node.op.name, "outputs": specs})
+    return NodesResult(opened.name, tuple(found))
+
+
 def operators(model: Any = None) -> OperatorsResult:
     """A table of operators: gradient, kernel, ONNX; with a model (a symbol) of those that it has."""
     if model is None:

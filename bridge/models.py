@@ -138,17 +138,20 @@ class Model:
             whole = self.proto if self.path is None else onnx.load(os.fspath(self.path))
             return replace(self, proto=_cut(whole, self.name, outputs), path=None, file=None)
         internals = {e.name: e for e in self.graph.internals().outputs}
+        internals |= {new: internals[old] for old, new in self.names.items() if old in internals}
         by_node = {n.name: Entry(n) for n in self.graph.nodes}
         unknown = [o for o in outputs if o not in internals and o not in by_node]
         if unknown:
-            raise BadInput(*(_no_output(name, "the graph", list(internals)) for name in unknown))
+            computed = [n for n, e in internals.items() if e.node.op is not None] or list(internals)
+            raise BadInput(*(_no_output(name, "the graph", computed) for name in unknown))
         graph = Graph(internals.get(o, by_node.get(o)) for o in outputs)  # type: ignore[misc]  # each is in one of them
         return replace(self, graph=graph)
 
 
 def _no_output(name: str, where: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, 3, 0.3) or known[-3:]
-    return f"no output {name!r} in {where}; did you mean {' or '.join(close)}?"
+    parts = [n for n in known if name.lower() in n.lower()]
+    close = parts[-3:] or difflib.get_close_matches(name, known, 3, 0.3) or known[-3:]
+    return f"no output {name!r} in {where}; did you mean {' or '.join(close)}? (inspect --nodes lists all)"
 
 
 def _cut(whole: onnx.ModelProto, name: str, outputs: list[str]) -> onnx.ModelProto:

@@ -20,6 +20,8 @@ class BadInput(ValueError):
         self.problems = problems
         left = len(problems) - SHOWN
         more = [f"... and {left} more"] if left > 0 else []
+        self.full = "\n".join(problems)
+        """The message with all problems."""
         super().__init__("\n".join([*problems[:SHOWN], *more]))
 
 

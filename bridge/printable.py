@@ -44,9 +44,9 @@ def clean(value: T) -> T:
     return found
 
 
-def message(error: BaseException) -> str:
-    """The text of an error, over as many lines as it has problems."""
-    text = str(error)
+def message(error: BaseException, full: bool = False) -> str:
+    """The text of an error, over as many lines as it has problems: of many the first, with full all."""
+    text = getattr(error, "full", str(error)) if full else str(error)
     for problem in getattr(error, "problems", ()):
         text = text.replace(str(problem), printable(str(problem)))
     return printable(text, keep="\n")

@@ -18,12 +18,13 @@ from .convert import ConvertResult
 from .faces import data, html, markdown
 from .faces.blocks import TONES, Block, Brief, Column, Facts, Grid, Line, Page
 from .faces.text import PLAIN, render
-from .faces.words import spec
+from .faces.words import shape, spec
 from .fallbacks import FallbackCount
 from .importing import ImportResult
-from .inspect import InspectResult, OperatorsResult
+from .inspect import InspectResult, NodesResult, OperatorsResult
 from .job import check_target
 from .models import BadInput
+from .paths import listed
 from .printable import clean, printable
 from .recorded import Recording, own_version
 from .result import VerifyResult
@@ -55,8 +56,11 @@ def _notes(warnings: Sequence[str]) -> list[Block]:
 def convert_table(result: ConvertResult) -> Page:
     """The result of convert as a short table."""
     result = clean(result)
-    rows = [(f"input {n}", spec(s)) for n, s in result.inputs.items()]
+    rows = [("read", " and ".join(result.read))] if result.read else []
+    rows += [(f"input {n}", spec(s)) for n, s in result.inputs.items()]
     rows += [(f"output {n}", spec(s)) for n, s in result.outputs.items()]
+    if result.left_out:
+        rows.append(("left out", _left_out(result.left_out)))
     if result.pruned:
         rows.append(("left out", f"{', '.join(result.pruned)} (not read at inference)"))
     rows += [
@@ -72,6 +76,35 @@ def convert_table(result: ConvertResult) -> Page:
         shown = ", ".join(result.unused[:5]) + (" ..." if len(result.unused) > 5 else "")
         parts.append(Line(f"note: {len(result.unused)} parameters are not in the graph: {shown}", "warn"))
     parts += _notes(result.warnings)
+    return _page(result, parts, "")
+
+
+def _left_out(outputs: Mapping[str, Sequence[str]]) -> str:
+    labels = dict.fromkeys(label for names in outputs.values() for label in names)
+    return f"{', '.join(outputs)} ({'need' if len(outputs) > 1 else 'needs'} {', '.join(labels)})"
+
+
+def convert_brief(result: ConvertResult) -> Page:
+    """The result of convert in at most five lines."""
+    result = clean(result)
+    sides = [
+        listed((f"{n} {shape(s.get('shape'))}" for n, s in part.items()), 3) for part in (result.inputs, result.outputs)
+    ]
+    read = list(result.read)
+    if len(read) > 1 and Path(read[0]) in Path(read[1]).parents:  # an archive, and what is in it
+        read = [f"{read[0]} ({Path(read[1]).relative_to(read[0])})"]
+    parts: list[Block] = [Line(f"read {' and '.join(read)}")] if read else []
+    parts.append(Line(f"{sides[0] or 'no input'} -> {sides[1]}"))
+    out = [_left_out(result.left_out)] if result.left_out else []
+    out += [f"{listed(result.pruned)} (not read at inference)"] if result.pruned else []
+    if out:
+        parts.append(Line(f"left out: {'; '.join(out)}"))
+    notes = list(result.warnings)
+    if result.unused:
+        notes.append(f"{len(result.unused)} parameters are not in the graph: {listed(result.unused)}")
+    if notes:
+        more = f" (and {len(notes) - 1} more notes: -v)" if notes[1:] else ""
+        parts.append(Line(f"note: {notes[0]}{more}", "warn"))
     return _page(result, parts, "")
 
 
@@ -139,6 +172,8 @@ def inspect_table(result: InspectResult) -> Page:
     result = clean(result)
     rows = [(f"input {n}", spec(s)) for n, s in result.inputs.items()]
     rows += [(f"output {n}", spec(s)) for n, s in result.outputs.items()]
+    if result.left_out:
+        rows.append(("left out", _left_out(result.left_out)))
     if result.labels:
         rows.append(("labels", f"{', '.join(result.labels)} (not read at inference)"))
     rows += [
@@ -181,6 +216,14 @@ def _fallbacks(found: Sequence[FallbackCount]) -> list[Block]:
     columns = [Column(name, fold=True) for name in ("operator", "steps", "why")]
     table = Grid(columns, [(f.operator, str(f.count), f.why) for f in found])
     return [Line(""), Line(f"computed by NumPy, of all steps: {total}", "warn"), table]
+
+
+def nodes_table(result: NodesResult) -> Page:
+    """The table of a model's nodes."""
+    result = clean(result)
+    columns = [Column("output"), Column("shape"), Column("operator"), Column("node")]
+    rows = [(o, shape(s.get("shape")), n["operator"], n["node"]) for n in result.nodes for o, s in n["outputs"].items()]
+    return Page(result.model, [Grid(columns, rows)])
 
 
 def operators_table(result: OperatorsResult) -> Page:

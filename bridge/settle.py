@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import converters
@@ -60,6 +61,43 @@ def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Ma
     if problems:
         raise BadInput(*problems)
     return out
+
+
+def freed(model: Model, names: Sequence[str]) -> tuple[Model, dict[str, Spec]]:
+    """The model with parameters that have become inputs, and their shapes and dtypes. Raises BadInput for names that are none."""
+    wrong = [n for n in names if n not in model.params]
+    if wrong:
+        known = held(model) or list(model.params)
+        raise BadInput(*(f"free {n}: no parameter; there are {listed(known)}" for n in wrong))
+    specs = {n: Spec(model.params[n].shape, model.params[n].dtype) for n in names}
+    return replace(model, params={n: a for n, a in model.params.items() if n not in specs}), specs
+
+
+def held(model: Model) -> list[str]:
+    """Parameters that no operator takes as one: they stand where inputs do."""
+    assert model.graph is not None
+    readers = model.graph.uses()
+    found = []
+    for node in model.graph.variables():
+        if node.name in model.params:
+            reads = readers.get((id(node), 0), ())
+            roles = [i < len(n := r.op.input_names()) and n[i] in r.op.parameters for r, i in reads if r.op is not None]
+            if roles and not any(roles):
+                found.append(node.name)
+    return found
+
+
+def held_inputs(model: Model) -> list[str]:
+    """A remark on what the parameters hold and what may be meant as inputs: by its name, or since there are no others."""
+    if model.graph is None or not model.params:
+        return []
+    ignored = set(label_names(model.graph))
+    none = not [n for n in model.variables() if n not in ignored]
+    names = [n for n in held(model) if none or re.fullmatch(r"data\d*|.*(begin_)?state(_?\d+)?|input\d*", n)]
+    if not names:
+        return []
+    where = model.params_path or "the parameters given"
+    return [f"{listed(names)}: taken from {where}, as parameters; an input instead by --free {names[0]}"]
 
 
 def with_sizes_beside(model: Model, specs: dict[str, Spec], free: list[str]) -> dict[str, Spec]:

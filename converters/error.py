@@ -25,10 +25,21 @@ class Problem(NamedTuple):
         return f"{self.node} ({self.operator}): {self.reason}"
 
 
+SHOWN = 5
+"""Problems that a message lists; all of them are in ``problems``."""
+
+
 class UnsupportedModel(ConversionError):
     """Every node that does not translate, in ``problems``."""
 
-    def __init__(self, problems: Sequence[Problem], what: str = "cannot be written as ONNX"):
+    def __init__(self, problems: Sequence[Problem], what: str = "cannot be written as ONNX", hint: str = ""):
+        """hint: a last line, that says what can be done."""
         self.problems = tuple(problems)
         count = f"{len(self.problems)} node{'s' if len(self.problems) > 1 else ''}"
-        super().__init__("\n  ".join([f"{count} {what}:", *map(str, self.problems)]))
+        lines = [f"{count} {what}:", *map(str, self.problems)]
+        left = len(self.problems) - SHOWN
+        more = [f"... and {left} more"] if left > 0 else []
+        end = f"\n{hint}" if hint else ""
+        self.full = "\n  ".join(lines) + end
+        """The message with all problems; that of the error stops after a few."""
+        super().__init__("\n  ".join([*lines[: SHOWN + 1], *more]) + end)

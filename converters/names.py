@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from hybrid.ir.graph import Entry, Graph, Node
 
@@ -24,6 +24,21 @@ def keep_name(entry: Entry, name: str) -> None:
 def onnx_names(node: Node) -> tuple[str, ...]:
     """Names of a node's outputs in ONNX."""
     return tuple(node.attrs.get(_key(i), name) for i, name in enumerate(node.outputs))
+
+
+def name_outputs(graph: Graph, names: Mapping[Entry, str]) -> Graph:
+    """The graph with names that outputs are to have in ONNX."""
+    wanted: dict[int, dict[str, str]] = {}
+    for entry, name in names.items():
+        wanted.setdefault(id(entry.node), {})[_key(entry.index)] = name
+
+    def change(node: Node, inputs: tuple[Entry, ...]) -> list[Entry] | None:
+        if id(node) not in wanted:
+            return None
+        new = Node(node.op, node.name, inputs, node.attrs | wanted[id(node)], node.subgraphs)
+        return [Entry(new, i) for i in range(new.num_outputs)]
+
+    return graph.rewrite(change)
 
 
 def kept_names(graph: Graph) -> dict[str, str]:

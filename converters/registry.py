@@ -58,6 +58,33 @@ def exports(*names: str, since: int = OLDEST) -> Callable[[Handler], Handler]:
     return register
 
 
+CUSTOM: dict[str, Handler] = {}
+"""Translations of operators that users have written in Python, by their op_type."""
+
+
+def exports_custom(op_type: str) -> Callable[[Handler], Handler]:
+    """Register a translation of a custom operator (``mx.operator.register(op_type)``): ``handler(b, op, *inputs)`` as for others,
+    where ``op.texts`` holds the attributes as texts."""
+
+    def register(handler: Handler) -> Handler:
+        CUSTOM[op_type] = handler
+        EXPORT.setdefault("Custom", {}).setdefault(OLDEST, _export_custom)
+        return handler
+
+    return register
+
+
+def _export_custom(b: Any, op: Any, *inputs: Any) -> Any:
+    from .error import Unsupported
+
+    if op.op_type not in CUSTOM:
+        raise Unsupported(
+            f"{op.op_type!r} has no translation; register one with converters.registry.exports_custom({op.op_type!r}), in a file "
+            "that commands take as --plugin (docs/plugins.md)"
+        )
+    return CUSTOM[op.op_type](b, op, *inputs)
+
+
 def for_every_operator(tell: Callable[[str, type[Op]], None]) -> None:
     """Register a function that registers what it knows to translate, of a name and the operator."""
     EVERY.append(tell)

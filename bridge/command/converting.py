@@ -13,6 +13,7 @@ from .. import report
 from ..inputs import parse_dynamic, parse_ranges
 from ..job import check_target
 from ..paths import BadInput
+from ..renaming import parse_renames
 from ..runtime import TIME_LIMIT
 from .options import (
     AlsoOption,
@@ -23,6 +24,7 @@ from .options import (
     ImageOption,
     InputOption,
     OutputsOption,
+    Plugin,
     RangeOption,
     Report,
     Repro,
@@ -31,6 +33,7 @@ from .options import (
     Seed,
     Strict,
     TimeLimit,
+    Verbose,
     as_limits,
     read_further_inputs,
     read_images,
@@ -40,9 +43,14 @@ from .shell import errors, print_result, progress
 
 
 def convert(
-    symbol: Annotated[str, typer.Argument(help="PREFIX-symbol.json, or PREFIX.")],
+    symbol: Annotated[
+        str, typer.Argument(help="PREFIX-symbol.json, PREFIX, a folder, or an archive: .tar.gz, .tgz, .tar, .zip.")
+    ],
     params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="By default PREFIX.onnx.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="By default PREFIX.onnx; .onnx is added to a name without ending."),
+    ] = None,
     input: InputOption = None,
     inputs: FeedsOption = None,
     image: ImageOption = None,
@@ -61,6 +69,11 @@ def convert(
         bool | None,
         typer.Option("--external-data/--no-external-data", help="Weights beside the file; by itself past 2 GB."),
     ] = None,
+    rename: Annotated[
+        list[str] | None, typer.Option(help="OLD=NEW: another name for an input or output. May be repeated.")
+    ] = None,
+    free: Annotated[list[str] | None, typer.Option(help="A parameter that is to be an input. May be repeated.")] = None,
+    plugin: Plugin = None,
     training: Annotated[
         bool,
         typer.Option(
@@ -75,14 +88,16 @@ def convert(
     strict: Strict = False,
     time_limit: TimeLimit = TIME_LIMIT,
     report_to: Report = None,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Convert an exported symbol with its parameters to ONNX; the file appears only when both give the same numbers."""
-    with errors(as_json, report_to), progress(as_json) as tell:
+    with errors(as_json, report_to, verbose), progress(as_json) as tell:
         model = bridge.open_model(symbol, params, foreign=True)
         ranges = parse_ranges(range or ())
         specs, pictures = read_images(model, image, read_inputs(model, input, inputs), ranges)
         target = output if output is not None else (model.path or Path(model.name)).with_name(f"{model.name}.onnx")
+        target = target if target.suffix or target.is_dir() else target.with_name(f"{target.name}.onnx")
         for place in (target, target.with_name(f"{target.name}.data"))[: 2 if external_data else 1]:
             check_target(place, inputs, expected, *also or ())
         result = bridge.convert(
@@ -99,6 +114,8 @@ def convert(
             seed=seed,
             tolerance=as_limits(atol, rtol, scaled),
             external_data=external_data,
+            rename=parse_renames(rename or ()),
+            free=free,
             training=training,
             repro=repro,
             strict=strict,
@@ -106,7 +123,8 @@ def convert(
             progress=tell,
         )
     with errors(as_json):
-        print_result(result.as_dict(), as_json, lambda: report.convert_table(result), report_to)
+        shown = report.convert_table if verbose else report.convert_brief
+        print_result(result.as_dict(), as_json, lambda: report.convert_table(result), report_to, lambda: shown(result))
 
 
 def import_(
@@ -120,6 +138,7 @@ def import_(
     range: RangeOption = None,
     verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the files appear.")] = True,
     also: AlsoOption = None,
+    plugin: Plugin = None,
     seed: Seed = 0,
     atol: Atol = None,
     rtol: Rtol = None,

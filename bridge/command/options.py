@@ -13,6 +13,9 @@ import bridge
 from ..compare import Tolerance
 from ..inputs import Feeds, load_feeds, parse_inputs
 from ..models import Model, names_to_fill
+from ..paths import BadInput
+from ..plugins import load_plugin
+from ..printable import printable
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 InputOption = Annotated[
@@ -38,6 +41,28 @@ AlsoOption = Annotated[
 OutputsOption = Annotated[
     list[str] | None, typer.Option("--outputs", help="Cut the graph here, such as fc1_output. May be repeated.")
 ]
+
+
+def load_plugins(names: list[str] | None) -> list[str] | None:
+    """The callback of --plugin, called before anything is opened. Raises typer.BadParameter."""
+    for name in names or ():
+        try:
+            load_plugin(name)
+        except BadInput as error:
+            raise typer.BadParameter(printable(str(error))) from None
+    return names
+
+
+Plugin = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--plugin",
+        callback=load_plugins,
+        is_eager=True,
+        help="A Python file or module of yours that registers operators; it is run. See docs/plugins.md. May be repeated.",
+    ),
+]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print all there is to say.")]
 Expected = Annotated[
     Path | None,
     typer.Option(

@@ -15,6 +15,7 @@ from hybrid.formats.files import replacing
 from .. import report
 from ..compiling import compiled_file
 from ..inputs import Feeds, load_feeds, parse_inputs, parse_ranges, save_arrays
+from ..inspect import nodes as nodes_of
 from ..job import check_target
 from ..paths import BadInput, file_of
 from ..runtime import TIME_LIMIT
@@ -25,6 +26,7 @@ from .options import (
     ImageOption,
     InputOption,
     OutputsOption,
+    Plugin,
     Precision,
     RangeOption,
     Report,
@@ -48,7 +50,9 @@ def inspect(
         bool,
         typer.Option("--operators", help="The table of operators instead: of the model's, or of all without a model."),
     ] = False,
+    nodes: Annotated[bool, typer.Option("--nodes", help="The table of nodes instead: places for --outputs.")] = False,
     report_to: Report = None,
+    plugin: Plugin = None,
     as_json: AsJson = False,
 ) -> None:
     """Show inputs, outputs, parameters, operators, and every node that does not convert with the reason."""
@@ -62,6 +66,10 @@ def inspect(
             raise BadInput(
                 "no model; give a symbol file, a prefix or an ONNX file, or --operators for the table of all"
             )
+        if nodes:
+            listing = nodes_of(model, params, inputs=parse_inputs(input or ()))
+            print_result(listing.as_dict(), as_json, lambda: report.nodes_table(listing), report_to)
+            return
         result = bridge.inspect(model, params, inputs=parse_inputs(input or ()), opset=opset)
     with errors(as_json):
         print_result(result.as_dict(), as_json, lambda: report.inspect_table(result), report_to)
@@ -85,6 +93,7 @@ def run(
         typer.Option("--compiled", help="By our engine, from the file that gluonnx compile wrote beside the model."),
     ] = False,
     time_limit: TimeLimit = TIME_LIMIT,
+    plugin: Plugin = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a model on arrays from a file."""

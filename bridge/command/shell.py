@@ -37,8 +37,11 @@ INTERNAL = 70
 """Exit status of an internal software error, as in sysexits.h."""
 
 
-def print_result(data: dict[str, Any], as_json: bool, text: Any, report_to: Path | None = None) -> None:
-    """Print a result, as JSON or as text, and write the report that is asked for."""
+def print_result(
+    data: dict[str, Any], as_json: bool, text: Any, report_to: Path | None = None, shown: Any = None
+) -> None:
+    """Print a result, as JSON or as text, and write the report that is asked for. shown: what is printed, where that is less than
+    the report has."""
     command = shlex.join(["gluonnx", *sys.argv[1:]])
     if report_to is not None:
         report.save(text(), report_to, command, data)
@@ -46,7 +49,7 @@ def print_result(data: dict[str, Any], as_json: bool, text: Any, report_to: Path
         if as_json:
             print(dumps(facts(data, command, own_version())))
         else:
-            report.show(text())
+            report.show((shown or text)())
         sys.stdout.flush()
     except BrokenPipeError:  # who reads has seen enough, as `head` does; the exit status is still that of the work
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -66,8 +69,8 @@ def progress(as_json: bool) -> Iterator[Tell]:
 
 
 @contextmanager
-def errors(as_json: bool, report_to: Path | None = None) -> Iterator[None]:
-    """Errors become a message and an exit status."""
+def errors(as_json: bool, report_to: Path | None = None, verbose: bool = False) -> Iterator[None]:
+    """Errors become a message and an exit status. verbose: of many problems all are printed."""
     try:
         if report_to is not None:
             report.check_path(report_to)  # before the work rather than after it
@@ -82,7 +85,7 @@ def errors(as_json: bool, report_to: Path | None = None) -> Iterator[None]:
             _fail(f"{message(error)}; nothing was written", as_json)
         raise typer.Exit(status_of(found, strict=True)) from None
     except Exception as error:
-        text, status = _message_and_status(error)
+        text, status = _message_and_status(error, verbose)
         problems = [p._asdict() if hasattr(p, "_asdict") else str(p) for p in getattr(error, "problems", ())]
         if report_to is not None:
             _report_error(text, status, problems, report_to)
@@ -98,7 +101,7 @@ def _report_error(text: str, status: int, problems: list[Any], report_to: Path) 
         report.save(report.error_page(text, status), report_to, shlex.join(["gluonnx", *sys.argv[1:]]), told)
 
 
-def _message_and_status(error: Exception) -> tuple[str, int]:
+def _message_and_status(error: Exception, verbose: bool = False) -> tuple[str, int]:
     """The message and the exit status for an error that ends a command."""
     match error:
         case bridge.EngineError():
@@ -106,7 +109,7 @@ def _message_and_status(error: Exception) -> tuple[str, int]:
         case InternalError():
             pass
         case BadInput() | converters.ConversionError() | MXNetError() | OSError():
-            return message(error), BAD_INPUT
+            return message(error, verbose), BAD_INPUT
         case MemoryError():
             return f"out of memory ({str(error) or 'no details'}); give smaller input shapes", BAD_INPUT
     return _internal(error), INTERNAL  # a fault of ours, whatever it is

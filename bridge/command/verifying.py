@@ -21,6 +21,7 @@ from .options import (
     ImageOption,
     InputOption,
     OutputsOption,
+    Plugin,
     RangeOption,
     Report,
     Repro,
@@ -61,6 +62,7 @@ def verify(
     strict: Strict = False,
     time_limit: TimeLimit = TIME_LIMIT,
     report_to: Report = None,
+    plugin: Plugin = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare two models on the same inputs; when they differ, name the first node that does."""

@@ -79,6 +79,6 @@ def export_cond(b, op, *inputs, subgraphs):
 
 not_exported(
     "its code is Python, which no ONNX operator holds; register a translation of your own with "
-    'converters.registry.exports("Custom"), which gets the operator with its op_type',
+    "converters.registry.exports_custom(op_type), in a file that commands take as --plugin (docs/plugins.md)",
     "Custom",
 )

@@ -68,7 +68,8 @@ class Custom(Op):
         if kind not in KNOWN:
             raise OpError(
                 f"Custom: cannot find the custom operator {kind!r}; register its CustomOpProp with "
-                f"mx.operator.register({kind!r}) before it is used (known: {', '.join(sorted(KNOWN)) or 'none'})"
+                f"mx.operator.register({kind!r}) before it is used, for a command in a file: --plugin my_ops.py "
+                f"(known: {', '.join(sorted(KNOWN)) or 'none'})"
             )
         maker = KNOWN[kind]
         self.__dict__.update(

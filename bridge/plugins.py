@@ -1,0 +1,33 @@
+"""Files of users that teach gluonnx their own operators (docs/plugins.md)."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+
+from .paths import BadInput
+
+
+def load_plugin(name: str) -> None:
+    """Run a Python file, or import a module: what it registers is known from then on. It is a program and may do anything, so name
+    only those that you would run. Raises BadInput for one that fails."""
+    path = Path(name)
+    try:
+        if path.suffix == ".py" or path.exists():
+            if not path.is_file():
+                raise BadInput(f"plugin {name}: no such file")
+            module = f"gluonnx_plugin_{path.stem}"
+            spec = importlib.util.spec_from_file_location(module, path)
+            if spec is None or spec.loader is None:
+                raise BadInput(f"plugin {name}: wanted a Python file (.py) or the name of a module")
+            made = importlib.util.module_from_spec(spec)
+            sys.modules[module] = made
+            spec.loader.exec_module(made)
+        else:
+            importlib.import_module(name)
+    except BadInput:
+        raise
+    except Exception as error:
+        raise BadInput(f"plugin {name}: {type(error).__name__}: {error}") from error

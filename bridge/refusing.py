@@ -1,0 +1,73 @@
+"""The end of a refusal: a command that works."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from converters.error import ConversionError, UnsupportedModel
+from converters.export import untranslatable
+from hybrid.core.error import MXNetError
+from hybrid.core.op import Spec
+from hybrid.core.shapes import is_known
+from hybrid.ir.graph import Entry, Node
+
+from .models import ONNX, Model
+from .paths import BadInput
+from .settle import example, settle_inputs
+
+MOST = 3
+"""Places to cut at that are proposed together."""
+
+
+def with_cut_points(
+    error: UnsupportedModel, model: Model, specs: Mapping[str, Spec], opset: int | None
+) -> UnsupportedModel:
+    """The error with a command that converts the network up to the nodes that do not convert, where there is one: it was tried."""
+    assert model.graph is not None
+    # without sizes more nodes fail than those that have no translation whatever the sizes are
+    failing = {p.node for p in untranslatable(model.graph, opset) or error.problems}
+    nodes = [n for n in model.graph.nodes if n.op is not None and n.name in failing]
+    candidates = list(dict.fromkeys(e.name for e in _before(model, nodes)))
+    for names in dict.fromkeys([tuple(candidates[:MOST]), *((c,) for c in candidates[:MOST])]):
+        if names and (inputs := _converts(model, names, specs, opset)) is not None:
+            words = ["gluonnx", "convert", str(model.path or "MODEL")]
+            if model.path is not None and model.params_path is not None and model.path not in model.params_path.parents:
+                words.append(str(model.params_path))
+            words += [w for n, s in inputs.items() for w in ("--input", f"{n}:{','.join(map(str, s.shape or ()))}")]
+            words += [w for n in names for w in ("--outputs", n)]
+            return UnsupportedModel(error.problems, hint=f"up to there it converts: {shlex.join(words)}")
+    return error
+
+
+def _before(model: Model, failing: Sequence[Node]) -> list[Entry]:
+    """What nodes that fail read of nodes that compute and do not follow from such."""
+    assert model.graph is not None
+    wrong = {id(n) for n in failing}
+    for node in model.graph.nodes:
+        if any(id(e.node) in wrong for e in node.inputs):
+            wrong.add(id(node))
+    return [e for node in failing for e in node.inputs if e.node.op is not None and id(e.node) not in wrong]
+
+
+def _converts(
+    model: Model, names: Sequence[str], specs: Mapping[str, Spec], opset: int | None
+) -> dict[str, Spec] | None:
+    """The inputs with which the network converts up to these tensors; None where it does not."""
+    try:
+        cut = model.select(list(names))
+        assert cut.graph is not None
+        known = {n.name: specs[n.name] for n in cut.graph.variables() if n.name in specs}
+        try:
+            settled = settle_inputs(cut, dict(known), {})
+        except BadInput:
+            made = {n: _made_up(model, n) for n in cut.variables() if n not in known}
+            settled = settle_inputs(cut, known | made, {})
+        ONNX.translated(cut, inputs=settled, opset=opset)
+    except (BadInput, MXNetError, ConversionError):
+        return None
+    return {n: s for n, s in settled.items() if is_known(s.shape)}
+
+
+def _made_up(model: Model, name: str) -> Spec:
+    return Spec(tuple(int(d) for d in example(model, name).split(",")))
