@@ -55,7 +55,7 @@ RANKING_TRIES = 3  # sets of drawn inputs, when near ties in a ranking are all t
 MAPPED_OVER = 64 << 20  # bytes of weights; beyond, verification maps the written file's bytes instead of loading copies
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ConvertResult(Verified):
     """The result of a conversion."""
 

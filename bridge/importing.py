@@ -38,7 +38,7 @@ SIZES = ((2, 8), (2, 32), (1, 64), (1, 224), (2, 1))
 """Sizes to verify axes at whose size the model leaves open: (the first axis, the others), tried in this order."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ImportResult(Verified):
     """The result of an import."""
 

@@ -37,6 +37,12 @@ class NotEquivalent(RuntimeError):
 class Verified:
     """Base of results that hold a verification."""
 
+    def __repr__(self: Any) -> str:
+        found = self.verification
+        verdict = "not verified" if found is None else found.verdict
+        files = f", {' and '.join(self.files)}" if self.files else ""
+        return f"<{type(self).__name__} {self.model}: {verdict}, opset {self.opset}{files}>"
+
     def as_dict(self: Any) -> dict[str, Any]:
         out = asdict(self)
         if self.verification is not None:

@@ -41,7 +41,7 @@ from .paths import BadInput, file_of, newest_params, symbols_of
 from .structural import is_structural, match
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model:
     """An opened model, of whatever format: a graph with parameters and what follows from them (``facts``).
 
@@ -67,6 +67,10 @@ class Model:
     """Remarks on how it was read, for results to tell."""
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Outputs that only training needs, and the labels that feed them (see inferring)."""
+
+    def __repr__(self) -> str:
+        count = f", {len(self.params)} parameters" if self.graph is not None else ""
+        return f"<Model {self.name}: {self.kind}{count}{f', {self.path}' if self.path is not None else ''}>"
 
     @property
     def is_onnx(self) -> bool:

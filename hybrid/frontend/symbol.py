@@ -17,6 +17,7 @@ from ..core.attribute import AttrScope
 from ..core.attrs import dtype as read_dtype
 from ..core.attrs import dtype_held
 from ..core.error import MXNetError, NotImplementedForSymbol, OperandError, OpError
+from ..core.html import table
 from ..core.name import NameManager
 from ..core.op import Op
 from ..core.shapes import from_legacy, is_known, to_legacy
@@ -160,6 +161,21 @@ class Symbol:
         if self.name is None:
             return f"<Symbol group [{', '.join(e.node.name for e in self._entries)}]>"
         return f"<Symbol {self.name}>"
+
+    def _repr_html_(self) -> str:
+        """Its nodes as a table, for notebooks."""
+        nodes = self.graph.nodes
+        rows = [
+            (
+                node.name,
+                "" if node.op is None else node.op.name,
+                ", ".join(e.name for e in node.inputs),
+                ", ".join(f"{k}={v}" for k, v in node.attrs.items()),
+            )
+            for node in nodes
+        ]
+        outputs = ", ".join(self.list_outputs())
+        return table(f"{len(nodes)} nodes -> {outputs}", ("node", "operator", "inputs", "attributes"), rows)
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections import OrderedDict
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .. import initializer, ndarray
+from ..core.html import tree
 from ..core.np_mode import is_np_array
 from ..eager.faces import want_np
 from . import model_files
@@ -41,6 +43,25 @@ class Block:
 
     def __repr__(self) -> str:
         return self._listing((k, b) for k, b in self.__dict__.items() if isinstance(b, Block))
+
+    def _repr_html_(self) -> str:
+        """The blocks within it as a tree with sizes of parameters, for notebooks."""
+        return self._tree("", open_=True)
+
+    def _tree(self, name: str, open_: bool = False) -> str:
+        sizes = [p.shape for p in self.collect_params().values()]
+        known = [math.prod(s) for s in sizes if s is not None and all(d > 0 for d in s)]
+        count = f"{sum(known):,} parameters" + ("" if len(known) == len(sizes) else " and some of sizes not yet known")
+        first = type(self).__name__ if self._children else repr(self)
+        own = [
+            tree(f"{n.removeprefix(self.prefix)} {'?' if p.shape is None else p.shape}", [])
+            for n, p in self.params.items()
+        ]
+        inner = [
+            child._tree(f"({key}) ") if isinstance(child, Block) else tree(f"({key}) {child!r}", [])
+            for key, child in self._children.items()
+        ]
+        return tree(f"{name}{first}, {count}" if sizes else f"{name}{first}", [*own, *inner], open_)
 
     def _listing(self, children: Iterable[tuple[str, Any]]) -> str:
         """The class's name, and in lines below it the children."""

@@ -254,3 +254,16 @@ def test_a_refusal_ends_in_a_command_that_works(net: Path) -> None:
 
 def test_networks_are_all_still_there() -> None:
     assert {"alexnet", "conv3d_video", "text_cnn"} <= {n.name for n in networks()}
+
+
+# -- objects ---------------------------------------------------------------------------------------------------------------
+
+
+def test_objects_show_themselves_in_few_words(net: Path) -> None:
+    model = bridge.open_model(net)
+    assert repr(model) == f"<Model net: symbol, 2 parameters, {net}-symbol.json>"
+    result = bridge.convert(model, inputs={"data": (2, 3)})
+    assert repr(result) == "<ConvertResult net: equivalent, opset 21>"
+    found = bridge.import_onnx(ONNX / "torch_cnn_legacy/model.onnx", verify=False)
+    assert repr(found).startswith("<ImportResult model: not verified, opset ")
+    assert "<td" in mx.sym.load(f"{net}-symbol.json")._repr_html_()
