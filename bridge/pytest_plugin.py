@@ -195,14 +195,12 @@ class Gluonnx:
         if cache is None:
             return ""
         from . import report
-        from .faces.data import facts
-        from .recorded import own_version
 
         self._count += 1
         number = f"-{self._count}" if self._count > 1 else ""
         path = cache.mkdir("gluonnx") / f"{_file_name(self._item.nodeid)}{number}.html"
         command = f"pytest {self._item.nodeid}"
-        report.save(report.verify_table(result), path, facts(result.as_dict(), command, own_version()))
+        report.save(report.verify_table(result), path, command, result.as_dict())
         root = self._item.config.rootpath
         return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 

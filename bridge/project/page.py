@@ -10,7 +10,6 @@ from pathlib import Path
 from hybrid.formats.files import write
 
 from .. import report
-from ..faces.data import facts
 from ..models import BadInput
 from ..printable import printable
 from ..recorded import own_version
@@ -53,9 +52,7 @@ def save(result: CheckResult, folder: Path, command: str) -> Path:
         name = stem if stem.lower() not in taken else f"{stem}-{number}"
         taken.add(name.lower())
         pages[number] = f"{name}.html"
-        report.save(
-            report.verify_table(file.result), folder / pages[number], facts(file.as_dict(), command, own_version())
-        )
+        report.save(report.verify_table(file.result), folder / pages[number], command, file.as_dict())
     index = folder / "index.html"
     write(index, index_page(result, pages, command))
     return index
