@@ -32,6 +32,7 @@ from .job import Clock, Verified, check_target, publish
 from .judge import check
 from .models import ONNX, SYMBOL, SYMBOL_FILES, BadInput, Model, describe, names_of
 from .paths import one_or_more
+from .renaming import new_node_names, rename_nodes
 from .result import Progress, VerifyResult, with_names, with_warnings
 
 SIZES = ((2, 8), (2, 32), (1, 64), (1, 224), (2, 1))
@@ -69,6 +70,7 @@ def import_onnx(
     *,
     output: str | os.PathLike[str] | None = None,
     inputs: Given | None = None,
+    rename: Mapping[str, str] | None = None,
     verify: bool = True,
     also: Given | Sequence[Given] = (),
     seed: int = 0,
@@ -110,12 +112,17 @@ def import_onnx(
     unknown = [n for n in named if n not in found.inputs and n not in found.params]
     if unknown:
         raise BadInput(*(f"unknown input {n}: the model takes {', '.join(found.inputs) or 'none'}" for n in unknown))
+    graph, new = found.graph, {}
+    if rename:
+        graph, new = new_node_names(found.graph, found.inputs, found.outputs, found.params, rename)
+    to_write = replace(opened.native, graph=graph) if rename else opened
     if verify:
         _refuse_objects(found)
     witnesses: list[str] = []
 
     def verified(written: list[Path]) -> VerifyResult:
         graph = symbol_json.loads(written[0].read_bytes(), source=str(written[0]))
+        graph = rename_nodes(graph, {n: o for o, n in new.items()})  # compared under the names that the model has
         params = {k.partition(":")[2]: v for k, v in _load(written[1]).items() if isinstance(v, np.ndarray)}
         params = {n: v for n, v in params.items() if n not in arrays}  # values given in place of stored ones
         ours = Model(opened.name, graph, params, names=names_of(found))
@@ -140,7 +147,7 @@ def import_onnx(
         return result
 
     files, result = publish(
-        lambda folder: SYMBOL.translated(opened).save(folder / (prefix.name if prefix else "model")),
+        lambda folder: SYMBOL.translated(to_write).save(folder / (prefix.name if prefix else "model")),
         verified if verify else None,
         prefix,
         opened.files(),
@@ -154,8 +161,8 @@ def import_onnx(
         model=opened.name,
         files=tuple(map(str, files)),
         opset=found.opset,
-        inputs={n: _describe(found, n) for n in found.inputs},
-        outputs=found.outputs,
+        inputs={new.get(n, n): _describe(found, n) for n in found.inputs},
+        outputs=tuple((rename or {}).get(o, o) for o in found.outputs),
         operators=dict(Counter(n.op.name for n in found.graph.nodes if n.op is not None).most_common()),
         parameters=sum(a.size for a in found.params.values()),
         bytes=sum(Path(f).stat().st_size for f in files) or sum(a.nbytes for a in found.params.values()),

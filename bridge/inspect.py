@@ -27,6 +27,7 @@ from .inputs import Given, Inputs, as_specs, loaded
 from .models import ONNX, BadInput, Model, check_sizes, describe, onnx_spec, open_model, specs_of_onnx, split_inputs
 from .opsets import default_opset, newest
 from .provenance import read_facts
+from .settle import with_sizes_beside
 
 
 @dataclass(frozen=True)
@@ -202,6 +203,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, opset: int | None) -> I
         raise BadInput(f"got opset {opset}, wanted {converters.OLDEST} to {converters.newest_opset()}")
     specs, _ = as_specs(inputs)
     free, missing = split_inputs(model, specs)
+    specs = with_sizes_beside(model, specs, free)
     ignored = set(label_names(graph))
     problems: Sequence[converters.Problem] = untranslatable(graph, opset)
     checked = "operators"

@@ -41,7 +41,7 @@ def with_cut_points(
 
 
 def _before(model: Model, failing: Sequence[Node]) -> list[Entry]:
-    """What nodes that fail read of nodes that compute and do not follow from such."""
+    """Tensors that nodes that fail read, of nodes that compute and do not follow from such."""
     assert model.graph is not None
     wrong = {id(n) for n in failing}
     for node in model.graph.nodes:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import onnx
 
 from converters.names import kept_names, name_outputs
+from hybrid.ir.graph import Entry, Graph, Node
 
 from .models import Model
 from .paths import BadInput, listed
@@ -70,3 +71,40 @@ def _rename_reads(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
                 own = {i.name for i in attribute.g.input} | {i.name for i in attribute.g.initializer}
                 own |= {o for n in attribute.g.node for o in n.output}
                 _rename_reads(attribute.g, {o: n for o, n in names.items() if o not in own})
+
+
+def new_node_names(
+    graph: Graph, inputs: Iterable[str], outputs: Iterable[str], params: Iterable[str], rename: Mapping[str, str]
+) -> tuple[Graph, dict[str, str]]:
+    """The symbol that an ONNX model was read as, with other names for inputs and outputs (by those in ONNX); and the new names of
+    its nodes, by the old ones. An output ``logits`` is that of a node ``logits``, as MXNet calls it ``logits_output``, and bears its
+    own name where the symbol becomes ONNX again. Raises BadInput as with_new_names does."""
+    inputs, found = list(inputs), dict(zip(outputs, graph.outputs))
+    unknown = [n for n in rename if n not in inputs and n not in found]
+    problems = [f"rename {n}: no input or output; there are {listed((*inputs, *found), 8)}" for n in unknown]
+    nodes = {o: o if o in inputs else found[o].node.name for o in rename if o not in unknown}
+    new = {nodes[o]: n if o in inputs else n.removesuffix("_output") or n for o, n in rename.items() if o in nodes}
+    taken = {n.name for n in graph.nodes} | {*params} | {*kept_names(graph).values()} | {*inputs, *found}
+    values = list(rename.values())
+    problems += [
+        f"rename {o}={n}: {n} is a name already"
+        for o, n in rename.items()
+        if o in nodes and n != o and (n in taken or new[nodes[o]] in taken - {nodes[o]} or values.count(n) > 1)
+    ]
+    if problems:
+        raise BadInput(*problems)
+    made = rename_nodes(graph, new)
+    named = {e: rename[o] for o, e in zip(found, made.outputs) if o in rename}
+    return name_outputs(made, named), new
+
+
+def rename_nodes(graph: Graph, names: Mapping[str, str]) -> Graph:
+    """The graph with other names for nodes and variables."""
+
+    def change(node: Node, inputs: tuple[Entry, ...]) -> list[Entry] | None:
+        if node.name not in names:
+            return None
+        new = Node(node.op, names[node.name], inputs, node.attrs, node.subgraphs)
+        return [Entry(new, i) for i in range(new.num_outputs)]
+
+    return graph.rewrite(change)

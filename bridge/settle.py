@@ -105,7 +105,7 @@ def with_sizes_beside(model: Model, specs: dict[str, Spec], free: list[str]) -> 
     out = dict(specs)
     for name, shape in model.sizes.items():
         if name in free and (name not in out or out[name].shape is None):
-            out[name] = replace(out[name], shape=shape) if name in out else Spec(shape)
+            out[name] = out[name]._replace(shape=shape) if name in out else Spec(shape)
     return out
 
 

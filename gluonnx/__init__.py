@@ -23,12 +23,14 @@ __all__ = ["__version__", "mx"]
 __all__ += bridge.__all__
 
 
-def __getattr__(name: str) -> Any:
-    if name == "mx":
-        return importlib.import_module("gluonnx.mx")
-    if name in bridge.__all__:
-        return getattr(bridge, name)
-    raise AttributeError(f"module 'gluonnx' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a checker knows the names, and those that there are not
+
+    def __getattr__(name: str) -> Any:
+        if name == "mx":
+            return importlib.import_module("gluonnx.mx")
+        if name in bridge.__all__:
+            return getattr(bridge, name)
+        raise AttributeError(f"module 'gluonnx' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

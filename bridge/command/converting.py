@@ -138,6 +138,9 @@ def import_(
     range: RangeOption = None,
     verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the files appear.")] = True,
     also: AlsoOption = None,
+    rename: Annotated[
+        list[str] | None, typer.Option(help="OLD=NEW: another name for an input or output. May be repeated.")
+    ] = None,
     plugin: Plugin = None,
     seed: Seed = 0,
     atol: Atol = None,
@@ -170,6 +173,7 @@ def import_(
             model,
             output=output if output is not None else model.with_suffix(""),
             inputs=specs,
+            rename=parse_renames(rename or ()),
             verify=verify,
             also=[*pictures, *read_further_inputs(opened, specs, also)],
             ranges=ranges,

@@ -1,4 +1,4 @@
-"""What the commands say to somebody with a model in hand: what was read, what is missing, and what to type instead."""
+"""The first words to somebody with a model in hand: what was read, what is missing, and what to type instead."""
 
 import json
 import subprocess
@@ -87,7 +87,7 @@ def test_channels_last_are_recognised() -> None:
     said = call("convert", FOLDER / "alexnet/model", "--input", "data:2,64,48,3", code=2)
     assert "data (2, 64, 48, 3): 64 channels, and the first convolution (conv1) wants 3; is it NHWC?" in said
     assert said.rstrip().endswith("try --input data:2,3,64,48")
-    with pytest.raises(bridge.BadInput, match="5 channels, .* wants 3; try --input data:2,3,64,64"):
+    with pytest.raises(bridge.BadInput, match=r"5 channels, .* wants 3; try --input data:2,3,64,64"):
         bridge.convert(FOLDER / "alexnet/model", inputs={"data": (2, 5, 64, 64)})
 
 
@@ -187,6 +187,28 @@ def test_a_network_with_kept_names_is_verified(tmp_path: Path) -> None:
     assert result.verification is not None and result.verification.equivalent
 
 
+def test_names_are_given_at_import(tmp_path: Path) -> None:
+    source, prefix = ONNX / "torch_cnn_legacy/model.onnx", tmp_path / "net"
+    said = call("import", source, "-o", prefix, "--rename", "image=data", "--rename", "logits=fc_output")
+    assert "equivalent" in said and "input data" in said
+    symbol = mx.sym.load(f"{prefix}-symbol.json")
+    assert symbol.list_arguments()[0] == "data"
+    assert symbol.list_outputs()[0] == "fc_output"
+    result = bridge.convert(prefix, inputs={"data": (2, 3, 32, 32)}, verify=False)
+    assert list(result.outputs) == ["fc_output", "features"]
+    for rename, told in (
+        ({"nope": "x"}, "rename nope: no input or output; there are image, logits, features"),
+        ({"logits": "features"}, "features is a name already"),
+        ({"logits": "x", "features": "x"}, "x is a name already"),
+        ({"image": "logits"}, "logits is a name already"),
+    ):
+        with pytest.raises(bridge.BadInput, match=told):
+            bridge.import_onnx(source, rename=rename, verify=False)
+    taken = next(iter(bridge.open_model(prefix).params))
+    with pytest.raises(bridge.BadInput, match="is a name already"):
+        bridge.import_onnx(source, rename={"logits": taken}, verify=False)
+
+
 # -- operators of users ----------------------------------------------------------------------------------------------------
 
 
@@ -220,7 +242,7 @@ mx.nd.save("net-0000.params", {"arg:fc_weight": mx.nd.array(np.eye(4, 3)), "arg:
 done = [CliRunner().invoke(app, command) for command in json.loads(sys.argv[1])]
 print(json.dumps([(d.exit_code, d.output) for d in done]))
 """
-"""A program that makes a network with the operator and calls commands: in a process of its own, for what a plugin registers stays."""
+"""A program that makes a network with the operator and calls commands, in a process of its own: what a plugin registers stays."""
 
 
 def test_plugins_that_fail(net: Path, tmp_path: Path) -> None:
