@@ -652,9 +652,9 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "second fault not reported",
-        "bridge/judge.py",
-        "            if len(faults) > 1:",
-        "            if len(faults) > 2:",
+        "bridge/faces/words.py",
+        "    rest = [n for n in result.faults if n != first]",
+        "    rest = [n for n in result.faults if n != first][1:]",
         "tests/bridge/test_judge.py -k test_nodes_that_are_wrong_are_told_though_outputs_agree",
     ),
     (

@@ -35,10 +35,10 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "a04-local-accumulated",
-        "bridge/report.py",
-        '(("accumulated", found.accumulated), ("local", found.local))',
-        '(("accumulated", found.accumulated), ("local", found.accumulated))',
-        "tests/bridge/test_report.py -k test_verified",
+        "bridge/faces/html.py",
+        "    found, own = layer.accumulated, layer.local\n    compared",
+        "    found, own = layer.accumulated, layer.accumulated\n    compared",
+        "tests/bridge/test_faces.py",
     ),
     (
         "a05-names-shared",
