@@ -338,7 +338,7 @@ def error_page(text: str, status: int) -> Page:
     """The page of a command that ended in an error."""
     kinds = {2: "bad input", 3: "a runtime failed", 70: "internal error"}
     verdict = kinds.get(status, "error")
-    return Page(verdict, [Line(line) for line in text.splitlines()], verdict, "bad")
+    return Page(f"exit status {status}", [Line(line) for line in text.splitlines()], verdict, "bad")
 
 
 def show(page: Any) -> None:

@@ -166,8 +166,8 @@ def scatter(details: Details) -> str:
     return svg(width, height, body, "Values of the second model over those of the first")
 
 
-def channels(details: Details) -> str:
-    """The greatest difference of each channel, as a strip of colours."""
+def channels(details: Details, count: int) -> str:
+    """The greatest difference of each of so many channels, as a strip of colours."""
     width, height = 240.0, 34.0
     most = max((c for c in details.channels if math.isfinite(c)), default=0.0) or 1.0
     step = width / len(details.channels)
@@ -177,11 +177,11 @@ def channels(details: Details) -> str:
         shade = 0 if share <= 0 else max(1, LEVELS - 1 + round(1.5 * math.log10(share)))
         body += (
             f'<rect class="e{shade}" x="{i * step:.2f}" y="0" width="{step:.2f}" height="18">'
-            f"<title>{i}: {words.small(error)}</title></rect>"
+            f"<title>{i * count // len(details.channels)}: {words.small(error)}</title></rect>"
             if shade or len(details.channels) <= 64
             else ""
         )
-    body += _text(0, 31, "0") + _text(width, 31, f"{len(details.channels) - 1}", "end")
+    body += _text(0, 31, "0") + _text(width, 31, str(count - 1), "end")
     return svg(width, height, body, "Error by channel")
 
 

@@ -263,7 +263,10 @@ def _card(number: int, name: str, d: Difference, layer: Layer | None, first: boo
         (drawing.values(details), "values"),
         (drawing.errors(details) if any(details.errors) else "", "|second - first|"),
         (drawing.scatter(details) if details.sample else "", "second over first"),
-        (drawing.channels(details) if details.channels else "", f"error by channel (axis {details.axis})"),
+        (
+            drawing.channels(details, d.shape[details.axis or 0]) if details.channels else "",
+            f"error by channel (axis {details.axis})",
+        ),
     ]
     shown = "".join(f"<figure>{s}<figcaption>{_text(c)}</figcaption></figure>" for s, c in figures if s)
     return (

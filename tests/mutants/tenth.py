@@ -35,10 +35,10 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "a04-local-accumulated",
-        "bridge/faces/html.py",
-        "    found, own = layer.accumulated, layer.local\n    compared",
-        "    found, own = layer.accumulated, layer.accumulated\n    compared",
-        "tests/bridge/test_faces.py",
+        "bridge/faces/words.py",
+        "    d = found.local if found.local is not None and not found.local.equal else found.accumulated",
+        "    d = found.accumulated",
+        "tests/bridge/test_report.py -k test_verified",
     ),
     (
         "a05-names-shared",
