@@ -77,8 +77,8 @@ def new_node_names(
     graph: Graph, inputs: Iterable[str], outputs: Iterable[str], params: Iterable[str], rename: Mapping[str, str]
 ) -> tuple[Graph, dict[str, str]]:
     """The symbol that an ONNX model was read as, with other names for inputs and outputs (by those in ONNX); and the new names of
-    its nodes, by the old ones. An output ``logits`` is that of a node ``logits``, as MXNet calls it ``logits_output``, and bears its
-    own name where the symbol becomes ONNX again. Raises BadInput as with_new_names does."""
+    its nodes, by the old ones. An output ``logits`` is that of a node ``logits``, as MXNet calls it ``logits_output``, and bears
+    its own name where the symbol becomes ONNX again. Raises BadInput as with_new_names does."""
     inputs, found = list(inputs), dict(zip(outputs, graph.outputs))
     unknown = [n for n in rename if n not in inputs and n not in found]
     problems = [f"rename {n}: no input or output; there are {listed((*inputs, *found), 8)}" for n in unknown]

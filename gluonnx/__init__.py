@@ -12,13 +12,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 import bridge
-from hybrid.core.version import VERSION as __version__
+from hybrid.core import version
 
 if TYPE_CHECKING:
     from bridge import *  # noqa: F403
 
     from . import mx
 
+__version__ = version.VERSION
 __all__ = ["__version__", "mx"]
 __all__ += bridge.__all__
 
