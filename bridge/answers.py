@@ -85,7 +85,7 @@ VANISHED = 1e-4
 
 
 def _out_of_scale(outputs: Arrays, usual: Arrays) -> str:
-    """What is wrong with numbers that are compared with those of usual inputs; empty when nothing is."""
+    """Fault of numbers that are compared with those of usual inputs; empty when nothing is."""
     for name, array in outputs.items():
         if name not in usual or not is_float(array.dtype) or not array.size or not usual[name].size:
             continue

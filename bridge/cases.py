@@ -28,11 +28,11 @@ from .result import Case
 T = TypeVar("T")
 
 LEAST_DRAWS, MOST_DRAWS = 2, 64
-"""How many more draws there are at most to look at every row of small tables: of large networks, and of small ones."""
+"""The most further draws there are to look at every row of small tables: of large networks, and of small ones."""
 BUDGET = 256 << 20
 """Bytes of tensors inside that these draws make at most."""
 FURTHER = 100
-"""What their seeds are beyond the one that was given."""
+"""Distance of their seeds from the one that was given."""
 
 
 def _example(shape: MaybeShape) -> str:
@@ -384,7 +384,9 @@ def _drawing(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
     """Nodes that draw random numbers from which an output follows, those of bodies included."""
     read = {o.name for o in graph.output}
     constant = {i.name: i for i in graph.initializer}
-    constant |= {n.output[0]: a.t for n in graph.node if n.op_type == "Constant" for a in n.attribute if a.name == "value"}
+    constant |= {
+        n.output[0]: a.t for n in graph.node if n.op_type == "Constant" for a in n.attribute if a.name == "value"
+    }
     for node in reversed(graph.node):
         if not read.intersection(node.output):
             continue

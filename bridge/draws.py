@@ -42,7 +42,7 @@ class Way(NamedTuple):
 
     kind: Kind = "expected"
     mild: int = 0
-    """How far from what an engine might refuse or overflow at: 0, 1 or 2."""
+    """Distance from what an engine might refuse or overflow at: 0, 1 or 2."""
 
     @property
     def milder(self) -> Way | None:

@@ -181,7 +181,7 @@ def _as_numbers(pixels: np.ndarray, numbers: Domain | None, dtype: np.dtype) -> 
 
 
 def _told(files: Sequence[Path], numbers: Domain | None) -> str:
-    """Where a batch comes from, in words."""
+    """Origin of a batch, in words."""
     names = [f"{f.parent.name}/{f.name}" if f.parent.name else f.name for f in files]
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     how = "as networks for ImageNet have them" if numbers is None else f"from {numbers.low:g} to {numbers.high:g}"

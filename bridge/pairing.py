@@ -86,7 +86,7 @@ class _Matcher:
         )
 
     def _made(self, pairs: Mapping[str, str]) -> Arrays:
-        """What the second model makes of all that is not paired, and of its outputs, from the first's values for what is."""
+        """The second model's values of all that is not paired, and of its outputs, from the first's values for what is."""
         given = {b: self.values[a] for a, b in pairs.items() if a in self.values}
         cut = frozenset(given)
         wanted = [n for n in self.theirs if n not in cut or n in self.outputs.values()]
@@ -176,7 +176,7 @@ class _Matcher:
         return [n for n in tensors if n in seen]
 
     def _pair_rest(self, made: Arrays) -> None:
-        """What is left, where it is akin: of the same name, else, of those whose names the other side does not have, the only ones
+        """Pair what is left, where it is akin: of the same name, else, of those whose names the other side does not have, the only ones
         made from the same tensors."""
         taken = set(self.pairs.values())
         mine = [n for n in self.samples if n not in self.pairs]
@@ -258,7 +258,7 @@ def _sample(array: np.ndarray) -> _Sample:
 
 
 def _apart(one: _Sample, other: _Sample) -> float:
-    """How far two tensors are apart, of their norm; whole numbers are the same or not."""
+    """Distance of two tensors, of their norm; whole numbers are the same or not."""
     if one.kind != other.kind or not np.array_equal(one.finite, other.finite):
         return np.inf
     apart = float(np.linalg.norm(one.numbers - other.numbers))

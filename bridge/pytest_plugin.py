@@ -29,6 +29,7 @@ LONGEST = 120  # characters of the name of a report
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --gluonnx-update."""
     group = parser.getgroup("gluonnx", "models")
     group.addoption(
         "--gluonnx-update", action="store_true", help="write the recordings of gluonnx.check_recorded anew, and pass"
@@ -36,6 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker."""
     config.addinivalue_line(
         "markers",
         "gluonnx(a, b=None, **options): before the test's body, assert that two models are equivalent; what "

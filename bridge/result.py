@@ -168,13 +168,13 @@ class Case:
     names: dict[str, str] = field(default_factory=dict)
     """Names that the second model has for inputs of the first, where they are others."""
     kind: str = "given"
-    """How its numbers were drawn: "expected", "wide" or "edges"; "given" where none were."""
+    """The way its numbers were drawn: "expected", "wide" or "edges"; "given" where none were."""
     rows: dict[str, tuple[int, int]] = field(default_factory=dict)
     """By input that picks rows of a table: how many of them this case and those before it have looked at, and of how many."""
     made_up: bool = False
     """True where an engine may refuse it: then it gives way to a milder one, or to none."""
     milder: Callable[[], Case | None] | None = None
-    """What makes the case that it gives way to."""
+    """Maker of the case that it gives way to."""
 
     def __post_init__(self) -> None:
         self.shapes = {k: v.shape for k, v in self.feeds.items() if k not in self.names.values()}

@@ -86,7 +86,7 @@ class Entry:
     files: tuple[str, ...]
     """As they are written; the first is right where there is no baseline."""
     folder: Path
-    """Where paths begin."""
+    """The folder where paths begin."""
     params: str | None = None
     baseline: str | None = None
     inputs: Any = None

@@ -37,7 +37,7 @@ def candidates(only: str, with_deep: bool, with_zoo: bool, folder: Path) -> Iter
 
 
 def judged(name: str, prefix: str, inputs: dict[str, Any], seed: int) -> str:
-    """What is wrong with the verdicts over a right file; empty when nothing is."""
+    """Fault of the verdicts over a right file; empty when nothing is."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "model.onnx"
         try:

@@ -80,7 +80,12 @@ def optimized(model: Model) -> Model:
         return onnx.load(f"{folder}/model.onnx")
 
 
-VARIANTS: dict[str, Callable[[Model], Model]] = {"plain": lambda m: m, "renamed": renamed, "shuffled": shuffled, "optimized": optimized}
+VARIANTS: dict[str, Callable[[Model], Model]] = {
+    "plain": lambda m: m,
+    "renamed": renamed,
+    "shuffled": shuffled,
+    "optimized": optimized,
+}
 
 
 def reached_first(right: Model, wrong: Model, names: set[str]) -> list[set[str]]:

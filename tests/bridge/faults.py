@@ -462,7 +462,7 @@ def padded_otherwise(model: onnx.ModelProto) -> bool:
 
 @rare
 def outputs_swapped(model: onnx.ModelProto) -> bool:
-    """What two outputs hold is exchanged; their names stay where they are."""
+    """Exchange what two outputs hold; their names stay where they are."""
     outputs = list(model.graph.output)
     for i, one in enumerate(outputs):
         for other in outputs[:i]:

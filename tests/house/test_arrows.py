@@ -66,7 +66,9 @@ def arrows() -> dict[str, set[str]]:
         own = ".".join(source.module)
         named = {n.value for n in nodes(source.tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
         stated = (target_of(i.target, found) for i in imports(source, typing=True) if i.target[0] in PACKAGES)
-        found[own] = {t for t in (*named, *stated) if t in found and t not in (own, "hybrid", "gluonnx")}  # words as well
+        found[own] = {
+            t for t in (*named, *stated) if t in found and t not in (own, "hybrid", "gluonnx")
+        }  # words as well
     return found
 
 
