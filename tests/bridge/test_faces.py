@@ -539,6 +539,18 @@ def test_a_page_in_a_browser(found: VerifyResult, tmp_path: Path, width: int, sc
     assert seen["width"] == width and seen["scroll"] <= width and not seen["wide"]
     assert seen["first"] == "conv2_output" and seen["shown"] == 1
     assert seen["colour"] == ("rgb(255, 255, 255)" if scheme else "rgb(20, 24, 28)")
+    picture = tmp_path / "page.png"
+    command[command.index("--dump-dom")] = f"--screenshot={picture}"
+    subprocess.run([*command, "--hide-scrollbars"], capture_output=True, timeout=60, check=True)
+    pixels = images.decode(picture.read_bytes())[..., :3]
+    assert pixels.shape[:2] == (900, width)
+
+    def share(part: np.ndarray, colour: tuple[int, int, int]) -> float:
+        return float((np.abs(part.astype(int) - colour).max(axis=-1) < 24).mean())
+
+    paper, red = ((255, 255, 255), (196, 48, 43)) if scheme else ((20, 24, 28), (255, 123, 114))
+    assert share(pixels, paper) > 0.4  # light or dark
+    assert share(pixels[:90, : min(width, 400)], red) > 0.03 > share(pixels[300:], red)  # the verdict first
 
 
 def test_drawings_bear_what_is_missing(found: VerifyResult) -> None:
