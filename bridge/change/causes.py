@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ..models import Model
 from .diff import Comparison, compare_networks
@@ -26,8 +26,11 @@ def causes(left: Model, right: Model, nodes: Iterable[str]) -> dict[str, tuple[s
                 else f"{change.operator} {change.node} is {change.text}"
             )
     out = {}
+    made: dict[str, set[str]] = {}
+    for entry in (e for m in (left, right) if m.graph is not None for e in m.graph.internals().outputs):
+        made.setdefault(entry.node.name, set()).add(entry.name)
     for node in dict.fromkeys(nodes):
-        own = _of_node(found, node)
+        own = _of_node(found, node, made)
         names = {op.name for op in own}
         told = [t for name, texts in words.items() if name in names for t in texts]
         if not told:
@@ -37,13 +40,23 @@ def causes(left: Model, right: Model, nodes: Iterable[str]) -> dict[str, tuple[s
     return out
 
 
-def _of_node(found: Comparison, node: str) -> list[Operation]:
-    """Operations that a node is in either network: of its name, or what a converter made of it."""
+def _of_node(found: Comparison, node: str, made: Mapping[str, set[str]]) -> list[Operation]:
+    """Operations that a node is in either network: of its name, or what a converter made of it. made: tensors by the nodes of a
+    symbol, which begin and end what each became (a fused one becomes several, under the names of what was fused)."""
     matching = found.matching
-    own = [
-        op for n in (matching.a, matching.b) for op in n.operations if op.name == node or op.name.startswith(f"{node}/")
-    ]
-    own = own or [op for n in (matching.a, matching.b) for op in n.operations if node in op.outputs]
+    networks = matching.a, matching.b
+    own = [op for n in networks for op in n.operations if op.name == node or op.name.startswith(f"{node}/")]
+    wanted, ends = made.get(node, {node}), {name for names in made.values() for name in names}
+    own = own or [op for n in networks for op in n.operations if wanted.intersection(op.outputs)]
+    for network in networks if ends else ():
+        inside = set(network.operations)
+        stack = [op for op in own if op in inside]
+        while stack:
+            for name in stack.pop().inputs:
+                maker = network.makers.get(name)
+                if maker is not None and name not in ends and maker not in own:
+                    own.append(maker)
+                    stack.append(maker)
     partners = [matching.theirs.get(op) or matching.mine.get(op) for op in own]
     return list(dict.fromkeys([*own, *(op for op in partners if op is not None)]))
 

@@ -20,6 +20,7 @@ from bridge.change import parameters
 from bridge.change.causes import causes
 from bridge.cli import app
 from tests.bridge.faults import FAULTS, planted
+from tests.models.networks import FOLDER
 
 Change = Callable[[onnx.ModelProto], None]
 
@@ -322,6 +323,18 @@ def test_causes_of_nodes_whose_names_are_others(net: Path) -> None:
     PLANTED["epsilon"][0](model)
     found = causes(bridge.open_model(net), bridge.open_model(renamed(model)), ["bn0", "conv0"])
     assert found == {"bn0": ("epsilon 1e-05 -> 0.01",)}
+
+
+def test_causes_at_a_fused_node_whose_parts_have_names_of_their_own(tmp_path: Path) -> None:
+    """Of _sg_mkldnn_conv the converter makes the layers that were fused, under their names."""
+    folder = FOLDER / "quantized_residual_entropy"
+    bridge.convert(folder / "model", inputs={"data": (2, 3, 16, 16)}, output=tmp_path / "fused.onnx", verify=False)
+    model = planted(onnx.load(tmp_path / "fused.onnx"), "an_epsilon_of_another_size")
+    assert model is not None
+    node = "sg_mkldnn_conv_bn_act_0"
+    assert all(n.name != node for n in model.graph.node)
+    found = causes(bridge.open_model(folder / "model"), bridge.open_model(model), [node])
+    assert found == {node: ("epsilon 1e-05 -> 0.0101",)}
 
 
 @pytest.mark.parametrize(
