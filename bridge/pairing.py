@@ -7,6 +7,7 @@ common allows."""
 
 from __future__ import annotations
 
+import time
 import zlib
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
@@ -20,6 +21,7 @@ LIKE = 0.02  # of their norm that two tensors are apart at most when they are ta
 AKIN = 0.5  # cosine from which on two tensors of one place are taken for one that is wrong
 SAMPLE = 512  # elements of a tensor that are looked at
 TRIALS = 48  # runs of the second model on trial
+SECONDS = 30.0  # after which no other is tried
 WINDOW = 10  # tensors of each side, from where the models part, that are tried
 HEALED = 3  # tensors that become right by a trial, from which on no other is tried
 HELD_BYTES = 1 << 30  # of the first model's tensors
@@ -62,7 +64,7 @@ class _Matcher:
         self.samples = {n: _sample(v) for n, v in self.values.items()}
         self.pairs = {**{a: b for a, b in known.items() if a in self.values}, **self.outputs}
         self.sure = set(known) & set(self.pairs)
-        self.trials = 0
+        self.trials, self.start = 0, time.monotonic()
 
     def run(self) -> Pairing:
         made = self._made(self.pairs)
@@ -143,7 +145,7 @@ class _Matcher:
         )
         best, most = None, 0
         for *_rank, a, b in ranked:
-            if self.trials >= TRIALS:
+            if self.trials >= TRIALS or time.monotonic() - self.start > SECONDS:
                 break
             self.trials += 1
             pairs = {**self.pairs, a: b}
@@ -176,8 +178,8 @@ class _Matcher:
         return [n for n in tensors if n in seen]
 
     def _pair_rest(self, made: Arrays) -> None:
-        """Pair what is left, where it is akin: of the same name, else, of those whose names the other side does not have, the only ones
-        made from the same tensors."""
+        """Pair the rest, where it is akin: of the same name, else, of those whose names the other side does not have, the only
+        ones made from the same tensors."""
         taken = set(self.pairs.values())
         mine = [n for n in self.samples if n not in self.pairs]
         theirs = [n for n in made if n not in taken]
