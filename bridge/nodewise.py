@@ -86,6 +86,10 @@ def node_by_node(
     flip = source is right
     named = [(b, a) if flip else (a, b) for a, b in outputs]
     inner = NodewiseResult(source=source)
+    for engine in (left, right):
+        if not engine.inner_tensors():  # a runner, of which only outputs are seen
+            inner.problem = f"{engine.label} shows nothing inside"
+            return inner
     for pairs in (_pairs(source, other, named), _pairs(source, other, named, only=True)):
         if not pairs:
             inner.problem = inner.problem or "no tensor goes by the same name in both"
