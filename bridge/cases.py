@@ -27,6 +27,8 @@ from .result import Case
 
 T = TypeVar("T")
 
+BATCH = 2
+"""Batch of inputs that leave nothing else open."""
 LEAST_DRAWS, MOST_DRAWS = 2, 64
 """The most further draws there are to look at every row of small tables: of large networks, and of small ones."""
 BUDGET = 256 << 20
@@ -166,6 +168,7 @@ class Cases:
             )
         for name, spec in specs.items():
             self.wanted[name] = Spec(spec.shape, spec.dtype or self.wanted[name].dtype)
+        self.wanted |= {n: _with_batch(s) for n, s in self.wanted.items() if n not in self.arrays}
         self._want_shapes()
         self.asked = {n: Domain(*ends) for n, ends in limits.items()}
         self.drawn = {n: s for n, s in self.wanted.items() if n not in self.arrays}
@@ -312,6 +315,14 @@ def make_case(
 ) -> Case:
     """One case, as the models expect its inputs; the rest as Cases takes it."""
     return Cases(left, right, specs, arrays, like=like, names=names, ranges=ranges, files=files).case(seed)
+
+
+def _with_batch(spec: Spec) -> Spec:
+    """The spec of an input with a batch of BATCH, where that is all that it leaves open."""
+    first, *rest = spec.shape or (1,)
+    if isinstance(first, str) and not any(isinstance(d, str) for d in rest):
+        return Spec((BATCH, *rest), spec.dtype)
+    return spec
 
 
 def make_cases(

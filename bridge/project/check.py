@@ -15,7 +15,7 @@ from hybrid.core.error import MXNetError
 from ..cases import taken
 from ..compare import Difference, Tolerance, compare
 from ..engines import EngineError, engine_for
-from ..models import BadInput, Model, open_model, specs_of_onnx
+from ..models import BadInput, Model, open_model
 from ..paths import file_of
 from ..printable import message
 from ..recorded import Recording, is_recording, load_recording, record, with_facts
@@ -228,7 +228,6 @@ class _Check:
                 raise BadInput("inputs: several files are for a baseline; between two models give one")
             given = given[0]
         first, second = self._open(entry.files[0]), self._open(file)
-        given = _batches(first, second) if given is None else given
         return verify(first, second, inputs=given, ranges=entry.ranges, seed=entry.seed, runs=entry.runs, **told)
 
     def _located(self, file: str, result: VerifyResult) -> VerifyResult:
@@ -247,17 +246,6 @@ class _Check:
         return replace(
             result, divergence=found.divergence, faults=found.faults, layers=found.layers, causes=found.causes
         )
-
-
-def _batches(*models: Model) -> dict[str, tuple[int, ...]]:
-    """Sizes of the inputs of the first ONNX model that leave nothing but the batch open."""
-    found = {}
-    proto = next((m.proto for m in models if m.proto is not None), None)
-    for name, spec in (specs_of_onnx(proto) if proto is not None else {}).items():
-        first, *rest = spec.shape or (1,)
-        if isinstance(first, str) and not any(isinstance(d, str) for d in rest):
-            found[name] = (2, *rest)
-    return found
 
 
 def _is_there(entry: Entry, file: str) -> bool:
