@@ -152,7 +152,8 @@ def convert(
     recording = None if expected is None else with_inputs(load_recording(expected), inputs, model)
     if recording is not None and (training or not verify):
         raise BadInput("recorded outputs are those of inference, verified: convert without --training and --no-verify")
-    specs, arrays = as_specs(loaded(inputs, model) if recording is None else fed(recording, model))
+    given = loaded(inputs, model) if recording is None else fed(recording, model)
+    specs, arrays = as_specs(given)
     if not training:
         model = model.inferring(specs)
     model, stored = freed(model, one_or_more(free) or ())
@@ -205,7 +206,7 @@ def convert(
             seed,
             ranges,
             draws,
-            sources_of(inputs),
+            sources_of(given),
             tolerance,
             repro,
             tell,

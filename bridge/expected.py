@@ -20,7 +20,7 @@ from .cases import make_case, may_be_one, pair_outputs, refuse_random, taken
 from .compare import FACTOR, TOLERANCES, Difference, Tolerance, coarsest, compare, distance
 from .engines import Arrays, Engine, NativeEngine, OnnxEngine
 from .exact import Exact, perturb
-from .inputs import Inputs, as_specs
+from .inputs import Feeds, Inputs, as_specs
 from .models import BadInput, Model
 from .recorded import RecordedRun, Recording, feeds_of, hashes
 from .result import Case, Divergence, Layer, Progress, Verdict, VerifyResult
@@ -376,10 +376,11 @@ def with_recording(
     )
 
 
-def fed(recording: Recording, model: Model) -> Arrays:
+def fed(recording: Recording, model: Model) -> Feeds:
     """The first run's inputs, but for labels that the model's inference does not read."""
     labels = set(label_names(model.graph)) if model.graph is not None else set()
-    return {n: a for n, a in recording.runs[0].inputs.items() if n not in labels}
+    arrays = {n: a for n, a in recording.runs[0].inputs.items() if n not in labels}
+    return Feeds(arrays, dict.fromkeys(arrays, recording.label))
 
 
 def specs_of(recording: Recording) -> dict[str, Spec]:

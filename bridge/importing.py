@@ -106,7 +106,8 @@ def import_onnx(
     tell("importing")
     found = opened.imported
     clock.lap("import")
-    specs, arrays = as_specs(loaded(inputs, opened))
+    given = loaded(inputs, opened)
+    specs, arrays = as_specs(given)
     sets = [loaded(each, opened) for each in one_or_more(also)]
     named = dict.fromkeys([*specs, *(n for further in sets for n in further)])
     unknown = [n for n in named if n not in found.inputs and n not in found.params]
@@ -137,7 +138,7 @@ def import_onnx(
             seed,
             ranges,
             draws,
-            sources_of(inputs),
+            sources_of(given),
             limits,
             repro,
             tell,

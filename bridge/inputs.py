@@ -194,7 +194,8 @@ def load_feeds(
 def loaded(inputs: Given | None, model: Model) -> Inputs:
     """Inputs of a model by name, read where a file is given. Raises BadInput."""
     if isinstance(inputs, str | os.PathLike):
-        return load_feeds(inputs, names_to_fill(model))
+        arrays = load_feeds(inputs, names_to_fill(model))
+        return Feeds(arrays, dict.fromkeys(arrays, Path(inputs).name))
     return inputs or {}
 
 

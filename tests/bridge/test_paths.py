@@ -46,6 +46,8 @@ def test_convert(folder: Path, tmp_path: Path, as_given: Make) -> None:
         shapes = [run["shapes"]["data"] for run in result.verification.runs]
         assert (3, 1, 28, 28) in shapes
         assert (1, 1, 28, 28) in shapes
+        told = [run["inputs"]["data"]["from"] for run in result.verification.runs]
+        assert {"from inputs.npz", "from inputs-2.npz"} <= set(told)
 
 
 @AS
@@ -55,6 +57,8 @@ def test_import(folder: Path, tmp_path: Path, as_given: Make) -> None:
         as_given(folder / "x.onnx"), output=as_given(tmp_path / "y"), inputs=inputs, also=[also], repro=as_given(tmp_path / "r")
     )  # fmt: skip
     assert result.verification is not None
+    told = [run["inputs"]["data"]["from"] for run in result.verification.runs]
+    assert {"from inputs.npz", "from inputs-2.npz"} <= set(told)
     assert {(3, 1, 28, 28), (1, 1, 28, 28)} <= {tuple(run["shapes"]["data"]) for run in result.verification.runs}
 
 
