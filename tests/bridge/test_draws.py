@@ -14,9 +14,11 @@ from onnx import helper, numpy_helper
 import bridge
 import hybrid as mx
 from bridge.cases import make_cases
+from bridge.compare import compare
 from bridge.domains import Taken, numbers_taken
 from bridge.draws import KINDS, Seen, Way, draw
 from bridge.engines import NativeEngine
+from bridge.judge import _counts
 from bridge.models import Model
 from hybrid.core.op import Domain, Spec
 
@@ -258,6 +260,16 @@ def test_a_case_that_says_nothing_does_not_turn_the_verdict_of_the_others() -> N
     assert result.verdict == "equivalent" and result.little == ()
     flat = S.var("x") * 0
     assert bridge.verify(flat, flat, params={}, inputs={"x": (2, 3)}).verdict == "says little"
+
+
+def test_an_output_is_shown_by_the_case_that_says_most() -> None:
+    """One that differs, then one that says something, whatever the others are apart."""
+    many, flat = np.arange(9, dtype="f"), np.full(9, 2, "f")
+    wrong, plain, little = (
+        compare("y", got, want) for got, want in ((many + 1, many), (many, many), (flat * 1.000001, flat))
+    )
+    assert little.little and little.equal and little.max_rel > plain.max_rel
+    assert sorted((plain, wrong, little), key=_counts) == [little, plain, wrong]
 
 
 def test_what_an_engine_refuses_is_left_out(files: Path) -> None:
