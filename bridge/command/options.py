@@ -109,7 +109,9 @@ TimeLimit = Annotated[
         help="Seconds that onnxruntime may take to open a model, or to run it once; inf for no limit.",
     ),
 ]
-Report = Annotated[Path | None, typer.Option("--report", help="Also write a report: .html (with pictures), .md or .json.")]
+Report = Annotated[
+    Path | None, typer.Option("--report", help="Also write a report: .html (with pictures), .md or .json.")
+]
 
 
 def read_inputs(model: Model, input: list[str] | None, inputs: Path | None) -> Feeds:

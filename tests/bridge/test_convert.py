@@ -1,9 +1,9 @@
 """convert: what it finds by itself, what it refuses, and that a file appears only when the numbers are right."""
 
 import dataclasses
+import importlib
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -268,7 +268,7 @@ def test_half_and_double_keep_their_dtype() -> None:
 
 def test_large_models_are_verified_in_place(lenet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Past a size, onnxruntime maps the bytes of the written file; what it sees is the model that was written."""
-    monkeypatch.setattr(sys.modules["bridge.convert"], "MAPPED_OVER", 0)
+    monkeypatch.setattr(importlib.import_module("bridge.convert"), "MAPPED_OVER", 0)
     target = tmp_path / "net.onnx"
     assert bridge.convert(lenet, inputs={"data": shape_of("lenet")}, output=target).verified
     assert sorted(p.name for p in tmp_path.iterdir()) == ["net", "net.onnx"]
@@ -650,7 +650,7 @@ def test_places_that_may_not_be_written_to_and_opsets_that_cannot_be_opened(
     ):
         check_target(tmp_path / "new.onnx")
     monkeypatch.undo()
-    monkeypatch.setattr(sys.modules["bridge.convert"], "opens", lambda opset: opset != 15)
+    monkeypatch.setattr(importlib.import_module("bridge.convert"), "opens", lambda opset: opset != 15)
     with pytest.raises(bridge.BadInput, match="opens no model of opset 15 to verify it"):
         bridge.convert(net, params, **options)
     assert bridge.convert(net, params, verify=False, **options).opset == 15
@@ -707,7 +707,7 @@ def test_other_inputs_are_drawn_for_near_ties_only_and_each_draw_is_its_own(monk
             seen.append(([c.seed for c in cases], options["repro"], options["tolerance"]))
             return next(waiting)
 
-        monkeypatch.setattr(sys.modules["bridge.convert"], "check", check)
+        monkeypatch.setattr(importlib.import_module("bridge.convert"), "check", check)
         options = {
             "inputs": {"data": (1, 8)},
             "also": [{"data": (2, 8)}],
@@ -730,7 +730,7 @@ def test_a_verification_bears_the_names_of_model_and_file_and_lasts_a_while(
     lenet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for over in (64 << 20, 0):  # where the bytes of the file are mapped too
-        monkeypatch.setattr(sys.modules["bridge.convert"], "MAPPED_OVER", over)
+        monkeypatch.setattr(importlib.import_module("bridge.convert"), "MAPPED_OVER", over)
         for output, name in ((tmp_path / "other.onnx", "other.onnx"), (None, "model.onnx")):
             found = bridge.convert(lenet, inputs={"data": shape_of("lenet")}, output=output).verification
             assert found is not None
@@ -743,14 +743,14 @@ def test_what_trains_is_verified_without_chance_at_its_own_opset(monkeypatch: py
     net = hybrid.sym.SoftmaxOutput(layer, name="softmax")
     params = {"fc_weight": np.float32([[1, 2, 3], [4, 5, -6]]), "fc_bias": np.float32([0.5, -0.5])}
     seen = []
-    verify = sys.modules["bridge.convert"]._verify
+    verify = importlib.import_module("bridge.convert")._verify
 
     def watched(model, path, written, *rest):
         proto = onnx.load(path)
         seen.append((proto.opset_import[0].version, written.opset, {n.op_type for n in proto.graph.node}))
         return verify(model, path, written, *rest)
 
-    monkeypatch.setattr(sys.modules["bridge.convert"], "_verify", watched)
+    monkeypatch.setattr(importlib.import_module("bridge.convert"), "_verify", watched)
     for opset in (14, 18):
         found = bridge.convert(net, params, inputs={"data": (4, 3)}, training=True, opset=opset)
         assert (found.opset, found.pruned, found.warnings) == (

@@ -426,7 +426,7 @@ def test_pieces_of_onnx_models() -> None:
     assert takes == {"a", "b", "c", "v"} and not made.graph.initializer
     made, takes = piece(["b", "a"], {"x": X}, "")
     assert [o.name for o in made.graph.output] == ["b/made", "a/made"] and takes == {"x"}
-    assert [n.op_type for n in made.graph.node] == ["Relu", "Add", "Mul"]
+    assert [n.op_type for n in made.graph.node] == ["Relu", "Add", "Mul", "Identity", "Identity"]
     inside = [t.name for t in OnnxEngine(Model("m", proto=proto)).inner_tensors()]
     assert inside == ["h", "a", "b", "y"]  # d is another tensor in a body
     lists = helper.make_node("Both", ["x"], ["z"])
@@ -551,7 +551,10 @@ def test_what_models_are_opened_from(two: Path, tmp_path: Path) -> None:
     (tmp_path / "nets-0099.params").write_bytes(b"")
     assert open_model(tmp_path / "net").params_path == tmp_path / "net.params"
     net.save(str(tmp_path / "more-symbol.json"))
-    with pytest.raises(BadInput, match=r"a folder with 2 -symbol\.json files; name the one you mean"):
+    with pytest.raises(
+        BadInput,
+        match=r"a folder with 2 -symbol\.json files \(more-symbol\.json, net-symbol\.json\); name the one you mean",
+    ):
         open_model(tmp_path)
     plain = tmp_path / "plain.txt"
     plain.write_bytes(b" \n" + (tmp_path / "net-symbol.json").read_bytes())
@@ -1085,7 +1088,7 @@ def test_what_arrays_of_another_dtype_are_told() -> None:
     f4, f8 = np.dtype(np.float32), np.dtype(np.float64)
     told = lambda **specs: models.check_dtypes(model, specs)  # noqa: E731
     assert told(x=Spec((2, 3), f8), z=Spec((2, 3), f4)) == [
-        "input x: got float64, wanted float32; convert it, as in array.astype('float32')"
+        "input x: got float64, wanted float32; convert it, as in array.astype('float32'), or give its shape without a dtype"
     ]
     assert len(told(x=Spec((2, 3), f8), z=Spec((2, 3), f8))) == 2
     assert told(x=Spec((2, 3), f4), z=Spec((2, 3))) == told(x=Spec(None, f4)) == []

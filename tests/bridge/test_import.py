@@ -1,7 +1,7 @@
 """gluonnx import: an ONNX model becomes a symbol with parameters, verified before the files appear."""
 
+import importlib
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -651,7 +651,10 @@ def test_what_inspect_tells_of_models_of_every_kind(tmp_path: Path) -> None:
     for domains, opset in ((["ai.onnx.ml", ""], 13), (["ai.onnx"], 13), (["ai.onnx.ml"], None)):
         del proto.opset_import[:]
         proto.opset_import.extend(onnx.helper.make_opsetid(d, 13 if d in ("", "ai.onnx") else 3) for d in domains)
-        assert sys.modules["bridge.inspect"]._inspect_onnx(bridge.models.Model("m", proto=proto), None).opset == opset
+        assert (
+            importlib.import_module("bridge.inspect")._inspect_onnx(bridge.models.Model("m", proto=proto), None).opset
+            == opset
+        )
     layer = mx.sym.FullyConnected(mx.sym.var("x"), mx.sym.var("w", shape=(2, 3)), no_bias=True, num_hidden=2, name="fc")
     assert bridge.inspect(mx.sym.relu(layer), {}, inputs={"x": (4, 3), "w": (2, 3)}).checked == "whole"
     found = bridge.inspect(mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="fc"), {}, inputs={"x": (4, 3)})

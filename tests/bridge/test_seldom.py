@@ -1,5 +1,6 @@
 """Seldom uses of what bridge is made of: names that are no text, labels that one side reads, where a fault lies."""
 
+import importlib
 import json
 import sys
 from dataclasses import fields, is_dataclass, replace
@@ -476,7 +477,7 @@ def test_one_absent_operator_has_its_table_and_scalars_count(
     net = mx.sym.contrib.cond(mx.sym.sum(x) > 0, lambda: mx.sym.exp(x), lambda: mx.sym.elemwise_add(x, x))
     fields: dict[str, Any] = dict.fromkeys(Row._fields, "")
     rows = [Row(**{**fields, "name": n}) for n in ("exp", "elemwise_add", "_cond", "sum", "sin", "_greater_scalar")]
-    monkeypatch.setattr(sys.modules["bridge.inspect"], "rows", lambda: rows)
+    monkeypatch.setattr(importlib.import_module("bridge.inspect"), "rows", lambda: rows)
     listed = {row.name for row in bridge.operators(net).operators}
     assert (
         {"exp", "elemwise_add", "_cond", "sum"} <= listed and "sin" not in listed and not bridge.operators(net).absent
@@ -515,11 +516,11 @@ def test_the_node_alone_is_held_against_the_first_side(monkeypatch: pytest.Monke
 
     tensor = Tensor("t", "n", "Op", ("x", "x"))
     case = Case({"x": np.float32([1, 2, 3]), "z": np.float32([4])})
-    found = locate._explain(Side([1, 2]), Side([3, 4]), case, tensor, tensor, FAR, None)  # type: ignore[arg-type]
+    found = locate._explain(Side([1, 2]), Side([3, 4]), case, tensor, tensor, FAR, None, {})  # type: ignore[arg-type]
     assert found.local is not None and (found.local.max_abs, found.local.max_rel) == (2, 1) and found.accumulated is FAR
     assert found.inputs == {"x": {"shape": [3], "dtype": "float32", "min": 1, "max": 3, "mean": 2, "nan": 0, "inf": 0}}
     wide = Tolerance(0, 3)
-    assert locate._explain(Side([1, 2]), Side([3, 4]), case, tensor, tensor, FAR, wide).kind == "accumulated"  # type: ignore[arg-type]
+    assert locate._explain(Side([1, 2]), Side([3, 4]), case, tensor, tensor, FAR, wide, {}).kind == "accumulated"  # type: ignore[arg-type]
 
 
 def test_nodes_of_other_families_are_run_at_opsets_of_their_own() -> None:
