@@ -86,7 +86,15 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md")]
 DOCUMENTS += sorted((ROOT / "docs" / "decisions").glob("*.md"))
-EXAMPLES = {"script.py", "wheel.py", "model.onnx", "docs/decisions/NNNN-title.md", "NNNN-title.md", "FILE.md"}
+EXAMPLES = {
+    "script.py",
+    "wheel.py",
+    "model.onnx",
+    "docs/decisions/NNNN-title.md",
+    "NNNN-title.md",
+    "FILE.md",
+    "gluonnx.toml",
+}
 """Paths that documents use as examples, and a setting that looks like one."""
 
 
