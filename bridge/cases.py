@@ -387,7 +387,7 @@ def samplers(graph: Graph) -> Iterator[Node]:
         op = node.op
         if op is None or "rng" not in op.needs or ("training" in op.needs and getattr(op, "mode", "") != "always"):
             continue
-        if not isinstance(op, Dropout) or op.p:  # one that keeps everything has nothing to draw
+        if not (node.means(Dropout) and not getattr(op, "p", 0)):  # one that keeps everything has nothing to draw
             yield node
 
 
@@ -418,7 +418,7 @@ def refuse_random(*engines: Engine) -> None:
         f"{n.name} ({n.op.name})" for e in engines if isinstance(e, NativeEngine) for n in samplers(e.graph) if n.op
     ]
     if not any(isinstance(e, NativeEngine) for e in engines):
-        nodes = (n for e in engines if isinstance(e, OnnxEngine) for n in _drawing(e.proto.graph))
+        nodes = (n for e in engines if isinstance(e, OnnxEngine) for n in reversed([*_drawing(e.proto.graph)]))
         found = [f"{n.name or n.output[0]} ({n.op_type})" for n in nodes]
     if found:
         raise BadInput(

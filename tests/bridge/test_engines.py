@@ -695,24 +695,17 @@ def test_cases(two: Path) -> None:
         assert case.feeds["x"] is X and case.feeds["z"].dtype == np.float32
         assert (case.seed, case.shapes) == (4, {"x": (2, 3), "z": (2, 3)})
         assert make_case(a, b, specs, {"x": X, "z": Z}, 4).seed is None
-        with pytest.raises(BadInput) as caught:
-            make_case(a, b, {}, {}, 0)
-        assert caught.value.problems == (
-            "give the shape of input x, for instance --input x:1,3", "give the shape of input z, for instance --input z:1,3",
-        )  # fmt: skip
+        assert make_case(a, b, {}, {}, 0).shapes == {"x": (2, 3), "z": (2, 3)}  # all but the batch is known
         with pytest.raises(BadInput, match="got input 'q', wanted some of x, z"):
             make_case(a, b, {"q": Spec((1,))}, {}, 0)
     net, params = symbol()
     other = NativeEngine(open_model(net, params))
-    with pytest.raises(BadInput) as caught:
-        make_case(one, other, {"x": Spec((2, 3))}, {}, 0)
-    assert (
-        caught.value.problems[-2:] == ("two takes x, z", "model takes x") or "takes x, z" in caught.value.problems[-2]
-    )
-    for sides in ((one, other), (other, one)):
+    more = NativeEngine(open_model(mx.sym.var("x") + mx.sym.var("z"), {}))
+    for sides in ((more, other), (other, more)):
         with pytest.raises(BadInput) as caught:
-            make_case(*sides, {}, {}, 0)
-        assert set(caught.value.problems[-2:]) == {"two takes x, z", "model takes x"}
+            make_case(*sides, {"x": Spec((2, 3))}, {}, 0)
+        assert caught.value.problems[0].startswith("give the shape of input z, for instance --input z:")
+        assert {p.partition(" ")[2] for p in caught.value.problems[-2:]} == {"takes x, z", "takes x"}
     with pytest.raises(BadInput, match=r"got 2 outputs \(s, p\) against 1 \(y\)"):
         pair_outputs(["s", "p"], ["y"])
     for few, many in ((["a"], ["a", "b"]), (["b", "a"], ["a", "c", "b"])):
@@ -1138,7 +1131,11 @@ def test_where_random_numbers_are_drawn() -> None:
         helper.make_node("RandomNormalLike", ["x"], ["a"]),
         helper.make_node("Bernoulli", ["a"], ["b"], name="coin"),
     ]
-    proto = helper.make_model(helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 1, [3])], []))
+    proto = helper.make_model(
+        helper.make_graph(
+            nodes, "g", [helper.make_tensor_value_info("x", 1, [3])], [helper.make_tensor_value_info("b", 1, [3])]
+        )
+    )
     theirs = OnnxEngine(Model("m", proto=proto))
     for engines_, said in (
         ((engine, engine), r"at noise \(_random_normal\), even \(_random_uniform\): runs differ"),

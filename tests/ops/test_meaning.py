@@ -126,8 +126,8 @@ GROUPS = ("UnknownOp", "ControlFlow", "OfStorage", "Counterpart")
 def test_nobody_decides_by_ancestry() -> None:
     """Outside of the operators and their translations nobody asks what a class inherits from."""
     for source in sources():
-        if "ops" in source.module or source.path.name == "__main__.py":
-            continue
+        if {"ops", "scripts"} & {*source.module} or source.path.name == "__main__.py":
+            continue  # scripts run where MXNet is, and import it
         module = importlib.import_module(".".join(source.module))
         for call in (n for n in ast.walk(source.tree) if isinstance(n, ast.Call)):
             asks = isinstance(call.func, ast.Name) and call.func.id in ("isinstance", "issubclass")
