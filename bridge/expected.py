@@ -10,27 +10,21 @@ from typing import Any
 import numpy as np
 
 from hybrid.core.attrs import is_float
-from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.core.shapes import show
-from hybrid.execution.program import Program
 from hybrid.passes.strip_labels import label_names
 
 from .cases import make_case, may_be_one, pair_outputs, refuse_random, taken
-from .compare import FACTOR, TOLERANCES, Difference, Tolerance, coarsest, compare, distance
+from .compare import TOLERANCES, Difference, Tolerance, coarsest, compare
+from .conditioning import reach, truth_of
 from .engines import Arrays, Engine, NativeEngine, OnnxEngine
-from .exact import Exact, perturb
 from .inputs import Feeds, Inputs, as_specs
 from .models import BadInput, Model
 from .recorded import RecordedRun, Recording, feeds_of, hashes
 from .result import Case, Divergence, Layer, Progress, Verdict, VerifyResult
 
-BLUNT = 0.05  # of an output's scale: where rounding is magnified to more, agreement says little
 ROUNDING = "rounding"
 """Settles outputs that rounding alone decides."""
-WITNESSED = (
-    2  # float32 runs in NumPy with inputs and parameters moved by a unit in the last place, beside one with none moved
-)
 VERDICTS = ("equivalent", "says little", "not equivalent")
 """Verdicts from the best to the worst."""
 
@@ -267,42 +261,30 @@ def _by_float64(
     if native is None:
         return differences
     try:
-        feeds = native.complete(case.feeds)
-        truth = dict(zip(native.outputs, Exact(native.graph, native.model.params).run(feeds)))
-        runs = [_moved(native, feeds, seed) for seed in range(WITNESSED + 1)]
-    except (MXNetError, BadInput):
+        truths = truth_of(native, native.complete(case.feeds))
+    except BadInput:
         return differences
+    if truths is None:
+        return differences
+    truth, runs = truths
     out = []
     for d, (a, b) in zip(differences, pairs):
         exact = truth.get(b)
         if d.equal or exact is None or exact.shape != d.shape or not is_float(want[a].dtype):
             out.append(d)
             continue
-        scale = float(np.abs(exact[np.isfinite(exact)]).max(initial=0)) or 1.0
-        usual = max(distance(each[b], exact) for each in runs)
-        recorded, own = distance(want[a], exact), distance(got[b], exact)
-        if max(recorded, own) <= max(FACTOR * usual, TOLERANCES["float32"].atol * scale):
-            out.append(d.accept("float64" if usual < BLUNT * scale else ROUNDING))
+        found = reach(exact, [each[b] for each in runs], want[a], got[b])
+        if found.reached:
+            out.append(d.accept(ROUNDING if found.blunt else "float64"))
         else:
+            recorded, own = found.errors
             out.append(
                 d.refuse(
                     f"{d.reason}; the recording is {recorded:.2e} and this model {own:.2e} from float64 as the model is read, "
-                    f"where {usual:.2e} is usual"
+                    f"where {found.usual:.2e} is usual"
                 )
             )
     return out
-
-
-def _moved(native: NativeEngine, feeds: Arrays, seed: int) -> Arrays:
-    """The outputs in float32 in NumPy when what goes in is moved by up to a unit in the last place; by none with seed 0."""
-
-    def moved(arrays: Mapping[str, np.ndarray]) -> Arrays:
-        return {
-            n: perturb(a, 1.0, seed, n).astype(a.dtype) if seed and is_float(a.dtype) else a for n, a in arrays.items()
-        }
-
-    program = Program(native.graph, moved(native.model.params), native=False)
-    return dict(zip(native.outputs, program.run(moved(feeds))))
 
 
 def _other_files(recording: Recording, engine: Engine) -> list[str]:

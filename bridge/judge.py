@@ -13,24 +13,20 @@ import numpy as np
 from converters.error import ConversionError
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
-from hybrid.execution.program import Program
 
 from .answers import answers_of
 from .cases import pair_outputs, refuse_random
 from .change.causes import causes
 from .change.reduce import write_repro
-from .compare import FACTOR, TOLERANCES, Difference, Tolerance, compare, distance, rule_scales, within
+from .compare import TOLERANCES, Difference, Tolerance, compare
+from .conditioning import reach, truth_of
 from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine
-from .exact import Exact, perturb
 from .half import HalfEngine
 from .layers import study
 from .locate import first_divergence
 from .models import BadInput
 from .nodewise import NodewiseResult, is_quantized, node_by_node, rounds_to_integers
 from .result import Case, Divergence, Progress, VerifyResult, with_warnings
-
-WITNESSED = 2  # runs in float32 with inputs and parameters moved by a unit in the last place
-BLUNT = 0.05  # of an output's scale: a network that magnifies rounding to more than that is told
 
 
 def check(
@@ -222,10 +218,10 @@ class _Trial:
         """The differences, those settled where both sides are as near to float64 as float32 runs of this network come."""
         if all(d.equal for d in differences):
             return differences
-        found = _truth(self.reference if _native(self.reference) else self.left, self.right, case)
-        if found is None:
+        truths = _truth(self.reference if _native(self.reference) else self.left, self.right, case)
+        if truths is None:
             return differences
-        truth, runs = found
+        truth, runs = truths
         out = []
         for d, (a, b) in zip(differences, self.pairs):
             name = a if a in truth else b
@@ -233,13 +229,10 @@ class _Trial:
             if d.equal or not d.compared or exact is None or exact.shape != d.shape or not is_float(want[a].dtype):
                 out.append(d)
                 continue
-            scale = float(np.abs(exact[np.isfinite(exact)]).max(initial=0)) or 1.0
-            usual = max(distance(r[name], exact) for r in runs)
-            floor = TOLERANCES["float32"].atol * rule_scales(exact)  # of each channel
-            allowed = np.maximum(FACTOR * usual, floor)
-            errors = [distance(x, exact) for x in (want[a], got[b])]
-            d = dataclasses.replace(d, from_float64=(errors[0], errors[1], usual))
-            if not all(within(x, exact, allowed) for x in (want[a], got[b])):
+            found = reach(exact, [r[name] for r in runs], want[a], got[b])
+            errors, usual, scale = found.errors, found.usual, found.scale
+            d = dataclasses.replace(d, from_float64=(*errors, usual))
+            if not found.reached:
                 distances = f"{errors[0]:.2e} and {errors[1]:.2e} from float64, where {usual:.2e} is usual"
                 out.append(d.refuse(f"{d.reason}; {distances}"))
                 continue
@@ -247,9 +240,9 @@ class _Trial:
                 f"{a} is {errors[0] / scale:.1e} of its scale from float64 in {self.left.label}, {errors[1] / scale:.1e} in "
                 f"{self.right.label}, and {usual / scale:.1e} in float32 runs whose inputs are moved by one unit in the last place"
             )
-            if max(errors) <= TOLERANCES["float32"].atol * scale:  # small beside other channels only
+            if found.small:  # beside other channels only
                 out.append(d.accept("float64"))
-            elif usual < BLUNT * scale:
+            elif not found.blunt:
                 self.warnings.append(f"rounding grows in this network: {far}")
                 out.append(d.accept("float64"))
             else:
@@ -358,24 +351,8 @@ def _native(engine: Engine) -> NativeEngine | None:
 
 
 def _truth(engine: Engine, other: Engine, case: Case) -> tuple[Arrays, list[Arrays]] | None:
-    """The outputs in float64, and those of some float32 runs in NumPy whose inputs and parameters are moved by up to a unit in the
-    last place (the first: by none). None when no side can be evaluated in NumPy."""
+    """The outputs in float64 and of some float32 runs (truth_of); None when no side can be evaluated in NumPy."""
     native = _native(engine) or _native(other)
     if native is None:
         return None
-    feeds = native.complete(case.feeds)
-    try:
-        truth = dict(zip(native.outputs, Exact(native.graph, native.model.params).run(feeds)))
-        runs = []
-        for seed in range(WITNESSED + 1):
-            given, params = ({n: _perturb(n, a, seed) for n, a in x.items()} for x in (feeds, native.model.params))
-            runs.append(dict(zip(native.outputs, Program(native.graph, params, native=False).run(given))))
-    except MXNetError:
-        return None
-    return truth, runs
-
-
-def _perturb(name: str, array: np.ndarray, seed: int) -> np.ndarray:
-    if not seed or not is_float(array.dtype):
-        return array
-    return perturb(array, 1.0, seed, name).astype(array.dtype)
+    return truth_of(native, native.complete(case.feeds))

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 
 from hybrid.core.error import MXNetError
@@ -37,10 +36,24 @@ def _has_parameters(model: Any) -> bool:
     )
 
 
-def _loaded(path: str | os.PathLike[str], model: Model) -> tuple[dict[str, str], dict[str, np.ndarray]]:
-    """The file by the names of its arrays, and the arrays."""
+def _read(path: str | os.PathLike[str], model: Model) -> Feeds:
+    """The arrays of a file, by name, and the file that they come from."""
     arrays = load_feeds(path, names_to_fill(model))
-    return dict.fromkeys(arrays, Path(path).name), arrays
+    return Feeds(arrays, dict.fromkeys(arrays, Path(path).name))
+
+
+def _opened(a: Any, b: Any, params: Any, outputs: list[str]) -> tuple[Model, Model]:
+    """The models of both sides, cut at outputs."""
+    both = _has_parameters(a) and _has_parameters(b)  # then opening them says that there is nothing to give params to
+    first, second = (
+        as_side(m).model if is_runner(m) else open_model(m, None if _has_parameters(m) and not both else params)
+        for m in (a, b)
+    )
+    if not outputs:
+        return first, second
+    if is_runner(a) or is_runner(b):
+        raise BadInput("outputs cut models, and a runner cannot be cut; leave them out")
+    return first.select(outputs), second.select(outputs)
 
 
 def _engines(first: tuple[Any, Model], second: tuple[Any, Model], specs: Mapping[str, Any]) -> tuple[Engine, Engine]:
@@ -86,75 +99,60 @@ def verify(
     Raises BadInput, EngineError, or hybrid's errors.
     """
     start = time.perf_counter()
-    if b is None and expected is None:
-        raise BadInput("one model; give another to compare it with, or recorded outputs (--expected FILE.npz)")
+    limits, names_of_outputs = as_tolerance(tolerance), one_or_more(outputs)
     if b is None:
-        model = open_model(a, params).select(one_or_more(outputs))
-        recording = with_inputs(load_recording(expected or ""), inputs, model)
+        if expected is None:
+            raise BadInput("one model; give another to compare it with, or recorded outputs (--expected FILE.npz)")
+        model = open_model(a, params).select(names_of_outputs)
+        recording = with_inputs(load_recording(expected), inputs, model)
         engine = engine_for(model, specs_of(recording))
-        limits = as_tolerance(tolerance)
         found = hold_against(recording, engine, names=names, tolerance=limits, cut=bool(outputs), progress=progress)
         return with_names(found, found.a, model.name, time.perf_counter() - start)
-    both = _has_parameters(a) and _has_parameters(b)  # then opening them says that there is nothing to give params to
-    first, second = (
-        as_side(m).model if is_runner(m) else open_model(m, None if _has_parameters(m) and not both else params)
-        for m in (a, b)
-    )
-    if outputs and (is_runner(a) or is_runner(b)):
-        raise BadInput("outputs cut models, and a runner cannot be cut; leave them out")
-    if outputs:
-        first, second = (m.select(one_or_more(outputs)) for m in (first, second))
+    first, second = _opened(a, b, params, names_of_outputs)
     recording = None if expected is None else with_inputs(load_recording(expected), inputs, first)
     if recording is not None:
         inputs = specs_of(recording)
     elif isinstance(inputs, str | os.PathLike):
-        files, inputs = _loaded(inputs, second if is_runner(a) else first)
+        inputs = _read(inputs, second if is_runner(a) else first)
     specs, arrays = as_specs(inputs)
     first, second = (m if is_runner(source) else m.inferring(specs) for m, source in ((first, a), (second, b)))
     left, right = engines_apart(*_engines((a, first), (b, second), specs))
     half = next((e for e in (left, right) if isinstance(e, HalfEngine)), None)
     if half is not None:
         specs, arrays = widen_specs(specs), widen_half(arrays)
-    told: dict[str, Any] = {"names": names, "ranges": ranges, "files": {**sources_of(inputs), **(files or {})}}
-    if recording is None:
+    if recording is not None:
+        recording = renamed(recording, left)
+        cases = cases_for_both(recording, left, right, names)
+    else:
+        told = {"names": names, "ranges": ranges}
+        sources = {**sources_of(inputs), **(files or {})}
         try:
-            cases = make_cases(left, right, specs, arrays, seed, runs=runs, kinds=draws, **told)
+            cases = make_cases(left, right, specs, arrays, seed, runs=runs, kinds=draws, files=sources, **told)
             for number, given in enumerate(also, len(cases)):
-                if isinstance(given, str | os.PathLike):
-                    sources, read = _loaded(given, first)
-                    further: Inputs = Feeds(read, sources)
-                else:
-                    further = given
+                further = _read(given, first) if isinstance(given, str | os.PathLike) else given
                 more, values = as_specs(further)
-                told["files"] = sources_of(further)
-                cases.append(Cases(left, right, {**specs, **more}, values, **told).case(seed + number))
+                own = Cases(left, right, {**specs, **more}, values, files=sources_of(further), **told)
+                cases.append(own.case(seed + number))
         except MXNetError as error:
             problems = [p for m in (first, second) if m.graph is not None for p in check_dtypes(m, specs)]
             if problems:
                 raise BadInput(*problems) from error
             raise
-    else:
-        recording = renamed(recording, left)
-        cases = cases_for_both(recording, left, right, names)
     reference = right if isinstance(right, NativeEngine) and not isinstance(left, NativeEngine) else left
-    reference = half or reference
-    limits = as_tolerance(tolerance)
     result = check(
         left,
         right,
         cases,
-        reference=reference,
+        reference=half or reference,
         tolerance=limits,
         repro=repro,
         progress=progress,
         layers=layers,
     )
     if recording is not None:
-        cut = bool(outputs)
-        result = with_recording(result, recording, left, right, cases[0].names, limits, cut, progress)
+        result = with_recording(result, recording, left, right, cases[0].names, limits, bool(outputs), progress)
     if half is not None:
-        result = with_warnings(
-            result, [f"{half.model.name} is of {half.precision_name}: compared as exactly as that allows"]
-        )
+        note = f"{half.model.name} is of {half.precision_name}: compared as exactly as that allows"
+        result = with_warnings(result, [note])
     identified = identify(first.files()), identify(second.files())
     return with_names(result, first.name, second.name, time.perf_counter() - start, identified)

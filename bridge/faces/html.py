@@ -304,8 +304,8 @@ def _inputs(result: VerifyResult) -> Iterator[str]:
         )
         yield f'<div class="pictures">{shown}</div>'
     if len(result.runs) > 1:
-        seeds = ", ".join(str(run.get("seed")) for run in result.runs)
-        yield f"<p>{len(result.runs)} runs, seeds {_text(seeds)}; the first is shown.</p>"
+        more = words.further(result)
+        yield f"<p>The first of {len(result.runs)} runs is shown{_text(f'; further ones: {more}' if more else '')}.</p>"
 
 
 def _all_layers(result: VerifyResult) -> Iterator[str]:

@@ -85,6 +85,7 @@ def _verification(result: VerifyResult) -> Iterator[str]:
         for side, name, files in zip(("first", "second"), (result.a, result.b), result.files)
     ]
     rows += [(escape(f"input {n}"), escape(words.given(g))) for n, g in given.items()]
+    rows += [("further inputs", escape(more))] if (more := words.further(result)) else []
     rows += [("tolerance", escape(rule)) for rule in words.rules(result.differences)]
     yield table(("", ""), rows)
     if result.differences:

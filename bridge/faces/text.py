@@ -117,6 +117,8 @@ class _Verification:
             yield f"input {words.shorten(name, 24)}", words.given(found)
         if len(given) > SHOWN_INPUTS:
             yield "inputs", f"{len(given) - SHOWN_INPUTS} more: {', '.join(list(given)[SHOWN_INPUTS:])}"
+        if more := words.further(self.result):
+            yield "further", more
 
     def _reasons(self) -> Iterator[Text]:
         for d in self.result.differences:

@@ -58,6 +58,16 @@ def given(found: Mapping[str, Any]) -> str:
     return f"{spec(found)}, {found.get('from', 'given')}{second}"
 
 
+def further(result: VerifyResult) -> str:
+    """Kinds of the runs after the first, with their sizes where these are others."""
+    said = []
+    for run in result.runs[1:]:
+        sizes = run.get("shapes", {})
+        other = {} if sizes == result.runs[0].get("shapes") else sizes
+        said.append(" ".join([run.get("kind", "given"), *(f"{n} {shape(dims)}" for n, dims in other.items())]))
+    return ", ".join(text for text in dict.fromkeys(said) if text != "given")
+
+
 def shorten(text: str, width: int) -> str:
     """The text, its middle left out where it is too long: both ends of a name tell it from others."""
     if len(text) <= width:

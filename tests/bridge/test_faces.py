@@ -559,3 +559,17 @@ def test_drawings_bear_what_is_missing(found: VerifyResult) -> None:
     assert "<rect" not in shown and shown.startswith("<svg")
     alone = dataclasses.replace(found, around=(found.around[0], ()))
     assert drawing.neighbourhood(alone).count("<g>") == len(found.around[0])
+
+
+def test_the_runs_after_the_first_are_told_by_kind_and_size() -> None:
+    def run(kind: str, *shape: int) -> dict[str, Any]:
+        return {"kind": kind, "shapes": {"x": shape}}
+
+    def told(*runs: dict[str, Any]) -> str:
+        return words.further(VerifyResult("a", "b", "equivalent", runs, ()))
+
+    assert told(run("expected", 2, 3)) == ""
+    assert told(run("given", 2, 3), run("given", 2, 3)) == ""
+    assert told(run("given", 2, 3), run("given", 4, 3)) == "given x (4,3)"
+    runs = (run("expected", 2, 3), run("another size", 3, 3), run("wide", 2, 3), run("wide", 2, 3), run("edges", 2, 3))
+    assert told(*runs) == "another size x (3,3), wide, edges"

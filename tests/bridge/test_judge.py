@@ -10,10 +10,10 @@ import pytest
 import bridge
 import converters
 import hybrid as mx
-from bridge import TOLERANCES, BadInput, Tolerance, exact, judge
+from bridge import TOLERANCES, BadInput, Tolerance, conditioning, exact, judge
 from bridge.cases import pair_outputs
 from bridge.command.shell import status_of
-from bridge.compare import compare
+from bridge.compare import compare, distance
 from bridge.domains import Taken, numbers_taken
 from bridge.draws import draw
 from bridge.engines import NativeEngine, OnnxEngine
@@ -444,20 +444,20 @@ def test_distances_from_the_truth() -> None:
         ([], [], 0.0),
     ):
         want = np.finfo(np.float64).max if error == inf else error
-        for distance in (judge.distance, farthest):
+        for measure in (distance, farthest):
             assert (
-                distance(np.array(got), np.array(truth)) >= want
+                measure(np.array(got), np.array(truth)) >= want
                 if error == inf
-                else error == distance(np.array(got), np.array(truth))
+                else error == measure(np.array(got), np.array(truth))
             ), (got, truth)
 
 
 def test_what_is_moved() -> None:
     array = np.linspace(-3, 5, 50, dtype=np.float32)
-    assert judge._perturb("x", array, 0) is array
+    assert conditioning.moved("x", array, 0) is array
     whole = np.arange(5)
-    assert judge._perturb("x", whole, 1) is whole
-    first, second, other = (judge._perturb(n, array, s) for n, s in (("x", 1), ("x", 2), ("y", 1)))
+    assert conditioning.moved("x", whole, 1) is whole
+    first, second, other = (conditioning.moved(n, array, s) for n, s in (("x", 1), ("x", 2), ("y", 1)))
     for found in (first, second, other):
         assert found.dtype == np.float32
         assert (found != array).mean() > 0.2

@@ -1004,9 +1004,9 @@ VERIFY = _area(
         ),
         (
             "the better of two",
-            "judge.py",
-            "if not all(within(x, exact, allowed) for x in (want[a], got[b])):",
-            "if not any(within(x, exact, allowed) for x in (want[a], got[b])):",
+            "conditioning.py",
+            "all(within(x, exact, allowed) for x in (first, second)),",
+            "any(within(x, exact, allowed) for x in (first, second)),",
             "tests/bridge/test_judge.py",
         ),
         ("last failing case", "judge.py", "if wrong and failed is None:", "if wrong and failed is not None:"),

@@ -304,7 +304,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "witnesses not moved",
-        "bridge/judge.py",
+        "bridge/conditioning.py",
         ".append(dict(zip(native.outputs, Program(native.graph, params, native=False).run(given))))",
         ".append(dict(zip(native.outputs, Program(native.graph, params, native=False).run(feeds))))",
         "tests/bridge/test_judge.py -k test_the_truth_is_float64",

@@ -320,10 +320,10 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "float64 floor without scale",
-        "bridge/judge.py",
-        'LERANCES["float32"].atol * scale',
-        'LERANCES["float32"].atol',
-        "tests/bridge/test_judge.py -k test_how_far_from_float64_a_side_may_be",
+        "bridge/conditioning.py",
+        'TOLERANCES["float32"].atol * rule_scales(exact)',
+        'TOLERANCES["float32"].atol',
+        "tests/bridge/test_conditioning.py",
     ),
     (
         "auxiliary written as arguments",

@@ -1,0 +1,74 @@
+"""Conditioning of a network: how near to float64 float32 runs of it come, and whether two results are as near as that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hybrid.core.attrs import is_float
+from hybrid.core.error import MXNetError
+from hybrid.execution.program import Program
+
+from .compare import FACTOR, TOLERANCES, distance, rule_scales, within
+from .engines import Arrays, NativeEngine
+from .exact import Exact, perturb
+
+WITNESSED = 2  # runs in float32 with inputs and parameters moved by a unit in the last place
+BLUNT = 0.05  # of an output's scale: where rounding is magnified to more, rounding decides
+
+
+def truth_of(native: NativeEngine, feeds: Arrays) -> tuple[Arrays, list[Arrays]] | None:
+    """The outputs in float64, and those of some float32 runs in NumPy whose inputs and parameters are moved by up to a unit in the
+    last place (the first: by none). None when the network cannot be evaluated so."""
+    try:
+        truth = dict(zip(native.outputs, Exact(native.graph, native.model.params).run(feeds)))
+        runs = []
+        for seed in range(WITNESSED + 1):
+            given, params = ({n: moved(n, a, seed) for n, a in x.items()} for x in (feeds, native.model.params))
+            runs.append(dict(zip(native.outputs, Program(native.graph, params, native=False).run(given))))
+    except MXNetError:
+        return None
+    return truth, runs
+
+
+def moved(name: str, array: np.ndarray, seed: int) -> np.ndarray:
+    """Floats moved by up to a unit in the last place; by none with seed 0."""
+    if not seed or not is_float(array.dtype):
+        return array
+    return perturb(array, 1.0, seed, name).astype(array.dtype)
+
+
+class Reach(NamedTuple):
+    """Distances of two results from float64."""
+
+    errors: tuple[float, float]
+    usual: float
+    """The greatest distance of float32 runs."""
+    scale: float
+    """The largest finite number there is, or 1."""
+    reached: bool
+    """True where both are within FACTOR times that distance, or within the rule for float32, channel by channel."""
+
+    @property
+    def small(self) -> bool:
+        """True where both are within the rule for float32 beside the largest number of all channels."""
+        return max(self.errors) <= TOLERANCES["float32"].atol * self.scale
+
+    @property
+    def blunt(self) -> bool:
+        """True where float32 runs differ so much that rounding alone decides."""
+        return self.usual >= BLUNT * self.scale
+
+
+def reach(exact: np.ndarray, runs: Sequence[np.ndarray], first: np.ndarray, second: np.ndarray) -> Reach:
+    """Distances of two results from what float64 gives. runs: the same by float32."""
+    usual = max(distance(each, exact) for each in runs)
+    allowed = np.maximum(FACTOR * usual, TOLERANCES["float32"].atol * rule_scales(exact))
+    return Reach(
+        (distance(first, exact), distance(second, exact)),
+        usual,
+        float(np.abs(exact[np.isfinite(exact)]).max(initial=0)) or 1.0,
+        all(within(x, exact, allowed) for x in (first, second)),
+    )
