@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,12 +11,19 @@ from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 from hybrid.execution.program import Program
 
-from .compare import FACTOR, TOLERANCES, distance, rule_scales, within
-from .engines import Arrays, NativeEngine
+from .compare import FACTOR, TOLERANCES, Difference, distance, rule_scales, within
+from .engines import Arrays, Engine, NativeEngine, OnnxEngine
 from .exact import Exact, perturb
 
 WITNESSED = 2  # runs in float32 with inputs and parameters moved by a unit in the last place
 BLUNT = 0.05  # of an output's scale: where rounding is magnified to more, rounding decides
+
+
+def native_of(engine: Engine) -> NativeEngine | None:
+    """The engine that evaluates a side in NumPy: itself, or the ONNX model as we read it."""
+    return (
+        engine if isinstance(engine, NativeEngine) else engine.native_engine if isinstance(engine, OnnxEngine) else None
+    )
 
 
 def truth_of(native: NativeEngine, feeds: Arrays) -> tuple[Arrays, list[Arrays]] | None:
@@ -38,6 +45,28 @@ def moved(name: str, array: np.ndarray, seed: int) -> np.ndarray:
     if not seed or not is_float(array.dtype):
         return array
     return perturb(array, 1.0, seed, name).astype(array.dtype)
+
+
+def settle(
+    differences: Sequence[Difference],
+    pairs: Sequence[tuple[str, str]],
+    want: Mapping[str, np.ndarray],
+    got: Mapping[str, np.ndarray],
+    truths: tuple[Arrays, list[Arrays]] | None,
+) -> list[Difference]:
+    """The differences of outputs; accepted where both are as near to float64 as float32 runs of the network come. truths: as
+    truth_of gives them, by the names of either side."""
+    out = []
+    for d, (a, b) in zip(differences, pairs):
+        truth, runs = truths or ({}, [])
+        name = a if a in truth else b
+        exact = truth.get(name)
+        if d.equal or not d.compared or exact is None or exact.shape != d.shape or not is_float(want[a].dtype):
+            out.append(d)
+            continue
+        found = reach(exact, [each[name] for each in runs], want[a], got[b])
+        out.append(d.accept("float64") if found.reached and not found.blunt else d)
+    return out
 
 
 class Reach(NamedTuple):

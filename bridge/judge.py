@@ -19,7 +19,7 @@ from .cases import pair_outputs, refuse_random
 from .change.causes import causes
 from .change.reduce import write_repro
 from .compare import TOLERANCES, Difference, Tolerance, compare
-from .conditioning import reach, truth_of
+from .conditioning import native_of, reach, truth_of
 from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine
 from .half import HalfEngine
 from .layers import study
@@ -218,7 +218,7 @@ class _Trial:
         """The differences, those settled where both sides are as near to float64 as float32 runs of this network come."""
         if all(d.equal for d in differences):
             return differences
-        truths = _truth(self.reference if _native(self.reference) else self.left, self.right, case)
+        truths = _truth(self.reference if native_of(self.reference) else self.left, self.right, case)
         if truths is None:
             return differences
         truth, runs = truths
@@ -343,16 +343,9 @@ def _surely_beyond(fault: Divergence, tolerance: Tolerance) -> bool:
     return found.max_abs > tolerance.limit(scale) + tolerance.rtol * scale
 
 
-def _native(engine: Engine) -> NativeEngine | None:
-    """The engine that evaluates a side in NumPy: itself, or the ONNX model as we read it."""
-    return (
-        engine if isinstance(engine, NativeEngine) else engine.native_engine if isinstance(engine, OnnxEngine) else None
-    )
-
-
 def _truth(engine: Engine, other: Engine, case: Case) -> tuple[Arrays, list[Arrays]] | None:
     """The outputs in float64 and of some float32 runs (truth_of); None when no side can be evaluated in NumPy."""
-    native = _native(engine) or _native(other)
+    native = native_of(engine) or native_of(other)
     if native is None:
         return None
     return truth_of(native, native.complete(case.feeds))

@@ -17,6 +17,7 @@ from hybrid.core.op import Spec
 
 from .cases import make_case, pair_outputs
 from .compare import TOLERANCES, Tolerance, as_tolerance, compare
+from .conditioning import native_of, settle, truth_of
 from .engines import Arrays, Engine, EngineError
 from .inputs import Inputs, as_specs, load_feeds
 from .models import BadInput, Model, names_to_fill, specs_of_onnx
@@ -140,13 +141,20 @@ def matrix(
             errors[name] = str(error).splitlines()[0]
         seconds[name] = time.perf_counter() - start
         side.free_memory()
-    cells = tuple(
-        tuple(
-            None if a == b or a not in results or b not in results else _compare(results[a], results[b], limits)
-            for b in sides
+
+    def table(truths: Any = None) -> tuple[tuple[Cell | None, ...], ...]:
+        known = {n: results.get(n) for n in sides}
+        return tuple(
+            tuple(
+                None if a == b or x is None or y is None else _compare(x, y, limits, truths) for b, y in known.items()
+            )
+            for a, x in known.items()
         )
-        for a in sides
-    )
+
+    cells, native = table(), native_of(first)
+    if native is not None and limits is None and feeds and not all(c is None or c.equal for row in cells for c in row):
+        tell("asking float64")
+        cells = table(truth_of(native, native.complete(feeds)))
     shown = {n: list(a.shape) for n, a in (feeds or {}).items()}
     return MatrixResult(tuple(sides), cells, errors, shown, seconds)
 
@@ -187,7 +195,7 @@ def _inputs(sources: Sequence[Any], models: Sequence[Model | Engine], inputs: An
     return dict(load_recording(recorded[0]).runs[0].inputs) if recorded else None
 
 
-def _compare(want: Arrays, got: Arrays, tolerance: Tolerance | None) -> Cell:
+def _compare(want: Arrays, got: Arrays, tolerance: Tolerance | None, truths: Any = None) -> Cell:
     """The outputs of two runners, by name or place."""
     try:
         pairs = pair_outputs(list(want), list(got))
@@ -196,7 +204,8 @@ def _compare(want: Arrays, got: Arrays, tolerance: Tolerance | None) -> Cell:
     worst = Cell(0.0, pairs[0][0] if pairs else "", True)
     for a, b in pairs:
         x, y = _as_coarse(want[a], got[b])
-        found = compare(a, y, x, tolerance or TOLERANCES.get(x.dtype.name))
+        plain = compare(a, y, x, tolerance or TOLERANCES.get(x.dtype.name))
+        (found,) = settle([plain], [(a, b)], {a: x}, {b: y}, truths)
         size = found.max_rel if found.compared and not found.misplaced else np.inf
         if (not found.equal, size) > (not worst.equal, worst.difference):
             worst = Cell(float(size), a, found.equal, found.reason)

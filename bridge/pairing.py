@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 import zlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
@@ -49,9 +50,8 @@ def match(
 def by_name(engine: Engine) -> dict[str, Tensor]:
     """The tensors inside whose names occur once."""
     tensors = engine.inner_tensors()
-    names = [t.name for t in tensors]
-    twice = {n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else set()
-    return {t.name: t for t in tensors if t.name not in twice}
+    times = Counter(t.name for t in tensors)
+    return {t.name: t for t in tensors if times[t.name] == 1}
 
 
 class _Matcher:
@@ -126,9 +126,11 @@ class _Matcher:
                 if apart <= LIKE:
                     found.append((candidate != name, round(apart, 4), place[candidate], index, candidate, name))
         out: dict[str, str] = {}
+        taken: set[str] = set()
         for *_rank, a, b in sorted(found):
-            if a not in out and b not in out.values():
+            if a not in out and b not in taken:
                 out[a] = b
+                taken.add(b)
         return out
 
     # -- behind a fault ---------------------------------------------------------------------------------------------

@@ -377,7 +377,7 @@ def test_the_truth_is_asked_of_the_reference_where_that_can_be(monkeypatch: pyte
         (one, {one, two}, (one, two)), (two, {one, two}, (two, two)), (two, {one}, (one, two)), (one, {two}, (one, two)),
     ):  # fmt: skip
         seen: list[tuple[Any, Any]] = []
-        monkeypatch.setattr(judge, "_native", lambda side, able=able: side if side in able else None)
+        monkeypatch.setattr(judge, "native_of", lambda side, able=able: side if side in able else None)
         monkeypatch.setattr(judge, "_truth", lambda a, b, _case, seen=seen: seen.append((a, b)))
         trial = judge._Trial(one, two, CASES[:1], reference, None, None, lambda _text: None)
         trial.pairs = [("y", "y")]
