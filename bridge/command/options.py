@@ -50,7 +50,7 @@ def load_plugins(names: list[str] | None) -> list[str] | None:
             load_plugin(name)
         except BadInput as error:
             raise typer.BadParameter(printable(str(error))) from None
-    return names
+    return names or []  # typer 0.16 takes the length of what comes back
 
 
 Plugin = Annotated[

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bridge
+from hybrid import native
 from tests.models.networks import FOLDER
 
 LENET = FOLDER / "lenet"
@@ -90,11 +91,12 @@ def test_run_and_bench(folder: Path, tmp_path: Path, as_given: Make, model: str)
         got = bridge.run(as_given(folder / model), as_given(inputs), outputs=["softmax_output"])
         np.testing.assert_allclose(got["softmax_output"], want, atol=1e-6)
     cost = bridge.precision_report(as_given(folder / model), as_given(folder / "inputs.npz"), precision="bfloat16")
-    assert cost.layers
+    assert bool(cost.layers) == (native.level() is not None)  # NumPy holds no weights in fewer bits
     result = bridge.bench(as_given(folder / model), inputs=as_given(folder / "inputs.npz"), seconds=0.01, rounds=1)
     assert result.inputs == {"data": (3, 1, 28, 28)}
 
 
+@pytest.mark.skipif(native.level() is None, reason="NumPy has no programs to save")
 @AS
 def test_compile_inspect_and_record(folder: Path, tmp_path: Path, as_given: Make) -> None:
     inputs, file = as_given(folder / "inputs.npz"), as_given(tmp_path / "x.gluonnx")
@@ -115,7 +117,7 @@ def test_files_that_do_not_fit_are_refused(folder: Path, tmp_path: Path) -> None
         lambda p: bridge.verify(folder / "model", folder / "x.onnx", inputs=p),
         lambda p: bridge.run(folder / "model", p),
         lambda p: bridge.bench(folder / "model", inputs=p),
-        lambda p: bridge.compile(folder / "model", inputs=p),
+        *((lambda p: bridge.compile(folder / "model", inputs=p),) if native.level() is not None else ()),
         lambda p: bridge.inspect(folder / "model", inputs=p),
         lambda p: bridge.record(folder / "model", p),
     )
