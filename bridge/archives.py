@@ -28,7 +28,7 @@ PIECE = 1 << 20
 LARGEST_NOTE = 1 << 20
 """Bytes of a file of hyperparameters, or of a header of a tar archive; a larger one is something else."""
 DEFLATED_AT_MOST = 1032
-"""Bytes that one byte of DEFLATE can become (RFC 1951)."""
+"""Bytes that one byte of DEFLATE can become: 258 for two bits (RFC 1951), and a block has a header too."""
 _BROKEN = (
     *(tarfile.TarError, zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, struct.error, lzma.LZMAError),
     *(EOFError, NotImplementedError, ValueError, UnicodeError),

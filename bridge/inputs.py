@@ -19,6 +19,7 @@ from hybrid.core.memory_budget import afford
 from hybrid.core.op import Spec
 from hybrid.formats.npz import LONGEST_HEADER, npy_header
 
+from .archives import DEFLATED_AT_MOST
 from .models import BadInput, Model, names_to_fill
 
 Inputs = Mapping[str, Any]
@@ -200,8 +201,6 @@ def loaded(inputs: Given | None, model: Model) -> Inputs:
 
 
 OF_ZIP = (zipfile.BadZipFile, zlib.error, struct.error)
-DEFLATED_AT_MOST = 1032
-"""Bytes that one byte of DEFLATE can become: 258 for two bits (RFC 1951), and a block has a header too."""
 
 
 def _whole(archive: zipfile.ZipFile, path: Path) -> list[zipfile.ZipInfo]:

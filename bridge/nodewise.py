@@ -19,7 +19,17 @@ from hybrid.core.attrs import dtype as read_dtype
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 
-from .compare import COARSENESS, TOLERANCES, Difference, Tolerance, close_within, compare, slice_scales, statistics
+from .compare import (
+    COARSENESS,
+    TOLERANCES,
+    Difference,
+    Tolerance,
+    close_within,
+    compare,
+    distance,
+    slice_scales,
+    statistics,
+)
 from .engines import Arrays, Engine, EngineError, NativeEngine, Part, Tensor
 from .exact import epsilon
 from .half import HalfEngine
@@ -379,7 +389,7 @@ class _Judge:
             return plain.accept("float64"), ""
         if agree[0] and not whole:
             scale = _scale(truth)
-            errors = [farthest(x, truth) / scale for x in (got, want)]
+            errors = [distance(x, truth) / scale for x in (got, want)]
             if errors[0] <= TOLERANCES[dtype.name].atol:
                 return plain.accept("float64"), ""
             if errors[0] <= RUNTIME:
@@ -422,13 +432,6 @@ class _Judge:
 def _same(oracle: np.ndarray | None, truth: np.ndarray, apart: np.ndarray) -> bool:
     """True where the oracle says what the truth says."""
     return oracle is not None and oracle.shape == truth.shape and bool(_within(oracle, truth, apart).all())
-
-
-def farthest(got: np.ndarray, truth: np.ndarray) -> float:
-    """The greatest distance; infinite where one is finite and the other not."""
-    with np.errstate(invalid="ignore"):
-        same = (got == truth) | (np.isnan(got) & np.isnan(truth))
-        return float(np.nan_to_num(np.abs(got - truth), nan=np.inf).max(initial=0, where=~same))
 
 
 def _spreads(array: np.ndarray, shape: tuple[int, ...]) -> bool:

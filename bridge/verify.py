@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import onnx
@@ -18,9 +17,9 @@ from .draws import KINDS, Kind
 from .engines import Engine, NativeEngine, engine_for
 from .expected import cases_for_both, hold_against, renamed, specs_of, with_inputs, with_recording
 from .half import HalfEngine, engines_apart, widen_half, widen_specs
-from .inputs import Feeds, Given, Inputs, as_specs, load_feeds, sources_of
+from .inputs import Given, Inputs, as_specs, loaded, sources_of
 from .judge import check
-from .models import BadInput, Model, check_dtypes, names_to_fill, open_model
+from .models import BadInput, Model, check_dtypes, open_model
 from .paths import one_or_more
 from .recorded import Recording, load_recording
 from .result import Progress, VerifyResult, identify, with_names, with_warnings
@@ -34,12 +33,6 @@ def _has_parameters(model: Any) -> bool:
         if isinstance(model, str | os.PathLike)
         else isinstance(model, onnx.ModelProto | bytes)
     )
-
-
-def _read(path: str | os.PathLike[str], model: Model) -> Feeds:
-    """The arrays of a file, by name, and the file that they come from."""
-    arrays = load_feeds(path, names_to_fill(model))
-    return Feeds(arrays, dict.fromkeys(arrays, Path(path).name))
 
 
 def _opened(a: Any, b: Any, params: Any, outputs: list[str]) -> tuple[Model, Model]:
@@ -110,10 +103,7 @@ def verify(
         return with_names(found, found.a, model.name, time.perf_counter() - start)
     first, second = _opened(a, b, params, names_of_outputs)
     recording = None if expected is None else with_inputs(load_recording(expected), inputs, first)
-    if recording is not None:
-        inputs = specs_of(recording)
-    elif isinstance(inputs, str | os.PathLike):
-        inputs = _read(inputs, second if is_runner(a) else first)
+    inputs = specs_of(recording) if recording is not None else loaded(inputs, second if is_runner(a) else first)
     specs, arrays = as_specs(inputs)
     first, second = (m if is_runner(source) else m.inferring(specs) for m, source in ((first, a), (second, b)))
     left, right = engines_apart(*_engines((a, first), (b, second), specs))
@@ -129,7 +119,7 @@ def verify(
         try:
             cases = make_cases(left, right, specs, arrays, seed, runs=runs, kinds=draws, files=sources, **told)
             for number, given in enumerate(also, len(cases)):
-                further = _read(given, first) if isinstance(given, str | os.PathLike) else given
+                further = loaded(given, first)
                 more, values = as_specs(further)
                 own = Cases(left, right, {**specs, **more}, values, files=sources_of(further), **told)
                 cases.append(own.case(seed + number))
