@@ -16,6 +16,7 @@ import onnx
 import onnxruntime
 
 import converters
+from converters.forms import PLAIN, Forms
 from converters.onnx_types import code_of
 from converters.training import training_form
 from converters.writer import EXTERNAL_OVER, Converted
@@ -104,6 +105,7 @@ def convert(
     free: str | Sequence[str] | None = None,
     training: bool = False,
     keep_inputs: bool = False,
+    forms: Forms = PLAIN,
     repro: str | os.PathLike[str] | None = None,
     strict: bool = False,
     layers: bool = False,
@@ -124,7 +126,7 @@ def convert(
     external_data: weights beside the file (by itself past 2 GB). rename: other names for inputs and outputs in the file, by those
     that they have. free: parameters that become inputs, of the shapes that are stored.
     training: the network as MXNet trains it, with losses, labels as inputs, and moving statistics (converters/training.py); what is
-    random in it is left out of what is verified. keep_inputs: inputs stay where nothing reads them, and labels that have a shape.
+    random in it is left out of what is verified. keep_inputs: inputs stay where nothing reads them, and labels that have a shape. forms: those of ONNX that the file is written in.
     repro: a folder for a minimal reproduction when the models differ. strict: also refuse when an output agrees and says little.
     layers: measure every tensor inside also when they agree.
 
@@ -176,7 +178,13 @@ def convert(
     most = newest() if verify else None
     try:
         converted = ONNX.translated(
-            model, inputs=shaped, opset=opset, default=default_opset(), newest=most, keep_inputs=keep_inputs
+            model,
+            inputs=shaped,
+            opset=opset,
+            default=default_opset(),
+            newest=most,
+            keep_inputs=keep_inputs,
+            forms=forms,
         )
     except converters.UnsupportedModel as error:
         raise with_cut_points(error, model, specs, opset) from error
@@ -190,7 +198,7 @@ def convert(
         shown, made, path = model, converted, written[0]
         if twin is not None:
             shown, path = twin, path.parent / "still" / "model.onnx"
-            made = ONNX.translated(twin, inputs=shaped, opset=converted.opset)
+            made = ONNX.translated(twin, inputs=shaped, opset=converted.opset, forms=forms)
             rename_inputs(made.model.graph, new_inputs)
             path.parent.mkdir()
             made.save(path)

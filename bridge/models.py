@@ -16,6 +16,7 @@ import onnx
 
 import converters
 import hybrid.formats.params
+from converters.forms import PLAIN, Forms
 from converters.importer import Imported, import_model
 from converters.names import kept_names
 from converters.onnx_types import declared_spec
@@ -275,14 +276,15 @@ class OnnxFormat:
         default: int | None = None,
         newest: int | None = None,
         keep_inputs: bool = False,
+        forms: Forms = PLAIN,
     ) -> Converted:
-        """inputs, opset, default, newest, keep_inputs: as converters.convert takes them.
+        """inputs, opset, default, newest, keep_inputs, forms: as converters.convert takes them.
 
         Raises converters.UnsupportedModel listing every node that ONNX cannot say."""
         native = model.native
         return converters.convert(
             native.graph, native.params, inputs, opset, default=default, newest=newest, facts=native.facts,
-            keep_inputs=keep_inputs,
+            keep_inputs=keep_inputs, forms=forms,
         )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from hybrid.core.shapes import UNKNOWN, MaybeShape
 
 from . import ort_kernels
 from .error import Unsupported
+from .forms import PLAIN, Forms
 from .names import Names
 from .onnx_types import code_of, dtype_of
 from .registry import ML, MS, TRAINING
@@ -201,8 +202,8 @@ def _carried_dtypes(attrs: dict[str, Any], outputs: int) -> list[np.dtype | None
 class Builder:
     """The graph under construction, for one opset."""
 
-    def __init__(self, opset: int):
-        self.opset = opset
+    def __init__(self, opset: int, forms: Forms = PLAIN):
+        self.opset, self.forms = opset, forms
         self.nodes: list[OnnxNode] = []
         self.initializers: dict[str, np.ndarray] = {}
         self.names = Names()
@@ -487,7 +488,7 @@ class Builder:
 
         inputs: the dtype of each, or its Spec (Loop insists on the shapes of its counter and condition). It may read values
         of the graph around it; its constants are stored there."""
-        inner = Builder(self.opset)
+        inner = Builder(self.opset, self.forms)
         inner.initializers, inner.names, inner._constants = self.initializers, self.names, self._constants
         inner._scope = scope = f"{self._scope}/body"
         specs = [i if isinstance(i, Spec) else Spec(None, np.dtype(i)) for i in inputs]

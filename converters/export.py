@@ -25,6 +25,7 @@ from hybrid.passes.strip_labels import strip_labels
 from . import ops, ort_kernels  # noqa: F401  ops fills the registry
 from .builder import Builder, Value, beyond_schema, domain_opset
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
+from .forms import PLAIN, Forms
 from .names import kept_names, onnx_names
 from .onnx_types import KEY as KIND
 from .onnx_types import code_of, kind_of
@@ -97,11 +98,13 @@ def convert(
     training: bool = False,
     facts: Facts | None = None,
     keep_inputs: bool = False,
+    forms: Forms = PLAIN,
 ) -> Converted:
     """As to_onnx, but the weights stay where they are until the result is saved.
 
     default, newest: the opset to prefer when none is asked for, and the newest to choose then. facts: those of the graph and its
-    parameters, where there are some already. keep_inputs: those named in inputs stay where nothing reads them (labels)."""
+    parameters, where there are some already. keep_inputs: those named in inputs stay where nothing reads them (labels).
+    forms: those that the graph is written in."""
     graph = symbol if isinstance(symbol, Graph) else symbol.graph
     params = {k.removeprefix("arg:").removeprefix("aux:"): np.asarray(v) for k, v in (params or {}).items()}
     if training:
@@ -118,7 +121,7 @@ def convert(
         *better, enough = opsets_for(graph, default, newest)
         for choice in better:
             try:
-                return convert(graph, params, inputs, choice, facts=facts, keep_inputs=keep_inputs)
+                return convert(graph, params, inputs, choice, facts=facts, keep_inputs=keep_inputs, forms=forms)
             except UnsupportedModel:
                 continue  # the older one may do with fewer operators
         opset = enough
@@ -126,7 +129,7 @@ def convert(
         raise ConversionError(
             f"got opset {opset}, wanted {OLDEST} to {newest_opset()} (the newest that onnx {onnx.__version__} defines)"
         )
-    return _Export(facts, inputs, opset, keep_inputs=keep_inputs).run()
+    return _Export(facts, inputs, opset, keep_inputs=keep_inputs, forms=forms).run()
 
 
 def untranslatable(graph: Graph, opset: int | None = None) -> list[Problem]:
@@ -160,7 +163,15 @@ def _empty_array(spec: Spec) -> np.ndarray | None:
 class _Export:
     """One conversion."""
 
-    def __init__(self, facts: Facts, inputs: Mapping[str, Any], opset: int, *, keep_inputs: bool = False):
+    def __init__(
+        self,
+        facts: Facts,
+        inputs: Mapping[str, Any],
+        opset: int,
+        *,
+        keep_inputs: bool = False,
+        forms: Forms = PLAIN,
+    ):
         self.kept = frozenset(inputs) if keep_inputs else frozenset[str]()
         self.facts, self.graph, self.params, self.opset = facts, facts.graph, facts.params, opset
         self.axes: dict[str, tuple[str | None, ...]] = {}  # names of dynamic axes by input
@@ -175,7 +186,7 @@ class _Export:
             self.axes[name] = tuple(d if isinstance(d, str) else None for d in shape or ())
             known = None if shape is None else tuple(UNKNOWN if isinstance(d, str) else d for d in shape)
             self.given[name] = Spec(known, dtype)
-        self.builder = Builder(opset)
+        self.builder = Builder(opset, forms)
         # variables keep their names, those too that come after a node whose output is called so
         self.reserved = {onnx_names(e.node)[e.index] for e in self.graph.outputs} & {*kept_names(self.graph).values()}
         """Names that outputs have had in ONNX before, for them alone."""

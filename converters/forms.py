@@ -1,0 +1,20 @@
+"""What of ONNX a converted graph may use, and in which forms: the wishes that reach translations and rewritings alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Forms:
+    """The forms that a graph is written in. Translations find them as ``b.forms``, rewritings get them."""
+
+    keep_graph: bool = False
+    """True: nothing is folded or left out, so that each node of the symbol is found again."""
+    nan_guards: bool = True
+    """True: nodes that keep MXNet's answers where a tensor holds NaN, or an index lies beyond its table."""
+    nms: str = "onnx"
+    """What detection ends in: "onnx", a NonMaxSuppression node; "none", decoded boxes and scores; "tensorrt-plugin"."""
+
+
+PLAIN = Forms()
