@@ -16,6 +16,7 @@ from converters.proto_nodes import reads
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
+from hybrid.ir.graph import Entry
 
 from .compare import COARSENESS, coarsest
 from .engines import Arrays, Engine, NativeEngine, OnnxEngine
@@ -157,19 +158,27 @@ class _HalfNative(NativeEngine):
         return super().complete(given)
 
 
-def engines_apart(left: Engine, right: Engine) -> tuple[Engine, Engine]:
-    """The engines, the one of half precision as a HalfEngine where the other is more exact."""
+def engines_apart(left: Engine, right: Engine, specs: Mapping[str, Spec]) -> tuple[Engine, Engine]:
+    """The engines, the one of half precision as a HalfEngine where the other is more exact. specs: what is known of inputs."""
     kinds = [half_of(e.model) for e in (left, right)]
     made = [
-        HalfEngine(e.model) if kind and not other and isinstance(e, OnnxEngine) and _is_finer(peer) else e
+        HalfEngine(e.model) if kind and not other and isinstance(e, OnnxEngine) and _is_finer(peer, specs) else e
         for e, kind, other, peer in ((left, *kinds, right), (right, *kinds[::-1], left))
     ]
     return made[0], made[1]
 
 
-def _is_finer(engine: Engine) -> bool:
-    """True where an engine's model is more exact than half precision."""
+def _is_finer(engine: Engine, specs: Mapping[str, Spec]) -> bool:
+    """True where an engine's model is more exact than half precision, in what is stored and in what its nodes compute: of mixed
+    precision (amp_cast), each tensor has its own, and is compared with the other's."""
     if not isinstance(engine, NativeEngine):
         return True
     floats = [a for a in engine.model.params.values() if is_float(a.dtype)]
-    return sum(a.size for a in floats if a.dtype.name in COARSENESS) * 2 <= sum(a.size for a in floats)
+    if sum(a.size for a in floats if a.dtype.name in COARSENESS) * 2 > sum(a.size for a in floats):
+        return False
+    try:
+        inferred = engine.model.infer({n: s for n, s in specs.items() if n in engine.inputs})
+    except MXNetError:  # what is not known yet a draw may tell; what is wrong whoever draws says
+        return True
+    made = (Entry(n, i) for n in engine.graph.nodes if n.op is not None for i in range(n.num_outputs))
+    return not any((dtype := inferred.spec(e).dtype) is not None and dtype.name in COARSENESS for e in made)

@@ -18,6 +18,8 @@ import onnx
 from hybrid.core.attrs import dtype as read_dtype
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
+from hybrid.ir.graph import Entry
+from hybrid.ir.infer import infer
 
 from .compare import (
     COARSENESS,
@@ -30,7 +32,7 @@ from .compare import (
     slice_scales,
     statistics,
 )
-from .engines import Arrays, Engine, EngineError, NativeEngine, Part, Tensor
+from .engines import GIVEN, Arrays, Engine, EngineError, NativeEngine, Part, Tensor
 from .exact import epsilon
 from .half import HalfEngine
 from .pairing import by_name, match
@@ -326,6 +328,8 @@ class _Judge:
         if is_float(want.dtype) and got.dtype != want.dtype and is_float(got.dtype):
             got = got.astype(want.dtype)  # what is more exact inside is no fault; what is less shows in the numbers
         part = self.source.part(self.cut, [tensor.name])
+        if rounded in COARSENESS and part is not None and dtype == np.float32 and self._rounds(part, values):
+            dtype = read_dtype(rounded)  # on the way: who leaves out such a pair of casts is the more exact
         units = max(part.tolerance if part else 0.0, UNITS)
         large = part is not None and part.operators > LARGE
         if is_float(want.dtype) and got.dtype == want.dtype:
@@ -410,6 +414,18 @@ class _Judge:
             what = "beyond a sure tolerance, and float64 does not confirm it"
             return plain.refuse(_count_wrong(doubtful, got, truth, what)), ""
         return plain.accept("float64"), ""
+
+    def _rounds(self, part: Part, values: Arrays) -> bool:
+        """True where a tensor inside a part, other than what it gives, is of half precision."""
+        names = {n.name: n.name.removeprefix(GIVEN) for n in part.graph.variables()}
+        found = {n: values.get(name, self.source.parameter(name)) for n, name in names.items()}
+        known = {n: a for n, a in found.items() if a is not None}
+        try:
+            inferred = infer(part.graph, {n: a.shape for n, a in known.items()}, {n: a.dtype for n, a in known.items()})
+        except MXNetError:
+            return False
+        made = (Entry(n, i) for n in part.graph.nodes if n.op is not None for i in range(n.num_outputs))
+        return any((dtype := inferred.spec(e).dtype) is not None and dtype.name in COARSENESS for e in made)
 
     def _exact(self, tensor: Tensor, values: Arrays, jitter: tuple[float, int] | None = None) -> np.ndarray | None:
         found = self.source.exact(self.cut, values, tensor.name, jitter)

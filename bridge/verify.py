@@ -106,7 +106,7 @@ def verify(
     inputs = specs_of(recording) if recording is not None else loaded(inputs, second if is_runner(a) else first)
     specs, arrays = as_specs(inputs)
     first, second = (m if is_runner(source) else m.inferring(specs) for m, source in ((first, a), (second, b)))
-    left, right = engines_apart(*_engines((a, first), (b, second), specs))
+    left, right = engines_apart(*_engines((a, first), (b, second), specs), specs)
     half = next((e for e in (left, right) if isinstance(e, HalfEngine)), None)
     if half is not None:
         specs, arrays = widen_specs(specs), widen_half(arrays)
