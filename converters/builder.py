@@ -17,56 +17,18 @@ from onnx import TensorProto, helper
 
 from hybrid.core.attrs import DTypeKind, Kind, Optional
 from hybrid.core.op import Spec
-from hybrid.core.shapes import UNKNOWN, MaybeShape
+from hybrid.core.shapes import UNKNOWN
 
-from . import ort_kernels
+from . import older, ort_kernels
 from .error import Unsupported
 from .forms import PLAIN, Forms
 from .names import Names
 from .onnx_types import code_of, dtype_of
 from .registry import ML, MS, TRAINING
 from .schemas import schema_of
+from .value import Value
 
 Number = bool | int | float
-
-
-class Value:
-    """A tensor of the graph being built.
-
-    shape: dims with UNKNOWN for those only known at run time; None where nobody needed it (results inside a translation).
-    const: the array, when the value is a parameter or constant.
-    """
-
-    __slots__ = ("const", "dtype", "name", "shape")
-
-    def __init__(self, name: str, shape: MaybeShape, dtype: np.dtype | None, const: np.ndarray | None = None):
-        self.name, self.shape, self.dtype, self.const = name, shape, dtype, const
-
-    @property
-    def sizes(self) -> tuple[Any, ...]:
-        """The shape, UNKNOWN where only the run tells a size. Raises Unsupported when not even the rank is known."""
-        if self.shape is None:
-            raise Unsupported(f"the rank of {self.name} is not known; give the shapes of all inputs")
-        return self.shape
-
-    @property
-    def rank(self) -> int:
-        return len(self.sizes)
-
-    def dim(self, axis: int) -> Any:
-        """A size that has to be known when converting. Raises Unsupported when it is dynamic."""
-        size = UNKNOWN if self.shape is None else self.shape[axis]
-        if size is UNKNOWN:
-            raise Unsupported(f"needs the size of axis {axis} of {self.name}, which is dynamic")
-        return size
-
-    @property
-    def static(self) -> tuple[int, ...]:
-        """The shape, all of which has to be known when converting. Raises Unsupported otherwise."""
-        return tuple(self.dim(a) for a in range(self.rank))
-
-    def __repr__(self) -> str:
-        return f"Value({self.name}, {self.shape}, {self.dtype})"
 
 
 class OnnxNode(NamedTuple):
@@ -131,7 +93,11 @@ def signature_of(op_type: str, opset: int, domain: str = "") -> Signature:
     """The operator's schema at an opset of its domain. Raises Unsupported when ONNX does not define it there."""
     found = schema_of(op_type, domain_opset(domain, opset), domain)
     if found is None:
-        raise Unsupported(f"ONNX defines no {op_type} at opset {opset}{f' of {domain}' if domain else ''}")
+        raise (
+            Unsupported(f"ONNX defines no {op_type} at opset {opset} of {domain}")
+            if domain
+            else older.undefined(op_type, opset)
+        )
     variadic = onnx.defs.OpSchema.FormalParameterOption.Variadic
 
     single = {c.type_param_str: c.allowed_type_strs[0] for c in found.type_constraints if len(c.allowed_type_strs) == 1}
@@ -211,6 +177,10 @@ class Builder:
         self._casts: dict[tuple[str, str], Value] = {}
         self._scope = ""
         self.results: Sequence[Spec] = ()
+        self.values: dict[str, Value] = {}
+        """Values by name, and"""
+        self.makers: dict[str, OnnxNode] = {}
+        """nodes by output: before opset 13, where forms ask for the shapes of what is made in between (older.py)."""
 
     @property
     def scope(self) -> str:
@@ -294,7 +264,20 @@ class Builder:
 
         Inputs are Values, None (an optional input left out), arrays, or Python numbers, whose dtype follows from the schema.
         dtype: that of the results where the schema leaves it to an attribute (other than Cast's ``to``); a number is ONNX's own
-        code, and the attribute ``dtype`` itself."""
+        code, and the attribute ``dtype`` itself. Before opset 13 the node, or those that amount to it, have the forms of that opset
+        (older.py)."""
+        form = older.form_of(op_type, self.opset) if self.opset < older.MODERN and not domain else None
+        if form is None:
+            return self.plain(op_type, *inputs, outputs=outputs, dtype=dtype, domain=domain, **attrs)
+        given = {k: v for k, v in attrs.items() if v is not None}
+        while inputs and inputs[-1] is None:
+            inputs = inputs[:-1]
+        return form(self, op_type, *inputs, **given, **({"outputs": outputs} if outputs > 1 else {}))
+
+    def plain(
+        self, op_type: str, *inputs: Any, outputs: int = 1, dtype: Any = None, domain: str = "", **attrs: Any
+    ) -> Any:
+        """As ``node``, in the form that is given, whatever the opset."""
         schema = _FOREIGN if domain == MS else signature_of(op_type, self.opset, domain)
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
@@ -302,14 +285,11 @@ class Builder:
         bound = {v: x.dtype for v, x in zip(variables, inputs) if isinstance(x, Value) and x.dtype is not None}
         values = [None if x is None else self._operand(x, v, bound) for x, v in zip(inputs, variables)]
         swapped: dict[str, np.dtype] = {}
-        for variable, original in bound.items():
-            other = (
-                None
-                if schema.heterogeneous or domain
-                else ort_kernels.substitute(op_type, schema.version, variable, original)
-            )
-            if other is not None and op_type not in _AS_GIVEN:
-                swapped[variable] = other
+        if not (schema.heterogeneous or domain or op_type in _AS_GIVEN):
+            for variable, original in bound.items():
+                other = self._substitute(op_type, schema, variable, original)
+                if other is not None:
+                    swapped[variable] = other
         values = [self.cast(x, swapped[v]) if x is not None and v in swapped else x for x, v in zip(values, variables)]
         for value in values:
             if value is not None and value.const is not None:
@@ -317,9 +297,12 @@ class Builder:
         if isinstance(dtype, int):
             attrs["dtype"], dtype = dtype, None
         clean = {k: v for k, v in attrs.items() if v is not None}
+        if self.opset < older.MODERN and not domain:
+            clean = older.attributes_at(op_type, self.opset, older.front_axes(self, op_type, values, clean))
         names = [self.unique(f"{self._scope}/{op_type}_output") for _ in range(outputs)]
         read = tuple("" if v is None else v.name for v in values)
-        self.nodes.append(OnnxNode(op_type, read, names, clean, [""], domain))
+        made_node = OnnxNode(op_type, read, names, clean, [""], domain)
+        self.nodes.append(made_node)
         results = []
         carried = _carried_dtypes(clean, outputs)
         for index, name in enumerate(names):
@@ -327,8 +310,20 @@ class Builder:
             own = carried[index] if carried else _concrete(variable) or swapped.get(variable) or bound.get(variable)
             own = own or self._declared_dtype(clean, dtype)
             made = Value(name, None, own)
+            if self.opset < older.MODERN:
+                self.values |= {v.name: v for v in (made, *values) if v is not None}
+                self.makers[name] = made_node
             results.append(self.cast(made, bound[variable]) if variable in swapped else made)
         return results[0] if outputs == 1 else tuple(results)
+
+    def _substitute(self, op_type: str, schema: Signature, variable: str, dtype: np.dtype) -> np.dtype | None:
+        """The dtype to cast operands of a type variable to, so that the schema allows and onnxruntime computes it; None where that
+        is theirs."""
+        if self.opset < older.MODERN:
+            wider = older.fitting(op_type, self.opset, variable, dtype)
+            other = ort_kernels.substitute(op_type, schema.version, variable, dtype if wider is None else wider)
+            return wider if other is None else other
+        return ort_kernels.substitute(op_type, schema.version, variable, dtype)
 
     def _declared_dtype(self, attrs: dict[str, Any], dtype: Any) -> np.dtype | None:
         if dtype is not None:
@@ -439,7 +434,7 @@ class Builder:
         op_type = f"Reduce{kind}"
         if axes is not None and not len(axes):
             axes = None
-        if len(signature_of(op_type, self.opset).inputs) > 1:
+        if len(signature_of(op_type, max(self.opset, older.MODERN)).inputs) > 1:
             return self.node(op_type, x, None if axes is None else list(axes), keepdims=int(keepdims))
         return self.node(op_type, x, axes=None if axes is None else list(axes), keepdims=int(keepdims))
 
@@ -490,6 +485,7 @@ class Builder:
         of the graph around it; its constants are stored there."""
         inner = Builder(self.opset, self.forms)
         inner.initializers, inner.names, inner._constants = self.initializers, self.names, self._constants
+        inner.values, inner.makers = self.values, self.makers
         inner._scope = scope = f"{self._scope}/body"
         specs = [i if isinstance(i, Spec) else Spec(None, np.dtype(i)) for i in inputs]
         given = [Value(self.unique(f"{inner._scope}/input"), *spec) for spec in specs]

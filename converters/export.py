@@ -34,7 +34,7 @@ from .training import training_form
 from .writer import Converted, words_of
 
 # https://github.com/onnx/onnx/blob/main/docs/Versioning.md
-_IR_VERSIONS = dict(zip(range(13, 28), (7, 7, 8, 8, 8, 8, 9, 9, 10, 10, 11, 12, 13, 13, 13)))
+_IR_VERSIONS = dict(zip(range(7, 28), (3, 3, 4, 5, 6, 7, 7, 7, 8, 8, 8, 8, 9, 9, 10, 10, 11, 12, 13, 13, 13)))
 _IR_NEWEST = 14
 
 
@@ -425,6 +425,8 @@ class _Export:
             graph_outputs.append(_tensor_info(name, spec.dtype, spec.shape, names))
         stored = {k: v for k, v in b.initializers.items() if k in used}
         words = [words_of(k, v) for k, v in stored.items() if v.dtype.kind == "O"]  # which are no bytes to copy
+        if ir_version(self.opset) < 4:  # what is stored is listed as an input too
+            graph_inputs += [_tensor_info(k, v.dtype, v.shape, ()) for k, v in stored.items()]
         graph = helper.make_graph(nodes, "gluonnx", graph_inputs, graph_outputs, words)
         model = helper.make_model(
             graph,

@@ -31,8 +31,8 @@ from typing import Any, NamedTuple
 from hybrid.core.op import FAMILY, Op
 from hybrid.core.tables import Table
 
-OLDEST = 13
-"""The oldest opset that is written: below it axes are attributes and Softmax means something else."""
+OLDEST = 7
+"""The oldest opset that is written: the first whose operators broadcast as NumPy's do, and that onnxruntime reads."""
 
 TRANSLATIONS = "converters.ops"
 """The package whose modules fill the tables."""
