@@ -177,6 +177,8 @@ class Builder:
         self._casts: dict[tuple[str, str], Value] = {}
         self._scope = ""
         self.results: Sequence[Spec] = ()
+        self.wishes: list[tuple[list[str] | None, int]] = []
+        """Opsets that have a better form of what is written, each with the outputs of the node, where that is one."""
         self.values: dict[str, Value] = {}
         """Values by name, and"""
         self.makers: dict[str, OnnxNode] = {}
@@ -186,6 +188,12 @@ class Builder:
     def scope(self) -> str:
         """The name of the MXNet node being translated."""
         return self._scope
+
+    def since(self, opset: int) -> bool:
+        """True where the opset being written has what came with one; else it is noted that that would say it better."""
+        if self.opset < opset:
+            self.wishes.append((None, opset))
+        return self.opset >= opset
 
     # -- names --------------------------------------------------------------------------------------------------------
 
@@ -284,12 +292,15 @@ class Builder:
         variables = [_formal(schema.inputs, i) for i in range(len(inputs))]
         bound = {v: x.dtype for v, x in zip(variables, inputs) if isinstance(x, Value) and x.dtype is not None}
         values = [None if x is None else self._operand(x, v, bound) for x, v in zip(inputs, variables)]
+        names = [self.unique(f"{self._scope}/{op_type}_output") for _ in range(outputs)]
         swapped: dict[str, np.dtype] = {}
         if not (schema.heterogeneous or domain or op_type in _AS_GIVEN):
             for variable, original in bound.items():
                 other = self._substitute(op_type, schema, variable, original)
                 if other is not None:
                     swapped[variable] = other
+                    if better := ort_kernels.gaining(op_type, self.opset, variable, original, other):
+                        self.wishes.append((names, better))
         values = [self.cast(x, swapped[v]) if x is not None and v in swapped else x for x, v in zip(values, variables)]
         for value in values:
             if value is not None and value.const is not None:
@@ -299,7 +310,6 @@ class Builder:
         clean = {k: v for k, v in attrs.items() if v is not None}
         if self.opset < older.MODERN and not domain:
             clean = older.attributes_at(op_type, self.opset, older.front_axes(self, op_type, values, clean))
-        names = [self.unique(f"{self._scope}/{op_type}_output") for _ in range(outputs)]
         read = tuple("" if v is None else v.name for v in values)
         made_node = OnnxNode(op_type, read, names, clean, [""], domain)
         self.nodes.append(made_node)
@@ -309,6 +319,8 @@ class Builder:
             variable = _formal(schema.outputs, index)
             own = carried[index] if carried else _concrete(variable) or swapped.get(variable) or bound.get(variable)
             own = own or self._declared_dtype(clean, dtype)
+            if own is not None and not domain and (came := older.allowing_later(op_type, self.opset, variable, own)):
+                raise older.wanting(self.opset, f"{op_type} to {own.name}", came)
             made = Value(name, None, own)
             if self.opset < older.MODERN:
                 self.values |= {v.name: v for v in (made, *values) if v is not None}
@@ -319,11 +331,9 @@ class Builder:
     def _substitute(self, op_type: str, schema: Signature, variable: str, dtype: np.dtype) -> np.dtype | None:
         """The dtype to cast operands of a type variable to, so that the schema allows and onnxruntime computes it; None where that
         is theirs."""
-        if self.opset < older.MODERN:
-            wider = older.fitting(op_type, self.opset, variable, dtype)
-            other = ort_kernels.substitute(op_type, schema.version, variable, dtype if wider is None else wider)
-            return wider if other is None else other
-        return ort_kernels.substitute(op_type, schema.version, variable, dtype)
+        wider = older.fitting(op_type, self.opset, variable, dtype)
+        other = ort_kernels.substitute(op_type, schema.version, variable, dtype if wider is None else wider)
+        return wider if other is None else other
 
     def _declared_dtype(self, attrs: dict[str, Any], dtype: Any) -> np.dtype | None:
         if dtype is not None:
@@ -485,7 +495,7 @@ class Builder:
         of the graph around it; its constants are stored there."""
         inner = Builder(self.opset, self.forms)
         inner.initializers, inner.names, inner._constants = self.initializers, self.names, self._constants
-        inner.values, inner.makers = self.values, self.makers
+        inner.values, inner.makers, inner.wishes = self.values, self.makers, self.wishes
         inner._scope = scope = f"{self._scope}/body"
         specs = [i if isinstance(i, Spec) else Spec(None, np.dtype(i)) for i in inputs]
         given = [Value(self.unique(f"{inner._scope}/input"), *spec) for spec in specs]

@@ -13,6 +13,11 @@ class ConversionError(ValueError):
 class Unsupported(Exception):
     """Raised inside an operator's translation: what ONNX cannot say. The walk adds the node and goes on."""
 
+    def __init__(self, reason: str, opset: int | None = None):
+        """opset: the first that has words for it, where it is one of those that come later than the one being written."""
+        self.opset = opset
+        super().__init__(reason)
+
 
 class Problem(NamedTuple):
     """One node that does not translate."""

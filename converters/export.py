@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,11 @@ from .writer import Converted, words_of
 _IR_VERSIONS = dict(zip(range(7, 28), (3, 3, 4, 5, 6, 7, 7, 7, 8, 8, 8, 8, 9, 9, 10, 10, 11, 12, 13, 13, 13)))
 _IR_NEWEST = 14
 
+FLOOR = 13
+"""The oldest opset that is written unless an older one is asked for."""
+NEWEST = "newest"
+"""The word for the newest opset at which nothing is lost."""
+
 
 def ir_version(opset: int) -> int:
     """The IR version that came with an opset: what older readers of that opset still understand."""
@@ -49,12 +55,26 @@ def newest_opset() -> int:
 
 
 def default_opset() -> int:
-    """The opset written when none is asked for."""
+    """The newest opset that loses nothing: what is written when the newest is asked for."""
     return min(ort_kernels.DEFAULT_OPSET, newest_opset())
 
 
+def least_opset(graph: Graph, newest: int | None = None) -> int:
+    """The oldest opset, from FLOOR on, that knows all operators of a graph: it may still write some better at a newer one."""
+    newest = newest_opset() if newest is None else newest
+    least = FLOOR
+    for node in graph.all_nodes():
+        if node.op is None or node.op.name not in EXPORT:
+            continue
+        least = max(least, min(EXPORT[node.op.name]))
+        standing: tuple[str, str] | None = PASSTHROUGH.get(node.op.name)
+        while standing is not None and least < newest and beyond_schema(*standing, node.op, least):
+            least += 1
+    return min(least, newest)
+
+
 def opsets_for(graph: Graph, default: int | None = None, newest: int | None = None) -> list[int]:
-    """The opsets to try when none is asked for, best first: that at which all operators of the family are themselves, and the
+    """The opsets to try when the newest is asked for, best first: that at which all operators of the family are themselves, and the
     oldest, from the default on, at which there is a translation for all."""
     newest = newest_opset() if newest is None else newest
     enough = best = default_opset() if default is None else default
@@ -72,15 +92,16 @@ def to_onnx(
     symbol: Any,
     params: Mapping[str, np.ndarray] | None,
     inputs: Mapping[str, Any],
-    opset: int | None = None,
+    opset: int | str | None = None,
     *,
     training: bool = False,
 ) -> onnx.ModelProto:
     """A symbol with parameters as an ONNX model.
 
     symbol: hybrid Symbol or Graph. params: arrays by name, with or without ``arg:`` and ``aux:``. inputs: a shape, an
-    array or a Spec by name; dims that are strings are dynamic axes of that name. opset: 13 to the newest that the
-    installed onnx defines; by default 21. training: as MXNet trains it, with losses, labels and statistics (training.py).
+    array or a Spec by name; dims that are strings are dynamic axes of that name. opset: 7 to the newest that the
+    installed onnx defines, or "newest" for the newest at which nothing is lost; by default the oldest from 13 on that loses
+    nothing for this graph (docs/decisions/0029-opsets.md). training: as MXNet trains it, with losses, labels and statistics (training.py).
     Raises UnsupportedModel listing every node that does not translate, ConversionError for anything else.
     """
     return convert(symbol, params, inputs, opset, training=training).proto()
@@ -90,7 +111,7 @@ def convert(
     symbol: Any,
     params: Mapping[str, np.ndarray] | None,
     inputs: Mapping[str, Any],
-    opset: int | None = None,
+    opset: int | str | None = None,
     *,
     default_dtype: Any = np.float32,
     default: int | None = None,
@@ -102,7 +123,7 @@ def convert(
 ) -> Converted:
     """As to_onnx, but the weights stay where they are until the result is saved.
 
-    default, newest: the opset to prefer when none is asked for, and the newest to choose then. facts: those of the graph and its
+    default, newest: the opset to prefer when the newest is asked for, and the newest to choose when none is. facts: those of the graph and its
     parameters, where there are some already. keep_inputs: those named in inputs stay where nothing reads them (labels).
     forms: those that the graph is written in."""
     graph = symbol if isinstance(symbol, Graph) else symbol.graph
@@ -117,19 +138,50 @@ def convert(
     if tied is not graph:
         inputs = _Export(facts, inputs, OLDEST).with_dtypes(inputs)
         graph, facts = tied, Facts(tied, params, default_dtype)
-    if opset is None:
-        *better, enough = opsets_for(graph, default, newest)
-        for choice in better:
-            try:
-                return convert(graph, params, inputs, choice, facts=facts, keep_inputs=keep_inputs, forms=forms)
-            except UnsupportedModel:
-                continue  # the older one may do with fewer operators
-        opset = enough
+    if opset is None or isinstance(opset, str):
+        if opset not in (None, NEWEST):
+            raise ConversionError(f"got opset {opset!r}, wanted a number or {NEWEST!r}")
+
+        def at(choice: int) -> _Export:
+            return _Export(facts, inputs, choice, keep_inputs=keep_inputs, forms=forms)
+
+        newest_choices = opsets_for(graph, default, newest)
+        if opset is None:
+            return _oldest(at, least_opset(graph, newest), newest_choices, newest or newest_opset())
+        for choice in newest_choices[:-1]:
+            with contextlib.suppress(UnsupportedModel):  # the older one may do with fewer operators
+                return at(choice).run()
+        opset = newest_choices[-1]
     if not OLDEST <= opset <= newest_opset():
         raise ConversionError(
             f"got opset {opset}, wanted {OLDEST} to {newest_opset()} (the newest that onnx {onnx.__version__} defines)"
         )
     return _Export(facts, inputs, opset, keep_inputs=keep_inputs, forms=forms).run()
+
+
+def _oldest(at: Callable[[int], _Export], least: int, otherwise: Sequence[int], newest: int) -> Converted:
+    """What is written at the oldest opset that loses nothing: from ``least`` on, on to what its translations wish for.
+
+    otherwise: opsets to try where that fails; its error is that of the last of them."""
+    opset, made = least, None
+    while True:
+        export = at(opset)
+        try:
+            made = export.run()
+        except UnsupportedModel:
+            if made is not None:
+                return made  # the wish is not granted
+        wished = max((w for w in export.wishes() if w <= newest), default=0)
+        if wished <= opset:
+            break
+        opset = wished
+    if made is not None:
+        return made
+    *better, last = [o for o in otherwise if o != opset] or [opset]
+    for choice in better:
+        with contextlib.suppress(UnsupportedModel):
+            return at(choice).run()
+    return at(last).run()
 
 
 def untranslatable(graph: Graph, opset: int | None = None) -> list[Problem]:
@@ -275,6 +327,7 @@ class _Export:
         else:
             handler = export_handler(op.name, self.opset)
             assert handler is not None
+            b.wishes += [(None, v) for v in EXPORT[op.name] if self.opset < v <= ort_kernels.WELCOME]
             start = b.enter(node.name, specs)
             try:
                 subgraphs = [SubgraphFunction(graph, self._body) for graph in node.subgraphs]
@@ -284,6 +337,8 @@ class _Export:
                 made = [v if s.dtype is None else b.cast(v, s.dtype) for v, s in zip(made, specs)]
                 results = b.leave(start, made, self._names(node))
             except Unsupported as reason:
+                if reason.opset is not None:
+                    b.wishes.append((None, reason.opset))
                 self.problems.append(Problem(node.name, op.name, str(reason)))
             except Undecided:
                 self.problems.append(Problem(node.name, op.name, "needs sizes of its inputs that are dynamic"))
@@ -371,6 +426,11 @@ class _Export:
                 kept.append(node)
                 wanted.update(node.reads())
         self.builder.nodes[:] = reversed(kept)
+
+    def wishes(self) -> set[int]:
+        """Opsets that have a better form of something that is written, after ``run``."""
+        kept = {id(node.outputs) for node in self.builder.nodes}
+        return {opset for outputs, opset in self.builder.wishes if outputs is None or id(outputs) in kept}
 
     def _refuse_lost(self) -> None:
         lost = {}

@@ -57,13 +57,12 @@ def form_of(op_type: str, opset: int) -> Form | None:
 
 def wanting(opset: int, what: str, needed: int | None) -> Unsupported:
     """The refusal of what an opset has no form for: ``what`` is a noun, ``needed`` the first opset that has it."""
-    return Unsupported(f"{what}: no form at opset {opset}" + (f", needs opset {needed}" if needed else ""))
+    return Unsupported(f"{what}: no form at opset {opset}" + (f", needs opset {needed}" if needed else ""), needed)
 
 
 # -- what schemas say ---------------------------------------------------------------------------------------------------
 
 
-@functools.cache
 def _first(op_type: str, opset: int, told: Callable[[Any], bool]) -> int | None:
     """The first opset above ``opset`` whose schema of an operator is told to do; None where there is none."""
     newest = onnx.defs.onnx_opset_version()
@@ -74,7 +73,7 @@ def _first(op_type: str, opset: int, told: Callable[[Any], bool]) -> int | None:
 def undefined(op_type: str, opset: int) -> Unsupported:
     """The refusal of an operator that came later, or that there is none of."""
     came = _first(op_type, opset, bool)
-    return Unsupported(f"ONNX defines no {op_type} at opset {opset}" + (f", needs opset {came}" if came else ""))
+    return Unsupported(f"ONNX defines no {op_type} at opset {opset}" + (f", needs opset {came}" if came else ""), came)
 
 
 def attributes_at(op_type: str, opset: int, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -122,20 +121,33 @@ _EXACT = {
 
 
 def fitting(op_type: str, opset: int, variable: str, dtype: np.dtype) -> np.dtype | None:
-    """The dtype to cast an operand to where an opset's schema does not allow its own; None where it does.
+    """The dtype to cast an operand to where an opset's schema does not allow its own, and one to come does; None where it does, or
+    none to come.
 
     Raises Unsupported where no dtype that it allows holds every value."""
     names = allowed(op_type, opset, variable)
     if names is None or dtype.name in names:
         return None
+    needed = allowing(op_type, opset, variable, dtype)
     for wider in _EXACT.get(dtype.name, ()):
-        if wider in names:
+        if wider in names and (needed or opset < MODERN):
             return np.dtype(wider)
+    if needed is None and opset >= MODERN:
+        return None
+    raise wanting(opset, f"{op_type} of {dtype.name}", needed)
 
-    def takes(schema: Any) -> bool:
-        return dtype.name in (allowed(op_type, schema.since_version, variable) or ())
 
-    raise wanting(opset, f"{op_type} of {dtype.name}", _first(op_type, opset, takes))
+@functools.cache
+def allowing(op_type: str, opset: int, variable: str, dtype: np.dtype) -> int | None:
+    """The first opset after one whose schema allows a dtype for a type variable."""
+    return _first(op_type, opset, lambda s: dtype.name in (allowed(op_type, s.since_version, variable) or ()))
+
+
+@functools.cache
+def allowing_later(op_type: str, opset: int, variable: str, dtype: np.dtype) -> int | None:
+    """The first opset that allows a dtype for a type variable, where this one does not; None where it does, or none will."""
+    names = allowed(op_type, opset, variable)
+    return None if names is None or dtype.name in names else allowing(op_type, opset, variable, dtype)
 
 
 # -- what is known of operands ------------------------------------------------------------------------------------------
@@ -223,10 +235,10 @@ def _two(b: Any, x: Any, y: Any) -> tuple[Any, Any]:
 
 # -- axes ---------------------------------------------------------------------------------------------------------------
 
-_COUNTED = (
-    "Concat Flatten Split Squeeze Unsqueeze Softmax LogSoftmax Hardmax TopK ArgMax ArgMin ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp "
-    "ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"
-).split()
+_COUNTED = frozenset(
+    "ArgMax ArgMin Concat Flatten Hardmax LogSoftmax ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean "
+    "ReduceMin ReduceProd ReduceSum ReduceSumSquare Softmax Split Squeeze TopK Unsqueeze".split()
+)
 """Operators whose axes count from the front alone before opset 11."""
 
 

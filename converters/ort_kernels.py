@@ -8,8 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+from .schemas import schema_of
+
 DEFAULT_OPSET = 21
 """The newest opset at which no operator loses its kernel in the onnxruntime that the table was made from."""
+WELCOME = 17
+"""The newest opset that is taken for the sake of a shorter form or fewer casts: engines of four years ago read it (decision 0029)."""
 
 _NAMES = {"float32": "float", "float64": "double"}
 
@@ -59,4 +63,23 @@ def substitute(onnx_op: str, version: int, variable: str, dtype: np.dtype) -> np
     for wider in _WIDER.get(dtype.name, ()):
         if _NAMES.get(wider, wider) in names:
             return np.dtype(wider)
+    return None
+
+
+def _holds(wider: np.dtype, dtype: np.dtype) -> bool:
+    """True where every value of a dtype is one of the other."""
+    return np.can_cast(dtype, wider, "safe") and not (dtype.itemsize == 8 and dtype.kind in "iu" and wider.kind == "f")
+
+
+@functools.cache
+def gaining(onnx_op: str, opset: int, variable: str, dtype: np.dtype, other: np.dtype) -> int | None:
+    """The first opset after one at which operands of a dtype need not be cast to ``other``: up to WELCOME, or up to the newest at
+    which nothing is lost where the cast loses digits. None where there is none, or no later schema."""
+    for later in range(opset + 1, (WELCOME if _holds(other, dtype) else DEFAULT_OPSET) + 1):
+        schema = schema_of(onnx_op, later)
+        if schema is None or schema.since_version <= opset:
+            continue
+        names = runs_on(onnx_op, schema.since_version, variable)
+        if names is not None and _NAMES.get(dtype.name, dtype.name) in names:
+            return later
     return None

@@ -27,14 +27,13 @@ def export_np_roll(b, op, data):
     return x
 
 
-@exports("_npi_tril", since=14)
+@exports("_npi_tril")
 def export_npi_tril(b, op, data):
-    if data.rank == 1:
+    if data.rank == 1 or not b.since(14):
         return _tril(b, op, data)
     return b.Trilu(data, b.const(np.array(op.k, np.int64)), upper=0)
 
 
-@exports("_npi_tril")
 def _tril(b, op, data):
     rows, columns = data.dim(-2 if data.rank > 1 else -1), data.dim(-1)
     return b.Where(b.const(np.tril(np.ones((rows, columns), bool), op.k)), data, b.const(np.zeros((), data.dtype)))

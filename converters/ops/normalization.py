@@ -49,7 +49,6 @@ def export_batch_norm(b, op, data, gamma, beta, mean, var):
     return y, mean, b.Reciprocal(b.Sqrt(b.Add(var, float(op.eps))))
 
 
-@exports("LayerNorm")
 def _layer_norm(b, op, data, gamma, beta):
     rank, axis = data.rank, op.axis % data.rank
     centered, mean, var = _moments(b, b.wide(data), [axis])
@@ -59,10 +58,10 @@ def _layer_norm(b, op, data, gamma, beta):
     return (y, mean, std) if op.output_mean_var else y
 
 
-@exports("LayerNorm", since=17)
+@exports("LayerNorm")
 def export_layer_norm(b, op, data, gamma, beta):
     last = op.axis % data.rank == data.rank - 1
-    if not last or op.output_mean_var or data.dtype == np.float64:  # whose mean would be taken in float32
+    if not last or op.output_mean_var or data.dtype == np.float64 or not b.since(17):  # whose mean would be taken in float32
         return _layer_norm(b, op, data, gamma, beta)
     return b.LayerNormalization(*(b.wide(v) for v in (data, gamma, beta)), axis=-1, epsilon=op.eps)
 

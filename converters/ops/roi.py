@@ -64,7 +64,7 @@ def export_roi_pooling_since_22(b, op, data, rois):
 
 @exports("_contrib_ROIAlign")
 def export_contrib_roi_align(b, op, data, rois):
-    if op.aligned and b.opset < 16:  # RoiAlign has no half-pixel centres
+    if op.aligned and not b.since(16):  # RoiAlign has no half-pixel centres
         return _align_regions(b, op, data, rois)
     index, real, corners = regions(b, rois)
     height, width = op.pooled_size

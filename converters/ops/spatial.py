@@ -23,7 +23,7 @@ def _sample(b, data, grid):
     # does not hold, where both have 0. What lies beyond +-1e4 lies outside, or all of it on the only pixel of an axis.
     spoiled = b.unsqueeze(b.reduce("Sum", b.Mul(grid, b.like(0, grid)), [3], keepdims=False), [1])
     grid = b.Clip(grid, -1e4, 1e4)
-    if b.opset < 16:
+    if not b.since(16):
         return b.Add(_gather(b, data, grid), spoiled)
     mode = "linear" if b.opset >= 20 else "bilinear"
     return b.Add(b.GridSample(data, grid, align_corners=1, mode=mode, padding_mode="zeros"), spoiled)
