@@ -43,7 +43,7 @@ from .models import (
     onnx_spec,
     open_model,
 )
-from .opsets import default_opset, newest, opens
+from .opsets import check_opset, default_opset, newest, opens
 from .paths import one_or_more
 from .provenance import add_to_file, provenance
 from .recorded import Recording, load_recording
@@ -91,7 +91,7 @@ def convert(
     inputs: Given | None = None,
     output: str | os.PathLike[str] | None = None,
     dynamic: Mapping[str, Mapping[int, str]] | None = None,
-    opset: int | None = None,
+    opset: int | str | None = None,
     outputs: str | Sequence[str] | None = None,
     verify: bool = True,
     also: Given | Sequence[Given] = (),
@@ -121,7 +121,8 @@ def convert(
     also: further inputs to verify with, in place of the second size that is otherwise made up. ranges: (low, high) of draws by
     name. draws: the kinds of them: "expected" by the network, "wide", and "edges" of what it takes.
     expected: recorded outputs (bridge.record, record_with_mxnet.py) that both the symbol and the file have to give too.
-    opset: 13 to the newest that onnx defines; by default the newest at which the installed onnxruntime has all kernels.
+    opset: 7 to the newest that onnx defines, or "newest", the newest at which onnxruntime has all kernels; by default the oldest from
+        13 on that loses nothing for this network (docs/decisions/0029-opsets.md).
     outputs: cut the graph at these. tolerance: (atol, rtol) in place of the dtype's.
     external_data: weights beside the file (by itself past 2 GB). rename: other names for inputs and outputs in the file, by those
     that they have. free: parameters that become inputs, of the shapes that are stored.
@@ -169,7 +170,8 @@ def convert(
         specs = settle_inputs(model, specs, axes)
     clock.lap("read")
     tell("converting")
-    if verify and opset is not None and converters.OLDEST <= opset <= converters.newest_opset() and not opens(opset):
+    check_opset(opset)
+    if verify and isinstance(opset, int) and not opens(opset):
         raise BadInput(
             f"onnxruntime {onnxruntime.__version__} opens no model of opset {opset} to verify it (the newest is {newest()}); "
             "choose an older opset, or leave verification out (--no-verify)"

@@ -11,7 +11,7 @@ import numpy as np
 
 import converters
 from converters.coverage import Row, rows
-from converters.export import opsets_for, untranslatable
+from converters.export import least_opset, opsets_for, untranslatable
 from converters.onnx_types import dtype_of
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec, find
@@ -25,7 +25,7 @@ from .fallbacks import FallbackCount, fallbacks_of
 from .importing import not_in_mxnet
 from .inputs import Given, Inputs, as_specs, loaded
 from .models import ONNX, BadInput, Model, check_sizes, describe, onnx_spec, open_model, specs_of_onnx, split_inputs
-from .opsets import default_opset, newest
+from .opsets import check_opset, default_opset, newest
 from .provenance import read_facts
 from .settle import with_sizes_beside
 
@@ -128,7 +128,9 @@ def operators(model: Any = None) -> OperatorsResult:
     )
 
 
-def inspect(model: Any, params: Any = None, *, inputs: Given | None = None, opset: int | None = None) -> InspectResult:
+def inspect(
+    model: Any, params: Any = None, *, inputs: Given | None = None, opset: int | str | None = None
+) -> InspectResult:
     """Inputs, outputs, parameters, operators, and what keeps a model from converting.
 
     With shapes for its inputs (given, or stored in the model) every node is translated on trial, attributes and all;
@@ -195,12 +197,14 @@ def _inspect_onnx(model: Model, inputs: Inputs | None) -> InspectResult:
     )
 
 
-def _inspect_symbol(model: Model, inputs: Inputs | None, opset: int | None) -> InspectResult:
+def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None) -> InspectResult:
     graph = model.graph
     assert graph is not None
-    opset = opsets_for(graph, default_opset(), newest())[-1] if opset is None else opset
-    if not converters.OLDEST <= opset <= converters.newest_opset():
-        raise BadInput(f"got opset {opset}, wanted {converters.OLDEST} to {converters.newest_opset()}")
+    check_opset(asked)
+    if isinstance(asked, int):
+        opset = asked
+    else:
+        opset = least_opset(graph, newest()) if asked is None else opsets_for(graph, default_opset(), newest())[-1]
     specs, _ = as_specs(inputs)
     free, missing = split_inputs(model, specs)
     specs = with_sizes_beside(model, specs, free)
@@ -222,7 +226,8 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, opset: int | None) -> I
         if not missing and all(is_known(s.shape) for n, s in seen.items() if n not in ignored):
             checked = "whole"
             problems = [converters.Problem(model.name, "", p) for p in check_sizes(graph, inferred)]
-            problems = problems or _try(model, {n: s for n, s in seen.items() if n not in ignored}, opset)
+            if not problems:
+                problems, opset = _try(model, {n: s for n, s in seen.items() if n not in ignored}, asked, opset)
             fallbacks = _fallbacks(model, seen)
     return InspectResult(
         model=model.name,
@@ -245,11 +250,14 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, opset: int | None) -> I
     )
 
 
-def _try(model: Model, specs: dict[str, Spec], opset: int) -> Sequence[converters.Problem]:
+def _try(
+    model: Model, specs: dict[str, Spec], asked: int | str | None, opset: int
+) -> tuple[Sequence[converters.Problem], int]:
+    """The problems, and the opset that is written; ``opset`` where none is."""
     try:
-        ONNX.translated(model, inputs=specs, opset=opset)
+        made = ONNX.translated(model, inputs=specs, opset=asked, default=default_opset(), newest=newest())
     except converters.UnsupportedModel as error:
-        return error.problems
+        return error.problems, opset
     except converters.ConversionError as error:
-        return [converters.Problem(model.name, "", str(error))]
-    return ()
+        return [converters.Problem(model.name, "", str(error))], opset
+    return (), made.opset

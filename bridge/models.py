@@ -272,7 +272,7 @@ class OnnxFormat:
         model: Model,
         *,
         inputs: Mapping[str, Any],
-        opset: int | None = None,
+        opset: int | str | None = None,
         default: int | None = None,
         newest: int | None = None,
         keep_inputs: bool = False,

@@ -1,4 +1,4 @@
-"""Opsets that the installed onnxruntime opens, and the one to write by default."""
+"""Opsets that the installed onnxruntime opens, and what is meant by those that users ask for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import onnxruntime
 from onnx import TensorProto, helper
 
 import converters
-from converters.export import ir_version
+from converters.export import NEWEST, ir_version
+
+from .paths import BadInput
 
 
 @functools.cache
@@ -40,5 +42,20 @@ def newest() -> int:
 
 
 def default_opset() -> int:
-    """The newest opset, 21 at most, that onnxruntime opens: from 22 on its newer releases lose kernels."""
+    """The newest opset, 21 at most, that onnxruntime opens: from 22 on its newer releases lose kernels. The one that "newest" is."""
     return next(o for o in range(converters.default_opset(), 0, -1) if opens(o))
+
+
+def check_opset(opset: int | str | None) -> None:
+    """Raise BadInput unless an opset is a number that is written, NEWEST or None, which is the oldest that loses nothing."""
+    oldest, last = converters.OLDEST, converters.newest_opset()
+    number = isinstance(opset, int) and oldest <= opset <= last
+    if not number and opset not in (None, NEWEST):
+        raise BadInput(f"got opset {opset}, wanted {oldest} to {last} (the newest that onnx defines) or {NEWEST!r}")
+
+
+def parse_opset(text: str | None) -> int | str | None:
+    """The opset that ``--opset`` names. Raises BadInput for what is none."""
+    opset = int(text) if text is not None and text.isdecimal() else text
+    check_opset(opset)
+    return opset

@@ -21,12 +21,12 @@ MOST = 3
 
 
 def with_cut_points(
-    error: UnsupportedModel, model: Model, specs: Mapping[str, Spec], opset: int | None
+    error: UnsupportedModel, model: Model, specs: Mapping[str, Spec], opset: int | str | None
 ) -> UnsupportedModel:
     """The error with a command that converts the network up to the nodes that do not convert, where there is one: it was tried."""
     assert model.graph is not None
     # without sizes more nodes fail than those that have no translation whatever the sizes are
-    failing = {p.node for p in untranslatable(model.graph, opset) or error.problems}
+    failing = {p.node for p in untranslatable(model.graph, opset if isinstance(opset, int) else None) or error.problems}
     nodes = [n for n in model.graph.nodes if n.op is not None and n.name in failing]
     candidates = list(dict.fromkeys(e.name for e in _before(model, nodes)))
     for names in dict.fromkeys([tuple(candidates[:MOST]), *((c,) for c in candidates[:MOST])]):
@@ -51,7 +51,7 @@ def _before(model: Model, failing: Sequence[Node]) -> list[Entry]:
 
 
 def _converts(
-    model: Model, names: Sequence[str], specs: Mapping[str, Spec], opset: int | None
+    model: Model, names: Sequence[str], specs: Mapping[str, Spec], opset: int | str | None
 ) -> dict[str, Spec] | None:
     """The inputs with which the network converts up to these tensors; None where it does not."""
     try:

@@ -78,7 +78,7 @@ class Signature(NamedTuple):
 
 
 # opsets of the other standard domains that are written: each with the newest that came no later than the model's opset
-DOMAINS = {ML: {13: 2, 15: 3, 20: 4, 22: 5}, TRAINING: {13: 1}, MS: {13: 1}}
+DOMAINS = {ML: {10: 2, 15: 3, 20: 4, 22: 5}, TRAINING: {13: 1}, MS: {13: 1}}
 
 
 def domain_opset(domain: str, opset: int) -> int:
@@ -294,8 +294,12 @@ class Builder:
         values = [None if x is None else self._operand(x, v, bound) for x, v in zip(inputs, variables)]
         names = [self.unique(f"{self._scope}/{op_type}_output") for _ in range(outputs)]
         swapped: dict[str, np.dtype] = {}
-        if not (schema.heterogeneous or domain or op_type in _AS_GIVEN):
+        if not (schema.heterogeneous or domain):
             for variable, original in bound.items():
+                if op_type in _AS_GIVEN:
+                    if came := older.allowing_later(op_type, self.opset, variable, original):
+                        raise older.wanting(self.opset, f"{op_type} of {original.name}", came)
+                    continue
                 other = self._substitute(op_type, schema, variable, original)
                 if other is not None:
                     swapped[variable] = other
@@ -308,8 +312,10 @@ class Builder:
         if isinstance(dtype, int):
             attrs["dtype"], dtype = dtype, None
         clean = {k: v for k, v in attrs.items() if v is not None}
-        if self.opset < older.MODERN and not domain:
-            clean = older.attributes_at(op_type, self.opset, older.front_axes(self, op_type, values, clean))
+        if self.opset < older.MODERN and domain != MS:
+            clean = older.front_axes(self, op_type, values, clean)
+            at = domain_opset(domain, self.opset)
+            clean = older.attributes_at(op_type, at, clean, len(values), outputs, domain)
         read = tuple("" if v is None else v.name for v in values)
         made_node = OnnxNode(op_type, read, names, clean, [""], domain)
         self.nodes.append(made_node)
@@ -363,8 +369,12 @@ class Builder:
             signature_of(op_type, self.opset, domain)
         schema = schema_of(op_type, domain_opset(domain, self.opset), domain)
         beyond = beyond_schema(domain, op_type, op, self.opset)
+        if not domain and older.form_of(op_type, self.opset) is not None:  # an input may be an attribute
+            beyond = [what for what in beyond if not what.startswith("input ")]
         if beyond:
-            raise Unsupported(f"{op_type} has no {', '.join(beyond)} at opset {self.opset}; choose a newer opset")
+            newer = range(self.opset + 1, onnx.defs.onnx_opset_version() + 1)
+            needed = next((v for v in newer if not beyond_schema(domain, op_type, op, v)), None)
+            raise older.wanting(self.opset, f"{op_type} with {', '.join(beyond)}", needed)
         attrs = {}
         for field in op.fields.values():
             value = getattr(op, field.name)

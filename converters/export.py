@@ -186,7 +186,7 @@ def _oldest(at: Callable[[int], _Export], least: int, otherwise: Sequence[int], 
 
 def untranslatable(graph: Graph, opset: int | None = None) -> list[Problem]:
     """Every node that has no translation at all (whatever its inputs), without converting."""
-    opset = opsets_for(graph)[-1] if opset is None else opset
+    opset = least_opset(graph) if opset is None else opset
     return [p for n in graph.all_nodes() if n.op is not None and (p := _no_handler(n, opset))]
 
 
@@ -195,7 +195,9 @@ def _no_handler(node: Node, opset: int) -> Problem | None:
     if isinstance(node.op, UnknownOp):
         return Problem(node.name, node.op.name, node.op.reason)
     if export_handler(node.op.name, opset) is None:
-        reason = NOT_EXPORTED.get(node.op.name, f"no translation at opset {opset}")
+        reason = NOT_EXPORTED.get(node.op.name, "")
+        if not reason:
+            reason = f"no translation at opset {opset}, needs opset {min(EXPORT[node.op.name])}"
         return Problem(node.name, node.op.name, reason)
     return None
 

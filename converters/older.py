@@ -76,13 +76,20 @@ def undefined(op_type: str, opset: int) -> Unsupported:
     return Unsupported(f"ONNX defines no {op_type} at opset {opset}" + (f", needs opset {came}" if came else ""), came)
 
 
-def attributes_at(op_type: str, opset: int, attrs: dict[str, Any]) -> dict[str, Any]:
-    """The attributes that an opset's schema has; others may have their defaults alone. Raises Unsupported otherwise."""
-    schema = schema_of(op_type, opset)
+def attributes_at(
+    op_type: str, opset: int, attrs: dict[str, Any], inputs: int, outputs: int, domain: str = ""
+) -> dict[str, Any]:
+    """The attributes that an opset's schema has; others may have their defaults alone. Raises Unsupported otherwise, and for more
+    inputs or outputs than it has."""
+    schema = schema_of(op_type, opset, domain)
+    for count, most, what in ((inputs, "max_input", "inputs"), (outputs, "max_output", "outputs")):
+        if count > getattr(schema, most):
+            needed = _first(op_type, opset, lambda s, n=count, m=most: n <= getattr(s, m))
+            raise wanting(opset, f"{op_type} with {count} {what}", needed)
     beyond = [name for name in attrs if name not in schema.attributes]
     if not beyond:
         return attrs
-    newest = onnx.defs.get_schema(op_type)
+    newest = onnx.defs.get_schema(op_type, domain)
     for name in beyond:
         known = newest.attributes.get(name)
         default = (
@@ -91,8 +98,9 @@ def attributes_at(op_type: str, opset: int, attrs: dict[str, Any]) -> dict[str, 
         value = attrs[name].encode() if isinstance(attrs[name], str) else attrs[name]
         ones = isinstance(value, list | tuple) and all(v == 1 for v in value)
         if value != default and not (name == "dilations" and ones):
-            needed = _first(op_type, opset, lambda s, n=name: n in s.attributes)
-            raise wanting(opset, f"{op_type} with {name} = {attrs[name]!r}", needed)
+            needed = None if domain else _first(op_type, opset, lambda s, n=name: n in s.attributes)
+            shown = f" = {attrs[name]!r}" if isinstance(attrs[name], int | float | str) else ""
+            raise wanting(opset, f"{op_type} with {name}{shown}", needed)
     return {k: v for k, v in attrs.items() if k not in beyond}
 
 
@@ -236,8 +244,12 @@ def _two(b: Any, x: Any, y: Any) -> tuple[Any, Any]:
 # -- axes ---------------------------------------------------------------------------------------------------------------
 
 _COUNTED = frozenset(
-    "ArgMax ArgMin Concat Flatten Hardmax LogSoftmax ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean "
-    "ReduceMin ReduceProd ReduceSum ReduceSumSquare Softmax Split Squeeze TopK Unsqueeze".split()
+    name
+    for names in (
+        "ArgMax ArgMin Concat Flatten Hardmax LogSoftmax Softmax Split Squeeze TopK Unsqueeze ReduceL1 ReduceL2 ReduceLogSum",
+        "ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare",
+    )
+    for name in names.split()
 )
 """Operators whose axes count from the front alone before opset 11."""
 
@@ -640,7 +652,7 @@ def gather_flat(b: Any, op_type: str, x: Any, indices: Any, *, axis: int = 0) ->
 def _places(b: Any, op_type: str, sizes: Sequence[int], indices: Any, batch: int = 0) -> tuple[Any, int, int]:
     """Places of the slices that rows of indices name, with the axes before ``batch`` counted along; number of axes that
     are named, elements of a slice."""
-    chosen = _static(b, op_type, indices, 11)
+    chosen = _static(b, op_type, indices, 12 if batch else 11)
     depth = chosen[-1]
     named = sizes[batch : batch + depth]
     steps = _strides([*named]) if depth else np.zeros(0, np.int64)

@@ -13,7 +13,7 @@ from .schemas import schema_of
 DEFAULT_OPSET = 21
 """The newest opset at which no operator loses its kernel in the onnxruntime that the table was made from."""
 WELCOME = 17
-"""The newest opset that is taken for the sake of a shorter form or fewer casts: engines of four years ago read it (decision 0029)."""
+"""The newest opset that is taken for the sake of a shorter form or fewer casts (docs/decisions/0029-opsets.md)."""
 
 _NAMES = {"float32": "float", "float64": "double"}
 

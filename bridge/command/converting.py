@@ -12,6 +12,7 @@ import bridge
 from .. import report
 from ..inputs import parse_dynamic, parse_ranges
 from ..job import check_target
+from ..opsets import parse_opset
 from ..paths import BadInput
 from ..renaming import parse_renames
 from ..runtime import TIME_LIMIT
@@ -23,6 +24,7 @@ from .options import (
     FeedsOption,
     ImageOption,
     InputOption,
+    OpsetOption,
     OutputsOption,
     Plugin,
     RangeOption,
@@ -58,9 +60,7 @@ def convert(
     dynamic: Annotated[
         list[str] | None, typer.Option(help="NAME:AXIS=LABEL,..., such as data:0=batch. May be repeated.")
     ] = None,
-    opset: Annotated[
-        int | None, typer.Option(help="13 to the newest that onnx defines; by default 21 or less.")
-    ] = None,
+    opset: OpsetOption = None,
     outputs: OutputsOption = None,
     verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the file appears.")] = True,
     also: AlsoOption = None,
@@ -105,7 +105,7 @@ def convert(
             inputs=specs,
             output=target,
             dynamic=parse_dynamic(dynamic or ()),
-            opset=opset,
+            opset=parse_opset(opset),
             outputs=outputs,
             verify=verify,
             also=[*pictures, *read_further_inputs(model, specs, also)],

@@ -38,6 +38,12 @@ RangeOption = Annotated[
 AlsoOption = Annotated[
     list[Path] | None, typer.Option(help="Further inputs (.npz) to verify with, of other sizes. May be repeated.")
 ]
+OpsetOption = Annotated[
+    str | None,
+    typer.Option(
+        help="7 to the newest that onnx defines, or newest; by default the oldest from 13 on that loses nothing."
+    ),
+]
 OutputsOption = Annotated[
     list[str] | None, typer.Option("--outputs", help="Cut the graph here, such as fc1_output. May be repeated.")
 ]

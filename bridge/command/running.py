@@ -17,6 +17,7 @@ from ..compiling import compiled_file
 from ..inputs import Feeds, load_feeds, parse_inputs, parse_ranges, save_arrays
 from ..inspect import nodes as nodes_of
 from ..job import check_target
+from ..opsets import parse_opset
 from ..paths import BadInput, file_of
 from ..runtime import TIME_LIMIT
 from .options import (
@@ -25,6 +26,7 @@ from .options import (
     FeedsOption,
     ImageOption,
     InputOption,
+    OpsetOption,
     OutputsOption,
     Plugin,
     Precision,
@@ -45,7 +47,7 @@ def inspect(
     model: Annotated[str | None, typer.Argument(help="A symbol file, prefix or ONNX file.")] = None,
     params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
     input: InputOption = None,
-    opset: Annotated[int | None, typer.Option(help="The opset to judge convertibility by.")] = None,
+    opset: OpsetOption = None,
     operators: Annotated[
         bool,
         typer.Option("--operators", help="The table of operators instead: of the model's, or of all without a model."),
@@ -70,7 +72,7 @@ def inspect(
             listing = nodes_of(model, params, inputs=parse_inputs(input or ()))
             print_result(listing.as_dict(), as_json, lambda: report.nodes_table(listing), report_to)
             return
-        result = bridge.inspect(model, params, inputs=parse_inputs(input or ()), opset=opset)
+        result = bridge.inspect(model, params, inputs=parse_inputs(input or ()), opset=parse_opset(opset))
     with errors(as_json):
         print_result(result.as_dict(), as_json, lambda: report.inspect_table(result), report_to)
     if result.problems:

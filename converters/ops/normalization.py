@@ -61,7 +61,9 @@ def _layer_norm(b, op, data, gamma, beta):
 @exports("LayerNorm")
 def export_layer_norm(b, op, data, gamma, beta):
     last = op.axis % data.rank == data.rank - 1
-    if not last or op.output_mean_var or data.dtype == np.float64 or not b.since(17):  # whose mean would be taken in float32
+    if (
+        not last or op.output_mean_var or data.dtype == np.float64 or not b.since(17)
+    ):  # whose mean would be taken in float32
         return _layer_norm(b, op, data, gamma, beta)
     return b.LayerNormalization(*(b.wide(v) for v in (data, gamma, beta)), axis=-1, epsilon=op.eps)
 

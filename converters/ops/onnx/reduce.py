@@ -29,13 +29,16 @@ def export_onnx_cum_sum(b, op, x, axis):
 def export_reduction(b, op, data, axes=None):
     """Before opset 18 (ReduceSum: 13) axes are an attribute, and none of them means all."""
     name = op.name.removeprefix("_onnx_")
-    if b.opset >= (13 if name == "ReduceSum" else 18):
+    since = 13 if name == "ReduceSum" else 18
+    if b.opset >= since:
         return b.passthrough("", name, op, [data] if axes is None else [data, axes])
     if axes is not None and axes.const is None:
-        raise Unsupported(f"axes of {name} that are only known at run time need opset 18; choose that or a newer one")
+        raise Unsupported(
+            f"axes of {name} that are only known at run time need opset {since}; choose that or a newer one", since
+        )
     listed = [] if axes is None else [int(v) for v in axes.const.reshape(-1)]
     if not listed and op.noop_with_empty_axes:
-        raise Unsupported(f"{name} over no axes needs opset 18; choose that or a newer one")
+        raise Unsupported(f"{name} over no axes needs opset {since}; choose that or a newer one", since)
     return b.node(name, data, axes=listed or None, keepdims=int(op.keepdims))
 
 
