@@ -45,6 +45,9 @@ from .models import (
 )
 from .opsets import check_opset, default_opset, newest, opens
 from .paths import one_or_more
+from .pipeline.labels import as_metadata
+from .pipeline.postprocess import Postprocess, postprocessed
+from .pipeline.preprocess import Preprocess, preprocessed
 from .provenance import add_to_file, provenance
 from .recorded import Recording, load_recording
 from .refusing import with_cut_points
@@ -106,6 +109,8 @@ def convert(
     training: bool = False,
     keep_inputs: bool = False,
     forms: Forms = PLAIN,
+    preprocess: Preprocess | None = None,
+    postprocess: Postprocess | None = None,
     repro: str | os.PathLike[str] | None = None,
     strict: bool = False,
     layers: bool = False,
@@ -155,16 +160,26 @@ def convert(
     recording = None if expected is None else with_inputs(load_recording(expected), inputs, model)
     if recording is not None and (training or not verify):
         raise BadInput("recorded outputs are those of inference, verified: convert without --training and --no-verify")
+    if (preprocess or postprocess) and (recording is not None or training):
+        raise BadInput(
+            "pre- and post-processing belong to the file that is deployed: convert without --training, and compare recorded outputs "
+            "with a file that holds the network alone"
+        )
     given = loaded(inputs, model) if recording is None else fed(recording, model)
     specs, arrays = as_specs(given)
     if not training:
         model = model.inferring(specs)
     model, stored = freed(model, one_or_more(free) or ())
-    specs = settle_inputs(model, stored | specs, dynamic or {})
+    specs, dynamic = stored | specs, dynamic or {}
+    if preprocess:
+        model, specs, dynamic, ranges = preprocessed(model, preprocess, specs, dynamic, ranges or {})
+    specs = settle_inputs(model, specs, dynamic)
+    if postprocess:
+        model = postprocessed(model, postprocess, specs)
     model, new_inputs = with_new_names(model, rename or {})
     sets = [loaded(each, model) for each in one_or_more(also)]
     warnings = _warnings(model)
-    axes, twin = dynamic or {}, None
+    axes, twin = dynamic, None
     if training:
         model, twin, axes = _to_train(model, specs, axes)
         specs = settle_inputs(model, specs, axes)
@@ -237,7 +252,10 @@ def convert(
             warnings=warnings,
             tell=tell,
             clock=clock,
-            seal=lambda written, found: add_to_file(written[0], provenance(model, converted.opset, seed, found)),
+            seal=lambda written, found: add_to_file(
+                written[0],
+                provenance(model, converted.opset, seed, found) | as_metadata(postprocess.labels if postprocess else ()),
+            ),
         )
         warnings += () if result is None else result.warnings
     unused = model.extra_params()

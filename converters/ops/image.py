@@ -47,7 +47,9 @@ def export_image_adjust_lighting(b, op, data):
 def export_image_resize(b, op, data):
     """Nearest and linear are ONNX's Resize; the others two matrices, which need known sizes."""
     sizes = op.infer_shape(data.sizes)[-3:-1]
-    if not is_known(sizes):
+    if not is_known(sizes) and op.interp in (NEAREST, LINEAR, LINEAR_EXACT) and data.dtype.kind == "f":
+        sizes = _longer(b, data, op.size[0])
+    elif not is_known(sizes):
         raise Unsupported("keep_ratio with images of unknown size; give the shape of the input, or both sizes")
     # channels to the front: onnxruntime resizes the last two axes
     first = b.Transpose(data, perm=(2, 0, 1) if data.rank == 3 else (0, 3, 1, 2))
@@ -71,6 +73,14 @@ def export_image_resize(b, op, data):
     else:
         raise Unsupported(f"interp={op.interp} with images of unknown size; give the shape of the input")
     return b.Transpose(y, perm=(1, 2, 0) if data.rank == 3 else (0, 2, 3, 1))
+
+
+def _longer(b, data, short):
+    """The sizes of images whose shorter side becomes short, proportions kept: the longer one, cut off, is never below it."""
+    old = [b.size(data, data.rank - 3), b.size(data, data.rank - 2)]
+    old = [b.const([n]) if isinstance(n, int) else n for n in old]
+    least = b.Min(*old)
+    return [b.Max(b.Div(b.Mul(n, short), least), short) for n in old]
 
 
 not_exported(

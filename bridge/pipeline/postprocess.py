@@ -1,0 +1,117 @@
+"""What a user wants of scores, computed inside the file: probabilities, the best class, the best K of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from converters.names import Names, kept_names, name_outputs
+from hybrid.core.op import Spec
+from hybrid.core.shapes import UNKNOWN, MaybeShape, show
+from hybrid.ir.graph import Entry, Graph
+
+from ..models import Model
+from ..paths import BadInput, listed
+from .nodes import apply
+
+SOFTMAXES = ("SoftmaxOutput", "softmax", "SoftmaxActivation", "log_softmax", "softmin", "_onnx_Softmax", "_onnx_LogSoftmax")
+"""Operators behind which scores are probabilities, or their logarithms, already."""
+
+
+@dataclass(frozen=True)
+class Postprocess:
+    """What the file makes of an output, in this order. softmax alone takes the output's place; argmax adds ``NAME_class`` and top_k
+    ``NAME_scores`` and ``NAME_classes``, in the place of the output."""
+
+    softmax: bool = False
+    argmax: bool = False
+    """The class of the largest score, int64; of equal ones the first."""
+    top_k: int | None = None
+    """So many of the largest scores in order, and their classes, int64."""
+    labels: tuple[str, ...] = ()
+    """Names of the classes, for the file's metadata."""
+    output: str | None = None
+    """The output that holds scores; by default the only one."""
+    axis: int | None = None
+    """The axis along which the classes are; by default 1, of three axes it has to be said."""
+
+    def __bool__(self) -> bool:
+        return self.softmax or self.argmax or self.top_k is not None or bool(self.labels)
+
+
+def postprocessed(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) -> Model:
+    """The model with the steps behind its output. Raises BadInput for steps that do not go together, or not with the model."""
+    assert model.graph is not None
+    if wanted.argmax and wanted.top_k is not None:
+        raise BadInput("got argmax and top-k, wanted one of them: top-k 1 gives the best class too, with its score")
+    if wanted.top_k is not None and wanted.top_k < 1:
+        raise BadInput(f"top-k: got {wanted.top_k}, wanted 1 or more")
+    graph = model.graph
+    place = _output(model, wanted)
+    entry = graph.outputs[place]
+    shape = model.infer(specs).spec(entry).shape
+    axis = _axis(entry, shape, wanted)
+    count = UNKNOWN if shape is None else shape[axis]
+    problems = []
+    if wanted.labels and count is not UNKNOWN and count != len(wanted.labels):
+        problems.append(f"labels: got {len(wanted.labels)} names for {count} classes of {entry.name} {show(shape)}")
+    if wanted.top_k is not None and count is not UNKNOWN and wanted.top_k > count:
+        problems.append(f"top-k: got {wanted.top_k}, and {entry.name} {show(shape)} has {count} classes")
+    if wanted.softmax and entry.node.op is not None and entry.node.op.name in SOFTMAXES:
+        problems.append(f"softmax: {entry.name} comes out of {entry.node.op.name} already, and would be flattened by a second one")
+    if problems:
+        raise BadInput(*problems)
+    if not (wanted.softmax or wanted.argmax or wanted.top_k is not None):
+        return model
+    names = Names([o for n in graph.nodes for o in (n.name, *n.outputs)] + list(model.params))
+    base = kept_names(graph).get(entry.name, entry.name).removesuffix("_output")
+    ends: dict[Entry, str] = {}
+    if wanted.softmax:
+        entry = apply("softmax", names.unique(f"{base}_softmax"), entry, axis=axis)
+    behind = [entry]
+    if wanted.argmax:
+        # by way of int64: argmax itself counts in float32
+        behind = [apply("_npi_argmax", names.unique(f"{base}_argmax"), entry, axis=axis)]
+        ends = {behind[0]: names.unique(f"{base}_class")}
+    elif wanted.top_k is not None:
+        best = apply(
+            "topk", names.unique(f"{base}_topk"), entry, axis=axis, k=wanted.top_k, ret_typ="both", dtype="int64"
+        )
+        behind = [best, Entry(best.node, 1)]
+        ends = dict(zip(behind, (names.unique(f"{base}_scores"), names.unique(f"{base}_classes"))))
+    made = Graph([*graph.outputs[:place], *behind, *graph.outputs[place + 1 :]])
+    made = name_outputs(made, ends) if ends else made
+    return replace(model, graph=made, names=kept_names(made))
+
+
+def _output(model: Model, wanted: Postprocess) -> int:
+    """The place of the output that is meant."""
+    assert model.graph is not None
+    outputs = model.graph.outputs
+    kept = kept_names(model.graph)
+    if wanted.output is None:
+        if len(outputs) == 1:
+            return 0
+        raise BadInput(f"which output holds scores? say it with --postprocess-output; there are {_names(outputs)}")
+    for place, entry in enumerate(outputs):
+        if wanted.output in (entry.name, kept.get(entry.name), entry.node.name):
+            return place
+    raise BadInput(f"no output {wanted.output!r}; there are {_names(outputs)}")
+
+
+def _names(outputs: Sequence[Entry]) -> str:
+    return listed([e.name for e in outputs])
+
+
+def _axis(entry: Entry, shape: MaybeShape, wanted: Postprocess) -> int:
+    """The axis along which the classes are."""
+    rank = None if shape is None else len(shape)
+    if wanted.axis is not None:
+        if rank is not None and not -rank <= wanted.axis < rank:
+            raise BadInput(f"class-axis: got {wanted.axis}, and {entry.name} {show(shape)} has {rank} axes")
+        return wanted.axis if rank is None else int(np.arange(rank)[wanted.axis])
+    if rank is None or rank < 2 or rank == 3:
+        raise BadInput(f"along which axis of {entry.name} {show(shape)} are the classes? say it with --class-axis")
+    return 1

@@ -1,0 +1,344 @@
+"""Pictures as they come from a decoder, made ready for a network inside the file: cast, resized, turned, normalised.
+
+The steps are operators of the symbol, so that our engine and the file both compute them and the ordinary verification compares them.
+Source of the order: MXNet's transforms (Resize, CenterCrop, ToTensor, Normalize) and ImageRecordIter, (x - mean) * scale / std.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from converters.names import Names
+from hybrid.core.error import MXNetError
+from hybrid.core.op import Spec
+from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, show
+from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ops.resample import LINEAR
+from hybrid.passes.strip_labels import label_names
+
+from ..domains import PIXELS, expected
+from ..models import Model, split_inputs
+from ..paths import BadInput, listed
+from ..settle import first_layer, with_sizes_beside
+from .nodes import apply
+
+LAYOUTS = ("NCHW", "NHWC")
+Numbers = float | Sequence[float]
+Dynamic = Mapping[str, Mapping[int, str]]
+Ranges = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Preprocess:
+    """What the file does with its input before the network gets it, in this order: cast to float32, resize, crop, layout, bgr,
+    unit, mean, scale, std, cast to the network's dtype. Steps that are not asked for are left out.
+
+    mean, scale and std are numbers, or one for each channel in the order in which the network takes them (behind bgr); mean and std
+    are of what unit makes: of 0 to 255 without it, of 0 to 1 with it."""
+
+    layout: str | None = None
+    """The order of axes that the file takes, NCHW or NHWC; by default that of the network."""
+    uint8: bool = False
+    """The file takes bytes."""
+    bgr: bool = False
+    """The file takes the channels in the other order than the network: blue, green, red for one that takes red, green, blue."""
+    resize: int | tuple[int, int] | None = None
+    """(height, width) that pictures of any size become, or the length of the shorter side, proportions kept, with crop. Bilinear
+    between pixel centers, no smoothing, in float32: not rounded to bytes in between as image libraries do."""
+    crop: tuple[int, int] | None = None
+    """(height, width) of the middle that is kept."""
+    unit: bool = False
+    """0 to 255 become 0 to 1, as ToTensor makes them."""
+    mean: Numbers | None = None
+    scale: Numbers | None = None
+    std: Numbers | None = None
+    input: str | None = None
+    """The input that takes pictures; by default the only one with four axes."""
+
+    def __bool__(self) -> bool:
+        return self != Preprocess(input=self.input)
+
+    def problems(self) -> list[str]:
+        """Words for all that is wrong with it by itself."""
+        out = []
+        if self.layout not in (None, *LAYOUTS):
+            out.append(f"layout: got {self.layout!r}, wanted {' or '.join(LAYOUTS)}")
+        for name in ("mean", "scale", "std"):
+            values = _numbers(getattr(self, name))
+            if values is None:
+                continue
+            bad = [v for v in values if not math.isfinite(v) or (name != "mean" and v == 0)]
+            if not values or bad:
+                out.append(f"{name}: got {getattr(self, name)}, wanted numbers{'' if name == 'mean' else ' other than 0'}")
+        counts = {len(v) for n in ("mean", "scale", "std") if (v := _numbers(getattr(self, n))) and len(v) > 1}
+        if len(counts) > 1:
+            out.append(f"mean, scale and std: got {' and '.join(map(str, sorted(counts)))} numbers, wanted as many of each")
+        for name in ("resize", "crop"):
+            value = getattr(self, name)
+            sizes = () if value is None else value if isinstance(value, tuple) else (value,)
+            if any(not isinstance(n, int) or n < 1 for n in sizes) or (isinstance(value, tuple) and len(value) != 2):
+                out.append(f"{name}: got {value}, wanted HEIGHTxWIDTH, both 1 or more")
+        if out:
+            return out
+        if isinstance(self.resize, int) and self.crop is None:
+            out.append(
+                f"resize {self.resize} is of the shorter side, which leaves the other open: add the size that the network takes "
+                f"(--crop 224x224), or give both sides (--resize {self.resize}x{self.resize})"
+            )
+        least = (self.resize, self.resize) if isinstance(self.resize, int) else self.resize
+        if least is not None and self.crop is not None and (self.crop[0] > least[0] or self.crop[1] > least[1]):
+            out.append(f"crop {_by(self.crop)} does not lie inside pictures of {_by(least)} (--resize)")
+        return out
+
+
+class Prepared(NamedTuple):
+    """A model that takes pictures, with what is known of its inputs."""
+
+    model: Model
+    specs: dict[str, Spec]
+    dynamic: Dynamic
+    ranges: Ranges
+
+
+def preprocessed(model: Model, wanted: Preprocess, specs: Mapping[str, Spec], dynamic: Dynamic, ranges: Ranges) -> Prepared:
+    """The model with the steps before its input. specs: what is given of the inputs, in the form in which the file takes them.
+    dynamic, ranges: as convert takes them. What is drawn for the input are pixels where a step takes them for such.
+
+    Raises BadInput for steps that do not go together, or not with the model."""
+    problems = wanted.problems()
+    if problems:
+        raise BadInput(*problems)
+    name = _input(model, wanted, specs)
+    given = specs.get(name, Spec())
+    if wanted.uint8 and given.dtype not in (None, np.uint8):
+        raise BadInput(f"input {name}: got {given.dtype} with uint8; give its shape without a dtype")
+    dtype = given.dtype or np.dtype(np.uint8 if wanted.uint8 else np.float32)
+    if given.shape is not None and len(given.shape) != 4:
+        raise BadInput(f"input {name}: got {show(given.shape)}, wanted the four axes of pictures")
+    known = _known(model, name, specs)
+    network = _layout_of(model, name, known.shape)
+    layout = wanted.layout or network
+    shape = _shape(model, wanted, name, given.shape, known.shape, network, layout)
+    channels = shape[layout.index("C")]
+    for step in ("mean", "scale", "std"):
+        values = _numbers(getattr(wanted, step)) or ()
+        if len(values) > 1 and len(values) != channels:
+            problems.append(f"{step}: got {len(values)} numbers for {channels} channels of {name} {show(shape)}")
+    if wanted.resize is None and wanted.crop is not None:
+        sizes = [shape[layout.index(axis)] for axis in "HW"]
+        if any(c > s for c, s in zip(wanted.crop, sizes)):
+            problems.append(f"crop {_by(wanted.crop)} does not lie inside {name} {show(shape)}")
+    if wanted.bgr and channels < 2:
+        problems.append(f"bgr turns the order of channels, and {name} {show(shape)} has one")
+    if problems:
+        raise BadInput(*problems)
+    made = _Steps(model, name, wanted, layout, network, channels)
+    target = known.dtype or np.dtype(np.float32)
+    outer = Node(None, name)
+    entry = made.behind(Entry(outer), dtype, target)
+    assert model.graph is not None
+
+    def change(node: Node, inputs: tuple[Entry, ...]) -> list[Entry] | None:
+        return [entry] if node.is_variable and node.name == name else None
+
+    axes = dict(dynamic)
+    if wanted.resize is not None and given.shape is None:
+        named = axes.get(name, {})
+        taken = set(named.values())
+        sides = {layout.index(a): label for a, label in (("H", "height"), ("W", "width"))}
+        axes[name] = {**{a: label for a, label in sides.items() if a not in named and label not in taken}, **named}
+    limits = dict(ranges)
+    if name not in limits:
+        pixels = wanted.uint8 or wanted.unit or any(v is not None for v in (wanted.mean, wanted.scale, wanted.std))
+        domain = PIXELS if pixels else expected(model.graph).get(name)
+        if domain is not None:
+            limits[name] = (domain.low, domain.high)
+    sizes = {n: s for n, s in model.sizes.items() if n != name}
+    graph = Graph(model.graph.rewritten(change))
+    prepared = replace(model, graph=graph, params={**model.params, **made.params}, sizes=sizes)
+    return Prepared(prepared, {**specs, name: Spec(shape, dtype)}, axes, limits)
+
+
+class _Steps:
+    """The nodes between what the file takes and what the network takes."""
+
+    def __init__(self, model: Model, name: str, wanted: Preprocess, layout: str, network: str, channels: int):
+        assert model.graph is not None
+        self.names = Names([o for n in model.graph.nodes for o in (n.name, *n.outputs)] + list(model.params))
+        self.name, self.wanted, self.layout, self.network, self.channels = name, wanted, layout, network, channels
+        self.params: dict[str, np.ndarray] = {}
+
+    def apply(self, operator: str, word: str, *inputs: Entry, **attrs: Any) -> Entry:
+        return apply(operator, self.names.unique(f"{self.name}_{word}"), *inputs, **attrs)
+
+    def constant(self, word: str, values: np.ndarray) -> Entry:
+        name = self.names.unique(f"{self.name}_{word}")
+        self.params[name] = values
+        return Entry(Node(None, name))
+
+    def behind(self, x: Entry, dtype: np.dtype, target: np.dtype) -> Entry:
+        """What the network gets, in its dtype."""
+        wanted = self.wanted
+        if dtype != np.float32:
+            x = self.apply("Cast", "float32", x, dtype="float32")
+        at = self.layout
+        if isinstance(wanted.resize, int):
+            x, at = self.turned(x, at, "NHWC"), "NHWC"
+            x = self.apply("_image_resize", "resized", x, size=(wanted.resize,), keep_ratio=True, interp=LINEAR)
+        elif wanted.resize is not None:
+            x, at = self.turned(x, at, "NCHW"), "NCHW"
+            height, width = wanted.resize
+            x = self.apply(
+                "_contrib_BilinearResize2D", "resized", x, height=height, width=width, mode="size", align_corners=False
+            )
+        if wanted.crop is not None and wanted.crop != wanted.resize:
+            x, at = self.turned(x, at, "NCHW"), "NCHW"
+            x = self.apply("Crop", "cropped", x, num_args=1, h_w=wanted.crop, center_crop=True)
+        x = self.turned(x, at, self.network)
+        axis = self.network.index("C")
+        if wanted.bgr:
+            # Split and Concat: more runtimes have them than steps of -1
+            parts = self.apply("SliceChannel", "channels", x, num_outputs=self.channels, axis=axis).node
+            turned = [Entry(parts, i) for i in reversed(range(self.channels))]
+            x = self.apply("Concat", "reversed", *turned, num_args=self.channels, dim=axis)
+        if wanted.unit:
+            x = self.apply("_div_scalar", "unit", x, scalar=255.0)
+        for step, word, scalar, columns in (
+            ("mean", "centered", "_minus_scalar", "broadcast_sub"),
+            ("scale", "scaled", "_mul_scalar", "broadcast_mul"),
+            ("std", "normalized", "_div_scalar", "broadcast_div"),
+        ):
+            values = _numbers(getattr(wanted, step))
+            if values is None:
+                continue
+            if len(values) == 1:
+                x = self.apply(scalar, word, x, scalar=values[0])
+            else:
+                shape = tuple(self.channels if a == "C" else 1 for a in self.network)
+                column = self.constant(step, np.array(values, np.float32).reshape(shape))
+                x = self.apply(columns, word, x, column)
+        return x if target == np.float32 else self.apply("Cast", target.name, x, dtype=target.name)
+
+    def turned(self, x: Entry, at: str, to: str) -> Entry:
+        return x if at == to else self.apply("transpose", to.lower(), x, axes=tuple(at.index(a) for a in to))
+
+
+def _input(model: Model, wanted: Preprocess, specs: Mapping[str, Spec]) -> str:
+    """The input that takes pictures. Raises BadInput where it cannot be told."""
+    assert model.graph is not None
+    ignored = set(label_names(model.graph))
+    free = [n for n in split_inputs(model, specs)[0] if n not in ignored]
+    if wanted.input is not None:
+        if wanted.input not in free:
+            raise BadInput(f"no input {wanted.input!r} to prepare pictures for; the model takes {listed(free) or 'none'}")
+        return wanted.input
+    if len(free) == 1:
+        return free[0]
+    shapes = {n: _known(model, n, specs).shape for n in free}
+    fitting = [n for n in free if len(shapes[n] or specs.get(n, Spec()).shape or ()) == 4]
+    if len(fitting) == 1:
+        return fitting[0]
+    raise BadInput(f"which of {listed(free) or 'no inputs'} takes pictures? say it with --preprocess-input NAME")
+
+
+def _known(model: Model, name: str, specs: Mapping[str, Spec]) -> Spec:
+    """What the network itself tells of an input, whatever is given for it."""
+    assert model.graph is not None
+    others = {n: s for n, s in specs.items() if n != name}
+    beside = with_sizes_beside(model, others, [name])
+    variable = next(n for n in model.graph.variables() if n.name == name)
+    for known in (beside, others):
+        try:
+            return model.infer(known).spec(Entry(variable))
+        except MXNetError:
+            continue
+    return Spec()
+
+
+def _layout_of(model: Model, name: str, shape: MaybeShape) -> str:
+    """The layout that the network takes, by its first convolution, or by where its channels are."""
+    layer = first_layer(model, name)
+    said = getattr(layer.op, "layout", None) if layer is not None else None
+    if said:
+        return "NHWC" if said.endswith("C") else "NCHW"
+    if layer is None and shape is not None and len(shape) == 4 and shape[1] not in (1, 3) and shape[3] in (1, 3):
+        return "NHWC"
+    return "NCHW"
+
+
+def _shape(
+    model: Model, wanted: Preprocess, name: str, given: MaybeShape, known: MaybeShape, network: str, layout: str
+) -> tuple[int, ...]:
+    """The shape that the file takes, of which H and W are an example where they are dynamic. Raises BadInput."""
+    if given is not None and is_known(given):
+        return tuple(given)
+    if known is not None and len(known) != 4:
+        raise BadInput(f"input {name} takes {show(known)}, wanted the four axes of pictures; --preprocess-input names another")
+    sizes: dict[str, Any] = dict(zip(network, known or (UNKNOWN,) * 4))
+    if sizes["C"] is UNKNOWN:
+        sizes["C"] = _channels(model, wanted, name)
+    if sizes["N"] is UNKNOWN:
+        sizes["N"] = 1
+    if isinstance(wanted.resize, int):
+        sizes |= {"H": wanted.resize + wanted.resize // 4 + 1, "W": wanted.resize + wanted.resize // 2}
+    elif wanted.resize is not None:
+        sizes |= {"H": wanted.resize[0] + wanted.resize[0] // 4 + 1, "W": wanted.resize[1] + wanted.resize[1] // 2}
+    if any(d is UNKNOWN for d in sizes.values()):
+        example = ",".join(str({"N": 1, "C": 3}.get(a, 224) if sizes[a] is UNKNOWN else sizes[a]) for a in layout)
+        raise BadInput(f"cannot tell the size of the pictures that {name} takes; give it, for instance --input {name}:{example}")
+    return tuple(int(sizes[a]) for a in layout)
+
+
+def _channels(model: Model, wanted: Preprocess, name: str) -> Any:
+    """As many channels as the first convolution takes, or numbers are given."""
+    layer = first_layer(model, name)
+    if layer is not None and layer.op is not None and layer.op.name.startswith("Convolution"):
+        weight = model.params[layer.inputs[1].node.name]
+        last = (getattr(layer.op, "layout", None) or "NCHW").endswith("C")
+        return int(weight.shape[-1 if last else 1]) * getattr(layer.op, "num_group", 1)
+    counts = [len(v) for n in ("mean", "scale", "std") if (v := _numbers(getattr(wanted, n))) and len(v) > 1]
+    return counts[0] if counts else UNKNOWN
+
+
+def _numbers(value: Numbers | None) -> tuple[float, ...] | None:
+    if value is None:
+        return None
+    return (float(value),) if isinstance(value, int | float | np.number) else tuple(float(v) for v in value)
+
+
+def _by(sizes: tuple[int, int]) -> str:
+    return "x".join(map(str, sizes))
+
+
+# -- as they are written ---------------------------------------------------------------------------------------------------
+
+
+def parse_numbers(option: str, text: str | None) -> tuple[float, ...] | None:
+    """``123.68,116.28,103.53`` -> three numbers. Raises BadInput."""
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise BadInput(f"--{option} {text!r}: wanted a number, or one for each channel, such as 123.68,116.28,103.53") from None
+
+
+def parse_size(option: str, text: str | None) -> tuple[int, int] | None:
+    """``224x320`` -> (224, 320): height, width. Raises BadInput."""
+    match = None if text is None else re.fullmatch(r"(\d{1,9})x(\d{1,9})", text.strip().lower())
+    if text is not None and match is None:
+        raise BadInput(f"--{option} {text!r}: wanted HEIGHTxWIDTH, such as 224x224")
+    return None if match is None else (int(match[1]), int(match[2]))
+
+
+def parse_resize(text: str | None) -> int | tuple[int, int] | None:
+    """``256`` -> 256, the shorter side; ``256x256`` -> (256, 256). Raises BadInput."""
+    if text is not None and re.fullmatch(r"\d{1,9}", text.strip()):
+        return int(text)
+    return parse_size("resize", text)
