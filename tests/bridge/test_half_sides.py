@@ -18,6 +18,8 @@ import hybrid as mx
 from bridge.cli import app
 from bridge.half import HalfEngine, half_of
 from bridge.models import Model
+from tests.bridge.campaign import optimized
+from tests.bridge.faults import planted
 
 S: Any = mx.sym
 RNG = np.random.default_rng(0)
@@ -120,3 +122,21 @@ def test_a_dtype_that_the_parameters_do_not_have_says_what_to_do(files: Path, tm
     half = halved(files / "net.onnx", tmp_path / "half.onnx")
     told = CliRunner().invoke(app, ["verify", str(files / "net"), str(half), "--input", "data:2,3,9,9:float16"])
     assert told.exit_code == 0, told.output
+
+
+def test_mixed_precision_is_compared_tensor_by_tensor(tmp_path: Path) -> None:
+    """An AMP network and its file round at the same places: neither is of half precision as a whole, and a fault inside shows."""
+    prefix = str(Path(__file__).parents[2] / "fixtures" / "models" / "amp_casts" / "model")
+    bridge.convert(prefix, inputs={"data": (2, 3, 16, 16)}, output=tmp_path / "mixed.onnx", draws=["expected"])
+    wrong = planted(onnx.load(tmp_path / "mixed.onnx"), "two_filters_swapped")
+    assert wrong is not None
+    found = bridge.verify(prefix, wrong, inputs={"data": (2, 3, 16, 16)}, draws=["expected"])
+    assert found.verdict == "not equivalent" and found.divergence is not None and found.divergence.node == "conv1"
+
+
+def test_casts_that_a_runtime_leaves_out_are_no_fault(tmp_path: Path) -> None:
+    """onnxruntime's optimised file computes in float32 what the network rounds to float16 on the way: it is the more exact."""
+    prefix = str(Path(__file__).parents[2] / "fixtures" / "models" / "amp_casts" / "model")
+    bridge.convert(prefix, inputs={"data": (2, 3, 16, 16)}, output=tmp_path / "mixed.onnx", draws=["expected"])
+    without = optimized(onnx.load(tmp_path / "mixed.onnx"))
+    assert bridge.verify(prefix, without, inputs={"data": (2, 3, 16, 16)}, draws=["expected"]).equivalent
