@@ -27,7 +27,7 @@ from hybrid.ops.elementwise import Identity, IdentityLike, Unary
 from hybrid.ops.shape import Reshaping
 from hybrid.passes import elementwise_code
 
-from . import ops  # noqa: F401  fills EXPORT
+from . import oldest, ops  # noqa: F401  ops fills EXPORT
 from .compositions import export_composition
 from .registry import EXPORT, IMPORT, NOT_EXPORTED, NOT_IMPORTED
 from .static_support import HOLE, refusals, results
@@ -46,7 +46,8 @@ class Row(NamedTuple):
     """Kernel of the compiled part: dtypes, "all" for all that there are, "chain" for chains of element-wise
     operators in float32, "nothing to do" where memory is only renamed; empty where NumPy is called back."""
     opsets: tuple[int, ...]
-    """Opsets from which a translation holds, oldest first; empty when there is none."""
+    """The oldest opset at which it is written, and where that is another, the one from which all is that ONNX has words for: its
+    examples. Then those from which newer translations hold. Empty when there is none."""
     reason: str
     """Reason why there is none."""
     refused: tuple[str, ...]
@@ -67,13 +68,19 @@ def rows() -> list[Row]:
             cls.aliases,
             gradient_of(cls),
             _kernel(cls, kernels),
-            tuple(sorted(EXPORT.get(name, ()))),
+            opsets_of(name),
             NOT_EXPORTED.get(name, ""),
             _refused(name, cls),
             tuple(readers.get(name, ())),
         )
         for name, cls in sorted(OPS.items(), key=lambda item: item[0].lower())
     ]
+
+
+def opsets_of(name: str) -> tuple[int, ...]:
+    """Opsets from which an operator is written, oldest first; those of plugins as they are registered."""
+    found = oldest.recorded().get(name, ())
+    return tuple(sorted({*found, *(v for v in EXPORT.get(name, ()) if not found or v > found[-1])}))
 
 
 def _refused(name: str, cls: type[Op]) -> tuple[str, ...]:
@@ -189,7 +196,8 @@ def markdown() -> str:
         "  there are no inputs.",
         "- *kernel*: what computes it in the compiled part: dtypes of its first input (`all`: any dtype), `chain`: in chains of",
         "  element-wise operators in float32. `nothing to do`: memory is renamed. Where it is empty NumPy computes.",
-        "- *ONNX from opset*: more than one where a newer opset has a better form.",
+        "- *ONNX from opset*: the oldest at which an example of the operator is written, the one from which all are where that is",
+        "  another, and those that have a better form. Below 13 an opset has to be asked for.",
         f"- *refused*: what the translation does not say in ONNX, with `{HOLE}` for values; such nodes are listed with the reason,",
         "  by `gluonnx inspect` too. Beside these: sizes that a translation needs and that are dynamic; of operators that are",
         "  written as what they are made of ([core.md](core.md)), dtypes and sizes for which they are not.",

@@ -29,9 +29,14 @@ def export_linalg_maketrian(b, op, a):
     return b.Gather(padded, b.const(table), axis=a.rank - 1)
 
 
-@exports("_linalg_trmm", since=14)
+@exports("_linalg_trmm")
 def export_linalg_trmm(b, op, a, lhs):
-    t = b.Trilu(swap_last(b, a, op.transpose), upper=int(op.lower == op.transpose))
+    turned, upper = swap_last(b, a, op.transpose), op.lower == op.transpose
+    if b.since(14):
+        t = b.Trilu(turned, upper=int(upper))
+    else:
+        ones = np.ones((a.dim(-1),) * 2, bool)
+        t = b.Where(np.triu(ones) if upper else np.tril(ones), turned, b.like(0, a))
     y = b.MatMul(lhs, t) if op.rightside else b.MatMul(t, lhs)
     return y if op.alpha == 1 else b.Mul(y, op.alpha)
 
