@@ -16,7 +16,7 @@ import onnx
 import onnxruntime
 
 import converters
-from converters.forms import PLAIN, Forms
+from converters.forms import PLAIN, Forms, for_training
 from converters.onnx_types import code_of
 from converters.training import training_form
 from converters.writer import EXTERNAL_OVER, Converted
@@ -182,6 +182,7 @@ def convert(
     axes, twin = dynamic, None
     if training:
         model, twin, axes = _to_train(model, specs, axes)
+        forms = for_training(forms)
         specs = settle_inputs(model, specs, axes)
     clock.lap("read")
     tell("converting")

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 
 from hybrid.core.error import InternalError, MXNetError
 from hybrid.core.op import OPS, Spec
-from hybrid.core.shapes import UNKNOWN, Undecided, is_known, show
+from hybrid.core.shapes import UNKNOWN, MaybeShape, Undecided, is_known, show
 from hybrid.core.version import VERSION
 from hybrid.ir.facts import Facts
 from hybrid.ir.graph import Entry, Graph, Node, SubgraphFunction
@@ -26,10 +26,12 @@ from hybrid.passes.strip_labels import strip_labels
 from . import ops, ort_kernels  # noqa: F401  ops fills the registry
 from .builder import Builder, Value, beyond_schema, domain_opset
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
-from .forms import PLAIN, Forms
+from .forms import PLAIN, Forms, for_training
 from .names import kept_names, onnx_names
+from .onnx_graph import OPEN, OnnxGraph, live
 from .onnx_types import KEY as KIND
 from .onnx_types import code_of, kind_of
+from .passes import clean
 from .registry import EXPORT, NOT_EXPORTED, OLDEST, PASSTHROUGH, export_handler
 from .training import training_form
 from .writer import Converted, words_of
@@ -95,16 +97,18 @@ def to_onnx(
     opset: int | str | None = None,
     *,
     training: bool = False,
+    forms: Forms = PLAIN,
 ) -> onnx.ModelProto:
     """A symbol with parameters as an ONNX model.
 
     symbol: hybrid Symbol or Graph. params: arrays by name, with or without ``arg:`` and ``aux:``. inputs: a shape, an
     array or a Spec by name; dims that are strings are dynamic axes of that name. opset: 7 to the newest that the
     installed onnx defines, or "newest" for the newest at which nothing is lost; by default the oldest from 13 on that loses
-    nothing for this graph (docs/decisions/0029-opsets.md). training: as MXNet trains it, with losses, labels and statistics (training.py).
+    nothing for this graph (docs/decisions/0029-opsets.md). training: as MXNet trains it, with losses, labels and statistics
+    (training.py). forms: those that the graph is written in.
     Raises UnsupportedModel listing every node that does not translate, ConversionError for anything else.
     """
-    return convert(symbol, params, inputs, opset, training=training).proto()
+    return convert(symbol, params, inputs, opset, training=training, forms=forms).proto()
 
 
 def convert(
@@ -131,6 +135,7 @@ def convert(
     if training:
         known = _Export(Facts(graph, params, default_dtype), inputs, OLDEST)
         graph = training_form(graph, known._infer({}))
+        forms = for_training(forms)
     graph = strip_labels(graph)
     if facts is None or facts.graph is not graph:
         facts = Facts(graph, params, default_dtype)
@@ -207,6 +212,10 @@ def _read(graph: Graph) -> set[tuple[int, int]]:
     return {(id(e.node), e.index) for e in (*(e for n in graph.nodes for e in n.inputs), *graph.outputs)}
 
 
+def _open(shape: MaybeShape) -> tuple[Any, ...] | None:
+    return None if shape is None else tuple(OPEN if d is UNKNOWN else d for d in shape)
+
+
 def _empty_array(spec: Spec) -> np.ndarray | None:
     """The array that a tensor of numbers is, where it is known to have no elements; else None."""
     if not is_known(spec.shape) or 0 not in spec.shape or spec.dtype is None or spec.dtype == OBJECT:
@@ -271,6 +280,8 @@ class _Export:
             raise UnsupportedModel(list(dict.fromkeys(self.problems)))  # a loop's condition is written twice
         outputs = self._outputs()
         self._drop_unused({name for name, _ in outputs})
+        if not self.builder.forms.keep_graph:
+            clean(self._written({name for name, _ in outputs}))
         self._refuse_lost()
         return self._assemble(outputs)
 
@@ -422,12 +433,18 @@ class _Export:
 
     def _drop_unused(self, wanted: set[str]) -> None:
         """Nodes that no output needs (what computes a shape that turned out static) do not belong in the model."""
-        kept = []
-        for node in reversed(self.builder.nodes):
-            if wanted.intersection(node.outputs):
-                kept.append(node)
-                wanted.update(node.reads())
-        self.builder.nodes[:] = reversed(kept)
+        self.builder.nodes[:] = live(self.builder.nodes, wanted)
+
+    def _written(self, outputs: set[str]) -> OnnxGraph:
+        """The nodes written so far, with what is known of their tensors; rewritings change them in place."""
+        b, told = self.builder, {v.name: Spec(_open(v.shape), v.dtype) for v in self.values.values()}
+        free = [n.name for n in self.graph.variables() if n.name not in self.params]
+        for name in free:
+            axes, shape = self.axes.get(name, ()), told[name].shape
+            if shape is not None and len(axes) == len(shape):
+                told[name] = Spec(tuple(a or d for a, d in zip(axes, shape)), told[name].dtype)
+        inputs = {n: told.pop(n) for n in free if n in told}
+        return OnnxGraph(b.nodes, b.initializers, inputs, frozenset(outputs), self.opset, b.unique, told)
 
     def wishes(self) -> set[int]:
         """Opsets that have a better form of something that is written, after ``run``."""

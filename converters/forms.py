@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -18,3 +18,8 @@ class Forms:
 
 
 PLAIN = Forms()
+
+
+def for_training(forms: Forms) -> Forms:
+    """The forms of a graph that is to be trained, in which each parameter stays what it is."""
+    return replace(forms, keep_graph=True)

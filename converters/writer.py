@@ -49,9 +49,7 @@ class Converted(NamedTuple):
         whole = onnx.ModelProto()
         whole.CopyFrom(self.model)
         for name, array in self.initializers.items():
-            tensor = _header(name, array)
-            tensor.raw_data = _bytes_of(array)
-            whole.graph.initializer.append(tensor)
+            whole.graph.initializer.append(stored_tensor(name, array))
         return whole
 
     @property
@@ -155,6 +153,13 @@ def _refer(tensor: TensorProto, location: str, offset: int, length: int) -> None
 
 def _header(name: str, array: np.ndarray) -> TensorProto:
     return TensorProto(name=name, dims=array.shape, data_type=code_of(array.dtype))
+
+
+def stored_tensor(name: str, array: np.ndarray) -> TensorProto:
+    """A tensor of numbers, as a message of its own."""
+    tensor = _header(name, array)
+    tensor.raw_data = _bytes_of(array)
+    return tensor
 
 
 def words_of(name: str, array: np.ndarray) -> TensorProto:
