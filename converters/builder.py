@@ -17,7 +17,9 @@ from onnx import TensorProto, helper
 
 from hybrid.core.attrs import DTypeKind, Kind, Optional
 from hybrid.core.op import Spec
-from hybrid.core.shapes import UNKNOWN
+from hybrid.core.shapes import UNKNOWN, MaybeShape
+from hybrid.ir.graph import Node
+from hybrid.ir.infer import Inference
 
 from . import older, ort_kernels
 from .error import Unsupported
@@ -183,6 +185,8 @@ class Builder:
         """Values by name, and"""
         self.makers: dict[str, OnnxNode] = {}
         """nodes by output: before opset 13, where forms ask for the shapes of what is made in between (older.py)."""
+        self.origin: tuple[Node, Inference] | None = None
+        """The MXNet node being translated, and what is inferred of its graph: for translations that look where an input comes from."""
 
     @property
     def scope(self) -> str:

@@ -345,6 +345,7 @@ class _Export:
             try:
                 subgraphs = [SubgraphFunction(graph, self._body) for graph in node.subgraphs]
                 options = {"subgraphs": subgraphs} if "subgraphs" in op.needs else {}
+                b.origin = node, self.inference
                 made = handler(b, op, *(self.values[id(e.node), e.index] for e in node.inputs), **options)
                 made = list(made) if isinstance(made, tuple | list) else [made]
                 made = [v if s.dtype is None else b.cast(v, s.dtype) for v, s in zip(made, specs)]

@@ -13,6 +13,8 @@ class Forms:
     """True: nothing is folded or left out, so that each node of the symbol is found again."""
     nan_guards: bool = True
     """True: nodes that keep MXNet's answers where a tensor holds NaN, or an index lies beyond its table."""
+    ties: bool = True
+    """True: nodes that put equal numbers in order of position, which ONNX promises of its TopK and OpenVINO and MNN do not keep."""
     nms: str = "onnx"
     """What detection ends in: "onnx", a NonMaxSuppression node; "none", decoded boxes and scores; "tensorrt-plugin"."""
 

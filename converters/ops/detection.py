@@ -1,11 +1,19 @@
 """Detection heads. Suppression is ONNX's NonMaxSuppression, fed so that its rules become MXNet's (see surviving)."""
 
+import math
+
 import numpy as np
+
+from hybrid.core.shapes import UNKNOWN, is_known
 
 from ..error import Unsupported
 from ..registry import exports
+from ..value_sets import possible_values
+from .ordering import in_order
 
 _END = np.iinfo(np.int64).max
+_PAIRED = 1024
+"""Rows whose classes are compared in pairs, at most."""
 
 
 @exports("_contrib_MultiBoxPrior")
@@ -34,7 +42,7 @@ def export_contrib_multi_box_prior(b, op, data):
 
 def split_coordinates(b, boxes):
     """The first two and the last two numbers of boxes."""
-    return b.slice(boxes, [0], [2], [-1]), b.slice(boxes, [2], [4], [-1])
+    return b.split(boxes, [2, 2], axis=-1)
 
 
 def to_centres(b, boxes):
@@ -56,58 +64,90 @@ def _decode(b, offsets, anchors, scales, form, clip=-1.0):
 
 
 def limit_size(b, size, limit):
-    """A size (number or 1-D Value), and no more than limit if that is positive, as a 1-D int64 Value."""
+    """A size (number or 1-D Value), and no more than limit if that is positive, as the same."""
     if isinstance(size, int):
-        return b.const([min(size, limit) if limit > 0 else size])
+        return min(size, limit) if limit > 0 else size
     return b.Min(size, b.const([limit])) if limit > 0 else size
 
 
-def take_rows(b, rows, order):
-    """Rows (N, A, k) in another order (N, K) of each batch: (N, K, k)."""
-    return b.GatherND(rows, b.unsqueeze(order, [2]), batch_dims=1)
+def take_rows(b, rows, order, shape=None):
+    """Rows (N, A, k) in another order (N, K) of each batch: (N, K, k). shape: (N, A, k) where it is known; that of rows by default."""
+    images, count, width = shape or rows.shape or (UNKNOWN,) * 3
+    if isinstance(images, int) and images == 1:
+        return b.Gather(rows, b.squeeze(order, [0]), axis=1)
+    if isinstance(images, int) and isinstance(count, int):
+        flat = b.reshape(rows, [images * count, -1])
+        return b.Gather(flat, b.Add(order, b.const(np.arange(images)[:, None] * count)), axis=0)
+    to = [1, 1, width] if isinstance(width, int) else b.dims(1, 1, b.shape_of(rows, 2))
+    return b.GatherElements(rows, b.Expand(b.unsqueeze(order, [2]), to), axis=1)
 
 
-def chosen_first(b, chosen, size):
-    """Positions (N, size) of what is chosen (N, K), in order, and after it of what is not, in order; bool (N, size), True for those
-    chosen. The keys are distinct: which of equals comes first is settled by ONNX, and not by OpenVINO or MNN."""
-    count = b.shape_of(chosen, 1)
-    down = b.cast(b.Range(b.squeeze(count, [0]), 0, -1), np.float32)
-    key = b.Where(chosen, down, b.Sub(down, b.cast(b.Add(count, 1), np.float32)))
-    found, order = b.TopK(key, size, axis=1, outputs=2)
+def falling(b, count):
+    """(1, count) float32: count, count - 1, ... 1."""
+    if isinstance(count, int):
+        return b.const(np.arange(count, 0, -1, dtype=np.float32)[None])
+    return b.unsqueeze(b.cast(b.Range(b.squeeze(count, [0]), 0, -1), np.float32), [0])
+
+
+def choose(b, chosen, count):
+    """Keys that sort by whether something is chosen, and then by position: chosen bool (N, count) -> float32 (N, count), positive for
+    those chosen, no two of a row equal: which of equals comes first OpenVINO and MNN settle otherwise than ONNX."""
+    down = falling(b, count)
+    return b.Where(
+        chosen, down, b.Sub(down, _above(b, count)) if down.const is None else down.const - np.float32(count + 1)
+    )
+
+
+def _above(b, count):
+    return b.cast(b.Add(count, 1), np.float32)
+
+
+def chosen_first(b, key, size):
+    """Positions (N, size) of what is chosen, in order, and after it of what is not; bool (N, size), True for those chosen. key: as
+    ``choose`` and ``greedy_nms`` make it."""
+    found, order = b.TopK(key, b.dims(size), axis=1, outputs=2)
     return order, b.Greater(found, 0)
 
 
-def greedy_nms(b, boxes, alive, same, threshold, *, inclusive=False, form="corner"):
-    """True for those of boxes (N, K, 4), in order of precedence, that survive greedy suppression: bool (N, K).
+def greedy_nms(b, boxes, alive, same, threshold, *, images, count, inclusive=False, form="corner"):
+    """Greedy suppression of boxes (N, K, 4), in order of precedence: keys (N, K) as ``choose`` makes them, positive for those that stay.
 
-    same: None, or bool (N, C, K), for every class which boxes belong to it. NonMaxSuppression picks by score, so the scores
-    are the positions counted from the end; the boxes of other classes, and those not alive, have none. It suppresses above
-    the threshold, so MXNet's "at" is the float just below. It swaps corners that are the wrong way round, where MXNet sees
-    an empty box: such a box becomes a point, which overlaps with nothing."""
+    images, count: N and K, numbers or 1-D Values. alive: bool (N, K), those that take part. same: None, or bool (N, C, K), for every
+    class which boxes belong to it. NonMaxSuppression picks by score, so the scores are the positions counted from the end; the boxes of
+    other classes, and those not alive, have none. In which order it gives what it picks, and how many there are, does not matter: they
+    are marked by position. It suppresses above the threshold, so MXNet's "at" is the float just below. It swaps corners that are the
+    wrong way round, where MXNet sees an empty box: such a box loses its extent, and overlaps with nothing."""
     if threshold < 0:
         raise Unsupported(f"overlap threshold {threshold}: a negative one suppresses all but the best; use 0 or more")
     limit = np.float32(threshold)
     if inclusive:
         limit = np.nextafter(limit, np.float32(-1))
     if limit > 1:
-        return alive
+        return choose(b, alive, count)
     boxes = b.cast(boxes, np.float32)
     low, high = split_coordinates(b, boxes)
-    proper = b.GreaterOrEqual(high, low if form == "corner" else 0)
-    proper = b.Equal(b.reduce("Min", b.cast(proper, np.int32), [-1], keepdims=True), 1)
-    boxes = b.Where(proper, boxes, 0)
-    count = b.shape_of(boxes, 1)
-    ranks = b.cast(b.Range(b.squeeze(count, [0]), 0, -1), np.float32)
+    if b.forms.nan_guards:  # NaN overlaps with nothing either
+        proper = b.GreaterOrEqual(high, low if form == "corner" else 0)
+        proper = b.Equal(b.reduce("Min", b.cast(proper, np.int32), [-1], keepdims=True), 1)
+        boxes = b.Where(proper, boxes, 0)
+    else:
+        boxes = b.Concat(low, b.Max(high, low if form == "corner" else b.like(0, high)), axis=2)
+    down = falling(b, count)
     member = b.unsqueeze(alive, [1])
-    scores = b.Where(member if same is None else b.And(member, same), ranks, 0)
-    # (M, 3): batch, class, box
+    scores = b.Where(member if same is None else b.And(member, same), down, 0)
+    most = b.const([count]) if isinstance(count, int) else count
     center = {"center_point_box": 1} if form == "center" else {}
+    # (M, 3): batch, class, box
     picked = b.NonMaxSuppression(
-        boxes, scores, count, b.const([limit], np.float32), b.const([0.5], np.float32), **center
+        boxes, scores, most, b.const([limit], np.float32), b.const([0.5], np.float32), **center
     )
-    marks = b.Expand(b.const([1], np.int32), b.shape_of(picked, 0))
-    none = b.Expand(b.const([[0]], np.int32), b.Shape(alive))
-    return b.cast(b.ScatterND(none, b.Gather(picked, [0, 2], axis=1), marks), np.bool_)
+    place = b.cast(b.Gather(picked, 2, axis=1), np.float32)
+    keys = b.Sub(b.const(count, np.float32) if isinstance(count, int) else b.cast(count, np.float32), place)
+    if isinstance(images, int) and isinstance(count, int):
+        rest = b.const(np.tile(np.arange(-1, -count - 1, -1, dtype=np.float32), (images, 1)))
+    else:
+        rest = b.Expand(b.Sub(down, _above(b, count) if down.const is None else np.float32(count + 1)), b.Shape(alive))
+    return b.ScatterND(rest, b.Gather(picked, [0, 2], axis=1), keys)
 
 
 @exports("_contrib_MultiBoxDetection")
@@ -115,9 +155,11 @@ def export_contrib_multi_box_detection(b, op, scores, offsets, anchor):
     classes = scores.dim(1) - 1
     if classes < 1:
         raise Unsupported("cls_prob holds the background only: nothing can be detected")
-    count, least = b.size(scores, 2), b.like(-1, scores)
+    images, count, least = b.size(scores, 0), b.size(scores, 2), b.like(-1, scores)
+    shape = (scores.shape[0], scores.shape[2], 6)
     scores = b.slice(scores, [1], [_END], [1])
-    scores = b.Where(b.IsNaN(scores), least, scores)
+    if b.forms.nan_guards:
+        scores = b.Where(b.IsNaN(scores), least, scores)
     score, best = b.reduce("Max", scores, [1], keepdims=False), b.ArgMax(scores, axis=1, keepdims=0)
     valid = b.GreaterOrEqual(score, op.threshold)
     if op.threshold <= -1:
@@ -125,37 +167,33 @@ def export_contrib_multi_box_detection(b, op, scores, offsets, anchor):
     boxes = _decode(b, b.reshape(offsets, [0, -1, 4]), anchor, op.variances, "corner")
     if op.clip:
         boxes = b.Clip(boxes, 0, 1)
-    rest = b.Concat(b.unsqueeze(score, [2]), boxes, axis=2)
-    ids = b.unsqueeze(b.cast(best, scores.dtype), [2])
-    whole = limit_size(b, count, -1)
-
-    def in_order_of_anchors():
-        order, shown = chosen_first(b, valid, whole)
-        return b.unsqueeze(shown, [2]), order
+    rows = b.Concat(b.unsqueeze(b.cast(best, scores.dtype), [2]), b.unsqueeze(score, [2]), boxes, axis=2)
+    in_place = choose(b, valid, count)  # without suppression rows stay in the order of anchors
 
     if not 0 < op.nms_threshold <= 1:
-        shown, order = in_order_of_anchors()
-        return b.Where(shown, take_rows(b, b.Concat(ids, rest, axis=2), order), least)
+        order, shown = chosen_first(b, in_place, count)
+        return b.Where(b.unsqueeze(shown, [2]), take_rows(b, rows, order, shape), least)
     size = limit_size(b, count, op.nms_topk)
-    key = b.cast(
-        b.Where(valid, score, b.like(-np.inf, score)), np.float32 if score.dtype.itemsize == 2 else score.dtype
-    )
-    found, order = b.TopK(key, size, axis=1, outputs=2)
-    alive = b.Greater(found, -np.inf)
-    ids, kept = take_rows(b, ids, order), take_rows(b, rest, order)
+    found, order = in_order(b, b.wide(b.Where(valid, score, least)), count, size)
+    alive = b.Greater(found, -1)
+    kept = take_rows(b, rows, order, shape)
+    ids = b.slice(kept, [0], [1], [2])
     same = None
-    if not op.force_suppress:
+    if not op.force_suppress and classes > 1:
         same = b.Equal(b.transpose(ids, [0, 2, 1]), b.like(np.arange(classes)[:, None], ids))
-    stays = greedy_nms(b, b.slice(kept, [1], [5], [2]), alive, same, op.nms_threshold, inclusive=True)
-    ids = b.Where(b.unsqueeze(stays, [2]), ids, least)
-    out = b.Where(b.unsqueeze(alive, [2]), b.Concat(ids, kept, axis=2), least)
-    if op.nms_topk <= 0 or (isinstance(count, int) and count <= op.nms_topk):
+    corners = b.slice(kept, [2], [6], [2])
+    key = greedy_nms(b, corners, alive, same, op.nms_threshold, images=images, count=size, inclusive=True)
+    ids = b.Where(b.unsqueeze(b.Greater(key, 0), [2]), ids, least)
+    out = b.Where(b.unsqueeze(alive, [2]), b.Concat(ids, b.slice(kept, [1], [6], [2]), axis=2), least)
+    if size is count or size == count:
         return out
     # rows past the topk best are what compacting left there, without a class
-    shown, order = in_order_of_anchors()
-    past = b.Where(shown, take_rows(b, rest, order), least)
+    order, shown = chosen_first(b, in_place, count)
+    order, shown = (b.slice(x, b.dims(size), [_END], [1]) for x in (order, shown))
+    rest = b.slice(rows, [1], [6], [2])
+    past = b.Where(b.unsqueeze(shown, [2]), take_rows(b, rest, order, (*shape[:2], 5)), least)
     past = b.Pad(past, [0, 0, 1, 0, 0, 0], least)
-    return b.Concat(out, b.slice(past, size, [_END], [1]), axis=1)
+    return b.Concat(out, past, axis=1)
 
 
 @exports("_contrib_box_nms")
@@ -163,26 +201,28 @@ def export_contrib_box_nms(b, op, data):
     if op.topk == 0 or any(isinstance(n, int) and n == 0 for n in data.shape or ()):
         return b.Identity(data)
     rows, count, width = data, b.size(data, data.rank - 2), data.dim(-1)
+    lead = data.sizes[:-2]
+    images = math.prod(lead) if is_known(lead) else UNKNOWN
     if data.rank != 3:
         rows = b.reshape(data, b.dims(-1, count, width))
+    shape = (images, data.sizes[-2], width)
     least = b.like(-1, data)
     score = b.Gather(rows, op.score_index, axis=2)
     valid = b.Greater(score, op.valid_thresh)
     if op.id_index >= 0:
         kind = b.Gather(rows, op.id_index, axis=2)
         valid = b.And(valid, b.Not(b.Equal(kind, b.like(op.background_id, kind))))
-    key = b.Where(valid, score, b.like(-np.inf, score))
+    floor = b.like(op.valid_thresh, score)
     size = limit_size(b, count, op.topk)
-    found, order = b.TopK(b.wide(key), size, axis=1, outputs=2)
-    alive, rows = b.Greater(found, -np.inf), take_rows(b, rows, order)
+    found, order = in_order(b, b.wide(b.Where(valid, score, floor)), count, size)
+    alive, rows = b.Greater(found, b.wide(floor)), take_rows(b, rows, order, shape)
     same = None
-    if op.id_index >= 0 and not op.force_suppress:
+    if op.by_class:
         kind = b.cast(b.Gather(rows, op.id_index, axis=2), np.float64 if data.dtype == np.float64 else np.float32)
-        kinds = b.Unique(kind)
-        same = b.Equal(b.unsqueeze(kind, [1]), b.unsqueeze(kinds, [1]))
+        same = same_class(b, kind, size, values_of_column(b, op.id_index, op.background_id))
     first = op.coord_start
     boxes = b.slice(rows, [first], [first + 4], [2])
-    stays = greedy_nms(b, boxes, alive, same, op.overlap_thresh, form=op.in_format)
+    key = greedy_nms(b, boxes, alive, same, op.overlap_thresh, images=images, count=size, form=op.in_format)
     if op.in_format != op.out_format:
         if op.out_format == "center":
             reformed = b.Concat(*to_centres(b, boxes), axis=2)
@@ -196,12 +236,36 @@ def export_contrib_box_nms(b, op, data):
         if first + 4 < width:
             parts.append(b.slice(rows, [first + 4], [_END], [2]))
         rows = b.Concat(*parts, axis=2) if len(parts) > 1 else boxes
-    order, shown = chosen_first(b, stays, size)
-    out = b.Where(b.unsqueeze(shown, [2]), take_rows(b, rows, order), least)
-    if op.topk > 0 and not (isinstance(count, int) and count <= op.topk):
+    order, shown = chosen_first(b, key, size)
+    out = b.Where(b.unsqueeze(shown, [2]), take_rows(b, rows, order, (images, size, width)), least)
+    if size is not count and size != count:
         missing = b.Sub(b.const([count]) if isinstance(count, int) else count, size)
+        missing = count - size if isinstance(count, int) and isinstance(size, int) else missing
         out = b.Pad(out, b.dims(0, 0, 0, 0, missing, 0), least)
-    return out if data.rank == 3 else b.reshape(out, b.Shape(data))
+    return out if data.rank == 3 else b.reshape(out, b.dims(*(b.size(data, a) for a in range(data.rank))))
+
+
+def values_of_column(b, column, background):
+    """The classes that a column of the rows to suppress may hold, without the background; None where that cannot be told."""
+    node, inference = b.origin
+    found = possible_values(node.inputs[0], inference, column)
+    return None if found is None else found[found != background]
+
+
+def same_class(b, kind, size, classes):
+    """bool (N, C, K): for every class which of the rows, whose classes are kind (N, K), belong to it.
+
+    classes: those that there are; where they are not known, each row stands for a class if none before it is of the same, as long as
+    that are not too many; else the classes that occur are looked for."""
+    row = b.unsqueeze(kind, [1])
+    if classes is not None:
+        return b.Equal(row, b.like(classes[:, None], kind))
+    if not isinstance(size, int) or size > _PAIRED:
+        return b.Equal(row, b.unsqueeze(b.Unique(kind), [1]))
+    equal = b.Equal(b.unsqueeze(kind, [2]), row)  # N, K, K
+    down = np.arange(size, 0, -1, dtype=np.float32)
+    first = b.reduce("Max", b.Where(equal, b.const(down), 0), [2], keepdims=True)
+    return b.And(equal, b.Equal(first, b.const(down[:, None])))
 
 
 def box_iou(b, lhs, rhs, form="corner"):

@@ -1,9 +1,47 @@
-"""topk, sort and argsort as TopK, which also puts the first of equal numbers first."""
+"""topk, sort and argsort as TopK, which also puts the first of equal numbers first.
+
+Of more than 16 numbers MXNet does not say in which order equal ones come (hybrid/ops/ordering.py), so that one node does. Where it
+says so, in detection, ``in_order`` is what sorts."""
+
+from typing import Any
 
 import numpy as np
 
 from ..builder import Builder, Value
 from ..registry import exports, imports
+
+_END = np.iinfo(np.int64).max
+_MOST = 2**31
+"""Keys are below, so that engines whose only integers have 32 bits hold them."""
+
+
+def in_order(b: Builder, data: Value, count: Any, size: Any) -> tuple[Value, Value]:
+    """The largest numbers of each row of data (N, count), in order, and their positions (N, size) int64; equal ones by position.
+
+    count, size: numbers or 1-D Values. ONNX promises that order of TopK, and OpenVINO and MNN do not keep it. What they agree about are
+    the numbers that TopK gives; from these each one gets a rank, the same for equals, and a second TopK sorts by rank and position, a
+    key that no two share. Where such keys take more than 31 bits (46340 numbers, all of them wanted), or nobody wants them
+    (``Forms.ties``), a single TopK is all. No number may be NaN."""
+    found, places = b.TopK(data, b.dims(size), axis=1, outputs=2)
+    known = isinstance(count, int) and isinstance(size, int)
+    if not b.forms.ties or (known and (count < 2 or (size + 1) * count >= _MOST)):
+        return found, places
+    kind = np.int64 if not known else np.int32 if (size + 1) * count >= 2**24 else np.float32
+
+    def number(n: Any) -> Value:
+        return b.const([n], kind) if isinstance(n, int) else b.cast(n, kind)
+
+    shifted = b.Concat(b.slice(found, [0], [1], [1]), b.slice(found, [0], [-1], [1]), axis=1)
+    rank = b.CumSum(b.cast(b.Greater(shifted, found), kind), b.const(1))
+    if count is size or (known and count == size):
+        others = b.cast(places, kind)  # of this shape; all of it is overwritten
+    else:  # those equal to the last one share its rank, also where TopK has left them out
+        last, lowest = (b.slice(x, [-1], [_END], [1]) for x in (found, rank))
+        others = b.Where(b.Equal(data, last), lowest, number(size))
+    rank = b.ScatterElements(others, places, rank, axis=1)
+    key = b.Add(b.Mul(rank, number(count)), b.cast(b.counting(count), kind))
+    _, order = b.TopK(key, b.dims(size), axis=1, largest=0, outputs=2)
+    return found, order
 
 
 def sort(b: Builder, op, data: Value, ascending: bool, count: int = 0) -> tuple[Value, Value]:

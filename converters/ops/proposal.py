@@ -4,6 +4,7 @@ import numpy as np
 
 from ..registry import exports
 from .detection import chosen_first, greedy_nms, limit_size, split_coordinates, take_rows
+from .ordering import in_order
 
 
 @exports("_contrib_Proposal", "_contrib_MultiProposal")
@@ -29,17 +30,22 @@ def export_contrib_proposal(b, op, scores, offsets, info):
     score = b.Where(b.squeeze(small, [2]), least, score)
     number = height * width * count if isinstance(height, int) and isinstance(width, int) else b.shape_of(score, 1)
     size = limit_size(b, number, op.rpn_pre_nms_top_n)
-    score, order = b.TopK(score, size, axis=1, outputs=2)
-    boxes = take_rows(b, boxes, order)
+    if b.forms.nan_guards:  # NaN is sorted last, and part of nothing
+        score = b.Where(b.IsNaN(score), b.like(-np.inf, score), score)
+    images = b.size(scores, 0)
+    score, order = in_order(b, score, number, size)
+    boxes = take_rows(b, boxes, order, (images, number, 4))
     ends = b.Add(boxes, b.like([0, 0, 1, 1], boxes))
-    stays = greedy_nms(b, ends, b.Not(b.IsNaN(score)), None, op.threshold)
-    order, _ = chosen_first(b, stays, size)
+    key = greedy_nms(b, ends, b.Greater(score, -np.inf), None, op.threshold, images=images, count=size)
+    order, stays = chosen_first(b, key, size)
     total = b.reduce("Sum", b.cast(stays, np.int64), [1], keepdims=True)
     # when fewer stay than wanted they come round again
     place = b.GatherElements(order, b.Mod(b.const(np.arange(wanted)[None]), total), axis=1)
-    boxes = take_rows(b, boxes, place)
-    images = b.cast(b.counting(b.shape_of(boxes, 0)), boxes.dtype)
-    images = b.Expand(b.unsqueeze(images, [1, 2]), [1, wanted, 1])
+    boxes = take_rows(b, boxes, place, (images, size, 4))
+    if isinstance(images, int):
+        images = b.const(np.repeat(np.arange(images, dtype=np.float32), wanted).reshape(-1, wanted, 1))
+    else:
+        images = b.Expand(b.unsqueeze(b.cast(b.counting(images), boxes.dtype), [1, 2]), [1, wanted, 1])
     rows = b.reshape(b.Concat(images, boxes, axis=2), [-1, 5])
     return rows, b.reshape(b.GatherElements(score, place, axis=1), [-1, 1])
 
