@@ -62,6 +62,17 @@ def widen_specs(specs: Mapping[str, Spec]) -> dict[str, Spec]:
     }
 
 
+def _saturated(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Numbers in another dtype of floats, finite ones as the nearest finite number of it."""
+    with np.errstate(over="ignore"):
+        found = value.astype(dtype)
+        over = ~np.isfinite(found.astype(SINGLE)) & np.isfinite(value) if dtype.name in COARSENESS else np.False_
+        if over.any():
+            most = np.finfo(np.float16).max if dtype.name == "float16" else float.fromhex("0x1.fep127")
+            found[over] = np.copysign(most, value[over]).astype(dtype)
+    return found
+
+
 class HalfEngine(OnnxEngine):
     """onnxruntime on a model of half precision. Floats that go in are rounded to what the model's tensors hold; outputs are
     widened. Tensors of a piece of it, which are compared one by one, come out as they are held."""
@@ -75,7 +86,7 @@ class HalfEngine(OnnxEngine):
     @property
     def precision_name(self) -> str:
         """The name of the dtype that most of its floats are held in."""
-        return half_of(self.model)
+        return half_of(self.model) or "float16"
 
     @property
     def rounded(self) -> dict[str, np.dtype]:
@@ -94,12 +105,11 @@ class HalfEngine(OnnxEngine):
         return {n: dtype_of(c) for n, c in codes.items() if _float_of(c)}
 
     def narrow(self, values: Mapping[str, np.ndarray]) -> Arrays:
-        """Values as the model's tensors hold them."""
+        """Values as the model's tensors hold them: finite ones stay finite, as a mask of -1e18 does that became -65504."""
         found = {}
         for name, value in values.items():
             dtype = self._dtypes.get(name)
-            with np.errstate(over="ignore"):
-                found[name] = value if dtype is None or not is_float(value.dtype) else value.astype(dtype)
+            found[name] = value if dtype is None or not is_float(value.dtype) else _saturated(value, dtype)
         return found
 
     def precision(self, feeds: Mapping[str, np.ndarray]) -> dict[str, str]:
@@ -159,13 +169,28 @@ class _HalfNative(NativeEngine):
 
 
 def engines_apart(left: Engine, right: Engine, specs: Mapping[str, Spec]) -> tuple[Engine, Engine]:
-    """The engines, the one of half precision as a HalfEngine where the other is more exact. specs: what is known of inputs."""
+    """The engines, the one of half precision as a HalfEngine where the other is more exact, or takes inputs that are.
+    specs: what is known of inputs."""
     kinds = [half_of(e.model) for e in (left, right)]
     made = [
-        HalfEngine(e.model) if kind and not other and isinstance(e, OnnxEngine) and _is_finer(peer, specs) else e
+        HalfEngine(e.model)
+        if isinstance(e, OnnxEngine) and _is_finer(peer, specs) and ((kind and not other) or _rounds_inputs(e, peer))
+        else e
         for e, kind, other, peer in ((left, *kinds, right), (right, *kinds[::-1], left))
     ]
+    if any(isinstance(e, HalfEngine) for e in made):  # what goes in is float32, on both sides
+        made = [HalfEngine(e.model) if type(e) is OnnxEngine and _halved_inputs(e) else e for e in made]
     return made[0], made[1]
+
+
+def _halved_inputs(engine: OnnxEngine) -> set[str]:
+    """Inputs of half precision."""
+    return {n for n, s in engine.specs.items() if s.dtype is not None and s.dtype.name in COARSENESS}
+
+
+def _rounds_inputs(engine: OnnxEngine, peer: Engine) -> bool:
+    """True where an input of half precision is float32 on the other side."""
+    return isinstance(peer, OnnxEngine) and bool(_halved_inputs(engine) - _halved_inputs(peer))
 
 
 def _is_finer(engine: Engine, specs: Mapping[str, Spec]) -> bool:

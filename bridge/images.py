@@ -36,21 +36,23 @@ def load_images(
     inputs: Mapping[str, Any] | None = None,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     together: bool = False,
+    most: int | None = MOST_SETS,
 ) -> list[Feeds]:
     """Sets of arrays for a model, one batch of pictures each, with the files that they come from.
 
     paths: a picture or a folder of them, for the only input that takes pictures, or ``NAME=PATH`` for that one. inputs: shapes by
     name where the model leaves them open. ranges: (low, high) that black and white become, by name; without it what the graph's
     first operators expect, else red, green and blue as networks for ImageNet have them; bytes stay bytes. A batch that the
-    pictures do not fill begins again with the first. together: all in one batch where its size is open.
-    Raises BadInput, and MXNetError without Pillow."""
+    pictures do not fill begins again with the first. together: all in one batch where its size is open. most: batches that are made;
+    None for as many as the pictures fill. Raises BadInput, and MXNetError without Pillow."""
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     specs = _specs(model, inputs or {})
     sets: list[Feeds] = []
     for text in given:
         name, path = _named(os.fspath(text), specs, model)
-        files = _files(path)
-        batches = _batches(files, specs[name], name, _numbers(model, name, specs[name], ranges or {}), together)
+        files = picture_files(path)
+        numbers = _numbers(model, name, specs[name], ranges or {})
+        batches = _batches(files, specs[name], name, numbers, together, most)
         for number, (array, used) in enumerate(batches):
             if number == len(sets):
                 sets.append(Feeds())
@@ -97,16 +99,22 @@ def _layout(shape: MaybeShape) -> str | None:
     return "NHWC" if isinstance(shape[3], int) and shape[3] in (1, 3) else None
 
 
-def _files(path: Path) -> list[Path]:
-    """The picture, or the pictures of a folder by name."""
+def picture_files(path: Path) -> list[Path]:
+    """The picture, or the pictures of a folder by name; of a folder without any those of the folders in it. Raises BadInput."""
     if path.is_dir():
-        found = sorted(p for p in path.iterdir() if p.suffix.lower() in FORMATS and p.is_file())
+        found = _pictures_in(path)
+        if not found:
+            found = [f for folder in sorted(p for p in path.iterdir() if p.is_dir()) for f in _pictures_in(folder)]
         if not found:
             raise BadInput(f"{path}: a folder without pictures; wanted some of {', '.join(FORMATS)}")
         return found
     if not path.is_file():
         raise BadInput(f"{path}: no such file; wanted a picture or a folder of them")
     return [path]
+
+
+def _pictures_in(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.iterdir() if p.suffix.lower() in FORMATS and p.is_file())
 
 
 def _numbers(model: Model, name: str, spec: Spec, ranges: Mapping[str, tuple[float, float]]) -> Domain | None:
@@ -123,7 +131,7 @@ def _numbers(model: Model, name: str, spec: Spec, ranges: Mapping[str, tuple[flo
 
 
 def _batches(
-    files: Sequence[Path], spec: Spec, name: str, numbers: Domain | None, together: bool
+    files: Sequence[Path], spec: Spec, name: str, numbers: Domain | None, together: bool, most: int | None
 ) -> list[tuple[np.ndarray, str]]:
     """Batches of pictures, with the names of their files."""
     layout, shape = _layout(spec.shape), spec.shape
@@ -135,7 +143,8 @@ def _batches(
     batch, channels, high, wide = (s if isinstance(s, int) else None for s in sizes)
     if batch is None:
         batch = len(files) if together else 1
-    count = min(MOST_SETS, -(-len(files) // batch))
+    count = -(-len(files) // batch)
+    count = count if most is None else min(most, count)
     chosen = [files[i % len(files)] for i in range(count * batch)]
     pictures: list[np.ndarray] = []
     for file in dict.fromkeys(chosen):

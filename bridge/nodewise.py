@@ -365,7 +365,8 @@ class _Judge:
         for seed in range(DRAWS):
             other = self._exact(tensor, values, (STEPS if whole else unit, seed))
             if other is not None and other.shape == truth.shape:
-                moved = np.maximum(moved, np.nan_to_num(np.abs(_flat(other) - truth), nan=np.inf))
+                with np.errstate(invalid="ignore"):  # infinite on both sides
+                    moved = np.maximum(moved, np.nan_to_num(np.abs(_flat(other) - truth), nan=np.inf))
         response = moved if whole else slice_scales(moved)
         halved = dtype.name in COARSENESS
         factor = UNITS_COARSE if halved else units
@@ -482,7 +483,8 @@ def _beyond_range(got: np.ndarray, truth: np.ndarray, dtype: np.dtype) -> np.nda
     """A mask of numbers that half precision cannot tell from what they should be: too small for it, or too large."""
     most, tiny = (3.3e38, 1.2e-38) if dtype.name == "bfloat16" else (65504.0, 6.2e-5)
     large = (np.abs(truth) > 0.99 * most) & (np.abs(got) > 0.99 * most) & (np.sign(got) == np.sign(truth))
-    return large | (np.abs(got - truth) <= tiny)
+    with np.errstate(invalid="ignore"):  # infinite on both sides
+        return large | (np.abs(got - truth) <= tiny)
 
 
 def _count_wrong(wrong: np.ndarray, got: np.ndarray, truth: np.ndarray, what: str) -> str:

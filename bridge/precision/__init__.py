@@ -1,0 +1,10 @@
+"""Files in another precision: float16 and 8-bit integers out of float32, float32 out of float16; and how exact they are.
+
+``wishes.py`` what is asked for, ``survey.py`` which numbers a network's tensors hold, ``staying.py`` what has to stay in float32,
+``scales.py`` ranges for 8-bit integers, ``choosing.py`` what becomes such integers, ``accuracy.py`` how far the result is from what
+it was made of, ``examples.py`` data and labels that users give, ``job.py`` the whole. The graphs are rewritten by converters/precision."""
+
+from .job import convert_in
+from .wishes import Half, Precision, Quantized, Single
+
+__all__ = ["Half", "Precision", "Quantized", "Single", "convert_in"]

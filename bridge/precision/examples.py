@@ -1,0 +1,153 @@
+"""Examples that users give, to measure and calibrate on, and their classes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hybrid.core.op import Spec
+
+from ..engines import Arrays
+from ..images import load_images, picture_files
+from ..inputs import load_feeds
+from ..models import Model, specs_of_onnx
+from ..paths import BadInput
+from .wishes import Data
+
+OPEN_BATCH = 16
+"""Batch that examples are given in where a model takes any."""
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Sets of inputs."""
+
+    feeds: Sequence[Arrays]
+    told: str
+    """Where they come from."""
+    count: int | None = None
+    """Number of examples, where they are counted: what is behind that in the last set is there again."""
+    labels: np.ndarray | None = None
+    """Their classes (count,)."""
+
+
+def load_examples(
+    data: Data, model: Model, given: Mapping[str, Spec], ranges: Mapping[str, tuple[float, float]] | None
+) -> Examples:
+    """Examples for an ONNX model. given: shapes of inputs that the model leaves open. Raises BadInput."""
+    assert model.proto is not None
+    own = specs_of_onnx(model.proto)
+    specs = {n: Spec(given[n].shape, s.dtype) if n in given else s for n, s in own.items()}
+    if isinstance(data, str | os.PathLike):
+        path = Path(data)
+        if path.suffix in (".npz", ".npy"):
+            arrays = load_feeds(path, list(specs))
+            return _split(arrays, specs, path.name)
+        if not path.exists():
+            raise BadInput(f"{path}: no such file or folder; wanted a folder of pictures, or an .npz of arrays (N, ...)")
+        files = picture_files(path)
+        sets = load_images(path, model, inputs=_closed(specs), ranges=ranges, most=None)
+        classes = sorted({f.parent.name for f in files}) if files[0].parent != path else []
+        labels = np.array([classes.index(f.parent.name) for f in files]) if classes else None
+        told = f"{len(files)} pictures of {path.name}" + (f", {len(classes)} classes" if classes else "")
+        return Examples([dict(s) for s in sets], told, len(files), labels)
+    if isinstance(data, Mapping):
+        return _split(data, specs, "arrays given")
+    sets = [{n: np.asarray(a) for n, a in each.items()} for each in data]
+    if not sets:
+        raise BadInput("no examples: give one set of arrays by name at least")
+    return Examples([_checked(s, specs) for s in sets], f"{len(sets)} sets given")
+
+
+def _closed(specs: Mapping[str, Spec]) -> dict[str, Spec]:
+    """Specs with a batch where only that is open."""
+    out = {}
+    for name, spec in specs.items():
+        first, *rest = spec.shape or (0,)
+        if isinstance(first, str) and not any(isinstance(d, str) for d in rest):
+            spec = Spec((OPEN_BATCH, *rest), spec.dtype)
+        out[name] = spec
+    return out
+
+
+def _split(arrays: Mapping[str, Any], specs: Mapping[str, Spec], told: str) -> Examples:
+    """Arrays (N, ...) as batches of what the model takes; an array of just the shape that an input has goes into every batch."""
+    problems = [f"{told}: no input {n}; there are {', '.join(specs)}" for n in arrays if n not in specs]
+    problems += [f"{told}: nothing for input {n}, {spec_text(s)}" for n, s in specs.items() if n not in arrays]
+    if problems:
+        raise BadInput(*problems)
+    given = {n: np.asarray(a) for n, a in arrays.items()}
+    whole = {n: a for n, a in given.items() if _is(a.shape, specs[n].shape)}
+    if len(whole) == len(given) and not any(_leading(s) is None for s in specs.values()):
+        return Examples([_checked(given, specs)], f"{told}, as one set")
+    many = {n: a for n, a in given.items() if n not in whole or _leading(specs[n]) is None}
+    whole = {n: a for n, a in whole.items() if n not in many}
+    for name, array in many.items():
+        shape = specs[name].shape or ()
+        if array.ndim != len(shape) or not _is(array.shape[1:], shape[1:]):
+            problems.append(f"{told}: {name} is {array.shape}, wanted (N, ...) of {spec_text(specs[name])}")
+    counts = {len(a) for a in many.values() if a.ndim}
+    if len(counts) > 1:
+        problems.append(f"{told}: arrays of {' and '.join(map(str, sorted(counts)))} examples, wanted as many of each")
+    if 0 in counts:
+        problems.append(f"{told}: no examples in it")
+    if problems:
+        raise BadInput(*problems)
+    [count] = counts
+    batch = next((b for n in many if (b := _leading(specs[n])) is not None), min(OPEN_BATCH, count))
+    feeds = []
+    for start in range(0, count, batch):
+        chosen = np.arange(start, start + batch) % count
+        feeds.append(_checked({**{n: a[chosen] for n, a in many.items()}, **whole}, specs))
+    return Examples(feeds, f"{count} examples of {told}", count)
+
+
+def spec_text(spec: Spec) -> str:
+    """A shape and dtype in words."""
+    return f"{'x'.join(map(str, spec.shape or ())) or 'scalar'} {spec.dtype}"
+
+
+def _is(shape: tuple[int, ...], wanted: Any) -> bool:
+    return wanted is not None and len(shape) == len(wanted) and all(isinstance(w, str) or w == g for g, w in zip(shape, wanted))
+
+
+def _leading(spec: Spec) -> int | None:
+    """The batch that an input has; None where it takes any."""
+    return spec.shape[0] if spec.shape and isinstance(spec.shape[0], int) else None
+
+
+def _checked(arrays: Mapping[str, np.ndarray], specs: Mapping[str, Spec]) -> Arrays:
+    missing = [n for n in specs if n not in arrays]
+    if missing:
+        raise BadInput(*(f"a set of examples without input {n}, {spec_text(specs[n])}" for n in missing))
+    return {n: np.ascontiguousarray(np.asarray(arrays[n]).astype(specs[n].dtype, copy=False)) for n in specs}
+
+
+def load_labels(labels: Any, count: int | None) -> np.ndarray:
+    """Classes of examples, (N,): integers, one a line of a .txt (what follows the last space of a line, so that "name 3" is 3 too), or
+    the only array of an .npz. Raises BadInput."""
+    if isinstance(labels, str | os.PathLike):
+        path = Path(labels)
+        if not path.is_file():
+            raise BadInput(f"{path}: no such file; wanted the classes of the examples, a number a line (.txt), or an .npz")
+        if path.suffix == ".txt":
+            lines = [line.split() for line in path.read_text().splitlines() if line.strip()]
+            try:
+                found = np.array([int(words[-1]) for words in lines])
+            except ValueError as error:
+                raise BadInput(f"{path}: {error}; wanted a whole number at the end of each line") from None
+        else:
+            arrays = load_feeds(path, ["labels"])
+            found = np.asarray(next(iter(arrays.values())))
+    else:
+        found = np.asarray(labels)
+    if found.ndim != 1 or (found.dtype.kind not in "iu" and not (found == np.trunc(found)).all()):
+        raise BadInput(f"labels: got {found.dtype} {found.shape}, wanted whole numbers (N,), the class of each example")
+    if count is not None and len(found) != count:
+        raise BadInput(f"labels: got {len(found)}, wanted {count}, one for each example")
+    return found.astype(np.int64)

@@ -1,0 +1,400 @@
+"""A symbol becomes a verified ONNX file in another precision.
+
+First it is converted as it is, and verified as any conversion is. That file is then rewritten, the new one is held against it, and
+only then appears: what the first verification says of MXNet's network, the second carries on to the precision asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from converters.precision.retype import WIDENED, from_proto, retype
+from converters.writer import DATA_KEY, Converted
+from hybrid.core.op import Spec
+from hybrid.formats.files import move, scratch
+
+from ..cases import Cases
+from ..compare import TOLERANCES, Tolerance
+from ..convert import ConvertResult, check_model, convert
+from ..engines import Arrays, OnnxEngine
+from ..inputs import Given, as_specs, loaded
+from ..job import NotEquivalent, check_target
+from ..models import Model, describe, onnx_spec, open_model, specs_of_onnx
+from ..paths import BadInput
+from ..provenance import PREFIX, add_to_file
+from ..result import Progress, VerifyResult
+from ..verify import verify
+from .accuracy import AccuracyReport, judged, measure, top
+from .examples import Examples, load_examples, load_labels
+from .staying import Staying
+from .survey import engine_of, float_tensors, survey
+from .wishes import DRAWN, Half, Labelled, Precision, Quantized, Single, Stay
+
+DRAWS = 2
+"""Sets of inputs that are drawn where no examples are given."""
+ROUNDS = 8
+"""Times that nodes which float16 harms go back to float32."""
+LEAST_HALF = 30.0
+"""Decibels of signal to noise that float16 has at least: an error of 3% in the root of the mean square. Usual are 55 to 75."""
+
+
+class TooInexact(BadInput):
+    """The file in another precision is further from what it was made of than is allowed; nothing was written. ``report`` has the
+    figures."""
+
+    def __init__(self, report: AccuracyReport, *problems: str):
+        super().__init__(*problems)
+        self.report = report
+
+
+@dataclass(frozen=True, repr=False)
+class ReducedResult(ConvertResult):
+    """The result of a conversion to another precision. ``verification`` is that of the file before it was rewritten."""
+
+    accuracy: AccuracyReport | None = None
+    against: VerifyResult | None = None
+    """The new file against that one, node by node; None for 8-bit integers, of which ``accuracy`` tells all."""
+
+
+def convert_in(
+    precision: Precision,
+    symbol: Any,
+    params: Any = None,
+    *,
+    inputs: Given | None = None,
+    output: str | os.PathLike[str] | None = None,
+    outputs: str | Sequence[str] | None = None,
+    also: Given | Sequence[Given] = (),
+    rename: Mapping[str, str] | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    seed: int = 0,
+    external_data: bool | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> ReducedResult:
+    """Convert a symbol with parameters to ONNX in another precision, and measure what that costs.
+
+    precision: Half, Single or Quantized. The rest is what bridge.convert takes; the tolerance among it is that of the file before it is
+    rewritten. The examples that numbers are measured on are those of precision.data, or else the inputs given and drawn.
+
+    Raises what convert raises, NotEquivalent where a node of the new file computes something else, and TooInexact (a BadInput) where
+    its outputs are too far off."""
+    tell = progress or (lambda _text: None)
+    target = None if output is None else Path(output)
+    if options.get("training"):
+        raise BadInput("another precision is for inference; leave out --training, or --fp16, --fp32 and --quantize")
+    model = open_model(symbol, params, foreign=True)
+    if target is not None:
+        check_target(target, *model.files())
+    with tempfile.TemporaryDirectory() as scratched:
+        plain = Path(scratched) / (target.name if target is not None else f"{model.name}.onnx")
+        result = convert(
+            model,
+            inputs=inputs,
+            output=plain,
+            outputs=outputs,
+            also=also,
+            rename=rename,
+            ranges=ranges,
+            seed=seed,
+            progress=progress,
+            **options,
+        )
+        before = from_proto(_without_digest(onnx.load(plain)))
+        held = Model(plain.stem, proto=onnx.load(plain, load_external_data=False), path=plain)
+        tell("reading examples")
+        examples = _examples(precision, held, model, result, inputs, rename or {}, ranges, seed)
+        made = _MADE[type(precision)](precision, held, before, examples, tell)
+        report = dataclasses.replace(made.report, bytes=(plain.stat().st_size, 0))
+        report = _labelled(precision, report, before, made.converted, examples)
+        folder = scratch(target.parent) if target is not None else tempfile.TemporaryDirectory()
+        with folder as place:
+            tell("writing")
+            written = made.converted.save(Path(place) / plain.name, external=external_data)
+            size = sum(f.stat().st_size for f in written)
+            report = dataclasses.replace(report, bytes=(report.bytes[0], size))
+            files: list[Path] = []
+            if target is not None:
+                add_to_file(written[0], _facts(report))
+                files = [target.with_name(f.name) for f in written]
+                for file in files:
+                    check_target(file, *model.files())
+                move(*zip(written, files))
+    graph = made.converted.model.graph
+    fields = {f.name: getattr(result, f.name) for f in dataclasses.fields(ConvertResult)}
+    fields |= {
+        "files": tuple(map(str, files)),
+        "inputs": {i.name: describe(onnx_spec(i)) for i in graph.input},
+        "outputs": {o.name: describe(onnx_spec(o)) for o in graph.output},
+        "operators": dict(Counter(n.op_type for n in graph.node).most_common()),
+        "bytes": size,
+        "opset": made.converted.opset,
+        "warnings": tuple(dict.fromkeys((*result.warnings, *made.warnings))),
+    }
+    return ReducedResult(**fields, accuracy=report, against=made.against)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A rewritten model, measured."""
+
+    converted: Converted
+    report: AccuracyReport
+    against: VerifyResult | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def _without_digest(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """The model without what its metadata says of a file of weights, which will be another."""
+    kept = [p for p in proto.metadata_props if p.key != DATA_KEY]
+    del proto.metadata_props[:]
+    proto.metadata_props.extend(kept)
+    return proto
+
+
+def _facts(report: AccuracyReport) -> dict[str, str]:
+    """What the file carries of its precision, without anything that another run would say otherwise."""
+    worst = report.worst
+    found = {"precision": report.precision, "precision.examples": str(report.examples)}
+    if worst is not None:
+        found["precision.sqnr"] = f"{worst.sqnr:.0f} dB or more"
+    if report.calibration:
+        found["precision.calibration"] = ", ".join(f"{k} {v}" for k, v in report.calibration.items())
+    return {f"{PREFIX}{name}": value for name, value in found.items()}
+
+
+# -- examples -------------------------------------------------------------------------------------------------------------
+
+
+def _examples(
+    precision: Precision,
+    held: Model,
+    model: Model,
+    result: ConvertResult,
+    inputs: Given | None,
+    rename: Mapping[str, str],
+    ranges: Mapping[str, tuple[float, float]] | None,
+    seed: int,
+) -> Examples:
+    """The sets of inputs to measure on, by the names of the ONNX file, with their classes."""
+    assert held.proto is not None
+    own = specs_of_onnx(held.proto)
+    specs, arrays = as_specs(loaded(inputs, model))
+    specs = {rename.get(n, n): s for n, s in specs.items()}
+    arrays = {rename.get(n, n): a for n, a in arrays.items() if rename.get(n, n) in own}
+    known = {n: Spec(s.shape) for n, s in specs.items() if n in own}
+    if result.verification is not None and result.verification.runs:
+        told = result.verification.runs[0].get("inputs", {})
+        known |= {
+            name: Spec(tuple(d["shape"])) for n, d in told.items() if (name := d.get("second", rename.get(n, n))) in own
+        }
+    if precision.data is not DRAWN and precision.data != DRAWN:
+        found = load_examples(precision.data, held, known, ranges)
+    else:
+        engine = OnnxEngine(held)
+        given = {n: Spec(s.shape, own[n].dtype) for n, s in known.items()}
+        fitting = {n: a.astype(own[n].dtype) for n, a in arrays.items()}
+        limits = {rename.get(n, n): r for n, r in (ranges or {}).items()}
+        cases = Cases(engine, engine, given, fitting, ranges=limits)
+        count = DRAWS if cases.drawn else 1
+        many = 4 * count if isinstance(precision, Quantized) and cases.drawn else count
+        feeds = [cases.case(seed + i).feeds for i in range(many)]
+        told = "the inputs given" if not cases.drawn else f"{many} sets drawn, seed {seed}"
+        found = Examples(feeds, told)
+    if precision.labels is not None:
+        return dataclasses.replace(found, labels=load_labels(precision.labels, found.count))
+    return found
+
+
+def _labelled(
+    precision: Precision, report: AccuracyReport, before: Converted, after: Converted, examples: Examples
+) -> AccuracyReport:
+    """The report with shares of examples that are classed rightly, where classes are known."""
+    if examples.labels is None:
+        return report
+    outputs = []
+    for converted in (before, after):
+        engine = engine_of(converted, "model", frugal=True)
+        runs = [engine.run_unchecked(_as_taken(converted, f)) for f in examples.feeds]
+        name = next(
+            (o.name for o in converted.model.graph.output if runs[0][o.name].ndim == 2 and runs[0][o.name].shape[1] > 1), None
+        )
+        if name is None:
+            shapes = ", ".join(f"{o.name} {runs[0][o.name].shape}" for o in converted.model.graph.output)
+            raise BadInput(f"labels want scores of classes (N, classes); the network gives {shapes}")
+        outputs.append(np.concatenate([r[name] for r in runs])[: len(examples.labels)].astype(np.float32))
+    classes = outputs[0].shape[1]
+    if examples.labels.max() >= classes or examples.labels.min() < 0:
+        raise BadInput(f"labels: from {examples.labels.min()} to {examples.labels.max()}, where there are {classes} classes from 0")
+    top1, top5 = (tuple(top(scores, examples.labels, n) for scores in outputs) for n in (1, 5))
+    found = Labelled(len(examples.labels), (top1[0], top1[1]), (top5[0], top5[1]) if classes > 5 else None)
+    return dataclasses.replace(report, labelled=found)
+
+
+def _as_taken(converted: Converted, feeds: Mapping[str, np.ndarray]) -> Arrays:
+    """Inputs in the dtypes that a model takes."""
+    own = {i.name: onnx_spec(i).dtype for i in converted.model.graph.input}
+    return {n: a.astype(own[n], copy=False) for n, a in feeds.items() if n in own}
+
+
+# -- float16 and float32 --------------------------------------------------------------------------------------------------
+
+
+def _half(wishes: Half, held: Model, before: Converted, examples: Examples, tell: Progress) -> Made:
+    """The model in float16, without what that would harm. Raises BadInput, NotEquivalent and TooInexact."""
+    tell("looking for numbers beyond float16")
+    ranges = survey(before, examples.feeds)
+    staying = Staying(before, ranges)
+    staying.find(wishes.keep)
+    turned = _turned(before, ranges, staying) if wishes.io else set()
+    fed = {n: np.dtype(np.float16) for n in turned}
+    judged_by = judged(before)
+    for attempt in range(ROUNDS):
+        made = retype(before, stay=staying.tensors, turned=turned)
+        check_model(made.converted)
+        against, faults = _against(held, made.converted, examples, tell)
+        layers = measure(before, made.converted, examples.feeds, fed=fed)
+        harmed = [n for n in before.model.graph.node if faults.intersection(n.output) and not staying.stays(n)]
+        lost = {a.tensor for a in layers if a.misplaced}
+        harmed += [n for n in before.model.graph.node if lost.intersection(n.output) and not staying.stays(n)]
+        if not harmed or attempt == ROUNDS - 1:
+            break
+        for node in harmed:
+            staying.stay(node, "float16 gives it other numbers, measured")
+        staying.settle()
+    outputs = [o.name for o in before.model.graph.output]
+    report = AccuracyReport(
+        precision="float16",
+        bytes=(0, 0),
+        examples=len(examples.feeds),
+        data=examples.told,
+        outputs=tuple(a for a in layers if a.tensor in outputs),
+        layers=layers,
+        judged=judged_by,
+        least=LEAST_HALF,
+        stays=tuple(staying.found[t] for t in _in_order(before, staying.tensors)),
+        beyond=tuple(staying.beyond),
+        casts=made.casts,
+    )
+    if against.verdict == "not equivalent":
+        raise NotEquivalent(against, ["this is the file in float16 against that in float32; --fp16-keep lets nodes stay"])
+    _refuse_inexact(report, "--fp16-keep NODE lets nodes stay in float32")
+    return Made(made.converted, report, against, _notes(report, against))
+
+
+def _turned(before: Converted, ranges: Mapping[str, Any], staying: Staying) -> set[str]:
+    """Inputs and outputs that become float16: not those that hold more than that can."""
+    graph = before.model.graph
+    wide = {
+        n
+        for n, r in ranges.items()
+        if r.greatest * 2 > np.finfo(np.float16).max or (r.whole and r.greatest > 2048) or n in staying.tensors
+    }
+    reading = {i.name for i in graph.input if all(staying.stays(n) for n in staying.readers.get(i.name, ()))}
+    return {v.name for v in (*graph.input, *graph.output)} - wide - reading
+
+
+def _in_order(converted: Converted, names: set[str]) -> list[str]:
+    return [o for n in converted.model.graph.node for o in n.output if o in names]
+
+
+def _against(
+    held: Model, after: Converted, examples: Examples, tell: Progress, tolerance: Tolerance | None = None
+) -> tuple[VerifyResult, set[str]]:
+    """The new model against the old one on the first examples, and the tensors whose nodes compute something else."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        after.save(path)
+        first, *more = examples.feeds[:DRAWS]
+        found = verify(
+            held, path, inputs=first, also=more, draws=("expected",), layers=False, tolerance=tolerance, progress=tell
+        )
+    names = {n for f in found.located for n in (f.tensor, f.second) if n}
+    spans = {n for f in found.located for n in f.span}
+    makers = {o: n for n in after.model.graph.node for o in n.output}
+    names |= {o for o, n in makers.items() if n.name in spans}
+    return dataclasses.replace(found, b=f"{held.name} in float16"), names
+
+
+def _refuse_inexact(report: AccuracyReport, advice: str) -> None:
+    """Raise TooInexact where what a network is judged by is too far off."""
+    failing = report.failing
+    if not failing:
+        return
+    worst = [
+        f"{a.tensor}: {a.sqnr:.1f} dB of signal to noise where {report.least:g} are wanted (cosine {a.cosine:.5f}, max abs "
+        f"{a.max_abs:.3g} of {a.scale:.3g})" + (f", {a.misplaced} numbers are NaN or infinite on one side" if a.misplaced else "")
+        for a in failing
+    ]
+    first = next((a for a in report.layers if a.sqnr < report.least + 6 and a.reduced), None)
+    where = f"the first layer that loses as much is {first.node} ({first.operator}), {first.sqnr:.1f} dB; " if first else ""
+    raise TooInexact(report, *worst, f"{where}{advice}")
+
+
+def _notes(report: AccuracyReport, against: VerifyResult | None = None) -> tuple[str, ...]:
+    """What a user has to know."""
+    notes = [f"{b.tensor} holds {b.value:.3g}, beyond float16: {b.became}" for b in report.beyond]
+    decided = [a.tensor for a in report.outputs if a.tensor not in report.judged]
+    if decided:
+        notes.append(
+            f"{', '.join(decided)}: rows come in an order that numbers near each other decide; judged by what leads to it"
+        )
+    return tuple(notes)
+
+
+def _single(wishes: Single, held: Model, before: Converted, examples: Examples, tell: Progress) -> Made:
+    """The model in float32. Raises NotEquivalent and TooInexact, and BadInput where nothing in it is of half precision."""
+    made = retype(before, WIDENED, turned=None)
+    halves = _halves(before)
+    if not halves:
+        raise BadInput(f"{held.name}: nothing in it is float16 or bfloat16; leave out --fp32")
+    check_model(made.converted)
+    wider = [
+        {n: a.astype(np.float32) if a.dtype.name in ("float16", "bfloat16") else a for n, a in f.items()} for f in examples.feeds
+    ]
+    limits = None if halves > len(before.model.graph.node) // 2 else TOLERANCES["float16"]
+    against, _ = _against(held, made.converted, dataclasses.replace(examples, feeds=wider), tell, limits)
+    own = {i.name: onnx_spec(i).dtype for i in before.model.graph.input}
+    fed = {n: np.dtype(np.float32) for n, d in own.items() if d is not None and d.name in ("float16", "bfloat16")}
+    layers = measure(before, made.converted, examples.feeds, fed=fed)
+    outputs = [o.name for o in before.model.graph.output]
+    report = AccuracyReport(
+        precision="float32",
+        bytes=(0, 0),
+        examples=len(examples.feeds),
+        data=examples.told,
+        outputs=tuple(a for a in layers if a.tensor in outputs),
+        layers=layers,
+        judged=judged(before),
+        least=LEAST_HALF,
+    )
+    if against.verdict == "not equivalent":
+        raise NotEquivalent(against, ["this is the file in float32 against that in half precision"])
+    _refuse_inexact(report, "the network computes something else in float32 than in half precision")
+    return Made(made.converted, report, against)
+
+
+def _halves(converted: Converted) -> int:
+    """Number of tensors of half precision."""
+    names = ("float16", "bfloat16")
+    found = sum(a.dtype.name in names for a in converted.initializers.values())
+    found += sum(s.dtype is not None and s.dtype.name in names for s in specs_of_onnx(converted.model).values())
+    code = {onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16}
+    return found + sum(a.i in code for n in converted.model.graph.node if n.op_type == "Cast" for a in n.attribute)
+
+
+def _quantized(wishes: Quantized, held: Model, before: Converted, examples: Examples, tell: Progress) -> Made:
+    """The model on 8-bit integers."""
+    raise NotImplementedError
+
+
+_MADE: Mapping[type, Callable[..., Made]] = {Half: _half, Single: _single, Quantized: _quantized}

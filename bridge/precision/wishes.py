@@ -1,0 +1,108 @@
+"""What a file in another precision is to be like."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ..paths import BadInput
+
+Calibration = Literal["minmax", "percentile", "entropy"]
+METHODS: tuple[Calibration, ...] = ("minmax", "percentile", "entropy")
+DRAWN = "drawn"
+"""The word that lets numbers be drawn to calibrate on."""
+ACTIVATIONS = ("uint8", "int8")
+
+Data = str | os.PathLike[str] | Mapping[str, np.ndarray] | Sequence[Mapping[str, np.ndarray]]
+"""Examples to calibrate on: a folder of pictures, an .npz, arrays by name, or sets of these."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """Base of what can be asked for."""
+
+    data: Data = DRAWN
+    """Examples to measure and calibrate on; the word drawn lets numbers be drawn where the inputs given leave it open."""
+    labels: Any = None
+    """Classes of the examples that are given, for top-1 and top-5 before and after: a file (.txt, .npz, .npy) or integers (N,)."""
+
+
+@dataclass(frozen=True)
+class Half(Wishes):
+    """Float32 becomes float16, where that holds the numbers."""
+
+    io: bool = False
+    """True: inputs and outputs become float16 too."""
+    keep: Sequence[str] = ()
+    """Nodes (by the symbol's names or those in the file) and operators of ONNX that stay in float32."""
+
+
+@dataclass(frozen=True)
+class Single(Wishes):
+    """Float16 and bfloat16 become float32; casts between them go."""
+
+
+@dataclass(frozen=True)
+class Quantized(Wishes):
+    """Convolutions and products on 8-bit integers, said by QuantizeLinear and DequantizeLinear."""
+
+    method: Calibration = "minmax"
+    percentile: float = 99.99
+    """Percentage of a tensor's numbers that a range found by percentile holds."""
+    activations: str = "uint8"
+    """uint8 with any zero point (onnxruntime); or int8 with the zero point 0 (TensorRT)."""
+    keep: Sequence[str] = ()
+    """Nodes and operators that stay in float32."""
+    least: float = 10.0
+    """Signal to noise in decibels that each layer has at least by itself, and each output; layers that hurt more stay in float32."""
+    narrow_weights: bool = False
+    """True: weights of 7 bits, whose sums of products do not saturate on CPUs without VNNI."""
+
+    def __post_init__(self) -> None:
+        problems = []
+        if self.method not in METHODS:
+            problems.append(f"calibration: got {self.method}, wanted {', '.join(METHODS)}")
+        if self.activations not in ACTIVATIONS:
+            problems.append(f"activations: got {self.activations}, wanted {' or '.join(ACTIVATIONS)}")
+        if not 50 < self.percentile <= 100:
+            problems.append(f"percentile: got {self.percentile:g}, wanted more than 50 and at most 100")
+        if problems:
+            raise BadInput(*problems)
+
+
+Precision = Half | Single | Quantized
+
+
+@dataclass(frozen=True)
+class Stay:
+    """A node that stays in float32, and why."""
+
+    node: str
+    operator: str
+    tensor: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """Numbers beyond what float16 holds."""
+
+    tensor: str
+    kind: Literal["weight", "constant", "activation"]
+    value: float
+    """The one that is furthest out."""
+    became: str
+    """What was done about it, in words."""
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Shares of labelled examples that were classed rightly, before and after."""
+
+    examples: int
+    top1: tuple[float, float]
+    top5: tuple[float, float] | None = None
