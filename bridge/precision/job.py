@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from converters.precision.qdq import OLDEST
 from converters.precision.retype import WIDENED, from_proto, retype
 from converters.writer import DATA_KEY, Converted
 from hybrid.core.op import Spec
@@ -34,7 +35,9 @@ from ..provenance import PREFIX, add_to_file
 from ..result import Progress, VerifyResult
 from ..verify import verify
 from .accuracy import AccuracyReport, judged, measure, top
+from .choosing import Choice, choose
 from .examples import Examples, load_examples, load_labels
+from .scales import scales_of
 from .staying import Staying
 from .survey import engine_of, float_tensors, survey
 from .wishes import DRAWN, Half, Labelled, Precision, Quantized, Single, Stay
@@ -43,6 +46,8 @@ DRAWS = 2
 """Sets of inputs that are drawn where no examples are given."""
 ROUNDS = 8
 """Times that nodes which float16 harms go back to float32."""
+RUNTIME_LOSS = 3.0
+"""Decibels that fused kernels may lose beside the same nodes one by one; beyond, a warning says so."""
 LEAST_HALF = 30.0
 """Decibels of signal to noise that float16 has at least: an error of 3% in the root of the mean square. Usual are 55 to 75."""
 
@@ -392,9 +397,66 @@ def _halves(converted: Converted) -> int:
     return found + sum(a.i in code for n in converted.model.graph.node if n.op_type == "Cast" for a in n.attribute)
 
 
+# -- 8-bit integers -------------------------------------------------------------------------------------------------------
+
+
 def _quantized(wishes: Quantized, held: Model, before: Converted, examples: Examples, tell: Progress) -> Made:
-    """The model on 8-bit integers."""
-    raise NotImplementedError
+    """The model on 8-bit integers. Raises BadInput and TooInexact."""
+    if before.opset < OLDEST:
+        raise BadInput(f"8-bit integers want opset {OLDEST} or newer, got {before.opset}; choose another with --opset")
+    tell("measuring ranges")
+    ranges = survey(before, examples.feeds)
+    choice = Choice(before, ranges)
+    if not choice.products:
+        raise BadInput(_nothing(held, choice))
+    choice.ask(wishes.keep)
+    scales = scales_of(wishes, before, choice.read, ranges, examples.feeds)
+    judged_by = judged(before)
+    made, layers = choose(wishes, choice, scales, examples.feeds, judged_by, tell)
+    check_model(made)
+    outputs = [o.name for o in before.model.graph.output]
+    calibration = {"method": wishes.method, "activations": wishes.activations, "weights": f"int8, {7 if wishes.narrow_weights else 8} bits"}
+    if wishes.method == "percentile":
+        calibration["percentile"] = f"{wishes.percentile:g}"
+    fused = measure(before, made, examples.feeds, inside=False, plain=False)
+    report = AccuracyReport(
+        precision="int8",
+        bytes=(0, 0),
+        examples=len(examples.feeds),
+        data=examples.told,
+        outputs=tuple(a for a in layers if a.tensor in outputs),
+        layers=layers,
+        judged=judged_by,
+        least=wishes.least,
+        stays=tuple(choice.stays[o] for o in _in_order(before, set(choice.stays))),
+        quantized=tuple(choice.node(o).name or o for o in _in_order(before, set(choice.products))),
+        calibration=calibration,
+        runtime={a.tensor: a.sqnr for a in fused},
+    )
+    if not choice.products:
+        raise TooInexact(report, *(f"{s.node} ({s.operator}): {s.reason}" for s in report.stays), "no layer is left on integers")
+    _refuse_inexact(report, "--quantize-keep NODE lets nodes stay in float32, --calibration percentile or entropy may fit better")
+    return Made(made, report, None, (*_notes(report), *_of_runtime(report)))
+
+
+def _nothing(held: Model, choice: Choice) -> str:
+    """Why nothing of a network can be on integers."""
+    reasons = [f"{s.node} ({s.operator}): {s.reason}" for s in choice.stays.values()]
+    why = "; ".join(reasons[:5]) if reasons else "it has no convolution and no product of float32 with constant weights"
+    return f"{held.name}: nothing to quantise: {why}"
+
+
+def _of_runtime(report: AccuracyReport) -> tuple[str, ...]:
+    """A warning where onnxruntime's fused kernels on this CPU are further off than the same file node by node."""
+    plain = {a.tensor: a.sqnr for a in report.outputs if a.tensor in report.judged}
+    worse = [n for n, s in plain.items() if report.runtime.get(n, s) < s - RUNTIME_LOSS]
+    if not worse:
+        return ()
+    shown = ", ".join(f"{n} {report.runtime[n]:.1f} dB instead of {plain[n]:.1f}" for n in worse[:3])
+    return (
+        f"onnxruntime's integer kernels on this CPU give {shown}: without VNNI they add products up in 16 bits, which saturate; "
+        "--narrow-weights avoids it",
+    )
 
 
 _MADE: Mapping[type, Callable[..., Made]] = {Half: _half, Single: _single, Quantized: _quantized}
