@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from converters.precision.retype import GREATEST
+from converters.precision.retype import GREATEST, tensor_types
 from converters.writer import Converted
 
 from ..engines import Arrays
@@ -19,8 +19,9 @@ from .wishes import Beyond, Labelled, Stay
 
 EXACT = 300.0
 """Decibels that stand for "the same numbers"."""
-DECIDING = frozenset(("NonMaxSuppression", "TopK", "ArgMax", "ArgMin", "Unique", "NonZero", "Floor", "Ceil", "Round"))
-"""Operators that decide: where two numbers are near each other, rounding alone lets another row come first."""
+DECIDING = frozenset(("NonMaxSuppression", "TopK", "ArgMax", "ArgMin", "Unique", "NonZero"))
+"""Operators that decide: where two numbers are near each other, rounding alone lets another row come first. What they decide in the
+first model the second is given too, so that what follows can be compared; what they go by is compared by itself."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,10 @@ def measure(
     fed: dtypes of inputs of the second, where they are others. plain: without fused kernels. Raises EngineError."""
     makers = {o: n for n in before.model.graph.node for o in n.output}
     kinds = _kinds(after)
+    decided = decisions(before)
+    typed = {i.name: i for i in tensor_types(before).graph.value_info} if decided else {}
+    given_too = [n for n in decided if n in typed]
+    after = _decided(after, {n: typed[n] for n in given_too})
     sizes = {n: s for n, s in float_tensors(before).items() if n in makers}
     outputs = [o.name for o in before.model.graph.output]
     if inside:
@@ -154,12 +159,12 @@ def measure(
     sums = {n: _Sums() for n in sizes}
     for group in groups_of(sizes):
         shown = group if inside else []
-        first = engine_of(before, "before", shown, plain=plain)
+        first = engine_of(before, "before", [*shown, *given_too], plain=plain)
         second = engine_of(after, "after", shown, plain=plain)
         for given in feeds:
             want = first.run_unchecked(given)
             narrowed = {n: a.astype(fed[n]) if fed and n in fed else a for n, a in given.items()}
-            got = second.run_unchecked(narrowed)
+            got = second.run_unchecked(narrowed | {n: want[n] for n in given_too})
             for name in group:
                 if name in want and name in got and want[name].shape == got[name].shape:
                     sums[name].add(want[name], got[name])
@@ -175,8 +180,6 @@ def measure(
 
 def _kinds(after: Converted) -> set[str]:
     """Tensors that nodes of float16, or on 8-bit integers, make."""
-    from converters.precision.retype import tensor_types
-
     typed = tensor_types(after).graph
     infos = (*typed.value_info, *typed.output, *typed.input)
     half = {i.name for i in infos if i.type.tensor_type.elem_type == onnx.TensorProto.FLOAT16}
@@ -185,22 +188,38 @@ def _kinds(after: Converted) -> set[str]:
     return half | reading
 
 
+def decisions(converted: Converted) -> list[str]:
+    """Tensors of integers that operators which decide make."""
+    typed = tensor_types(converted).graph
+    kinds = {i.name: i.type.tensor_type.elem_type for i in (*typed.value_info, *typed.output)}
+    made = (o for n in converted.model.graph.node if n.op_type in DECIDING for o in n.output if o)
+    outputs = {o.name for o in converted.model.graph.output}
+    return [n for n in made if kinds.get(n) == onnx.TensorProto.INT64 and n not in outputs]
+
+
+def _decided(converted: Converted, given: Mapping[str, onnx.ValueInfoProto]) -> Converted:
+    """The model with decisions as inputs."""
+    if not given:
+        return converted
+    model = onnx.ModelProto()
+    model.CopyFrom(converted.model)
+    for node in model.graph.node:
+        if any(o in given for o in node.output):
+            node.output[:] = [f"{o}/own" if o in given else o for o in node.output]
+    for info in given.values():
+        new = model.graph.input.add()
+        new.name = info.name
+        new.type.tensor_type.elem_type = info.type.tensor_type.elem_type
+    return Converted(model, converted.initializers)
+
+
 def judged(converted: Converted) -> tuple[str, ...]:
-    """Tensors by which a network is judged: outputs that no decision leads to, and the floats that decisions go by."""
+    """Tensors by which a network is judged: outputs, and the floats that decisions go by."""
     graph = converted.model.graph
     floats = float_tensors(converted)
-    stored = {*converted.initializers}
-    decided: set[str] = set()
-    found: dict[str, None] = {}
     made = {o for n in graph.node for o in n.output}
-    for node in graph.node:
-        if node.op_type in DECIDING:
-            decided.update(node.output)
-            found |= {n: None for n in node.input if n in floats and n in made and n not in decided and n not in stored}
-        elif decided.intersection(node.input):
-            decided.update(node.output)
-    found |= {o.name: None for o in graph.output if o.name in floats and o.name not in decided}
-    return tuple(found)
+    found = {n: None for node in graph.node if node.op_type in DECIDING for n in node.input if n in floats and n in made}
+    return tuple(found | {o.name: None for o in graph.output if o.name in floats})
 
 
 def top(scores: np.ndarray, labels: np.ndarray, count: int) -> float:

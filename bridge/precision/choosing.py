@@ -173,11 +173,11 @@ class Choice:
 
 
 def alone(
-    choice: Choice, scales: Mapping[str, Scale], feeds: Sequence[Arrays], bits: int
+    choice: Choice, scales: Mapping[str, Scale], feeds: Sequence[Arrays], weights: str
 ) -> dict[str, float]:
     """Signal to noise of each node's output, in decibels, when it alone is on integers. Raises EngineError."""
     products = list(choice.products.values())
-    twins = to_qdq(choice.before, products, scales, bits=bits, beside=BESIDE)
+    twins = to_qdq(choice.before, products, scales, weights=weights, beside=BESIDE)
     names = [p.output for p in products]
     engine = engine_of(twins, "beside", [*names, *(f"{n}{BESIDE}" for n in names)], plain=True)
     sums = {n: _Sums() for n in names}
@@ -198,18 +198,17 @@ def choose(
     tell: Callable[[str], None],
 ) -> tuple[Converted, tuple[Accuracy, ...]]:
     """The model on integers, and what that costs all its tensors; the choice is left with what was taken."""
-    bits = 7 if wishes.narrow_weights else 8
     own: dict[str, float] = {}
     if choice.products:
         tell("measuring each layer by itself")
-        own = alone(choice, scales, feeds, bits)
+        own = alone(choice, scales, feeds, wishes.weights)
         for output, decibels in own.items():
             if decibels < wishes.least:
                 choice.leave(output, f"by itself it has {decibels:.1f} dB of signal to noise on integers")
     choice.without_lonely_sums()
 
     def build(products: Iterable[Product]) -> Converted:
-        return to_qdq(choice.before, list(products), scales, bits=bits)
+        return to_qdq(choice.before, list(products), scales, weights=wishes.weights)
 
     def fails(layers: Sequence[Accuracy]) -> bool:
         return any(a.sqnr < wishes.least or a.misplaced for a in layers if a.tensor in judged)

@@ -348,11 +348,6 @@ def _refuse_inexact(report: AccuracyReport, advice: str) -> None:
 def _notes(report: AccuracyReport, against: VerifyResult | None = None) -> tuple[str, ...]:
     """What a user has to know."""
     notes = [f"{b.tensor} holds {b.value:.3g}, beyond float16: {b.became}" for b in report.beyond]
-    decided = [a.tensor for a in report.outputs if a.tensor not in report.judged]
-    if decided:
-        notes.append(
-            f"{', '.join(decided)}: rows come in an order that numbers near each other decide; judged by what leads to it"
-        )
     return tuple(notes)
 
 
@@ -415,7 +410,7 @@ def _quantized(wishes: Quantized, held: Model, before: Converted, examples: Exam
     made, layers = choose(wishes, choice, scales, examples.feeds, judged_by, tell)
     check_model(made)
     outputs = [o.name for o in before.model.graph.output]
-    calibration = {"method": wishes.method, "activations": wishes.activations, "weights": f"int8, {7 if wishes.narrow_weights else 8} bits"}
+    calibration = {"method": wishes.method, "activations": wishes.activations, "weights": wishes.weights}
     if wishes.method == "percentile":
         calibration["percentile"] = f"{wishes.percentile:g}"
     fused = measure(before, made, examples.feeds, inside=False, plain=False)
@@ -455,7 +450,7 @@ def _of_runtime(report: AccuracyReport) -> tuple[str, ...]:
     shown = ", ".join(f"{n} {report.runtime[n]:.1f} dB instead of {plain[n]:.1f}" for n in worse[:3])
     return (
         f"onnxruntime's integer kernels on this CPU give {shown}: without VNNI they add products up in 16 bits, which saturate; "
-        "--narrow-weights avoids it",
+        "--weights uint8 or int7 avoids it",
     )
 
 

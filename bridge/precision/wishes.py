@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from converters.precision.qdq import WEIGHTS
+
 from ..paths import BadInput
 
 Calibration = Literal["minmax", "percentile", "entropy"]
@@ -59,8 +61,9 @@ class Quantized(Wishes):
     """Nodes and operators that stay in float32."""
     least: float = 10.0
     """Signal to noise in decibels that each layer has at least by itself, and each output; layers that hurt more stay in float32."""
-    narrow_weights: bool = False
-    """True: weights of 7 bits, whose sums of products do not saturate on CPUs without VNNI."""
+    weights: str = ""
+    """int8 (TensorRT; onnxruntime where the CPU has VNNI), uint8 (the same numbers, exact in onnxruntime on any CPU), or int7 (half as
+    fine, exact on any CPU too). By default uint8 beside activations of uint8, and int8 beside int8."""
 
     def __post_init__(self) -> None:
         problems = []
@@ -70,8 +73,12 @@ class Quantized(Wishes):
             problems.append(f"activations: got {self.activations}, wanted {' or '.join(ACTIVATIONS)}")
         if not 50 < self.percentile <= 100:
             problems.append(f"percentile: got {self.percentile:g}, wanted more than 50 and at most 100")
+        if self.weights not in ("", *WEIGHTS):
+            problems.append(f"weights: got {self.weights}, wanted {', '.join(WEIGHTS)}")
         if problems:
             raise BadInput(*problems)
+        if not self.weights:
+            object.__setattr__(self, "weights", self.activations)
 
 
 Precision = Half | Single | Quantized

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx
@@ -19,6 +20,12 @@ PER_CHANNEL = 13
 """The first opset in which DequantizeLinear has an axis."""
 OLDEST = 10
 """The first opset that has it at all."""
+WEIGHTS: Mapping[str, tuple[int, int, Any]] = {
+    "int8": (127, 0, np.int8), "uint8": (127, 128, np.uint8), "int7": (63, 0, np.int8),
+}  # fmt: skip
+"""Integers of weights: the greatest, the zero point, and the dtype. uint8 are the numbers of int8, moved by 128: where a CPU has no
+instructions for dot products of bytes (VNNI), onnxruntime adds products of uint8 and int8 up in 16 bits, which saturate, and of
+uint8 and uint8 it does not. int7 are halves of int8, whose sums do not saturate either."""
 _ROOM = float(2**30)
 """Of int32, that a bias takes at most."""
 
@@ -70,24 +77,24 @@ def to_qdq(
     products: Sequence[Product],
     scales: Mapping[str, Scale],
     *,
-    bits: int = 8,
+    weights: str = "int8",
     beside: str = "",
 ) -> Converted:
     """The model with these nodes on integers. scales: of the tensors that they read.
 
-    bits: of weights. beside: a suffix; the nodes stay, and such on integers, called so, are put beside them, which read the same
+    weights: their integers, of WEIGHTS. beside: a suffix; the nodes stay, and such on integers, called so, are put beside them, which read the same
     numbers: what each loses by itself can be measured at once. Raises ConversionError below opset 10."""
     if converted.opset < OLDEST:
         raise ConversionError(
             f"8-bit integers want opset {OLDEST} or newer ({PER_CHANNEL} for a scale for each channel), got {converted.opset}"
         )
-    return _Writing(converted, scales, bits, beside).all(products)
+    return _Writing(converted, scales, weights, beside).all(products)
 
 
 class _Writing:
-    def __init__(self, converted: Converted, scales: Mapping[str, Scale], bits: int, beside: str):
+    def __init__(self, converted: Converted, scales: Mapping[str, Scale], weights: str, beside: str):
         self.converted, self.scales, self.beside = converted, scales, beside
-        self.most = 2 ** (bits - 1) - 1
+        self.most, self.zero, self.dtype = WEIGHTS[weights]
         self.per_channel = converted.opset >= PER_CHANNEL
         self.arrays = dict(converted.initializers)
         self.constants = dict(converted.initializers)
@@ -153,7 +160,7 @@ class _Writing:
     def _weight(
         self, node: onnx.NodeProto, product: Product, step: float, bias: np.ndarray | None
     ) -> tuple[str, np.ndarray]:
-        """The weight from int8, and its scales: (channels,) or (). A channel that is nearly 0 beside a large bias gets a scale in
+        """The weight from integers, and its scales: (channels,) or (). A channel that is nearly 0 beside a large bias gets a scale in
         which int32 holds that bias."""
         assert product.weight is not None
         name = node.input[product.weight]
@@ -166,14 +173,14 @@ class _Writing:
             reach = np.maximum(reach, room if axis is not None else room.max(initial=0))
         steps = np.where(reach > np.finfo(np.float32).tiny, reach, 1.0).astype(np.float32)
         shape = [-1 if i == axis else 1 for i in range(array.ndim)] if axis is not None else []
-        integers = np.clip(np.rint(array / steps.reshape(shape)), -self.most, self.most).astype(np.int8)
+        integers = np.clip(np.rint(array / steps.reshape(shape)), -self.most, self.most) + self.zero
         made = f"{node.output[0]}{self.beside}/weight"
         self.arrays |= {
-            f"{made}_int8": integers,
+            f"{made}_integers": integers.astype(self.dtype),
             f"{made}_scale": steps,
-            f"{made}_zero_point": np.zeros(steps.shape, np.int8),
+            f"{made}_zero_point": np.full(steps.shape, self.zero, self.dtype),
         }
-        inputs = [f"{made}_int8", f"{made}_scale", f"{made}_zero_point"]
+        inputs = [f"{made}_integers", f"{made}_scale", f"{made}_zero_point"]
         self._dequantize(inputs, made, axis)
         return made, steps
 
