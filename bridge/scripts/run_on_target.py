@@ -1,0 +1,266 @@
+"""Run an ONNX model with somebody else's engine: a program for the interpreter that has it. It needs that engine and numpy alone.
+
+    python run_on_target.py --versions opencv-python-headless opencv-python
+    python run_on_target.py opencv            # then a line of JSON for the model, and one for each set of inputs
+
+The lines and their answers, as bridge/targets/process.py writes and reads them:
+
+    {"model": "m.onnx", "folder": "scratch", "inputs": {"data": [[1, 3, 8, 8], "float32"]}, "outputs": {"y": [1, 10]}}
+    {"ok": true} or {"refused": "words of the engine"}
+    {"in": "in.npz", "out": "out.npz"}
+    {"ok": true} or {"failed": "words of the engine"}
+
+Arrays are called i0, i1, ... in the order of the inputs, and o0, o1, ... in that of the outputs. One thread, on the CPU, in float32
+where the engine lets one choose. Runs on Python 3.8 and newer.
+"""
+
+# For any machine: nothing of the package that this file comes with, and no package before its adapter is asked for.
+
+import json
+import os
+import subprocess
+import sys
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import numpy as np
+
+LINES = 12
+"""Lines of a converter's own words that are told."""
+
+
+class Refused(Exception):
+    """Words of an engine that does not take the model."""
+
+
+def onnxruntime(model, asked):
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return lambda feeds: session.run(list(asked["outputs"]), feeds)
+
+
+def reference(model, asked):
+    from onnx.reference import ReferenceEvaluator
+
+    evaluator = ReferenceEvaluator(model)
+    return lambda feeds: evaluator.run(list(asked["outputs"]), feeds)
+
+
+def openvino(model, asked):
+    try:
+        from openvino import Core
+    except ImportError:  # before 2023.1
+        from openvino.runtime import Core
+
+    core = Core()
+    compiled = core.compile_model(
+        core.read_model(model), "CPU", {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": "1"}
+    )
+    ports = [next(p for p in compiled.outputs if name in p.names) for name in asked["outputs"]]
+
+    def run(feeds):
+        found = compiled(feeds)
+        return [np.array(found[p]) for p in ports]
+
+    return run
+
+
+def opencv(model, asked):
+    import cv2
+
+    cv2.setNumThreads(1)
+    net = cv2.dnn.readNetFromONNX(model)
+    # 4.x knows no 64-bit integers and reads those of a model as 32-bit ones, or as floats where it computes with them
+    narrow = int(cv2.__version__.split(".")[0]) < 5
+    names = list(asked["outputs"])
+
+    def run(feeds):
+        for name, array in feeds.items():
+            if narrow and array.dtype.kind in "iub":
+                array = array.astype(np.float32)
+            net.setInput(np.ascontiguousarray(array), name)
+        found = net.forward(names)
+        return list(found)
+
+    return run
+
+
+def mnn(model, asked):
+    import MNN.expr
+    import MNN.nn
+
+    made = os.path.join(asked["folder"], "model.mnn")
+    said = _called([_beside("mnnconvert"), "-f", "ONNX", "--modelFile", model, "--MNNModel", made, "--bizCode", "x"])
+    if not os.path.exists(made):
+        raise Refused(said)
+    names = list(asked["inputs"])
+    net = MNN.nn.load_module_from_file(made, names, list(asked["outputs"]))
+    kinds = {"float32": MNN.expr.float, "int32": MNN.expr.int, "uint8": MNN.expr.uint8, "int8": MNN.expr.int8}
+
+    def run(feeds):
+        given = []
+        for name in names:
+            array = feeds[name]
+            array = array.astype(np.float32 if array.dtype.kind == "f" else np.int32)
+            place = MNN.expr.placeholder(list(array.shape), MNN.expr.NCHW, kinds[array.dtype.name])
+            place.write(np.ascontiguousarray(array))
+            given.append(place)
+        found = net.forward(given)
+        return [np.array(MNN.expr.convert(f, MNN.expr.NCHW).read()) for f in found]
+
+    return run
+
+
+def ncnn(model, asked):
+    import ncnn
+
+    folder = asked["folder"]
+    kinds = {"float32": "f32", "float16": "f16", "int64": "i64", "int32": "i32", "int8": "i8", "uint8": "u8"}
+    sizes = [f"[{','.join(map(str, shape))}]{kinds[dtype]}" for shape, dtype in asked["inputs"].values()]
+    made = {n: os.path.join(folder, f"model.{n}") for n in ("pnnx.param", "pnnx.bin", "ncnn.param", "ncnn.bin")}
+    said = _called(
+        [_beside("pnnx"), model, "inputshape=" + ",".join(sizes), "fp16=0", "optlevel=2"]
+        + [f"{n.replace('.', '')}={path}" for n, path in made.items()]
+        + [f"pnnxpy={folder}/model_pnnx.py", f"ncnnpy={folder}/model_ncnn.py", f"pnnxonnx={folder}/model.pnnx.onnx"],
+        folder,
+    )
+    if not os.path.exists(made["ncnn.param"]):
+        raise Refused(said)
+    unknown = sorted({word.split()[0] for word in open(made["ncnn.param"]) if "." in word.split()[0]})
+    if unknown:
+        raise Refused("no layers of ncnn for " + ", ".join(unknown))
+    net = ncnn.Net()
+    net.opt.num_threads = 1
+    net.opt.use_vulkan_compute = False
+    net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
+    net.opt.use_bf16_storage = False
+    if net.load_param(made["ncnn.param"]) or net.load_model(made["ncnn.bin"]):
+        raise Refused("ncnn loads no network from what pnnx has made: " + said)
+
+    def run(feeds):
+        with net.create_extractor() as extractor:
+            for number, array in enumerate(feeds.values()):
+                array = array.astype(np.float32 if array.dtype.kind == "f" else np.int32)
+                if array.ndim > 1 and array.shape[0] == 1:  # ncnn has no batch
+                    array = array[0]
+                if extractor.input(f"in{number}", ncnn.Mat(np.ascontiguousarray(array)).clone()):
+                    raise RuntimeError(f"no input in{number}")
+            found = []
+            for number in range(len(asked["outputs"])):
+                status, mat = extractor.extract(f"out{number}")
+                if status:
+                    raise RuntimeError(f"out{number} is not computed (status {status})")
+                found.append(np.array(mat))
+            return found
+
+    return run
+
+
+def tract(model, asked):
+    import tract
+
+    kinds = {"float32": "f32", "float16": "f16", "float64": "f64", "int64": "i64", "int32": "i32"}
+    kinds.update({"int8": "i8", "uint8": "u8", "bool": "bool"})
+    loaded = tract.onnx().load(model)
+    for number, (shape, dtype) in enumerate(asked["inputs"].values()):
+        loaded.set_input_fact(number, ",".join([*map(str, shape), kinds[dtype]]))
+    ready = loaded.into_model().into_runnable()
+    return lambda feeds: [o.to_numpy() for o in ready.run(list(feeds.values()))]
+
+
+def onnx2torch(model, asked):
+    import torch
+    from onnx2torch import convert
+
+    torch.set_num_threads(1)
+    net = convert(model).eval()
+
+    def run(feeds):
+        with torch.no_grad():
+            found = net(*[torch.from_numpy(np.array(a)) for a in feeds.values()])
+        return [f.numpy() for f in (found if isinstance(found, (list, tuple)) else [found])]
+
+    return run
+
+
+ADAPTERS = {f.__name__: f for f in (onnxruntime, reference, openvino, opencv, mnn, ncnn, tract, onnx2torch)}
+
+
+def _beside(name):
+    """A program that was installed with this interpreter."""
+    here = os.path.join(os.path.dirname(sys.executable), name)
+    return here if os.path.exists(here) else name
+
+
+def _called(words, folder=None):
+    """The last lines of what a program says. Raises Refused with them when a signal ended it."""
+    done = subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    lines = [line for line in done.stdout.decode(errors="replace").splitlines() if line.strip()]
+    said = "\n".join(lines[-LINES:])
+    if done.returncode < 0:
+        raise Refused(f"{os.path.basename(words[0])} crashed with signal {-done.returncode}: {said}")
+    return said
+
+
+def _said(error):
+    """Words of an exception: those of the engine, without the end of a traceback."""
+    return f"{str(error).strip() or type(error).__name__}"
+
+
+def versions(names):
+    """The versions of packages by name, of those that are installed."""
+    from importlib import metadata
+
+    found = {}
+    for name in names:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            pass
+    return found
+
+
+def serve(adapter, lines, answer):
+    """Open the model that the first line names, and run it on what the others do."""
+    asked = json.loads(next(lines))
+    try:
+        run = ADAPTERS[adapter](asked["model"], asked)
+    except Exception as error:  # whatever an engine raises
+        answer({"refused": _said(error), "kind": type(error).__name__})
+        return
+    answer({"ok": True})
+    for line in lines:
+        places = json.loads(line)
+        with np.load(places["in"]) as stored:
+            feeds = {name: stored[f"i{number}"] for number, name in enumerate(asked["inputs"])}
+        try:
+            found = run(feeds)
+        except Exception as error:
+            answer({"failed": _said(error), "kind": type(error).__name__})
+            continue
+        np.savez(places["out"], **{f"o{number}": np.asarray(array) for number, array in enumerate(found)})
+        answer({"ok": True})
+
+
+def main():
+    if sys.argv[1] == "--versions":
+        print(json.dumps(versions(sys.argv[2:])))
+        return
+    # engines print what they like: the answers go where standard output was, and nothing else does
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+    def answer(told):
+        answers.write(json.dumps(told) + "\n")
+        answers.flush()
+
+    serve(sys.argv[1], iter(sys.stdin.readline, ""), answer)
+
+
+if __name__ == "__main__":
+    main()
