@@ -27,6 +27,7 @@ from hybrid.formats.files import write
 from hybrid.ir.graph import Entry
 from hybrid.passes.strip_labels import label_names
 
+from .batching import BATCH, dynamic_batch, fixed_batch, with_batch_size
 from .cases import Cases, further_cases, samplers
 from .compare import Tolerance, as_tolerance
 from .draws import KINDS, Kind
@@ -109,6 +110,7 @@ def convert(
     training: bool = False,
     keep_inputs: bool = False,
     forms: Forms = PLAIN,
+    batch: int | str | None = None,
     preprocess: Preprocess | None = None,
     postprocess: Postprocess | None = None,
     repro: str | os.PathLike[str] | None = None,
@@ -132,7 +134,10 @@ def convert(
     external_data: weights beside the file (by itself past 2 GB). rename: other names for inputs and outputs in the file, by those
     that they have. free: parameters that become inputs, of the shapes that are stored.
     training: the network as MXNet trains it, with losses, labels as inputs, and moving statistics (converters/training.py); what is
-    random in it is left out of what is verified. keep_inputs: inputs stay where nothing reads them, and labels that have a shape. forms: those of ONNX that the file is written in.
+    random in it is left out of what is verified. keep_inputs: inputs stay where nothing reads them, and labels that have a shape.
+    forms: those of ONNX that the file is written in. batch: the size of the batch axis of every input, or "batch" to leave it open.
+    preprocess: what the file does with pictures before the network gets them; inputs, also and ranges are those of the file then.
+    postprocess: what it makes of scores.
     repro: a folder for a minimal reproduction when the models differ. strict: also refuse when an output agrees and says little.
     layers: measure every tensor inside also when they agree.
 
@@ -157,13 +162,15 @@ def convert(
     ]
     if problems:
         raise BadInput(*problems)
+    if isinstance(batch, str) and batch != BATCH:
+        raise BadInput(f"batch: got {batch!r}, wanted a size, or {BATCH!r} for one that stays open")
     recording = None if expected is None else with_inputs(load_recording(expected), inputs, model)
     if recording is not None and (training or not verify):
         raise BadInput("recorded outputs are those of inference, verified: convert without --training and --no-verify")
     if (preprocess or postprocess) and (recording is not None or training):
         raise BadInput(
-            "pre- and post-processing belong to the file that is deployed: convert without --training, and compare recorded outputs "
-            "with a file that holds the network alone"
+            "pre- and post-processing belong to the file that is deployed: convert without --training, and compare recorded "
+            "outputs with a file that holds the network alone"
         )
     given = loaded(inputs, model) if recording is None else fed(recording, model)
     specs, arrays = as_specs(given)
@@ -171,9 +178,19 @@ def convert(
         model = model.inferring(specs)
     model, stored = freed(model, one_or_more(free) or ())
     specs, dynamic = stored | specs, dynamic or {}
+    facts = as_metadata(postprocess.labels) if postprocess else {}
     if preprocess:
-        model, specs, dynamic, ranges = preprocessed(model, preprocess, specs, dynamic, ranges or {})
+        prepared = preprocessed(model, preprocess, specs, dynamic, ranges or {})
+        model, specs, dynamic, ranges = prepared[:4]
+        facts |= prepared.facts
+    given_specs = specs
+    if batch is not None:
+        specs = with_batch_size(model, specs, batch if isinstance(batch, int) else 1)
     specs = settle_inputs(model, specs, dynamic)
+    if isinstance(batch, int):
+        specs = settle_inputs(model, fixed_batch(model, specs, given_specs, dynamic, batch), dynamic)
+    elif batch is not None:
+        dynamic = dynamic_batch(model, specs, dynamic)
     if postprocess:
         model = postprocessed(model, postprocess, specs)
     model, new_inputs = with_new_names(model, rename or {})
@@ -255,7 +272,7 @@ def convert(
             clock=clock,
             seal=lambda written, found: add_to_file(
                 written[0],
-                provenance(model, converted.opset, seed, found) | as_metadata(postprocess.labels if postprocess else ()),
+                provenance(model, converted.opset, seed, found) | facts,
             ),
         )
         warnings += () if result is None else result.warnings

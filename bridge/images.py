@@ -22,6 +22,7 @@ from hybrid.ops.resample import AREA, LINEAR, resize
 from .domains import PIXELS, expected
 from .inputs import Feeds
 from .models import BadInput, Model, names_to_fill, specs_of_onnx
+from .pipeline.preprocess import taken_by, takes_pixels
 
 MOST_SETS = 8
 """Batches that are made of a folder; what is left of it is left out."""
@@ -51,9 +52,17 @@ def load_images(
     for text in given:
         name, path = _named(os.fspath(text), specs, model)
         files = picture_files(path)
-        numbers = _numbers(model, name, specs[name], ranges or {})
+        said = taken_by(model.proto)
+        said = said if said.get("input") == name else {}
+        numbers = (
+            PIXELS
+            if takes_pixels(said) and name not in (ranges or {})
+            else _numbers(model, name, specs[name], ranges or {})
+        )
         batches = _batches(files, specs[name], name, numbers, together, most)
         for number, (array, used) in enumerate(batches):
+            if said.get("bgr"):
+                array = np.ascontiguousarray(np.flip(array, (_layout(specs[name].shape) or "").index("C")))
             if number == len(sets):
                 sets.append(Feeds())
             sets[number][name] = array

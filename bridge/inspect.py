@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import onnx
 
 import converters
 from converters.coverage import Row, rows
@@ -15,7 +16,7 @@ from converters.export import least_opset, opsets_for, untranslatable
 from converters.onnx_types import dtype_of
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec, find
-from hybrid.core.shapes import is_known
+from hybrid.core.shapes import UNKNOWN, is_known
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry
 from hybrid.ops.absent import ABSENT
@@ -26,6 +27,7 @@ from .importing import not_in_mxnet
 from .inputs import Given, Inputs, as_specs, loaded
 from .models import ONNX, BadInput, Model, check_sizes, describe, onnx_spec, open_model, specs_of_onnx, split_inputs
 from .opsets import check_opset, default_opset, newest
+from .pipeline.labels import labels_of
 from .provenance import read_facts
 from .settle import with_sizes_beside
 
@@ -65,6 +67,9 @@ class InspectResult:
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Outputs that only training needs, and the labels that feed them."""
 
+    classes: tuple[str, ...] = ()
+    """Names of the classes that an ONNX file carries (see pipeline/labels.py)."""
+
     def as_dict(self) -> dict[str, Any]:
         fallbacks = None if self.fallbacks is None else [f._asdict() for f in self.fallbacks]
         return {**asdict(self), "problems": [p._asdict() for p in self.problems], "fallbacks": fallbacks}
@@ -94,11 +99,31 @@ class NodesResult:
         return asdict(self)
 
 
-def nodes(model: Any, params: Any = None, *, inputs: Inputs | None = None) -> NodesResult:
-    """The nodes of a model, whose outputs are places to cut at. Raises BadInput, or FormatError."""
-    opened = open_model(model, params, foreign=True)
+def nodes(model: Any, params: Any = None, *, inputs: Inputs | None = None, match: str | None = None) -> NodesResult:
+    """The nodes of a model, whose outputs are places to cut at. match: only those with this text in the name of the node, its
+    operator or an output, in capitals or not. Raises BadInput, or FormatError."""
+    result = _nodes(open_model(model, params, foreign=True), inputs)
+    if match is None:
+        return result
+    found = [
+        n for n in result.nodes if any(match.lower() in t.lower() for t in (n["node"], n["operator"], *n["outputs"]))
+    ]
+    if not found and result.nodes:
+        operators = Counter(n["operator"] for n in result.nodes)
+        names = ", ".join(f"{o} {c}" for o, c in operators.most_common(8))
+        raise BadInput(
+            f"no node of {result.model} holds {match!r}, in its name, operator or outputs; there are {names}"
+        )
+    return replace(result, nodes=tuple(found))
+
+
+def _nodes(opened: Model, inputs: Inputs | None) -> NodesResult:
     if opened.proto is not None:
-        made = [(n.name, n.op_type, {o: describe(Spec()) for o in n.output if o}) for n in opened.proto.graph.node]
+        specs = _onnx_specs(opened.proto)
+        made = [
+            (n.name, n.op_type, {o: describe(specs.get(o, Spec())) for o in n.output if o})
+            for n in opened.proto.graph.node
+        ]
         return NodesResult(opened.name, tuple({"node": n, "operator": o, "outputs": s} for n, o, s in made))
     assert opened.graph is not None
     try:
@@ -112,6 +137,26 @@ def nodes(model: Any, params: Any = None, *, inputs: Inputs | None = None) -> No
             specs = {e.name: describe(Spec() if inferred is None else inferred.spec(e)) for e in entries}
             found.append({"node": node.name, "operator": node.op.name, "outputs": specs})
     return NodesResult(opened.name, tuple(found))
+
+
+def _onnx_specs(proto: onnx.ModelProto) -> dict[str, Spec]:
+    """Shapes and dtypes of the tensors of an ONNX model, as far as its own shape inference tells them."""
+    try:
+        inferred = onnx.shape_inference.infer_shapes(proto)
+    except (
+        onnx.shape_inference.InferenceError,
+        ValueError,
+        RuntimeError,
+    ):  # a broken model, or one past protobuf's limit
+        inferred = proto
+    told = (*inferred.graph.value_info, *inferred.graph.output)
+    found = {i.name: onnx_spec(i) for i in told if i.type.WhichOneof("value") == "tensor_type"}
+    return {n: s if s.shape is None else Spec(tuple(map(_known, s.shape)), s.dtype) for n, s in found.items()}
+
+
+def _known(size: Any) -> Any:
+    """A size without the names that ONNX's inference makes up for those it does not know."""
+    return UNKNOWN if isinstance(size, str) and size.startswith("unk__") else size
 
 
 def operators(model: Any = None) -> OperatorsResult:
@@ -194,6 +239,7 @@ def _inspect_onnx(model: Model, inputs: Inputs | None) -> InspectResult:
         repairs=repairs,
         fallbacks=fallbacks,
         provenance=read_facts(proto),
+        classes=labels_of(proto),
     )
 
 

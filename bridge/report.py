@@ -25,6 +25,7 @@ from .inspect import InspectResult, NodesResult, OperatorsResult
 from .job import check_target
 from .models import BadInput
 from .paths import listed
+from .pipeline.labels import ranked
 from .printable import clean, printable
 from .recorded import Recording, own_version
 from .result import VerifyResult
@@ -181,6 +182,8 @@ def inspect_table(result: InspectResult) -> Page:
         ("operators", _counts(result.operators)),
     ]
     rows.append(("in MXNet 1.9.1", _loads(result.mxnet)))
+    if result.classes:
+        rows.append(("classes", f"{len(result.classes)}: {listed(result.classes, 5)}"))
     rows += [(f"made: {name}", value) for name, value in result.provenance.items()]
     if result.missing:
         rows.append(("missing", ", ".join(result.missing)))
@@ -306,12 +309,13 @@ def _steps(result: BenchResult) -> Grid:
     return Grid(columns, rows, title)
 
 
-def arrays(results: Mapping[str, Any], cost: PrecisionReport | None = None) -> Page:
-    """Outputs of a run by name, shape and range, and what a precision costs."""
+def arrays(results: Mapping[str, Any], cost: PrecisionReport | None = None, labels: Sequence[str] = ()) -> Page:
+    """Outputs of a run by name, shape and range, the names of their classes, and what a precision costs."""
     rows = []
     for name, value in results.items():
         span = f", {value.min():.6g} to {value.max():.6g}" if value.size and value.dtype.kind in "fiu" else ""
         rows.append((printable(name), f"{value.dtype} {' x '.join(map(str, value.shape)) or 'scalar'}{span}"))
+    rows += [(f"classes of {printable(name)}", printable(text)) for name, text in ranked(results, labels)]
     return Page("Outputs", [Facts(rows), *([] if cost is None else _precision(cost))])
 
 

@@ -10,7 +10,7 @@ import typer
 import bridge
 
 from .. import report
-from ..inputs import parse_dynamic, parse_ranges
+from ..inputs import parse_ranges
 from ..job import check_target
 from ..opsets import parse_opset
 from ..paths import BadInput
@@ -41,6 +41,30 @@ from .options import (
     read_images,
     read_inputs,
 )
+from .pipeline_options import (
+    Argmax,
+    Batch,
+    Bgr,
+    ClassAxis,
+    Crop,
+    DynamicOption,
+    Labels,
+    Layout,
+    Mean,
+    PostprocessOutput,
+    PreprocessInput,
+    Resize,
+    Scale,
+    Softmax,
+    Std,
+    TopK,
+    Uint8,
+    Unit,
+    read_dynamic,
+    read_pictures,
+    read_postprocess,
+    read_preprocess,
+)
 from .shell import errors, print_result, progress
 
 
@@ -57,9 +81,8 @@ def convert(
     inputs: FeedsOption = None,
     image: ImageOption = None,
     range: RangeOption = None,
-    dynamic: Annotated[
-        list[str] | None, typer.Option(help="NAME:AXIS=LABEL,..., such as data:0=batch. May be repeated.")
-    ] = None,
+    dynamic: DynamicOption = None,
+    batch: Batch = None,
     opset: OpsetOption = None,
     outputs: OutputsOption = None,
     verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the file appears.")] = True,
@@ -80,6 +103,22 @@ def convert(
             "--training", help="As it trains: losses are outputs, labels inputs, BatchNorm and Dropout train."
         ),
     ] = False,
+    mean: Mean = None,
+    scale: Scale = None,
+    std: Std = None,
+    unit: Unit = False,
+    layout: Layout = None,
+    uint8: Uint8 = False,
+    bgr: Bgr = False,
+    resize: Resize = None,
+    crop: Crop = None,
+    preprocess_input: PreprocessInput = None,
+    softmax: Softmax = False,
+    argmax: Argmax = False,
+    top_k: TopK = None,
+    labels: Labels = None,
+    postprocess_output: PostprocessOutput = None,
+    class_axis: ClassAxis = None,
     seed: Seed = 0,
     atol: Atol = None,
     rtol: Rtol = None,
@@ -95,16 +134,22 @@ def convert(
     with errors(as_json, report_to, verbose), progress(as_json) as tell:
         model = bridge.open_model(symbol, params, foreign=True)
         ranges = parse_ranges(range or ())
-        specs, pictures = read_images(model, image, read_inputs(model, input, inputs), ranges)
+        axes, batch_axis = read_dynamic(dynamic, batch)
+        pictures_first = read_preprocess(mean, scale, std, unit, layout, uint8, bgr, resize, crop, preprocess_input)
+        scores_then = read_postprocess(softmax, argmax, top_k, labels, postprocess_output, class_axis)
+        specs, pictures = read_pictures(model, image, read_inputs(model, input, inputs), ranges, pictures_first, axes)
         target = output if output is not None else (model.path or Path(model.name)).with_name(f"{model.name}.onnx")
         target = target if target.suffix or target.is_dir() else target.with_name(f"{target.name}.onnx")
         for place in (target, target.with_name(f"{target.name}.data"))[: 2 if external_data else 1]:
-            check_target(place, inputs, expected, *also or ())
+            check_target(place, inputs, expected, labels, *also or ())
         result = bridge.convert(
             model,
             inputs=specs,
             output=target,
-            dynamic=parse_dynamic(dynamic or ()),
+            dynamic=axes,
+            batch=batch_axis,
+            preprocess=pictures_first,
+            postprocess=scores_then,
             opset=parse_opset(opset),
             outputs=outputs,
             verify=verify,

@@ -19,6 +19,7 @@ from ..inspect import nodes as nodes_of
 from ..job import check_target
 from ..opsets import parse_opset
 from ..paths import BadInput, file_of
+from ..pipeline.labels import labels_of, ranked
 from ..runtime import TIME_LIMIT
 from .options import (
     AsJson,
@@ -53,6 +54,9 @@ def inspect(
         typer.Option("--operators", help="The table of operators instead: of the model's, or of all without a model."),
     ] = False,
     nodes: Annotated[bool, typer.Option("--nodes", help="The table of nodes instead: places for --outputs.")] = False,
+    match: Annotated[
+        str | None, typer.Option(help="With --nodes: those with this text in their name, operator or outputs.")
+    ] = None,
     report_to: Report = None,
     plugin: Plugin = None,
     as_json: AsJson = False,
@@ -68,8 +72,10 @@ def inspect(
             raise BadInput(
                 "no model; give a symbol file, a prefix or an ONNX file, or --operators for the table of all"
             )
+        if match is not None and not nodes:
+            raise BadInput("--match chooses among nodes: add --nodes")
         if nodes:
-            listing = nodes_of(model, params, inputs=parse_inputs(input or ()))
+            listing = nodes_of(model, params, inputs=parse_inputs(input or ()), match=match)
             print_result(listing.as_dict(), as_json, lambda: report.nodes_table(listing), report_to)
             return
         result = bridge.inspect(model, params, inputs=parse_inputs(input or ()), opset=parse_opset(opset))
@@ -136,7 +142,10 @@ def run(
         told = {"outputs": facts, "file": output and str(output)} | (
             {} if cost is None else {"precision": cost.as_dict()}
         )
-        print_result(told, as_json, lambda: report.arrays(results, cost))
+        names = () if opened.proto is None else labels_of(opened.proto)
+        classes = ranked(results, names)
+        told |= {"classes": [{"output": n, "names": text} for n, text in classes]} if classes else {}
+        print_result(told, as_json, lambda: report.arrays(results, cost, names))
 
 
 def compile_(

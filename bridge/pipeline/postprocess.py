@@ -16,7 +16,15 @@ from ..models import Model
 from ..paths import BadInput, listed
 from .nodes import apply
 
-SOFTMAXES = ("SoftmaxOutput", "softmax", "SoftmaxActivation", "log_softmax", "softmin", "_onnx_Softmax", "_onnx_LogSoftmax")
+SOFTMAXES = (
+    "SoftmaxOutput",
+    "softmax",
+    "SoftmaxActivation",
+    "log_softmax",
+    "softmin",
+    "_onnx_Softmax",
+    "_onnx_LogSoftmax",
+)
 """Operators behind which scores are probabilities, or their logarithms, already."""
 
 
@@ -60,7 +68,9 @@ def postprocessed(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) 
     if wanted.top_k is not None and count is not UNKNOWN and wanted.top_k > count:
         problems.append(f"top-k: got {wanted.top_k}, and {entry.name} {show(shape)} has {count} classes")
     if wanted.softmax and entry.node.op is not None and entry.node.op.name in SOFTMAXES:
-        problems.append(f"softmax: {entry.name} comes out of {entry.node.op.name} already, and would be flattened by a second one")
+        problems.append(
+            f"softmax: {entry.name} comes out of {entry.node.op.name} already, and would be flattened by a second one"
+        )
     if problems:
         raise BadInput(*problems)
     if not (wanted.softmax or wanted.argmax or wanted.top_k is not None):

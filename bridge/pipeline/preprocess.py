@@ -1,18 +1,21 @@
 """Pictures as they come from a decoder, made ready for a network inside the file: cast, resized, turned, normalised.
 
-The steps are operators of the symbol, so that our engine and the file both compute them and the ordinary verification compares them.
+The steps are operators of the symbol, so that our engine and the file both compute them, and the ordinary verification compares
+them.
 Source of the order: MXNet's transforms (Resize, CenterCrop, ToTensor, Normalize) and ImageRecordIter, (x - mean) * scale / std.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import onnx
 
 from converters.names import Names
 from hybrid.core.error import MXNetError
@@ -28,6 +31,7 @@ from ..paths import BadInput, listed
 from ..settle import first_layer, with_sizes_beside
 from .nodes import apply
 
+KEY = "gluonnx.preprocess"
 LAYOUTS = ("NCHW", "NHWC")
 Numbers = float | Sequence[float]
 Dynamic = Mapping[str, Mapping[int, str]]
@@ -75,10 +79,14 @@ class Preprocess:
                 continue
             bad = [v for v in values if not math.isfinite(v) or (name != "mean" and v == 0)]
             if not values or bad:
-                out.append(f"{name}: got {getattr(self, name)}, wanted numbers{'' if name == 'mean' else ' other than 0'}")
+                out.append(
+                    f"{name}: got {getattr(self, name)}, wanted numbers{'' if name == 'mean' else ' other than 0'}"
+                )
         counts = {len(v) for n in ("mean", "scale", "std") if (v := _numbers(getattr(self, n))) and len(v) > 1}
         if len(counts) > 1:
-            out.append(f"mean, scale and std: got {' and '.join(map(str, sorted(counts)))} numbers, wanted as many of each")
+            out.append(
+                f"mean, scale and std: got {' and '.join(map(str, sorted(counts)))} numbers, wanted as many of each"
+            )
         for name in ("resize", "crop"):
             value = getattr(self, name)
             sizes = () if value is None else value if isinstance(value, tuple) else (value,)
@@ -104,9 +112,13 @@ class Prepared(NamedTuple):
     specs: dict[str, Spec]
     dynamic: Dynamic
     ranges: Ranges
+    facts: dict[str, str]
+    """Members of the file's metadata that say what it does: see taken_by."""
 
 
-def preprocessed(model: Model, wanted: Preprocess, specs: Mapping[str, Spec], dynamic: Dynamic, ranges: Ranges) -> Prepared:
+def preprocessed(
+    model: Model, wanted: Preprocess, specs: Mapping[str, Spec], dynamic: Dynamic, ranges: Ranges
+) -> Prepared:
     """The model with the steps before its input. specs: what is given of the inputs, in the form in which the file takes them.
     dynamic, ranges: as convert takes them. What is drawn for the input are pixels where a step takes them for such.
 
@@ -155,14 +167,32 @@ def preprocessed(model: Model, wanted: Preprocess, specs: Mapping[str, Spec], dy
         axes[name] = {**{a: label for a, label in sides.items() if a not in named and label not in taken}, **named}
     limits = dict(ranges)
     if name not in limits:
-        pixels = wanted.uint8 or wanted.unit or any(v is not None for v in (wanted.mean, wanted.scale, wanted.std))
-        domain = PIXELS if pixels else expected(model.graph).get(name)
+        domain = PIXELS if takes_pixels(asdict(wanted)) else expected(model.graph).get(name)
         if domain is not None:
             limits[name] = (domain.low, domain.high)
     sizes = {n: s for n, s in model.sizes.items() if n != name}
     graph = Graph(model.graph.rewritten(change))
     prepared = replace(model, graph=graph, params={**model.params, **made.params}, sizes=sizes)
-    return Prepared(prepared, {**specs, name: Spec(shape, dtype)}, axes, limits)
+    said = {n: v for n, v in asdict(wanted).items() if v not in (None, False)} | {"input": name}
+    return Prepared(
+        prepared, {**specs, name: Spec(shape, dtype)}, axes, limits, {KEY: json.dumps(said, sort_keys=True)}
+    )
+
+
+def taken_by(proto: onnx.ModelProto | None) -> dict[str, Any]:
+    """What an ONNX file of this package does with pictures: the fields of Preprocess that are set, and its input; nothing where it
+    does nothing, or does not say."""
+    text = next((p.value for p in proto.metadata_props if p.key == KEY), "") if proto is not None else ""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def takes_pixels(said: Mapping[str, Any]) -> bool:
+    """True where one of these steps takes numbers from 0 to 255. said: as taken_by tells it."""
+    return any(said.get(step) not in (None, False) for step in ("uint8", "unit", "mean", "scale", "std"))
 
 
 class _Steps:
@@ -236,7 +266,9 @@ def _input(model: Model, wanted: Preprocess, specs: Mapping[str, Spec]) -> str:
     free = [n for n in split_inputs(model, specs)[0] if n not in ignored]
     if wanted.input is not None:
         if wanted.input not in free:
-            raise BadInput(f"no input {wanted.input!r} to prepare pictures for; the model takes {listed(free) or 'none'}")
+            raise BadInput(
+                f"no input {wanted.input!r} to prepare pictures for; the model takes {listed(free) or 'none'}"
+            )
         return wanted.input
     if len(free) == 1:
         return free[0]
@@ -267,7 +299,13 @@ def _layout_of(model: Model, name: str, shape: MaybeShape) -> str:
     said = getattr(layer.op, "layout", None) if layer is not None else None
     if said:
         return "NHWC" if said.endswith("C") else "NCHW"
-    if layer is None and shape is not None and len(shape) == 4 and shape[1] not in (1, 3) and shape[3] in (1, 3):
+    sides = () if shape is None or len(shape) != 4 else (shape[1], shape[3])
+    if (
+        layer is None
+        and all(isinstance(d, int) for d in sides)
+        and sides[:1] not in ((1,), (3,))
+        and sides[1:] in ((1,), (3,))
+    ):
         return "NHWC"
     return "NCHW"
 
@@ -279,7 +317,9 @@ def _shape(
     if given is not None and is_known(given):
         return tuple(given)
     if known is not None and len(known) != 4:
-        raise BadInput(f"input {name} takes {show(known)}, wanted the four axes of pictures; --preprocess-input names another")
+        raise BadInput(
+            f"input {name} takes {show(known)}, wanted the four axes of pictures; --preprocess-input names another"
+        )
     sizes: dict[str, Any] = dict(zip(network, known or (UNKNOWN,) * 4))
     if sizes["C"] is UNKNOWN:
         sizes["C"] = _channels(model, wanted, name)
@@ -291,7 +331,9 @@ def _shape(
         sizes |= {"H": wanted.resize[0] + wanted.resize[0] // 4 + 1, "W": wanted.resize[1] + wanted.resize[1] // 2}
     if any(d is UNKNOWN for d in sizes.values()):
         example = ",".join(str({"N": 1, "C": 3}.get(a, 224) if sizes[a] is UNKNOWN else sizes[a]) for a in layout)
-        raise BadInput(f"cannot tell the size of the pictures that {name} takes; give it, for instance --input {name}:{example}")
+        raise BadInput(
+            f"cannot tell the size of the pictures that {name} takes; give it, for instance --input {name}:{example}"
+        )
     return tuple(int(sizes[a]) for a in layout)
 
 
@@ -326,7 +368,9 @@ def parse_numbers(option: str, text: str | None) -> tuple[float, ...] | None:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
-        raise BadInput(f"--{option} {text!r}: wanted a number, or one for each channel, such as 123.68,116.28,103.53") from None
+        raise BadInput(
+            f"--{option} {text!r}: wanted a number, or one for each channel, such as 123.68,116.28,103.53"
+        ) from None
 
 
 def parse_size(option: str, text: str | None) -> tuple[int, int] | None:

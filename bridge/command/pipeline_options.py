@@ -1,0 +1,143 @@
+"""Options of ``gluonnx convert`` and ``deploy`` for what stands before and behind the network, and for its batch axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..batching import BATCH
+from ..inputs import Feeds, as_specs, parse_dynamic
+from ..models import Model
+from ..paths import BadInput
+from ..pipeline.labels import read_labels
+from ..pipeline.postprocess import Postprocess
+from ..pipeline.preprocess import Dynamic, Preprocess, Ranges, parse_numbers, parse_resize, parse_size, preprocessed
+from .options import read_images
+
+BEFORE, BEHIND = "Pictures before the network, in the file", "Scores behind the network, in the file"
+
+Mean = Annotated[
+    str | None, typer.Option(help="Subtracted from pixels: 123.68,116.28,103.53, or one.", rich_help_panel=BEFORE)
+]
+Scale = Annotated[
+    str | None, typer.Option(help="Multiplied then: one number, or one a channel.", rich_help_panel=BEFORE)
+]
+Std = Annotated[str | None, typer.Option(help="Divided by then: one number, or one a channel.", rich_help_panel=BEFORE)]
+Unit = Annotated[
+    bool,
+    typer.Option("--unit", help="0 to 255 become 0 to 1 before --mean, as ToTensor does.", rich_help_panel=BEFORE),
+]
+Layout = Annotated[str | None, typer.Option(help="The axes that the file takes: NHWC or NCHW.", rich_help_panel=BEFORE)]
+Uint8 = Annotated[bool, typer.Option("--uint8", help="The file takes bytes.", rich_help_panel=BEFORE)]
+Bgr = Annotated[
+    bool,
+    typer.Option(
+        "--bgr",
+        help="The file takes blue, green, red, and the network the other order.",
+        rich_help_panel=BEFORE,
+    ),
+]
+Resize = Annotated[
+    str | None,
+    typer.Option(
+        help="HEIGHTxWIDTH that pictures of any size become; or the length of the shorter side, with --crop.",
+        rich_help_panel=BEFORE,
+    ),
+]
+Crop = Annotated[str | None, typer.Option(help="HEIGHTxWIDTH of the middle that is kept.", rich_help_panel=BEFORE)]
+PreprocessInput = Annotated[
+    str | None, typer.Option(help="The input that takes pictures, of several.", rich_help_panel=BEFORE)
+]
+Softmax = Annotated[bool, typer.Option("--softmax", help="Scores become probabilities.", rich_help_panel=BEHIND)]
+Argmax = Annotated[bool, typer.Option("--argmax", help="The best class in place of scores.", rich_help_panel=BEHIND)]
+TopK = Annotated[
+    int | None,
+    typer.Option("--top-k", help="The K best scores and their classes in place of all.", rich_help_panel=BEHIND),
+]
+Labels = Annotated[
+    Path | None,
+    typer.Option(help="Names of the classes, one a line, for the file's metadata.", rich_help_panel=BEHIND),
+]
+PostprocessOutput = Annotated[
+    str | None, typer.Option(help="The output that holds scores, of several.", rich_help_panel=BEHIND)
+]
+ClassAxis = Annotated[
+    int | None, typer.Option(help="The axis along which the classes are; by default 1.", rich_help_panel=BEHIND)
+]
+Batch = Annotated[int | None, typer.Option(help="The batch of every input, such as 1.")]
+DynamicOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="NAME:AXIS=LABEL,..., such as data:0=batch; or batch, for that axis of all inputs. May be repeated."
+    ),
+]
+
+
+def read_dynamic(texts: Sequence[str] | None, batch: int | None) -> tuple[Dynamic, int | str | None]:
+    """Read --dynamic and --batch: dynamic axes by name, and what becomes of the batch axis. Raises BadInput."""
+    named = [t for t in texts or () if t != BATCH]
+    if len(named) == len(texts or ()):
+        return parse_dynamic(named), batch
+    if batch is not None:
+        raise BadInput(f"got --batch {batch} and --dynamic batch, wanted one of them")
+    return parse_dynamic(named), BATCH
+
+
+def read_preprocess(
+    mean: str | None,
+    scale: str | None,
+    std: str | None,
+    unit: bool,
+    layout: str | None,
+    uint8: bool,
+    bgr: bool,
+    resize: str | None,
+    crop: str | None,
+    input: str | None,
+) -> Preprocess | None:
+    """Read the options of what stands before the network; None where there are none. Raises BadInput."""
+    found = Preprocess(
+        layout=None if layout is None else layout.upper(),
+        uint8=uint8,
+        bgr=bgr,
+        resize=parse_resize(resize),
+        crop=parse_size("crop", crop),
+        unit=unit,
+        mean=parse_numbers("mean", mean),
+        scale=parse_numbers("scale", scale),
+        std=parse_numbers("std", std),
+        input=input,
+    )
+    if input is not None and not found:
+        raise BadInput("--preprocess-input says where, and nothing says what: add --uint8, --mean, --layout or others")
+    return found if found else None
+
+
+def read_postprocess(
+    softmax: bool, argmax: bool, top_k: int | None, labels: Path | None, output: str | None, axis: int | None
+) -> Postprocess | None:
+    """Read the options of what stands behind the network; None where there are none. Raises BadInput."""
+    found = Postprocess(softmax, argmax, top_k, () if labels is None else read_labels(labels), output, axis)
+    if (output is not None or axis is not None) and not found:
+        raise BadInput(
+            "--postprocess-output and --class-axis say where, and nothing says what: add --softmax, --top-k or others"
+        )
+    return found if found else None
+
+
+def read_pictures(
+    model: Model,
+    image: list[str] | None,
+    given: Feeds,
+    ranges: Ranges,
+    wanted: Preprocess | None,
+    dynamic: Dynamic,
+) -> tuple[Feeds, list[Feeds]]:
+    """The inputs with the first batch of --image, and those with further ones, in the form in which the file takes them."""
+    if wanted is None or not image:
+        return read_images(model, image, given, ranges)
+    made = preprocessed(model, wanted, as_specs(given)[0], dynamic, ranges)
+    return read_images(made.model, image, Feeds({**made.specs, **given}, given.sources), made.ranges)
