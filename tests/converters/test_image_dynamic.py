@@ -15,6 +15,8 @@ CASES = {
     "flip": ("_image_flip_left_right", {}, IMAGE),
     "lighting": ("_image_adjust_lighting", {"alpha": (1, 2, 3)}, IMAGE),
     "linear": ("_image_resize", {"size": (6, 5)}, BATCH),
+    "shorter side": ("_image_resize", {"size": (6,), "keep_ratio": True}, BATCH),
+    "shorter side, nearest": ("_image_resize", {"size": (3,), "keep_ratio": True, "interp": 0}, IMAGE),
     "nearest": ("_image_resize", {"size": (6, 5), "interp": 0}, IMAGE),
 }
 
@@ -53,7 +55,7 @@ def test_pixels_beyond_their_dtype() -> None:
 @pytest.mark.parametrize(
     ("attrs", "reason"),
     [
-        ({"size": (3,), "keep_ratio": True}, "keep_ratio with images of unknown size"),
+        ({"size": (3,), "keep_ratio": True, "interp": 2}, "keep_ratio with images of unknown size"),
         ({"size": (3, 4), "interp": 3}, "interp=3 with images of unknown size"),
     ],
 )
