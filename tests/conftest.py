@@ -12,6 +12,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from hybrid import native
+from tests import shares
 
 # The same examples on every run: a red build is red for everybody. `pytest -m property --hypothesis-profile=random` looks further:
 # it draws new ones every time, and says how to see again what failed.
@@ -31,6 +32,15 @@ gc.disable()  # until all is collected, which makes hundreds of thousands of obj
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--row", default="", metavar="TEXT", help="of tests of many rows, those whose names hold this")
+    told = "all cases of sweeps of which a share is looked at otherwise"
+    parser.addoption("--all-cases", action="store_true", help=told)
+    parser.addoption(
+        "--turn", type=int, default=0, metavar="N", help="of these sweeps, the Nth share in place of the first"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    shares.everything, shares.turn = config.getoption("--all-cases"), config.getoption("--turn")
 
 
 def pytest_pycollect_makeitem(collector: pytest.Module, obj: Any) -> list[pytest.Item] | None:
@@ -45,6 +55,18 @@ def pytest_pycollect_makeitem(collector: pytest.Module, obj: Any) -> list[pytest
 def pytest_itemcollected(item: pytest.Item) -> None:
     if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
         item.add_marker("property")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is in no share that is looked at, but what was asked for by name. Begin with what takes longest, so that
+    no worker waits for another's last test."""
+    if not shares.everything and not any("[" in argument for argument in config.args):
+        left = [i for i in items if any(shares.number(i.nodeid, mark.args[0]) for mark in i.iter_markers("share"))]
+        if left:
+            config.hook.pytest_deselected(items=left)
+            out = set(left)
+            items[:] = [i for i in items if i not in out]
+    items.sort(key=lambda item: not (item.get_closest_marker("slow") and not hasattr(item, "callspec")))
 
 
 def pytest_collection_finish() -> None:

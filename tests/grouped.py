@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 import pytest
 
+from tests import shares
+
 T = TypeVar("T")
 Check = Callable[..., None]
 LONG = 2000
@@ -24,15 +26,19 @@ def each(
     rows: Iterable[T],
     label: Callable[[T], tuple[str, str]],
     together: Callable[[Sequence[T]], None] | None = None,
+    share: int = 1,
 ) -> Callable[[Check], Check]:
     """A decorator: the test, whose first argument is a row, becomes one test for each group of rows.
 
     ``label`` gives a row's group and its name in it. Other arguments of the test (fixtures, parameters) stay what they are.
-    ``together`` says the same of all rows of a group at once, in less time: rows are tried one by one when it fails."""
+    ``together`` says the same of all rows of a group at once, in less time: rows are tried one by one when it fails. Of each group
+    one row in ``share`` is tried (tests/shares.py)."""
     groups: dict[str, list[tuple[str, T]]] = {}
     for row in rows:
         group, name = label(row)
         groups.setdefault(group, []).append((name, row))
+    if share > 1:
+        groups = {g: list(shares.some(found, functools.partial(_full_name, g), share)) for g, found in groups.items()}
 
     def decorate(check: Check) -> Check:
         @functools.wraps(check)
@@ -80,6 +86,10 @@ def over(names: str, values: Iterable[Any]) -> Callable[[Check], Check]:
         return test
 
     return decorate
+
+
+def _full_name(group: str, row: tuple[str, Any]) -> str:
+    return f"{group} {row[0]}"
 
 
 def _name(value: Any) -> str:

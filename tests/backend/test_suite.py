@@ -66,6 +66,7 @@ def test_suite(name: str) -> None:
     _run(_cases(OnnxBackend)[name], name, reason(name, EXCEPTIONS))
 
 
+@pytest.mark.share(3)  # the first test has imported all of them
 @pytest.mark.usefixtures("by_numpy")  # graphs that differ in form may run on other kernels, which round otherwise
 def test_import_export_import_keeps_every_bit(name: str) -> None:
     _run(_cases(Again)[name], name, None)

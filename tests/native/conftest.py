@@ -6,7 +6,10 @@ import pytest
 
 from hybrid import native
 
-LEVELS = [pytest.param(n, marks=pytest.mark.slow if i else ()) for i, n in enumerate(native.LEVELS or (None,))]
+LEVELS = [
+    pytest.param(n, marks=[pytest.mark.slow, pytest.mark.share(2)] if i else ())
+    for i, n in enumerate(native.LEVELS or (None,))
+]
 
 
 @pytest.fixture(params=LEVELS)

@@ -36,7 +36,10 @@ WAYS = [(n, way) for n in native.LEVELS for way in ("", " without VNNI") if way 
 
 
 @pytest.fixture(
-    params=[pytest.param(n + way, marks=() if n == native.LEVELS[0] else pytest.mark.slow) for n, way in WAYS]
+    params=[
+        pytest.param(n + way, marks=() if n == native.LEVELS[0] else [pytest.mark.slow, pytest.mark.share(2)])
+        for n, way in WAYS
+    ]
 )
 def level(request):
     """The CPU level whose kernels the test uses, with the machine's VNNI (or Arm's dot product), if it has that, and without."""

@@ -1,4 +1,5 @@
-"""No combination of attributes comes out wrong: one of every space here and those of chosen.json, all of them in the slow run."""
+"""No combination of attributes comes out wrong: one of every space here and those of chosen.json, a share of all of
+them in the slow run, at one opset each."""
 
 from __future__ import annotations
 
@@ -10,9 +11,10 @@ import pytest
 
 import converters
 
+from .. import shares
 from . import spaces
-from .space import Space
-from .verdicts import WRONG, Verdict, judge, recorded
+from .space import Point, Space
+from .verdicts import OPSETS, WRONG, Verdict, judge, recorded
 
 DECLARED = [
     pytest.param(family, several, id=operator)
@@ -20,6 +22,7 @@ DECLARED = [
     for operator, several in operators.items()
 ]
 CHOSEN = json.loads(Path(__file__).with_name("chosen.json").read_text())
+SHARE = 5
 every = pytest.mark.parametrize("family, several", DECLARED)
 
 
@@ -42,10 +45,16 @@ def test_chosen(family: str) -> None:
     assert not faults(judge(family, point, (converters.default_opset(),)) for point in points if point)
 
 
+def named(point: Point) -> str:
+    return f"{point.operator} {point.key}"
+
+
 @pytest.mark.slow
 @every
 def test_all(family: str, several: list[Space]) -> None:
-    assert not faults(judge(family, point) for space in several for point in space.points())
+    """Of each space one combination in SHARE, at one of the opsets."""
+    points = (point for space in several for point in shares.some(space.points(), named, SHARE))
+    assert not faults(judge(family, point, shares.one(OPSETS, named(point))) for point in points)
 
 
 @pytest.mark.slow

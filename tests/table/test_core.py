@@ -193,7 +193,7 @@ def test_small_sizes_mean_the_same_in_compositions() -> None:
 
 
 @pytest.mark.slow
-@each([c for c in cases() if REGISTRY[c.operator].name in COMPOSED], Case.label)
+@each([c for c in cases() if REGISTRY[c.operator].name in COMPOSED], Case.label, share=2)
 def test_compositions_are_what_operators_compute_of_recorded_cases(case: Case) -> None:
     same_as_composition(Example(case.op(), tuple(case.arrays())))
 
