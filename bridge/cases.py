@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,7 +14,6 @@ from hybrid.core.error import MXNetError
 from hybrid.core.op import Domain, Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape, show
 from hybrid.ir.graph import Entry, Graph, Node
-from hybrid.ops.normalization import Dropout
 from hybrid.passes.strip_labels import label_names
 
 from .cut import nodes_inside
@@ -383,12 +382,7 @@ RANDOM = frozenset(
 
 def samplers(graph: Graph) -> Iterator[Node]:
     """Nodes that draw random numbers in inference too, those of bodies included."""
-    for node in graph.all_nodes():
-        op = node.op
-        if op is None or "rng" not in op.needs or ("training" in op.needs and getattr(op, "mode", "") != "always"):
-            continue
-        if not (node.means(Dropout) and not getattr(op, "p", 0)):  # one that keeps everything has nothing to draw
-            yield node
+    return (n for n in graph.all_nodes() if n.op is not None and n.op.draws(training=False))
 
 
 def _drawing(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
@@ -420,11 +414,19 @@ def refuse_random(*engines: Engine) -> None:
     if not any(isinstance(e, NativeEngine) for e in engines):
         nodes = (n for e in engines if isinstance(e, OnnxEngine) for n in reversed([*_drawing(e.proto.graph)]))
         found = [f"{n.name or n.output[0]} ({n.op_type})" for n in nodes]
-    if found:
+    refuse_drawing(
+        found,
+        "leave verification out (--no-verify), or convert and verify at outputs before these nodes (--outputs)",
+    )
+
+
+def refuse_drawing(nodes: Iterable[str], advice: str) -> None:
+    """Raise BadInput with advice naming the nodes that draw random numbers, if there are any."""
+    names = ", ".join(dict.fromkeys(nodes))
+    if names:
         raise BadInput(
-            f"the model draws random numbers, at {', '.join(dict.fromkeys(found))}: runs differ by themselves, so nothing can "
-            "be said of equivalence; leave verification out (--no-verify), or convert and verify at outputs before these nodes "
-            "(--outputs)"
+            f"the model draws random numbers, at {names}: runs differ by themselves, so nothing can be said of equivalence; "
+            f"{advice}"
         )
 
 

@@ -23,7 +23,7 @@ from hybrid.core.op import FAMILY, Spec
 from hybrid.ir import json as symbol_json
 from hybrid.ir.graph import Graph
 
-from .cases import Cases, further_cases
+from .cases import Cases, further_cases, refuse_drawing, samplers
 from .compare import Tolerance, as_tolerance
 from .draws import KINDS, Kind
 from .engines import EngineError, NativeEngine, OnnxEngine, OutOfTime, ReferenceEngine
@@ -119,6 +119,10 @@ def import_onnx(
     to_write = replace(opened.native, graph=graph) if rename else opened
     if verify:
         _refuse_objects(found)
+        refuse_drawing(
+            (f"{n.name} ({n.op.name})" for n in samplers(found.graph) if n.op),
+            "import without verification (--no-verify)",
+        )
     witnesses: list[str] = []
 
     def verified(written: list[Path]) -> VerifyResult:

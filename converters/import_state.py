@@ -189,6 +189,12 @@ class ImportState:
                 counts[name] += 1
         return counts
 
+    @functools.cached_property
+    def read(self) -> frozenset[str]:
+        """Names of the model's graph that something reads: nodes, those of subgraphs too, and outputs."""
+        graph = self.file.proto.graph
+        return frozenset(itertools.chain((o.name for o in graph.output), *map(reads, graph.node)))
+
     def unique(self, name: str) -> str:
         """The name, or the name with a number when it is taken."""
         return self.names.unique(name)

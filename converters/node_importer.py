@@ -94,6 +94,10 @@ class Importer:
         """True when an output of the node is named."""
         return index < len(self.node.output) and bool(self.node.output[index])
 
+    def is_read(self, index: int) -> bool:
+        """True when something may read an output of the node: a node of the model or an output of it. Of bodies always."""
+        return self.outer is not None or self.node.output[index] in self.shared.read
+
     def sized(self, size: Any, dtype: np.dtype | None) -> tuple[ImportedValue, int] | None:
         """An input of the model of that dtype that has a size known only at run time, and at which axis; None inside of
         subgraphs and functions."""

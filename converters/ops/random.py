@@ -17,6 +17,7 @@ from .elementwise import number
 from .solving import COUNTER, GOING
 
 DOUBLE = code_of(np.dtype(np.float64))
+BOOL = np.dtype(bool)
 
 
 def blank(b):
@@ -283,35 +284,56 @@ def import_multinomial(g, x, *, dtype=6, sample_size=1, seed=None):
     return g.passthrough(x, dtype=dtype_of(dtype), sample_size=sample_size, **_seed_attribute(seed))
 
 
-def _dropout(g, x, ratio, mask_dtype):
-    """MXNet's Dropout, which drops when the network is trained; all pass the mask, if that is asked for."""
+def _dropout(g, x, ratio, mask_dtype, *, settled):
+    """Dropout that passes everything in inference: MXNet's, which drops when the network is trained.
+
+    One whose mask is read stays what the file says in training too, so that data and mask go together: data as they are, and
+    a mask that is true everywhere, of mask_dtype. ratio: None where it is only known at run time, which leaves it without effect.
+    settled: the opset says what the mask holds in inference; before opset 12 none does."""
+    masked = g.wants(1) and g.is_read(1)
+    if masked and not settled:
+        g.note_fix(
+            "no opset before 12 says what the mask of Dropout holds in inference: read as all true, as opset 12 does "
+            "(onnxruntime gives all false)",
+            changes_numerics=True,
+        )
+    y = g.identity(x) if masked or ratio is None else g.Dropout(x, p=ratio)
     if not g.wants(1):
-        return g.Dropout(x, p=ratio)
-    y, mask = g.apply("_onnx_Dropout", x)
-    return y, mask if mask_dtype is None else g.Cast(mask, dtype=mask_dtype)
+        return y
+    mask = g.ones_like(x)
+    return y, mask if mask_dtype == x.dtype else g.Cast(mask, dtype=mask_dtype)
 
 
 @imports("Dropout")
 def import_dropout_first(g, x, *, is_test=0, ratio=0.5):
-    return _dropout(g, x, ratio, x.dtype)
+    return _dropout(g, x, ratio, x.dtype, settled=False)
 
 
 @imports("Dropout", since=7)
 def import_dropout_since_7(g, x, *, ratio=0.5):
-    return _dropout(g, x, ratio, x.dtype)
+    return _dropout(g, x, ratio, x.dtype, settled=False)
 
 
 @imports("Dropout", since=10)
 def import_dropout_since_10(g, x, *, ratio=0.5):
-    return _dropout(g, x, ratio, None)
+    return _dropout(g, x, ratio, BOOL, settled=False)
 
 
 @imports("Dropout", since=12)
 def import_dropout_since_12(g, x, ratio=None, training_mode=None, *, seed=None):
     share = 0.5 if ratio is None else number(ratio)
-    known = training_mode is None or training_mode.fixed
-    if known and share is not None and 0 <= share <= 1 and not g.wants(1):
-        on = training_mode is not None and bool(training_mode.item())
-        if not on or seed is None:
-            return g.Dropout(x, p=share, mode="always" if on else "training")
+    valid = share is None or 0 <= share <= 1
+    if valid and (training_mode is None or (training_mode.fixed and not training_mode.item())):
+        return _dropout(g, x, share, BOOL, settled=True)
+    masked = g.wants(1) and g.is_read(1)
+    if (
+        valid
+        and share is not None
+        and training_mode is not None
+        and training_mode.fixed
+        and seed is None
+        and not masked
+    ):
+        y = g.Dropout(x, p=share, mode="always")
+        return (y, g.Cast(g.ones_like(x), dtype=BOOL)) if g.wants(1) else y
     return g.passthrough(x, ratio, training_mode, **_seed_attribute(seed))

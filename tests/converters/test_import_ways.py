@@ -1094,10 +1094,10 @@ def test_dropout_is_mxnets_where_nothing_else_is_asked() -> None:
         ([X, whole, off], {}, [1, 2], 1, "Dropout", "training"),
         ([X, share, on], {"seed": 3}, [1, 2], 1, "_onnx_Dropout", None),
         ([X, share, on], {}, [1], 1, "_onnx_Dropout", None),
-        ([X, share], {}, [], 1, "_onnx_Dropout", None),
+        ([X, share], {}, [], 1, "_copy", None),
         ([X, beyond], {}, [1], 1, "_onnx_Dropout", None),
         ([X, -share], {}, [1], 1, "_onnx_Dropout", None),
-        ([X, share], {}, [1], 2, "_onnx_Dropout", None),
+        ([X, share, on], {}, [1, 2], 2, "_onnx_Dropout", None),
     ):
         found = import_model(model_of(Case("Dropout", 13, inputs, attributes, None, outputs, stored), "sizes"))
         (op,) = (n.op for n in found.graph.nodes if n.op is not None and n.op.name != "_onnx_Constant")

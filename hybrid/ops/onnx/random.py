@@ -209,6 +209,9 @@ class Dropout(Standard):
     def output_names(self):
         return ("output", "mask")
 
+    def draws(self, training):
+        return "training_mode" in self.given
+
     def shape(self, data, ratio=None, training_mode=None):
         return [data, data]
 
