@@ -6,9 +6,10 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -34,6 +35,7 @@ from .models import ONNX, SYMBOL, SYMBOL_FILES, BadInput, Model, describe, names
 from .paths import one_or_more
 from .renaming import new_node_names, rename_nodes
 from .result import Progress, VerifyResult, with_names, with_warnings
+from .upgrading import OLDEST, CannotUpgrade, upgraded
 
 SIZES = ((2, 8), (2, 32), (1, 64), (1, 224), (2, 1))
 """Sizes to verify axes at whose size the model leaves open: (the first axis, the others), tried in this order."""
@@ -216,6 +218,16 @@ def _with_names(name: str, spec: Spec, taken: Names) -> Spec:
     return Spec(tuple(dims), spec.dtype)
 
 
+class _Witness(NamedTuple):
+    """Somebody to compare an import with."""
+
+    engine: type[OnnxEngine]
+    model: Model
+    label: str
+    named: bool = True
+    """True when its tensors have the names of the original's."""
+
+
 @dataclass
 class _Check:
     """Compares an import with its original."""
@@ -236,17 +248,18 @@ class _Check:
     layers: bool = False
 
     def run(self) -> tuple[VerifyResult, str]:
-        """The comparison, and what ours was compared with: onnxruntime on the file; where a repair means other numbers than the
+        """The comparison, and what ours was compared with: onnxruntime on the file; for opsets that it lacks kernels of, on the
+        model in newer forms; where a repair means other numbers than the
         file says, or the file had to be repaired and does not run as it is, onnxruntime on the model that we write; else onnx's
         own evaluator. Raises EngineError when none of them runs it."""
         start = time.perf_counter()
         notes: list[str] = []
         failures: list[EngineError] = []
-        for number, (engine, model, label) in enumerate(self._witnesses()):
+        for number, (engine, model, label, named) in enumerate(self._witnesses()):
             try:
                 witness = engine(model, plain=True)
                 witness.open()
-                result = self._compare(witness, self.ours if model is self.original else replace(self.ours, names={}))
+                result = self._compare(witness, self.ours if named else replace(self.ours, names={}))
             except OutOfTime:  # onnx's evaluator, which has no limit, would not end either
                 raise
             except EngineError as error:
@@ -263,21 +276,26 @@ class _Check:
             )
         raise failures[0]
 
-    def _witnesses(self) -> Iterator[tuple[type[OnnxEngine], Model, str]]:
+    def _witnesses(self) -> Iterator[_Witness]:
         found = self.found
+        model, named, repaired = self.original, True, ""
         if not found.changes_numerics:
-            yield OnnxEngine, self.original, OnnxEngine.label
-        model = self.original
-        repaired = ""
+            yield _Witness(OnnxEngine, model, OnnxEngine.label)
+            if found.opset < OLDEST and model.proto is not None:
+                with suppress(CannotUpgrade):
+                    model = Model(model.name, proto=upgraded(model.proto))
+                    repaired = f" on the model in the forms of opset {OLDEST}"
+                    yield _Witness(OnnxEngine, model, f"{OnnxEngine.label}{repaired}")
         if found.repairs:
             specs = {
                 n: Spec(("?",) * len(s.shape), s.dtype or found.inputs[n].dtype)
                 for n, s in self.specs.items()
                 if s.shape
             }
-            model, repaired = Model(self.original.name, proto=rebuild(found, specs=specs)), " on the repaired model"
-            yield OnnxEngine, model, f"{OnnxEngine.label}{repaired}"
-        yield ReferenceEngine, model, f"{ReferenceEngine.label}{repaired}"
+            model, named = Model(self.original.name, proto=rebuild(found, specs=specs)), False
+            repaired = " on the repaired model"
+            yield _Witness(OnnxEngine, model, f"{OnnxEngine.label}{repaired}", named)
+        yield _Witness(ReferenceEngine, model, f"{ReferenceEngine.label}{repaired}", named)
 
     def _compare(self, witness: OnnxEngine, ours: Model) -> VerifyResult:
         """Raises BadInput when no sizes that were tried go together, EngineError when the witness does not run."""
