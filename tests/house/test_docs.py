@@ -168,6 +168,7 @@ def test_adding_an_operator_as_described(tmp_path: Path) -> None:
         *PACKAGES,
         "tests/__init__.py",
         "tests/grouped.py",
+        "tests/shares.py",
         "tests/table",
         "fixtures/mixed.json",
         "fixtures/variants.json",
