@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -56,17 +56,29 @@ def settle(
 ) -> list[Difference]:
     """The differences of outputs; accepted where both are as near to float64 as float32 runs of the network come. truths: as
     truth_of gives them, by the names of either side."""
-    out = []
+    return [
+        d.accept("float64") if found is not None and found.reached and not found.blunt else d
+        for d, found in reaches(differences, pairs, want, got, truths)
+    ]
+
+
+def reaches(
+    differences: Sequence[Difference],
+    pairs: Sequence[tuple[str, str]],
+    want: Mapping[str, np.ndarray],
+    got: Mapping[str, np.ndarray],
+    truths: tuple[Arrays, list[Arrays]] | None,
+) -> Iterator[tuple[Difference, Reach | None]]:
+    """Each difference with the distances of both sides from float64; None where it is equal anyhow, or float64 says nothing of it.
+    truths: as truth_of gives them, by the names of either side."""
+    truth, runs = truths or ({}, [])
     for d, (a, b) in zip(differences, pairs):
-        truth, runs = truths or ({}, [])
         name = a if a in truth else b
         exact = truth.get(name)
         if d.equal or not d.compared or exact is None or exact.shape != d.shape or not is_float(want[a].dtype):
-            out.append(d)
-            continue
-        found = reach(exact, [each[name] for each in runs], want[a], got[b])
-        out.append(d.accept("float64") if found.reached and not found.blunt else d)
-    return out
+            yield d, None
+        else:
+            yield d, reach(exact, [each[name] for each in runs], want[a], got[b])
 
 
 class Reach(NamedTuple):

@@ -16,7 +16,7 @@ from hybrid.passes.strip_labels import label_names
 
 from .cases import make_case, may_be_one, pair_outputs, refuse_random, taken
 from .compare import TOLERANCES, Difference, Tolerance, coarsest, compare
-from .conditioning import reach, truth_of
+from .conditioning import reaches, truth_of
 from .engines import Arrays, Engine, NativeEngine, OnnxEngine
 from .inputs import Feeds, Inputs, as_specs
 from .models import BadInput, Model
@@ -266,15 +266,12 @@ def _by_float64(
         return differences
     if truths is None:
         return differences
-    truth, runs = truths
+    by_recorded = [{a: each[b] for a, b in pairs if b in each} for each in (truths[0], *truths[1])]
     out = []
-    for d, (a, b) in zip(differences, pairs):
-        exact = truth.get(b)
-        if d.equal or exact is None or exact.shape != d.shape or not is_float(want[a].dtype):
+    for d, found in reaches(differences, pairs, want, got, (by_recorded[0], by_recorded[1:])):
+        if found is None:
             out.append(d)
-            continue
-        found = reach(exact, [each[b] for each in runs], want[a], got[b])
-        if found.reached:
+        elif found.reached:
             out.append(d.accept(ROUNDING if found.blunt else "float64"))
         else:
             recorded, own = found.errors

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from converters.error import ConversionError
-from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 
 from .answers import answers_of
@@ -19,7 +18,7 @@ from .cases import pair_outputs, refuse_random
 from .change.causes import causes
 from .change.reduce import write_repro
 from .compare import TOLERANCES, Difference, Tolerance, compare
-from .conditioning import native_of, reach, truth_of
+from .conditioning import native_of, reaches, truth_of
 from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine
 from .half import HalfEngine
 from .layers import study
@@ -219,17 +218,11 @@ class _Trial:
         if all(d.equal for d in differences):
             return differences
         truths = _truth(self.reference if native_of(self.reference) else self.left, self.right, case)
-        if truths is None:
-            return differences
-        truth, runs = truths
         out = []
-        for d, (a, b) in zip(differences, self.pairs):
-            name = a if a in truth else b
-            exact = truth.get(name)
-            if d.equal or not d.compared or exact is None or exact.shape != d.shape or not is_float(want[a].dtype):
+        for d, found in reaches(differences, self.pairs, want, got, truths):
+            if found is None:
                 out.append(d)
                 continue
-            found = reach(exact, [r[name] for r in runs], want[a], got[b])
             errors, usual, scale = found.errors, found.usual, found.scale
             d = dataclasses.replace(d, from_float64=(*errors, usual))
             if not found.reached:
@@ -237,7 +230,7 @@ class _Trial:
                 out.append(d.refuse(f"{d.reason}; {distances}"))
                 continue
             far = (
-                f"{a} is {errors[0] / scale:.1e} of its scale from float64 in {self.left.label}, {errors[1] / scale:.1e} in "
+                f"{d.name} is {errors[0] / scale:.1e} of its scale from float64 in {self.left.label}, {errors[1] / scale:.1e} in "
                 f"{self.right.label}, and {usual / scale:.1e} in float32 runs whose inputs are moved by one unit in the last place"
             )
             if found.small:  # beside other channels only

@@ -1,12 +1,14 @@
 """Planted faults in numbers: how many are caught, and how many with the right node named.
 
     python -m tests.bridge.faults [--only TEXT] [--fault TEXT] [--variants plain,renamed] [--folder FOLDER] [--size N]
+                                  [--share N] [--from NAME]
 
 goes through the networks of fixtures/models, or those of a folder that is laid out alike: each is converted (a refusal is a false
 alarm), and every fault that applies is planted and verified, in the file as it was written, with every inner name changed
 ("renamed"), with each tensor called as another one is ("shuffled"), and folded by onnxruntime's basic optimizations ("optimized").
 The right node is one that makes a tensor that the fault reaches first. Faults that move no number of a tensor that MXNet has, on
-these inputs, are not counted. Prints misses, a table, and the counts; 1 when something is missed or refused."""
+these inputs, are not counted. With --share one in N of each network's faults in a variant is planted, the same ones on every run.
+Prints misses, a table, and the counts; 1 when something is missed or refused."""
 
 from __future__ import annotations
 
@@ -24,6 +26,7 @@ import onnxruntime
 import bridge
 from bridge.engines import NativeEngine, OnnxEngine
 from converters.proto_nodes import reads
+from tests import shares
 from tests.bridge.faults import FAULTS, RARE, planted
 from tests.models.networks import FOLDER, Network
 
@@ -164,7 +167,7 @@ def score(result: Any, expected: list[set[str]], makers: Mapping[str, str], ever
 
 
 def judge(
-    network: Network, variants: list[str], faults: list[str], size: int | None
+    network: Network, variants: list[str], faults: list[str], size: int | None, share: int = 1
 ) -> tuple[int, Counter[tuple[str, str, str]]]:
     """Number of false alarms of a network, and (fault, variant, score) of what was planted."""
     feeds: dict[str, Any] = network.runs()[0][0]
@@ -182,7 +185,9 @@ def judge(
         right = onnx.load(target)
     engine = NativeEngine(bridge.open_model(network.prefix), feeds)
     makers = {t.name: t.node for t in engine.inner_tensors()}
-    for variant in variants:
+    for variant in (
+        dict.fromkeys(("plain", variants[shares.number(network.name, len(variants))])) if share > 1 else variants
+    ):
         try:
             result = bridge.verify(network.prefix, VARIANTS[variant](right), inputs=feeds)
         except bridge.BadInput as error:
@@ -192,7 +197,8 @@ def judge(
             alarms += 1
             print(f"{network.name}: FALSE ALARM, {variant}: {result.faults}", flush=True)
     for name in faults:
-        wrong = planted(right, name)
+        tried = [v for v in variants if not shares.number(f"{network.name} {name} {v}", share)]
+        wrong = planted(right, name) if tried else None
         if wrong is None:
             continue
         try:
@@ -200,7 +206,7 @@ def judge(
                 print(f"{network.name}: no effect: {name}", flush=True)
                 continue
             expected = reached_first(right, wrong, set(makers))
-            for variant in variants:
+            for variant in tried:
                 result = bridge.verify(network.prefix, VARIANTS[variant](wrong), inputs=feeds)
                 said = score(result, expected, makers, name == "two_at_once")
                 counts[name, variant, said] += 1
@@ -235,12 +241,16 @@ def main() -> int:
     parser.add_argument("--variants", default=",".join(VARIANTS))
     parser.add_argument("--folder", type=Path, default=FOLDER)
     parser.add_argument("--size", type=int, help="height and width of pictures, in place of those recorded")
+    parser.add_argument("--share", type=int, default=1, help="one in so many faults in a variant is planted")
+    parser.add_argument("--from", dest="first", default="", help="networks from this name on")
     arguments = parser.parse_args()
     found = sorted(p.parent for p in arguments.folder.glob("*/outputs.npz") if arguments.only in p.parent.name)
+    found = [folder for folder in found if folder.name >= arguments.first]
     faults = [n for n in FAULTS | RARE if arguments.fault in n]
     alarms, counts = 0, Counter()
     for folder in found:
-        wrong, scores = judge(Network(folder.name, folder, {}), arguments.variants.split(","), faults, arguments.size)
+        variants = arguments.variants.split(",")
+        wrong, scores = judge(Network(folder.name, folder, {}), variants, faults, arguments.size, arguments.share)
         alarms += wrong
         counts += scores
         print(

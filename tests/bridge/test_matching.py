@@ -64,6 +64,22 @@ def test_behind_a_fault_tensors_pair_by_what_follows(wrong: tuple[str, ...]) -> 
     assert result.faults == tuple(n.removesuffix("_weight") for n in wrong)
 
 
+def test_trials_are_counted_in_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not in seconds: the same node is named on a slow machine. Of models twice the size half as many are tried."""
+    net, params = chain()
+    bad = {n: -a[::-1].copy() if n == "fc1_weight" else a for n, a in params.items()}
+    one = NativeEngine(bridge.open_model(net, params))
+    two = OnnxEngine(bridge.open_model(renamed(to_onnx(net, bad, FEEDS))))
+    size = sum(one.sizes(FEEDS).values())
+    pairs = []
+    for most in (0, 1, pairing.TRIALS + 1):
+        monkeypatch.setattr(pairing, "TRIED_BYTES", most * size)
+        matcher = pairing._Matcher(one, two, Case(FEEDS), {one.outputs[0]: two.outputs[0]}, {})
+        assert matcher.trials == min(most, pairing.TRIALS)
+        pairs.append(len(matcher.run().sure))
+    assert pairs[0] < pairs[1] <= pairs[2]
+
+
 def test_names_of_other_tensors_are_no_pairs() -> None:
     """A right file in which a name is that of something else of the same shape."""
     net, params = chain()
