@@ -374,12 +374,13 @@ def check_model(converted: Converted) -> None:
             "an output; give sizes instead, or cut the network before (--outputs)"
         )
     model = onnx.ModelProto()
-    model.CopyFrom(converted.model)
+    model.CopyFrom(converted.listed)
+    inputs = {i.name for i in model.graph.input}
     for name, array in converted.initializers.items():
         code = code_of(array.dtype)
         if array.nbytes <= EXTERNAL_OVER:
             model.graph.initializer.append(onnx.numpy_helper.from_array(np.asarray(array, order="C"), name))
-        else:
+        elif name not in inputs:
             model.graph.input.append(onnx.helper.make_tensor_value_info(name, code, array.shape))
     bodies = any(a.type == onnx.AttributeProto.GRAPH for n in model.graph.node for a in n.attribute)
     try:

@@ -505,8 +505,6 @@ class _Export:
             graph_outputs.append(_tensor_info(name, spec.dtype, spec.shape, names))
         stored = {k: v for k, v in b.initializers.items() if k in used}
         words = [words_of(k, v) for k, v in stored.items() if v.dtype.kind == "O"]  # which are no bytes to copy
-        if ir_version(self.opset) < 4:  # what is stored is listed as an input too
-            graph_inputs += [_tensor_info(k, v.dtype, v.shape, ()) for k, v in stored.items()]
         graph = helper.make_graph(nodes, "gluonnx", graph_inputs, graph_outputs, words)
         model = helper.make_model(
             graph,

@@ -14,7 +14,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 import onnx
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from hybrid.formats.files import replacing, replacing_all
 
@@ -29,6 +29,9 @@ DATA_KEY = "gluonnx.data"
 """The member of a model's metadata that names the digest of its weights in a file of their own."""
 DATA_HEAD = b"gluonnx external data "
 """Beginning of such a file; the digest follows, and at the next page the first tensor."""
+
+LEAN = 4
+"""The IR version from which weights need not be inputs too."""
 
 # field numbers of onnx.proto
 _MODEL_GRAPH, _GRAPH_INITIALIZER, _TENSOR_RAW = 7, 5, 9
@@ -47,7 +50,7 @@ class Converted(NamedTuple):
                 f"{self.nbytes} bytes of weights do not fit into one protobuf message; save to a file instead"
             )
         whole = onnx.ModelProto()
-        whole.CopyFrom(self.model)
+        whole.CopyFrom(self.listed)
         for name, array in self.initializers.items():
             whole.graph.initializer.append(stored_tensor(name, array))
         return whole
@@ -56,6 +59,18 @@ class Converted(NamedTuple):
     def opset(self) -> int:
         """The version of the standard's operators that it is written in."""
         return next(o.version for o in self.model.opset_import if not o.domain)
+
+    @property
+    def listed(self) -> onnx.ModelProto:
+        """The model without its weights, with these among its inputs where its IR version wants that."""
+        if self.model.ir_version >= LEAN:
+            return self.model
+        listed = onnx.ModelProto()
+        listed.CopyFrom(self.model)
+        stored = [(t.name, t.data_type, tuple(t.dims)) for t in self.model.graph.initializer]
+        stored += [(name, code_of(a.dtype), a.shape) for name, a in self.initializers.items()]
+        listed.graph.input.extend(helper.make_tensor_value_info(*each) for each in stored)
+        return listed
 
     @property
     def nbytes(self) -> int:
@@ -82,7 +97,7 @@ class Converted(NamedTuple):
 
         A runtime that opens it maps the very bytes of that file instead of copying them."""
         whole = onnx.ModelProto()
-        whole.CopyFrom(self.model)
+        whole.CopyFrom(self.listed)
         prefix, parts = self._embed()
         position = len(prefix)
         for (name, array), head in zip(self.initializers.items(), parts):
@@ -108,11 +123,12 @@ class Converted(NamedTuple):
 
         digest: of weights in a file of their own."""
         head = onnx.ModelProto()
-        head.CopyFrom(self.model)
+        listed = self.listed
+        head.CopyFrom(listed)
         head.ClearField("graph")
         if digest:
             head.metadata_props.add(key=DATA_KEY, value=digest)
-        graph = self.model.graph.SerializeToString()
+        graph = listed.graph.SerializeToString()
         return head.SerializeToString() + tag(_MODEL_GRAPH) + varint(len(graph) + initializers) + graph
 
     def _write_embedded(self, file: IO[bytes]) -> None:
