@@ -13,6 +13,7 @@ import numpy as np
 
 from converters import UnsupportedModel
 from converters.names import Names
+from converters.oldest import recorded
 from converters.registry import EXPORT, OLDEST
 from hybrid.core.attrs import dtype as read_dtype
 from hybrid.core.op import Spec
@@ -125,4 +126,5 @@ def get_operator_support(opset_version: int | None = None) -> list[str]:
     wanted = newest() if opset_version is None else int(opset_version)
     if wanted < OLDEST:
         raise BadInput(f"get_operator_support: got opset {wanted}, wanted {OLDEST} or newer")
-    return sorted(name for name, versions in EXPORT.items() if min(versions) <= wanted)
+    first = {name: min(versions) for name, versions in EXPORT.items()} | {n: v[0] for n, v in recorded().items()}
+    return sorted(name for name, opset in first.items() if opset <= wanted)

@@ -946,12 +946,13 @@ def test_the_inside_that_inspect_tells(two: Path) -> None:
     assert json.loads(json.dumps(known.as_dict()))["problems"] == []
     bare = bridge.inspect(net)
     assert (bare.missing, bare.checked) == (("fc_weight", "fc_bias"), "operators")
-    assert bare.opset == bridge.opsets.default_opset()
+    assert bare.opset == 13
+    assert bridge.inspect(net, opset="newest").opset == bridge.opsets.default_opset()
     labelled = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="fc"), name="softmax")
     found = bridge.inspect(labelled, params, inputs={"x": (4, 3)})
     assert (found.labels, list(found.inputs), found.checked) == (("softmax_label",), ["x"], "whole")
-    for wrong in (12, 99):
-        with pytest.raises(BadInput, match=f"got opset {wrong}, wanted 13 to"):
+    for wrong in (6, 99):
+        with pytest.raises(BadInput, match=f"got opset {wrong}, wanted 7 to"):
             bridge.inspect(net, opset=wrong)
     clash = bridge.inspect(net, params, inputs={"x": (4, 5)})
     assert len(clash.problems) == 1 and clash.problems[0].reason and clash.checked == "operators"

@@ -70,8 +70,10 @@ def test_dynamic(tmp_path: Path) -> None:
 def test_operator_support() -> None:
     newest, old = mx.onnx.get_operator_support(), mx.onnx.get_operator_support(13)
     assert {"Convolution", "RNN"} <= set(old) <= set(newest)
-    with pytest.raises(BadInput, match="13"):
-        mx.onnx.get_operator_support(9)
+    assert "_contrib_BilinearResize2D" in mx.onnx.get_operator_support(11)
+    assert "_contrib_BilinearResize2D" not in mx.onnx.get_operator_support(10)
+    with pytest.raises(BadInput, match="wanted 7"):
+        mx.onnx.get_operator_support(6)
 
 
 def test_wrong_shapes_are_refused(tmp_path: Path) -> None:
