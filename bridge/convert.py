@@ -16,7 +16,7 @@ import onnx
 import onnxruntime
 
 import converters
-from converters.forms import PLAIN, Forms, for_training
+from converters.forms import USUAL, Forms, for_training
 from converters.onnx_types import code_of
 from converters.training import training_form
 from converters.writer import EXTERNAL_OVER, Converted
@@ -109,10 +109,10 @@ def convert(
     free: str | Sequence[str] | None = None,
     training: bool = False,
     keep_inputs: bool = False,
-    forms: Forms = PLAIN,
     batch: int | str | None = None,
     preprocess: Preprocess | None = None,
     postprocess: Postprocess | None = None,
+    forms: Forms = USUAL,
     repro: str | os.PathLike[str] | None = None,
     strict: bool = False,
     layers: bool = False,
@@ -194,6 +194,8 @@ def convert(
     if postprocess:
         model = postprocessed(model, postprocess, specs)
     model, new_inputs = with_new_names(model, rename or {})
+    if forms.nan_guards is False:  # what lies beyond is left to the runtime
+        draws = [kind for kind in draws if kind != "edges"]
     sets = [loaded(each, model) for each in one_or_more(also)]
     warnings = _warnings(model)
     axes, twin = dynamic, None

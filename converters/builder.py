@@ -187,6 +187,8 @@ class Builder:
         """nodes by output: before opset 13, where forms ask for the shapes of what is made in between (older.py)."""
         self.origin: tuple[Node, Inference] | None = None
         """The MXNet node being translated, and what is inferred of its graph: for translations that look where an input comes from."""
+        self.in_body = False
+        """True for the builder of a subgraph, which reads tensors that the graph around it makes."""
 
     @property
     def scope(self) -> str:
@@ -508,6 +510,7 @@ class Builder:
         inputs: the dtype of each, or its Spec (Loop insists on the shapes of its counter and condition). It may read values
         of the graph around it; its constants are stored there."""
         inner = Builder(self.opset, self.forms)
+        inner.in_body = True
         inner.initializers, inner.names, inner._constants = self.initializers, self.names, self._constants
         inner.values, inner.makers, inner.wishes = self.values, self.makers, self.wishes
         inner._scope = scope = f"{self._scope}/body"

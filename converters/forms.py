@@ -11,15 +11,20 @@ class Forms:
 
     keep_graph: bool = False
     """True: nothing is folded or left out, so that each node of the symbol is found again."""
-    nan_guards: bool = True
-    """True: nodes that keep MXNet's answers where a tensor holds NaN, or an index lies beyond its table."""
     ties: bool = True
     """True: nodes that put equal numbers in order of position, which ONNX promises of its TopK and OpenVINO and MNN do not keep."""
+    nan_guards: bool | None = True
+    """Nodes that keep MXNet's answers where a tensor holds NaN, or an index lies beyond its table. True: wherever they could be
+    asked. None: where they can matter: NaN that something inside may make (guards.py), and indexes, which MXNet moves into the
+    table, ONNX counts from the end where they are negative. False: nowhere."""
     nms: str = "onnx"
     """What detection ends in: "onnx", a NonMaxSuppression node; "none", decoded boxes and scores; "tensorrt-plugin"."""
 
 
 PLAIN = Forms()
+"""What a translation means, to the last special case."""
+USUAL = Forms(nan_guards=None)
+"""What is worth writing into a file that is to be run."""
 
 
 def for_training(forms: Forms) -> Forms:

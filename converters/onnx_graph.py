@@ -198,11 +198,9 @@ class Merging:
         for node in graph.nodes:
             if id(node) not in self._dropped:
                 new = self._put.get(id(node), node)
-                nodes.append(
-                    new._replace(
-                        inputs=tuple(map(name, new.inputs)), outputs=[shown.get(o, o) for o in new.outputs]
-                    )
-                )
+                new.outputs[:] = [shown.get(o, o) for o in new.outputs]  # the list by which the builder knows a node
+                inputs = tuple(map(name, new.inputs))
+                nodes.append(new if inputs == new.inputs else new._replace(inputs=inputs))
         graph.nodes[:] = nodes
         return True
 

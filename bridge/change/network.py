@@ -14,6 +14,7 @@ import onnx
 from onnx import AttributeProto
 
 from converters.error import ConversionError
+from converters.forms import USUAL
 from converters.names import Names
 from converters.onnx_types import code_of
 from converters.proto_nodes import attribute_of, topological_order
@@ -198,7 +199,7 @@ def _converted(symbol: Model, like: Model) -> Network:
         dims = tuple(f"open{next(counts)}" if d == "?" else d for d in spec.shape)
         inputs[name] = Spec(dims, spec.dtype)
     opset = next((o.version for o in like.proto.opset_import if o.domain in ("", "ai.onnx")), None)
-    made = ONNX.translated(symbol, inputs=inputs, opset=opset)
+    made = ONNX.translated(symbol, inputs=inputs, opset=opset, forms=USUAL)
     return network_of_onnx(made.model, made.initializers)
 
 

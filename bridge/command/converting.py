@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import bridge
+from converters.forms import Forms
 
 from .. import report
 from ..inputs import parse_ranges
@@ -16,6 +17,7 @@ from ..opsets import parse_opset
 from ..paths import BadInput
 from ..renaming import parse_renames
 from ..runtime import TIME_LIMIT
+from .graph_options import KeepGraph, NanGuards
 from .options import (
     AlsoOption,
     AsJson,
@@ -119,6 +121,8 @@ def convert(
     labels: Labels = None,
     postprocess_output: PostprocessOutput = None,
     class_axis: ClassAxis = None,
+    keep_graph: KeepGraph = False,
+    nan_guards: NanGuards = None,
     seed: Seed = 0,
     atol: Atol = None,
     rtol: Rtol = None,
@@ -162,6 +166,7 @@ def convert(
             rename=parse_renames(rename or ()),
             free=free,
             training=training,
+            forms=Forms(keep_graph=keep_graph, nan_guards=nan_guards),
             repro=repro,
             strict=strict,
             layers=report_to is not None,

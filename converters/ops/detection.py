@@ -7,6 +7,7 @@ import numpy as np
 from hybrid.core.shapes import UNKNOWN, is_known
 
 from ..error import Unsupported
+from ..guards import may_hold_nan
 from ..registry import exports
 from ..value_sets import possible_values
 from .ordering import in_order
@@ -158,7 +159,7 @@ def export_contrib_multi_box_detection(b, op, scores, offsets, anchor):
     images, count, least = b.size(scores, 0), b.size(scores, 2), b.like(-1, scores)
     shape = (scores.shape[0], scores.shape[2], 6)
     scores = b.slice(scores, [1], [_END], [1])
-    if b.forms.nan_guards:
+    if may_hold_nan(b, scores):
         scores = b.Where(b.IsNaN(scores), least, scores)
     score, best = b.reduce("Max", scores, [1], keepdims=False), b.ArgMax(scores, axis=1, keepdims=0)
     valid = b.GreaterOrEqual(score, op.threshold)

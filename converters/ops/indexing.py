@@ -15,9 +15,9 @@ def positions(b: Builder, x: Value) -> Value:
 
 
 def inside(b: Builder, where: Value, data: Value, axis: int, mode: str) -> Value:
-    """int64 positions moved inside an axis of data; with mode raise they are inside."""
+    """int64 positions moved inside an axis of data; with mode raise they are inside, and with clip where no guards are wanted."""
     size = b.size(data, axis)
-    if mode == "raise":
+    if mode == "raise" or (mode == "clip" and b.forms.nan_guards is False):
         return where
     if isinstance(size, Value) and where.shape == ():
         size = b.squeeze(size, [0])
@@ -37,7 +37,7 @@ def export_take(b, op, a, indices):
 
 @exports("Embedding", "_contrib_SparseEmbedding")
 def export_embedding(b, op, data, weight):
-    return b.Gather(weight, b.Clip(positions(b, data), 0, op.input_dim - 1), axis=0)
+    return b.Gather(weight, inside(b, positions(b, data), weight, 0, "clip"), axis=0)
 
 
 @exports("pick")

@@ -36,7 +36,7 @@ ROUNDS = 8  # at most; what one round makes known is used by the next
 def clean(graph: OnnxGraph) -> None:
     """Rewrite a graph until no pass changes it. An input that the symbol's outputs are made from stays one: where constants would
     leave nothing that reads it, the graph stays as it is."""
-    before = list(graph.nodes), dict(graph.initializers)
+    before, stored = [(n, list(n.outputs)) for n in graph.nodes], dict(graph.initializers)
     wanted = _read_inputs(graph)
     for _ in range(ROUNDS):
         graph.infer()
@@ -45,9 +45,11 @@ def clean(graph: OnnxGraph) -> None:
         if not any(changed):
             break
     if not wanted <= _read_inputs(graph):
-        graph.nodes[:] = before[0]
+        graph.nodes[:] = [n for n, _ in before]
+        for node, outputs in before:
+            node.outputs[:] = outputs
         graph.initializers.clear()
-        graph.initializers.update(before[1])
+        graph.initializers.update(stored)
 
 
 def _read_inputs(graph: OnnxGraph) -> set[str]:

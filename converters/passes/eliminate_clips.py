@@ -20,7 +20,7 @@ def eliminate_clips(graph: OnnxGraph) -> bool:
     """Clip(x, low, high) -> x, for whole numbers that are known to lie between: constants, and positions that ArgMax and TopK find."""
     merging, makers = Merging(graph), graph.makers
     for node in graph.nodes:
-        if node.op_type != "Clip" or node.domain or str(graph.dtype(node.inputs[0])) not in WHOLE:
+        if node.op_type != "Clip" or node.domain or node.attrs or str(graph.dtype(node.inputs[0])) not in WHOLE:
             continue
         ends = [graph.constant(n) if n else None for n in (*node.inputs[1:], "", "")[:2]]
         bounds = _bounds(graph, makers, node.inputs[0])

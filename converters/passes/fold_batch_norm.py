@@ -93,7 +93,7 @@ def _folded(graph: OnnxGraph, layer: OnnxNode, norm: OnnxNode, reads: Any) -> On
     graph.initializers[name], graph.initializers[bias_new] = new_weight, new_bias
     op_type = "Gemm" if layer.op_type == "MatMul" else layer.op_type
     return layer._replace(
-        op_type=op_type, inputs=(layer.inputs[0], name, bias_new), outputs=list(norm.outputs), attrs=attrs
+        op_type=op_type, inputs=(layer.inputs[0], name, bias_new), outputs=norm.outputs, attrs=attrs
     )
 
 

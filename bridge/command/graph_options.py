@@ -1,0 +1,21 @@
+"""Options that say how clean a written graph is."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+KeepGraph = Annotated[
+    bool,
+    typer.Option(
+        "--keep-graph", help="Fold and leave out nothing: each operator of the symbol stays, BatchNorm and Identity too."
+    ),
+]
+NanGuards = Annotated[
+    bool | None,
+    typer.Option(
+        "--nan-guards/--no-nan-guards",
+        help="MXNet's answers for NaN, and for indexes beyond their table: wherever asked, or nowhere; by default where they matter.",
+    ),
+]
