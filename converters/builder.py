@@ -17,7 +17,7 @@ from onnx import TensorProto, helper
 
 from hybrid.core.attrs import DTypeKind, Kind, Optional
 from hybrid.core.op import Spec
-from hybrid.core.shapes import UNKNOWN, MaybeShape
+from hybrid.core.shapes import UNKNOWN
 from hybrid.ir.graph import Node
 from hybrid.ir.infer import Inference
 

@@ -9,7 +9,8 @@ import typer
 KeepGraph = Annotated[
     bool,
     typer.Option(
-        "--keep-graph", help="Fold and leave out nothing: each operator of the symbol stays, BatchNorm and Identity too."
+        "--keep-graph",
+        help="Fold and leave out nothing: each operator of the symbol stays, BatchNorm and Identity too.",
     ),
 ]
 NanGuards = Annotated[

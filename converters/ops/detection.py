@@ -127,7 +127,7 @@ def greedy_nms(b, boxes, alive, same, threshold, *, images, count, inclusive=Fal
         return choose(b, alive, count)
     boxes = b.cast(boxes, np.float32)
     low, high = split_coordinates(b, boxes)
-    if b.forms.nan_guards:  # NaN overlaps with nothing either
+    if may_hold_nan(b, boxes):  # NaN overlaps with nothing either
         proper = b.GreaterOrEqual(high, low if form == "corner" else 0)
         proper = b.Equal(b.reduce("Min", b.cast(proper, np.int32), [-1], keepdims=True), 1)
         boxes = b.Where(proper, boxes, 0)

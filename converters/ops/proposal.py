@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..guards import may_hold_nan
 from ..registry import exports
 from .detection import chosen_first, greedy_nms, limit_size, split_coordinates, take_rows
 from .ordering import in_order
@@ -30,7 +31,7 @@ def export_contrib_proposal(b, op, scores, offsets, info):
     score = b.Where(b.squeeze(small, [2]), least, score)
     number = height * width * count if isinstance(height, int) and isinstance(width, int) else b.shape_of(score, 1)
     size = limit_size(b, number, op.rpn_pre_nms_top_n)
-    if b.forms.nan_guards:  # NaN is sorted last, and part of nothing
+    if may_hold_nan(b, score):  # NaN is sorted last, and part of nothing
         score = b.Where(b.IsNaN(score), b.like(-np.inf, score), score)
     images = b.size(scores, 0)
     score, order = in_order(b, score, number, size)

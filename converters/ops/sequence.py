@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from hybrid.core.shapes import is_known
+
 from ..registry import exports, imports
 from .indexing import positions
 
@@ -23,6 +25,11 @@ def export_sequence_last(b, op, data, *lengths):
         return b.Gather(data, b.const(np.array(-1)), axis=op.axis)
     swap = [1, 0, *range(2, data.rank)] if op.axis == 0 else list(range(data.rank))
     last = b.Max(b.Min(b.Sub(positions(b, lengths[0]), 1), b.Sub(b.shape_of(data, op.axis), [1])), 0)
+    inner = data.shape[2:]
+    if is_known(inner) and 0 not in inner:  # simpler than GatherND with batch_dims, which few runtimes have
+        places = b.unsqueeze(last, [op.axis, *range(2, data.rank)])
+        places = b.Expand(places, [1, 1, *inner]) if inner else places
+        return b.squeeze(b.GatherElements(data, places, axis=op.axis), [op.axis])
     return b.GatherND(b.transpose(data, swap), b.unsqueeze(last, [1]), batch_dims=1)
 
 

@@ -33,9 +33,7 @@ def eliminate_clips(graph: OnnxGraph) -> bool:
     return merging.finish()
 
 
-def _bounds(
-    graph: OnnxGraph, makers: Mapping[str, OnnxNode], name: str, depth: int = DEPTH
-) -> tuple[int, int] | None:
+def _bounds(graph: OnnxGraph, makers: Mapping[str, OnnxNode], name: str, depth: int = DEPTH) -> tuple[int, int] | None:
     """The smallest and the largest number that a tensor may hold; None where that is not known."""
     array = graph.constant(name)
     if array is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..builder import OnnxNode
-from ..onnx_graph import OnnxGraph, Merging
+from ..onnx_graph import Merging, OnnxGraph
 
 
 def eliminate_identity(graph: OnnxGraph) -> bool:

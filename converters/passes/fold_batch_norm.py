@@ -37,7 +37,12 @@ def fold_batch_norm(graph: OnnxGraph) -> bool:
     place = {id(node): i for i, node in enumerate(graph.nodes)}
     changed = False
     for norm in list(graph.nodes):
-        if norm.op_type != "BatchNormalization" or norm.domain or norm.attrs.get("training_mode") or len(norm.outputs) > 1:
+        if (
+            norm.op_type != "BatchNormalization"
+            or norm.domain
+            or norm.attrs.get("training_mode")
+            or len(norm.outputs) > 1
+        ):
             continue
         layer = makers.get(norm.inputs[0])
         if layer is None or layer.op_type not in LAYERS or layer.domain or reads[layer.outputs[0]] != 1:
@@ -92,9 +97,7 @@ def _folded(graph: OnnxGraph, layer: OnnxNode, norm: OnnxNode, reads: Any) -> On
     bias_new = graph.unique(f"{bias_name or norm.inputs[2]}_folded")
     graph.initializers[name], graph.initializers[bias_new] = new_weight, new_bias
     op_type = "Gemm" if layer.op_type == "MatMul" else layer.op_type
-    return layer._replace(
-        op_type=op_type, inputs=(layer.inputs[0], name, bias_new), outputs=norm.outputs, attrs=attrs
-    )
+    return layer._replace(op_type=op_type, inputs=(layer.inputs[0], name, bias_new), outputs=norm.outputs, attrs=attrs)
 
 
 def _output_axis(layer: OnnxNode) -> int:

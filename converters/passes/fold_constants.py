@@ -138,4 +138,3 @@ def evaluate(node: OnnxNode, arrays: dict[str, np.ndarray], opset: int) -> list[
         return None
     results = [np.asarray(f) for f in found] if isinstance(found, list | tuple) else []
     return results if len(results) == len(node.outputs) and all(r.dtype in DTYPES for r in results) else None
-
