@@ -9,8 +9,8 @@ from .builder import Builder, OnnxNode, Value
 MAKE_NAN = frozenset((
     "Acos", "Acosh", "Asin", "Atanh", "Div", "If", "Log", "Loop", "Mod", "Pow", "Scan", "SequenceMap", "Sqrt",
 ))  # fmt: skip
-"""Operators that make NaN of numbers as they occur: of 0 / 0, of the root or logarithm of what is negative; and bodies, which are not
-looked into."""
+"""Operators that make NaN of numbers as they occur: of 0 / 0, of the root or logarithm of what is negative; and bodies, which are
+not looked into."""
 SMALL = 1024  # elements of a constant that are looked at; conversion warns of parameters that hold NaN
 
 
@@ -28,9 +28,9 @@ def may_hold_nan(b: Builder, x: Value) -> bool:
             constant = b.initializers.get(name, x.const if name == x.name else None)
             if constant is None and b.in_body:  # the graph around it makes this
                 return True
-            if constant is not None and constant.dtype.kind == "f" and constant.size <= SMALL:
-                if not np.isfinite(constant).all():
-                    return True
+            looked = constant is not None and constant.dtype.kind == "f" and constant.size <= SMALL
+            if looked and not np.isfinite(constant).all():
+                return True
             continue
         if node.domain or (node.op_type in MAKE_NAN and not _divides_by_number(b, node)):
             return True

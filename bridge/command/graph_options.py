@@ -17,6 +17,6 @@ NanGuards = Annotated[
     bool | None,
     typer.Option(
         "--nan-guards/--no-nan-guards",
-        help="MXNet's answers for NaN, and for indexes beyond their table: wherever asked, or nowhere; by default where they matter.",
+        help="MXNet's answers for NaN and for indexes beyond their table: everywhere, or nowhere; by default where they matter.",
     ),
 ]

@@ -17,7 +17,7 @@ DEPTH = 32  # nodes that are looked back at most
 
 
 def eliminate_clips(graph: OnnxGraph) -> bool:
-    """Clip(x, low, high) -> x, for whole numbers that are known to lie between: constants, and positions that ArgMax and TopK find."""
+    """Clip(x, low, high) -> x, for whole numbers known to lie between: constants, and positions that ArgMax and TopK find."""
     merging, makers = Merging(graph), graph.makers
     for node in graph.nodes:
         if node.op_type != "Clip" or node.domain or node.attrs or str(graph.dtype(node.inputs[0])) not in WHOLE:

@@ -16,8 +16,8 @@ RANDOM = ("Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomUniform"
 
 
 def eliminate_common_subexpressions(graph: OnnxGraph) -> bool:
-    """Two nodes of one operator with the same attributes that read the same tensors -> the first of them. What draws random numbers,
-    has a body, or is of another domain is left alone."""
+    """Two nodes of one operator with the same attributes that read the same tensors -> the first of them. What draws random
+    numbers, has a body, or is of another domain is left alone."""
     merging = Merging(graph)
     seen: dict[Hashable, OnnxNode] = {}
     for node in graph.nodes:

@@ -11,8 +11,8 @@ from ..onnx_graph import Merging, OnnxGraph
 
 
 def eliminate_identity(graph: OnnxGraph) -> bool:
-    """Identity(x) -> x; so Concat and Sum of one, Cast to the own dtype, Transpose that leaves the axes, Reshape, Slice, Expand, Pad
-    and their like that leave the shape, and products with one."""
+    """Identity(x) -> x; so Concat and Sum of one, Cast to the own dtype, Transpose that leaves the axes, Reshape, Slice, Expand,
+    Pad and their like that leave the shape, and products with one."""
     merging = Merging(graph)
     for node in graph.nodes:
         same = NOTHING.get(node.op_type)
@@ -53,9 +53,11 @@ def _same_order(graph: OnnxGraph, node: OnnxNode) -> bool:
 
 def _same_slice(graph: OnnxGraph, node: OnnxNode) -> bool:
     """All of it, forwards: what is as long as before with steps of 1."""
-    steps = graph.constant(node.inputs[4]) if len(node.inputs) > 4 and node.inputs[4] else np.ones(1)
-    static = graph.static(node.inputs[0])
-    return steps is not None and bool((steps == 1).all()) and static is not None and _same_shape(graph, node)
+    data, *rest = node.inputs
+    steps = graph.constant(rest[3]) if len(rest) > 3 and rest[3] else np.ones(1)
+    return (
+        steps is not None and bool((steps == 1).all()) and graph.static(data) is not None and _same_shape(graph, node)
+    )
 
 
 def _same_pad(graph: OnnxGraph, node: OnnxNode) -> bool:

@@ -16,7 +16,7 @@ hybrid/passes/fold_batch_norm.py does the same for our own engine, each time it 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -63,27 +63,25 @@ def fold_batch_norm(graph: OnnxGraph) -> bool:
 _GONE = OnnxNode("", (), [], {}, [""])
 
 
-def _folded(graph: OnnxGraph, layer: OnnxNode, norm: OnnxNode, reads: Any) -> OnnxNode | None:
-    statistics = [graph.constant(n) for n in norm.inputs[1:5]]
-    weight = graph.constant(layer.inputs[1]) if len(layer.inputs) > 1 else None
-    bias_name = layer.inputs[2] if len(layer.inputs) > 2 else ""
-    bias = graph.constant(bias_name) if bias_name else None
-    arrays = [a for a in (*statistics, weight) if a is not None] + ([] if bias is None else [bias])
-    if weight is None or any(s is None for s in statistics) or (bias_name and bias is None):
+def _folded(graph: OnnxGraph, layer: OnnxNode, norm: OnnxNode, reads: Mapping[str, int]) -> OnnxNode | None:
+    """The layer with the normalization in its weights; None where that may not be."""
+    data, weight_name, *rest = layer.inputs
+    bias_name = rest[0] if rest else ""
+    held = [graph.constant(n) for n in (*norm.inputs[1:5], weight_name, *([bias_name] if bias_name else []))]
+    arrays = [a for a in held if a is not None and a.dtype == F32]
+    if len(arrays) < len(held) or reads[weight_name] != 1:
         return None
-    if any(a.dtype != F32 for a in arrays) or reads[layer.inputs[1]] != 1:
-        return None
-    attrs = dict(layer.attrs)
-    if layer.op_type == "Gemm" and (
-        attrs.get("alpha", 1.0) != 1 or (bias is not None and attrs.get("beta", 1.0) != 1) or attrs.get("transA")
-    ):
-        return None
-    if layer.op_type == "MatMul" and (weight.ndim != 2 or len(graph.shape(layer.inputs[0]) or ()) != 2):
+    weight, bias = arrays[4], arrays[5] if bias_name else None
+    attrs = layer.attrs
+    if layer.op_type == "Gemm":
+        if attrs.get("alpha", 1.0) != 1 or attrs.get("transA") or (bias is not None and attrs.get("beta", 1.0) != 1):
+            return None
+    elif layer.op_type == "MatMul" and (weight.ndim != 2 or len(graph.shape(data) or ()) != 2):
         return None
     groups = attrs.get("group", 1) if layer.op_type == "ConvTranspose" else 1
     axis = _output_axis(layer)
     channels = weight.shape[axis] * groups
-    gamma, beta, mean, var = (s.astype(np.float64) for s in statistics)  # type: ignore[union-attr]
+    gamma, beta, mean, var = (a.astype(np.float64) for a in arrays[:4])
     if gamma.shape != (channels,) or (bias is not None and bias.size not in (1, channels)) or not weight.size:
         return None
     with np.errstate(all="ignore"):
@@ -93,11 +91,10 @@ def _folded(graph: OnnxGraph, layer: OnnxNode, norm: OnnxNode, reads: Any) -> On
         new_weight = _scaled(weight, scale, axis, groups)
     if new_weight is None or new_bias is None:
         return None
-    name = graph.unique(f"{layer.inputs[1]}_folded")
-    bias_new = graph.unique(f"{bias_name or norm.inputs[2]}_folded")
-    graph.initializers[name], graph.initializers[bias_new] = new_weight, new_bias
+    names = [graph.unique(f"{n}_folded") for n in (weight_name, bias_name or norm.inputs[2])]
+    graph.initializers.update(zip(names, (new_weight, new_bias)))
     op_type = "Gemm" if layer.op_type == "MatMul" else layer.op_type
-    return layer._replace(op_type=op_type, inputs=(layer.inputs[0], name, bias_new), outputs=norm.outputs, attrs=attrs)
+    return layer._replace(op_type=op_type, inputs=(data, *names), outputs=norm.outputs)
 
 
 def _output_axis(layer: OnnxNode) -> int:
@@ -109,8 +106,8 @@ def _output_axis(layer: OnnxNode) -> int:
 
 
 def _scaled(weight: np.ndarray, scale: np.ndarray, axis: int, groups: int) -> np.ndarray | None:
-    """The weight, times the scale of its output channel; None where that leaves float32's range. axis: 0 or 1; groups: of rows, each
-    with scales of its own."""
+    """The weight, times the scale of its output channel; None where that leaves float32's range. axis: 0 or 1; groups: of rows,
+    each with scales of its own."""
     out = np.empty(weight.shape, F32)
     rows = max(1, BLOCK // max(1, weight[:1].size))
     size = weight.shape[0] // groups  # no block lies in two groups
