@@ -41,8 +41,16 @@ def export_contrib_multi_box_prior(b, op, data):
     return b.Clip(boxes, 0, 1) if op.clip else boxes
 
 
+def without_nan(b, x, value):
+    """x with a number in the place of NaN; x itself where it holds none (``Forms.nan_guards``). Not by IsNaN, which MNN lacks, and
+    which OpenVINO 2023 refuses here."""
+    return b.Where(b.Equal(x, x), x, b.like(value, x)) if may_hold_nan(b, x) else x
+
+
 def split_coordinates(b, boxes):
     """The first two and the last two numbers of boxes."""
+    if boxes.const is not None:
+        return b.const(boxes.const[..., :2]), b.const(boxes.const[..., 2:])
     return b.split(boxes, [2, 2], axis=-1)
 
 
@@ -127,12 +135,10 @@ def greedy_nms(b, boxes, alive, same, threshold, *, images, count, inclusive=Fal
         return choose(b, alive, count)
     boxes = b.cast(boxes, np.float32)
     low, high = split_coordinates(b, boxes)
-    if may_hold_nan(b, boxes):  # NaN overlaps with nothing either
-        proper = b.GreaterOrEqual(high, low if form == "corner" else 0)
-        proper = b.Equal(b.reduce("Min", b.cast(proper, np.int32), [-1], keepdims=True), 1)
-        boxes = b.Where(proper, boxes, 0)
-    else:
-        boxes = b.Concat(low, b.Max(high, low if form == "corner" else b.like(0, high)), axis=2)
+    proper = b.Concat(low, b.Max(high, low if form == "corner" else b.like(0, high)), axis=2)
+    if may_hold_nan(b, boxes):  # NaN overlaps with nothing either; nor does infinity, which may add up to it
+        total = b.reduce("Sum", boxes, [2], keepdims=True)
+        proper = b.Where(b.Equal(total, total), proper, 0)
     down = falling(b, count)
     member = b.unsqueeze(alive, [1])
     scores = b.Where(member if same is None else b.And(member, same), down, 0)
@@ -140,7 +146,7 @@ def greedy_nms(b, boxes, alive, same, threshold, *, images, count, inclusive=Fal
     center = {"center_point_box": 1} if form == "center" else {}
     # (M, 3): batch, class, box
     picked = b.NonMaxSuppression(
-        boxes, scores, most, b.const([limit], np.float32), b.const([0.5], np.float32), **center
+        proper, scores, most, b.const([limit], np.float32), b.const([0.5], np.float32), **center
     )
     place = b.cast(b.Gather(picked, 2, axis=1), np.float32)
     keys = b.Sub(b.const(count, np.float32) if isinstance(count, int) else b.cast(count, np.float32), place)
@@ -159,12 +165,10 @@ def export_contrib_multi_box_detection(b, op, scores, offsets, anchor):
     images, count, least = b.size(scores, 0), b.size(scores, 2), b.like(-1, scores)
     shape = (scores.shape[0], scores.shape[2], 6)
     scores = b.slice(scores, [1], [_END], [1])
-    if may_hold_nan(b, scores):
-        scores = b.Where(b.IsNaN(scores), least, scores)
+    scores = without_nan(b, scores, -1)
     score, best = b.reduce("Max", scores, [1], keepdims=False), b.ArgMax(scores, axis=1, keepdims=0)
-    valid = b.GreaterOrEqual(score, op.threshold)
-    if op.threshold <= -1:
-        valid = b.And(valid, b.Greater(score, least))
+    limit = np.nextafter(scores.dtype.type(op.threshold), scores.dtype.type(-np.inf))  # the threshold itself suffices
+    valid = b.Greater(score, b.like(max(limit, -1), score))
     boxes = _decode(b, b.reshape(offsets, [0, -1, 4]), anchor, op.variances, "corner")
     if op.clip:
         boxes = b.Clip(boxes, 0, 1)
@@ -193,7 +197,10 @@ def export_contrib_multi_box_detection(b, op, scores, offsets, anchor):
     order, shown = (b.slice(x, b.dims(size), [_END], [1]) for x in (order, shown))
     rest = b.slice(rows, [1], [6], [2])
     past = b.Where(b.unsqueeze(shown, [2]), take_rows(b, rest, order, (*shape[:2], 5)), least)
-    past = b.Pad(past, [0, 0, 1, 0, 0, 0], least)
+    if is_known(shape[:2]):
+        past = b.Concat(b.like(np.full((images, count - size, 1), -1), scores), past, axis=2)
+    else:
+        past = b.Pad(past, [0, 0, 1, 0, 0, 0], least)
     return b.Concat(out, past, axis=1)
 
 
@@ -239,9 +246,11 @@ def export_contrib_box_nms(b, op, data):
         rows = b.Concat(*parts, axis=2) if len(parts) > 1 else boxes
     order, shown = chosen_first(b, key, size)
     out = b.Where(b.unsqueeze(shown, [2]), take_rows(b, rows, order, (images, size, width)), least)
-    if size is not count and size != count:
-        missing = b.Sub(b.const([count]) if isinstance(count, int) else count, size)
-        missing = count - size if isinstance(count, int) and isinstance(size, int) else missing
+    if isinstance(count, int) and isinstance(images, int):
+        missing = b.like(np.full((images, count - size, width), -1), data)
+        out = b.Concat(out, missing, axis=1) if count > size else out
+    elif size is not count and size != count:
+        missing = count - size if isinstance(count, int) else b.Sub(count, size)
         out = b.Pad(out, b.dims(0, 0, 0, 0, missing, 0), least)
     return out if data.rank == 3 else b.reshape(out, b.dims(*(b.size(data, a) for a in range(data.rank))))
 
@@ -292,7 +301,7 @@ def box_iou(b, lhs, rhs, form="corner"):
     (low_a, high_a), (low_b, high_b) = edges(lhs), edges(rhs)
     inner = b.Mul(*columns(b.Max(b.Sub(b.Min(high_a, high_b), b.Max(low_a, low_b)), b.like(0, lhs))))
     iou = b.Div(inner, b.Sub(b.Add(area(lhs), area(rhs)), inner))
-    return b.Where(b.IsNaN(iou), b.like(0, lhs), iou)
+    return without_nan(b, iou, 0)  # 0/0, of two empty boxes
 
 
 @exports("_contrib_box_iou")

@@ -5,7 +5,7 @@ import numpy as np
 from hybrid.core.op import Spec
 
 from ..registry import exports
-from .detection import box_iou, take_rows, to_centres
+from .detection import box_iou, take_rows, to_centres, without_nan
 
 
 def greedy_matching(b, key, rows, columns, limit=0):
@@ -115,7 +115,7 @@ def _hardest_negatives(b, op, scores, able, free, matched):
     wanted = b.Min(b.cast(wanted, np.int64), count(free))
     raised = b.Exp(b.Sub(scores, b.reduce("Max", scores, [1], keepdims=True)))
     sure = b.Div(b.Gather(raised, 0, axis=1), b.reduce("Sum", raised, [1], keepdims=False))
-    sure = b.Where(b.IsNaN(sure), b.like(2, sure), sure)  # last, as NumPy sorts it
+    sure = without_nan(b, sure, 2)  # last, as NumPy sorts it
     sure = b.Where(able, sure, b.like(np.inf, sure))
     size = b.size(scores, 2)
     size = b.const([size]) if isinstance(size, int) else size

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from ..guards import may_hold_nan
 from ..registry import exports
-from .detection import chosen_first, greedy_nms, limit_size, split_coordinates, take_rows
+from .detection import chosen_first, greedy_nms, limit_size, split_coordinates, take_rows, without_nan
 from .ordering import in_order
 
 
@@ -17,8 +16,8 @@ def export_contrib_proposal(b, op, scores, offsets, info):
     ticks = [_ticks(b, n) for n in (height, width)]
     for axis, tick in enumerate(ticks):
         real = b.Floor(b.Div(b.slice(info, [axis], [axis + 1], [1]), op.feature_stride))
-        inside = b.unsqueeze(b.Less(b.unsqueeze(tick, [0]), real), [2, 3] if axis == 0 else [1, 3])
-        score = b.Where(inside, score, least)
+        place = b.reshape(tick, [1, -1, 1, 1] if axis == 0 else [1, 1, -1, 1])
+        score = b.Where(b.Less(place, b.reshape(real, [-1, 1, 1, 1])), score, least)
     score = b.reshape(score, [0, -1])
     deltas = b.transpose(b.reshape(offsets, [0, count, 4, -1]), [0, 3, 1, 2])
     boxes = _boxes(b, op, _anchors(b, op, height, width, ticks), b.reshape(deltas, [0, -1, 4]))
@@ -31,8 +30,7 @@ def export_contrib_proposal(b, op, scores, offsets, info):
     score = b.Where(b.squeeze(small, [2]), least, score)
     number = height * width * count if isinstance(height, int) and isinstance(width, int) else b.shape_of(score, 1)
     size = limit_size(b, number, op.rpn_pre_nms_top_n)
-    if may_hold_nan(b, score):  # NaN is sorted last, and part of nothing
-        score = b.Where(b.IsNaN(score), b.like(-np.inf, score), score)
+    score = without_nan(b, score, -np.inf)  # sorted last, and part of nothing
     images = b.size(scores, 0)
     score, order = in_order(b, score, number, size)
     boxes = take_rows(b, boxes, order, (images, number, 4))

@@ -15,7 +15,7 @@ from .sampling import neighbours
 def regions(b, rois):
     """Indices (R,) int64 with negative ones made 0, whether they were not negative (R, 1, 1, 1), and corners (R, 4)."""
     index = b.cast(b.Gather(rois, 0, axis=1), np.int64)
-    real = b.unsqueeze(b.GreaterOrEqual(index, 0), [1, 2, 3])
+    real = b.reshape(b.GreaterOrEqual(index, 0), [-1, 1, 1, 1])
     return b.Max(index, b.const(0)), real, b.slice(rois, [1], [5], [1])
 
 
