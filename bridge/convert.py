@@ -16,7 +16,7 @@ import onnx
 import onnxruntime
 
 import converters
-from converters.forms import USUAL, Forms, for_training
+from converters.forms import PLAIN, USUAL, Forms, for_training
 from converters.onnx_types import code_of
 from converters.training import training_form
 from converters.writer import EXTERNAL_OVER, Converted
@@ -30,6 +30,7 @@ from hybrid.passes.strip_labels import label_names
 from .batching import BATCH, dynamic_batch, fixed_batch, with_batch_size
 from .cases import Cases, further_cases, samplers
 from .compare import Tolerance, as_tolerance
+from .detectors import without_suppression
 from .draws import KINDS, Kind
 from .engines import NativeEngine, OnnxEngine
 from .expected import fed, renamed, with_inputs, with_recording
@@ -196,8 +197,14 @@ def convert(
     model, new_inputs = with_new_names(model, rename or {})
     if forms.nan_guards is False:  # what lies beyond is left to the runtime
         draws = [kind for kind in draws if kind != "edges"]
+    detector = None
+    if forms.nms != PLAIN.nms:
+        model, forms, detector = without_suppression(
+            model, forms, specs, training=training, recorded=recording is not None
+        )
+        facts |= detector.facts
     sets = [loaded(each, model) for each in one_or_more(also)]
-    warnings = _warnings(model)
+    warnings = _warnings(model) + ([] if detector is None else [detector.note])
     axes, twin = dynamic, None
     if training:
         model, twin, axes = _to_train(model, specs, axes)
@@ -226,13 +233,18 @@ def convert(
     except converters.UnsupportedModel as error:
         raise with_cut_points(error, model, specs, opset) from error
     rename_inputs(converted.model.graph, new_inputs)
+    saved = converted if detector is None else detector.finished(converted)
     tell("checking")
-    check_model(converted)
+    check_model(saved)
     clock.lap("convert")
 
     def verified(written: list[Path]) -> VerifyResult:
         tell("preparing inputs")
         shown, made, path = model, converted, written[0]
+        if saved is not converted:
+            path = path.parent / "still" / "model.onnx"
+            path.parent.mkdir()
+            made.save(path)
         if twin is not None:
             shown, path = twin, path.parent / "still" / "model.onnx"
             made = ONNX.translated(twin, inputs=shaped, opset=converted.opset, forms=forms)
@@ -264,7 +276,7 @@ def convert(
     if target is not None or verify:
         name = target.name if target is not None else "model.onnx"
         files, result = publish(
-            lambda folder: converted.save(folder / name, external=external_data),
+            lambda folder: saved.save(folder / name, external=external_data),
             verified if verify else None,
             target,
             model.files(),
@@ -284,8 +296,8 @@ def convert(
         files=tuple(map(str, files)),
         opset=converted.opset,
         inputs={i.name: describe(onnx_spec(i)) for i in converted.model.graph.input},
-        outputs={o.name: describe(onnx_spec(o)) for o in converted.model.graph.output},
-        operators=dict(Counter(n.op_type for n in converted.model.graph.node).most_common()),
+        outputs={o.name: describe(onnx_spec(o)) for o in saved.model.graph.output},
+        operators=dict(Counter(n.op_type for n in saved.model.graph.node).most_common()),
         parameters=sum(a.size for n, a in model.params.items() if n not in unused),
         bytes=sum(Path(f).stat().st_size for f in files) or converted.nbytes,
         verified=result is not None,

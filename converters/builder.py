@@ -186,7 +186,7 @@ class Builder:
         self.makers: dict[str, OnnxNode] = {}
         """nodes by output: before opset 13, where forms ask for the shapes of what is made in between (older.py)."""
         self.origin: tuple[Node, Inference] | None = None
-        """The MXNet node being translated, and what is inferred of its graph: for translations that look where an input comes from."""
+        """The MXNet node being translated, and what is inferred of its graph, to look where an input comes from."""
         self.in_body = False
         """True for the builder of a subgraph, which reads tensors that the graph around it makes."""
 

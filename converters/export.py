@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,9 @@ from hybrid.passes.strip_labels import strip_labels
 
 from . import ops, ort_kernels  # noqa: F401  ops fills the registry
 from .builder import Builder, Value, beyond_schema, domain_opset
+from .detector import before_suppression, with_plugin
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
-from .forms import PLAIN, Forms, for_training
+from .forms import PLAIN, TENSORRT, Forms, for_training
 from .names import kept_names, onnx_names
 from .onnx_graph import OPEN, OnnxGraph, live
 from .onnx_types import KEY as KIND
@@ -143,6 +145,13 @@ def convert(
     if tied is not graph:
         inputs = _Export(facts, inputs, OLDEST).with_dtypes(inputs)
         graph, facts = tied, Facts(tied, params, default_dtype)
+    if forms.nms != PLAIN.nms:
+        cut = before_suppression(graph, _Export(facts, inputs, OLDEST)._infer({}))
+        made = convert(
+            cut.graph, params, inputs, opset, default_dtype=default_dtype, default=default, newest=newest,
+            keep_inputs=keep_inputs, forms=replace(forms, nms=PLAIN.nms),
+        )  # fmt: skip
+        return with_plugin(made, cut.suppression) if forms.nms == TENSORRT else made
     if opset is None or isinstance(opset, str):
         if opset not in (None, NEWEST):
             raise ConversionError(f"got opset {opset!r}, wanted a number or {NEWEST!r}")

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+TENSORRT = "tensorrt-plugin"
+NMS = ("onnx", "none", TENSORRT)
+"""What detection may end in."""
+
 
 @dataclass(frozen=True)
 class Forms:
@@ -18,7 +22,12 @@ class Forms:
     asked. None: where they can matter: NaN that something inside may make (guards.py), and indexes, which MXNet moves into the
     table, ONNX counts from the end where they are negative. False: nowhere."""
     nms: str = "onnx"
-    """What detection ends in: "onnx", a NonMaxSuppression node; "none", decoded boxes and scores; "tensorrt-plugin"."""
+    """What detection ends in: "onnx", a NonMaxSuppression node; "none", decoded boxes and scores; "tensorrt-plugin",
+    EfficientNMS_TRT (converters/detector.py)."""
+
+    def __post_init__(self) -> None:
+        if self.nms not in NMS:
+            raise ValueError(f"nms: got {self.nms!r}, wanted one of {', '.join(NMS)}")
 
 
 PLAIN = Forms()

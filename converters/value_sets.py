@@ -15,18 +15,29 @@ from hybrid.ir.infer import Inference
 _MOST = 1024
 """Different numbers that are worth listing."""
 _KEEPING = frozenset(
-    "_copy BlockGrad Reshape _np_reshape _npx_reshape reshape_like slice_like tile broadcast_axis".split()
+    [
+        "_copy",
+        "BlockGrad",
+        "Reshape",
+        "_np_reshape",
+        "_npx_reshape",
+        "reshape_like",
+        "slice_like",
+        "tile",
+        "broadcast_axis",
+    ]
 )
 """Operators that keep each row's numbers in place where rows stay as long as they were."""
-_LIKE = frozenset(("slice_like", "broadcast_like", "reshape_like"))
+LIKE = frozenset(("slice_like", "broadcast_like", "reshape_like"))
 """Operators that look at the shape of their second input."""
-_SAME = (
-    _KEEPING
-    | _LIKE
-    | frozenset("Flatten expand_dims squeeze transpose SwapAxis repeat slice broadcast_to stack SliceChannel".split())
+MOVING = frozenset(
+    (
+        *(*_KEEPING, *LIKE, "Flatten", "expand_dims", "squeeze", "transpose", "SwapAxis"),
+        *("repeat", "slice", "broadcast_to", "stack", "SliceChannel"),
+    )
 )
 """Operators that give numbers of their inputs, elsewhere."""
-_MADE = frozenset("_zeros _ones _full _arange".split())
+_MADE = frozenset(["_zeros", "_ones", "_full", "_arange"])
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "broadcast_add": np.add,
     "elemwise_add": np.add,
@@ -49,10 +60,10 @@ def possible_values(entry: Entry, inference: Inference, column: int | None = Non
 
     column: a position along the last axis, for those that stand there. inference: of the graph, with the shapes that are known.
     There may be more in the answer than ever occurs, and never less, but for NaN where an activation gave NaN."""
-    return _Search(inference).values(entry, column)
+    return ValueSearch(inference).values(entry, column)
 
 
-class _Search:
+class ValueSearch:
     """One look at a graph, which remembers what it has seen."""
 
     def __init__(self, inference: Inference):
@@ -79,9 +90,9 @@ class _Search:
             return self._joined(inputs, op.dim % len(shape) == len(shape) - 1 if shape else None, column)
         if name in ("where", "_npi_where"):
             return self._union(inputs[1:], None)
-        if name in _SAME:
+        if name in MOVING:
             kept = column if self._keeps_columns(entry) else None
-            return self._union(inputs[:1] if name in _LIKE else inputs, kept)
+            return self._union(inputs[:1] if name in LIKE else inputs, kept)
         if name == "slice_axis":
             last = bool(shape) and op.axis % len(shape) == len(shape) - 1
             if last and op.begin >= 0:
@@ -100,7 +111,7 @@ class _Search:
         if not inputs and name in _MADE and is_known(shape) and math.prod(shape) <= _MOST:
             return np.unique(op.compute(shape=shape).astype(np.float64))
         dtype = self.inference.spec(entry).dtype or np.dtype(np.float32)
-        if name == "_mul_scalar" and op.scalar == 0 and self._within_one(inputs[0]):
+        if name == "_mul_scalar" and op.scalar == 0 and self.within_one(inputs[0]):
             return np.zeros(1)
         if name in _SCALAR:
             found = self.values(inputs[0], column)
@@ -146,7 +157,7 @@ class _Search:
             return bool(op.axes) and op.axes[-1] % len(before) == len(before) - 1
         return op.name in _KEEPING
 
-    def _within_one(self, entry: Entry) -> bool:
+    def within_one(self, entry: Entry) -> bool:
         """True for what lies between -1 and 1 whatever arrives: activations, their products, and parts of these."""
         key = id(entry.node)
         if key not in self._bounded:
@@ -160,8 +171,8 @@ class _Search:
         if op.name in _ACTIVATIONS or (op.name == "Activation" and op.act_type in ("sigmoid", "tanh")):
             return True
         if op.name in ("broadcast_mul", "elemwise_mul", "Concat"):
-            return all(map(self._within_one, inputs))
-        return (op.name in _SAME or op.name == "slice_axis") and self._within_one(inputs[0])
+            return all(map(self.within_one, inputs))
+        return (op.name in MOVING or op.name == "slice_axis") and self.within_one(inputs[0])
 
 
 def _exact(values: np.ndarray, dtype: np.dtype) -> np.ndarray | None:

@@ -17,6 +17,7 @@ from ..opsets import parse_opset
 from ..paths import BadInput
 from ..renaming import parse_renames
 from ..runtime import TIME_LIMIT
+from .detection_options import NmsOption
 from .graph_options import KeepGraph, NanGuards
 from .options import (
     AlsoOption,
@@ -86,6 +87,7 @@ def convert(
     dynamic: DynamicOption = None,
     batch: Batch = None,
     opset: OpsetOption = None,
+    nms: NmsOption = PLAIN.nms,
     outputs: OutputsOption = None,
     verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the file appears.")] = True,
     also: AlsoOption = None,
@@ -166,7 +168,7 @@ def convert(
             rename=parse_renames(rename or ()),
             free=free,
             training=training,
-            forms=Forms(keep_graph=keep_graph, nan_guards=nan_guards),
+            forms=Forms(keep_graph=keep_graph, nan_guards=nan_guards, nms=nms),
             repro=repro,
             strict=strict,
             layers=report_to is not None,

@@ -80,7 +80,8 @@ def limit_size(b, size, limit):
 
 
 def take_rows(b, rows, order, shape=None):
-    """Rows (N, A, k) in another order (N, K) of each batch: (N, K, k). shape: (N, A, k) where it is known; that of rows by default."""
+    """Rows (N, A, k) in another order (N, K) of each batch: (N, K, k). shape: (N, A, k) as far as it is known, by default that of
+    rows."""
     images, count, width = shape or rows.shape or (UNKNOWN,) * 3
     if isinstance(images, int) and images == 1:
         return b.Gather(rows, b.squeeze(order, [0]), axis=1)
@@ -99,8 +100,8 @@ def falling(b, count):
 
 
 def choose(b, chosen, count):
-    """Keys that sort by whether something is chosen, and then by position: chosen bool (N, count) -> float32 (N, count), positive for
-    those chosen, no two of a row equal: which of equals comes first OpenVINO and MNN settle otherwise than ONNX."""
+    """Keys that sort by whether something is chosen, and then by position: chosen bool (N, count) -> float32 (N, count), positive
+    for those chosen, no two of a row equal: which of equals comes first OpenVINO and MNN settle otherwise than ONNX."""
     down = falling(b, count)
     return b.Where(
         chosen, down, b.Sub(down, _above(b, count)) if down.const is None else down.const - np.float32(count + 1)
@@ -119,13 +120,14 @@ def chosen_first(b, key, size):
 
 
 def greedy_nms(b, boxes, alive, same, threshold, *, images, count, inclusive=False, form="corner"):
-    """Greedy suppression of boxes (N, K, 4), in order of precedence: keys (N, K) as ``choose`` makes them, positive for those that stay.
+    """Greedy suppression of boxes (N, K, 4), in order of precedence: keys (N, K) as ``choose`` makes them, positive for those that
+    stay.
 
-    images, count: N and K, numbers or 1-D Values. alive: bool (N, K), those that take part. same: None, or bool (N, C, K), for every
-    class which boxes belong to it. NonMaxSuppression picks by score, so the scores are the positions counted from the end; the boxes of
-    other classes, and those not alive, have none. In which order it gives what it picks, and how many there are, does not matter: they
-    are marked by position. It suppresses above the threshold, so MXNet's "at" is the float just below. It swaps corners that are the
-    wrong way round, where MXNet sees an empty box: such a box loses its extent, and overlaps with nothing."""
+    images, count: N and K, numbers or 1-D Values. alive: bool (N, K), those that take part. same: None, or bool (N, C, K), for
+    every class which boxes belong to it. NonMaxSuppression picks by score, so the scores are the positions counted from the end;
+    the boxes of other classes, and those not alive, have none. In which order it gives what it picks, and how many there are, does
+    not matter: they are marked by position. It suppresses above the threshold, so MXNet's "at" is the float just below. It swaps
+    corners that are the wrong way round, where MXNet sees an empty box: such a box loses its extent, and overlaps with nothing."""
     if threshold < 0:
         raise Unsupported(f"overlap threshold {threshold}: a negative one suppresses all but the best; use 0 or more")
     limit = np.float32(threshold)
@@ -265,8 +267,8 @@ def values_of_column(b, column, background):
 def same_class(b, kind, size, classes):
     """bool (N, C, K): for every class which of the rows, whose classes are kind (N, K), belong to it.
 
-    classes: those that there are; where they are not known, each row stands for a class if none before it is of the same, as long as
-    that are not too many; else the classes that occur are looked for."""
+    classes: those that there are. Where they are not known each row stands for a class if none before it is of the same, as long as
+    that are not too many rows; else the classes that occur are looked for."""
     row = b.unsqueeze(kind, [1])
     if classes is not None:
         return b.Equal(row, b.like(classes[:, None], kind))

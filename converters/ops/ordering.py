@@ -18,10 +18,10 @@ _MOST = 2**31
 def in_order(b: Builder, data: Value, count: Any, size: Any) -> tuple[Value, Value]:
     """The largest numbers of each row of data (N, count), in order, and their positions (N, size) int64; equal ones by position.
 
-    count, size: numbers or 1-D Values. ONNX promises that order of TopK, and OpenVINO and MNN do not keep it. What they agree about are
-    the numbers that TopK gives; from these each one gets a rank, the same for equals, and a second TopK sorts by rank and position, a
-    key that no two share. Where such keys take more than 31 bits (46340 numbers, all of them wanted), or nobody wants them
-    (``Forms.ties``), a single TopK is all. No number may be NaN."""
+    count, size: numbers or 1-D Values. ONNX promises that order of TopK, and OpenVINO and MNN do not keep it. What they agree about
+    are the numbers that TopK gives; from these each one gets a rank, the same for equals, and a second TopK sorts by rank and
+    position, a key that no two share. Where such keys take more than 31 bits (46340 numbers, all of them wanted), or nobody wants
+    them (``Forms.ties``), a single TopK is all. No number may be NaN."""
     found, places = b.TopK(data, b.dims(size), axis=1, outputs=2)
     known = isinstance(count, int) and isinstance(size, int)
     if not b.forms.ties or (known and (count < 2 or (size + 1) * count >= _MOST)):
