@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .matrix import MatrixResult, matrix
     from .models import Model, open_model
     from .paths import BadInput
+    from .precision import Half, Quantized, Single, convert_in
     from .project.check import CheckResult, FileResult, check
     from .recorded import Recording, load_recording, record
     from .result import Divergence, VerifyResult
@@ -41,14 +42,17 @@ FROM = {
     "Divergence": "result",
     "EngineError": "engines",
     "FileResult": "project.check",
+    "Half": "precision",
     "ImportResult": "importing",
     "InspectResult": "inspect",
     "MatrixResult": "matrix",
     "Model": "models",
     "NotEquivalent": "job",
     "OperatorsResult": "inspect",
+    "Quantized": "precision",
     "Recording": "recorded",
     "ReduceResult": "change.reduce",
+    "Single": "precision",
     "Tolerance": "compare",
     "VerifyResult": "result",
     "bench": "bench",
@@ -56,6 +60,7 @@ FROM = {
     "compare": "compare",
     "compile": "compiling",
     "convert": "convert",
+    "convert_in": "precision",
     "diff": "change.diff",
     "import_onnx": "importing",
     "inspect": "inspect",
@@ -87,14 +92,17 @@ __all__ = [
     "Divergence",
     "EngineError",
     "FileResult",
+    "Half",
     "ImportResult",
     "InspectResult",
     "MatrixResult",
     "Model",
     "NotEquivalent",
     "OperatorsResult",
+    "Quantized",
     "Recording",
     "ReduceResult",
+    "Single",
     "Tolerance",
     "VerifyResult",
     "bench",
@@ -102,6 +110,7 @@ __all__ = [
     "compare",
     "compile",
     "convert",
+    "convert_in",
     "diff",
     "import_onnx",
     "inspect",

@@ -76,8 +76,25 @@ def convert_table(result: ConvertResult) -> Page:
     if result.unused:
         shown = ", ".join(result.unused[:5]) + (" ..." if len(result.unused) > 5 else "")
         parts.append(Line(f"note: {len(result.unused)} parameters are not in the graph: {shown}", "warn"))
+    parts += _accuracy(result, True)
     parts += _notes(result.warnings)
-    return _page(result, parts, "")
+    return _page(result, parts, _rewritten(result))
+
+
+def _rewritten(result: ConvertResult) -> str:
+    """Words behind a verdict that is of the file before it was rewritten."""
+    accuracy = getattr(result, "accuracy", None)
+    return "" if accuracy is None else f" before it became {accuracy.precision}"
+
+
+def _accuracy(result: ConvertResult, whole: bool) -> list[Block]:
+    """What another precision costs; nothing where the network's own was kept."""
+    accuracy = getattr(result, "accuracy", None)
+    if accuracy is None:
+        return []
+    from .precision import pages
+
+    return pages.full(accuracy) if whole else pages.brief(accuracy)
 
 
 def _left_out(outputs: Mapping[str, Sequence[str]]) -> str:
@@ -100,13 +117,14 @@ def convert_brief(result: ConvertResult) -> Page:
     out += [f"{listed(result.pruned)} (not read at inference)"] if result.pruned else []
     if out:
         parts.append(Line(f"left out: {'; '.join(out)}"))
+    parts += _accuracy(result, False)
     notes = list(result.warnings)
     if result.unused:
         notes.append(f"{len(result.unused)} parameters are not in the graph: {listed(result.unused)}")
     if notes:
         more = f" (and {len(notes) - 1} more notes: -v)" if notes[1:] else ""
         parts.append(Line(f"note: {notes[0]}{more}", "warn"))
-    return _page(result, parts, "")
+    return _page(result, parts, _rewritten(result))
 
 
 def _page(result: ConvertResult | ImportResult, parts: Sequence[Block], witness: str) -> Page:

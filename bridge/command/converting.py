@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Annotated
 
@@ -68,6 +69,22 @@ from .pipeline_options import (
     read_postprocess,
     read_preprocess,
 )
+from .precision_options import (
+    Activations,
+    Asked,
+    Data,
+    Fp16,
+    Fp16Io,
+    Fp32,
+    KeepFloat,
+    Least,
+    Method,
+    Percentile,
+    Quantize,
+    Truth,
+    Weights,
+    wishes_of,
+)
 from .shell import errors, print_result, progress
 
 
@@ -125,6 +142,18 @@ def convert(
     class_axis: ClassAxis = None,
     keep_graph: KeepGraph = False,
     nan_guards: NanGuards = None,
+    fp16: Fp16 = False,
+    fp16_io: Fp16Io = False,
+    fp32: Fp32 = False,
+    quantize: Quantize = None,
+    calibration: Method = "minmax",
+    percentile: Percentile = 99.99,
+    activations: Activations = "uint8",
+    weights: Weights = None,
+    keep_float: KeepFloat = None,
+    least: Least = None,
+    examples: Data = None,
+    truth: Truth = None,
     seed: Seed = 0,
     atol: Atol = None,
     rtol: Rtol = None,
@@ -138,6 +167,23 @@ def convert(
 ) -> None:
     """Convert an exported symbol with its parameters to ONNX; the file appears only when both give the same numbers."""
     with errors(as_json, report_to, verbose), progress(as_json) as tell:
+        wanted = wishes_of(
+            Asked(
+                fp16,
+                fp16_io,
+                fp32,
+                quantize,
+                calibration,
+                percentile,
+                activations,
+                weights,
+                keep_float,
+                least,
+                examples,
+                truth,
+            )
+        )
+        convert_to = bridge.convert if wanted is None else functools.partial(bridge.convert_in, wanted)
         model = bridge.open_model(symbol, params, foreign=True)
         ranges = parse_ranges(range or ())
         axes, batch_axis = read_dynamic(dynamic, batch)
@@ -148,7 +194,7 @@ def convert(
         target = target if target.suffix or target.is_dir() else target.with_name(f"{target.name}.onnx")
         for place in (target, target.with_name(f"{target.name}.data"))[: 2 if external_data else 1]:
             check_target(place, inputs, expected, labels, *also or ())
-        result = bridge.convert(
+        result = convert_to(
             model,
             inputs=specs,
             output=target,

@@ -22,6 +22,8 @@ EXACT = 300.0
 DECIDING = frozenset(("NonMaxSuppression", "TopK", "ArgMax", "ArgMin", "Unique", "NonZero"))
 """Operators that decide: where two numbers are near each other, rounding alone lets another row come first. What they decide in the
 first model the second is given too, so that what follows can be compared; what they go by is compared by itself."""
+THRESHOLDS = frozenset(("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal"))
+"""Operators that decide number by number: given to the second model too."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Accuracy:
 
 
 @dataclass
-class _Sums:
+class Sums:
     """What is added up of one tensor over the examples."""
 
     signal: float = 0.0
@@ -156,7 +158,7 @@ def measure(
         sizes = {n: s for n, s in sizes.items() if n in there or n in outputs}
     else:
         sizes = {n: s for n, s in sizes.items() if n in outputs}
-    sums = {n: _Sums() for n in sizes}
+    sums = {n: Sums() for n in sizes}
     for group in groups_of(sizes):
         shown = group if inside else []
         first = engine_of(before, "before", [*shown, *given_too], plain=plain)
@@ -188,13 +190,16 @@ def _kinds(after: Converted) -> set[str]:
     return half | reading
 
 
+_CHOICES = (onnx.TensorProto.INT64, onnx.TensorProto.BOOL)
+
+
 def decisions(converted: Converted) -> list[str]:
-    """Tensors of integers that operators which decide make."""
+    """Integers and truth values that operators which decide make."""
     typed = tensor_types(converted).graph
     kinds = {i.name: i.type.tensor_type.elem_type for i in (*typed.value_info, *typed.output)}
-    made = (o for n in converted.model.graph.node if n.op_type in DECIDING for o in n.output if o)
+    made = (o for n in converted.model.graph.node if n.op_type in DECIDING | THRESHOLDS for o in n.output if o)
     outputs = {o.name for o in converted.model.graph.output}
-    return [n for n in made if kinds.get(n) == onnx.TensorProto.INT64 and n not in outputs]
+    return [n for n in made if kinds.get(n) in _CHOICES and n not in outputs]
 
 
 def _decided(converted: Converted, given: Mapping[str, onnx.ValueInfoProto]) -> Converted:
@@ -218,7 +223,9 @@ def judged(converted: Converted) -> tuple[str, ...]:
     graph = converted.model.graph
     floats = float_tensors(converted)
     made = {o for n in graph.node for o in n.output}
-    found = {n: None for node in graph.node if node.op_type in DECIDING for n in node.input if n in floats and n in made}
+    found = {
+        n: None for node in graph.node if node.op_type in DECIDING for n in node.input if n in floats and n in made
+    }
     return tuple(found | {o.name: None for o in graph.output if o.name in floats})
 
 

@@ -17,7 +17,7 @@ from converters.writer import Converted
 
 from ..engines import Arrays
 from ..paths import BadInput
-from .accuracy import Accuracy, _Sums, measure
+from .accuracy import Accuracy, Sums, measure
 from .staying import named
 from .survey import Range, engine_of
 from .wishes import Quantized, Stay
@@ -31,6 +31,14 @@ PASSING = frozenset(
 )  # fmt: skip
 """Operators that features stay features through."""
 SUMS = frozenset(("Add", "AveragePool", "GlobalAveragePool"))
+OTHERS = {
+    "LSTM": "recurrent: runtimes have no integer kernel for it in this form", "GRU": "recurrent: runtimes have no integer kernel for it",
+    "RNN": "recurrent: runtimes have no integer kernel for it", "DeformConv": "runtimes have no integer kernel for it",
+    "Einsum": "runtimes have no integer kernel for it", "Loop": "a loop, whose body stays as it is",
+    "Scan": "a loop, whose body stays as it is", "If": "a branch, whose bodies stay as they are",
+    "ConvInteger": "on 8-bit integers already", "MatMulInteger": "on 8-bit integers already",
+}  # fmt: skip
+"""Operators with weights or bodies that stay, and why."""
 ONE_BY_ONE = 64
 """Layers up to which the harm of each to the outputs is measured by a run of its own; beyond, that to itself counts."""
 
@@ -44,9 +52,7 @@ class Choice:
         typed = tensor_types(before).graph
         infos = (*typed.input, *typed.value_info, *typed.output)
         self.singles = {i.name for i in infos if i.type.tensor_type.elem_type == onnx.TensorProto.FLOAT}
-        self.ranks = {
-            i.name: len(i.type.tensor_type.shape.dim) for i in infos if i.type.tensor_type.HasField("shape")
-        }
+        self.ranks = {i.name: len(i.type.tensor_type.shape.dim) for i in infos if i.type.tensor_type.HasField("shape")}
         self.constants = {n: a for n, a in before.initializers.items() if a.dtype == np.float32}
         for node in self.graph.node:
             if node.op_type == "Constant":
@@ -100,6 +106,8 @@ class Choice:
     def _product(self, node: onnx.NodeProto) -> tuple[Product | None, str]:
         """The node on integers, if it can be; or why one of its kind cannot."""
         output = node.output[0] if node.output else ""
+        if node.op_type in OTHERS and not node.domain:
+            return None, OTHERS[node.op_type]
         if node.domain or node.op_type not in ("Conv", "ConvTranspose", "Gemm", "MatMul") or output not in self.singles:
             return None, ""
         if node.input[0] in self.constants or node.input[0] not in self.singles:
@@ -107,7 +115,10 @@ class Choice:
         weight = self.constants.get(node.input[1])
         if weight is None:
             both = node.op_type == "MatMul" and node.input[1] in self.ranges
-            return None, "a product of two activations, of which neither is constant" if both else "its weight is computed"
+            return (
+                None,
+                "a product of two activations, of which neither is constant" if both else "its weight is computed",
+            )
         if not np.isfinite(weight).all():
             return None, "its weight holds numbers that are not finite"
         given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
@@ -118,7 +129,10 @@ class Choice:
             if given.get("alpha", 1.0) != 1.0 or given.get("beta", 1.0) != 1.0:
                 bias = None
             axis = 0 if given.get("transB", 0) else 1
-            if bias is not None and self.constants[node.input[2]].shape not in ((weight.shape[axis],), (1, weight.shape[axis])):
+            if bias is not None and self.constants[node.input[2]].shape not in (
+                (weight.shape[axis],),
+                (1, weight.shape[axis]),
+            ):
                 bias = None
             if bias is not None and self.constants[node.input[2]].ndim != 1:
                 bias = None
@@ -155,7 +169,9 @@ class Choice:
         """Let sums and averages stay whose numbers come from no node on integers any more."""
         weighted = {o for o, p in self.products.items() if p.weight is not None}
         for output, product in list(self.products.items()):
-            if product.weight is None and not any(self._from(self.maker[output].input[i], weighted) for i in product.activations):
+            if product.weight is None and not any(
+                self._from(self.maker[output].input[i], weighted) for i in product.activations
+            ):
                 self.products.pop(output)
 
     def _from(self, name: str, weighted: set[str]) -> bool:
@@ -172,15 +188,13 @@ class Choice:
         return False
 
 
-def alone(
-    choice: Choice, scales: Mapping[str, Scale], feeds: Sequence[Arrays], weights: str
-) -> dict[str, float]:
+def alone(choice: Choice, scales: Mapping[str, Scale], feeds: Sequence[Arrays], weights: str) -> dict[str, float]:
     """Signal to noise of each node's output, in decibels, when it alone is on integers. Raises EngineError."""
     products = list(choice.products.values())
     twins = to_qdq(choice.before, products, scales, weights=weights, beside=BESIDE)
     names = [p.output for p in products]
     engine = engine_of(twins, "beside", [*names, *(f"{n}{BESIDE}" for n in names)], plain=True)
-    sums = {n: _Sums() for n in names}
+    sums = {n: Sums() for n in names}
     for given in feeds:
         shown = engine.run_unchecked(given)
         for name in names:

@@ -49,7 +49,9 @@ def load_examples(
             arrays = load_feeds(path, list(specs))
             return _split(arrays, specs, path.name)
         if not path.exists():
-            raise BadInput(f"{path}: no such file or folder; wanted a folder of pictures, or an .npz of arrays (N, ...)")
+            raise BadInput(
+                f"{path}: no such file or folder; wanted a folder of pictures, or an .npz of arrays (N, ...)"
+            )
         files = picture_files(path)
         sets = load_images(path, model, inputs=_closed(specs), ranges=ranges, most=None)
         classes = sorted({f.parent.name for f in files}) if files[0].parent != path else []
@@ -113,7 +115,11 @@ def spec_text(spec: Spec) -> str:
 
 
 def _is(shape: tuple[int, ...], wanted: Any) -> bool:
-    return wanted is not None and len(shape) == len(wanted) and all(isinstance(w, str) or w == g for g, w in zip(shape, wanted))
+    return (
+        wanted is not None
+        and len(shape) == len(wanted)
+        and all(isinstance(w, str) or w == g for g, w in zip(shape, wanted))
+    )
 
 
 def _leading(spec: Spec) -> int | None:
@@ -134,7 +140,9 @@ def load_labels(labels: Any, count: int | None) -> np.ndarray:
     if isinstance(labels, str | os.PathLike):
         path = Path(labels)
         if not path.is_file():
-            raise BadInput(f"{path}: no such file; wanted the classes of the examples, a number a line (.txt), or an .npz")
+            raise BadInput(
+                f"{path}: no such file; wanted the classes of the examples, a number a line (.txt), or an .npz"
+            )
         if path.suffix == ".txt":
             lines = [line.split() for line in path.read_text().splitlines() if line.strip()]
             try:

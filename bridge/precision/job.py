@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 
 from converters.precision.qdq import OLDEST
-from converters.precision.retype import WIDENED, from_proto, retype
+from converters.precision.retype import GREATEST, WIDENED, from_proto, retype
 from converters.writer import DATA_KEY, Converted
 from hybrid.core.op import Spec
 from hybrid.formats.files import move, scratch
@@ -38,8 +38,8 @@ from .accuracy import AccuracyReport, judged, measure, top
 from .choosing import Choice, choose
 from .examples import Examples, load_examples, load_labels
 from .scales import scales_of
-from .staying import Staying
-from .survey import engine_of, float_tensors, survey
+from .staying import EXACT, HEADROOM, Staying
+from .survey import Range, engine_of, survey
 from .wishes import DRAWN, Half, Labelled, Precision, Quantized, Single, Stay
 
 DRAWS = 2
@@ -68,6 +68,13 @@ class ReducedResult(ConvertResult):
     accuracy: AccuracyReport | None = None
     against: VerifyResult | None = None
     """The new file against that one, node by node; None for 8-bit integers, of which ``accuracy`` tells all."""
+
+    def as_dict(self) -> dict[str, Any]:
+        out = {**super().as_dict(), "against": None if self.against is None else self.against.as_dict()}
+        for name in ("outputs", "layers"):
+            for entry, found in zip(out["accuracy"][name], getattr(self.accuracy, name)):
+                entry["max_rel"] = found.max_rel
+        return out
 
 
 def convert_in(
@@ -115,7 +122,7 @@ def convert_in(
             **options,
         )
         before = from_proto(_without_digest(onnx.load(plain)))
-        held = Model(plain.stem, proto=onnx.load(plain, load_external_data=False), path=plain)
+        held = Model(model.name, proto=onnx.load(plain, load_external_data=False), path=plain)
         tell("reading examples")
         examples = _examples(precision, held, model, result, inputs, rename or {}, ranges, seed)
         made = _MADE[type(precision)](precision, held, before, examples, tell)
@@ -231,7 +238,12 @@ def _labelled(
         engine = engine_of(converted, "model", frugal=True)
         runs = [engine.run_unchecked(_as_taken(converted, f)) for f in examples.feeds]
         name = next(
-            (o.name for o in converted.model.graph.output if runs[0][o.name].ndim == 2 and runs[0][o.name].shape[1] > 1), None
+            (
+                o.name
+                for o in converted.model.graph.output
+                if runs[0][o.name].ndim == 2 and runs[0][o.name].shape[1] > 1
+            ),
+            None,
         )
         if name is None:
             shapes = ", ".join(f"{o.name} {runs[0][o.name].shape}" for o in converted.model.graph.output)
@@ -239,7 +251,9 @@ def _labelled(
         outputs.append(np.concatenate([r[name] for r in runs])[: len(examples.labels)].astype(np.float32))
     classes = outputs[0].shape[1]
     if examples.labels.max() >= classes or examples.labels.min() < 0:
-        raise BadInput(f"labels: from {examples.labels.min()} to {examples.labels.max()}, where there are {classes} classes from 0")
+        raise BadInput(
+            f"labels: from {examples.labels.min()} to {examples.labels.max()}, where there are {classes} classes from 0"
+        )
     top1, top5 = (tuple(top(scores, examples.labels, n) for scores in outputs) for n in (1, 5))
     found = Labelled(len(examples.labels), (top1[0], top1[1]), (top5[0], top5[1]) if classes > 5 else None)
     return dataclasses.replace(report, labelled=found)
@@ -291,19 +305,17 @@ def _half(wishes: Half, held: Model, before: Converted, examples: Examples, tell
         casts=made.casts,
     )
     if against.verdict == "not equivalent":
-        raise NotEquivalent(against, ["this is the file in float16 against that in float32; --fp16-keep lets nodes stay"])
+        raise NotEquivalent(
+            against, ["this is the file in float16 against that in float32; --fp16-keep lets nodes stay"]
+        )
     _refuse_inexact(report, "--fp16-keep NODE lets nodes stay in float32")
     return Made(made.converted, report, against, _notes(report, against))
 
 
-def _turned(before: Converted, ranges: Mapping[str, Any], staying: Staying) -> set[str]:
+def _turned(before: Converted, ranges: Mapping[str, Range], staying: Staying) -> set[str]:
     """Inputs and outputs that become float16: not those that hold more than that can."""
     graph = before.model.graph
-    wide = {
-        n
-        for n, r in ranges.items()
-        if r.greatest * 2 > np.finfo(np.float16).max or (r.whole and r.greatest > 2048) or n in staying.tensors
-    }
+    wide = {n for n, r in ranges.items() if r.greatest * HEADROOM > GREATEST or (r.whole and r.greatest > EXACT)}
     reading = {i.name for i in graph.input if all(staying.stays(n) for n in staying.readers.get(i.name, ()))}
     return {v.name for v in (*graph.input, *graph.output)} - wide - reading
 
@@ -337,11 +349,14 @@ def _refuse_inexact(report: AccuracyReport, advice: str) -> None:
         return
     worst = [
         f"{a.tensor}: {a.sqnr:.1f} dB of signal to noise where {report.least:g} are wanted (cosine {a.cosine:.5f}, max abs "
-        f"{a.max_abs:.3g} of {a.scale:.3g})" + (f", {a.misplaced} numbers are NaN or infinite on one side" if a.misplaced else "")
+        f"{a.max_abs:.3g} of {a.scale:.3g})"
+        + (f", {a.misplaced} numbers are NaN or infinite on one side" if a.misplaced else "")
         for a in failing
     ]
     first = next((a for a in report.layers if a.sqnr < report.least + 6 and a.reduced), None)
-    where = f"the first layer that loses as much is {first.node} ({first.operator}), {first.sqnr:.1f} dB; " if first else ""
+    where = (
+        f"the first layer that loses as much is {first.node} ({first.operator}), {first.sqnr:.1f} dB; " if first else ""
+    )
     raise TooInexact(report, *worst, f"{where}{advice}")
 
 
@@ -358,9 +373,7 @@ def _single(wishes: Single, held: Model, before: Converted, examples: Examples, 
     if not halves:
         raise BadInput(f"{held.name}: nothing in it is float16 or bfloat16; leave out --fp32")
     check_model(made.converted)
-    wider = [
-        {n: a.astype(np.float32) if a.dtype.name in ("float16", "bfloat16") else a for n, a in f.items()} for f in examples.feeds
-    ]
+    wider = [_as_taken(made.converted, f) for f in examples.feeds]
     limits = None if halves > len(before.model.graph.node) // 2 else TOLERANCES["float16"]
     against, _ = _against(held, made.converted, dataclasses.replace(examples, feeds=wider), tell, limits)
     own = {i.name: onnx_spec(i).dtype for i in before.model.graph.input}
@@ -399,6 +412,7 @@ def _quantized(wishes: Quantized, held: Model, before: Converted, examples: Exam
     """The model on 8-bit integers. Raises BadInput and TooInexact."""
     if before.opset < OLDEST:
         raise BadInput(f"8-bit integers want opset {OLDEST} or newer, got {before.opset}; choose another with --opset")
+    before, examples = _widened(before, examples)
     tell("measuring ranges")
     ranges = survey(before, examples.feeds)
     choice = Choice(before, ranges)
@@ -429,16 +443,31 @@ def _quantized(wishes: Quantized, held: Model, before: Converted, examples: Exam
         runtime={a.tensor: a.sqnr for a in fused},
     )
     if not choice.products:
-        raise TooInexact(report, *(f"{s.node} ({s.operator}): {s.reason}" for s in report.stays), "no layer is left on integers")
-    _refuse_inexact(report, "--quantize-keep NODE lets nodes stay in float32, --calibration percentile or entropy may fit better")
+        raise TooInexact(
+            report, *(f"{s.node} ({s.operator}): {s.reason}" for s in report.stays), "no layer is left on integers"
+        )
+    _refuse_inexact(
+        report, "--quantize-keep NODE lets nodes stay in float32, --calibration percentile or entropy may fit better"
+    )
     return Made(made, report, None, (*_notes(report), *_of_runtime(report)))
+
+
+def _widened(before: Converted, examples: Examples) -> tuple[Converted, Examples]:
+    """The model in float32 where it is of half precision, and examples for that: scales are float32."""
+    if not _halves(before):
+        return before, examples
+    wider = retype(before, WIDENED, turned=None).converted
+    return wider, dataclasses.replace(examples, feeds=[_as_taken(wider, f) for f in examples.feeds])
 
 
 def _nothing(held: Model, choice: Choice) -> str:
     """Why nothing of a network can be on integers."""
     reasons = [f"{s.node} ({s.operator}): {s.reason}" for s in choice.stays.values()]
-    why = "; ".join(reasons[:5]) if reasons else "it has no convolution and no product of float32 with constant weights"
-    return f"{held.name}: nothing to quantise: {why}"
+    more = f" (and {len(reasons) - 5} more)" if len(reasons) > 5 else ""
+    if not reasons:
+        kinds = ", ".join(sorted({n.op_type for n in choice.graph.node})) or "none"
+        reasons = [f"it has no convolution and no product with constant weights; its operators are {kinds}"]
+    return f"{held.name}: nothing to quantise: {'; '.join(reasons[:5])}{more}"
 
 
 def _of_runtime(report: AccuracyReport) -> tuple[str, ...]:

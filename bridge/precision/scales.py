@@ -26,10 +26,7 @@ def scales_of(
     if wishes.method == "minmax":
         ends = {n: (ranges[n].low, ranges[n].high) for n in wanted}
     else:
-        ends = {
-            n: _ends(wishes, counts, ranges[n])
-            for n, counts in histograms(before, wanted, ranges, feeds).items()
-        }
+        ends = {n: _ends(wishes, counts, ranges[n]) for n, counts in histograms(before, wanted, ranges, feeds).items()}
     return {n: step_of(*ends[n], wishes.activations) for n in wanted}
 
 

@@ -160,7 +160,9 @@ class Staying:
                     self.stay(node, f"{name} reaches {far:.3g}")
                 if range.greatest > GREATEST:
                     self.beyond.append(
-                        Beyond(name, "activation", far, f"{_names(around)} {'stay' if around[1:] else 'stays'} in float32")
+                        Beyond(
+                            name, "activation", far, f"{_names(around)} {'stay' if around[1:] else 'stays'} in float32"
+                        )
                     )
             elif range.whole and range.greatest > EXACT:
                 for node in around:

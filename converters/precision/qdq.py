@@ -150,7 +150,9 @@ class _Writing:
             self.arrays[step] = np.array(scale.step, np.float32)
             self.arrays[zero] = np.array(scale.zero, scale.dtype)
             integers, back = f"{name}/quantized", f"{name}/dequantized"
-            self.nodes.append(onnx.helper.make_node("QuantizeLinear", [name, step, zero], [integers], f"{name}/quantize"))
+            self.nodes.append(
+                onnx.helper.make_node("QuantizeLinear", [name, step, zero], [integers], f"{name}/quantize")
+            )
             self.nodes.append(
                 onnx.helper.make_node("DequantizeLinear", [integers, step, zero], [back], f"{name}/dequantize")
             )
@@ -196,9 +198,7 @@ class _Writing:
 
     def _dequantize(self, inputs: Sequence[str], made: str, axis: int | None) -> None:
         attributes = {"axis": axis} if axis is not None else {}
-        self.nodes.append(
-            onnx.helper.make_node("DequantizeLinear", inputs, [made], f"{made}_dequantize", **attributes)
-        )
+        self.nodes.append(onnx.helper.make_node("DequantizeLinear", inputs, [made], f"{made}_dequantize", **attributes))
 
 
 def _names(node: onnx.NodeProto) -> list[str]:
