@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 TENSORRT = "tensorrt-plugin"
 NMS = ("onnx", "none", TENSORRT)
 """What detection may end in."""
+QUANTIZED = ("integer", "qdq")
+"""What networks on 8-bit integers are written in."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +26,18 @@ class Forms:
     nms: str = "onnx"
     """What detection ends in: "onnx", a NonMaxSuppression node; "none", decoded boxes and scores; "tensorrt-plugin",
     EfficientNMS_TRT (converters/detector.py)."""
+    quantized: str = "integer"
+    """What networks on 8-bit integers are written in: "integer", ConvInteger and MatMulInteger, exact; "qdq", float32 between pairs
+    of QuantizeLinear and DequantizeLinear, which deployment engines read: exact while sums stay below 2**24."""
 
     def __post_init__(self) -> None:
-        if self.nms not in NMS:
-            raise ValueError(f"nms: got {self.nms!r}, wanted one of {', '.join(NMS)}")
+        wrong = [
+            f"{name}: got {got!r}, wanted one of {', '.join(all)}"
+            for name, got, all in (("nms", self.nms, NMS), ("quantized", self.quantized, QUANTIZED))
+            if got not in all
+        ]
+        if wrong:
+            raise ValueError("; ".join(wrong))
 
 
 PLAIN = Forms()

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import bridge
-from converters.forms import Forms
+from converters.forms import PLAIN, Forms
 
 from .. import report
 from ..inputs import parse_ranges

@@ -65,6 +65,8 @@ def product_range(b, dtype, data, weight):
 def whole(b, x, dtype, *, nan=False):
     """x to the nearest integer, halves to even, saturated; with ``nan`` also what becomes of NaN is settled."""
     least, most = float(np.iinfo(dtype).min), float(GREATEST[dtype])
+    if b.forms.quantized == "qdq" and np.dtype(dtype) in (INT8, UINT8):
+        return b.QuantizeLinear(x, np.float32(1), np.zeros((), dtype))  # rounds halves to even and saturates too
     y = b.Round(x)
     if not nan:
         return b.cast(b.Clip(y, least, most), dtype)
@@ -99,14 +101,26 @@ def to_unsigned(b, x):
     return b.cast(b.Add(b.cast(x, INT32), np.int32(128)), UINT8), np.uint8(128)
 
 
+def real(b, x, *, unsigned=False):
+    """An int8 or uint8 Value or array in float32, by a node that runtimes know integers by. unsigned: from uint8, as what data is
+    multiplied with has to be for onnxruntime's integer kernels to be exact (to_unsigned)."""
+    x = x if isinstance(x, Value) else b.const(x)
+    x, zero = to_unsigned(b, x) if unsigned else (x, np.zeros((), x.dtype))
+    return b.DequantizeLinear(x, np.float32(1), np.asarray(zero))
+
+
 def integer_convolution(b, data, weight, **attrs):
-    """ConvInteger of 8-bit tensors, exact on any CPU."""
+    """ConvInteger of 8-bit tensors, exact on any CPU; in the form "qdq" Conv, exact below 2**24."""
+    if b.forms.quantized == "qdq":
+        return b.cast(b.Conv(real(b, data), real(b, weight, unsigned=True), **attrs), INT32)
     (x, zero), (w, w_zero) = to_unsigned(b, data), to_unsigned(b, weight)
     return b.ConvInteger(x, w, zero, w_zero, **attrs)
 
 
 def integer_product(b, lhs, rhs):
-    """MatMulInteger of 8-bit tensors, exact on any CPU."""
+    """MatMulInteger of 8-bit tensors, exact on any CPU; in the form "qdq" MatMul, exact below 2**24."""
+    if b.forms.quantized == "qdq":
+        return b.cast(b.MatMul(real(b, lhs), real(b, rhs, unsigned=True)), INT32)
     (x, zero), (y, y_zero) = to_unsigned(b, lhs), to_unsigned(b, rhs)
     return b.MatMulInteger(x, y, zero, y_zero)
 
