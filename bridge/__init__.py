@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .result import Divergence, VerifyResult
     from .run import precision_report, run
     from .runtime import set_time_limit
+    from .targets.deployed import Outcome, TargetFailed, TargetsResult, verify_targets
     from .verify import verify
 
 FROM = {
@@ -49,10 +50,13 @@ FROM = {
     "Model": "models",
     "NotEquivalent": "job",
     "OperatorsResult": "inspect",
+    "Outcome": "targets.deployed",
     "Quantized": "precision",
     "Recording": "recorded",
     "ReduceResult": "change.reduce",
     "Single": "precision",
+    "TargetFailed": "targets.deployed",
+    "TargetsResult": "targets.deployed",
     "Tolerance": "compare",
     "VerifyResult": "result",
     "bench": "bench",
@@ -75,6 +79,7 @@ FROM = {
     "run": "run",
     "set_time_limit": "runtime",
     "verify": "verify",
+    "verify_targets": "targets.deployed",
 }
 """Modules of the names to be had here, loaded when one is first asked for: a model that was compiled needs no ONNX."""
 
@@ -99,10 +104,13 @@ __all__ = [
     "Model",
     "NotEquivalent",
     "OperatorsResult",
+    "Outcome",
     "Quantized",
     "Recording",
     "ReduceResult",
     "Single",
+    "TargetFailed",
+    "TargetsResult",
     "Tolerance",
     "VerifyResult",
     "bench",
@@ -125,6 +133,7 @@ __all__ = [
     "run",
     "set_time_limit",
     "verify",
+    "verify_targets",
 ]
 
 

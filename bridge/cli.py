@@ -27,6 +27,7 @@ COMMANDS = {
     "diff": "changing.diff",
     "reduce": "changing.reduce",
     "matrix": "comparing.matrix",
+    "targets": "targeting.targets",
     "inspect": "running.inspect",
     "run": "running.run",
     "compile": "running.compile_",

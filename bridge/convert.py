@@ -56,6 +56,8 @@ from .refusing import with_cut_points
 from .renaming import rename_inputs, with_new_names
 from .result import Case, Progress, VerifyResult, identify, with_names
 from .settle import freed, held_inputs, settle_inputs
+from .targets.deployed import Outcome, facts_of
+from .targets.writing import check_for_targets, run_on_targets, translated, written_for
 
 RANKING_TRIES = 3  # sets of drawn inputs, when near ties in a ranking are all that differs
 MAPPED_OVER = 64 << 20  # bytes of weights; beyond, verification maps the written file's bytes instead of loading copies
@@ -87,6 +89,12 @@ class ConvertResult(Verified):
     """Outputs that only training needs, and the labels that feed them."""
     read: tuple[str, ...] = ()
     """Files that the model was read from."""
+    targets: tuple[Outcome, ...] = ()
+    """What came of the file on each of the targets that it was written for."""
+
+    def as_dict(self) -> dict[str, Any]:
+        plain = dataclasses.replace(self, targets=())
+        return {**Verified.as_dict(plain), "targets": [o.as_dict() for o in self.targets]}
 
 
 def convert(
@@ -111,6 +119,7 @@ def convert(
     training: bool = False,
     keep_inputs: bool = False,
     batch: int | str | None = None,
+    targets: str | Sequence[str] | None = None,
     preprocess: Preprocess | None = None,
     postprocess: Postprocess | None = None,
     forms: Forms = USUAL,
@@ -139,13 +148,17 @@ def convert(
     forms: those of ONNX that the file is written in. batch: the size of the batch axis of every input, or "batch" to leave it open.
     preprocess: what the file does with pictures before the network gets them; inputs, also and ranges are those of the file then.
     postprocess: what it makes of scores.
+    targets: where the file is deployed, such as "openvino" (bridge/targets): it has the opset and the forms that these take, and is
+    run on those that are installed; nothing is written where one refuses it or gives other numbers.
     repro: a folder for a minimal reproduction when the models differ. strict: also refuse when an output agrees and says little.
     layers: measure every tensor inside also when they agree.
 
-    Raises BadInput, converters.UnsupportedModel (listing every node), NotEquivalent, EngineError, hybrid's FormatError.
+    Raises BadInput, converters.UnsupportedModel (listing every node), NotEquivalent, EngineError (TargetFailed), hybrid's FormatError.
     """
     tell = progress or (lambda _text: None)
     clock = Clock()
+    how = written_for(targets, opset, forms)
+    forms = how.forms
     tell("reading the model")
     model = open_model(symbol, params, foreign=True).select(one_or_more(outputs))
     if model.is_onnx:
@@ -221,14 +234,8 @@ def convert(
     shaped = {n: _with_axes(s, axes.get(n, {})) for n, s in specs.items()}
     most = newest() if verify else None
     try:
-        converted = ONNX.translated(
-            model,
-            inputs=shaped,
-            opset=opset,
-            default=default_opset(),
-            newest=most,
-            keep_inputs=keep_inputs,
-            forms=forms,
+        converted = translated(
+            dataclasses.replace(how, forms=forms), model, shaped, most, default=default_opset(), keep_inputs=keep_inputs
         )
     except converters.UnsupportedModel as error:
         raise with_cut_points(error, model, specs, opset) from error
@@ -236,6 +243,7 @@ def convert(
     saved = converted if detector is None else detector.finished(converted)
     tell("checking")
     check_model(saved)
+    check_for_targets(how, saved, model, shaped)
     clock.lap("convert")
 
     def verified(written: list[Path]) -> VerifyResult:
@@ -272,12 +280,26 @@ def convert(
             new_inputs,
         )
 
+    outcomes: tuple[Outcome, ...] = ()
+
+    def verified_and_run(written: list[Path]) -> VerifyResult:
+        nonlocal outcomes
+        found = verified(written)
+        if how.profiles and found.verdict != "not equivalent":
+            clock.lap("verify")
+            outcomes = run_on_targets(
+                how, written[0], converted, model, specs, arrays, seed=seed, names=new_inputs, ranges=ranges,
+                files=sources_of(given), tolerance=as_tolerance(tolerance), tell=tell,
+            )  # fmt: skip
+            clock.lap("targets")
+        return found
+
     result, files = None, []
     if target is not None or verify:
         name = target.name if target is not None else "model.onnx"
         files, result = publish(
             lambda folder: saved.save(folder / name, external=external_data),
-            verified if verify else None,
+            verified_and_run if verify else None,
             target,
             model.files(),
             strict=strict,
@@ -286,7 +308,7 @@ def convert(
             clock=clock,
             seal=lambda written, found: add_to_file(
                 written[0],
-                provenance(model, converted.opset, seed, found) | facts,
+                provenance(model, converted.opset, seed, found, facts_of(outcomes)) | facts,
             ),
         )
         warnings += () if result is None else result.warnings
@@ -310,6 +332,7 @@ def convert(
         seconds=clock.laps,
         left_out=dict(model.left_out),
         read=tuple(str(p) for p in (model.path, model.params_path) if p is not None),
+        targets=outcomes,
     )
 
 

@@ -6,6 +6,7 @@ would say otherwise (no dates, no times), so that files stay the same byte for b
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +25,10 @@ SCALED = re.compile(r" x [^ ]+( to [^ ]+ by channel)?")
 """Scales of outputs within a rule: those of the numbers that were drawn."""
 
 
-def provenance(model: Model, opset: int, seed: int, result: VerifyResult | None) -> dict[str, str]:
-    """Facts about a conversion by name. result: None where nothing was verified."""
+def provenance(
+    model: Model, opset: int, seed: int, result: VerifyResult | None, more: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Facts about a conversion by name. result: None where nothing was verified. more: further ones."""
     import onnxruntime
 
     found = {"version": own_version(), "source": model.name, "opset": str(opset)}
@@ -39,7 +42,7 @@ def provenance(model: Model, opset: int, seed: int, result: VerifyResult | None)
         found["outputs"] = str(len(result.differences))
         found["inside"] = str(result.inner)
         found |= {"onnx": onnx.__version__, "onnxruntime": onnxruntime.__version__, "numpy": np.__version__}
-    return {f"{PREFIX}{name}": value for name, value in found.items()}
+    return {f"{PREFIX}{name}": value for name, value in {**found, **(more or {})}.items()}
 
 
 def add_to_file(path: Path, facts: dict[str, str]) -> None:

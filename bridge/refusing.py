@@ -28,19 +28,26 @@ def with_cut_points(
     # without sizes more nodes fail than those that have no translation whatever the sizes are
     failing = {p.node for p in untranslatable(model.graph, opset if isinstance(opset, int) else None) or error.problems}
     nodes = [n for n in model.graph.nodes if n.op is not None and n.name in failing]
-    candidates = list(dict.fromkeys(e.name for e in _before(model, nodes)))
+    candidates = list(dict.fromkeys(e.name for e in tensors_before(model, nodes)))
     for names in dict.fromkeys([tuple(candidates[:MOST]), *((c,) for c in candidates[:MOST])]):
         if names and (inputs := _converts(model, names, specs, opset)) is not None:
-            words = ["gluonnx", "convert", str(model.path or "MODEL")]
-            if model.path is not None and model.params_path is not None and model.path not in model.params_path.parents:
-                words.append(str(model.params_path))
-            words += [w for n, s in inputs.items() for w in ("--input", f"{n}:{','.join(map(str, s.shape or ()))}")]
-            words += [w for n in names for w in ("--outputs", n)]
-            return UnsupportedModel(error.problems, hint=f"up to there it converts: {shlex.join(words)}")
+            return UnsupportedModel(
+                error.problems, hint=f"up to there it converts: {command_for(model, inputs, names)}"
+            )
     return error
 
 
-def _before(model: Model, failing: Sequence[Node]) -> list[Entry]:
+def command_for(model: Model, inputs: Mapping[str, Spec], outputs: Sequence[str], options: Sequence[str] = ()) -> str:
+    """The command that converts a model up to these tensors."""
+    words = ["gluonnx", "convert", str(model.path or "MODEL")]
+    if model.path is not None and model.params_path is not None and model.path not in model.params_path.parents:
+        words.append(str(model.params_path))
+    words += [w for n, s in inputs.items() for w in ("--input", f"{n}:{','.join(map(str, s.shape or ()))}")]
+    words += [w for n in outputs for w in ("--outputs", n)]
+    return shlex.join([*words, *options])
+
+
+def tensors_before(model: Model, failing: Sequence[Node]) -> list[Entry]:
     """Tensors that nodes that fail read, of nodes that compute and do not follow from such."""
     assert model.graph is not None
     wrong = {id(n) for n in failing}

@@ -29,6 +29,7 @@ from .pipeline.labels import ranked
 from .printable import clean, printable
 from .recorded import Recording, own_version
 from .result import VerifyResult
+from .targets.deployed import AGREES, FITS, Outcome
 
 __all__ = ["PLAIN"]
 
@@ -73,6 +74,7 @@ def convert_table(result: ConvertResult) -> Page:
     parts: list[Block] = [Facts(rows)]
     if result.verification is not None:
         parts += [Line(""), Brief(result.verification)]
+    parts += outcome_lines(result.targets)
     if result.unused:
         shown = ", ".join(result.unused[:5]) + (" ..." if len(result.unused) > 5 else "")
         parts.append(Line(f"note: {len(result.unused)} parameters are not in the graph: {shown}", "warn"))
@@ -97,6 +99,11 @@ def _accuracy(result: ConvertResult, whole: bool) -> list[Block]:
     return pages.full(accuracy) if whole else pages.brief(accuracy)
 
 
+def outcome_lines(outcomes: Sequence[Outcome]) -> list[Block]:
+    """Lines for the targets that a file was written for."""
+    return [Line(f"{o.target}: {o.words}", "good" if o.verdict in (AGREES, FITS) else "warn") for o in outcomes]
+
+
 def _left_out(outputs: Mapping[str, Sequence[str]]) -> str:
     labels = dict.fromkeys(label for names in outputs.values() for label in names)
     return f"{', '.join(outputs)} ({'need' if len(outputs) > 1 else 'needs'} {', '.join(labels)})"
@@ -118,6 +125,7 @@ def convert_brief(result: ConvertResult) -> Page:
     if out:
         parts.append(Line(f"left out: {'; '.join(out)}"))
     parts += _accuracy(result, False)
+    parts += outcome_lines(result.targets)
     notes = list(result.warnings)
     if result.unused:
         notes.append(f"{len(result.unused)} parameters are not in the graph: {listed(result.unused)}")

@@ -405,8 +405,11 @@ def top_of_all(
 
 @before(11, "Gemm")
 def with_summand(b: Any, op_type: str, x: Any, y: Any, c: Any = None, **attrs: Any) -> Any:
-    """The summand has to be there before opset 11."""
-    return b.plain(op_type, x, y, np.zeros(1, x.dtype) if c is None else c, **attrs)
+    """The summand has to be there before opset 11; some engines want one number for each column."""
+    known = shape(b, y)
+    columns = known[0 if attrs.get("transB") else 1] if known is not None else UNKNOWN
+    zeros = np.zeros(1 if columns is UNKNOWN else columns, x.dtype)
+    return b.plain(op_type, x, y, zeros if c is None else c, **attrs)
 
 
 @before(13, "Resize")

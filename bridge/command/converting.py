@@ -86,6 +86,7 @@ from .precision_options import (
     wishes_of,
 )
 from .shell import errors, print_result, progress
+from .target_options import TargetOption
 
 
 def convert(
@@ -105,6 +106,7 @@ def convert(
     batch: Batch = None,
     opset: OpsetOption = None,
     nms: NmsOption = PLAIN.nms,
+    targets: TargetOption = None,
     outputs: OutputsOption = None,
     verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the file appears.")] = True,
     also: AlsoOption = None,
@@ -203,6 +205,7 @@ def convert(
             preprocess=pictures_first,
             postprocess=scores_then,
             opset=parse_opset(opset),
+            targets=targets,
             outputs=outputs,
             verify=verify,
             also=[*pictures, *read_further_inputs(model, specs, also)],

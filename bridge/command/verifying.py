@@ -11,6 +11,7 @@ import bridge
 
 from .. import report
 from ..inputs import parse_names, parse_ranges
+from ..paths import BadInput
 from ..runtime import TIME_LIMIT
 from .options import (
     AlsoOption,
@@ -35,7 +36,8 @@ from .options import (
     read_images,
     read_inputs,
 )
-from .shell import errors, print_result, progress, status_of
+from .shell import NOT_EQUIVALENT, RUNTIME, errors, print_result, progress, status_of
+from .target_options import VerifyTargetOption, targets_page
 
 
 def verify(
@@ -63,10 +65,24 @@ def verify(
     time_limit: TimeLimit = TIME_LIMIT,
     report_to: Report = None,
     plugin: Plugin = None,
+    target: VerifyTargetOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two models on the same inputs; when they differ, name the first node that does."""
+    """Compare two models on the same inputs; when they differ, name the first node that does. Or (--target) one file where it runs."""
     with errors(as_json, report_to), progress(as_json) as tell:
+        if target:
+            if b is not None or expected is not None:
+                raise BadInput(
+                    "--target runs one ONNX file beside our engine: leave out the second model and --expected"
+                )
+            first = bridge.open_model(a)
+            limits, sizes = as_limits(atol, rtol, scaled), read_inputs(first, input, inputs)
+            told = {"inputs": sizes, "seed": seed, "ranges": parse_ranges(range or ()), "tolerance": limits}
+            on_targets = bridge.verify_targets(first, target, progress=tell, **told)
+            print_result(on_targets.as_dict(), as_json, lambda: targets_page(on_targets), report_to)
+            raise typer.Exit(
+                NOT_EQUIVALENT if on_targets.wrong else RUNTIME if on_targets.failed and "all" not in target else 0
+            )
         first = bridge.open_model(a, None if str(a).endswith(".onnx") else params)
         second = None if b is None else bridge.open_model(b, None if b.endswith(".onnx") else params)
         ranges = parse_ranges(range or ())

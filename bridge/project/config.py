@@ -25,7 +25,7 @@ else:
 NAME = "gluonnx.toml"
 REASONS = ("differs", "says-little", "missing")
 """Reasons to fail."""
-SECTIONS = ("check", "model")
+SECTIONS = ("check", "model", "targets")
 OF_CHECK = ("fail-on",)
 OF_MODEL = ("files", "params", "baseline", "inputs", "ranges", "map", "outputs", "seed", "runs", "tolerance")
 OF_RULE = ("atol", "rtol", "scaled", "cosine")
@@ -164,6 +164,7 @@ def load_project(where: str | os.PathLike[str] = ".") -> Project:
 def _read(told: Mapping[str, Any], path: Path) -> Project:
     problems = list(_unknown(told, SECTIONS, "at the top"))
     settings, models = told.get("check", {}), told.get("model", {})
+    problems += _pythons(told)[1]
     for name, value in (("check", settings), ("model", models)):
         if not isinstance(value, Mapping):
             problems.append(
@@ -192,6 +193,28 @@ def _read(told: Mapping[str, Any], path: Path) -> Project:
         error.args = ("\n".join(error.problems),)  # all of them: whoever writes such a file corrects them in one go
         raise error
     return Project(tuple(entries), path.parent, fail_on)
+
+
+def target_pythons(path: Path) -> dict[str, str]:
+    """The table [targets] of a gluonnx.toml: interpreters by the target that they have. Empty without the file. Raises BadInput."""
+    if not path.is_file():
+        return {}
+    try:
+        with open(path, "rb") as file:
+            found, problems = _pythons(tomllib.load(file))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: not TOML: {error}") from None
+    if problems:
+        raise BadInput(*(f"{path}: {p}" for p in problems))
+    return {n: os.path.join(path.parent, python) for n, python in found.items()}
+
+
+def _pythons(told: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
+    """The table [targets], and what is wrong with it."""
+    found = told.get("targets", {})
+    if isinstance(found, Mapping) and all(isinstance(v, str) and v for v in found.values()):
+        return dict(found), []
+    return {}, [f'targets: got {found!r}, wanted a table, such as [targets] with openvino = "/path/to/python"']
 
 
 def _unknown(told: Mapping[str, Any], known: Iterable[str], where: str) -> Iterator[str]:

@@ -52,7 +52,10 @@ class Window(NamedTuple):
     def whole_mean(self, b, x):
         """The sum over every window, padding and all, divided by the size of the kernel."""
         if not any(self.extra) and all(p < k for p, k in zip(self.pads, self.kernel)):
-            attrs = {"pads": self.pads * 2, "count_include_pad": 1}
+            # beside a Pad it stays counted: onnxruntime may make one node of both again
+            pads = self.pads if b.forms.counted_pads else [0] * len(self.pads)
+            x = x if b.forms.counted_pads else pad(b, x, self.pads, self.pads, 0)
+            attrs = {"pads": pads * 2, "count_include_pad": 1}
             return b.AveragePool(x, kernel_shape=self.kernel, strides=self.strides, **attrs)
         # explicit zeros, since onnxruntime counts only as far as the pads at the near end reach
         return self.mean(b, zeros_around(b, x, self.pads, self.ends), [0] * len(self.pads), [0] * len(self.pads))

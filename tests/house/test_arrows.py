@@ -24,7 +24,7 @@ ALLOWED = {
     "ml_dtypes": ("hybrid", "converters", "bridge"),
     "mxnet": ("bridge.scripts.record_with_mxnet",),
     "pytest": ("bridge.pytest_plugin",),
-    "tomli": ("bridge.project.config",),
+    "tomli": ("bridge.project.config", "bridge.targets.profile"),
 }
 
 ROOMS = ("core", "native", "formats", "ops", "ir", "passes", "execution", "frontend", "eager")

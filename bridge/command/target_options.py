@@ -1,0 +1,56 @@
+"""The option ``--target``, and pages of what came of files on targets."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..faces.blocks import Column, Grid, Line, Page, Tone
+from ..printable import clean
+from ..targets.deployed import AGREES, DIFFERS, FITS, TargetsResult
+
+TargetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target",
+        help="Where the file is deployed, such as openvino: it is written in the forms that this takes, and run there where it is "
+        "installed (gluonnx targets lists them). May be repeated.",
+    ),
+]
+VerifyTargetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target",
+        help="Run one ONNX file where it is deployed, or look at its nodes where that is not installed; all for every target. "
+        "May be repeated.",
+    ),
+]
+
+TONES: dict[str, Tone] = {AGREES: "good", FITS: "good", DIFFERS: "bad"}
+
+
+def targets_page(result: TargetsResult) -> Page:
+    """A file on several targets, a row for each."""
+    result = clean(result)
+    columns = [
+        Column("target"),
+        Column("verdict"),
+        Column("off by", right=True),
+        Column("run with"),
+        Column("", fold=True),
+    ]
+    rows: list[list[str | Line]] = []
+    for o in result.outcomes:
+        error = "" if o.error is None else f"{o.error:.1e}"
+        rows.append(
+            [o.target, Line(o.verdict, TONES.get(o.verdict, "warn")), error, o.release or "(not run)", o.reason]
+        )
+    run = [o for o in result.outcomes if o.release]
+    agree = sum(o.verdict == AGREES for o in run)
+    verdict = f"{agree} of {len(run)} that were run agree"
+    if result.wrong:
+        verdict += f"; other numbers on {', '.join(result.wrong)}"
+    tone: Tone = "bad" if result.wrong else "good" if agree == len(run) else "warn"
+    note = Line("off by: of the largest number of the output; fits: by the profile alone, where it is not run", "dim")
+    return Page(f"{result.model} where it is deployed", [Grid(columns, rows), note, Line(verdict, tone)], verdict, tone)

@@ -1,0 +1,146 @@
+"""``gluonnx targets``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from ..faces.blocks import Column, Facts, Grid, Line, Page
+from ..paths import BadInput
+from ..printable import clean
+from ..targets.place import Place, how_to_install, place_of, python_of, variable_of, wanted
+from ..targets.profile import Profile, profile_of, profiles
+from .options import AsJson
+from .shell import errors, print_result
+
+SHOWN = 12
+"""Operators that the list of one profile begins with."""
+
+
+def targets(
+    name: Annotated[str | None, typer.Argument(help="One of them, to be shown in full.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List where files can be deployed (--target): what each takes, and whether it is installed here; or show one."""
+    with errors(as_json):
+        chosen = [profile_of(name)] if name else list(profiles().values())
+        told = [_facts(p) for p in chosen]
+        data = told[0] if name else {"targets": told}
+        print_result(data, as_json, lambda: _shown(chosen[0], told[0]) if name else _listed(told))
+
+
+def _facts(profile: Profile) -> dict[str, Any]:
+    """A profile and where it is installed, as JSON has them."""
+    place, problem = _place(profile)
+    return {
+        "name": profile.name,
+        "description": profile.description,
+        "installed": place is not None,
+        "version": place.version if place else None,
+        "package": place.package if place else None,
+        "python": place.python if place else None,
+        "problem": problem,
+        "releases": list(profile.releases),
+        "opsets": list(profile.opsets),
+        "written_opset": profile.opset,
+        "ir": profile.ir,
+        "accepts": None if profile.accepts is None else list(profile.accepts),
+        "lacks": list(profile.lacks),
+        "forms": dict(profile.forms),
+        "dtypes_refused": list(profile.dtypes),
+        "static": profile.static,
+        "constant": {k: list(v) for k, v in profile.constant.items()},
+        "attributes": {k: {n: list(v) for n, v in a.items()} for k, a in profile.attributes.items()},
+        "ranks": {k: list(v) for k, v in profile.ranks.items()},
+        "wrong": dict(profile.wrong),
+        "quirks": list(profile.quirks),
+        "rounding": profile.rounding,
+        "adapter": profile.adapter or None,
+        "install": profile.install or None,
+        "sources": list(profile.sources),
+    }
+
+
+def _place(profile: Profile) -> tuple[Place | None, str | None]:
+    """Where it is installed, and what is wrong with the interpreter that somebody has named for it."""
+    try:
+        return place_of(profile), None
+    except BadInput as error:
+        return None, str(error)
+
+
+def _listed(told: list[dict[str, Any]]) -> Page:
+    columns = [
+        Column("target"),
+        Column("what it is", fold=True),
+        Column("opsets"),
+        Column("IR", right=True),
+        Column("here", fold=True),
+    ]
+    rows: list[list[str | Line]] = []
+    for each in clean(told):
+        here = Line(f"{each['package']} {each['version']}", "good") if each["installed"] else Line("no", "dim")
+        if each["problem"]:
+            here = Line(each["problem"], "bad")
+        elif not each["adapter"]:
+            here = Line("not run here", "dim")
+        first, last = each["opsets"]
+        rows.append([each["name"], each["description"], f"{first} to {last}", str(each["ir"]), here])
+    notes = [
+        Line(
+            "gluonnx convert MODEL --target NAME writes for one; gluonnx verify FILE.onnx --target all tries one file on all.",
+            "dim",
+        ),
+        Line(
+            "One that lives in another Python: GLUONNX_TARGET_PYTHON_NAME, or [targets] in gluonnx.toml (docs/targets.md).",
+            "dim",
+        ),
+    ]
+    return Page("targets", [Grid(columns, rows), *notes])
+
+
+def _shown(profile: Profile, told: dict[str, Any]) -> Page:
+    here = f"{told['package']} {told['version']} in {told['python']}" if told["installed"] else how_to_install(profile)
+    rows = [("what it is", profile.description), ("here", told["problem"] or here)]
+    if profile.runs:
+        rows.append(("releases", wanted(profile)))
+        rows.append(("interpreter", f"{python_of(profile)[0]} ({variable_of(profile.name)} names another)"))
+    written = "the oldest from 13 on that loses nothing" if profile.opset is None else str(profile.opset)
+    rows.append(("opsets", f"reads {profile.opsets[0]} to {profile.opsets[1]}; written: {written}"))
+    rows.append(("IR version", f"{profile.ir} at the most"))
+    if profile.accepts is not None:
+        rows.append(
+            ("operators", f"{len(profile.accepts)}: {', '.join(profile.accepts[:SHOWN])}, ... (--json has all)")
+        )
+    if profile.lacks:
+        rows.append(("lacks", ", ".join(profile.lacks)))
+    limits = [f"{o}: {w}" for o, w in _limits(profile)]
+    if limits:
+        rows.append(("limits", "; ".join(limits)))
+    if profile.dtypes:
+        rows.append(("dtypes it has not", ", ".join(profile.dtypes)))
+    if profile.static:
+        rows.append(("sizes", "numbers alone, no --dynamic"))
+    if profile.forms:
+        rows.append(("written with", ", ".join(f"{n}={v}" for n, v in profile.forms.items())))
+    if profile.rounding:
+        rows.append(
+            ("agrees within", f"{profile.rounding:g} of an output's scale, where the rule for float32 is missed")
+        )
+    rows += [("note", q) for q in profile.quirks]
+    rows += [("known from", s) for s in profile.sources]
+    return Page(profile.name, [Facts(clean(rows))])
+
+
+def _limits(profile: Profile) -> list[tuple[str, str]]:
+    """Operators that it takes in some forms alone, in words."""
+    found = [(o, f"input {', '.join(map(str, places))} constant") for o, places in profile.constant.items()]
+    found += [(o, f"input {', '.join(map(str, places))} computed") for o, places in profile.computed.items()]
+    found += [(o, f"{least} to {most} dimensions") for o, (least, most) in profile.ranks.items()]
+    found += [
+        (o, f"{n} {', '.join(map(str, values))}")
+        for o, limited in profile.attributes.items()
+        for n, values in limited.items()
+    ]
+    return found + list(profile.wrong.items())

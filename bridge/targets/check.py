@@ -1,0 +1,142 @@
+"""A written file beside a profile: every node that a target does not take, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import onnx
+from onnx import AttributeProto, TensorProto, helper
+
+from converters.error import Problem
+from converters.schemas import schema_of
+
+from .profile import Profile
+from .rules import RULES
+
+AI_ONNX = ("", "ai.onnx")
+
+
+class Known:
+    """What is known of a file's tensors: constants, dtypes and numbers of dimensions."""
+
+    def __init__(self, model: onnx.ModelProto, constants: Iterable[str] = ()):
+        """constants: names of tensors that are stored where the message does not hold them."""
+        self.model, self.opset = model, next(o.version for o in model.opset_import if o.domain in AI_ONNX)
+        graph = model.graph
+        self.nodes = list(graph.node)
+        self.stored = {i.name: i for i in graph.initializer}
+        self.constants = {*self.stored, *constants}
+        self.constants |= {o for n in self.nodes if n.op_type == "Constant" for o in n.output}
+        self.types: dict[str, int] = {n: i.data_type for n, i in self.stored.items()}
+        self.shapes: dict[str, tuple[int | str, ...]] = {n: tuple(i.dims) for n, i in self.stored.items()}
+        for info in (*graph.input, *graph.value_info, *graph.output):
+            found = info.type.tensor_type
+            self.types.setdefault(info.name, found.elem_type)
+            if found.HasField("shape"):
+                dims = found.shape.dim
+                self.shapes[info.name] = tuple(
+                    d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in dims
+                )
+        self.makers = {o: n for n in self.nodes for o in n.output if o}
+
+    def attributes(self, node: onnx.NodeProto) -> dict[str, Any]:
+        """The attributes of a node, with ONNX's defaults for those that are absent."""
+        schema = schema_of(node.op_type, self.opset, node.domain)
+        known = {} if schema is None else schema.attributes
+        found = {n: _value(a.default_value) for n, a in known.items() if a.default_value.type}
+        return found | {a.name: _value(a) for a in node.attribute}
+
+    def shape(self, name: str) -> tuple[int | str, ...] | None:
+        return self.shapes.get(name)
+
+
+def _value(attribute: AttributeProto) -> Any:
+    found = helper.get_attribute_value(attribute)
+    return found.decode() if isinstance(found, bytes) else found
+
+
+def inferred(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with what ONNX infers of the tensors inside; itself where that fails, or it is past the 2 GB of a message."""
+    try:
+        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except (onnx.shape_inference.InferenceError, ValueError):
+        return model
+
+
+def problems(profile: Profile, model: onnx.ModelProto, constants: Iterable[str] = ()) -> list[Problem]:
+    """Every node that a target does not take, by what its profile says; first what holds for the whole file. Bodies of control flow
+    are looked at too. constants: as Known takes them."""
+    known = Known(inferred(model), constants)
+    found = list(_of_file(profile, known))
+    for node in _all_nodes(known.nodes):
+        reasons = [*_of_node(profile, known, node)]
+        found += [Problem(node.name or node.output[0], node.op_type, r) for r in reasons[:1]]
+    return found
+
+
+def _all_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    for node in nodes:
+        yield node
+        for attribute in node.attribute:
+            for graph in (attribute.g, *attribute.graphs):
+                yield from _all_nodes(graph.node)
+
+
+def _of_file(profile: Profile, known: Known) -> Iterator[Problem]:
+    oldest, newest = profile.opsets
+    if not oldest <= known.opset <= newest:
+        yield Problem("the file", "opset", f"opset {known.opset}, and {profile.name} reads {oldest} to {newest}")
+    if known.model.ir_version > profile.ir:
+        yield Problem("the file", "IR", f"IR version {known.model.ir_version}, and {profile.name} reads {profile.ir}")
+    if profile.static:
+        for info in known.model.graph.input:
+            shape = known.shape(info.name)
+            if info.name not in known.constants and (shape is None or not all(isinstance(d, int) for d in shape)):
+                reason = f"size {list(shape or ())} is open; {profile.name} wants numbers: convert without --dynamic"
+                yield Problem(info.name, "input", reason)
+
+
+def _of_node(profile: Profile, known: Known, node: onnx.NodeProto) -> Iterator[str]:
+    kind = node.op_type
+    if node.domain not in AI_ONNX:
+        if f"{node.domain}.{kind}" not in (profile.accepts or ()):
+            yield f"{profile.name} has no operator of the domain {node.domain}"
+        return
+    if not profile.operator(kind):
+        yield f"{profile.name} has no {kind}"
+    for place in profile.constant.get(kind, ()):
+        if place < len(node.input) and node.input[place] and node.input[place] not in known.constants:
+            yield f"{profile.name} wants input {place} ({node.input[place]}) to be a constant"
+    for place in profile.computed.get(kind, ()):
+        if place < len(node.input) and node.input[place] in known.constants:
+            yield f"{profile.name} takes no constant as input {place} ({node.input[place]})"
+    limited = profile.attributes.get(kind)
+    if limited:
+        has = known.attributes(node)
+        for name, values in limited.items():
+            value = has.get(name)
+            if value is not None and value not in values and not (isinstance(value, list) and tuple(value) in values):
+                wanted = ", ".join(map(str, values))
+                yield f"{name}={value}, and {profile.name} has {wanted} alone"
+    if kind in profile.ranks and node.input:
+        least, most = profile.ranks[kind]
+        shape = known.shape(node.input[0])
+        if shape is not None and not least <= len(shape) <= most:
+            yield f"{len(shape)} dimensions, and {profile.name} takes {least} to {most}"
+    for name in (*node.input, *node.output):
+        dtype = TensorProto.DataType.Name(known.types.get(name, 0)).lower()
+        if dtype in profile.dtypes:
+            yield f"{name} is of {dtype}, which {profile.name} has not"
+    for rule in profile.wrong:
+        said = RULES[rule](known, node)
+        if said:
+            yield f"{said}, which {profile.wrong[rule]}"
+
+
+def lacking(found: Iterable[Problem]) -> Mapping[str, int]:
+    """The operators that problems are about, and how many nodes of each."""
+    counts: dict[str, int] = {}
+    for problem in found:
+        counts[problem.operator] = counts.get(problem.operator, 0) + 1
+    return counts

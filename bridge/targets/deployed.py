@@ -1,0 +1,250 @@
+"""What a file gives where it is deployed: by each target a verdict, from its profile alone or from running it there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from converters.error import ConversionError, Problem
+from hybrid.core.error import MXNetError
+from hybrid.core.op import Spec
+
+from ..cases import Cases
+from ..compare import Tolerance
+from ..engines import Engine, EngineError, NativeEngine, OnnxEngine
+from ..inputs import Given, as_specs, loaded, sources_of
+from ..job import NotEquivalent
+from ..judge import check
+from ..models import BadInput, Model, onnx_spec, open_model, specs_of_onnx
+from ..result import Progress, VerifyResult
+from ..runners import OutputsOnly
+from .check import lacking, problems
+from .place import Place, how_to_install, place_of
+from .process import TIME_LIMIT, Crashed, Late, TargetRunner
+from .profile import Profile, profiles_of
+
+AGREES, DIFFERS, REFUSED, CRASHED, LATE = "agrees", "differs", "refused", "crashed", "too late"
+FITS, LACKS = "fits", "does not fit"
+"""Verdicts of a profile alone, where the target is not run."""
+RUN = (AGREES, DIFFERS, REFUSED, CRASHED, LATE)
+FAILED = (DIFFERS, REFUSED, CRASHED, LATE, LACKS)
+SHOWN = 4
+"""Operators that a reason lists."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a file on a target."""
+
+    target: str
+    verdict: str
+    """"agrees", "differs", "refused", "crashed", "too late"; "fits" or "does not fit" by the profile, where it is not run."""
+    release: str = ""
+    """The package and its version; empty where it is not run."""
+    python: str = ""
+    """The interpreter that it was run in."""
+    reason: str = ""
+    """Words for why it does not agree, or how it can be run."""
+    error: float | None = None
+    """The greatest difference of an output, of its largest number."""
+    rounding: float | None = None
+    """The bound that decided, times the scale, where the target's arithmetic is coarser than float32; None for the judge's rule."""
+    seconds: float = 0.0
+    lacks: Mapping[str, int] = field(default_factory=dict)
+    """Operators of the file that the profile refuses, and how many nodes of each."""
+    verification: VerifyResult | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def good(self) -> bool:
+        return self.verdict in (AGREES, FITS)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {k: v for k, v in asdict(replace(self, verification=None)).items() if k != "verification"}
+
+    @property
+    def words(self) -> str:
+        """The outcome in one line."""
+        error = "" if self.error is None else f" (off by {self.error:.1e} of scale at most)"
+        where = f"{self.release}: " if self.release else ""
+        reason = f": {self.reason}" if self.reason else ""
+        return f"{where}{self.verdict}{error}{reason}"
+
+
+@dataclass(frozen=True)
+class TargetsResult:
+    """A file on several targets."""
+
+    model: str
+    outcomes: tuple[Outcome, ...]
+    opset: int
+    seconds: float = 0.0
+
+    @property
+    def wrong(self) -> tuple[str, ...]:
+        """The targets that give other numbers."""
+        return tuple(o.target for o in self.outcomes if o.verdict == DIFFERS)
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The targets that do not take the file, or give other numbers."""
+        return tuple(o.target for o in self.outcomes if not o.good)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "model": self.model,
+            "opset": self.opset,
+            "outcomes": [o.as_dict() for o in self.outcomes],
+            "wrong": list(self.wrong),
+            "failed": list(self.failed),
+            "seconds": self.seconds,
+        }
+
+
+class TargetFailed(EngineError):
+    """A target, run on the converted file, refuses it, crashes or takes too long; nothing was written. ``outcomes`` has them all."""
+
+    def __init__(self, outcomes: Sequence[Outcome]):
+        self.outcomes = tuple(outcomes)
+        bad = [o for o in outcomes if not o.good]
+        super().__init__("; ".join(f"{o.target}: {o.words}" for o in bad))
+
+
+def on_target(
+    profile: Profile,
+    place: Place | None,
+    left: Engine,
+    path: Path,
+    model: onnx.ModelProto,
+    found: Sequence[Problem],
+    specs: Mapping[str, Spec],
+    *,
+    arrays: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    names: Mapping[str, str] | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    files: Mapping[str, str] | None = None,
+    tolerance: Tolerance | None = None,
+    time_limit: float = TIME_LIMIT,
+) -> Outcome:
+    """The outcome of a file on one target. left: what is right, our engine as a rule. model: the file's graph. found: what the
+    profile says of it. specs, arrays: of the inputs of left. The rest as Cases takes it."""
+    lacks = lacking(found)
+    told: dict[str, Any] = {"target": profile.name, "lacks": lacks}
+    if place is None:
+        install = how_to_install(profile)
+        reason = f"{_brief(found)}; {install}" if found else install
+        return Outcome(verdict=LACKS if found else FITS, reason=reason, **told)
+    told |= {"release": f"{place.package} {place.version}", "python": place.python}
+    outputs = {o.name: onnx_spec(o) for o in model.graph.output}
+    start = time.perf_counter()
+    with TargetRunner(profile, place, path, specs_of_onnx(model), outputs, time_limit) as runner:
+        right = OutputsOnly(runner)
+        try:
+            made = Cases(left, right, specs, arrays or {}, names=names, ranges=ranges, files=files)
+            cases = [made.case(seed)] + ([] if arrays else [made.case(seed + 1)])
+            result, rounding = check(left, right, cases, tolerance=tolerance), None
+            if not result.equivalent and profile.rounding and tolerance is None:
+                coarse = check(left, right, cases, tolerance=Tolerance(profile.rounding, 0.0, True))
+                if coarse.verdict != "not equivalent":
+                    result, rounding = coarse, profile.rounding
+        except EngineError as error:
+            kind = CRASHED if isinstance(error, Crashed) else LATE if isinstance(error, Late) else REFUSED
+            reason = f"{error}" + (f" (its profile says: {_brief(found)})" if found else "")
+            return Outcome(verdict=kind, reason=reason, seconds=time.perf_counter() - start, **told)
+    seconds = time.perf_counter() - start
+    error = max((d.max_rel for d in result.differences if d.compared), default=None)
+    differs = result.verdict == "not equivalent"
+    worst = next((d for d in result.differences if not d.equal), None)
+    reason = f"{worst.name}: {worst.reason}" if differs and worst is not None else ""
+    if found and not differs:
+        reason = f"though its profile says: {_brief(found)}"
+    return Outcome(
+        verdict=DIFFERS if differs else AGREES,
+        reason=reason,
+        error=None if error is None else float(error),
+        rounding=rounding,
+        seconds=seconds,
+        verification=result,
+        **told,
+    )
+
+
+def _brief(found: Sequence[Problem]) -> str:
+    """Problems in a few words: the first of each operator."""
+    first = {p.operator: p for p in reversed(found)}
+    shown = [str(p) for p in reversed(first.values())][:SHOWN]
+    more = len(first) - len(shown)
+    return "; ".join(shown) + (f"; and {more} more operators" if more > 0 else "")
+
+
+def verify_targets(
+    source: Any,
+    targets: Sequence[str] = ("all",),
+    *,
+    inputs: Given | None = None,
+    seed: int = 0,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    tolerance: Tolerance | None = None,
+    time_limit: float = TIME_LIMIT,
+    progress: Progress | None = None,
+) -> TargetsResult:
+    """An ONNX file on targets: where one is installed it is run beside our engine on the same drawn (or given) inputs and judged as
+    verify does; where not, its profile says whether the file fits.
+
+    source: the path of an ONNX file. Raises BadInput for another model, and for targets that there are not."""
+    chosen, model, start = profiles_of(targets), open_model(source), time.perf_counter()
+    if not model.is_onnx or model.path is None:
+        raise BadInput(
+            f"{model.name} is no ONNX file; convert it first: gluonnx convert {model.path or 'MODEL'} --target NAME"
+        )
+    proto = model.proto
+    assert proto is not None
+    specs, arrays = as_specs(loaded(inputs, model))
+    left, specs = _reference(model, specs)
+    tell, outcomes = progress or (lambda _text: None), []
+    told = {"seed": seed, "ranges": ranges, "files": sources_of(inputs), "tolerance": tolerance}
+    for profile in chosen:
+        tell(f"{profile.name}")
+        found = problems(profile, proto)
+        outcomes.append(
+            on_target(
+                profile, place_of(profile), left, model.path, proto, found, specs,
+                arrays=arrays, time_limit=time_limit, **told,
+            )
+        )  # fmt: skip
+    opset = next(o.version for o in proto.opset_import if o.domain in ("", "ai.onnx"))
+    return TargetsResult(model.name, tuple(outcomes), opset, time.perf_counter() - start)
+
+
+def _reference(model: Model, specs: Mapping[str, Spec]) -> tuple[Engine, Mapping[str, Spec]]:
+    """What is right: our engine on the file as it reads it, or onnxruntime where it does not; and the shapes of its inputs."""
+    declared = (
+        {n: s for n, s in specs_of_onnx(model.proto).items() if n not in specs} if model.proto is not None else {}
+    )
+    fixed = {n: s for n, s in declared.items() if s.shape is not None and all(isinstance(d, int) for d in s.shape)}
+    try:
+        return NativeEngine(model.native, {**fixed, **specs}), {**fixed, **specs}
+    except (ConversionError, MXNetError):
+        return OnnxEngine(model), specs
+
+
+def raise_failed(outcomes: Sequence[Outcome]) -> None:
+    """Raise NotEquivalent where a target gives other numbers, TargetFailed where one does not run the file."""
+    for outcome in outcomes:
+        if outcome.verdict == DIFFERS and outcome.verification is not None:
+            raise NotEquivalent(outcome.verification, [f"on {outcome.target}, {outcome.release}"])
+    if any(o.verdict in FAILED for o in outcomes):
+        raise TargetFailed(outcomes)
+
+
+def facts_of(outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """What a file carries in its metadata of the targets that it was written for."""
+    return {
+        f"target.{o.target}": f"{o.verdict}, {o.release}" if o.release else f"{o.verdict} by its profile, not run"
+        for o in outcomes
+    }
