@@ -20,17 +20,19 @@ if TYPE_CHECKING:
     from .matrix import MatrixResult, matrix
     from .models import Model, open_model
     from .paths import BadInput
+    from .pipeline.postprocess import Postprocess
+    from .pipeline.preprocess import Preprocess
     from .precision import Half, Quantized, Single, convert_in
     from .project.check import CheckResult, FileResult, check
     from .recorded import Recording, load_recording, record
     from .result import Divergence, VerifyResult
     from .run import precision_report, run
     from .runtime import set_time_limit
+    from .serving.deploy import DeployResult, deploy
     from .targets.deployed import Outcome, TargetFailed, TargetsResult, verify_targets
     from .verify import verify
 
 FROM = {
-    "TOLERANCES": "compare",
     "BadInput": "paths",
     "BenchResult": "bench",
     "Change": "change.diff",
@@ -38,6 +40,7 @@ FROM = {
     "CompileResult": "compiling",
     "CompiledModel": "compiling",
     "ConvertResult": "convert",
+    "DeployResult": "serving.deploy",
     "DiffResult": "change.diff",
     "Difference": "compare",
     "Divergence": "result",
@@ -51,10 +54,13 @@ FROM = {
     "NotEquivalent": "job",
     "OperatorsResult": "inspect",
     "Outcome": "targets.deployed",
+    "Postprocess": "pipeline.postprocess",
+    "Preprocess": "pipeline.preprocess",
     "Quantized": "precision",
     "Recording": "recorded",
     "ReduceResult": "change.reduce",
     "Single": "precision",
+    "TOLERANCES": "compare",
     "TargetFailed": "targets.deployed",
     "TargetsResult": "targets.deployed",
     "Tolerance": "compare",
@@ -65,12 +71,13 @@ FROM = {
     "compile": "compiling",
     "convert": "convert",
     "convert_in": "precision",
+    "deploy": "serving.deploy",
     "diff": "change.diff",
     "import_onnx": "importing",
     "inspect": "inspect",
     "load_images": "images",
-    "matrix": "matrix",
     "load_recording": "recorded",
+    "matrix": "matrix",
     "open_model": "models",
     "operators": "inspect",
     "precision_report": "run",
@@ -92,6 +99,7 @@ __all__ = [
     "CompileResult",
     "CompiledModel",
     "ConvertResult",
+    "DeployResult",
     "DiffResult",
     "Difference",
     "Divergence",
@@ -105,6 +113,8 @@ __all__ = [
     "NotEquivalent",
     "OperatorsResult",
     "Outcome",
+    "Postprocess",
+    "Preprocess",
     "Quantized",
     "Recording",
     "ReduceResult",
@@ -119,6 +129,7 @@ __all__ = [
     "compile",
     "convert",
     "convert_in",
+    "deploy",
     "diff",
     "import_onnx",
     "inspect",

@@ -21,6 +21,7 @@ from hybrid.core.version import VERSION
 COMMANDS = {
     "convert": "converting.convert",
     "import": "converting.import_",
+    "deploy": "deploying.deploy",
     "verify": "verifying.verify",
     "record": "recording.record",
     "check": "checking.check",

@@ -29,6 +29,7 @@ from .pipeline.labels import ranked
 from .printable import clean, printable
 from .recorded import Recording, own_version
 from .result import VerifyResult
+from .serving.deploy import DeployResult
 from .targets.deployed import AGREES, FITS, Outcome
 
 __all__ = ["PLAIN"]
@@ -175,6 +176,18 @@ def compile_table(result: CompileResult) -> Page:
         ("file", f"{result.file}, {_size(result.bytes)}"),
     ]
     return Page(f"{result.file}", (Facts(rows),), "compiled")
+
+
+def deploy_table(result: DeployResult) -> Page:
+    """The result of deploy: what is where, and what uses it."""
+    result = clean(result)
+    rows = [(f"input {n}", spec(s)) for n, s in result.inputs.items()]
+    rows += [(f"output {n}", spec(s)) for n, s in result.outputs.items()]
+    rows += [("classes", str(result.classes))] if result.classes else []
+    rows += [("file", f) for f in result.files] + [("next", result.start)]
+    tone = TONES.get(result.verdict, "strong")
+    last = Line(f"{result.verdict}: {result.name} is ready for {result.to} in {result.place}", tone)
+    return Page(result.name, (Facts(rows), *_notes(result.warnings), last), result.verdict, tone)
 
 
 def verify_table(result: VerifyResult) -> Page:

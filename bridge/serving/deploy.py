@@ -1,0 +1,254 @@
+"""A model becomes the files that something serves it from: converted and verified first, then laid out, then put in place."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import tarfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from converters.reader import data_files
+from hybrid.formats.files import move, replacing, scratch, write
+
+from ..convert import convert
+from ..engines import OnnxEngine
+from ..job import check_target
+from ..models import Model, describe, onnx_spec, open_model, specs_of_onnx
+from ..paths import BadInput, listed
+from ..pipeline.labels import as_metadata, labels_of
+from ..pipeline.postprocess import Postprocess
+from ..provenance import add_to_file, read_facts
+from ..result import Progress
+from . import archives, programs, triton
+from .package import Kind, Layout, Package, check_name, safe_name
+
+MODEL = "model.onnx"
+TARGETS: dict[str, Kind] = {
+    "triton": Kind(triton.layout, "a model repository of NVIDIA's Triton: NAME/config.pbtxt, NAME/VERSION/model.onnx"),
+    "sagemaker": Kind(archives.sagemaker, "model.tar.gz of SageMaker, or what it holds", (".tar.gz", ".tgz")),
+    "mms": Kind(archives.multi_model_server, ".mar of multi-model-server, or what it holds", (".mar",)),
+    "python": Kind(programs.python, "a program in Python that runs the model"),
+    "cpp": Kind(programs.cpp, "a program in C++ that runs the model"),
+}
+"""What models are deployed to."""
+
+
+@dataclass(frozen=True)
+class DeployResult:
+    """The result of deploy."""
+
+    model: str
+    to: str
+    name: str
+    place: str
+    files: tuple[str, ...]
+    """Those written, and of an archive that alone."""
+    inputs: dict[str, dict[str, Any]]
+    outputs: dict[str, dict[str, Any]]
+    classes: int
+    """How many classes have names."""
+    verdict: str
+    """As the model was verified: "equivalent", "says little", or "not verified"."""
+    start: str
+    """What uses the files."""
+    warnings: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def deploy(
+    model: Any,
+    to: str,
+    place: str | os.PathLike[str],
+    *,
+    params: Any = None,
+    name: str | None = None,
+    labels: Sequence[str] = (),
+    max_batch: int = 8,
+    replace: bool = False,
+    progress: Progress | None = None,
+    **conversion: Any,
+) -> DeployResult:
+    """Lay a model out for what serves it.
+
+    model: what convert takes, which is converted and verified first; or an ONNX model, which has to open in onnxruntime.
+    to: one of TARGETS. place: the folder for the files, or the archive's name. name: that of the model there; by default its own.
+    labels: names of classes, for an ONNX model that carries none. max_batch: the largest batch that Triton may make of requests,
+    where the batch axis is open. replace: put new files in the place of those that are there. conversion: the rest of what convert
+    takes.
+
+    Nothing appears before all is ready. Raises BadInput, and what convert raises."""
+    tell = progress or (lambda _text: None)
+    if to not in TARGETS:
+        raise BadInput(f"got {to!r}, wanted one of {', '.join(TARGETS)}")
+    if max_batch < 1:
+        raise BadInput(f"max batch: got {max_batch}, wanted 1 or more")
+    kind, target = TARGETS[to], Path(place)
+    archive = target.name.endswith(kind.archive) if kind.archive else False
+    folder = target.parent if archive else target
+    _check_place(target, folder, archive)
+    opened = open_model(model, params, foreign=True)
+    own = check_name(name) if name is not None else safe_name(opened.name)
+    with scratch(folder if folder.is_dir() else folder.parent) as work:
+        warnings, verdict = _ready(opened, work / MODEL, tuple(labels), conversion, tell)
+        made = open_model(work / MODEL)
+        assert made.proto is not None
+        package = Package(
+            own,
+            {p.relative_to(work).as_posix(): p for p in (work / MODEL, *data_files(made.proto, work))},
+            specs_of_onnx(made.proto),
+            {o.name: onnx_spec(o) for o in made.proto.graph.output},
+            labels_of(made.proto),
+            max_batch,
+        )
+        tell("laying out")
+        layout = kind.make(package, target)
+        if archive:
+            packed = work / f"packed{''.join(PurePosixPath(target.name).suffixes[-2:])}"
+            with replacing(packed) as file:
+                (_zip if target.suffix == ".mar" else _tar)(file, layout)
+            layout = Layout({target.name: packed}, layout.start, notes=layout.notes)
+        files = _publish(layout, folder, work, opened.files(), replace)
+    return DeployResult(
+        model=opened.name,
+        to=to,
+        name=own,
+        place=str(target),
+        files=tuple(map(str, files)),
+        inputs={n: describe(s) for n, s in package.inputs.items()},
+        outputs={n: describe(s) for n, s in package.outputs.items()},
+        classes=len(package.labels),
+        verdict=verdict,
+        start=layout.start,
+        warnings=tuple(dict.fromkeys((*warnings, *layout.notes))),
+    )
+
+
+def _check_place(target: Path, folder: Path, archive: bool) -> None:
+    """Raise BadInput where nothing can be put."""
+    if archive:
+        check_target(target)
+        return
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"{folder}: a file, wanted a folder to write to")
+    inside = folder if folder.is_dir() else folder.parent
+    if not inside.is_dir():
+        raise BadInput(f"{folder}: there is no folder {inside} to make it in")
+    if not os.access(inside, os.W_OK):
+        raise BadInput(f"{inside}: nothing may be written to this folder")
+
+
+def _ready(
+    opened: Model, path: Path, labels: tuple[str, ...], conversion: Mapping[str, Any], tell: Progress
+) -> tuple[list[str], str]:
+    """Put the model at a path, with its weights; gives remarks, and how it was verified."""
+    if not opened.is_onnx:
+        options = dict(conversion)
+        if labels:
+            wanted = options.get("postprocess") or Postprocess()
+            options["postprocess"] = Postprocess(**{**asdict(wanted), "labels": labels})
+        result = convert(opened, output=path, progress=tell, **options)
+        return list(result.warnings), "not verified" if result.verification is None else result.verification.verdict
+    given = [n for n, v in conversion.items() if v not in (None, {}, (), [], False) and n not in ("seed", "verify")]
+    if given:
+        raise BadInput(
+            f"{opened.name} is an ONNX model, which is deployed as it is: {listed(given)} belong to the conversion of an MXNet "
+            "symbol; give the symbol"
+        )
+    if opened.path is None:
+        raise BadInput(f"{opened.name}: wanted the path of an ONNX file")
+    tell("opening the model in onnxruntime")
+    OnnxEngine(opened).open()
+    assert opened.proto is not None
+    shutil.copyfile(opened.path, path)
+    for source in data_files(opened.proto, opened.path.parent):
+        place = path.parent / source.relative_to(opened.path.parent)
+        if ".." in place.parts or not place.resolve().is_relative_to(path.parent.resolve()):
+            raise BadInput(f"{opened.path}: its weights are in {source}, outside of its folder; wanted them beside it")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, place)
+    if labels and labels != labels_of(opened.proto):
+        if labels_of(opened.proto):
+            raise BadInput(
+                f"{opened.path} carries {len(labels_of(opened.proto))} names of classes already, and others are given"
+            )
+        add_to_file(path, as_metadata(labels))
+    verdict = read_facts(opened.proto).get("verdict", "not verified")
+    note = "opens in onnxruntime; that it gives the numbers of another model was not verified (gluonnx verify)"
+    return [] if verdict == "equivalent" else [note], verdict
+
+
+def _publish(layout: Layout, folder: Path, work: Path, reads: Sequence[Path], replace: bool) -> list[Path]:
+    """Move the files to their places; gives them. On an error none is there that was not before."""
+    places = {n: folder / PurePosixPath(n) for n in layout.files if not (n in layout.kept and (folder / n).exists())}
+    there = [str(p) for p in places.values() if os.path.lexists(p)]
+    if there and not replace:
+        raise BadInput(f"{listed(there)}: there already; choose another place, or add --replace")
+    new = _folders(folder, places.values())
+    try:
+        for path in new:
+            path.mkdir()
+        pairs = []
+        for number, (name, place) in enumerate(places.items()):
+            check_target(place, *reads)
+            content = layout.files[name]
+            if isinstance(content, bytes):
+                source = work / f"{number}.part"
+                write(source, content)
+            else:
+                source = content
+            pairs.append((source, place))
+        move(*pairs)
+    except BaseException:
+        for path in reversed(new):
+            with suppress(OSError):
+                path.rmdir()
+        raise
+    return list(places.values())
+
+
+def _folders(top: Path, places: Any) -> list[Path]:
+    """Folders that have to be made, outer ones first."""
+    found: dict[Path, None] = {}
+    for place in places:
+        inner = [p for p in (place.parent, *place.parent.parents) if p == top or p.is_relative_to(top)]
+        found |= dict.fromkeys(p for p in reversed(inner) if not p.exists())
+    return sorted(found, key=lambda p: len(p.parts))
+
+
+# -- archives, the same bytes for the same files --------------------------------------------------------------------------
+
+
+def _tar(file: IO[bytes], layout: Layout) -> None:
+    with (
+        gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w") as out,
+    ):
+        for name in sorted(layout.files):
+            content = layout.files[name]
+            info = tarfile.TarInfo(name)
+            info.mode = 0o644
+            info.size = len(content) if isinstance(content, bytes) else content.stat().st_size
+            with BytesIO(content) if isinstance(content, bytes) else open(content, "rb") as source:
+                out.addfile(info, source)
+
+
+def _zip(file: IO[bytes], layout: Layout) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as out:
+        for name in sorted(layout.files):
+            content = layout.files[name]
+            info = zipfile.ZipInfo(name)
+            info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            with (
+                BytesIO(content) if isinstance(content, bytes) else open(content, "rb") as source,
+                out.open(info, "w") as entry,
+            ):
+                shutil.copyfileobj(source, entry, 1 << 20)
