@@ -1,4 +1,4 @@
-"""What a user wants of scores, computed inside the file: probabilities, the best class, the best K of them."""
+"""Steps behind a network, computed inside the file: scores become probabilities, the best class, the best K of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SOFTMAXES = (
 
 @dataclass(frozen=True)
 class Postprocess:
-    """What the file makes of an output, in this order. softmax alone takes the output's place; argmax adds ``NAME_class`` and top_k
+    """Steps behind an output, in this order. softmax alone takes the output's place; argmax adds ``NAME_class`` and top_k
     ``NAME_scores`` and ``NAME_classes``, in the place of the output."""
 
     softmax: bool = False

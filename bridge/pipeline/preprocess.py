@@ -40,7 +40,7 @@ Ranges = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Preprocess:
-    """What the file does with its input before the network gets it, in this order: cast to float32, resize, crop, layout, bgr,
+    """Steps between what the file takes and what the network gets, in this order: cast to float32, resize, crop, layout, bgr,
     unit, mean, scale, std, cast to the network's dtype. Steps that are not asked for are left out.
 
     mean, scale and std are numbers, or one for each channel in the order in which the network takes them (behind bgr); mean and std
@@ -128,7 +128,7 @@ def preprocessed(
         raise BadInput(*problems)
     name = _input(model, wanted, specs)
     given = specs.get(name, Spec())
-    if wanted.uint8 and given.dtype not in (None, np.uint8):
+    if wanted.uint8 and given.dtype is not None and given.dtype != np.uint8:
         raise BadInput(f"input {name}: got {given.dtype} with uint8; give its shape without a dtype")
     dtype = given.dtype or np.dtype(np.uint8 if wanted.uint8 else np.float32)
     if given.shape is not None and len(given.shape) != 4:
@@ -180,8 +180,8 @@ def preprocessed(
 
 
 def taken_by(proto: onnx.ModelProto | None) -> dict[str, Any]:
-    """What an ONNX file of this package does with pictures: the fields of Preprocess that are set, and its input; nothing where it
-    does nothing, or does not say."""
+    """Steps that an ONNX file of this package does with pictures: the fields of Preprocess that are set, and its input; nothing
+    where it does nothing, or does not say."""
     text = next((p.value for p in proto.metadata_props if p.key == KEY), "") if proto is not None else ""
     try:
         found = json.loads(text)
@@ -213,7 +213,7 @@ class _Steps:
         return Entry(Node(None, name))
 
     def behind(self, x: Entry, dtype: np.dtype, target: np.dtype) -> Entry:
-        """What the network gets, in its dtype."""
+        """The tensor that the network gets, in its dtype."""
         wanted = self.wanted
         if dtype != np.float32:
             x = self.apply("Cast", "float32", x, dtype="float32")
@@ -280,7 +280,7 @@ def _input(model: Model, wanted: Preprocess, specs: Mapping[str, Spec]) -> str:
 
 
 def _known(model: Model, name: str, specs: Mapping[str, Spec]) -> Spec:
-    """What the network itself tells of an input, whatever is given for it."""
+    """Shape and dtype of an input as the network itself tells them, whatever is given for it."""
     assert model.graph is not None
     others = {n: s for n, s in specs.items() if n != name}
     beside = with_sizes_beside(model, others, [name])

@@ -26,7 +26,7 @@ def sagemaker(package: Package, place: Path) -> Layout:
 
 
 def multi_model_server(package: Package, place: Path) -> Layout:
-    """What a .mar file holds: the model, a service, signature.json and synset.txt as MXNet's services had them."""
+    """Members of a .mar file: the model, a service, signature.json and synset.txt as MXNet's services had them."""
     files: dict[str, bytes | Path] = dict(package.files)
     files |= {n: template(n) for n in ("service.py", "onnx_model.py")}
     files["requirements.txt"] = REQUIREMENTS

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import shutil
-import tarfile
-import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import Any
 
 from converters.reader import data_files
-from hybrid.formats.files import move, replacing, scratch, write
+from hybrid.formats.files import move, open_file, replacing, scratch, write
 
 from ..convert import convert
 from ..engines import OnnxEngine
@@ -28,6 +24,7 @@ from ..provenance import add_to_file, read_facts
 from ..result import Progress
 from . import archives, programs, triton
 from .package import Kind, Layout, Package, check_name, safe_name
+from .packing import tarred, zipped
 
 MODEL = "model.onnx"
 TARGETS: dict[str, Kind] = {
@@ -37,7 +34,7 @@ TARGETS: dict[str, Kind] = {
     "python": Kind(programs.python, "a program in Python that runs the model"),
     "cpp": Kind(programs.cpp, "a program in C++ that runs the model"),
 }
-"""What models are deployed to."""
+"""Targets by their names."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +50,11 @@ class DeployResult:
     inputs: dict[str, dict[str, Any]]
     outputs: dict[str, dict[str, Any]]
     classes: int
-    """How many classes have names."""
+    """Number of classes that have names."""
     verdict: str
     """As the model was verified: "equivalent", "says little", or "not verified"."""
     start: str
-    """What uses the files."""
+    """The command that uses the files."""
     warnings: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -114,7 +111,7 @@ def deploy(
         if archive:
             packed = work / f"packed{''.join(PurePosixPath(target.name).suffixes[-2:])}"
             with replacing(packed) as file:
-                (_zip if target.suffix == ".mar" else _tar)(file, layout)
+                (zipped if target.suffix == ".mar" else tarred)(file, layout.files)
             layout = Layout({target.name: packed}, layout.start, notes=layout.notes)
         files = _publish(layout, folder, work, opened.files(), replace)
     return DeployResult(
@@ -168,13 +165,13 @@ def _ready(
     tell("opening the model in onnxruntime")
     OnnxEngine(opened).open()
     assert opened.proto is not None
-    shutil.copyfile(opened.path, path)
+    _copy(opened.path, path)
     for source in data_files(opened.proto, opened.path.parent):
         place = path.parent / source.relative_to(opened.path.parent)
         if ".." in place.parts or not place.resolve().is_relative_to(path.parent.resolve()):
             raise BadInput(f"{opened.path}: its weights are in {source}, outside of its folder; wanted them beside it")
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, place)
+        _copy(source, place)
     if labels and labels != labels_of(opened.proto):
         if labels_of(opened.proto):
             raise BadInput(
@@ -184,6 +181,11 @@ def _ready(
     verdict = read_facts(opened.proto).get("verdict", "not verified")
     note = "opens in onnxruntime; that it gives the numbers of another model was not verified (gluonnx verify)"
     return [] if verdict == "equivalent" else [note], verdict
+
+
+def _copy(source: Path, place: Path) -> None:
+    with open_file(source) as content, replacing(place) as file:
+        shutil.copyfileobj(content, file, 1 << 20)
 
 
 def _publish(layout: Layout, folder: Path, work: Path, reads: Sequence[Path], replace: bool) -> list[Path]:
@@ -222,33 +224,3 @@ def _folders(top: Path, places: Any) -> list[Path]:
         inner = [p for p in (place.parent, *place.parent.parents) if p == top or p.is_relative_to(top)]
         found |= dict.fromkeys(p for p in reversed(inner) if not p.exists())
     return sorted(found, key=lambda p: len(p.parts))
-
-
-# -- archives, the same bytes for the same files --------------------------------------------------------------------------
-
-
-def _tar(file: IO[bytes], layout: Layout) -> None:
-    with (
-        gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed,
-        tarfile.open(fileobj=packed, mode="w") as out,
-    ):
-        for name in sorted(layout.files):
-            content = layout.files[name]
-            info = tarfile.TarInfo(name)
-            info.mode = 0o644
-            info.size = len(content) if isinstance(content, bytes) else content.stat().st_size
-            with BytesIO(content) if isinstance(content, bytes) else open(content, "rb") as source:
-                out.addfile(info, source)
-
-
-def _zip(file: IO[bytes], layout: Layout) -> None:
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as out:
-        for name in sorted(layout.files):
-            content = layout.files[name]
-            info = zipfile.ZipInfo(name)
-            info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-            with (
-                BytesIO(content) if isinstance(content, bytes) else open(content, "rb") as source,
-                out.open(info, "w") as entry,
-            ):
-                shutil.copyfileobj(source, entry, 1 << 20)

@@ -1,4 +1,4 @@
-"""What is to be deployed, and the files that a target makes of it."""
+"""The model that is to be deployed, and the files that a target makes of it."""
 
 from __future__ import annotations
 

@@ -90,7 +90,8 @@ def _is_of_classes(package: Package, spec: Spec, max_batch: int) -> bool:
     """True for scores, as many as there are names."""
     dims = (spec.shape or ())[1 if max_batch else 0 :]
     known = all(isinstance(d, int) for d in dims)
-    return bool(package.labels) and known and int(np.prod(dims)) == len(package.labels) and is_float(spec.dtype)
+    scores = spec.dtype is not None and is_float(spec.dtype)
+    return bool(package.labels) and known and int(np.prod(dims)) == len(package.labels) and scores
 
 
 def _batch(inputs: Specs, outputs: Specs) -> tuple[bool, str]:

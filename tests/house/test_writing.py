@@ -47,6 +47,13 @@ EXCEPT = {
         "tarfile.open(fileobj=file, mode='r|gz' if compressed else 'r|', tarinfo=_Member)",
     ): "an archive, to be read",
     ("bridge.inputs", "zipfile.ZipFile(file, 'w')"): "an archive in a file that it is given",
+    ("bridge.serving.packing", "zipfile.ZipFile(file, 'w')"): "an archive in a file that it is given",
+    ("bridge.serving.packing", "archive.open(info, 'w')"): "a member of that archive",
+    (
+        "bridge.serving.packing",
+        "gzip.GzipFile('', 'wb', fileobj=file, mtime=0)",
+    ): "an archive in a file that it is given",
+    ("bridge.serving.packing", "tarfile.open(fileobj=packed, mode='w')"): "the same",
     ("bridge.inputs", "archive.open(f'{name}.npy', 'w', force_zip64=True)"): "a member of that archive",
     ("bridge.inputs", "archive.open(entry)"): "a member of an archive, to be read",
     ("bridge.recorded", "archive.open(entry)"): "a member of an archive, to be read",

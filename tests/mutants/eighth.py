@@ -664,8 +664,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "b28-dynamic-not-checked",
         "bridge/convert.py",
-        "    specs = settle_inputs(model, stored | specs, dynamic or {})",
-        "    specs = settle_inputs(model, stored | specs, {})",
+        "    specs = settle_inputs(model, specs, dynamic)\n    if isinstance(batch, int):",
+        "    specs = settle_inputs(model, specs, {})\n    if isinstance(batch, int):",
         "tests/bridge/test_cli.py -k test_bad_arguments_are_exit_2",
     ),
     (

@@ -35,7 +35,7 @@ def by_file(path: Path, **feeds):
 
 
 def by_both(path: Path, model, wanted, **feeds):
-    """What the file gives, after a look at whether it was verified."""
+    """Output of the file, after a look at whether it was verified."""
     shapes = {n: a.shape for n, a in feeds.items()}
     result = bridge.convert(model, inputs=shapes, output=path, preprocess=wanted)
     assert result.verification is not None and result.verification.verdict == "equivalent"

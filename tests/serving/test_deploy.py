@@ -37,7 +37,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A classifier of pictures of any size and number, with names."""
     path = tmp_path_factory.mktemp("served") / "classifier.onnx"
     wanted = bridge.Postprocess(labels=NAMES)
-    bridge.convert(SOURCE, output=path, batch="batch", preprocess=PICTURES, postprocess=wanted)
+    bridge.convert(SOURCE, output=path, batch="batch", preprocess=PICTURES, postprocess=wanted, draws=("expected",))
     return path
 
 
@@ -56,7 +56,7 @@ def pixels(*shape: int) -> np.ndarray:
 
 
 def right_answer(model: Path, array: np.ndarray) -> np.ndarray:
-    """What our engine makes of pixels, by the network and a pipeline in NumPy."""
+    """Scores that our engine makes of pixels, by the network and a pipeline in NumPy."""
     x = array.astype(np.float32).transpose(0, 3, 1, 2)
     x = mx.nd.contrib.BilinearResize2D(mx.nd.array(x), height=64, width=56, align_corners=False).asnumpy()
     x = x[:, ::-1] / 255 - np.float32([0.4, 0.5, 0.6]).reshape(1, 3, 1, 1)
