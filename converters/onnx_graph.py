@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,9 +15,10 @@ from onnx import helper
 from hybrid.core.op import Spec
 from hybrid.ops.onnx.base import OBJECT
 
-from .builder import OnnxNode, domain_opset
+from .builder import OnnxNode
 from .error import Unsupported
 from .onnx_types import code_of, declared_spec
+from .schemas import schema_of
 from .writer import stored_tensor
 
 SMALL = 1024  # elements up to which shape inference reads what an initializer holds
@@ -45,32 +47,42 @@ class OnnxGraph:
         """Infer shapes and dtypes with onnx's own inference, from those of inputs and initializers and what is told."""
         known = {n: s for n, s in (*self.inputs.items(), *self.told.items()) if _tells(s)}
         stored = {n: Spec(a.shape, a.dtype) for n, a in self.initializers.items() if a.dtype != OBJECT}
+        nodes = list(self._inferable({*known, *stored}))
         small = [stored_tensor(n, self.initializers[n]) for n in stored if self.initializers[n].size <= SMALL]
-        read = {n for node in self.nodes for n in node.reads()}
-        made = {o for node in self.nodes for o in node.outputs}
-        domains = dict.fromkeys(["", *(n.domain for n in self.nodes)])
+        read = {n for node in nodes for n in node.inputs}
+        made = {o for node in nodes for o in node.outputs}
         model = helper.make_model(
             helper.make_graph(
-                [n.proto() for n in self.nodes],
+                [n.proto() for n in nodes],
                 "graph",
                 [_info(n, s) for n, s in (*known.items(), *stored.items()) if n in read and n not in made],
-                [helper.make_empty_tensor_value_info(n) for n in self.outputs],
+                [],
                 [t for t in small if t.name in read],
-                value_info=[_info(n, s) for n, s in known.items() if n in made and n not in self.outputs],
+                value_info=[_info(n, s) for n, s in known.items() if n in made],
             ),
-            opset_imports=[helper.make_opsetid(d, domain_opset(d, self.opset)) for d in domains],
+            opset_imports=[helper.make_opsetid("", self.opset)],
         )
         try:
-            found = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
-        except Exception:  # inference of what onnx's checker would refuse too; then no more is known than was told
-            found = onnx.GraphProto()
+            found = onnx.shape_inference.infer_shapes(model, data_prop=True).graph.value_info
+        except Exception:  # of what onnx's checker would refuse too; then no more is known than was told
+            found = ()
         self.specs = {}
-        for info in (*found.value_info, *found.output):
-            try:
+        for info in found:
+            with contextlib.suppress(Unsupported):
                 self.specs[info.name] = declared_spec(info.type)
-            except Unsupported:
-                continue
         self.specs |= stored | {n: _more(self.specs.get(n), s) for n, s in known.items()}
+
+    def _inferable(self, known: set[str]) -> Iterator[OnnxNode]:
+        """Nodes of whose inputs all types are known, or can be inferred: given others, some of onnx's inference ends the process.
+        Bodies are not looked into; what comes of them is told."""
+        for node in self.nodes:
+            schema = None if node.domain else schema_of(node.op_type, self.opset)
+            bodies = any(isinstance(v, onnx.GraphProto) for v in node.attrs.values())
+            if schema is None or bodies or not schema.has_type_and_shape_inference_function:
+                continue
+            if all(n in known for n in node.inputs if n):
+                known.update(node.outputs)
+                yield node
 
     def shape(self, name: str) -> tuple[Any, ...] | None:
         """Sizes of a tensor: numbers, names, or OPEN; None where not even the rank is known."""

@@ -41,6 +41,8 @@ def graph_of(text: str, told: Iterable[str] = (), **stored: Any) -> OnnxGraph:
     )
     graph.infer()
     graph.told = {n: graph.specs[n] for n in told}
+    graph.told |= {o.name: declared_spec(o.type) for o in model.graph.output if o.name not in graph.specs}  # of bodies
+    graph.infer()
     return graph
 
 
