@@ -24,6 +24,7 @@ from hybrid.core.op import FAMILY, Spec
 from hybrid.ir import json as symbol_json
 from hybrid.ir.graph import Graph
 
+from .batches import Batches, at_sizes
 from .cases import Cases, further_cases, refuse_drawing, samplers
 from .compare import Tolerance, as_tolerance
 from .draws import KINDS, Kind
@@ -34,6 +35,7 @@ from .judge import check
 from .models import ONNX, SYMBOL, SYMBOL_FILES, BadInput, Model, describe, names_of
 from .paths import one_or_more
 from .renaming import new_node_names, rename_nodes
+from .resizing import asked_for
 from .result import Progress, VerifyResult, with_names, with_warnings
 from .upgrading import OLDEST, CannotUpgrade, upgraded
 
@@ -72,6 +74,7 @@ def import_onnx(
     *,
     output: str | os.PathLike[str] | None = None,
     inputs: Given | None = None,
+    dynamic: Mapping[str, Mapping[int, str]] | None = None,
     rename: Mapping[str, str] | None = None,
     verify: bool = True,
     also: Given | Sequence[Given] = (),
@@ -87,8 +90,10 @@ def import_onnx(
     """Read an ONNX model as a symbol with parameters and prove with onnxruntime that the numbers stayed.
 
     model: a path, bytes or ModelProto. output: the prefix of ``PREFIX-symbol.json`` and ``PREFIX-0000.params``, which appear only
-    when both agree. inputs: an .npz, or a shape, array or Spec by name, where the model leaves sizes open; axes that are open and
-    not given are verified at two sizes that it runs with. also: further inputs to verify with. ranges, draws: as convert takes
+    when both agree. inputs: an .npz, or a shape, array or Spec by name, where the model leaves sizes open or is to be read at
+    others; axes that are open and not given are verified at two sizes that it runs with. dynamic: names of axes that are to be
+    open, by input and axis. Constants that hold the file's own sizes are written anew (resizing.py), and samples of a batch
+    compared with what the file gives for each. also: further inputs to verify with. ranges, draws: as convert takes
     them. strict: also refuse when an output agrees and says little. layers: measure every tensor inside also when they agree. A
     model that onnxruntime does not open is held against onnx's own evaluator, and a warning says so.
     Raises BadInput, converters.UnsupportedModel listing every node that cannot be read, NotEquivalent (nothing is written),
@@ -106,10 +111,16 @@ def import_onnx(
             check_target(prefix.with_name(f"{prefix.name}{end}"), *opened.files())
     clock.lap("read")
     tell("importing")
-    found = opened.imported
-    clock.lap("import")
+    source = opened
     given = loaded(inputs, opened)
     specs, arrays = as_specs(given)
+    batches, changes = None, ()
+    sizes = {} if opened.proto is None else asked_for(opened.proto, specs, dynamic or {})
+    if sizes:
+        opened, batches, changes = at_sizes(source, sizes)
+        specs = {n: s for n, s in specs.items() if n in arrays or n not in (dynamic or {})}
+    found = opened.imported
+    clock.lap("import")
     sets = [loaded(each, opened) for each in one_or_more(also)]
     named = dict.fromkeys([*specs, *(n for further in sets for n in further)])
     unknown = [n for n in named if n not in found.inputs and n not in found.params]
@@ -149,6 +160,7 @@ def import_onnx(
             repro,
             tell,
             layers,
+            batches,
         ).run()
         witnesses.append(witness)
         return result
@@ -157,7 +169,7 @@ def import_onnx(
         lambda folder: SYMBOL.translated(to_write).save(folder / (prefix.name if prefix else "model")),
         verified if verify else None,
         prefix,
-        opened.files(),
+        source.files(),
         strict=strict,
         warnings=(),
         tell=tell,
@@ -173,7 +185,7 @@ def import_onnx(
         operators=dict(Counter(n.op.name for n in found.graph.nodes if n.op is not None).most_common()),
         parameters=sum(a.size for a in found.params.values()),
         bytes=sum(Path(f).stat().st_size for f in files) or sum(a.nbytes for a in found.params.values()),
-        repairs=found.repairs,
+        repairs=(*found.repairs, *changes),
         mxnet=tuple(not_in_mxnet(found.graph, found.params)),
         verified=result is not None,
         witness="".join(witnesses),
@@ -246,6 +258,7 @@ class _Check:
     repro: str | os.PathLike[str] | None
     tell: Progress
     layers: bool = False
+    batches: Batches | None = None
 
     def run(self) -> tuple[VerifyResult, str]:
         """The comparison, and what ours was compared with: onnxruntime on the file; for opsets that it lacks kernels of, on the
@@ -327,8 +340,9 @@ class _Check:
                     cases.append(made({**specs, **further}, values, sources_of(given)).case(seed + number, seen=seen))
                 for each in cases:  # sizes that were made up may not go together
                     witness.run(each.feeds)
+                told = cases[: len(sets)]
                 cases += further_cases(sets[0], seed, seen, self.draws)
-                return check(
+                result = check(
                     native,
                     witness,
                     cases,
@@ -338,6 +352,10 @@ class _Check:
                     progress=self.tell,
                     layers=self.layers,
                 )
+                if self.batches is None or not result.equivalent:
+                    return result
+                self.tell("comparing samples of a batch with the file's own")
+                return with_warnings(result, self.batches.check(native, [c.feeds for c in told], self.tolerance))
             except (EngineError, MXNetError) as error:
                 failures.append(error)
                 if not open_axes or isinstance(error, OutOfTime):

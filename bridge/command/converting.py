@@ -12,7 +12,7 @@ import bridge
 from converters.forms import PLAIN, Forms
 
 from .. import report
-from ..inputs import parse_ranges
+from ..inputs import parse_dynamic, parse_ranges
 from ..job import check_target
 from ..opsets import parse_opset
 from ..paths import BadInput
@@ -20,6 +20,7 @@ from ..renaming import parse_renames
 from ..runtime import TIME_LIMIT
 from .detection_options import NmsOption
 from .graph_options import KeepGraph, NanGuards
+from .import_options import DynamicAxes
 from .options import (
     AlsoOption,
     AsJson,
@@ -237,6 +238,7 @@ def import_(
     inputs: FeedsOption = None,
     image: ImageOption = None,
     range: RangeOption = None,
+    dynamic: DynamicAxes = None,
     verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the files appear.")] = True,
     also: AlsoOption = None,
     rename: Annotated[
@@ -274,6 +276,7 @@ def import_(
             model,
             output=output if output is not None else model.with_suffix(""),
             inputs=specs,
+            dynamic=parse_dynamic(dynamic or ()),
             rename=parse_renames(rename or ()),
             verify=verify,
             also=[*pictures, *read_further_inputs(opened, specs, also)],
