@@ -16,11 +16,12 @@ import onnx
 
 import converters
 import hybrid.formats.params
+from converters.for_mxnet import in_mxnet, lowered
 from converters.importer import Imported
 from converters.names import Names
 from converters.onnx_types import text_of
 from hybrid.core.error import MXNetError
-from hybrid.core.op import FAMILY, Spec
+from hybrid.core.op import Spec
 from hybrid.ir import json as symbol_json
 from hybrid.ir.graph import Graph
 
@@ -76,6 +77,7 @@ def import_onnx(
     inputs: Given | None = None,
     dynamic: Mapping[str, Mapping[int, str]] | None = None,
     rename: Mapping[str, str] | None = None,
+    for_mxnet: bool = False,
     verify: bool = True,
     also: Given | Sequence[Given] = (),
     seed: int = 0,
@@ -93,7 +95,8 @@ def import_onnx(
     when both agree. inputs: an .npz, or a shape, array or Spec by name, where the model leaves sizes open or is to be read at
     others; axes that are open and not given are verified at two sizes that it runs with. dynamic: names of axes that are to be
     open, by input and axis. Constants that hold the file's own sizes are written anew (resizing.py), and samples of a batch
-    compared with what the file gives for each. also: further inputs to verify with. ranges, draws: as convert takes
+    compared with what the file gives for each. for_mxnet: operators and forms of MXNet 1.9.1 alone; sizes given for open axes are
+    kept where those forms hold at these alone. also: further inputs to verify with. ranges, draws: as convert takes
     them. strict: also refuse when an output agrees and says little. layers: measure every tensor inside also when they agree. A
     model that onnxruntime does not open is held against onnx's own evaluator, and a warning says so.
     Raises BadInput, converters.UnsupportedModel listing every node that cannot be read, NotEquivalent (nothing is written),
@@ -120,6 +123,8 @@ def import_onnx(
         opened, batches, changes = at_sizes(source, sizes)
         specs = {n: s for n, s in specs.items() if n in arrays or n not in (dynamic or {})}
     found = opened.imported
+    if for_mxnet:
+        opened, found, batches = _for_mxnet(source, opened, specs, dynamic or {}, batches)
     clock.lap("import")
     sets = [loaded(each, opened) for each in one_or_more(also)]
     named = dict.fromkeys([*specs, *(n for further in sets for n in further)])
@@ -129,7 +134,7 @@ def import_onnx(
     graph, new = found.graph, {}
     if rename:
         graph, new = new_node_names(found.graph, found.inputs, found.outputs, found.params, rename)
-    to_write = replace(opened.native, graph=graph) if rename else opened
+    to_write = replace(opened.native, graph=graph, params=found.params) if rename or for_mxnet else opened
     if verify:
         _refuse_objects(found)
         refuse_drawing(
@@ -195,11 +200,38 @@ def import_onnx(
     )
 
 
+def _for_mxnet(
+    source: Model,
+    opened: Model,
+    specs: Mapping[str, Spec],
+    dynamic: Mapping[str, Mapping[int, str]],
+    batches: Batches | None,
+) -> tuple[Model, Imported, Batches | None]:
+    """A model read in MXNet's own forms; at sizes given for open axes where only they decide the forms.
+
+    Raises BadInput naming every node that has none, and what it lacks."""
+    found = opened.imported
+    made = lowered(found.graph, found.params, found.inputs)
+    sizes = {} if source.proto is None else asked_for(source.proto, specs, dynamic, fixed=True)
+    if made.lacking and sizes:
+        opened, batches, _ = at_sizes(source, sizes)
+        found = opened.imported
+        made = lowered(found.graph, found.params, found.inputs)
+    if made.lacking:
+        open_axes = [n for n, s in found.inputs.items() if s.shape is None or any(isinstance(d, str) for d in s.shape)]
+        advice = f"; give sizes to {', '.join(open_axes)} (--input), which may decide the forms" if open_axes else ""
+        raise BadInput(
+            f"MXNet 1.9.1 has no form of {'; '.join(made.lacking)}; without --for-mxnet they are imported as operators that gluonnx "
+            f"alone runs{advice}"
+        )
+    return opened, found._replace(graph=made.graph, params=made.params), batches
+
+
 def not_in_mxnet(graph: Graph, params: Mapping[str, np.ndarray]) -> Iterator[str]:
     """Reasons that keep MXNet 1.9.1 from loading a symbol: operators that it lacks, and arrays that its files cannot hold."""
     from hybrid.core.attrs import MXNET_DTYPES
 
-    lacking = Counter(n.op.name for n in graph.all_nodes() if n.op is not None and n.op.name.startswith(FAMILY))
+    lacking = Counter(n.op.name for n in graph.all_nodes() if n.op is not None and not in_mxnet(n.op))
     yield from (f"{name}, {count} times" if count > 1 else name for name, count in lacking.most_common())
     for name, array in params.items():
         if array.dtype.name not in MXNET_DTYPES:

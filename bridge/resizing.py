@@ -32,9 +32,10 @@ _RECURRENT = {"GRU": (5,), "LSTM": (5, 6), "RNN": (5,)}
 
 
 def asked_for(
-    model: ModelProto, specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, str]]
+    model: ModelProto, specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, str]], *, fixed: bool = False
 ) -> dict[str, Shape]:
-    """The shapes that differ from what a model declares: those given, and the axes that are to be of any size. Raises BadInput."""
+    """The shapes that differ from what a model declares: those given, and the axes that are to be of any size. fixed: those that
+    say a size where the model leaves it open, too. Raises BadInput."""
     declared, problems, out = declared_inputs(model), [], {}
     for name in dict.fromkeys((*specs, *dynamic)):
         own = declared.get(name)
@@ -51,7 +52,7 @@ def asked_for(
                 problems.append(f"dynamic {name}: got axis {axis} of {len(own)}: {show(own)}")
             else:
                 wanted[axis] = label
-        if any(isinstance(o, int) and o != w for o, w in zip(own, wanted)):
+        if any((fixed or isinstance(o, int)) and o != w for o, w in zip(own, wanted)):
             out[name] = tuple(wanted)
     if problems:
         raise BadInput(*problems)

@@ -20,7 +20,7 @@ from ..renaming import parse_renames
 from ..runtime import TIME_LIMIT
 from .detection_options import NmsOption
 from .graph_options import KeepGraph, NanGuards
-from .import_options import DynamicAxes
+from .import_options import DynamicAxes, ForMxnet
 from .options import (
     AlsoOption,
     AsJson,
@@ -239,6 +239,7 @@ def import_(
     image: ImageOption = None,
     range: RangeOption = None,
     dynamic: DynamicAxes = None,
+    for_mxnet: ForMxnet = False,
     verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the files appear.")] = True,
     also: AlsoOption = None,
     rename: Annotated[
@@ -277,6 +278,7 @@ def import_(
             output=output if output is not None else model.with_suffix(""),
             inputs=specs,
             dynamic=parse_dynamic(dynamic or ()),
+            for_mxnet=for_mxnet,
             rename=parse_renames(rename or ()),
             verify=verify,
             also=[*pictures, *read_further_inputs(opened, specs, also)],

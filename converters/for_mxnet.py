@@ -1,0 +1,367 @@
+"""Imported graphs in the forms that MXNet 1.9.1 itself loads: operators of the family ``_onnx_`` said in operators of MXNet.
+
+What an operator takes as tensors and MXNet as attributes - shapes, axes, sizes - is known once all sizes are; so graphs are lowered
+with sizes for every input. Compositions (``Op.composition``) say most; rules here say what depends on such values."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hybrid.core.attrs import MXNET_DTYPES
+from hybrid.core.error import MXNetError
+from hybrid.core.op import BACKWARD, FAMILY, FUSED, Op, Spec, lookup
+from hybrid.core.shapes import is_known
+from hybrid.execution.apply import apply
+from hybrid.ir.build import Expression, F
+from hybrid.ir.compose import composition, inline, is_pure
+from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ir.infer import Inference, infer
+from hybrid.ops.onnx.reduce import Reduction
+
+from .import_state import dtype_attribute
+from .names import Names
+
+ABSENT = frozenset(
+    ("_npi_zeros_like", "_npi_ones_like", "_npx_log_sigmoid", "_npx_mish", "CuDNNBatchNorm", "log_sigmoid", "mish")
+)
+"""Operators of other versions of MXNet that are here too; the rest of those that it lacks are known by their prefix."""
+ROUNDS = 8
+"""Compositions within compositions, at most."""
+
+
+class Lowered(NamedTuple):
+    """A graph with its parameters in MXNet's forms."""
+
+    graph: Graph
+    params: dict[str, np.ndarray]
+    lacking: tuple[str, ...]
+    """Nodes that have no form in MXNet 1.9.1, with what they lack; empty where it loads the graph."""
+
+
+class Given(NamedTuple):
+    """What a rule gets beside the operator: its inputs, and what is known of them."""
+
+    inputs: tuple[Expression, ...]
+    specs: tuple[Spec, ...]
+    values: tuple[np.ndarray | None, ...]
+    """Numbers of the inputs that are constant."""
+    out: Spec
+    constant: Callable[[np.ndarray], Expression]
+    """An array as a parameter."""
+
+    def by_name(self, op: Op) -> dict[str, int]:
+        """Places of the inputs by their names."""
+        return {n: i for i, n in enumerate(op.input_names())}
+
+
+Rule = Callable[[Any, Given], "Expression | None"]
+RULES: dict[str, Rule] = {}
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """A decorator for what says operators of the family in MXNet's; it gives None where there is no such form."""
+
+    def register(function: Rule) -> Rule:
+        RULES.update((f"{FAMILY}{n}", function) for n in names)
+        return function
+
+    return register
+
+
+def in_mxnet(op: Op) -> bool:
+    """True for an operator that MXNet 1.9.1 has."""
+    return not op.name.startswith((FAMILY, BACKWARD, FUSED)) and op.name not in ABSENT
+
+
+def lowered(graph: Graph, params: Mapping[str, np.ndarray], inputs: Mapping[str, Spec]) -> Lowered:
+    """A graph in operators of MXNet 1.9.1 as far as there are such. inputs: their specs, with sizes."""
+    return _Lowering(graph, params, inputs).run()
+
+
+class _Lowering:
+    """One lowering."""
+
+    def __init__(self, graph: Graph, params: Mapping[str, np.ndarray], inputs: Mapping[str, Spec]):
+        self.graph, self.params, self.inputs = graph, dict(params), inputs
+        self.names = Names(n.name for n in graph.nodes)
+        self.inference: Inference
+        self.changed = False
+
+    def run(self) -> Lowered:
+        for _ in range(ROUNDS):
+            if all(n.op is None or in_mxnet(n.op) for n in self.graph.nodes):
+                break
+            self.inference = self._infer()
+            self.changed = False
+            self.graph = self.graph.rewrite(self._change)
+            if not self.changed:
+                break
+        used = {n.name for n in self.graph.variables()}
+        params = {n: a for n, a in self.params.items() if n in used}
+        return Lowered(self.graph, params, tuple(self._lacking(params)))
+
+    def _infer(self) -> Inference:
+        known = {n: Spec(a.shape, a.dtype) for n, a in self.params.items()}
+        known |= {n: s for n, s in self.inputs.items() if n not in known}
+        return infer(
+            self.graph,
+            {n: s.shape for n, s in known.items() if s.shape is not None and is_known(s.shape)},
+            {n: s.dtype for n, s in known.items() if s.dtype is not None},
+            values=self.params,
+            follow=True,
+        )
+
+    def _lacking(self, params: Mapping[str, np.ndarray]) -> list[str]:
+        out = [f"{n.name} ({n.op.name})" for n in self.graph.nodes if n.op is not None and not in_mxnet(n.op)]
+        out += [f"parameter {n} is {a.dtype}" for n, a in params.items() if a.dtype.name not in MXNET_DTYPES]
+        if not out:
+            found = self._infer()
+            entries = (Entry(n, i) for n in self.graph.nodes for i in range(n.num_visible_outputs))
+            out += [
+                f"{e.name} has no axes, which MXNet knows as NumPy's arrays alone"
+                for e in entries
+                if found.spec(e).shape == ()
+            ]
+        return out
+
+    def _value(self, entry: Entry) -> np.ndarray | None:
+        """The numbers of a tensor that is constant."""
+        node = entry.node
+        if node.op is None:
+            return self.params.get(node.name)
+        if node.op.name == f"{FAMILY}Constant":
+            return node.op.value  # type: ignore[attr-defined]
+        return (self.inference.values or {}).get((id(node), entry.index))
+
+    def _parameter(self, array: np.ndarray, name: str) -> Expression:
+        name = self.names.unique(name)
+        self.params[name] = array
+        attrs = {"__shape__": str(array.shape), **dtype_attribute(array.dtype)}
+        return Expression((Entry(Node(None, name, (), {**attrs, "__grad_req__": "null"})),))
+
+    def _change(self, node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
+        op = node.op
+        if op is None or in_mxnet(op) or not is_pure(op):
+            return None
+        specs = tuple(self.inference.spec(e) for e in node.inputs)
+        before = {id(e.node) for e in inputs}
+        made = self._by_rule(node, op, inputs, specs)
+        if made is None:
+            try:
+                body = composition(op, specs)
+            except MXNetError:
+                body = None
+            made = None if body is None else inline(body, inputs, node.name)
+        if made is None:
+            return None
+        self.changed = True
+        return self._named(node, made, before)
+
+    def _by_rule(self, node: Node, op: Op, inputs: tuple[Entry, ...], specs: tuple[Spec, ...]) -> list[Entry] | None:
+        values = tuple(map(self._value, node.inputs))
+        count = itertools.count()
+
+        def constant(array: np.ndarray) -> Expression:
+            return self._parameter(array, f"{node.name}_constant{next(count) or ''}")
+
+        if node.num_outputs == 1 and all(v is not None for v in values):
+            own = op.value if op.name == f"{FAMILY}Constant" else None  # type: ignore[attr-defined]
+            array = (
+                own if own is not None else apply(op, [v for v in values if v is not None], [Spec()], name=node.name)[0]
+            )
+            if array.dtype.name in MXNET_DTYPES:
+                return [self._parameter(array, f"{node.name}_value").entry]
+        found = RULES.get(op.name) or (_reduction if isinstance(op, Reduction) else None)
+        if found is None:
+            return None
+        out = self.inference.spec(Entry(node, 0))
+        given = Given(tuple(Expression((e,)) for e in inputs), specs, values, out, constant)
+        made = found(op, given)
+        return None if made is None else list(made.entries)
+
+    def _named(self, node: Node, made: Sequence[Entry], before: set[int]) -> list[Entry]:
+        """The entries that stand for a node, the last made of them under its name, and its name in ONNX."""
+        out = list(made)
+        if out[0].node.op is None or id(out[0].node) in before:  # what is there already goes by its own name
+            out[0] = F.identity(Expression((out[0],))).entry
+        final = out[0].node
+        for each in Graph(out).nodes:
+            if each.op is None or id(each) in before or each is final or not _is_new(each, node):
+                continue
+            each.name = self.names.unique(f"{node.name}_{each.op.name.strip('_').lower()}")
+        final.name = node.name
+        final.attrs = {**final.attrs, **{k: v for k, v in node.attrs.items() if k.startswith("__")}}
+        return out
+
+
+def _is_new(node: Node, of: Node) -> bool:
+    """True for a node that a rule or a composition has just made in the place of another."""
+    assert node.op is not None
+    return node.name in (node.op.name.lower(),) or node.name.startswith(f"{of.name}_")
+
+
+# -- rules -----------------------------------------------------------------------------------------------------------------
+
+
+def _static(spec: Spec) -> tuple[int, ...] | None:
+    """A shape that attributes can say: all of it known, no size of 0, and one axis at least."""
+    return spec.shape if spec.shape and is_known(spec.shape) and 0 not in spec.shape else None
+
+
+@rule("Reshape")
+def _reshape(op: Any, given: Given) -> Expression | None:
+    shape = _static(given.out)
+    return None if shape is None else F.reshape(given.inputs[0], shape=shape)
+
+
+@rule("Expand")
+def _expand(op: Any, given: Given) -> Expression | None:
+    shape, old = _static(given.out), _static(given.specs[0])
+    if shape is None or old is None:
+        return None
+    x = given.inputs[0]
+    if len(old) < len(shape):
+        x = F.reshape(x, shape=(1,) * (len(shape) - len(old)) + old)
+    return F.broadcast_to(x, shape=shape)
+
+
+def _reduction(op: Reduction, given: Given) -> Expression | None:
+    """A reduction along axes that are constant."""
+    shape, dtype = _static(given.specs[0]), given.specs[0].dtype
+    kept = _static(given.out)
+    if shape is None or kept is None or dtype is None or dtype.kind != "f" or dtype.itemsize < 4:
+        return None
+    if len(given.values) > 1 and given.values[1] is None:
+        return None
+    axes = op.along(given.values[1] if len(given.values) > 1 else None, len(shape))
+    made = op.said(F, given.inputs[0], axes)
+    return made if op.keepdims else F.reshape(made, shape=kept)
+
+
+@rule("Resize")
+def _resize(op: Any, given: Given) -> Expression | None:
+    """Axis after axis: places to take, or a matrix of weights; whole factors of images are UpSampling."""
+    old, new, places = _static(given.specs[0]), _static(given.out), given.by_name(op)
+    dtype = given.specs[0].dtype
+    control = {n: given.values[places[n]] for n in ("scales", "sizes") if n in places}
+    whole = op.keep_aspect_ratio_policy == "stretch" and not op.cropped
+    if old is None or new is None or dtype is None or not whole or any(v is None for v in control.values()):
+        return None
+    if dtype.kind != "f":
+        return None
+    scales = dict(zip(op._axes(len(old)), control["scales"])) if control.get("scales") is not None else {}
+    axes = [a for a in range(len(old)) if old[a] != new[a] or scales.get(a, 1) != 1]
+    weights = {a: _weights(op, old[a], new[a], scales.get(a)) for a in axes}
+    x = given.inputs[0]
+    if op.mode == "nearest":
+        taken = {a: w.argmax(0) for a, w in weights.items()}
+        factors = {new[a] // old[a] for a in axes}
+        repeated = all(np.array_equal(t, np.arange(new[a]) * old[a] // new[a]) for a, t in taken.items())
+        if (
+            len(old) == 4
+            and axes == [2, 3]
+            and len(factors) == 1
+            and repeated
+            and new[2] % old[2] == new[3] % old[3] == 0
+        ):
+            return F.UpSampling(x, scale=factors.pop(), sample_type="nearest", num_args=1)
+        for axis, each in taken.items():
+            x = F.take(x, given.constant(each.astype(np.int32)), axis=axis)
+        return x
+    for axis, each in weights.items():
+        last = len(old) - 1
+        x = x if axis == last else F.swapaxes(x, dim1=axis, dim2=last)
+        x = F.dot(x, given.constant(each.astype(dtype)))
+        x = x if axis == last else F.swapaxes(x, dim1=axis, dim2=last)
+    return x
+
+
+def _weights(op: Any, old: int, new: int, scale: Any) -> np.ndarray:
+    """How much each of the old places along an axis gives to each of the new, (old, new), as the operator itself has it."""
+    name, value = ("sizes", [new]) if scale is None else ("scales", [scale])
+    dtype = np.int64 if scale is None else np.float32
+    one = type(op).bind(**{**op.dump(), "axes": (1,), "given": (name,)})
+    arrays = [np.eye(old, dtype=np.float32), np.array(value, dtype)]
+    return apply(one, arrays, [Spec()], name="weights")[0]
+
+
+def _rounded(x: Expression) -> Expression:
+    """x rounded half to even; MXNet's rint goes down from halves."""
+    low = F.rint(x)
+    half = F._equal_scalar(x - low, scalar=0.5)
+    return low + half * F._mod_scalar(low, scalar=2.0)
+
+
+def _levels(dtype: np.dtype) -> tuple[float, float] | None:
+    """The least and the greatest of whole numbers that float32 holds exactly."""
+    if dtype.kind not in "iu" or dtype.itemsize > 2:
+        return None
+    info = np.iinfo(dtype)
+    return float(info.min), float(info.max)
+
+
+def _along(array: np.ndarray, shape: tuple[int, ...], axis: int) -> np.ndarray:
+    """A scale or zero point as it broadcasts over data of that shape."""
+    if array.size == 1:
+        return array.reshape((1,) * len(shape))
+    return array.reshape([-1 if a == axis % len(shape) else 1 for a in range(len(shape))])
+
+
+def _scaling(op: Any, given: Given) -> tuple[Expression, np.ndarray, tuple[int, ...]] | None:
+    """The scale as a parameter, the zero point as numbers, and the shape of the data; None where they are not constant."""
+    shape = _static(given.specs[0])
+    scale = given.values[1]
+    zero = given.values[2] if len(given.values) > 2 else np.zeros(1)
+    fits = op.block_size == 0 and scale is not None and scale.dtype == np.float32 and zero is not None
+    if shape is None or not fits or getattr(op, "precision", None) is not None:
+        return None
+    assert scale is not None and zero is not None
+    return given.constant(_along(scale, shape, op.axis)), _along(zero.astype(np.float32), shape, op.axis), shape
+
+
+@rule("QuantizeLinear")
+def _quantize(op: Any, given: Given) -> Expression | None:
+    """Levels of 8 bits, which MXNet's Cast gives after all has been done in float32."""
+    found = _scaling(op, given)
+    levels = _levels(given.out.dtype) if given.out.dtype is not None and given.out.dtype.itemsize == 1 else None
+    if found is None or levels is None or given.specs[0].dtype != np.float32:
+        return None
+    scale, zero, _ = found
+    x = _rounded(F.broadcast_div(given.inputs[0], scale))
+    if zero.any():
+        x = F.broadcast_add(x, given.constant(zero))
+    return F.Cast(F.clip(x, a_min=levels[0], a_max=levels[1]), dtype=given.out.dtype.name)
+
+
+@rule("DequantizeLinear")
+def _dequantize(op: Any, given: Given) -> Expression | None:
+    found = _scaling(op, given)
+    dtype = given.specs[0].dtype
+    if found is None or dtype is None or dtype.name not in ("uint8", "int8", "int32") or given.out.dtype != np.float32:
+        return None
+    scale, zero, _ = found
+    x = F.Cast(given.inputs[0], dtype="float32")
+    if dtype == np.int32 and zero.any():
+        return None
+    if zero.any():
+        x = F.broadcast_sub(x, given.constant(zero))
+    return F.broadcast_mul(x, scale)
+
+
+@rule("ml_ArrayFeatureExtractor")
+def _extract(op: Any, given: Given) -> Expression | None:
+    shape, old = _static(given.out), _static(given.specs[0])
+    if shape is None or old is None or given.specs[1].shape is None:
+        return None
+    return F.reshape(F.take(given.inputs[0], given.inputs[1], axis=len(old) - 1, mode="clip"), shape=shape)
+
+
+def summary(lacking: Sequence[str]) -> str:
+    """What is lacking, nodes of one operator together."""
+    kinds = Counter(text.rpartition(" (")[2].rstrip(")") if text.endswith(")") else text for text in lacking)
+    return ", ".join(f"{k}, {c} times" if c > 1 else k for k, c in kinds.items())
