@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hybrid.core.attrs import is_float
+
 from .engines import Arrays, Engine, EngineError, Tensor
 from .result import Case
 
@@ -159,7 +161,28 @@ class _Matcher:
                 best, most = {a: b}, healed
             if healed >= HEALED or (wrong and healed and not still):
                 break
-        return best
+        return best and {self._likest(a, b, mine): b for a, b in best.items()}
+
+    def _likest(self, a: str, b: str, free: list[str]) -> str:
+        """Of the free tensors that hold the numbers of a, which heal as much in the place of b, the one that as many follow from as
+        from b: a sum with a state of zeros holds what is added to it."""
+        array = self.values[a]
+        same = [
+            n
+            for n in free
+            if n in self.values and np.array_equal(self.values[n], array, equal_nan=is_float(array.dtype))
+        ]
+        wanted = len(self._after(self.theirs, b))
+        return min(same, key=lambda n: (abs(len(self._after(self.mine, n)) - wanted), n != a)) if len(same) > 1 else a
+
+    @staticmethod
+    def _after(tensors: Mapping[str, Tensor], name: str) -> set[str]:
+        """The tensor and those that follow from it."""
+        found = {name}
+        for tensor in tensors.values():
+            if not found.isdisjoint(tensor.inputs):
+                found.add(tensor.name)
+        return found
 
     def _fit(self, a: str, b: str, made: Arrays) -> bool:
         return b in made and (made[b].shape, made[b].dtype) == (self.values[a].shape, self.values[a].dtype)
@@ -179,23 +202,24 @@ class _Matcher:
 
     def _pair_rest(self, made: Arrays) -> None:
         """Pair the rest, where it is akin: of the same name, else, of those whose names the other side does not have, the only
-        ones made from the same tensors."""
+        ones made from the same tensors. Names count where most tensors that hold the same numbers have the same."""
         taken = set(self.pairs.values())
+        named = [a == b for a, b in self.pairs.items() if a in self.sure and a in self.theirs]
+        names_tell = 2 * sum(named) >= len(named)
         mine = [n for n in self.samples if n not in self.pairs]
         theirs = [n for n in made if n not in taken]
         for name in mine:
-            if name in theirs and self._akin(name, name, made):
+            if names_tell and name in theirs and self._akin(name, name, made):
                 self.pairs[name] = name
-        partner = self.pairs
+        partner, taken = self.pairs, set(self.pairs.values())
         ours: dict[frozenset[str], list[str]] = {}
         for name in mine:
-            if name not in partner and name not in self.theirs:
+            if name not in partner and not (names_tell and name in self.theirs):
                 around = self._around(self.mine, name, partner)
                 ours.setdefault(frozenset(partner.get(n, n) for n in around), []).append(name)
-        taken = set(partner.values())
         others: dict[frozenset[str], list[str]] = {}
         for name in theirs:
-            if name not in taken and name not in self.mine:
+            if name not in taken and not (names_tell and name in self.mine):
                 others.setdefault(frozenset(self._around(self.theirs, name, taken)), []).append(name)
         for place, names in ours.items():
             for name in names:

@@ -17,6 +17,7 @@ from converters import to_onnx
 from hybrid.core.op import Spec
 from tests.bridge import alarms
 from tests.bridge.campaign import renamed, shuffled
+from tests.bridge.faults import planted
 from tests.models.networks import networks
 
 FEEDS = {"data": np.random.default_rng(2).standard_normal((4, 6)).astype(np.float32)}
@@ -78,6 +79,26 @@ def test_trials_are_counted_in_work(monkeypatch: pytest.MonkeyPatch) -> None:
         assert matcher.trials == min(most, pairing.TRIALS)
         pairs.append(len(matcher.run().sure))
     assert pairs[0] < pairs[1] <= pairs[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "fault", "node"),
+    [
+        # states of zeros: a sum with them holds the same numbers as what is added to them
+        ("module_lstm_unrolled", "branches_swapped", "_rminusscalar0"),
+        # the outputs are the same, and nothing before them would be compared by these names
+        ("centre_points", "a_larger_window", "pooling0"),
+    ],
+)
+def test_a_fault_in_a_file_whose_names_mislead(name: str, fault: str, node: str, tmp_path: Path) -> None:
+    (network,) = (n for n in networks() if n.name == name)
+    feeds = network.runs()[0][0]
+    bridge.convert(network.prefix, inputs=feeds, output=tmp_path / "right.onnx")
+    right = onnx.load(tmp_path / "right.onnx")
+    wrong = planted(right, fault)
+    assert wrong is not None
+    assert bridge.verify(network.prefix, shuffled(right), inputs=feeds).equivalent
+    assert bridge.verify(network.prefix, shuffled(wrong), inputs=feeds).faults == (node,)
 
 
 def test_names_of_other_tensors_are_no_pairs() -> None:
