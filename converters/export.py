@@ -44,6 +44,8 @@ _IR_NEWEST = 14
 
 FLOOR = 13
 """The oldest opset that is written unless an older one is asked for."""
+RANKLESS = 21
+"""The opset with whose IR version, 10, outputs need no rank."""
 NEWEST = "newest"
 """The word for the newest opset at which nothing is lost."""
 
@@ -512,6 +514,8 @@ class _Export:
                 continue
             spec = self.inference.spec(entry)
             graph_outputs.append(_tensor_info(name, spec.dtype, spec.shape, names))
+        if any(o.type.WhichOneof("value") == "tensor_type" and not o.type.tensor_type.HasField("shape") for o in graph_outputs):
+            b.since(RANKLESS)
         stored = {k: v for k, v in b.initializers.items() if k in used}
         words = [words_of(k, v) for k, v in stored.items() if v.dtype.kind == "O"]  # which are no bytes to copy
         graph = helper.make_graph(nodes, "gluonnx", graph_inputs, graph_outputs, words)

@@ -102,7 +102,7 @@ def join_heads(b, op, product, t, s):
         return b.reshape(product, [-1, t, s])
     # beside a -1 a size that turns out to be 0 could not be said
     batch = b.Mul(b.shape_of(product, 0), [op.heads])
-    return b.reshape(product, b.dims(batch, t, s), allowzero=b.opset >= 14)
+    return b.reshape(product, b.dims(batch, t, s), allowzero=b.since(14))
 
 
 def attention_values(b, op, attention, values, width):

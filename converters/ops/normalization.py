@@ -36,6 +36,8 @@ def export_batch_norm(b, op, data, gamma, beta, mean, var):
     # ONNX's attribute is a float32
     exact = x.dtype != np.float64 or float(np.float32(op.eps)) == op.eps
     if axis == 1 and exact:
+        if b.opset < 15:  # of one dtype all
+            gamma, beta, mean, var = (b.cast(v, x.dtype) for v in (gamma, beta, mean, var))
         y = b.BatchNormalization(x, gamma, beta, mean, var, epsilon=op.eps)
     else:
         std = b.Sqrt(b.Add(var, float(op.eps)))

@@ -44,7 +44,7 @@ def reshape_to(b: Builder, x: Value, sizes: Sequence[Size | Value | None]) -> Va
         # a size of 0 that is not x's own at this place, which 0 cannot say before opset 14: there is nothing to move
         return b.Identity(b.const(np.empty(shape, x.dtype)))
     # a size that turns out to be 0 is no dim of x at that place; beside a -1 it could not be said
-    return b.reshape(x, shape, allowzero=b.opset >= 14 and INFERRED not in sizes)
+    return b.reshape(x, shape, allowzero=INFERRED not in sizes and b.since(14))
 
 
 def _empty(x: Value) -> bool:

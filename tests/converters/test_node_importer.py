@@ -477,7 +477,7 @@ def test_functions_of_the_standard() -> None:
 def test_registries_take_one_of_each() -> None:
     """A second translation from the same opset on is a mistake; the others stand."""
     before = {n: dict(v) for n, v in registry.EXPORT.items()}
-    with pytest.raises(TypeError, match="clip: exported twice since opset 13"):
+    with pytest.raises(TypeError, match="clip: exported twice since opset 7"):
         registry.exports("clip")(lambda b, op, x: x)
     with pytest.raises(TypeError, match="Neg: imported twice since opset 1"):
         registry.imports("Neg")(lambda g, x: x)
@@ -517,14 +517,14 @@ def test_what_registries_note(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("EXPORT", "IMPORT", "PASSTHROUGH"):
         monkeypatch.setattr(registry, name, Table())
     registry.one_to_one(sin="Sin", cos="Cos")
-    assert {n: list(v) for n, v in registry.EXPORT.items()} == {"sin": [13], "cos": [13]}
+    assert {n: list(v) for n, v in registry.EXPORT.items()} == {"sin": [7], "cos": [7]}
     registry.passthrough("A", "B", since=15)
     registry.passthrough("A", since=20)
     registry.passthrough("C", write=False)
     registry.passthrough("D", since=9, read=False)
     registry.passthrough("E", since=5, domain="ai.onnx.ml")
     written = {n: list(v) for n, v in registry.EXPORT.items() if n.startswith("_")}
-    assert written == {"_onnx_A": [15], "_onnx_B": [15], "_onnx_D": [13], "_onnx_ml_E": [13]}
+    assert written == {"_onnx_A": [15], "_onnx_B": [15], "_onnx_D": [9], "_onnx_ml_E": [7]}
     assert {k: list(v) for k, v in registry.IMPORT.items()} == {
         ("", "A"): [15, 20], ("", "B"): [15], ("", "C"): [1], ("ai.onnx.ml", "E"): [5],
     }  # fmt: skip
