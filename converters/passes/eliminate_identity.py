@@ -17,8 +17,8 @@ def eliminate_identity(graph: OnnxGraph) -> bool:
     for node in graph.nodes:
         same = NOTHING.get(node.op_type)
         if same is not None and not node.domain and len(node.outputs) == 1 and same(graph, node):
-            source = next((n for n in node.inputs if graph.constant(n) is None), node.inputs[0])
-            merging.drop(node, [source])
+            data = node.inputs if node.op_type in PRODUCTS else node.inputs[:1]  # not the sizes, which may be computed
+            merging.drop(node, [next((n for n in data if graph.constant(n) is None), data[0])])
     return merging.finish()
 
 
@@ -79,6 +79,9 @@ def _neutral(*places: int) -> Test:
 
     return test
 
+
+PRODUCTS = ("Div", "Mul")
+"""Operators of which either input may be what is left."""
 
 NOTHING: dict[str, Test] = {
     "Cast": _same_dtype,

@@ -241,3 +241,10 @@ def test_nodes_of_several_outputs() -> None:
     text += " => (float[2] y) { a, b = Split<axis = 0>(x, h) c, d = Split<axis = 0>(x, h) e = Add(a, d) y = Add(e, c) }"
     graph, _ = rewritten(graph_of(text, h=np.array([2, 2])), eliminate_common_subexpressions, {"x": X[0, 0]})
     assert operators(graph) == {"Split": 1, "Add": 2}
+
+
+def test_a_constant_of_a_computed_shape_is_the_constant() -> None:
+    """And not what its shape is computed from, which is no constant."""
+    body = "g (float[3] x) => (float[3] y) { s = Shape(x) i = Expand(w, s) y = Add(i, x) }"
+    graph, changed = rewritten(graph_of(body, w=np.float32([1, 2, 3])), eliminate_identity, {"x": X[0, 0, :3]})
+    assert changed and operators(graph) == {"Add": 1}
