@@ -26,6 +26,8 @@ from ..onnx_graph import OnnxGraph
 LAYERS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 BLOCK = 1 << 20  # elements that are computed in float64 at a time
 F32 = np.dtype(np.float32)
+FOLDED_NAME = "_folded"
+"""End of the names of weights that hold a normalization."""
 
 
 def fold_batch_norm(graph: OnnxGraph) -> bool:
@@ -91,7 +93,7 @@ def _folded(graph: OnnxGraph, layer: OnnxNode, norm: OnnxNode, reads: Mapping[st
         new_weight = _scaled(weight, scale, axis, groups)
     if new_weight is None or new_bias is None:
         return None
-    names = [graph.unique(f"{n}_folded") for n in (weight_name, bias_name or norm.inputs[2])]
+    names = [graph.unique(f"{n}{FOLDED_NAME}") for n in (weight_name, bias_name or norm.inputs[2])]
     graph.initializers.update(zip(names, (new_weight, new_bias)))
     op_type = "Gemm" if layer.op_type == "MatMul" else layer.op_type
     return layer._replace(op_type=op_type, inputs=(data, *names), outputs=norm.outputs)

@@ -19,6 +19,7 @@ import hybrid as mx
 from bridge.change import parameters
 from bridge.change.causes import causes
 from bridge.cli import app
+from converters.forms import Forms
 from tests.bridge.faults import FAULTS, planted
 from tests.models.networks import FOLDER
 
@@ -49,7 +50,8 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made |= {f"aux:{n}": mx.nd.array(rng.uniform(0.5, 1.5, shape)) for n, shape in zip(x.list_auxiliary_states(), aux)}
     x.save(str(folder / "net-symbol.json"))
     mx.nd.save(str(folder / "net-0000.params"), made)
-    bridge.convert(folder / "net", inputs={"data": (2, 3, 8, 8)}, output=folder / "net.onnx", verify=False)
+    kept = {"verify": False, "forms": Forms(keep_graph=True)}
+    bridge.convert(folder / "net", inputs={"data": (2, 3, 8, 8)}, output=folder / "net.onnx", **kept)
     return folder / "net"
 
 
