@@ -286,7 +286,8 @@ class _Followed:
         return self._known[key]
 
     def _made(self, entry: Entry) -> np.ndarray:
-        op, inputs, shape = entry.node.op, entry.node.inputs, self.inference.spec(entry).shape
+        op: Any = entry.node.op
+        inputs, shape = entry.node.inputs, self.inference.spec(entry).shape
         if not is_known(shape):
             raise Unsupported(f"the shape of {entry.name} is not known: {show(shape)}; give the sizes of all inputs")
         if op is not None and op.name in self.through and not op.needs:

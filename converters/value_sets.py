@@ -82,7 +82,8 @@ class ValueSearch:
         return self._seen[key]
 
     def _values(self, entry: Entry, column: int | None) -> np.ndarray | None:
-        op, inputs, shape = entry.node.op, entry.node.inputs, self.shape(entry)
+        op: Any = entry.node.op
+        inputs, shape = entry.node.inputs, self.shape(entry)
         if op is None:
             return None
         name = op.name
@@ -150,7 +151,8 @@ class ValueSearch:
 
     def _keeps_columns(self, entry: Entry) -> bool:
         """True where what stands at a position along the last axis has stood there in the inputs too."""
-        op, before, after = entry.node.op, self.shape(entry.node.inputs[0]), self.shape(entry)
+        op: Any = entry.node.op
+        before, after = self.shape(entry.node.inputs[0]), self.shape(entry)
         if not before or not after or before[-1] is UNKNOWN or after[-1] is UNKNOWN or before[-1] != after[-1]:
             return False
         if op.name == "transpose":
@@ -165,7 +167,8 @@ class ValueSearch:
         return self._bounded[key]
 
     def _is_within_one(self, entry: Entry) -> bool:
-        op, inputs = entry.node.op, entry.node.inputs
+        op: Any = entry.node.op
+        inputs = entry.node.inputs
         if op is None:
             return False
         if op.name in _ACTIVATIONS or (op.name == "Activation" and op.act_type in ("sigmoid", "tanh")):
