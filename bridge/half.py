@@ -13,6 +13,7 @@ import onnx
 from converters.error import ConversionError
 from converters.onnx_types import dtype_of
 from converters.proto_nodes import reads
+from converters.writer import PROTOBUF_LIMIT
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
@@ -23,13 +24,18 @@ from .engines import Arrays, Engine, NativeEngine, OnnxEngine
 from .models import BadInput, Model
 
 SINGLE = np.dtype(np.float32)
+PRECISION = "gluonnx.precision"
+"""The member of a file's metadata that says which precision it was written in (bridge/precision)."""
 
 
 def half_of(model: Model) -> str:
-    """The half precision that an ONNX model holds most of its floats in, of what is stored (and, where that is little, of its
-    tensors); empty where it is more exact."""
+    """The half precision that an ONNX model says it was written in, or else that it holds most of its floats in, of what is stored
+    (and, where that is little, of its tensors); empty where it is more exact."""
     if model.proto is None:
         return ""
+    told = next((p.value for p in model.proto.metadata_props if p.key == PRECISION), "")
+    if told in COARSENESS:
+        return told
     counts: dict[str, int] = {}
     for tensor in model.proto.graph.initializer:
         name = _float_of(tensor.data_type)
@@ -62,6 +68,30 @@ def widen_specs(specs: Mapping[str, Spec]) -> dict[str, Spec]:
     }
 
 
+def with_rounding(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with an Identity behind every tensor of half precision that a node makes.
+
+    onnxruntime has few kernels of float16 for CPUs: it computes in float32 and takes the casts between two such nodes away, so that
+    numbers between them are not rounded, and do not overflow, as they are and do where there are such kernels. Identity has one."""
+    try:
+        typed = onnx.shape_inference.infer_shapes(model).graph
+    except (onnx.shape_inference.InferenceError, ValueError):
+        typed = model.graph
+    codes = {i.name: i.type.tensor_type.elem_type for i in (*typed.value_info, *typed.output)}
+    half = {n for n, c in codes.items() if c in (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)}
+    out = onnx.ModelProto()
+    out.CopyFrom(model)
+    del out.graph.node[:]
+    for node in model.graph.node:
+        new = out.graph.node.add()
+        new.CopyFrom(node)
+        made = [o for o in node.output if o in half]
+        new.output[:] = [f"{o}/unrounded" if o in half else o for o in node.output]
+        for name in made:
+            out.graph.node.append(onnx.helper.make_node("Identity", [f"{name}/unrounded"], [name], f"{name}/rounded"))
+    return out
+
+
 def _saturated(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Numbers in another dtype of floats, finite ones as the nearest finite number of it."""
     with np.errstate(over="ignore"):
@@ -82,6 +112,7 @@ class HalfEngine(OnnxEngine):
         self.held = self.specs
         self.specs = widen_specs(self.specs)
         self._as_held = OnnxEngine(model, **options)
+        self._options = options
 
     @property
     def precision_name(self) -> str:
@@ -121,11 +152,23 @@ class HalfEngine(OnnxEngine):
                 found |= {name: coarsest([found[name], *read]) for name in node.output}
         return found
 
+    @functools.cached_property
+    def _rounding(self) -> OnnxEngine:
+        """onnxruntime where every tensor is rounded to what it is held in."""
+        if self.full_proto().ByteSize() > PROTOBUF_LIMIT:
+            return self._as_held
+        model = Model(self.model.name, proto=with_rounding(self.full_proto()))
+        return OnnxEngine(model, **{**self._options, "plain": True, "scratch": False})
+
     def run_unchecked(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
-        return widen_half(super().run_unchecked(self.narrow(feeds)))
+        return widen_half(self._rounding.run_unchecked(self.narrow(feeds)))
 
     def expose(self, feeds: Mapping[str, np.ndarray], names: Iterable[str]) -> Arrays:
-        return widen_half(super().expose(self.narrow(feeds), names))
+        return widen_half(self._rounding.expose(self.narrow(feeds), names))
+
+    def free_memory(self) -> None:
+        super().free_memory()
+        self._rounding.free_memory()
 
     def compute_alone(self, tensor: Any, given: Mapping[str, np.ndarray]) -> np.ndarray | None:
         found = super().compute_alone(tensor, self.narrow(given))

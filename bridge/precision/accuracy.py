@@ -161,8 +161,8 @@ def measure(
     sums = {n: Sums() for n in sizes}
     for group in groups_of(sizes):
         shown = group if inside else []
-        first = engine_of(before, "before", [*shown, *given_too], plain=plain)
-        second = engine_of(after, "after", shown, plain=plain)
+        first = engine_of(before, "before", [*shown, *given_too], rounding=plain, plain=plain)
+        second = engine_of(after, "after", shown, rounding=plain, plain=plain)
         for given in feeds:
             want = first.run_unchecked(given)
             narrowed = {n: a.astype(fed[n]) if fed and n in fed else a for n, a in given.items()}

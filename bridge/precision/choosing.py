@@ -62,6 +62,8 @@ class Choice:
         self.maker = {o: n for n in self.graph.node for o in n.output if o}
         self.products: dict[str, Product] = {}
         self.stays: dict[str, Stay] = {}
+        self.already: list[str] = []
+        """Nodes that are on integers in this form before anything is done."""
         self._find()
 
     def node(self, output: str) -> onnx.NodeProto:
@@ -113,6 +115,9 @@ class Choice:
         if node.input[0] in self.constants or node.input[0] not in self.singles:
             return None, ""
         weight = self.constants.get(node.input[1])
+        if weight is None and self._reads_integers(node.input[1]):
+            self.already.append(output)
+            return None, ""
         if weight is None:
             both = node.op_type == "MatMul" and node.input[1] in self.ranges
             return (
@@ -145,6 +150,13 @@ class Choice:
             axis = 0
         return Product(output, (0,), 1, axis, bias), ""
 
+    def _reads_integers(self, name: str) -> bool:
+        """True for a tensor that integers are made real as, maybe in another shape."""
+        node = self.maker.get(name)
+        while node is not None and node.op_type in ("Reshape", "Transpose", "Cast"):
+            node = self.maker.get(node.input[0])
+        return node is not None and node.op_type == "DequantizeLinear"
+
     def ask(self, keep: Sequence[str]) -> None:
         """Let nodes stay that a user names. Raises BadInput for names that nothing has."""
         unknown = []
@@ -166,10 +178,10 @@ class Choice:
         return list(dict.fromkeys(names))
 
     def without_lonely_sums(self) -> None:
-        """Let sums and averages stay whose numbers come from no node on integers any more."""
+        """Let sums and averages stay whose numbers do not all come from nodes on integers any more."""
         weighted = {o for o, p in self.products.items() if p.weight is not None}
         for output, product in list(self.products.items()):
-            if product.weight is None and not any(
+            if product.weight is None and not all(
                 self._from(self.maker[output].input[i], weighted) for i in product.activations
             ):
                 self.products.pop(output)

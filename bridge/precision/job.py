@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from converters.forms import PLAIN
 from converters.precision.qdq import OLDEST
 from converters.precision.retype import GREATEST, WIDENED, from_proto, retype
 from converters.writer import DATA_KEY, Converted
@@ -27,6 +28,7 @@ from ..cases import Cases
 from ..compare import TOLERANCES, Tolerance
 from ..convert import ConvertResult, check_model, convert
 from ..engines import Arrays, OnnxEngine
+from ..half import PRECISION
 from ..inputs import Given, as_specs, loaded
 from ..job import NotEquivalent, check_target
 from ..models import Model, describe, onnx_spec, open_model, specs_of_onnx
@@ -107,6 +109,8 @@ def convert_in(
     model = open_model(symbol, params, foreign=True)
     if target is not None:
         check_target(target, *model.files())
+    if isinstance(precision, Quantized):  # those of MXNet's own too
+        options["forms"] = dataclasses.replace(options.get("forms", PLAIN), quantized="qdq")
     with tempfile.TemporaryDirectory() as scratched:
         plain = Path(scratched) / (target.name if target is not None else f"{model.name}.onnx")
         result = convert(
@@ -132,11 +136,11 @@ def convert_in(
         with folder as place:
             tell("writing")
             written = made.converted.save(Path(place) / plain.name, external=external_data)
+            add_to_file(written[0], _facts(report))
             size = sum(f.stat().st_size for f in written)
             report = dataclasses.replace(report, bytes=(report.bytes[0], size))
             files: list[Path] = []
             if target is not None:
-                add_to_file(written[0], _facts(report))
                 files = [target.with_name(f.name) for f in written]
                 for file in files:
                     check_target(file, *model.files())
@@ -176,7 +180,7 @@ def _without_digest(proto: onnx.ModelProto) -> onnx.ModelProto:
 def _facts(report: AccuracyReport) -> dict[str, str]:
     """What the file carries of its precision, without anything that another run would say otherwise."""
     worst = report.worst
-    found = {"precision": report.precision, "precision.examples": str(report.examples)}
+    found = {"precision.examples": str(report.examples)}
     if worst is not None:
         found["precision.sqnr"] = f"{worst.sqnr:.0f} dB or more"
     if report.calibration:
@@ -279,6 +283,7 @@ def _half(wishes: Half, held: Model, before: Converted, examples: Examples, tell
     judged_by = judged(before)
     for attempt in range(ROUNDS):
         made = retype(before, stay=staying.tensors, turned=turned)
+        made.converted.model.metadata_props.add(key=PRECISION, value="float16")
         check_model(made.converted)
         against, faults = _against(held, made.converted, examples, tell)
         layers = measure(before, made.converted, examples.feeds, fed=fed)
@@ -416,17 +421,20 @@ def _quantized(wishes: Quantized, held: Model, before: Converted, examples: Exam
     tell("measuring ranges")
     ranges = survey(before, examples.feeds)
     choice = Choice(before, ranges)
-    if not choice.products:
+    if not choice.products and not choice.already:
         raise BadInput(_nothing(held, choice))
     choice.ask(wishes.keep)
     scales = scales_of(wishes, before, choice.read, ranges, examples.feeds)
     judged_by = judged(before)
     made, layers = choose(wishes, choice, scales, examples.feeds, judged_by, tell)
+    made.model.metadata_props.add(key=PRECISION, value="int8")
     check_model(made)
     outputs = [o.name for o in before.model.graph.output]
     calibration = {"method": wishes.method, "activations": wishes.activations, "weights": wishes.weights}
     if wishes.method == "percentile":
         calibration["percentile"] = f"{wishes.percentile:g}"
+    if not choice.products:
+        calibration = {"method": "the network's own integers"}
     fused = measure(before, made, examples.feeds, inside=False, plain=False)
     report = AccuracyReport(
         precision="int8",
@@ -438,11 +446,11 @@ def _quantized(wishes: Quantized, held: Model, before: Converted, examples: Exam
         judged=judged_by,
         least=wishes.least,
         stays=tuple(choice.stays[o] for o in _in_order(before, set(choice.stays))),
-        quantized=tuple(choice.node(o).name or o for o in _in_order(before, set(choice.products))),
+        quantized=tuple(choice.node(o).name or o for o in _in_order(before, {*choice.products, *choice.already})),
         calibration=calibration,
         runtime={a.tensor: a.sqnr for a in fused},
     )
-    if not choice.products:
+    if not report.quantized:
         raise TooInexact(
             report, *(f"{s.node} ({s.operator}): {s.reason}" for s in report.stays), "no layer is left on integers"
         )

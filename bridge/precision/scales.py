@@ -14,8 +14,8 @@ from ..engines import Arrays
 from .survey import Range, visit
 from .wishes import Quantized
 
-BINS = 8001
-"""Of a histogram around 0, as many as MXNet has."""
+BINS = 4001
+"""Of a histogram around 0: half as many as MXNet has, which takes a third of the time for the range of least divergence."""
 
 
 def scales_of(

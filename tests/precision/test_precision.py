@@ -1,0 +1,397 @@
+"""Files in another precision, from the command line and from Python: what stays and why, what it costs, what is refused."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+import bridge
+import hybrid as mx
+from bridge.cli import app
+from bridge.precision.accuracy import top
+from bridge.precision.job import TooInexact
+from converters.forms import Forms
+from tests.models.networks import agree, networks
+
+S = mx.sym
+NETWORKS = {n.name: n for n in networks()}
+INTEGERS = [n for n in NETWORKS if n.startswith("quantized_") and n != "quantized_attention"]
+
+
+def small(**shapes: tuple[int, ...]):
+    """The arguments of a symbol as arrays: weights of a seeded normal draw."""
+
+    def fill(symbol):
+        rng = np.random.default_rng(3)
+        sizes, _, states = symbol.infer_shape(**shapes)
+        found = {n: rng.standard_normal(s) * 0.3 for n, s in zip(symbol.list_arguments(), sizes) if n not in shapes}
+        found |= {n: np.ones(s) for n, s in zip(symbol.list_auxiliary_states(), states)}
+        return {n: a.astype(np.float32) for n, a in found.items()}
+
+    return fill
+
+
+def classifier():
+    x = S.Convolution(S.var("data"), name="conv", num_filter=8, kernel=(3, 3), pad=(1, 1))
+    x = S.Activation(x, act_type="relu", name="relu")
+    x = S.Pooling(x, global_pool=True, pool_type="avg", name="pool")
+    return S.FullyConnected(x, num_hidden=7, name="fc")
+
+
+SHAPE = (2, 3, 10, 10)
+
+
+def saved(tmp_path, symbol=None, params=None, shape=SHAPE) -> str:
+    symbol = classifier() if symbol is None else symbol
+    params = small(data=shape)(symbol) if params is None else params
+    prefix = str(tmp_path / "net")
+    symbol.save(f"{prefix}-symbol.json")
+    mx.nd.save(f"{prefix}-0000.params", {f"arg:{n}": mx.nd.array(a, dtype=a.dtype) for n, a in params.items()})
+    return prefix
+
+
+def kinds(path) -> dict[str, int]:
+    graph = onnx.shape_inference.infer_shapes(onnx.load(path)).graph
+    return {i.name: i.type.tensor_type.elem_type for i in (*graph.input, *graph.value_info, *graph.output)}
+
+
+# -- float16 --------------------------------------------------------------------------------------------------------------
+
+
+def test_float16_keeps_inputs_and_outputs_unless_it_is_told(tmp_path) -> None:
+    prefix, path = saved(tmp_path), tmp_path / "half.onnx"
+    result = bridge.convert_in(bridge.Half(), prefix, inputs={"data": SHAPE}, output=path)
+    assert result.inputs["data"]["dtype"] == result.outputs["fc_output"]["dtype"] == "float32"
+    assert kinds(path)["conv_output"] == onnx.TensorProto.FLOAT16
+    report = result.accuracy
+    assert report is not None
+    assert 50 < report.outputs[0].sqnr < 100
+    assert result.against is not None
+    assert result.against.equivalent
+    assert {a.tensor for a in report.layers} >= {"conv_output", "relu_output", "pool_output", "fc_output"}
+    assert bridge.verify(prefix, path, inputs={"data": SHAPE}).equivalent
+    half = bridge.convert_in(bridge.Half(io=True), prefix, inputs={"data": SHAPE}, output=path)
+    assert half.inputs["data"]["dtype"] == half.outputs["fc_output"]["dtype"] == "float16"
+    assert bridge.verify(prefix, path, inputs={"data": SHAPE}).equivalent
+
+
+def test_the_file_is_half_the_size(tmp_path) -> None:
+    shape = (1, 2000)
+    symbol = S.FullyConnected(S.var("data"), num_hidden=200, name="fc")
+    prefix = saved(tmp_path, symbol, small(data=shape)(symbol))
+    result = bridge.convert_in(bridge.Half(), prefix, inputs={"data": shape}, output=tmp_path / "half.onnx")
+    assert result.accuracy is not None
+    before, after = result.accuracy.bytes
+    assert after < 0.51 * before
+    assert after == (tmp_path / "half.onnx").stat().st_size == result.bytes
+
+
+def test_what_is_asked_for_stays_by_node_and_by_operator(tmp_path) -> None:
+    prefix, path = saved(tmp_path), tmp_path / "half.onnx"
+    for keep in ("conv", "Conv", "conv_output"):
+        result = bridge.convert_in(bridge.Half(keep=[keep]), prefix, inputs={"data": SHAPE}, output=path)
+        assert result.accuracy is not None
+        assert [(s.node, s.reason) for s in result.accuracy.stays] == [("conv", "asked for")]
+        assert kinds(path)["conv_output"] == onnx.TensorProto.FLOAT
+    with pytest.raises(bridge.BadInput, match="nonsense: no node and no operator"):
+        bridge.convert_in(bridge.Half(keep=["nonsense"]), prefix, inputs={"data": SHAPE})
+
+
+def test_numbers_beyond_float16_stay_and_are_named(tmp_path) -> None:
+    x = S.FullyConnected(S.var("data"), num_hidden=6, name="big", no_bias=True)
+    y = S.FullyConnected(x * 1e-5, num_hidden=5, name="fc")
+    params = small(data=(2, 8))(y)
+    params["big_weight"] *= 1e6
+    prefix, path = saved(tmp_path, y, params), tmp_path / "half.onnx"
+    result = bridge.convert_in(bridge.Half(), prefix, inputs={"data": (2, 8)}, output=path)
+    report = result.accuracy
+    assert report is not None
+    assert "big" in {s.node for s in report.stays}
+    assert {(b.tensor, b.kind) for b in report.beyond} >= {("big_weight", "weight"), ("big_output", "activation")}
+    assert "fc" not in {s.node for s in report.stays}
+    assert any("big_weight" in w for w in result.warnings)
+    assert report.outputs[0].sqnr > 50
+
+
+def test_masks_are_clamped_where_only_softmax_reads_them(tmp_path) -> None:
+    scores = S.FullyConnected(S.var("data"), num_hidden=6, name="fc")
+    masked = S.where(S.broadcast_lesser(S.var("data2"), S.zeros((1, 6))), S.ones_like(scores) * -1e18, scores)
+    y = S.softmax(masked, name="prob")
+    prefix, path = saved(tmp_path, y, small(data=(2, 8), data2=(2, 6))(y)), tmp_path / "half.onnx"
+    feeds = {
+        "data": np.linspace(-1, 1, 16, dtype=np.float32).reshape(2, 8),
+        "data2": np.float32([[-1] * 6, [1, -1, 1, -1, 1, 1]]),  # the first row is masked altogether
+    }
+    result = bridge.convert_in(bridge.Half(), prefix, inputs=feeds, output=path)
+    got = bridge.run(path, feeds)["prob_output"]
+    np.testing.assert_allclose(got[0], np.full(6, 1 / 6), rtol=1e-3)
+    assert (got[1, [1, 3]] == 0).all()
+    assert result.accuracy is not None
+    assert any(b.value < -1e17 for b in result.accuracy.beyond)
+
+
+def test_positions_past_2048_are_exact(tmp_path) -> None:
+    y = S.FullyConnected(
+        S.Embedding(S.var("data"), input_dim=5000, output_dim=4, name="embed"), num_hidden=3, name="fc"
+    )
+    prefix, path = saved(tmp_path, y, small(data=(1, 6))(y)), tmp_path / "half.onnx"
+    tokens = np.float32([[0, 1, 2049, 2051, 4097, 4999]])
+    bridge.convert_in(bridge.Half(io=True), prefix, inputs={"data": tokens}, output=path)
+    assert kinds(path)["data"] == onnx.TensorProto.FLOAT
+    exact = bridge.run(prefix, {"data": tokens})["fc_output"]
+    np.testing.assert_allclose(bridge.run(path, {"data": tokens})["fc_output"], exact, atol=4e-3)
+
+
+@pytest.mark.parametrize(
+    "name", ["numpy_attention", *(pytest.param(n, marks=pytest.mark.models) for n in ("ssd", "warping", "yolo"))]
+)
+def test_networks_that_decide_and_mask_stay_right_in_float16(name: str, tmp_path) -> None:
+    network, path = NETWORKS[name], tmp_path / "half.onnx"
+    inputs = network.runs()[0][0]
+    result = bridge.convert_in(bridge.Half(), network.prefix, inputs=inputs, output=path, draws=("expected",))
+    assert result.accuracy is not None
+    assert result.accuracy.worst is not None
+    assert result.accuracy.worst.sqnr > 50
+    found = bridge.verify(network.prefix, path, inputs=inputs, draws=("expected",))
+    assert found.verdict != "not equivalent", found.differences
+
+
+def test_a_file_that_overflows_is_not_equivalent(tmp_path) -> None:
+    """Verification looks at NaN and infinity of float16 too, and not only at what is within its range."""
+    from converters.precision.retype import from_proto, retype
+
+    x = S.FullyConnected(S.var("data"), num_hidden=6, name="big", no_bias=True)
+    params = small(data=(2, 8))(x)
+    params["big_weight"] *= 3e4
+    prefix = saved(tmp_path, x * 30, params)
+    feeds = {"data": np.full((2, 8), 10, np.float32)}
+    bridge.convert(prefix, inputs=feeds, output=tmp_path / "plain.onnx")
+    retype(from_proto(onnx.load(tmp_path / "plain.onnx"))).converted.save(tmp_path / "half.onnx")
+    assert not bridge.verify(prefix, tmp_path / "half.onnx", inputs=feeds).equivalent
+
+
+# -- float32 --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["float16_resnet", "cast_float16_symbol", "amp_casts", "float16_elementwise"])
+def test_float32_out_of_half_precision(name: str, tmp_path) -> None:
+    network, path = NETWORKS[name], tmp_path / "single.onnx"
+    inputs, outputs = network.runs()[0]
+    result = bridge.convert_in(bridge.Single(), network.prefix, inputs=inputs, output=path, draws=("expected",))
+    proto = onnx.load(path)
+    assert onnx.TensorProto.FLOAT16 not in {*kinds(path).values(), *(i.data_type for i in proto.graph.initializer)}
+    assert all(a.i != onnx.TensorProto.FLOAT16 for n in proto.graph.node if n.op_type == "Cast" for a in n.attribute)
+    got = bridge.run(path, {n: a.astype(np.float32) if a.dtype == np.float16 else a for n, a in inputs.items()})
+    assert result.accuracy is not None
+    for value, want in zip(got.values(), outputs.values()):
+        np.testing.assert_allclose(value, want.astype(value.dtype), atol=5e-3 * np.abs(want).max())
+
+
+def test_nothing_to_widen_is_said(tmp_path) -> None:
+    with pytest.raises(bridge.BadInput, match="nothing in it is float16"):
+        bridge.convert_in(bridge.Single(), saved(tmp_path), inputs={"data": SHAPE})
+
+
+# -- 8-bit integers -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["minmax", "percentile", "entropy"])
+@pytest.mark.parametrize("activations", ["uint8", "int8"])
+def test_integers_by_each_calibration(method: str, activations: str, tmp_path) -> None:
+    prefix, path = saved(tmp_path), tmp_path / "int8.onnx"
+    data = np.random.default_rng(0).standard_normal((16, *SHAPE[1:])).astype(np.float32)
+    wishes = bridge.Quantized(data={"data": data}, method=method, activations=activations)
+    result = bridge.convert_in(wishes, prefix, inputs={"data": SHAPE}, output=path)
+    report = result.accuracy
+    assert report is not None
+    assert set(report.quantized) == {"conv", "pool", "fc"}
+    assert report.examples == 8
+    assert 18 < report.outputs[0].sqnr < 60
+    arrays = {i.name: onnx.numpy_helper.to_array(i) for i in onnx.load(path).graph.initializer}
+    zeros = {n: a for n, a in arrays.items() if n.endswith("/zero_point")}
+    assert {a.dtype.name for a in zeros.values()} == {activations}
+    if activations == "int8":
+        assert not any(a.any() for a in zeros.values())
+    assert arrays["conv_output/weight_scale"].shape == (8,)
+    assert 0 < report.outputs[0].max_rel < 0.2
+
+
+def test_fused_kernels_give_what_the_file_says(tmp_path) -> None:
+    """Without VNNI onnxruntime saturates sums of products of uint8 and int8; weights of uint8 are the same numbers, and exact."""
+    network = NETWORKS["lenet"]
+    result = bridge.convert_in(bridge.Quantized(), network.prefix, inputs=network.runs()[0][0], output=tmp_path / "q.onnx")
+    report = result.accuracy
+    assert report is not None
+    for output in report.outputs:
+        assert report.runtime[output.tensor] == pytest.approx(output.sqnr, abs=0.5)
+    assert not any("integer kernels" in w for w in result.warnings)
+
+
+def test_layers_that_hurt_stay_and_are_named(tmp_path) -> None:
+    data = S.var("data")
+    x = S.FullyConnected(data, num_hidden=6, name="fine")
+    y = S.FullyConnected(S.elemwise_mul(data, S.var("gain"), name="wild"), num_hidden=6, name="coarse")
+    symbol = S.broadcast_add(x, y, name="out")
+    params = small(data=(4, 8), gain=(4, 8))(symbol)
+    prefix, path = saved(tmp_path, symbol, params), tmp_path / "int8.onnx"
+    gain = np.ones((4, 8), np.float32)
+    gain[0, 0] = 2000  # one number takes all levels
+    feeds = {"data": np.random.default_rng(1).standard_normal((4, 8)).astype(np.float32), "gain": gain}
+    params["coarse_weight"][:, 0] = 0  # and means nothing
+    prefix = saved(tmp_path, symbol, params)
+    result = bridge.convert_in(bridge.Quantized(), prefix, inputs=feeds, output=path)
+    report = result.accuracy
+    assert report is not None
+    [stay] = report.stays
+    assert stay.node == "coarse"
+    assert "dB of signal to noise" in stay.reason
+    assert report.quantized == ("fine",)
+    with pytest.raises(TooInexact, match="coarse.*asked for|no layer is left") as refused:
+        bridge.convert_in(bridge.Quantized(keep=["fine"]), prefix, inputs=feeds, output=tmp_path / "none.onnx")
+    assert refused.value.report.precision == "int8"
+    assert not (tmp_path / "none.onnx").exists()
+
+
+def test_what_has_nothing_to_quantise_says_which_nodes_there_are(tmp_path) -> None:
+    network = NETWORKS["lstm_states"]
+    with pytest.raises(bridge.BadInput, match=r"nothing to quantise: rnn_rnn0/LSTM \(LSTM\): recurrent"):
+        bridge.convert_in(bridge.Quantized(), network.prefix, inputs=network.runs()[0][0], verify=False)
+
+
+@pytest.mark.parametrize("name", ["quantized_attention", *(pytest.param(n, marks=pytest.mark.models) for n in INTEGERS)])
+def test_networks_of_mxnet_on_integers_have_the_same_numbers_as_pairs(name: str, tmp_path) -> None:
+    network = NETWORKS[name]
+    inputs, outputs = network.runs()[0]
+    path = tmp_path / "pairs.onnx"
+    result = bridge.convert(
+        network.prefix, inputs=inputs, output=path, forms=Forms(quantized="qdq"), draws=("expected",)
+    )
+    assert "DequantizeLinear" in result.operators
+    assert not {"ConvInteger", "MatMulInteger"} & result.operators.keys()
+    agree(bridge.run(path, inputs), outputs, network.limit)
+
+
+# -- examples and labels --------------------------------------------------------------------------------------------------
+
+
+def test_top_counts_labels_among_the_greatest_scores() -> None:
+    scores = np.float32([[0.1, 0.9, 0], [0.8, 0.1, 0.1], [0.2, 0.3, 0.5]])
+    labels = np.array([1, 2, 0])
+    assert top(scores, labels, 1) == pytest.approx(1 / 3)
+    assert top(scores, labels, 2) == pytest.approx(1 / 3 + 1 / 3 * (top(scores[1:2], labels[1:2], 2) > 0))
+    assert top(scores, labels, 3) == 1
+
+
+def test_labels_give_top_1_before_and_after(tmp_path) -> None:
+    prefix = saved(tmp_path)
+    data = np.random.default_rng(0).standard_normal((9, *SHAPE[1:])).astype(np.float32)
+    np.savez(tmp_path / "data.npz", data=data)
+    padded = np.concatenate([data, data[:1]])
+    scores = np.concatenate([bridge.run(prefix, {"data": padded[i : i + 2]})["fc_output"] for i in range(0, 10, 2)])[:9]
+    right = scores.argmax(1)
+    labels = np.where(np.arange(9) < 3, (right + 1) % 7, right)  # three are wrong
+    (tmp_path / "labels.txt").write_text("".join(f"image{i}.png {c}\n" for i, c in enumerate(labels)))
+    wishes = bridge.Half(data=tmp_path / "data.npz", labels=tmp_path / "labels.txt")
+    result = bridge.convert_in(wishes, prefix, inputs={"data": SHAPE})
+    assert result.accuracy is not None
+    found = result.accuracy.labelled
+    assert found is not None
+    assert found.examples == 9
+    assert found.top1 == pytest.approx((6 / 9, 6 / 9))
+    assert found.top5 is not None
+    (tmp_path / "labels.txt").write_text("1\n2\n")
+    with pytest.raises(bridge.BadInput, match="labels: got 2, wanted 9"):
+        bridge.convert_in(wishes, prefix, inputs={"data": SHAPE})
+
+
+def test_folders_of_pictures_by_class_have_labels(tmp_path) -> None:
+    prefix, rng = saved(tmp_path), np.random.default_rng(5)
+    for name in ("cat", "dog", "emu"):
+        (tmp_path / "pictures" / name).mkdir(parents=True)
+        for i in range(4):
+            pixels = rng.integers(0, 255, (12, 12, 3), np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "pictures" / name / f"{i}.png")
+    wishes = bridge.Quantized(data=tmp_path / "pictures")
+    result = bridge.convert_in(wishes, prefix, inputs={"data": SHAPE}, output=tmp_path / "q.onnx")
+    assert result.accuracy is not None
+    assert result.accuracy.examples == 6
+    assert result.accuracy.labelled is not None
+    assert result.accuracy.labelled.examples == 12
+    assert "12 pictures" in result.accuracy.data
+
+
+@pytest.mark.parametrize(
+    ("arrays", "told"),
+    [
+        ({"other": np.zeros((4, 3, 10, 10), np.float32)}, "no input other"),
+        ({"data": np.zeros((4, 3, 9, 9), np.float32)}, r"data is \(4, 3, 9, 9\), wanted \(N, ...\)"),
+        ({"data": np.zeros((0, 3, 10, 10), np.float32)}, "no examples in it"),
+    ],
+)
+def test_examples_that_do_not_fit_are_refused(arrays, told: str, tmp_path) -> None:
+    prefix = saved(tmp_path)
+    np.savez(tmp_path / "data.npz", **arrays)
+    with pytest.raises(bridge.BadInput, match=told):
+        bridge.convert_in(bridge.Quantized(data=tmp_path / "data.npz"), prefix, inputs={"data": SHAPE}, verify=False)
+
+
+# -- the command ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_writes_and_tells(tmp_path) -> None:
+    prefix, path = saved(tmp_path), tmp_path / "half.onnx"
+    arguments = ["convert", f"{prefix}-symbol.json", "-o", str(path), "--input", "data:2,3,10,10"]
+    shown = CliRunner().invoke(app, [*arguments, "--fp16"])
+    assert shown.exit_code == 0, shown.output
+    assert "float16:" in shown.output
+    assert "signal to noise" in shown.output
+    whole = CliRunner().invoke(app, [*arguments, "--quantize", "drawn", "-v"])
+    assert "accuracy by layer" in whole.output
+    told = json.loads(CliRunner().invoke(app, [*arguments, "--fp16", "--json"]).stdout)
+    assert told["accuracy"]["precision"] == "float16"
+    assert told["accuracy"]["layers"][0].keys() >= {"tensor", "max_abs", "max_rel", "cosine", "sqnr", "reduced"}
+    assert told["against"]["equivalent"]
+    facts = {p.key: p.value for p in onnx.load(path).metadata_props}
+    assert facts["gluonnx.precision"] == "float16"
+    assert facts["gluonnx.verdict"] == "equivalent"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--fp16", "--fp32"], "one precision a file"),
+        (["--fp16-io"], "goes with --fp16"),
+        (["--labels", "x.txt"], "go with --fp16"),
+        (["--calibration", "entropy"], "goes with --quantize"),
+        (["--quantize", "drawn", "--calibration", "kl"], "got kl, wanted minmax, percentile, entropy"),
+        (["--quantize", "nowhere"], "no such file or folder"),
+    ],
+)
+def test_options_that_do_not_go_together(options: list[str], told: str, tmp_path) -> None:
+    prefix = saved(tmp_path)
+    arguments = ["convert", f"{prefix}-symbol.json", "-o", str(tmp_path / "x.onnx"), "--input", "data:2,3,10,10"]
+    shown = CliRunner().invoke(app, [*arguments, *options])
+    assert shown.exit_code == 2
+    assert told in " ".join(shown.output.split())
+    assert not (tmp_path / "x.onnx").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("network", networks(), ids=lambda n: n.name)
+def test_every_network_in_every_precision(network) -> None:
+    """The tables of docs/precision.md: none silently wrong, and where one is refused a node is named."""
+    from tests.precision.sweep import half, whole
+
+    found = half(network)
+    assert not found.refused
+    assert found.verdict != "not equivalent"
+    assert found.sqnr > 40
+    integers = whole(network)
+    if integers.refused:
+        assert "nothing to quantise" in integers.refused
+    else:
+        assert integers.sqnr > 15
+        assert integers.fused > integers.sqnr - 3
