@@ -38,6 +38,7 @@ def load_images(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     together: bool = False,
     most: int | None = MOST_SETS,
+    nested: bool = False,
 ) -> list[Feeds]:
     """Sets of arrays for a model, one batch of pictures each, with the files that they come from.
 
@@ -45,13 +46,13 @@ def load_images(
     name where the model leaves them open. ranges: (low, high) that black and white become, by name; without it what the graph's
     first operators expect, else red, green and blue as networks for ImageNet have them; bytes stay bytes. A batch that the
     pictures do not fill begins again with the first. together: all in one batch where its size is open. most: batches that are made;
-    None for as many as the pictures fill. Raises BadInput, and MXNetError without Pillow."""
+    None for as many as the pictures fill. nested: of a folder without pictures those of the folders in it. Raises BadInput, and MXNetError without Pillow."""
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     specs = _specs(model, inputs or {})
     sets: list[Feeds] = []
     for text in given:
         name, path = _named(os.fspath(text), specs, model)
-        files = picture_files(path)
+        files = picture_files(path, nested)
         said = taken_by(model.proto)
         said = said if said.get("input") == name else {}
         numbers = (
@@ -108,11 +109,11 @@ def _layout(shape: MaybeShape) -> str | None:
     return "NHWC" if isinstance(shape[3], int) and shape[3] in (1, 3) else None
 
 
-def picture_files(path: Path) -> list[Path]:
-    """The picture, or the pictures of a folder by name; of a folder without any those of the folders in it. Raises BadInput."""
+def picture_files(path: Path, nested: bool = False) -> list[Path]:
+    """The picture, or the pictures of a folder by name; nested: of a folder without any those of the folders in it. Raises BadInput."""
     if path.is_dir():
         found = _pictures_in(path)
-        if not found:
+        if not found and nested:
             found = [f for folder in sorted(p for p in path.iterdir() if p.is_dir()) for f in _pictures_in(folder)]
         if not found:
             raise BadInput(f"{path}: a folder without pictures; wanted some of {', '.join(FORMATS)}")

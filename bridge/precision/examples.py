@@ -52,8 +52,8 @@ def load_examples(
             raise BadInput(
                 f"{path}: no such file or folder; wanted a folder of pictures, or an .npz of arrays (N, ...)"
             )
-        files = picture_files(path)
-        sets = load_images(path, model, inputs=_closed(specs), ranges=ranges, most=None)
+        files = picture_files(path, nested=True)
+        sets = load_images(path, model, inputs=_closed(specs), ranges=ranges, most=None, nested=True)
         classes = sorted({f.parent.name for f in files}) if files[0].parent != path else []
         labels = np.array([classes.index(f.parent.name) for f in files]) if classes else None
         told = f"{len(files)} pictures of {path.name}" + (f", {len(classes)} classes" if classes else "")

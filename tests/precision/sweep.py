@@ -84,7 +84,9 @@ def whole(network: Network) -> Whole:
     with tempfile.TemporaryDirectory() as folder:
         plain, path = Path(folder) / "plain.onnx", Path(folder) / "model.onnx"
         try:
-            result = bridge.convert_in(bridge.Quantized(), network.prefix, inputs=shapes, output=path, draws=("expected",))
+            result = bridge.convert_in(
+                bridge.Quantized(), network.prefix, inputs=shapes, output=path, draws=("expected",)
+            )
         except (bridge.BadInput, bridge.NotEquivalent) as error:
             return Whole(0, 0, 0, 0, 0, str(error))
         float32 = bridge.convert(network.prefix, inputs=shapes, output=plain, verify=False)
@@ -146,13 +148,27 @@ def tables(chosen: Sequence[Network]) -> str:
         f"{len(done)} of {len(halves)} networks; `gluonnx verify model-symbol.json model-fp16.onnx` finds {agreed} of them as exact as float16 "
         f"allows. The least signal to noise is {min((h.sqnr for h in done), default=0):.0f} dB."
     )
-    lines += ["", _row(("network", "nodes", "in float32", "size", "SQNR dB", "max of scale", "verify")), _row(["---"] * 7)]
+    lines += [
+        "",
+        _row(("network", "nodes", "in float32", "size", "SQNR dB", "max of scale", "verify")),
+        _row(["---"] * 7),
+    ]
     for name, h in halves.items():
         if h.refused:
             lines.append(_row((name, "refused", _told(h.refused), "", "", "", "")))
         else:
             lines.append(
-                _row((name, str(h.nodes), str(h.stays), f"{h.size:.0%}", _decibels(h.sqnr), f"{h.max_rel:.1e}", h.verdict))
+                _row(
+                    (
+                        name,
+                        str(h.nodes),
+                        str(h.stays),
+                        f"{h.size:.0%}",
+                        _decibels(h.sqnr),
+                        f"{h.max_rel:.1e}",
+                        h.verdict,
+                    )
+                )
             )
     ready = [w for w in wholes.values() if not w.refused]
     lines += ["", "## 8-bit integers", ""]
@@ -172,7 +188,9 @@ def tables(chosen: Sequence[Network]) -> str:
     lines += ["", "## Float32 out of half precision", ""]
     lines += [_row(("network", "size", "SQNR dB")), _row(["---"] * 3)]
     for name, s in singles.items():
-        lines.append(_row((name, "refused", _told(s.refused)) if s.refused else (name, f"{s.size:.0%}", _decibels(s.sqnr))))
+        lines.append(
+            _row((name, "refused", _told(s.refused)) if s.refused else (name, f"{s.size:.0%}", _decibels(s.sqnr)))
+        )
     return "\n".join([*lines, ""])
 
 

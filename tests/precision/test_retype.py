@@ -73,7 +73,10 @@ def test_attributes_that_name_a_dtype_follow(form: str) -> None:
         "constant": [NODE("Constant", [], ["m"], value_floats=[1.0, 2.0, 3.0, 4.0])],
     }[form]
     whole = model(
-        [*nodes, NODE("Add", ["x", "m"], ["y"])], {"x": (FLOAT, [3, 4])}, {"y": (FLOAT, [3, 4])}, {"zero": np.float32(0)}
+        [*nodes, NODE("Add", ["x", "m"], ["y"])],
+        {"x": (FLOAT, [3, 4])},
+        {"y": (FLOAT, [3, 4])},
+        {"zero": np.float32(0)},
     )
     made = retype(whole)
     assert kinds(made.converted)["m"] == HALF
@@ -111,7 +114,11 @@ def test_nodes_that_stay_read_float32_and_constants_are_there_in_both() -> None:
 
 def test_bodies_are_rewritten_like_the_graph_around_them() -> None:
     body = helper.make_graph(
-        [NODE("Mul", ["state", "w"], ["next"]), NODE("Identity", ["go"], ["more"]), NODE("Identity", ["next"], ["seen"])],
+        [
+            NODE("Mul", ["state", "w"], ["next"]),
+            NODE("Identity", ["go"], ["more"]),
+            NODE("Identity", ["next"], ["seen"]),
+        ],
         "body",
         [
             helper.make_tensor_value_info("i", INT64, []),
@@ -173,5 +180,7 @@ def test_what_reads_integers_reads_them_as_they_were() -> None:
     table = np.arange(4097, dtype=np.float32)[:, None] / 4096
     whole = model(nodes, {"x": (FLOAT, [2])}, {"y": (FLOAT, [2, 1])}, {"table": table})
     made = retype(whole).converted
-    np.testing.assert_allclose(run(made, {"x": np.float32([2049, 4095])})[0][:, 0], [2049 / 4096, 4095 / 4096], rtol=1e-3)
+    np.testing.assert_allclose(
+        run(made, {"x": np.float32([2049, 4095])})[0][:, 0], [2049 / 4096, 4095 / 4096], rtol=1e-3
+    )
     assert made.initializers["table"].dtype == np.float16
