@@ -45,8 +45,9 @@ def load_images(
     paths: a picture or a folder of them, for the only input that takes pictures, or ``NAME=PATH`` for that one. inputs: shapes by
     name where the model leaves them open. ranges: (low, high) that black and white become, by name; without it what the graph's
     first operators expect, else red, green and blue as networks for ImageNet have them; bytes stay bytes. A batch that the
-    pictures do not fill begins again with the first. together: all in one batch where its size is open. most: batches that are made;
-    None for as many as the pictures fill. nested: of a folder without pictures those of the folders in it. Raises BadInput, and MXNetError without Pillow."""
+    pictures do not fill begins again with the first. together: all in one batch where its size is open. most: batches that are
+    made; None for as many as the pictures fill. nested: of a folder without pictures those of the folders in it.
+    Raises BadInput, and MXNetError without Pillow."""
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     specs = _specs(model, inputs or {})
     sets: list[Feeds] = []
@@ -110,7 +111,9 @@ def _layout(shape: MaybeShape) -> str | None:
 
 
 def picture_files(path: Path, nested: bool = False) -> list[Path]:
-    """The picture, or the pictures of a folder by name; nested: of a folder without any those of the folders in it. Raises BadInput."""
+    """The picture, or the pictures of a folder by name. nested: of a folder without any those of the folders in it.
+
+    Raises BadInput."""
     if path.is_dir():
         found = _pictures_in(path)
         if not found and nested:

@@ -77,7 +77,7 @@ Data = Annotated[
 Truth = Annotated[
     Path | None,
     typer.Option(
-        help="Classes of the examples (.txt, .npz), for top-1 and top-5 before and after; of folders of pictures by class they are known.",
+        help="Classes of the examples (.txt, .npz), for top-1 and top-5 before and after; those of folders by class are known.",
         rich_help_panel=GROUP,
     ),
 ]

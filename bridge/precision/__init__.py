@@ -2,7 +2,7 @@
 
 ``wishes.py`` what is asked for, ``survey.py`` which numbers a network's tensors hold, ``staying.py`` what has to stay in float32,
 ``scales.py`` ranges for 8-bit integers, ``choosing.py`` what becomes such integers, ``accuracy.py`` how far the result is from what
-it was made of, ``examples.py`` data and labels that users give, ``job.py`` the whole. The graphs are rewritten by converters/precision."""
+it was made of, ``examples.py`` data and labels that users give, ``job.py`` the whole. converters/precision rewrites the graphs."""
 
 from .job import convert_in
 from .wishes import Half, Precision, Quantized, Single

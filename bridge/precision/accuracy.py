@@ -118,7 +118,7 @@ class AccuracyReport:
     """The method of calibration and its settings."""
     labelled: Labelled | None = None
     runtime: Mapping[str, float] = field(default_factory=dict)
-    """Signal to noise of the outputs with onnxruntime's fused kernels, against the same file node by node, where it was looked at."""
+    """Signal to noise of the outputs with onnxruntime's fused kernels, where it was looked at."""
 
     @property
     def worst(self) -> Accuracy | None:

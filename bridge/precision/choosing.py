@@ -1,8 +1,8 @@
-"""The nodes of a network that compute on 8-bit integers: convolutions and products with constant weights, and between them the sums
-and averages that engines fuse with them, unless what was measured speaks against it.
+"""The nodes of a network that compute on 8-bit integers: convolutions and products with constant weights, and between them the
+sums and averages that engines fuse with them, unless what was measured speaks against it.
 
-Each node is first measured alone, on the numbers of the float32 network: what it loses by its own integers. Those that lose too much
-stay in float32. If the whole then is too far off, the layers that hurt the outputs most go back one after the other."""
+Each node is first measured alone, on the numbers of the float32 network: what it loses by its own integers. Those that lose too
+much stay in float32. If the whole then is too far off, the layers that hurt the outputs most go back one after the other."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PASSING = frozenset(
 """Operators that features stay features through."""
 SUMS = frozenset(("Add", "AveragePool", "GlobalAveragePool"))
 OTHERS = {
-    "LSTM": "recurrent: runtimes have no integer kernel for it in this form", "GRU": "recurrent: runtimes have no integer kernel for it",
+    "LSTM": "recurrent: runtimes have no integer kernel for it", "GRU": "recurrent: runtimes have no integer kernel for it",
     "RNN": "recurrent: runtimes have no integer kernel for it", "DeformConv": "runtimes have no integer kernel for it",
     "Einsum": "runtimes have no integer kernel for it", "Loop": "a loop, whose body stays as it is",
     "Scan": "a loop, whose body stays as it is", "If": "a branch, whose bodies stay as they are",

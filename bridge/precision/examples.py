@@ -135,8 +135,8 @@ def _checked(arrays: Mapping[str, np.ndarray], specs: Mapping[str, Spec]) -> Arr
 
 
 def load_labels(labels: Any, count: int | None) -> np.ndarray:
-    """Classes of examples, (N,): integers, one a line of a .txt (what follows the last space of a line, so that "name 3" is 3 too), or
-    the only array of an .npz. Raises BadInput."""
+    """Classes of examples, (N,): integers, one a line of a .txt (what follows the last space, so that "name 3" is 3 too), or the
+    only array of an .npz. Raises BadInput."""
     if isinstance(labels, str | os.PathLike):
         path = Path(labels)
         if not path.is_file():

@@ -42,7 +42,7 @@ from .examples import Examples, load_examples, load_labels
 from .scales import scales_of
 from .staying import EXACT, HEADROOM, Staying
 from .survey import Range, engine_of, survey
-from .wishes import DRAWN, Half, Labelled, Precision, Quantized, Single, Stay
+from .wishes import DRAWN, Half, Labelled, Precision, Quantized, Single
 
 DRAWS = 2
 """Sets of inputs that are drawn where no examples are given."""
@@ -97,11 +97,11 @@ def convert_in(
 ) -> ReducedResult:
     """Convert a symbol with parameters to ONNX in another precision, and measure what that costs.
 
-    precision: Half, Single or Quantized. The rest is what bridge.convert takes; the tolerance among it is that of the file before it is
-    rewritten. The examples that numbers are measured on are those of precision.data, or else the inputs given and drawn.
+    precision: Half, Single or Quantized. The rest is what bridge.convert takes; the tolerance among it is that of the file before
+    it is rewritten. The examples that numbers are measured on are those of precision.data, or else the inputs given and drawn.
 
-    Raises what convert raises, NotEquivalent where a node of the new file computes something else, and TooInexact (a BadInput) where
-    its outputs are too far off."""
+    Raises what convert raises, NotEquivalent where a node of the new file computes something else, and TooInexact (a BadInput)
+    where its outputs are too far off."""
     tell = progress or (lambda _text: None)
     target = None if output is None else Path(output)
     if options.get("training"):

@@ -205,8 +205,7 @@ class Staying:
             stack += [n for n in node.input if n in self.floats]
 
     def _vanishing(self) -> None:
-        """Let stay what reads an epsilon that float16 has no number for, and what divides by, or takes the root or the logarithm of,
-        the sum."""
+        """Let stay what reads an epsilon that float16 has no number for, and what divides by the sum, or takes its root."""
         for name, array in self.constants.items():
             if array.size > FEW or not array.size:
                 continue
@@ -234,7 +233,7 @@ class Staying:
 
 
 def named(node: onnx.NodeProto, text: str) -> bool:
-    """True for a node that a user calls so: by its operator, its name, a tensor of its own, or the symbol's node that it is part of."""
+    """True for a node that a user calls so: by its operator, name, a tensor of its own, or the symbol's node that it is part of."""
     own = (node.name, *node.output)
     return node.op_type == text or any(n in (text, f"{text}_output") or n.startswith(f"{text}/") for n in own)
 

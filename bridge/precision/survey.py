@@ -51,8 +51,8 @@ class Range:
 def engine_of(
     converted: Converted, name: str, outputs: Sequence[str] = (), *, rounding: bool = False, **options: bool
 ) -> OnnxEngine:
-    """onnxruntime on a model in memory. outputs: further tensors that it gives. rounding: every tensor of half precision is rounded to
-    that, which onnxruntime spares itself. options: as OnnxEngine takes them."""
+    """onnxruntime on a model in memory. outputs: further tensors that it gives. rounding: every tensor of half precision is rounded
+    to that, which onnxruntime spares itself. options: as OnnxEngine takes them."""
     proto = with_rounding(converted.proto()) if rounding else converted.proto()
     known = {o.name for o in proto.graph.output}
     proto.graph.output.extend(onnx.helper.make_empty_tensor_value_info(n) for n in outputs if n not in known)

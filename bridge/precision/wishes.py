@@ -60,10 +60,10 @@ class Quantized(Wishes):
     keep: Sequence[str] = ()
     """Nodes and operators that stay in float32."""
     least: float = 10.0
-    """Signal to noise in decibels that each layer has at least by itself, and each output; layers that hurt more stay in float32."""
+    """Signal to noise in decibels that each layer by itself, and each output, has at least; what hurts more stays in float32."""
     weights: str = ""
-    """int8 (TensorRT; onnxruntime where the CPU has VNNI), uint8 (the same numbers, exact in onnxruntime on any CPU), or int7 (half as
-    fine, exact on any CPU too). By default uint8 beside activations of uint8, and int8 beside int8."""
+    """int8 (TensorRT; onnxruntime where the CPU has VNNI), uint8 (the same numbers, exact in onnxruntime on any CPU), or int7 (half
+    as fine, exact on any CPU too). By default uint8 beside activations of uint8, and int8 beside int8."""
 
     def __post_init__(self) -> None:
         problems = []

@@ -82,8 +82,8 @@ def to_qdq(
 ) -> Converted:
     """The model with these nodes on integers. scales: of the tensors that they read.
 
-    weights: their integers, of WEIGHTS. beside: a suffix; the nodes stay, and such on integers, called so, are put beside them, which read the same
-    numbers: what each loses by itself can be measured at once. Raises ConversionError below opset 10."""
+    weights: their integers, of WEIGHTS. beside: a suffix; the nodes stay, and such on integers, called so, are put beside them,
+    which read the same numbers: what each loses by itself can be measured at once. Raises ConversionError below opset 10."""
     if converted.opset < OLDEST:
         raise ConversionError(
             f"8-bit integers want opset {OLDEST} or newer ({PER_CHANNEL} for a scale for each channel), got {converted.opset}"
@@ -162,8 +162,8 @@ class _Writing:
     def _weight(
         self, node: onnx.NodeProto, product: Product, step: float, bias: np.ndarray | None
     ) -> tuple[str, np.ndarray]:
-        """The weight from integers, and its scales: (channels,) or (). A channel that is nearly 0 beside a large bias gets a scale in
-        which int32 holds that bias."""
+        """The weight from integers, and its scales: (channels,) or (). A channel that is nearly 0 beside a large bias gets a scale
+        in which int32 holds that bias."""
         assert product.weight is not None
         name = node.input[product.weight]
         array = self.constants[name].astype(np.float32)

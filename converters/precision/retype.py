@@ -21,8 +21,8 @@ from ..onnx_types import code_of, dtype_of
 from ..schemas import schema_of
 from ..writer import EXTERNAL_OVER, Converted
 
-HALVED = {TensorProto.FLOAT: TensorProto.FLOAT16}
-WIDENED = {TensorProto.FLOAT16: TensorProto.FLOAT, TensorProto.BFLOAT16: TensorProto.FLOAT}
+HALVED: Mapping[int, int] = {TensorProto.FLOAT: TensorProto.FLOAT16}
+WIDENED: Mapping[int, int] = {TensorProto.FLOAT16: TensorProto.FLOAT, TensorProto.BFLOAT16: TensorProto.FLOAT}
 GREATEST = float(np.finfo(np.float16).max)
 """65504, the greatest finite number of float16."""
 NEVER = frozenset(

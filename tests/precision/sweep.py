@@ -1,6 +1,6 @@
 """Every committed network in float16 and on 8-bit integers, and how far both are from it: docs/precision.md's tables.
 
-Float16 is measured on the recorded inputs, and judged as ``gluonnx verify model-symbol.json model-fp16.onnx`` judges it. Integers are
+Float16 is measured on the recorded inputs, and judged as ``gluonnx verify model-symbol.json model-fp16.onnx`` does. Integers are
 calibrated on sets drawn on the network's own scale, and measured on the recorded inputs, which calibration did not see."""
 
 from __future__ import annotations
@@ -145,8 +145,8 @@ def tables(chosen: Sequence[Network]) -> str:
     agreed = sum(h.verdict != "not equivalent" for h in done)
     lines = ["", "## Float16", ""]
     lines.append(
-        f"{len(done)} of {len(halves)} networks; `gluonnx verify model-symbol.json model-fp16.onnx` finds {agreed} of them as exact as float16 "
-        f"allows. The least signal to noise is {min((h.sqnr for h in done), default=0):.0f} dB."
+        f"{len(done)} of {len(halves)} networks; `gluonnx verify model-symbol.json model-fp16.onnx` finds {agreed} of them as "
+        f"exact as float16 allows. The least signal to noise is {min((h.sqnr for h in done), default=0):.0f} dB."
     )
     lines += [
         "",

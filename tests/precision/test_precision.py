@@ -252,7 +252,7 @@ def test_layers_that_hurt_stay_and_are_named(tmp_path) -> None:
     assert stay.node == "coarse"
     assert "dB of signal to noise" in stay.reason
     assert report.quantized == ("fine",)
-    with pytest.raises(TooInexact, match="coarse.*asked for|no layer is left") as refused:
+    with pytest.raises(TooInexact, match="no layer is left") as refused:
         bridge.convert_in(bridge.Quantized(keep=["fine"]), prefix, inputs=feeds, output=tmp_path / "none.onnx")
     assert refused.value.report.precision == "int8"
     assert not (tmp_path / "none.onnx").exists()
