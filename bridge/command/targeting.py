@@ -50,6 +50,7 @@ def _facts(profile: Profile) -> dict[str, Any]:
         "forms": dict(profile.forms),
         "dtypes_refused": list(profile.dtypes),
         "static": profile.static,
+        "batch": profile.batch,
         "constant": {k: list(v) for k, v in profile.constant.items()},
         "attributes": {k: {n: list(v) for n, v in a.items()} for k, a in profile.attributes.items()},
         "ranks": {k: list(v) for k, v in profile.ranks.items()},
@@ -122,6 +123,8 @@ def _shown(profile: Profile, told: dict[str, Any]) -> Page:
         rows.append(("dtypes it has not", ", ".join(profile.dtypes)))
     if profile.static:
         rows.append(("sizes", "numbers alone, no --dynamic"))
+    if profile.batch is not None:
+        rows.append(("batch", f"{profile.batch} alone"))
     if profile.forms:
         rows.append(("written with", ", ".join(f"{n}={v}" for n, v in profile.forms.items())))
     if profile.rounding:

@@ -68,7 +68,7 @@ def verify(
     target: VerifyTargetOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two models on the same inputs; when they differ, name the first node that does. Or (--target) one file where it runs."""
+    """Compare two models on the same inputs; when they differ, name the first node. With --target, run one where it is deployed."""
     with errors(as_json, report_to), progress(as_json) as tell:
         if target:
             if b is not None or expected is not None:

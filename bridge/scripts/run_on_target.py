@@ -16,6 +16,8 @@ where the engine lets one choose. Runs on Python 3.8 and newer.
 
 # For any machine: nothing of the package that this file comes with, and no package before its adapter is asked for.
 
+import contextlib
+import importlib.util
 import json
 import os
 import subprocess
@@ -24,7 +26,7 @@ import sys
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-import numpy as np
+import numpy as np  # noqa: E402  after the threads of its libraries are limited
 
 LINES = 12
 """Lines of a converter's own words that are told."""
@@ -95,7 +97,9 @@ def mnn(model, asked):
     import MNN.nn
 
     made = os.path.join(asked["folder"], "model.mnn")
-    said = _called([_beside("mnnconvert"), "-f", "ONNX", "--modelFile", model, "--MNNModel", made, "--bizCode", "x"])
+    # not its command mnnconvert, which sends a log of the conversion to its makers, and waits where there is no network
+    words = ["-f", "ONNX", "--modelFile", model, "--MNNModel", made, "--bizCode", "x"]
+    said = _called([sys.executable, "-c", "import sys, MNN, _tools; _tools.mnnconvert(sys.argv)", *words])
     if not os.path.exists(made):
         raise Refused(said)
     names = list(asked["inputs"])
@@ -124,14 +128,16 @@ def ncnn(model, asked):
     sizes = [f"[{','.join(map(str, shape))}]{kinds[dtype]}" for shape, dtype in asked["inputs"].values()]
     made = {n: os.path.join(folder, f"model.{n}") for n in ("pnnx.param", "pnnx.bin", "ncnn.param", "ncnn.bin")}
     said = _called(
-        [_beside("pnnx"), model, "inputshape=" + ",".join(sizes), "fp16=0", "optlevel=2"]
+        [_inside("pnnx", "pnnx"), model, "inputshape=" + ",".join(sizes), "fp16=0", "optlevel=2"]
         + [f"{n.replace('.', '')}={path}" for n, path in made.items()]
         + [f"pnnxpy={folder}/model_pnnx.py", f"ncnnpy={folder}/model_ncnn.py", f"pnnxonnx={folder}/model.pnnx.onnx"],
         folder,
     )
     if not os.path.exists(made["ncnn.param"]):
         raise Refused(said)
-    unknown = sorted({word.split()[0] for word in open(made["ncnn.param"]) if "." in word.split()[0]})
+    with open(made["ncnn.param"]) as file:
+        kinds_made = [line.split()[0] for line in file if line.strip()]
+    unknown = sorted({kind for kind in kinds_made if "." in kind})
     if unknown:
         raise Refused("no layers of ncnn for " + ", ".join(unknown))
     net = ncnn.Net()
@@ -191,10 +197,10 @@ def onnx2torch(model, asked):
 ADAPTERS = {f.__name__: f for f in (onnxruntime, reference, openvino, opencv, mnn, ncnn, tract, onnx2torch)}
 
 
-def _beside(name):
-    """A program that was installed with this interpreter."""
-    here = os.path.join(os.path.dirname(sys.executable), name)
-    return here if os.path.exists(here) else name
+def _inside(package, name):
+    """A program that a package holds. The package is not imported: pnnx would import PyTorch."""
+    found = importlib.util.find_spec(package)
+    return os.path.join(next(iter(found.submodule_search_locations)), name)
 
 
 def _called(words, folder=None):
@@ -218,10 +224,8 @@ def versions(names):
 
     found = {}
     for name in names:
-        try:
+        with contextlib.suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            pass
     return found
 
 

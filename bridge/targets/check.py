@@ -89,6 +89,11 @@ def _of_file(profile: Profile, known: Known) -> Iterator[Problem]:
         yield Problem("the file", "opset", f"opset {known.opset}, and {profile.name} reads {oldest} to {newest}")
     if known.model.ir_version > profile.ir:
         yield Problem("the file", "IR", f"IR version {known.model.ir_version}, and {profile.name} reads {profile.ir}")
+    if profile.batch is not None:
+        for info in known.model.graph.input:
+            shape = known.shape(info.name)
+            if info.name not in known.constants and shape and isinstance(shape[0], int) and shape[0] != profile.batch:
+                yield Problem(info.name, "input", f"a batch of {shape[0]}, and {profile.name} takes {profile.batch}")
     if profile.static:
         for info in known.model.graph.input:
             shape = known.shape(info.name)

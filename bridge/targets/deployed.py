@@ -106,7 +106,7 @@ class TargetsResult:
 
 
 class TargetFailed(EngineError):
-    """A target, run on the converted file, refuses it, crashes or takes too long; nothing was written. ``outcomes`` has them all."""
+    """A target that was run on the converted file refuses it, crashes or takes too long; nothing was written. ``outcomes``: of all."""
 
     def __init__(self, outcomes: Sequence[Outcome]):
         self.outcomes = tuple(outcomes)

@@ -41,7 +41,7 @@ def variable_of(name: str) -> str:
 
 
 def python_of(profile: Profile) -> tuple[str, str]:
-    """The interpreter that is meant for a target, and who says so: the environment, a file, or nobody (this one). Raises BadInput."""
+    """The interpreter for a target, and who names it: the environment, a file, or nobody (then it is this one). Raises BadInput."""
     variable = variable_of(profile.name)
     told = os.environ.get(variable)
     if told:

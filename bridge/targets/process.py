@@ -5,6 +5,7 @@ So each runs in an interpreter of its own (place.py), on bridge/scripts/run_on_t
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -45,7 +46,7 @@ class Late(EngineError):
 
 
 class TargetRunner:
-    """A file on a target: a runner, as runners.py knows them. Its process begins with the first run, and with one of other sizes."""
+    """A file on a target: a runner, as runners.py knows them. Its process begins with the first run, and anew with other sizes."""
 
     def __init__(
         self,
@@ -153,16 +154,12 @@ class TargetRunner:
         """End the process, and what it has started."""
         process, self._process = self._process, None
         if process is not None:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
             for pipe in (process.stdin, process.stdout):
                 assert pipe is not None
-                try:
+                with contextlib.suppress(BrokenPipeError):
                     pipe.close()
-                except BrokenPipeError:
-                    pass
             process.wait()
         if self._folder is not None:
             self._folder.cleanup()

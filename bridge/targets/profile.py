@@ -54,6 +54,8 @@ class Profile:
     """The dtypes that it cannot have anywhere in a graph."""
     static: bool = False
     """True where every size has to be a number."""
+    batch: int | None = None
+    """The size that the first axis of inputs has to have; None for any."""
     constant: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """By operator the inputs (places) that have to be constants."""
     computed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -67,7 +69,7 @@ class Profile:
     quirks: tuple[str, ...] = ()
     """What else there is to know, in words, with what is done about it."""
     rounding: float | None = None
-    """The error, times the scale of an output, that its arithmetic may have beyond that of float32 (Winograd, tables of functions)."""
+    """The error, times the scale of an output, that its arithmetic may have beyond that of float32 (Winograd, tables)."""
     adapter: str = ""
     """How it is run, as bridge/scripts/run_on_target.py knows it; empty where it is not run."""
     packages: tuple[str, ...] = ()

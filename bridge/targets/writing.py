@@ -7,10 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
+
 import converters
 from converters.error import Problem, UnsupportedModel
 from converters.forms import USUAL, Forms
-from converters.writer import Converted
+from converters.onnx_types import code_of
+from converters.writer import EXTERNAL_OVER, Converted
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.ir.graph import Node
@@ -92,7 +96,7 @@ def translated(how: Written, model: Model, specs: Mapping[str, Any], newest: int
 
 
 def check_for_targets(how: Written, converted: Converted, model: Model, specs: Mapping[str, Spec]) -> None:
-    """Raise UnsupportedModel with every node that one of the targets does not take, and with a command that works where there is one."""
+    """Raise UnsupportedModel with every node that one of the targets does not take, and a command that works where there is one."""
     found = [(p, refusals(p, converted)) for p in how.profiles]
     every = list(dict.fromkeys(r for _, each in found for r in each))
     if every:
@@ -101,8 +105,16 @@ def check_for_targets(how: Written, converted: Converted, model: Model, specs: M
 
 
 def refusals(profile: Profile, converted: Converted) -> list[Problem]:
-    """What a profile says of a model that is to be written."""
-    return problems(profile, converted.model, converted.initializers)
+    """What a profile says of a model that is to be written. Large weights stand in as inputs: their values matter not."""
+    model, constants = onnx.ModelProto(), []
+    model.CopyFrom(converted.model)
+    for name, array in converted.initializers.items():
+        constants.append(name)
+        if array.nbytes <= EXTERNAL_OVER:
+            model.graph.initializer.append(onnx.numpy_helper.from_array(np.asarray(array, order="C"), name))
+        else:
+            model.graph.input.append(onnx.helper.make_tensor_value_info(name, code_of(array.dtype), array.shape))
+    return problems(profile, model, constants)
 
 
 def _advice(how: Written, model: Model, specs: Mapping[str, Spec], every: Sequence[Problem]) -> str:

@@ -10,7 +10,6 @@ for, and on drawn ones of these sizes. The cells are kept in docs/targets.jsonl.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,12 +20,14 @@ import bridge
 from bridge.engines import NativeEngine
 from bridge.inputs import as_specs
 from bridge.targets.check import lacking
-from bridge.targets.deployed import AGREES, DIFFERS, Outcome, on_target
+from bridge.targets.deployed import DIFFERS, Outcome, on_target
 from bridge.targets.place import how_to_install, place_of
 from bridge.targets.profile import Profile, profiles, profiles_of
 from converters.error import UnsupportedModel
 from hybrid.formats.files import replacing
 from tests.models.networks import Network, networks
+
+from .page import BY_US, page
 
 DOCS = Path(__file__).parents[2] / "docs"
 RECORDS, PAGE = DOCS / "targets.jsonl", DOCS / "targets.md"
@@ -43,8 +44,6 @@ NETWORKS = (
     "vision_transformer", "yolo",
 )  # fmt: skip
 """Rows: one of each kind of network in fixtures/models."""
-BY_US = "refused by its profile"
-"""The verdict of a network that --target does not write, since the target lacks what it needs."""
 LIMIT = 240.0
 """Seconds that a target may take."""
 
@@ -66,6 +65,8 @@ def cell(network: Network, profile: Profile) -> dict[str, Any]:
     model, place = bridge.open_model(network.prefix), place_of(profile)
     assert place is not None
     feeds = network.runs()[0][0]
+    if profile.batch is not None:
+        feeds = {n: a[: profile.batch] for n, a in feeds.items()}
     release = f"{place.package} {place.version}"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
@@ -126,8 +127,6 @@ def main() -> None:
     parser.add_argument("--networks", nargs="*", default=list(NETWORKS))
     parser.add_argument("--write", action="store_true", help="measure nothing")
     arguments = parser.parse_args()
-    from .page import page
-
     if not arguments.write:
         for found in cells(profiles_of(arguments.targets), arguments.networks):
             said = found["verdict"] + (f" {found['error']:.1e}" if found.get("error") is not None else "")
@@ -135,8 +134,13 @@ def main() -> None:
             known = recorded()  # as others may have left it meanwhile
             known[found["target"], found["network"]] = found
             keep(known)
-    with contextlib.suppress(FileNotFoundError), replacing(PAGE) as file:
-        file.write(page(recorded(), profiles()).encode())
+    with replacing(PAGE) as file:
+        file.write(written().encode())
+
+
+def written() -> str:
+    """The page, from the cells that are kept."""
+    return page(recorded(), profiles(), SHOWN, NETWORKS)
 
 
 if __name__ == "__main__":

@@ -1,2 +1,152 @@
-"""docs/targets.md."""
-def page(a,b): return ''
+"""docs/targets.md, from profiles and from the cells that ``python -m tests.targets`` has measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bridge.targets.deployed import AGREES, CRASHED, DIFFERS, LATE, REFUSED
+from bridge.targets.profile import Profile
+
+Cells = Mapping[tuple[str, str], dict[str, Any]]
+
+BY_US = "refused by its profile"
+"""The verdict of a network that --target does not write, since the target lacks what it needs."""
+SAID = 160
+"""Characters of an engine's own words."""
+
+HEAD = """# Deployment targets
+
+`gluonnx convert MODEL --target NAME` writes a file in the forms that a target takes, says at once which nodes it does not take, runs
+the file there where it is installed, compares with our engine, and keeps in the file's metadata (`gluonnx.target.NAME`) what came of it.
+`--target` may be repeated: one file then has to do for all. `gluonnx targets` lists them, `gluonnx targets NAME` shows one in full,
+`gluonnx verify FILE.onnx --target all` tries one file on all.
+
+This page is written by `python -m tests.targets`.
+
+## In which Python
+
+A target is looked for in the Python that gluonnx runs in. Many do not live together (OpenCV 4.6 wants NumPy 1, two releases of one
+package never do), so each may have an interpreter of its own, which needs that package and NumPy alone:
+
+```
+export GLUONNX_TARGET_PYTHON_OPENCV_4_6=/opt/opencv46/bin/python   # the name in capitals, _ for all other characters
+```
+
+or, in the gluonnx.toml of the folder one works in,
+
+```toml
+[targets]
+"opencv-4.6" = "/opt/opencv46/bin/python"
+openvino-2023 = "/opt/openvino2023/bin/python"
+```
+
+Every run is a process of its own, with one thread and a time limit: an engine that crashes is a verdict, not the end of gluonnx.
+
+## Verdicts
+
+| verdict | what it means |
+|---|---|
+| agrees | run there on drawn (or given) inputs: the outputs equal ours by the rule of `gluonnx verify` (below) |
+| differs | other numbers: `convert` writes nothing, exit status 1 |
+| refused, crashed, too late | the target's own words; `convert` writes nothing, exit status 3 |
+| fits, does not fit | it is not run here; every node was held against its profile |
+
+Equal is what `gluonnx verify` calls so, with float64 deciding where rounding is in doubt. Where a profile says `agrees within`, the
+target's arithmetic may be coarser (Winograd, tables of functions): then that share of the output's scale counts, if the rule is missed.
+
+Before a file is written every node is held against the profiles; all that a target lacks is told at once, by node and operator, with
+a command that works up to there where one was found (exit status 2).
+"""
+
+
+def page(cells: Cells, profiles: Mapping[str, Profile], shown: Sequence[str], networks: Sequence[str]) -> str:
+    """The page as text. shown: the columns. networks: the rows."""
+    parts = [
+        HEAD,
+        _targets(profiles),
+        _matrix(cells, shown, networks),
+        _reasons(cells, shown, networks),
+        _profiles(profiles),
+    ]
+    return "\n".join(parts)
+
+
+def _targets(profiles: Mapping[str, Profile]) -> str:
+    rows = ["## Targets", "", "| target | what it is | opsets | IR | run here |", "|---|---|---|---|---|"]
+    for p in profiles.values():
+        written = "" if p.opset is None else f", written at {p.opset}"
+        run = p.install or "no"
+        rows.append(f"| {p.name} | {p.description} | {p.opsets[0]} to {p.opsets[1]}{written} | {p.ir} | {run} |")
+    return "\n".join([*rows, ""])
+
+
+def _mark(cell: Mapping[str, Any] | None) -> str:
+    """A cell of the matrix in a few words."""
+    if cell is None:
+        return ""
+    match cell["verdict"]:
+        case str(v) if v == AGREES:
+            return "ok"
+        case str(v) if v == DIFFERS:
+            return "**WRONG**"
+        case str(v) if v == BY_US:
+            return "no: " + ", ".join(sorted(cell["operators"])[:2]) + (" ..." if len(cell["operators"]) > 2 else "")
+    return {REFUSED: "refused", CRASHED: "crash", LATE: "too late"}[cell["verdict"]]
+
+
+def _matrix(cells: Cells, shown: Sequence[str], networks: Sequence[str]) -> str:
+    """Networks by targets."""
+    releases = {t: next((c["release"] for (name, _), c in cells.items() if name == t), "not measured") for t in shown}
+    text = [
+        "## Committed networks on installed targets", "",
+        "Each network of fixtures/models, converted with `--target`, run there on the recorded inputs and on drawn ones. "
+        '"no: ..." names what the target lacks, as `convert` does before anything is run: no file is written then. '
+        "ok: it agrees.", "",
+        "Run with: " + "; ".join(f"{t}: {r}" for t, r in releases.items()) + ".", "",
+        "| network | " + " | ".join(shown) + " |", "|---" * (len(shown) + 1) + "|",
+    ]  # fmt: skip
+    for network in networks:
+        text.append(f"| {network} | " + " | ".join(_mark(cells.get((t, network))) for t in shown) + " |")
+    counts = []
+    for t in shown:
+        own = [c for n in networks if (c := cells.get((t, n))) is not None]
+        good = sum(c["verdict"] == AGREES for c in own)
+        wrong = sum(c["verdict"] == DIFFERS for c in own)
+        counts.append(f"{good}/{len(own)}" + (f", {wrong} wrong" if wrong else ""))
+    text.append("| **agree** | " + " | ".join(counts) + " |")
+    return "\n".join([*text, ""])
+
+
+def _reasons(cells: Cells, shown: Sequence[str], networks: Sequence[str]) -> str:
+    """What each refusal and difference is about."""
+    text = ["### Why not", "", "| target | network | verdict | |", "|---|---|---|---|"]
+    for target in shown:
+        for network in networks:
+            cell = cells.get((target, network))
+            if cell is None or cell["verdict"] == AGREES:
+                continue
+            reason = cell.get("reason", "").replace("|", "\\|").replace("`", "'")
+            reason = reason if len(reason) <= SAID else reason[:SAID] + " ..."
+            operators = ", ".join(f"{n} {c}" for n, c in cell.get("operators", {}).items())
+            text.append(
+                f"| {target} | {network} | {cell['verdict']} | {operators + ': ' if operators else ''}{reason} |"
+            )
+    return "\n".join([*text, ""])
+
+
+def _profiles(profiles: Mapping[str, Profile]) -> str:
+    """Quirks and sources of each."""
+    text = ["## What is known, and from where", ""]
+    for p in profiles.values():
+        text.append(f"**{p.name}**: " + "; ".join(p.sources) + ".")
+        notes = [*p.quirks, *(f"{name}: {words}" for name, words in p.wrong.items())]
+        if p.lacks:
+            notes.append("lacks " + ", ".join(p.lacks))
+        if p.rounding:
+            notes.append(f"agrees within {p.rounding:g} of an output's scale")
+        if p.forms:
+            notes.append("written with " + ", ".join(f"{n}={v}" for n, v in p.forms.items()))
+        text += [f"- {note}" for note in notes]
+        text.append("")
+    return "\n".join(text)

@@ -1,0 +1,249 @@
+"""Files on targets: a fake one in an interpreter of its own that agrees, differs, refuses, crashes or takes too long; OpenVINO itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from typer.testing import CliRunner
+
+import bridge
+import hybrid as mx
+from bridge.cli import app
+from bridge.paths import BadInput
+from bridge.provenance import read_facts
+from bridge.targets import process
+from bridge.targets.place import place_of, variable_of
+from bridge.targets.profile import profile_of
+from converters.error import UnsupportedModel
+
+from .fake import interpreter
+
+sys_run = CliRunner()
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> str:
+    """The prefix of a small network: a product and its softmax."""
+    folder = tmp_path / "net"
+    folder.mkdir()
+    data = mx.sym.var("data")
+    out = mx.sym.softmax(mx.sym.FullyConnected(data, num_hidden=3, name="fc"), name="soft")
+    rng = np.random.default_rng(0)
+    args = {"fc_weight": mx.nd.array(rng.standard_normal((3, 4))), "fc_bias": mx.nd.array(rng.standard_normal(3))}
+    mx.model.save_checkpoint(str(folder / "m"), 0, out, args, {})
+    return str(folder / "m")
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Makes OpenCV be what a mode says."""
+
+    def named(mode: str, version: str = "5.0.1") -> str:
+        folder = tmp_path / f"fake-{mode}"
+        folder.mkdir()
+        python = interpreter(folder, mode, version)
+        monkeypatch.setenv(variable_of("opencv"), python)
+        return python
+
+    return named
+
+
+def converted(network: str, tmp_path: Path) -> Path:
+    path = tmp_path / "m.onnx"
+    bridge.convert(network, inputs={"data": (2, 4)}, output=path, verify=False)
+    return path
+
+
+def outcome(network: str, tmp_path: Path, **told: float) -> bridge.Outcome:
+    (found,) = bridge.verify_targets(converted(network, tmp_path), ["opencv"], **told).outcomes
+    return found
+
+
+def test_one_that_agrees(network: str, tmp_path: Path, fake) -> None:
+    python = fake("agree")
+    found = outcome(network, tmp_path)
+    assert (found.verdict, found.release, found.python) == ("agrees", "opencv-python-headless 5.0.1", python)
+    assert found.error is not None
+    assert found.error < 1e-6
+
+
+def test_own_shapes_and_dtypes_are_those_of_the_file_again(network: str, tmp_path: Path, fake) -> None:
+    fake("column")
+    assert outcome(network, tmp_path).verdict == "agrees"
+
+
+def test_one_that_differs(network: str, tmp_path: Path, fake) -> None:
+    fake("differ")
+    result = bridge.verify_targets(converted(network, tmp_path), ["opencv"])
+    assert result.wrong == ("opencv",)
+    assert "beyond" in result.outcomes[0].reason
+    assert result.outcomes[0].error == pytest.approx(0.25, rel=1)
+
+
+@pytest.mark.parametrize(
+    ("mode", "verdict", "words"),
+    [
+        ("refuse", "refused", "Can't create layer of type Softmax"),
+        ("fail", "refused", "no memory for blob 3"),
+        ("fewer", "refused", "gives 0 outputs, and the file has 1"),
+        ("crash", "crashed", "SIGSEGV"),
+        ("exit", "crashed", "exit status 3"),
+    ],
+)
+def test_what_goes_wrong_there_is_a_verdict(
+    network: str, tmp_path: Path, fake, mode: str, verdict: str, words: str
+) -> None:
+    fake(mode)
+    found = outcome(network, tmp_path)
+    assert found.verdict == verdict
+    assert words in found.reason
+
+
+def test_one_that_takes_too_long(network: str, tmp_path: Path, fake) -> None:
+    fake("late")
+    found = outcome(network, tmp_path, time_limit=2.0)
+    assert found.verdict == "too late"
+    assert "more than 2 s" in found.reason
+
+
+def test_convert_writes_what_agrees_and_says_so_in_the_file(network: str, tmp_path: Path, fake) -> None:
+    fake("agree")
+    path = tmp_path / "out.onnx"
+    told = sys_run.invoke(
+        app,
+        ["convert", network, "--input", "data:1,4", "-o", str(path), "--target", "opencv", "--target", "tensorrt-8"],
+    )
+    assert told.exit_code == 0, told.output
+    assert "opencv: opencv-python-headless 5.0.1: agrees" in told.output
+    assert "tensorrt-8: fits" in told.output
+    facts = read_facts(onnx.load(path))
+    assert facts["target.opencv"] == "agrees, opencv-python-headless 5.0.1"
+    assert facts["target.tensorrt-8"] == "fits by its profile, not run"
+
+
+@pytest.mark.parametrize(("mode", "status"), [("differ", 1), ("refuse", 3), ("crash", 3)])
+def test_convert_writes_nothing_that_does_not_agree(network: str, tmp_path: Path, fake, mode: str, status: int) -> None:
+    fake(mode)
+    path = tmp_path / "out.onnx"
+    path.write_bytes(b"what was there")
+    told = sys_run.invoke(app, ["convert", network, "--input", "data:1,4", "-o", str(path), "--target", "opencv"])
+    assert told.exit_code == status, told.output
+    assert "opencv" in told.output
+    assert path.read_bytes() == b"what was there"
+
+
+def test_every_node_that_a_target_lacks_is_told_before_anything_is_run(tmp_path: Path) -> None:
+    data = mx.sym.var("data")
+    middle = mx.sym.relu(data, name="fine")
+    out = mx.sym.Group(
+        [mx.sym.topk(middle, k=2, ret_typ="value", name="best"), mx.sym.contrib.boolean_mask(middle, mx.sym.var('mask'), name="odd")]
+    )
+    with pytest.raises(UnsupportedModel) as found:
+        bridge.convert(out, {}, inputs={"data": (1, 6)}, targets="ncnn", verify=False)
+    assert {p.operator for p in found.value.problems} >= {"TopK", "IsNaN"}
+    assert "that ncnn does not take" in str(found.value)
+    assert "--outputs fine_output --target ncnn" in str(found.value)
+
+
+def test_the_command_that_is_proposed_works(tmp_path: Path) -> None:
+    data = mx.sym.var("data")
+    out = mx.sym.topk(mx.sym.relu(data, name="fine"), k=2, ret_typ="value", name="best")
+    mx.model.save_checkpoint(str(tmp_path / "m"), 0, out, {}, {})
+    told = sys_run.invoke(
+        app, ["convert", str(tmp_path / "m"), "--input", "data:1,6", "--target", "coreml", "--target", "ncnn"]
+    )
+    assert told.exit_code == 2
+    assert not (tmp_path / "m.onnx").exists()
+
+
+def test_verify_prints_the_matrix(network: str, tmp_path: Path, fake) -> None:
+    fake("crash")
+    path = converted(network, tmp_path)
+    told = sys_run.invoke(app, ["verify", str(path), "--target", "opencv", "--target", "tensorrt-10", "--json"])
+    assert told.exit_code == 3
+    found = json.loads(told.output)
+    assert [o["verdict"] for o in found["outcomes"]] == ["crashed", "fits"]
+    assert found["failed"] == ["opencv"]
+    text = sys_run.invoke(app, ["verify", str(path), "--target", "opencv"]).output
+    assert "0 of 1 that were run agree" in text
+    wrong = sys_run.invoke(app, ["verify", network, "--target", "opencv"])
+    assert wrong.exit_code == 2
+    assert "convert it first" in wrong.output
+
+
+def test_targets_are_listed(fake) -> None:
+    fake("agree")
+    told = sys_run.invoke(app, ["targets", "--json"])
+    assert told.exit_code == 0
+    listed = {t["name"]: t for t in json.loads(told.output)["targets"]}
+    assert listed["opencv"]["installed"]
+    assert listed["opencv"]["version"] == "5.0.1"
+    assert not listed["tensorrt-8"]["installed"]
+    one = sys_run.invoke(app, ["targets", "tensorrt-8"]).output
+    assert "onnx-tensorrt" in one
+    assert "13" in one
+    wrong = sys_run.invoke(app, ["targets", "tensorrt"])
+    assert wrong.exit_code == 2
+    assert "wanted one of" in wrong.output
+
+
+def test_an_interpreter_that_has_not_what_it_is_named_for(
+    tmp_path: Path, fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake("agree", version="4.6.0")
+    with pytest.raises(BadInput, match=r"has opencv-python-headless 4\.6\.0; opencv wants .* from 5\.0"):
+        place_of(profile_of("opencv"))
+    monkeypatch.setenv(variable_of("opencv"), str(tmp_path / "none"))
+    with pytest.raises(BadInput, match="no such file, wanted a Python interpreter"):
+        place_of(profile_of("opencv"))
+    monkeypatch.setenv(variable_of("opencv"), "/bin/false")
+    with pytest.raises(BadInput, match="wanted a Python interpreter"):
+        place_of(profile_of("opencv"))
+    listed = sys_run.invoke(app, ["targets"])  # tells of it, and of all others
+    assert listed.exit_code == 0
+
+
+def test_interpreters_named_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "cv"
+    folder.mkdir()
+    interpreter(folder, "agree")
+    (tmp_path / "gluonnx.toml").write_text('[targets]\nopencv = "cv/python"\n')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(variable_of("opencv"), raising=False)
+    found = place_of(profile_of("opencv"))
+    assert found is not None
+    assert found.version == "5.0.1"
+    (tmp_path / "gluonnx.toml").write_text("targets = 3\n")
+    with pytest.raises(BadInput, match="wanted a table"):
+        place_of(profile_of("opencv"))
+
+
+def test_a_runner_that_is_closed_leaves_no_process(network: str, tmp_path: Path, fake) -> None:
+    fake("agree")
+    path = converted(network, tmp_path)
+    model = bridge.open_model(path)
+    specs = bridge.models.specs_of_onnx(model.proto)  # type: ignore[attr-defined]
+    outputs = {o.name: bridge.models.onnx_spec(o) for o in model.proto.graph.output}  # type: ignore[attr-defined]
+    place = place_of(profile_of("opencv"))
+    assert place is not None
+    with process.TargetRunner(profile_of("opencv"), place, path, specs, outputs) as runner:
+        runner.run({"data": np.ones((2, 4), np.float32)})
+        started = runner._process
+        assert started is not None
+        assert started.poll() is None
+    assert started.poll() is not None
+
+
+def test_openvino_itself(network: str, tmp_path: Path) -> None:
+    pytest.importorskip("openvino")
+    result = bridge.convert(
+        network, inputs={"data": (2, 4)}, output=tmp_path / "o.onnx", targets=["openvino", "onnxruntime"]
+    )
+    assert [o.verdict for o in result.targets] == ["agrees", "agrees"]
+    assert all(o.release for o in result.targets)
+    found = bridge.verify_targets(tmp_path / "o.onnx", ["openvino", "onnx-reference"])
+    assert not found.failed

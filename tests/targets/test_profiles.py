@@ -1,0 +1,180 @@
+"""Profiles of targets: well-formed, about operators that ONNX has, about forms that there are."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import onnx
+import onnx.defs
+import pytest
+from onnx import TensorProto, helper
+
+from bridge.paths import BadInput
+from bridge.targets.check import problems
+from bridge.targets.place import variable_of
+from bridge.targets.profile import Profile, profile_of, profiles, profiles_of
+from bridge.targets.rules import RULES
+from bridge.targets.writing import written_for
+from converters.forms import PLAIN, Forms
+
+OPERATORS = {s.name: s for s in onnx.defs.get_all_schemas() if not s.domain}
+EVERY = {s.name for s in onnx.defs.get_all_schemas_with_history() if not s.domain}
+ADAPTERS = {"", "onnxruntime", "reference", "openvino", "opencv", "mnn", "ncnn", "tract", "onnx2torch"}
+
+
+@pytest.mark.parametrize("profile", profiles().values(), ids=lambda p: p.name)
+def test_well_formed(profile: Profile) -> None:
+    oldest, newest = profile.opsets
+    assert 7 <= oldest <= newest
+    assert profile.opset is None or oldest <= profile.opset <= newest
+    assert profile.ir >= 3
+    assert profile.description
+    assert profile.sources
+    assert profile.adapter in ADAPTERS
+    assert bool(profile.adapter) == bool(profile.packages), "what is run is looked for in packages"
+    named = {
+        *(profile.accepts or ()),
+        *profile.lacks,
+        *profile.constant,
+        *profile.computed,
+        *profile.attributes,
+        *profile.ranks,
+    }
+    assert {n for n in named if "." not in n} <= EVERY
+    for operator, limited in profile.attributes.items():
+        assert set(limited) <= set(OPERATORS[operator].attributes), operator
+    for operator, places in {**profile.constant, **profile.computed}.items():
+        assert max(places) < len(OPERATORS[operator].inputs), operator
+    assert set(profile.forms) <= {f.name for f in fields(Forms)}
+    assert set(profile.wrong) <= set(RULES)
+    assert {d.upper() for d in profile.dtypes} <= set(TensorProto.DataType.keys())
+    assert profile.rounding is None or 0 < profile.rounding <= 5e-3
+    assert profile.as_forms(PLAIN) == Forms(**profile.forms)
+
+
+def test_those_that_were_asked_for_are_there() -> None:
+    wanted = {"onnxruntime", *(f"onnxruntime-1.{n}" for n in range(8, 19)), "tensorrt-7", "tensorrt-8", "tensorrt-10"}
+    wanted |= {"openvino-2023", "openvino", "opencv-4.6", "opencv", "ncnn", "mnn", "tract", "coreml", "tflite"}
+    wanted |= {"onnxruntime-mobile", "onnxruntime-web", "onnx2torch", "onnx-reference"}
+    assert wanted <= set(profiles())
+
+
+def test_names_of_variables_are_apart() -> None:
+    assert len({variable_of(n) for n in profiles()}) == len(profiles())
+    assert variable_of("opencv-4.6") == "GLUONNX_TARGET_PYTHON_OPENCV_4_6"
+
+
+def test_releases_of_onnxruntime() -> None:
+    """The first that reads an opset, as its table of releases has it."""
+    first = {14: "1.8", 15: "1.9", 16: "1.11", 17: "1.12", 18: "1.14", 19: "1.15", 20: "1.17", 21: "1.18"}
+    for opset, release in first.items():
+        reads = [n for n, p in profiles().items() if n.startswith("onnxruntime-1.") and p.opsets[1] >= opset]
+        assert reads[0] == f"onnxruntime-{release}"
+
+
+@pytest.mark.parametrize(
+    ("version", "covered"),
+    [
+        ("4.6.0.66", True),
+        ("4.6.0rc1", True),
+        ("4.7.0", False),
+        ("4.5.3", False),
+        ("5.0.0.93", False),
+        ("4.10.0", False),
+    ],
+)
+def test_releases_are_numbers_not_texts(version: str, covered: bool) -> None:
+    assert profile_of("opencv-4.6").covers(version) is covered
+
+
+def test_a_name_that_there_is_not() -> None:
+    with pytest.raises(BadInput, match="did you mean openvino"):
+        profile_of("openvno")
+    with pytest.raises(BadInput) as found:
+        profiles_of(["tensort-8", "mn"])
+    assert len(found.value.problems) == 2
+    assert len(profiles_of(["all"])) == len(profiles())
+
+
+def model(
+    *nodes: onnx.NodeProto, opset: int = 13, ir: int = 7, shape: tuple[int | str, ...] = (1, 3, 4, 4)
+) -> onnx.ModelProto:
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        list(nodes), "g", [info("x", TensorProto.FLOAT, shape)], [info("y", TensorProto.FLOAT, None)],
+        [helper.make_tensor("k", TensorProto.INT64, [1], [2])],
+    )  # fmt: skip
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir)
+
+
+def node(kind: str, *inputs: str, **attributes: object) -> onnx.NodeProto:
+    return helper.make_node(kind, list(inputs or ("x",)), ["y"], name="n", **attributes)
+
+
+def reasons(target: str, made: onnx.ModelProto) -> list[str]:
+    return [f"{p.node} {p.operator}: {p.reason}" for p in problems(profile_of(target), made)]
+
+
+def test_what_fits_has_no_problem() -> None:
+    for name, profile in profiles().items():
+        opset = profile.opset or 13
+        assert reasons(name, model(node("Relu"), opset=opset, ir=min(7, profile.ir))) == []
+
+
+def test_every_kind_of_problem_is_told() -> None:
+    assert reasons("tensorrt-8", model(node("ConvInteger", "x", "x"))) == [
+        "n ConvInteger: tensorrt-8 has no ConvInteger"
+    ]
+    assert reasons("mnn", model(node("IsNaN"))) == ["n IsNaN: mnn has no IsNaN"]
+    assert reasons("onnxruntime-1.8", model(node("Relu"), opset=17, ir=8)) == [
+        "the file opset: opset 17, and onnxruntime-1.8 reads 7 to 14",
+        "the file IR: IR version 8, and onnxruntime-1.8 reads 7",
+    ]
+    (told,) = reasons("ncnn", model(node("Relu"), shape=("batch", 3, 4, 4)))
+    assert "size ['batch', 3, 4, 4] is open" in told
+    topk = helper.make_node("TopK", ["x", "k2"], ["y", "i"], name="n")
+    shape = helper.make_node("Shape", ["x"], ["k2"], name="s")
+    assert reasons("tensorrt-8", model(shape, topk)) == ["n TopK: tensorrt-8 wants input 1 (k2) to be a constant"]
+    assert reasons("tensorrt-8", model(helper.make_node("TopK", ["x", "k"], ["y", "i"], name="n"))) == []
+    resize = {"mode": "nearest", "coordinate_transformation_mode": "tf_crop_and_resize"}
+    (told,) = reasons("tensorrt-8", model(node("Resize", "x", "x", "x", **resize)))
+    assert "coordinate_transformation_mode=tf_crop_and_resize" in told
+    (told,) = reasons("tensorrt-7", model(node("BatchNormalization", *"xxxxx"), shape=(2, 3)))
+    assert "2 dimensions, and tensorrt-7 takes 3 to 5" in told
+    halved = helper.make_node("Cast", ["x"], ["half"], name="h", to=TensorProto.FLOAT16)
+    told, _ = reasons("opencv-4.6", model(halved, node("Cast", "half", to=TensorProto.FLOAT), opset=10, ir=5))
+    assert told == "h Cast: half is of float16, which opencv-4.6 has not"
+    pooled = node("AveragePool", kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1)
+    (told,) = reasons("opencv-4.6", model(pooled, opset=10, ir=5))
+    assert "count_include_pad=1, which it overlooks" in told
+    (told,) = reasons(
+        "opencv-4.6", model(node("InstanceNormalization", "x", "k", "k"), opset=10, ir=5, shape=(2, 3, 4, 4))
+    )
+    assert "a batch of 2" in told
+    assert reasons("opencv-4.6", model(node("InstanceNormalization", "x", "k", "k"), opset=10, ir=5)) == []
+
+
+def test_bodies_of_control_flow_are_looked_into() -> None:
+    body = helper.make_graph(
+        [helper.make_node("IsNaN", ["x"], ["b"], name="inside")], "b", [], [helper.make_tensor_value_info("b", TensorProto.BOOL, None)]
+    )  # fmt: skip
+    made = model(helper.make_node("If", ["c"], ["y"], name="n", then_branch=body, else_branch=body))
+    assert reasons("mnn", made)[:1] == ["inside IsNaN: mnn has no IsNaN"]
+
+
+def test_operators_of_other_domains() -> None:
+    custom = helper.make_node("Thing", ["x"], ["y"], name="n", domain="org.example")
+    assert reasons("openvino", model(custom)) == ["n Thing: openvino has no operator of the domain org.example"]
+
+
+def test_one_file_for_several_targets() -> None:
+    how = written_for(["openvino", "opencv-4.6"], None)
+    assert how.opsets[0] == 10
+    assert how.newest == 12
+    assert not how.forms.nan_guards
+    assert not how.forms.counted_pads
+    assert written_for((), 15).opsets == (15,)
+    with pytest.raises(BadInput, match="no opset is read by all"):
+        written_for(["coreml", "onnxruntime-mobile"], None)
+    with pytest.raises(BadInput, match="got opset 17, wanted 7 to 12"):
+        written_for("opencv-4.6", 17)
