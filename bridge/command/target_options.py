@@ -42,9 +42,10 @@ def targets_page(result: TargetsResult) -> Page:
     ]
     rows: list[list[str | Line]] = []
     for o in result.outcomes:
+        reason = f"at {o.node} ({o.operator}): {o.reason}" if o.node else o.reason
         error = "" if o.error is None else f"{o.error:.1e}"
         rows.append(
-            [o.target, Line(o.verdict, TONES.get(o.verdict, "warn")), error, o.release or "(not run)", o.reason]
+            [o.target, Line(o.verdict, TONES.get(o.verdict, "warn")), error, o.release or "(not run)", reason]
         )
     run = [o for o in result.outcomes if o.release]
     agree = sum(o.verdict == AGREES for o in run)

@@ -85,7 +85,9 @@ def opencv(model, asked):
         for name, array in feeds.items():
             if narrow and array.dtype.kind in "iub":
                 array = array.astype(np.float32)
-            net.setInput(np.ascontiguousarray(array), name)
+            array = np.ascontiguousarray(array)
+            # three dimensions are an image of channels to its Python, unless one says that they are not
+            net.setInput(cv2.Mat(array, wrap_channels=False) if array.ndim == 3 else array, name)
         found = net.forward(names)
         return list(found)
 

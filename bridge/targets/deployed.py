@@ -21,9 +21,10 @@ from ..inputs import Given, as_specs, loaded, sources_of
 from ..job import NotEquivalent
 from ..judge import check
 from ..models import BadInput, Model, onnx_spec, open_model, specs_of_onnx
-from ..result import Progress, VerifyResult
+from ..result import Case, Progress, VerifyResult
 from ..runners import OutputsOnly
 from .check import lacking, problems
+from .locate import first_failing
 from .place import Place, how_to_install, place_of
 from .process import TIME_LIMIT, Crashed, Late, TargetRunner
 from .profile import Profile, profiles_of
@@ -50,6 +51,9 @@ class Outcome:
     """The interpreter that it was run in."""
     reason: str = ""
     """Words for why it does not agree, or how it can be run."""
+    node: str = ""
+    """The node that it fails on, found by cutting the file after more and more nodes; empty where none was found."""
+    operator: str = ""
     error: float | None = None
     """The greatest difference of an output, of its largest number."""
     rounding: float | None = None
@@ -71,8 +75,9 @@ class Outcome:
         """The outcome in one line."""
         error = "" if self.error is None else f" (off by {self.error:.1e} of scale at most)"
         where = f"{self.release}: " if self.release else ""
+        place = f" at {self.node} ({self.operator})" if self.node else ""
         reason = f": {self.reason}" if self.reason else ""
-        return f"{where}{self.verdict}{error}{reason}"
+        return f"{where}{self.verdict}{place}{error}{reason}"
 
 
 @dataclass(frozen=True)
@@ -144,6 +149,7 @@ def on_target(
     start = time.perf_counter()
     with TargetRunner(profile, place, path, specs_of_onnx(model), outputs, time_limit) as runner:
         right = OutputsOnly(runner)
+        cases: list[Case] = []
         try:
             made = Cases(left, right, specs, arrays or {}, names=names, ranges=ranges, files=files)
             cases = [made.case(seed)] + ([] if arrays else [made.case(seed + 1)])
@@ -154,6 +160,7 @@ def on_target(
                     result, rounding = coarse, profile.rounding
         except EngineError as error:
             kind = CRASHED if isinstance(error, Crashed) else LATE if isinstance(error, Late) else REFUSED
+            told |= {} if kind == LATE else _place_of(profile, place, path, cases, names, False)
             reason = f"{error}" + (f" (its profile says: {_brief(found)})" if found else "")
             return Outcome(verdict=kind, reason=reason, seconds=time.perf_counter() - start, **told)
     seconds = time.perf_counter() - start
@@ -161,6 +168,8 @@ def on_target(
     differs = result.verdict == "not equivalent"
     worst = next((d for d in result.differences if not d.equal), None)
     reason = f"{worst.name}: {worst.reason}" if differs and worst is not None else ""
+    if differs:
+        told |= _place_of(profile, place, path, cases, names, True)
     if found and not differs:
         reason = f"though its profile says: {_brief(found)}"
     return Outcome(
@@ -172,6 +181,17 @@ def on_target(
         verification=result,
         **told,
     )
+
+
+def _place_of(
+    profile: Profile, place: Place, path: Path, cases: Sequence[Case], names: Mapping[str, str] | None, differs: bool
+) -> dict[str, str]:
+    """The node that a target fails on, as an outcome holds it; empty where none is found."""
+    if not cases:
+        return {}
+    feeds = {(names or {}).get(n, n): a for n, a in cases[0].feeds.items()}
+    node = first_failing(profile, place, path, feeds, differs)
+    return {} if node is None else {"node": node.name or node.output[0], "operator": node.op_type}
 
 
 def _brief(found: Sequence[Problem]) -> str:

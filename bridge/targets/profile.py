@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from converters.forms import PLAIN, Forms
+from converters.forms import USUAL, Forms
 
 from ..paths import BadInput
 
@@ -86,7 +86,7 @@ class Profile:
         """True for what can be installed and run here."""
         return bool(self.adapter)
 
-    def as_forms(self, given: Forms = PLAIN) -> Forms:
+    def as_forms(self, given: Forms = USUAL) -> Forms:
         """The forms that a file for it is written in, beside those that are asked for."""
         return dataclasses.replace(given, **self.forms)
 

@@ -28,23 +28,46 @@ def _counted_padding(known: Known, node: onnx.NodeProto) -> str:
     return "count_include_pad=1" if has.get("count_include_pad") and any(has.get("pads") or ()) else ""
 
 
-def _broadcast(known: Known, node: onnx.NodeProto) -> str:
-    """Arithmetic on two computed tensors of different shapes, of which neither has a number for each channel."""
-    if node.op_type not in ("Add", "Sub", "Mul", "Div"):
+def _sum_of_shapes(known: Known, node: onnx.NodeProto) -> str:
+    """Add or Sub of two computed tensors of different shapes, of which the second is no plane and no channels of the first."""
+    shapes = _both_shapes(known, node, ("Add", "Sub"))
+    if not shapes or any(i in known.constants for i in node.input):
         return ""
-    if any(i in known.constants for i in node.input):
+    first, second = shapes
+    channels = len(first) == 4 and second == (1, first[1], 1, 1)
+    if first == second or second == (1, *first[1:]) or channels:
         return ""
-    shapes = [known.shape(i) for i in node.input]
-    if None in shapes or shapes[0] == shapes[1]:
+    return f"computed tensors of shapes {list(first)} and {list(second)}"
+
+
+def _turned_division(known: Known, node: onnx.NodeProto) -> str:
+    """Div of which the first operand is a constant of several numbers, or is broadcast."""
+    shapes = _both_shapes(known, node, ("Div",))
+    if not shapes:
         return ""
-    sizes = [s[2:] for s in shapes if s is not None]
-    if any(len(s) == 2 and all(d == 1 for d in s) for s in sizes):
+    first, second = shapes
+    if node.input[0] in known.constants:
+        several = any(d != 1 for d in first)
+        return f"a constant of shape {list(first)} divided by a tensor" if several else ""
+    if node.input[1] in known.constants:
         return ""
-    return f"computed tensors of shapes {list(shapes[0] or ())} and {list(shapes[1] or ())}"
+    grows = len(first) < len(second) or any(a == 1 and b != 1 for a, b in zip(first[::-1], second[::-1]))
+    return f"a tensor of shape {list(first)} divided by one of {list(second)}" if grows else ""
+
+
+def _both_shapes(
+    known: Known, node: onnx.NodeProto, kinds: tuple[str, ...]
+) -> tuple[tuple[int | str, ...], tuple[int | str, ...]] | None:
+    """The shapes of both operands of such a node; None for other nodes, and where one is not known."""
+    if node.op_type not in kinds:
+        return None
+    first, second = (known.shape(i) for i in node.input)
+    return None if first is None or second is None else (first, second)
 
 
 RULES: dict[str, Rule] = {
     "batch of instances": _batch_of_instances,
     "counted padding": _counted_padding,
-    "broadcast": _broadcast,
+    "sum of shapes": _sum_of_shapes,
+    "turned division": _turned_division,
 }

@@ -84,6 +84,8 @@ def cell(network: Network, profile: Profile) -> dict[str, Any]:
         "opset": made.opset,
         "error": worst.error,
         "rounding": worst.rounding,
+        "operators": {worst.operator: 1} if worst.operator else {},
+        "node": worst.node,
         "reason": "" if worst.good else worst.reason,
         "seconds": round(sum(o.seconds for o in outcomes), 2),
     }

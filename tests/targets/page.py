@@ -92,7 +92,8 @@ def _mark(cell: Mapping[str, Any] | None) -> str:
             return "**WRONG**"
         case str(v) if v == BY_US:
             return "no: " + ", ".join(sorted(cell["operators"])[:2]) + (" ..." if len(cell["operators"]) > 2 else "")
-    return {REFUSED: "refused", CRASHED: "crash", LATE: "too late"}[cell["verdict"]]
+    at = f" at {', '.join(cell['operators'])}" if cell.get("operators") else ""
+    return {REFUSED: "refused", CRASHED: "crash", LATE: "too late"}[cell["verdict"]] + at
 
 
 def _matrix(cells: Cells, shown: Sequence[str], networks: Sequence[str]) -> str:

@@ -81,6 +81,7 @@ def test_one_that_differs(network: str, tmp_path: Path, fake) -> None:
     result = bridge.verify_targets(converted(network, tmp_path), ["opencv"])
     assert result.wrong == ("opencv",)
     assert "beyond" in result.outcomes[0].reason
+    assert (result.outcomes[0].node, result.outcomes[0].operator) == ("fc", "Gemm"), "the first that is made to differ"
     assert result.outcomes[0].error == pytest.approx(0.25, rel=1)
 
 
@@ -101,6 +102,7 @@ def test_what_goes_wrong_there_is_a_verdict(
     found = outcome(network, tmp_path)
     assert found.verdict == verdict
     assert words in found.reason
+    assert found.operator == ("" if mode == "fewer" else "Gemm"), "where it fails first: at once"
 
 
 def test_one_that_takes_too_long(network: str, tmp_path: Path, fake) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import onnx
 import onnx.defs
@@ -15,7 +15,7 @@ from bridge.targets.place import variable_of
 from bridge.targets.profile import Profile, profile_of, profiles, profiles_of
 from bridge.targets.rules import RULES
 from bridge.targets.writing import written_for
-from converters.forms import PLAIN, Forms
+from converters.forms import USUAL, Forms
 
 OPERATORS = {s.name: s for s in onnx.defs.get_all_schemas() if not s.domain}
 EVERY = {s.name for s in onnx.defs.get_all_schemas_with_history() if not s.domain}
@@ -49,7 +49,7 @@ def test_well_formed(profile: Profile) -> None:
     assert set(profile.wrong) <= set(RULES)
     assert {d.upper() for d in profile.dtypes} <= set(TensorProto.DataType.keys())
     assert profile.rounding is None or 0 < profile.rounding <= 5e-3
-    assert profile.as_forms(PLAIN) == Forms(**profile.forms)
+    assert profile.as_forms() == replace(USUAL, **profile.forms)
 
 
 def test_those_that_were_asked_for_are_there() -> None:
@@ -152,6 +152,17 @@ def test_every_kind_of_problem_is_told() -> None:
     )
     assert "a batch of 2" in told
     assert reasons("opencv-4.6", model(node("InstanceNormalization", "x", "k", "k"), opset=10, ir=5)) == []
+
+
+def test_division_that_opencv_turns_round() -> None:
+    """Measured with OpenCV 4.6: a constant of several numbers over a tensor, and a tensor that is broadcast over another."""
+    two = helper.make_node("ReduceMean", ["x"], ["m"], name="m", axes=[1], keepdims=1)
+    halves = model(two, helper.make_node("Div", ["m", "x"], ["y"], name="n"), opset=10, ir=5)
+    (told,) = reasons("opencv-4.6", halves)
+    assert "the other way round" in told
+    assert reasons("opencv-4.6", model(two, helper.make_node("Div", ["x", "m"], ["y"], name="n"), opset=10, ir=5)) == []
+    (told,) = reasons("opencv-4.6", model(two, helper.make_node("Sub", ["x", "m"], ["y"], name="n"), opset=10, ir=5))
+    assert "does not broadcast" in told
 
 
 def test_bodies_of_control_flow_are_looked_into() -> None:
