@@ -32,6 +32,8 @@ from ..settle import first_layer, with_sizes_beside
 from .nodes import apply
 
 KEY = "gluonnx.preprocess"
+TWICE = 16
+"""The largest number that a network expects, from which on it makes small numbers of pixels by itself."""
 LAYOUTS = ("NCHW", "NHWC")
 Numbers = float | Sequence[float]
 Dynamic = Mapping[str, Mapping[int, str]]
@@ -170,9 +172,16 @@ def preprocessed(
         domain = PIXELS if takes_pixels(asdict(wanted)) else expected(model.graph).get(name)
         if domain is not None:
             limits[name] = (domain.low, domain.high)
+    own = expected(model.graph).get(name)
+    notes = model.notes
+    if own is not None and own.high > TWICE and any(getattr(wanted, s) for s in ("unit", "mean", "scale", "std")):
+        notes += (
+            f"the network scales {name} by itself, as if it were from {own.low:g} to {own.high:g}: with unit, mean, scale or std "
+            "that is done twice",
+        )
     sizes = {n: s for n, s in model.sizes.items() if n != name}
     graph = Graph(model.graph.rewritten(change))
-    prepared = replace(model, graph=graph, params={**model.params, **made.params}, sizes=sizes)
+    prepared = replace(model, graph=graph, params={**model.params, **made.params}, sizes=sizes, notes=notes)
     said = {n: v for n, v in asdict(wanted).items() if v not in (None, False)} | {"input": name}
     return Prepared(
         prepared, {**specs, name: Spec(shape, dtype)}, axes, limits, {KEY: json.dumps(said, sort_keys=True)}

@@ -150,6 +150,27 @@ def test_refusals_beside_the_rest_of_conversion() -> None:
         bridge.convert(probe(), inputs={"data": (1, 3, 4, 4)}, training=True, preprocess=Preprocess(unit=True))
 
 
+def test_a_network_that_prepares_pixels_itself() -> None:
+    """Its own scaling and another one are two: it is told, since the file and the network agree all the same."""
+    data = (mx.sym.var("data") - 127.5) * (1 / 128)
+    model = bridge.open_model(mx.sym.tanh(data, name="out"), {})
+    shapes = {"data": (1, 3, 4, 4)}
+    twice = bridge.convert(model, inputs=shapes, preprocess=Preprocess(uint8=True, mean=127.5))
+    assert any("done twice" in w for w in twice.warnings)
+    once = bridge.convert(model, inputs=shapes, preprocess=Preprocess(uint8=True, bgr=True))
+    assert not once.warnings
+
+
+def test_sizes_that_are_given_stay(tmp_path: Path) -> None:
+    wanted = Preprocess(layout="NHWC", uint8=True, resize=(6, 5))
+    fixed = bridge.convert(probe(), inputs={"data": (2, 9, 11, 3)}, preprocess=wanted)
+    assert fixed.inputs["data"]["shape"] == [2, 9, 11, 3] and fixed.outputs["same_output"]["shape"] == [2, 3, 6, 5]
+    named = bridge.convert(probe(), dynamic={"data": {1: "rows", 0: "n"}}, preprocess=wanted)
+    assert named.inputs["data"]["shape"] == ["n", "rows", "width", 3]
+    batch = bridge.convert(probe(), batch="batch", preprocess=wanted)
+    assert batch.inputs["data"]["shape"] == ["batch", "height", "width", 3]
+
+
 def test_names_of_the_network_stay_free(tmp_path: Path) -> None:
     """A network that has tensors of the names that steps would take."""
     data = mx.sym.broadcast_add(mx.sym.var("data"), mx.sym.var("data_mean"))
