@@ -42,7 +42,7 @@ def newest() -> int:
 
 
 def default_opset() -> int:
-    """The newest opset, 21 at most, that onnxruntime opens: from 22 on its newer releases lose kernels. The one that "newest" is."""
+    """The newest opset, 21 at most, that onnxruntime opens, which "newest" is: from 22 on its newer releases lose kernels."""
     return next(o for o in range(converters.default_opset(), 0, -1) if opens(o))
 
 

@@ -131,8 +131,8 @@ def convert(
 ) -> Converted:
     """As to_onnx, but the weights stay where they are until the result is saved.
 
-    default, newest: the opset to prefer when the newest is asked for, and the newest to choose when none is. facts: those of the graph and its
-    parameters, where there are some already. keep_inputs: those named in inputs stay where nothing reads them (labels).
+    default, newest: the opset to prefer when the newest is asked for, and the newest to choose when none is. facts: those of the
+    graph and its parameters, where there are some already. keep_inputs: those named in inputs stay where nothing reads them (labels).
     forms: those that the graph is written in."""
     graph = symbol if isinstance(symbol, Graph) else symbol.graph
     params = {k.removeprefix("arg:").removeprefix("aux:"): np.asarray(v) for k, v in (params or {}).items()}
@@ -514,7 +514,10 @@ class _Export:
                 continue
             spec = self.inference.spec(entry)
             graph_outputs.append(_tensor_info(name, spec.dtype, spec.shape, names))
-        if any(o.type.WhichOneof("value") == "tensor_type" and not o.type.tensor_type.HasField("shape") for o in graph_outputs):
+        if any(
+            o.type.WhichOneof("value") == "tensor_type" and not o.type.tensor_type.HasField("shape")
+            for o in graph_outputs
+        ):
             b.since(RANKLESS)
         stored = {k: v for k, v in b.initializers.items() if k in used}
         words = [words_of(k, v) for k, v in stored.items() if v.dtype.kind == "O"]  # which are no bytes to copy

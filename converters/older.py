@@ -104,13 +104,16 @@ def attributes_at(
     return {k: v for k, v in attrs.items() if k not in beyond}
 
 
+_SPELT = {"float": "float32", "double": "float64", "string": "object"}
+
+
 @functools.cache
 def allowed(op_type: str, opset: int, variable: str) -> frozenset[str] | None:
     """Names of the dtypes that an opset's schema allows for a type variable, as NumPy calls them; None where it has no such."""
     for constraint in schema_of(op_type, opset).type_constraints:
         if constraint.type_param_str == variable:
             names = (t[7:-1] for t in constraint.allowed_type_strs if t.startswith("tensor("))
-            return frozenset({"float": "float32", "double": "float64", "string": "object"}.get(n, n) for n in names)
+            return frozenset(_SPELT.get(n) or n for n in names)
     return None
 
 
@@ -370,7 +373,7 @@ def slice_by_attributes(
             size = UNKNOWN if sizes is None else sizes[along[i]]
             if size is UNKNOWN:
                 raise wanting(b.opset, f"Slice with a step of {strides[i]} along an axis of unknown size", 10)
-            chosen = np.arange(size)[slice(*_bounds(first[i], last[i], strides[i]))]
+            chosen = np.arange(int(size))[slice(*_bounds(first[i], last[i], strides[i]))]
             sliced = b.plain("Gather", sliced, chosen, axis=along[i])
     return sliced
 
@@ -585,7 +588,8 @@ def counted(b: Any, op_type: str, start: Any, limit: Any, step: Any) -> Any:
     if all(v is not None for v in known):
         first = next((v for v in (start, limit, step) if isinstance(v, Value)), None)
         dtype = np.dtype(np.int64) if first is None else first.dtype
-        return b.const(np.arange(*(v.reshape(()) for v in known if v is not None), dtype=dtype))
+        begin, end, by = (v.item() for v in known if v is not None)
+        return b.const(np.arange(begin, end, by, dtype=dtype))
     if known[0] is None or known[2] is None or known[0] != 0 or known[2] != 1 or b.opset < 9 or not _whole(limit.dtype):
         raise undefined(op_type, b.opset)
     count = b.reshape(b.cast(limit, np.int64), [1])

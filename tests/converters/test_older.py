@@ -77,14 +77,22 @@ DIVISORS = np.array([3, 3, -3, -3, 3, -3, 4, -5], np.int32)
 REQUESTS: dict[str, tuple[int, Request, tuple[np.ndarray, ...]]] = {
     "clip": (7, lambda b, x: b.Clip(x, -1.0, 2.0), (SPECIAL,)),
     "clip from below": (7, lambda b, x: b.Clip(x, None, 2.0), (floats(2, 5),)),
-    "clip to what is computed": (8, lambda b, x, y: b.Clip(x, b.reduce("Min", y, None, keepdims=False), 2.0), (SPECIAL, floats(5))),
+    "clip to what is computed": (
+        8,
+        lambda b, x, y: b.Clip(x, b.reduce("Min", y, None, keepdims=False), 2.0),
+        (SPECIAL, floats(5)),
+    ),
     "clip int64": (9, lambda b, x: b.Clip(x, 4, 2**62), (FAR,)),
     "clip float64": (7, lambda b, x: b.Clip(x, -1 / 3, 2 / 3), (np.linspace(-1, 1, 7),)),
     "squeeze, unsqueeze": (7, lambda b, x: b.Unsqueeze(b.Squeeze(x, [-2]), [0, -1]), (floats(2, 1, 3),)),
     "squeeze inside": (7, lambda b, x: b.Squeeze(b.Relu(b.Relu(x)), [-2, 0]), (floats(1, 2, 1, 3),)),
     "sum": (7, lambda b, x: b.reduce("Sum", x, [-1, 0], keepdims=False), (floats(2, 3, 4),)),
     "sum of nothing": (7, lambda b, x: b.node("ReduceSum", x, [], noop_with_empty_axes=1), (floats(2, 3),)),
-    "largest of int8": (7, lambda b, x: b.reduce("Max", x, [1], keepdims=True), (np.array([[1, -3], [4, 9]], np.int8),)),
+    "largest of int8": (
+        7,
+        lambda b, x: b.reduce("Max", x, [1], keepdims=True),
+        (np.array([[1, -3], [4, 9]], np.int8),),
+    ),
     "split": (7, lambda b, x: b.split(x, [1, 3], -1), (floats(2, 4),)),
     "softmax of the middle": (7, lambda b, x: b.Softmax(x, axis=1), (floats(2, 3, 4),)),
     "softmax of the last": (7, lambda b, x: b.LogSoftmax(x), (floats(2, 3, 4),)),
@@ -98,21 +106,31 @@ REQUESTS: dict[str, tuple[int, Request, tuple[np.ndarray, ...]]] = {
     "slice to what is computed": (10, lambda b, x: b.slice(x, [0], b.shape_of(x, 0), [1]), (floats(3, 5),)),
     "top": (7, lambda b, x: b.TopK(x, [2], outputs=2), (floats(3, 5),)),
     "least": (7, lambda b, x: b.TopK(x, [2], axis=0, largest=0, outputs=2), (floats(3, 5),)),
-    "least of int32": (7, lambda b, x: b.TopK(x, [3], largest=0, outputs=2), (np.array([5, -(2**31), 2**31 - 1, 0], np.int32),)),
+    "least of int32": (
+        7,
+        lambda b, x: b.TopK(x, [3], largest=0, outputs=2),
+        (np.array([5, -(2**31), 2**31 - 1, 0], np.int32),),
+    ),
     "top of what is computed": (10, lambda b, x: b.TopK(x, b.shape_of(x, 0), outputs=2), (floats(3, 5),)),
     "product": (7, lambda b, x, y: b.Gemm(x, y, transB=1, alpha=0.5), (floats(2, 3), floats(4, 3, seed=1))),
     "product of int64": (9, lambda b, x, y: b.MatMul(x, y), (FAR.reshape(2, 3), NEAR.reshape(3, 2))),
     "upsampling": (
         7,
         lambda b, x: b.Resize(
-            x, None, np.array([1, 1, 2, 3], np.float32), mode="nearest", coordinate_transformation_mode="asymmetric",
+            x,
+            None,
+            np.array([1, 1, 2, 3], np.float32),
+            mode="nearest",
+            coordinate_transformation_mode="asymmetric",
             nearest_mode="floor",
         ),
         (floats(1, 2, 3, 2),),
     ),
     "resizing": (
         11,
-        lambda b, x: b.Resize(x, None, None, [1, 2, 5, 4], mode="linear", coordinate_transformation_mode="align_corners"),
+        lambda b, x: b.Resize(
+            x, None, None, [1, 2, 5, 4], mode="linear", coordinate_transformation_mode="align_corners"
+        ),
         (floats(1, 2, 3, 2),),
     ),
     "scatter": (
@@ -229,9 +247,19 @@ def test_a_size_that_only_the_run_shows_is_refused_with_the_opset_that_needs_non
 @pytest.mark.parametrize(
     ("request_", "array", "opset", "words"),
     [
-        (lambda b, x: b.slice(x, [0], b.shape_of(x, 0), [1]), floats(3, 5), 9, "Slice with computed ends: .* needs opset 10"),
+        (
+            lambda b, x: b.slice(x, [0], b.shape_of(x, 0), [1]),
+            floats(3, 5),
+            9,
+            "Slice with computed ends: .* needs opset 10",
+        ),
         (lambda b, x: b.Less(x, 3), FAR, 8, "Less of int64: no form at opset 8, needs opset 9"),
-        (lambda b, x: b.MaxPool(x, kernel_shape=[2], ceil_mode=1), floats(1, 1, 5), 9, "ceil_mode = 1: .* needs opset 10"),
+        (
+            lambda b, x: b.MaxPool(x, kernel_shape=[2], ceil_mode=1),
+            floats(1, 1, 5),
+            9,
+            "ceil_mode = 1: .* needs opset 10",
+        ),
         (lambda b, x: b.Unique(x), floats(3), 10, "defines no Unique at opset 10, needs opset 11"),
         (lambda b, x: b.MaxPool(x, kernel_shape=[2], outputs=2), floats(1, 1, 5), 7, "2 outputs: .* needs opset 8"),
         (lambda b, x: b.cast(x, object), floats(2), 8, "Cast to object: .* needs opset 9"),
@@ -353,5 +381,9 @@ def _at(network: Network, opset: int) -> bool:
         assert all("opset" in p.reason for p in refusal.problems)
         return False
     onnx.checker.check_model(made, full_check=True)
-    agree(bridge.run(made, {k: v for k, v in inputs.items() if k in {i.name for i in made.graph.input}}), outputs, network.limit)
+    agree(
+        bridge.run(made, {k: v for k, v in inputs.items() if k in {i.name for i in made.graph.input}}),
+        outputs,
+        network.limit,
+    )
     return True

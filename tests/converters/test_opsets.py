@@ -77,14 +77,20 @@ def test_newest_is_the_newest_that_loses_no_kernel() -> None:
 
 @pytest.mark.parametrize("opset", [6, converters.newest_opset() + 1, "latest"])
 def test_another_opset_is_refused_with_those_there_are(opset: Any) -> None:
-    with pytest.raises(ConversionError, match=f"got opset {opset!r}, wanted (7 to {converters.newest_opset()}|a number)"):
+    with pytest.raises(
+        ConversionError, match=f"got opset {opset!r}, wanted (7 to {converters.newest_opset()}|a number)"
+    ):
         converters.to_onnx(graph("Flatten"), {}, {"data": ROWS}, opset)
 
 
-@pytest.mark.parametrize(("opset", "version", "listed"), [(7, 3, True), (8, 3, True), (9, 4, False), (11, 6, False), (12, 7, False)])
+@pytest.mark.parametrize(
+    ("opset", "version", "listed"), [(7, 3, True), (8, 3, True), (9, 4, False), (11, 6, False), (12, 7, False)]
+)
 def test_files_of_an_opset_have_the_form_that_came_with_it(opset: int, version: int, listed: bool) -> None:
     weight = np.ones((2, 12), np.float32)
-    model = converters.to_onnx(graph("FullyConnected", num_hidden=2, no_bias=True), {"weight": weight}, {"data": ROWS}, opset)
+    model = converters.to_onnx(
+        graph("FullyConnected", num_hidden=2, no_bias=True), {"weight": weight}, {"data": ROWS}, opset
+    )
     assert (model.ir_version, opset_of(model)) == (version, opset)
     assert [i.name for i in model.graph.input][:1] == ["data"]
     assert ("weight" in {i.name for i in model.graph.input}) == listed
