@@ -176,7 +176,7 @@ def convert(
 
 
 def _oldest(at: Callable[[int], _Export], least: int, otherwise: Sequence[int], newest: int) -> Converted:
-    """What is written at the oldest opset that loses nothing: from ``least`` on, on to what its translations wish for.
+    """The model at the oldest opset that loses nothing: from ``least`` on, on to what its translations wish for.
 
     otherwise: opsets to try where that fails; its error is that of the last of them."""
     opset, made = least, None

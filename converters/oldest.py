@@ -60,7 +60,7 @@ def _since(example: Example, first: int) -> int | None:
 
 @functools.cache
 def recorded() -> dict[str, tuple[int, ...]]:
-    """What ``tried`` has found of every operator."""
+    """The opsets that ``tried`` has found of every operator."""
     groups = json.loads(RECORD.read_text(encoding="utf-8"))
     return {name: tuple(map(int, opsets.split())) for opsets, names in groups.items() for name in names.split()}
 

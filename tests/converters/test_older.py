@@ -52,7 +52,7 @@ def written(request: Request, opset: int, arrays: tuple[np.ndarray, ...], *, sha
 
 
 def answers(model: onnx.ModelProto, arrays: tuple[np.ndarray, ...]) -> list[np.ndarray]:
-    """What onnxruntime computes; the model is checked in full, with the ranks of that."""
+    """Results of onnxruntime; the model is checked in full, with the ranks of that."""
     options = ort.SessionOptions()
     options.log_severity_level = 4
     session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
@@ -194,7 +194,7 @@ REQUESTS: dict[str, tuple[int, Request, tuple[np.ndarray, ...]]] = {
 
 
 def differences(name: str) -> list[str]:
-    """What is wrong with a request at each older opset."""
+    """Faults of a request at each older opset."""
     oldest_opset, request, arrays = REQUESTS[name]
     wants = answers(written(request, 13, arrays), arrays)
     wrong = []
