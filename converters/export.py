@@ -132,7 +132,8 @@ def convert(
     """As to_onnx, but the weights stay where they are until the result is saved.
 
     default, newest: the opset to prefer when the newest is asked for, and the newest to choose when none is. facts: those of the
-    graph and its parameters, where there are some already. keep_inputs: those named in inputs stay where nothing reads them (labels).
+    graph and its parameters, where there are some already. keep_inputs: those named in inputs stay where nothing reads them
+    (labels).
     forms: those that the graph is written in."""
     graph = symbol if isinstance(symbol, Graph) else symbol.graph
     params = {k.removeprefix("arg:").removeprefix("aux:"): np.asarray(v) for k, v in (params or {}).items()}
