@@ -60,6 +60,13 @@ def to_centres(b, boxes):
     return b.Div(b.Add(low, high), 2), b.Sub(high, low)
 
 
+def to_corners(b, boxes):
+    """Corners of centres and sizes, along the last axis."""
+    centre, sides = split_coordinates(b, boxes)
+    half = b.Div(sides, 2)
+    return b.Concat(b.Sub(centre, half), b.Add(centre, half), axis=-1)
+
+
 def _decode(b, offsets, anchors, scales, form, clip=-1.0):
     """As hybrid.ops.detection.decode, in the same order of operations."""
     centres, sides = to_centres(b, anchors) if form == "corner" else split_coordinates(b, anchors)
@@ -119,8 +126,8 @@ def chosen_first(b, key, size):
     return order, b.Greater(found, 0)
 
 
-def greedy_nms(b, boxes, alive, same, threshold, *, images, count, inclusive=False, form="corner"):
-    """Greedy suppression of boxes (N, K, 4), in order of precedence: keys (N, K) as ``choose`` makes them, positive for those that
+def greedy_nms(b, boxes, alive, same, threshold, *, images, count, inclusive=False):
+    """Greedy suppression of boxes (N, K, 4), corners, best first: keys (N, K) as ``choose`` makes them, positive for those that
     stay.
 
     images, count: N and K, numbers or 1-D Values. alive: bool (N, K), those that take part. same: None, or bool (N, C, K), for
@@ -137,7 +144,7 @@ def greedy_nms(b, boxes, alive, same, threshold, *, images, count, inclusive=Fal
         return choose(b, alive, count)
     boxes = b.cast(boxes, np.float32)
     low, high = split_coordinates(b, boxes)
-    proper = b.Concat(low, b.Max(high, low if form == "corner" else b.like(0, high)), axis=2)
+    proper = b.Concat(low, b.Max(high, low), axis=2)
     if may_hold_nan(b, boxes):  # NaN overlaps with nothing either; nor does infinity, which may add up to it
         total = b.reduce("Sum", boxes, [2], keepdims=True)
         proper = b.Where(b.Equal(total, total), proper, 0)
@@ -145,11 +152,8 @@ def greedy_nms(b, boxes, alive, same, threshold, *, images, count, inclusive=Fal
     member = b.unsqueeze(alive, [1])
     scores = b.Where(member if same is None else b.And(member, same), down, 0)
     most = b.const([count]) if isinstance(count, int) else count
-    center = {"center_point_box": 1} if form == "center" else {}
     # (M, 3): batch, class, box
-    picked = b.NonMaxSuppression(
-        proper, scores, most, b.const([limit], np.float32), b.const([0.5], np.float32), **center
-    )
+    picked = b.NonMaxSuppression(proper, scores, most, b.const([limit], np.float32), b.const([0.5], np.float32))
     place = b.cast(b.Gather(picked, 2, axis=1), np.float32)
     keys = b.Sub(b.const(count, np.float32) if isinstance(count, int) else b.cast(count, np.float32), place)
     if isinstance(images, int) and isinstance(count, int):
@@ -232,14 +236,10 @@ def export_contrib_box_nms(b, op, data):
         same = same_class(b, kind, size, values_of_column(b, op.id_index, op.background_id))
     first = op.coord_start
     boxes = b.slice(rows, [first], [first + 4], [2])
-    key = greedy_nms(b, boxes, alive, same, op.overlap_thresh, images=images, count=size, form=op.in_format)
+    corners = boxes if op.in_format == "corner" else to_corners(b, boxes)
+    key = greedy_nms(b, corners, alive, same, op.overlap_thresh, images=images, count=size)
     if op.in_format != op.out_format:
-        if op.out_format == "center":
-            reformed = b.Concat(*to_centres(b, boxes), axis=2)
-        else:
-            centre, sides = split_coordinates(b, boxes)
-            half = b.Div(sides, 2)
-            reformed = b.Concat(b.Sub(centre, half), b.Add(centre, half), axis=2)
+        reformed = b.Concat(*to_centres(b, boxes), axis=2) if op.out_format == "center" else corners
         boxes = b.Where(b.Less(b.slice(boxes, [0], [1], [2]), 0), boxes, reformed)
         parts = [b.slice(rows, [0], [first], [2])] if first else []
         parts.append(boxes)
