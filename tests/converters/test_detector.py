@@ -67,7 +67,7 @@ def test_the_plugin_finds_what_the_symbol_finds(name: str, tmp_path: Path) -> No
     evaluator = ReferenceEvaluator(str(tmp_path / "m.onnx"), new_ops=[EfficientNMS_TRT])
     assert evaluator.output_names == ["num_detections", "detection_boxes", "detection_scores", "detection_classes"]
     data = np.random.default_rng(1).uniform(-1, 1, detector.shape).astype(np.float32)
-    got = evaluator.run(None, {"data": data})
+    got: Any = evaluator.run(None, {"data": data})
     assert same_detections(detections(detector, data), got, all_of_them=name != "yolo_few") > 10
 
 
@@ -102,7 +102,9 @@ def test_recorded_networks(name: str, nms: str, tmp_path: Path) -> None:
         assert list(result.outputs)[:2] == ["boxes", "scores"]
         return
     evaluator = ReferenceEvaluator(str(tmp_path / "m.onnx"), new_ops=[EfficientNMS_TRT])
-    got = dict(zip(evaluator.output_names, evaluator.run(None, {n: inputs[n] for n in evaluator.input_names})))
+    got: dict[str, Any] = dict(
+        zip(evaluator.output_names, evaluator.run(None, {n: inputs[n] for n in evaluator.input_names}))
+    )
     if name == "ssd":  # suppressed rows stay where they are, with the class -1
         rows = outputs["detection_output"]
         kept = [r[r[:, 0] >= 0] for r in rows]
@@ -138,9 +140,9 @@ def test_classes_that_the_graph_does_not_tell_are_refused(tmp_path: Path) -> Non
 
 def test_what_computes_with_detections_is_refused(tmp_path: Path) -> None:
     detector = yolo()
-    ids, scores, boxes = detector.symbol
-    changed = detector._replace(symbol=(scores * 2))
-    with pytest.raises(converters.UnsupportedModel, match="computes with what .* chooses"):
+    scores = detector.symbol[1]
+    changed = detector._replace(symbol=scores * 2)
+    with pytest.raises(converters.UnsupportedModel, match=r"computes with what .* chooses"):
         converted(changed, tmp_path / "m.onnx", "none")
 
 

@@ -36,7 +36,11 @@ def tied(images: int) -> Iterator[tuple[str, dict[str, Any], dict[str, np.ndarra
     rng = np.random.default_rng(3)
     for attrs in SUPPRESSED:
         kinds, scores = rng.integers(0, 3, (images, 60, 1)), rng.integers(0, 5, (images, 60, 1)) / 5
-        yield "_contrib_box_nms", attrs, {"data": np.concatenate([kinds, scores, _boxes(rng, images, 60)], -1).astype("f4")}
+        yield (
+            "_contrib_box_nms",
+            attrs,
+            {"data": np.concatenate([kinds, scores, _boxes(rng, images, 60)], -1).astype("f4")},
+        )
     for attrs in DETECTED:
         scores = (rng.integers(0, 6, (images, 4, 60)) / 6).astype(np.float32)
         moves = rng.normal(size=(images, 240)).astype(np.float32)
@@ -45,7 +49,7 @@ def tied(images: int) -> Iterator[tuple[str, dict[str, Any], dict[str, np.ndarra
     feeds = {
         "cls_prob": (rng.integers(0, 4, (images, 8, 5, 6)) / 4).astype(np.float32),
         "bbox_pred": rng.uniform(-0.4, 0.4, (images, 16, 5, 6)).astype(np.float32),
-        "im_info": np.tile(np.float32([[80, 96, 1]]), (images, 1)),
+        "im_info": np.tile(np.array([[80, 96, 1]], np.float32), (images, 1)),
     }
     yield "_contrib_MultiProposal", {**small, "output_score": True}, feeds
 
@@ -57,7 +61,9 @@ def _reversed(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> Any:
 def _openvino(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> Any:
     openvino = pytest.importorskip("openvino")
     core = openvino.Core()
-    compiled = core.compile_model(core.read_model(model.SerializeToString(), b""), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    compiled = core.compile_model(
+        core.read_model(model.SerializeToString(), b""), "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
+    )
     found = compiled({n: feeds[n] for i in compiled.inputs for n in i.get_names()})
     return [np.array(found[o]) for o in compiled.outputs]
 
