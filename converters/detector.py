@@ -81,7 +81,8 @@ def before_suppression(graph: Graph, inference: Inference) -> Cut:
             f"nothing to leave out of detection: wanted a network that ends in box_nms or MultiBoxDetection{found}"
         )
     problems = [Problem(n.name, n.op.name, "one of several that suppress, wanted one") for n in heads[1:] if n.op]
-    [head, *_] = heads
+    head = heads[0]
+    chooser: Any = head.op
     behind = {id(head)}
     for node in graph.nodes:
         if node.op is None or node is head or not any(id(e.node) in behind for e in node.inputs):
@@ -95,15 +96,16 @@ def before_suppression(graph: Graph, inference: Inference) -> Cut:
             )
     most = None
     for node in graph.nodes:
-        if id(node) in behind and node.op is not None and node.op.name == "slice_axis" and node.op.axis == 1:
-            begin, end = node.op.begin, node.op.end
+        op: Any = node.op
+        if id(node) in behind and op.name == "slice_axis" and op.axis == 1:
+            begin, end = op.begin, op.end
             most = end if not begin and end is not None and end > 0 else most
     if not problems:
         try:
             with Prefix(f"{head.name}_before_"), AttrScope.clean():
-                boxes, scores, suppression = _FORMS[head.op.name](head, inference)
+                boxes, scores, suppression = _FORMS[chooser.name](head, inference)
         except Unsupported as reason:
-            problems.append(Problem(head.name, head.op.name, str(reason)))
+            problems.append(Problem(head.name, chooser.name, str(reason)))
     if problems:
         raise UnsupportedModel(problems, "keep the network from ending before suppression")
     if most is not None:
@@ -116,7 +118,7 @@ def before_suppression(graph: Graph, inference: Inference) -> Cut:
             placed = True
             kept += [boxes._entries[0], scores._entries[0]]
     if not placed:
-        raise ConversionError(f"{head.name} ({head.op.name}) suppresses boxes, and no output is made of them")
+        raise ConversionError(f"{head.name} ({chooser.name}) suppresses boxes, and no output is made of them")
     named = {boxes._entries[0]: BOXES, scores._entries[0]: SCORES}
     return Cut(name_outputs(Graph(kept), named), suppression)
 
@@ -287,7 +289,8 @@ class _Followed:
 
     def _made(self, entry: Entry) -> np.ndarray:
         op: Any = entry.node.op
-        inputs, shape = entry.node.inputs, self.inference.spec(entry).shape
+        inputs = entry.node.inputs
+        shape: Any = self.inference.spec(entry).shape
         if not is_known(shape):
             raise Unsupported(f"the shape of {entry.name} is not known: {show(shape)}; give the sizes of all inputs")
         if op is not None and op.name in self.through and not op.needs:

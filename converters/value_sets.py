@@ -123,7 +123,7 @@ class ValueSearch:
             return None if one is None or other is None else _exact(_BINARY[name](one[:, None], other), dtype)
         if name == "argmax" and op.axis is not None:
             before = self.shape(inputs[0])
-            size = before[op.axis] if before else UNKNOWN
+            size: Any = before[op.axis] if before else UNKNOWN
             return None if size is UNKNOWN or size > _MOST else np.arange(size, dtype=np.float64)
         return None
 
@@ -141,12 +141,12 @@ class ValueSearch:
         if column is None or not last:
             return self._union(parts, None if last is None else column)
         for part in parts:
-            size = (self.shape(part) or (UNKNOWN,))[-1]
+            size: Any = (self.shape(part) or (UNKNOWN,))[-1]
             if size is UNKNOWN:
                 return None
             if column < size:
                 return self.values(part, column)
-            column -= size
+            column = column - int(size)
         return None
 
     def _keeps_columns(self, entry: Entry) -> bool:

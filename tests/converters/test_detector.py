@@ -1,4 +1,4 @@
-"""Detectors without their suppression: boxes and scores are the symbol's own, and TensorRT's plugin chooses of them what it chose."""
+"""Detectors without their suppression: boxes and scores are the symbol's own, and TensorRT's plugin chooses what it chose."""
 
 from __future__ import annotations
 
