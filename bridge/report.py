@@ -91,7 +91,7 @@ def _rewritten(result: ConvertResult) -> str:
 
 
 def _accuracy(result: ConvertResult, whole: bool) -> list[Block]:
-    """What another precision costs; nothing where the network's own was kept."""
+    """The cost of another precision; nothing where the network's own was kept."""
     accuracy = getattr(result, "accuracy", None)
     if accuracy is None:
         return []

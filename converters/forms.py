@@ -27,7 +27,7 @@ class Forms:
     """What detection ends in: "onnx", a NonMaxSuppression node; "none", decoded boxes and scores; "tensorrt-plugin",
     EfficientNMS_TRT (converters/detector.py)."""
     quantized: str = "integer"
-    """What networks on 8-bit integers are written in: "integer", ConvInteger and MatMulInteger, exact; "qdq", float32 between pairs
+    """The form of networks on 8-bit integers: "integer", ConvInteger and MatMulInteger, exact; "qdq", float32 between pairs
     of QuantizeLinear and DequantizeLinear, which deployment engines read: exact while sums stay below 2**24."""
     counted_pads: bool = True
     """True: AveragePool counts its padding (count_include_pad), which some engines overlook; False: the padding is a Pad before it."""

@@ -85,7 +85,7 @@ Truth = Annotated[
 
 @dataclass(frozen=True)
 class Asked:
-    """What a command line asks for."""
+    """The wishes of a command line."""
 
     fp16: bool = False
     fp16_io: bool = False

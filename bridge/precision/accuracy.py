@@ -1,4 +1,4 @@
-"""How far a file in another precision is from the one that it was made of: every tensor that both make, in the whole models."""
+"""The distance of a file in another precision from the one that it was made of, in every tensor that both make."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Accuracy:
 
 @dataclass
 class Sums:
-    """What is added up of one tensor over the examples."""
+    """Sums over the examples, of one tensor."""
 
     signal: float = 0.0
     noise: float = 0.0
@@ -92,7 +92,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class AccuracyReport:
-    """What became of a network in another precision."""
+    """Measures of a network in another precision."""
 
     precision: str
     """float16, float32, or int8."""
@@ -101,7 +101,7 @@ class AccuracyReport:
     examples: int
     """Sets of inputs that this was measured on."""
     data: str
-    """Where they come from."""
+    """The source that they come from."""
     outputs: tuple[Accuracy, ...]
     layers: tuple[Accuracy, ...]
     """Every tensor that both files make, in order."""

@@ -29,7 +29,7 @@ class Examples:
 
     feeds: Sequence[Arrays]
     told: str
-    """Where they come from."""
+    """The source that they come from."""
     count: int | None = None
     """Number of examples, where they are counted: what is behind that in the last set is there again."""
     labels: np.ndarray | None = None

@@ -178,7 +178,7 @@ def _without_digest(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _facts(report: AccuracyReport) -> dict[str, str]:
-    """What the file carries of its precision, without anything that another run would say otherwise."""
+    """Facts of its precision that the file carries, without anything that another run would say otherwise."""
     worst = report.worst
     found = {"precision.examples": str(report.examples)}
     if worst is not None:
@@ -366,7 +366,7 @@ def _refuse_inexact(report: AccuracyReport, advice: str) -> None:
 
 
 def _notes(report: AccuracyReport, against: VerifyResult | None = None) -> tuple[str, ...]:
-    """What a user has to know."""
+    """Notes for a user."""
     notes = [f"{b.tensor} holds {b.value:.3g}, beyond float16: {b.became}" for b in report.beyond]
     return tuple(notes)
 
@@ -469,7 +469,7 @@ def _widened(before: Converted, examples: Examples) -> tuple[Converted, Examples
 
 
 def _nothing(held: Model, choice: Choice) -> str:
-    """Why nothing of a network can be on integers."""
+    """Reasons why nothing of a network can be on integers."""
     reasons = [f"{s.node} ({s.operator}): {s.reason}" for s in choice.stays.values()]
     more = f" (and {len(reasons) - 5} more)" if len(reasons) > 5 else ""
     if not reasons:

@@ -1,4 +1,4 @@
-"""What a file in another precision costs, as blocks of a page."""
+"""The cost of a file in another precision, as blocks of a page."""
 
 from __future__ import annotations
 

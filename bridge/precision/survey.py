@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import onnx
@@ -49,7 +50,7 @@ class Range:
 
 
 def engine_of(
-    converted: Converted, name: str, outputs: Sequence[str] = (), *, rounding: bool = False, **options: bool
+    converted: Converted, name: str, outputs: Sequence[str] = (), *, rounding: bool = False, **options: Any
 ) -> OnnxEngine:
     """onnxruntime on a model in memory. outputs: further tensors that it gives. rounding: every tensor of half precision is rounded
     to that, which onnxruntime spares itself. options: as OnnxEngine takes them."""

@@ -1,4 +1,4 @@
-"""What a file in another precision is to be like."""
+"""Wishes for a file in another precision."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Beyond:
     value: float
     """The one that is furthest out."""
     became: str
-    """What was done about it, in words."""
+    """Words for what was done about it."""
 
 
 @dataclass(frozen=True)

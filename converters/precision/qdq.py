@@ -197,7 +197,7 @@ class _Writing:
         return made
 
     def _dequantize(self, inputs: Sequence[str], made: str, axis: int | None) -> None:
-        attributes = {"axis": axis} if axis is not None else {}
+        attributes: dict[str, Any] = {"axis": axis} if axis is not None else {}
         self.nodes.append(onnx.helper.make_node("DequantizeLinear", inputs, [made], f"{made}_dequantize", **attributes))
 
 

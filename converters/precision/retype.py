@@ -381,9 +381,9 @@ def _set(node: onnx.NodeProto, name: str, value: int) -> None:
 
 def _may_be(schema: Any, which: str, index: int, code: int) -> bool:
     """True where a schema allows an input or output to be of a type."""
-    formals = [] if schema is None else getattr(schema, which)
-    if not formals:
+    if schema is None or not getattr(schema, which):
         return False
+    formals = getattr(schema, which)
     variable = formals[min(index, len(formals) - 1)].type_str
     name = dtype_of(code).name
     text = f"tensor({_SPELT.get(name, name)})"
