@@ -143,7 +143,14 @@ def tables(chosen: Sequence[Network]) -> str:
     singles = {n.name: found for n in chosen if (found := single(n)) is not None}
     done = [h for h in halves.values() if not h.refused]
     agreed = sum(h.verdict != "not equivalent" for h in done)
-    lines = ["", "## Float16", ""]
+    lines = [
+        "",
+        "Float16 is measured on the recorded inputs. Integers are calibrated by minmax on 8 sets drawn on the network's own scale, and",
+        "measured on the recorded inputs, which calibration did not see; *fused* is the same file with onnxruntime's integer kernels.",
+        "",
+        "### Float16",
+        "",
+    ]
     lines.append(
         f"{len(done)} of {len(halves)} networks; `gluonnx verify model-symbol.json model-fp16.onnx` finds {agreed} of them as "
         f"exact as float16 allows. The least signal to noise is {min((h.sqnr for h in done), default=0):.0f} dB."
@@ -171,7 +178,7 @@ def tables(chosen: Sequence[Network]) -> str:
                 )
             )
     ready = [w for w in wholes.values() if not w.refused]
-    lines += ["", "## 8-bit integers", ""]
+    lines += ["", "### 8-bit integers", ""]
     lines.append(
         f"{len(ready)} of {len(wholes)} networks; the others have nothing that could be quantised, or it is named what stops them. "
         f"The least signal to noise is {min((w.sqnr for w in ready), default=0):.0f} dB, with onnxruntime's fused kernels "
@@ -185,7 +192,7 @@ def tables(chosen: Sequence[Network]) -> str:
             lines.append(
                 _row((name, str(w.integers), str(w.stays), _decibels(w.sqnr), _decibels(w.fused), f"{w.max_rel:.1e}"))
             )
-    lines += ["", "## Float32 out of half precision", ""]
+    lines += ["", "### Float32 out of half precision", ""]
     lines += [_row(("network", "size", "SQNR dB")), _row(["---"] * 3)]
     for name, s in singles.items():
         lines.append(
