@@ -145,8 +145,8 @@ def tables(chosen: Sequence[Network]) -> str:
     agreed = sum(h.verdict != "not equivalent" for h in done)
     lines = [
         "",
-        "Float16 is measured on the recorded inputs. Integers are calibrated by minmax on 8 sets drawn on the network's own scale, and",
-        "measured on the recorded inputs, which calibration did not see; *fused* is the same file with onnxruntime's integer kernels.",
+        "Float16 is measured on the recorded inputs. Integers are calibrated by minmax on 8 sets drawn on the network's scale, and",
+        "measured on the recorded inputs, which calibration did not see; *fused* is the same with onnxruntime's integer kernels.",
         "",
         "### Float16",
         "",
