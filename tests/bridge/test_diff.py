@@ -330,7 +330,8 @@ def test_causes_of_nodes_whose_names_are_others(net: Path) -> None:
 def test_causes_at_a_fused_node_whose_parts_have_names_of_their_own(tmp_path: Path) -> None:
     """Of _sg_mkldnn_conv the converter makes the layers that were fused, under their names."""
     folder = FOLDER / "quantized_residual_entropy"
-    bridge.convert(folder / "model", inputs={"data": (2, 3, 16, 16)}, output=tmp_path / "fused.onnx", verify=False)
+    kept = {"verify": False, "forms": Forms(keep_graph=True)}
+    bridge.convert(folder / "model", inputs={"data": (2, 3, 16, 16)}, output=tmp_path / "fused.onnx", **kept)
     model = planted(onnx.load(tmp_path / "fused.onnx"), "an_epsilon_of_another_size")
     assert model is not None
     node = "sg_mkldnn_conv_bn_act_0"
