@@ -17,6 +17,7 @@ from bridge.compare import compare
 from bridge.engines import NativeEngine, OnnxEngine
 from bridge.judge import check
 from bridge.result import Case
+from converters.forms import Forms
 from tests.bridge.campaign import VARIANTS, optimized, reached_first, renamed, score
 from tests.bridge.faults import FAULTS, planted
 from tests.models.networks import networks
@@ -71,7 +72,8 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def right(prefix: str) -> onnx.ModelProto:
     target = f"{prefix}.onnx"
-    assert bridge.convert(prefix, inputs=FEEDS, output=target).verified
+    kept = Forms(keep_graph=True)  # with normalizations to plant faults in
+    assert bridge.convert(prefix, inputs=FEEDS, output=target, forms=kept).verified
     return onnx.load(target)
 
 

@@ -16,6 +16,7 @@ import bridge
 import hybrid as mx
 from bridge.change.piece import Limit, Outcome
 from bridge.cli import app
+from converters.forms import Forms
 from tests.bridge.repros import Repro
 
 SHAPE = (4, 3, 12, 12)
@@ -39,8 +40,9 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
     params = {f"{'aux' if n in aux_names else 'arg'}:{n}": mx.nd.array(a) for n, a in made.items() if n != "data"}
     x.save(str(folder / "net-symbol.json"))
     mx.nd.save(str(folder / "net-0000.params"), params)
+    kept = {"verify": False, "forms": Forms(keep_graph=True)}
     bridge.convert(
-        folder / "net", inputs={"data": SHAPE}, dynamic={"data": {0: "n"}}, output=folder / "net.onnx", verify=False
+        folder / "net", inputs={"data": SHAPE}, dynamic={"data": {0: "n"}}, output=folder / "net.onnx", **kept
     )
     return folder / "net"
 
