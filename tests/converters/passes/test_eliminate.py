@@ -164,7 +164,8 @@ def test_transposes_become_one() -> None:
 
 def test_a_transpose_that_others_read_stays() -> None:
     text = "g (float[2, 3, 4] x)"
-    text += " => (float[a, b, c] y, float[3, 4, 2] z) { t = Transpose<perm = [1, 2, 0]>(x) y = Transpose<perm = [2, 0, 1]>(t) z = Relu(t) }"
+    text += " => (float[a, b, c] y, float[3, 4, 2] z) { t = Transpose<perm = [1, 2, 0]>(x)"
+    text += " y = Transpose<perm = [2, 0, 1]>(t) z = Relu(t) }"
     graph, _ = rewritten(graph_of(text), merge_transposes, {"x": X})
     assert operators(graph) == {"Transpose": 2, "Relu": 1}  # y is x, which cannot be called so
 
@@ -209,7 +210,8 @@ def test_clips_of_floats_and_by_attributes_stay() -> None:
 
 def test_duplicates_are_computed_once() -> None:
     text = """g (float[2, 3, 4] x) => (float[2, 3, 4] y) {
-        a = Softmax<axis = 1>(x) b = Softmax<axis = 1>(x) c = Softmax<axis = 2>(x) d = Neg(a) e = Neg(b) f = Sum(d, e) y = Add(f, c) }"""
+        a = Softmax<axis = 1>(x) b = Softmax<axis = 1>(x) c = Softmax<axis = 2>(x) d = Neg(a) e = Neg(b)
+        f = Sum(d, e) y = Add(f, c) }"""
     graph, changed = rewritten(graph_of(text), eliminate_common_subexpressions, {"x": X})
     assert changed and operators(graph) == {"Softmax": 2, "Neg": 1, "Sum": 1, "Add": 1}
 
