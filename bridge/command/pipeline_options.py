@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from ..batching import BATCH
@@ -140,4 +141,8 @@ def read_pictures(
     if wanted is None or not image:
         return read_images(model, image, given, ranges)
     made = preprocessed(model, wanted, as_specs(given)[0], dynamic, ranges)
-    return read_images(made.model, image, Feeds({**made.specs, **given}, given.sources), made.ranges)
+    first, further = read_images(made.model, image, Feeds({**made.specs, **given}, given.sources), made.ranges)
+    if wanted.bgr:
+        for feeds in (first, *further):
+            feeds[made.name] = np.ascontiguousarray(np.flip(feeds[made.name], made.layout.index("C")))
+    return first, further

@@ -114,6 +114,10 @@ class Prepared(NamedTuple):
     specs: dict[str, Spec]
     dynamic: Dynamic
     ranges: Ranges
+    name: str
+    """The input that takes pictures."""
+    layout: str
+    """The order of axes that it takes."""
     facts: dict[str, str]
     """Members of the file's metadata that say what it does: see taken_by."""
 
@@ -183,9 +187,8 @@ def preprocessed(
     graph = Graph(model.graph.rewritten(change))
     prepared = replace(model, graph=graph, params={**model.params, **made.params}, sizes=sizes, notes=notes)
     said = {n: v for n, v in asdict(wanted).items() if v not in (None, False)} | {"input": name}
-    return Prepared(
-        prepared, {**specs, name: Spec(shape, dtype)}, axes, limits, {KEY: json.dumps(said, sort_keys=True)}
-    )
+    facts = {KEY: json.dumps(said, sort_keys=True)}
+    return Prepared(prepared, {**specs, name: Spec(shape, dtype)}, axes, limits, name, layout, facts)
 
 
 def taken_by(proto: onnx.ModelProto | None) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 import bridge
 import hybrid as mx
 from bridge.cli import app
+from bridge.command.pipeline_options import read_pictures
+from bridge.inputs import Feeds
 from bridge.inspect import nodes
 
 MODELS = Path(__file__).parents[2] / "fixtures" / "models"
@@ -127,6 +129,18 @@ def test_the_command_line(tmp_path: Path) -> None:
         assert code == 2 and text in said, (options, said)
         assert target.read_bytes() == before
     assert called("inspect", target, "--match", "x")[0] == 2
+
+
+def test_pictures_to_verify_with_come_in_the_order_of_channels_that_the_file_takes() -> None:
+    data = mx.sym.Convolution(mx.sym.var("data"), kernel=(1, 1), num_filter=3, no_bias=True, name="same")
+    model = bridge.open_model(data, {"same_weight": np.eye(3, dtype=np.float32).reshape(3, 3, 1, 1)})
+    found = []
+    for bgr in (False, True):
+        wanted = bridge.Preprocess(layout="NHWC", uint8=True, bgr=bgr, resize=(8, 8))
+        first, further = read_pictures(model, ["fixtures/data/a.png"], Feeds(), {}, wanted, {})
+        assert not further and first["data"].dtype == np.uint8
+        found.append(first["data"])
+    assert np.array_equal(found[0], found[1][..., ::-1]) and not np.array_equal(*found)
 
 
 def test_pictures_to_verify_with_are_as_the_file_takes_them(tmp_path: Path) -> None:
