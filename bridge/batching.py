@@ -15,7 +15,10 @@ from .models import Model, split_inputs
 from .paths import BadInput, listed
 from .settle import with_sizes_beside
 
-TIMED = ("RNN", "_foreach", "SequenceLast", "SequenceMask", "SequenceReverse")
+TIMED = (
+    *("RNN", "_foreach", "SequenceLast", "SequenceMask", "SequenceReverse"),
+    *("_contrib_interleaved_matmul_selfatt_qk", "_contrib_interleaved_matmul_encdec_qk"),
+)
 """Operators that tell time from batch: their data has time along ``axis``, else along the first."""
 BATCH = "batch"
 """The label of the batch axis where it stays open."""
@@ -81,13 +84,16 @@ def _known(model: Model, specs: Mapping[str, Spec]) -> dict[str, Spec]:
 
 def _axes(model: Model, settled: Mapping[str, Spec], size: int | None) -> dict[str, int]:
     """The batch axis of each input that has one: axes of one size, at another size of which the network still fits, and no longer
-    takes another time. The first axes are tried first. size: the other size; None for one more."""
+    takes another time. The first axes are tried first, and the second one of the first input where a node has time before it.
+    size: the other size; None for one more."""
     sized = {n: s for n, s in settled.items() if s.shape}
     if not sized:
         raise BadInput("batch: the model has no input with an axis")
     first, *others = (s.shape or () for s in sized.values())
+    assert model.graph is not None
+    timed = any(n.op is not None and n.op.name in TIMED for n in model.graph.nodes)
     tries: list[tuple[int | None, ...]] = []
-    for axis, count in enumerate(first):
+    for axis, count in enumerate(first[: 2 if timed else 1]):
         choices = [[*(i for i, d in enumerate(shape) if d == count), None] for shape in others]
         found = itertools.islice(itertools.product(*choices), MOST_CHOICES)
         tries += sorted(((axis, *rest) for rest in found), key=_likeliness)[:MOST_TRIES]
@@ -98,7 +104,7 @@ def _axes(model: Model, settled: Mapping[str, Spec], size: int | None) -> dict[s
             return axes
     raise BadInput(
         f"cannot tell the batch axis of {listed([f'{n} {show(s.shape)}' for n, s in sized.items()])}: with another size of the "
-        "same axes the network does not fit any more; name the axes, such as --dynamic data:0=batch"
+        f"same axes the network does not fit any more; name the axes, such as --dynamic {next(iter(sized))}:0=batch"
     )
 
 

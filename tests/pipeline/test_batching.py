@@ -37,6 +37,13 @@ def test_the_batch_axis_is_found_and_verified_at_two_sizes(name: str) -> None:
     assert all(len({s[n][a] for s in shapes}) == 2 for n, a in axis.items())
 
 
+@pytest.mark.parametrize("name", ["faster_rcnn", "interleaved_attention", "unrolled_bidirectional"])
+def test_no_other_axis_is_taken_for_the_batch(name: str) -> None:
+    """A network of one image; one whose mask has a row for each head of each; one whose time comes first, which nothing says."""
+    with pytest.raises(bridge.BadInput, match=r"cannot tell the batch axis .* --dynamic data0?:0=batch"):
+        bridge.convert(MODELS / name / "model", inputs=MODELS / name / "inputs.npz", batch="batch")
+
+
 def dense():
     return bridge.open_model(
         mx.sym.FullyConnected(mx.sym.var("data", shape=(0, 4)), num_hidden=2, no_bias=True, name="fc"),
