@@ -21,6 +21,7 @@ from .paths import BadInput, file_of, newest_params
 if TYPE_CHECKING:
     from .engines import NativeEngine
     from .inputs import Given
+    from .models import Model
 
 END = ".gluonnx"
 """End of the name of a compiled file."""
@@ -62,8 +63,9 @@ def compile(
     """Write what a second start of a model needs: its steps for these sizes, and its weights as kernels read them.
 
     model: a path; params: another than the newest file of parameters. inputs: a shape, array or Spec by name, where the
-    model leaves sizes open. output: by default ``MODEL.gluonnx``. The file appears only when it gives the same bits as the
-    model on seeded inputs; it is for this version of gluonnx and this CPU, and ``CompiledModel`` notices when it is not.
+    model leaves sizes open. Outputs that only training needs are left out, unless their labels are among these. output: by default
+    ``MODEL.gluonnx``. The file appears only when it gives the same bits as the model on seeded inputs; it is for this version of
+    gluonnx and this CPU, and ``CompiledModel`` notices when it is not.
     Raises BadInput, or MXNetError naming the steps that cannot be saved.
     """
     from hybrid.core.op import Spec
@@ -84,6 +86,7 @@ def compile(
     check_target(target, *opened.files())
     files = [_seen(path, opened.path.parent) for path in opened.files()]
     specs, arrays = as_specs(loaded(inputs, opened))
+    opened = opened.inferring(specs)
     native = NativeEngine(opened.native, {**specs, **arrays})
     labels = _labels(native)
     declared = specs_of_onnx(opened.proto) if opened.proto is not None else dict.fromkeys(native.inputs)
@@ -185,12 +188,29 @@ class CompiledModel:
         return [self.path] if params is None else [self.path, params]
 
     @functools.cached_property
-    def native(self) -> NativeEngine:
-        """The model itself on our engine."""
-        from .engines import NativeEngine
+    def model(self) -> Model:
+        """The model itself, read."""
         from .models import open_model
 
-        return NativeEngine(open_model(self.path, self.params).native)
+        return open_model(self.path, self.params)
+
+    @functools.cached_property
+    def native(self) -> NativeEngine:
+        """The model itself on our engine, without the outputs that only training needs."""
+        from .engines import NativeEngine
+
+        return NativeEngine(self.model.inferring().native)
+
+    def _run_itself(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        from .engines import NativeEngine
+
+        engine = self.native
+        if not {*feeds} <= {*engine.inputs}:
+            engine = NativeEngine(self.model.inferring(feeds).native)
+        if unknown := [n for n in feeds if n not in engine.inputs]:
+            takes = ", ".join(sorted(engine.inputs))
+            raise BadInput(*(f"unknown input {n}: the model takes {takes}" for n in unknown))
+        return engine.run(feeds)
 
     def run(self, inputs: Mapping[str, Any] | str | os.PathLike[str]) -> dict[str, np.ndarray]:
         """Outputs by name. inputs: arrays by name, or an .npz.
@@ -202,18 +222,17 @@ class CompiledModel:
             inputs = loaded(inputs, self.native.model)
         feeds = {n: np.asarray(v.asnumpy() if hasattr(v, "asnumpy") else v) for n, v in inputs.items()}
         if self.program is not None:
-            unknown = [n for n in feeds if n not in self._declared]
-            if unknown:
-                raise BadInput(
-                    *(f"unknown input {n}: the model takes {', '.join(sorted(self._declared))}" for n in unknown)
-                )
+            if not self._declared.issuperset(
+                feeds
+            ):  # a label, with which more is an output, or what is unknown there too
+                return self._run_itself(feeds)
             arrays = self.program.arrange(feeds, self._labels)
             if arrays is not None:
                 try:
                     return dict(zip([n for n, _, _ in self.program.gives], self.program.run(arrays)))
                 except NotAlone:
                     pass
-        return self.native.run(feeds)
+        return self._run_itself(feeds)
 
 
 def compiled_file(model: Path) -> Path:

@@ -17,9 +17,10 @@ from onnx.external_data_helper import convert_model_to_external_data
 from typer.testing import CliRunner
 
 import bridge
+import hybrid as mx
 import hybrid.formats.params
 from bridge.cli import app
-from bridge.compiling import CODE
+from bridge.compiling import CODE, CompiledModel
 from bridge.engines import NativeEngine
 from hybrid import native
 from hybrid.core.error import FormatError, MXNetError
@@ -99,6 +100,25 @@ print(*(a.tobytes().hex() for a in got.values()))
     loaded, numbers = done.stdout.split("\n", 1)
     assert loaded == ""
     assert numbers.split() == [a.tobytes().hex() for a in normal(path, feeds).values()]
+
+
+def test_heads_of_training_are_left_out(tmp_path: Path) -> None:
+    """As the model itself leaves them out; with a label it gives them too."""
+    dense = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="fc")
+    loss = mx.sym.MakeLoss(mx.sym.square(dense - mx.sym.var("fc_label")), name="loss")
+    mx.sym.Group([mx.sym.softmax(dense, name="prob"), loss]).save(str(tmp_path / "net-symbol.json"))
+    rng = np.random.default_rng(3)
+    numbers = {"arg:fc_weight": rng.normal(size=(3, 4)), "arg:fc_bias": rng.normal(size=3)}
+    mx.nd.save(str(tmp_path / "net-0000.params"), {n: mx.nd.array(a) for n, a in numbers.items()})
+    feeds = {"data": rng.normal(size=(2, 4)).astype(np.float32)}
+    found = bridge.compile(tmp_path / "net", inputs=feeds)
+    assert found.outputs == ("prob_output",) and [*found.inputs] == ["data"]
+    model = CompiledModel(tmp_path / "net")
+    assert model.program is not None
+    for given in (feeds, {"data": feeds["data"][:1]}, feeds | {"fc_label": np.ones((2, 3), np.float32)}):
+        got = model.run(given)
+        assert same(got, bridge.run(tmp_path / "net", given))
+        assert [*got] == ["prob_output", "loss_output"][: len(given)]
 
 
 def test_other_sizes_are_run_by_the_model_itself(cnn: tuple[Path, Feeds]) -> None:
