@@ -11,13 +11,13 @@ from typing import TypeVar
 T = TypeVar("T")
 
 everything = False
-"""Whether all cases are looked at (``--all-cases``)."""
+"""True where all cases are looked at (``--all-cases``)."""
 turn = 0
-"""Which share is looked at (``--turn``)."""
+"""Number of the share that is looked at (``--turn``)."""
 
 
 def number(name: str, count: int) -> int:
-    """Which of so many shares the case of this name is in, counted from the one that is looked at."""
+    """Number of the share, of so many, that the case of this name is in; 0 for the one that is looked at."""
     return (zlib.crc32(name.encode()) - turn) % count
 
 
