@@ -44,9 +44,7 @@ def targets_page(result: TargetsResult) -> Page:
     for o in result.outcomes:
         reason = f"at {o.node} ({o.operator}): {o.reason}" if o.node else o.reason
         error = "" if o.error is None else f"{o.error:.1e}"
-        rows.append(
-            [o.target, Line(o.verdict, TONES.get(o.verdict, "warn")), error, o.release or "(not run)", reason]
-        )
+        rows.append([o.target, Line(o.verdict, TONES.get(o.verdict, "warn")), error, o.release or "(not run)", reason])
     run = [o for o in result.outcomes if o.release]
     agree = sum(o.verdict == AGREES for o in run)
     verdict = f"{agree} of {len(run)} that were run agree"

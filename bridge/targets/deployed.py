@@ -34,6 +34,8 @@ FITS, LACKS = "fits", "does not fit"
 """Verdicts of a profile alone, where the target is not run."""
 RUN = (AGREES, DIFFERS, REFUSED, CRASHED, LATE)
 FAILED = (DIFFERS, REFUSED, CRASHED, LATE, LACKS)
+HALF = 2e-3
+"""The error, times the scale, of float16 in one engine beside float16 in another: two units in the last place."""
 SHOWN = 4
 """Operators that a reason lists."""
 
@@ -111,7 +113,7 @@ class TargetsResult:
 
 
 class TargetFailed(EngineError):
-    """A target that was run on the converted file refuses it, crashes or takes too long; nothing was written. ``outcomes``: of all."""
+    """A target, run on the converted file, refuses it, crashes or takes too long. ``outcomes`` has all."""
 
     def __init__(self, outcomes: Sequence[Outcome]):
         self.outcomes = tuple(outcomes)
@@ -154,10 +156,11 @@ def on_target(
             made = Cases(left, right, specs, arrays or {}, names=names, ranges=ranges, files=files)
             cases = [made.case(seed)] + ([] if arrays else [made.case(seed + 1)])
             result, rounding = check(left, right, cases, tolerance=tolerance), None
-            if not result.equivalent and profile.rounding and tolerance is None:
-                coarse = check(left, right, cases, tolerance=Tolerance(profile.rounding, 0.0, True))
+            bound = max(profile.rounding or 0.0, HALF if _has_halves(model) else 0.0)
+            if result.verdict == "not equivalent" and bound and tolerance is None:
+                coarse = check(left, right, cases, tolerance=Tolerance(bound, 0.0, True))
                 if coarse.verdict != "not equivalent":
-                    result, rounding = coarse, profile.rounding
+                    result, rounding = coarse, bound
         except EngineError as error:
             kind = CRASHED if isinstance(error, Crashed) else LATE if isinstance(error, Late) else REFUSED
             told |= {} if kind == LATE else _place_of(profile, place, path, cases, names, False)
@@ -180,6 +183,14 @@ def on_target(
         seconds=seconds,
         verification=result,
         **told,
+    )
+
+
+def _has_halves(model: onnx.ModelProto) -> bool:
+    """True where a file takes or gives numbers of 16 bits."""
+    return any(
+        v.type.tensor_type.elem_type in (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
+        for v in (*model.graph.input, *model.graph.output)
     )
 
 

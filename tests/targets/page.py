@@ -17,8 +17,9 @@ SAID = 160
 
 HEAD = """# Deployment targets
 
-`gluonnx convert MODEL --target NAME` writes a file in the forms that a target takes, says at once which nodes it does not take, runs
-the file there where it is installed, compares with our engine, and keeps in the file's metadata (`gluonnx.target.NAME`) what came of it.
+`gluonnx convert MODEL --target NAME` writes a file in the forms that a target takes, says at once which nodes it does not take,
+runs the file there where it is installed, compares with our engine, and keeps in the file's metadata (`gluonnx.target.NAME`) what
+came of it.
 `--target` may be repeated: one file then has to do for all. `gluonnx targets` lists them, `gluonnx targets NAME` shows one in full,
 `gluonnx verify FILE.onnx --target all` tries one file on all.
 
@@ -53,10 +54,10 @@ Every run is a process of its own, with one thread and a time limit: an engine t
 | fits, does not fit | it is not run here; every node was held against its profile |
 
 Equal is what `gluonnx verify` calls so, with float64 deciding where rounding is in doubt. Where a profile says `agrees within`, the
-target's arithmetic may be coarser (Winograd, tables of functions): then that share of the output's scale counts, if the rule is missed.
+target's arithmetic may be coarser (Winograd, tables of functions): that share of the output's scale counts, if the rule is missed.
 
-Before a file is written every node is held against the profiles; all that a target lacks is told at once, by node and operator, with
-a command that works up to there where one was found (exit status 2).
+Before a file is written every node is held against the profiles; all that a target lacks is told at once, by node and operator,
+with a command that works up to there where one was found (exit status 2).
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from typing import Any
 
 import onnx
 import onnx.defs
@@ -107,7 +108,7 @@ def model(
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir)
 
 
-def node(kind: str, *inputs: str, **attributes: object) -> onnx.NodeProto:
+def node(kind: str, *inputs: str, **attributes: Any) -> onnx.NodeProto:
     return helper.make_node(kind, list(inputs or ("x",)), ["y"], name="n", **attributes)
 
 
@@ -167,7 +168,8 @@ def test_division_that_opencv_turns_round() -> None:
 
 def test_bodies_of_control_flow_are_looked_into() -> None:
     body = helper.make_graph(
-        [helper.make_node("IsNaN", ["x"], ["b"], name="inside")], "b", [], [helper.make_tensor_value_info("b", TensorProto.BOOL, None)]
+        [helper.make_node("IsNaN", ["x"], ["b"], name="inside")], "b", [],
+        [helper.make_tensor_value_info("b", TensorProto.BOOL, None)],
     )  # fmt: skip
     made = model(helper.make_node("If", ["c"], ["y"], name="n", then_branch=body, else_branch=body))
     assert reasons("mnn", made)[:1] == ["inside IsNaN: mnn has no IsNaN"]
