@@ -90,7 +90,7 @@ class ConvertResult(Verified):
     read: tuple[str, ...] = ()
     """Files that the model was read from."""
     targets: tuple[Outcome, ...] = ()
-    """What came of the file on each of the targets that it was written for."""
+    """Outcomes of the file on each of the targets that it was written for."""
 
     def as_dict(self) -> dict[str, Any]:
         plain = dataclasses.replace(self, targets=())

@@ -64,7 +64,7 @@ def _facts(profile: Profile) -> dict[str, Any]:
 
 
 def _place(profile: Profile) -> tuple[Place | None, str | None]:
-    """Where it is installed, and what is wrong with the interpreter that somebody has named for it."""
+    """The place where it is installed, and what is wrong with the interpreter that somebody has named for it."""
     try:
         return place_of(profile), None
     except BadInput as error:

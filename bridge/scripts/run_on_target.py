@@ -10,8 +10,8 @@ The lines and their answers, as bridge/targets/process.py writes and reads them:
     {"in": "in.npz", "out": "out.npz"}
     {"ok": true} or {"failed": "words of the engine"}
 
-Arrays are called i0, i1, ... in the order of the inputs, and o0, o1, ... in that of the outputs. One thread, on the CPU, in float32
-where the engine lets one choose. Runs on Python 3.8 and newer.
+Arrays are called i0, i1, ... in the order of the inputs, and arr_0, arr_1, ... in that of the outputs. One thread, on the CPU, in
+float32 where the engine lets one choose. Runs on Python 3.8 and newer.
 """
 
 # For any machine: nothing of the package that this file comes with, and no package before its adapter is asked for.
@@ -37,6 +37,7 @@ class Refused(Exception):
 
 
 def onnxruntime(model, asked):
+    """The model in onnxruntime, with all of its optimizations: a function from arrays by name to the outputs in order."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -47,6 +48,7 @@ def onnxruntime(model, asked):
 
 
 def reference(model, asked):
+    """The model in onnx's own evaluator: a function from arrays by name to the outputs in order."""
     from onnx.reference import ReferenceEvaluator
 
     evaluator = ReferenceEvaluator(model)
@@ -54,10 +56,11 @@ def reference(model, asked):
 
 
 def openvino(model, asked):
+    """The model in OpenVINO: a function from arrays by name to the outputs in order."""
     try:
         from openvino import Core
     except ImportError:  # before 2023.1
-        from openvino.runtime import Core
+        from openvino.runtime import Core  # pyright: ignore[reportMissingImports]
 
     core = Core()
     compiled = core.compile_model(
@@ -73,7 +76,8 @@ def openvino(model, asked):
 
 
 def opencv(model, asked):
-    import cv2
+    """The model in OpenCV's dnn module: a function from arrays by name to the outputs in order."""
+    import cv2  # pyright: ignore[reportMissingImports]
 
     cv2.setNumThreads(1)
     net = cv2.dnn.readNetFromONNX(model)
@@ -95,8 +99,9 @@ def opencv(model, asked):
 
 
 def mnn(model, asked):
-    import MNN.expr
-    import MNN.nn
+    """The model in MNN, converted by what its package holds: a function from arrays by name to the outputs in order."""
+    import MNN.expr  # pyright: ignore[reportMissingImports]
+    import MNN.nn  # pyright: ignore[reportMissingImports]
 
     made = os.path.join(asked["folder"], "model.mnn")
     # not its command mnnconvert, which sends a log of the conversion to its makers, and waits where there is no network
@@ -123,7 +128,8 @@ def mnn(model, asked):
 
 
 def ncnn(model, asked):
-    import ncnn
+    """The model in ncnn, converted by pnnx: a function from arrays by name to the outputs in order."""
+    import ncnn  # pyright: ignore[reportMissingImports]
 
     folder = asked["folder"]
     kinds = {"float32": "f32", "float16": "f16", "int64": "i64", "int32": "i32", "int8": "i8", "uint8": "u8"}
@@ -170,7 +176,8 @@ def ncnn(model, asked):
 
 
 def tract(model, asked):
-    import tract
+    """The model in tract, whose inputs are told their sizes: a function from arrays by name to the outputs in order."""
+    import tract  # pyright: ignore[reportMissingImports]
 
     kinds = {"float32": "f32", "float16": "f16", "float64": "f64", "int64": "i64", "int32": "i32"}
     kinds.update({"int8": "i8", "uint8": "u8", "bool": "bool"})
@@ -182,8 +189,9 @@ def tract(model, asked):
 
 
 def onnx2torch(model, asked):
-    import torch
-    from onnx2torch import convert
+    """The model as a module of PyTorch: a function from arrays by name to the outputs in order."""
+    import torch  # pyright: ignore[reportMissingImports]
+    from onnx2torch import convert  # pyright: ignore[reportMissingImports]
 
     torch.set_num_threads(1)
     net = convert(model).eval()
@@ -202,7 +210,10 @@ ADAPTERS = {f.__name__: f for f in (onnxruntime, reference, openvino, opencv, mn
 def _inside(package, name):
     """A program that a package holds. The package is not imported: pnnx would import PyTorch."""
     found = importlib.util.find_spec(package)
-    return os.path.join(next(iter(found.submodule_search_locations)), name)
+    folders = found.submodule_search_locations if found is not None else None
+    if not folders:
+        raise Refused(f"the package {package} is not installed beside it")
+    return os.path.join(folders[0], name)
 
 
 def _called(words, folder=None):
@@ -249,11 +260,12 @@ def serve(adapter, lines, answer):
         except Exception as error:
             answer({"failed": _said(error), "kind": type(error).__name__})
             continue
-        np.savez(places["out"], **{f"o{number}": np.asarray(array) for number, array in enumerate(found)})
+        np.savez(places["out"], *map(np.asarray, found))  # arr_0, arr_1, ...
         answer({"ok": True})
 
 
 def main():
+    """The command line: versions, or an adapter that answers line by line."""
     if sys.argv[1] == "--versions":
         print(json.dumps(versions(sys.argv[2:])))
         return

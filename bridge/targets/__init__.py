@@ -1,1 +1,1 @@
-"""Where ONNX files are deployed: what each target takes, said as data (profiles/), and what it gives, where it is installed."""
+"""Targets that ONNX files are deployed on: what each takes, said as data (profiles/), and what it gives where it is installed."""

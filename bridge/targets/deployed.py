@@ -1,4 +1,4 @@
-"""What a file gives where it is deployed: by each target a verdict, from its profile alone or from running it there."""
+"""Verdicts on a file where it is deployed: by each target one, from its profile alone or from running it there."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SHOWN = 4
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a file on a target."""
+    """The outcome of a file on a target."""
 
     target: str
     verdict: str
@@ -235,10 +235,11 @@ def verify_targets(
         )
     proto = model.proto
     assert proto is not None
-    specs, arrays = as_specs(loaded(inputs, model))
+    given = loaded(inputs, model)
+    specs, arrays = as_specs(given)
     left, specs = _reference(model, specs)
     tell, outcomes = progress or (lambda _text: None), []
-    told = {"seed": seed, "ranges": ranges, "files": sources_of(inputs), "tolerance": tolerance}
+    told = {"seed": seed, "ranges": ranges, "files": sources_of(given), "tolerance": tolerance}
     for profile in chosen:
         tell(f"{profile.name}")
         found = problems(profile, proto)
@@ -253,7 +254,7 @@ def verify_targets(
 
 
 def _reference(model: Model, specs: Mapping[str, Spec]) -> tuple[Engine, Mapping[str, Spec]]:
-    """What is right: our engine on the file as it reads it, or onnxruntime where it does not; and the shapes of its inputs."""
+    """The side that is right: our engine on the file, or onnxruntime where that does not read it; and the shapes of its inputs."""
     declared = (
         {n: s for n, s in specs_of_onnx(model.proto).items() if n not in specs} if model.proto is not None else {}
     )
@@ -274,7 +275,7 @@ def raise_failed(outcomes: Sequence[Outcome]) -> None:
 
 
 def facts_of(outcomes: Sequence[Outcome]) -> dict[str, str]:
-    """What a file carries in its metadata of the targets that it was written for."""
+    """Facts that a file carries in its metadata, of the targets that it was written for."""
     return {
         f"target.{o.target}": f"{o.verdict}, {o.release}" if o.release else f"{o.verdict} by its profile, not run"
         for o in outcomes

@@ -1,4 +1,4 @@
-"""Where a target is installed: in this Python, or in another one that the user names.
+"""Places where targets are installed: this Python, or another one that the user names.
 
 GLUONNX_TARGET_PYTHON_OPENCV_4_6=/path/python, or in the gluonnx.toml of the folder one works in:
 

@@ -78,7 +78,7 @@ class TargetRunner:
             save_arrays(file, {f"i{i}": a for i, a in enumerate(given.values())})
         self._ask(places)
         with np.load(places["out"]) as stored:
-            found = [stored[f"o{i}"] for i in range(len(stored.files))]
+            found = [stored[f"arr_{i}"] for i in range(len(stored.files))]
         if len(found) != len(self.outputs):
             raise Refused(f"{self.label} gives {len(found)} outputs, and the file has {len(self.outputs)}")
         return {n: self._as_declared(a, self._specs[n]) for n, a in zip(self.outputs, found)}

@@ -1,4 +1,4 @@
-"""What a target takes, read from profiles/*.toml: one file for a family of releases or kin.
+"""Profiles of targets, read from profiles/*.toml: one file for a family of releases or kin.
 
 A file has a table [common], of which all its targets have a copy, and one table [target."NAME"] for each. Keys are the fields of
 Profile; what a target says itself counts, and ``also_lacks``, ``also_accepts``, ``also_quirks`` add to what it inherits."""
@@ -30,7 +30,7 @@ ADDED = ("also_accepts", "also_lacks", "also_quirks")
 
 @dataclass(frozen=True)
 class Profile:
-    """What a target takes, how it is run, and where this is known from."""
+    """A target: what it takes, how it is run, and from where this is known."""
 
     name: str
     description: str
@@ -39,7 +39,7 @@ class Profile:
     ir: int
     """The newest IR version that it reads."""
     sources: tuple[str, ...]
-    """Where the facts are from: titles of documents, or what was measured, with the date."""
+    """Sources of the facts: titles of documents, or what was measured, with the date."""
     opset: int | None = None
     """The opset that files for it are written in; None for the oldest that loses nothing."""
     releases: tuple[str, str] = ("", "")
@@ -67,11 +67,11 @@ class Profile:
     wrong: Mapping[str, str] = field(default_factory=dict)
     """By operator in words in which form its numbers are wrong or it stops, as rules.py knows it by name."""
     quirks: tuple[str, ...] = ()
-    """What else there is to know, in words, with what is done about it."""
+    """Peculiarities in words, with what is done about them."""
     rounding: float | None = None
     """The error, times the scale of an output, that its arithmetic may have beyond that of float32 (Winograd, tables)."""
     adapter: str = ""
-    """How it is run, as bridge/scripts/run_on_target.py knows it; empty where it is not run."""
+    """The way it is run, as bridge/scripts/run_on_target.py knows it; empty where it is not run."""
     packages: tuple[str, ...] = ()
     """Packages of Python that have it, the first of which is to be installed."""
     needs: tuple[str, ...] = ()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import onnx
 
-if TYPE_CHECKING:
-    from .check import Known
+from .known import Known
 
-Rule = Callable[["Known", onnx.NodeProto], str]
+Rule = Callable[[Known, onnx.NodeProto], str]
 """From what is known of a file and a node to words for the form that it has; empty where it has not."""
 
 

@@ -33,7 +33,7 @@ from .profile import Profile, profiles_of
 
 @dataclasses.dataclass(frozen=True)
 class Written:
-    """What a file for some targets is made with."""
+    """The opsets and forms of a file for some targets."""
 
     profiles: tuple[Profile, ...]
     opsets: tuple[int | str | None, ...]
@@ -46,7 +46,7 @@ class Written:
 
 
 def written_for(targets: str | Sequence[str] | None, opset: int | str | None, forms: Forms = USUAL) -> Written:
-    """How a file for these targets is written. Raises BadInput for targets that there are not, and where no file fits them all."""
+    """The way a file for these targets is written. Raises BadInput for unknown targets, and where no file fits them all."""
     found = tuple(profiles_of(one_or_more(targets) or ()))
     if not found:
         return Written((), (opset,), None, forms)
@@ -105,7 +105,7 @@ def check_for_targets(how: Written, converted: Converted, model: Model, specs: M
 
 
 def refusals(profile: Profile, converted: Converted) -> list[Problem]:
-    """What a profile says of a model that is to be written. Large weights stand in as inputs: their values matter not."""
+    """Nodes of a model, yet to be written, that a profile refuses. Large weights stand in as inputs: their values matter not."""
     model, constants = onnx.ModelProto(), []
     model.CopyFrom(converted.model)
     for name, array in converted.initializers.items():

@@ -16,6 +16,16 @@ ENVIRONMENT = {
         "scripts",
         "record_with_mxnet",
     ): "a program for other machines, which says there what MXNet is to leave out",
+    (
+        "bridge",
+        "scripts",
+        "run_on_target",
+    ): "a program for other interpreters, which limits the threads of what is in them",
+    (
+        "bridge",
+        "targets",
+        "place",
+    ): "GLUONNX_TARGET_PYTHON_NAME says where a target is, and each result says where it was run",
     ("hybrid", "util"): "mx.util.getenv and setenv are functions for that; nothing here acts on what they read",
     (
         "hybrid",

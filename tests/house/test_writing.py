@@ -65,9 +65,11 @@ EXCEPT = {
     ("bridge.scripts.record_with_mxnet", "np.savez(arguments.output, **members)"): (
         "a program for machines that have nothing of this package"
     ),
-    ("bridge.scripts.run_on_target", "np.savez(places['out'], **{f'o{number}': np.asarray(array) for number, array in enumerate(found)})"): (
+    ("bridge.scripts.run_on_target", "np.savez(places['out'], *map(np.asarray, found))"): (
         "a program for interpreters that have nothing of this package"
     ),
+    ("bridge.scripts.run_on_target", "extractor.extract(f'out{number}')"): "a tensor of ncnn, which is no file",
+    ("bridge.scripts.run_on_target", "os.fdopen(os.dup(1), 'w')"): "standard output, where answers go",
     ("hybrid.log", "logging.FileHandler(filename, filemode or 'a')"): "a log grows line by line while a program runs",
     ("hybrid.gluon.utils", "os.replace(src, dst)"): "replace_file of MXNet, which is given a finished file",
 }

@@ -63,7 +63,7 @@ def cells(chosen: Sequence[Profile], names: Sequence[str]) -> Iterator[dict[str,
 
 
 def cell(network: Network, profile: Profile) -> dict[str, Any]:
-    """What comes of a network that is converted for a target."""
+    """The record of a network that is converted for a target."""
     model, place = bridge.open_model(network.prefix), place_of(profile)
     assert place is not None
     feeds = network.runs()[0][0]

@@ -121,7 +121,7 @@ def _matrix(cells: Cells, shown: Sequence[str], networks: Sequence[str]) -> str:
 
 
 def _reasons(cells: Cells, shown: Sequence[str], networks: Sequence[str]) -> str:
-    """What each refusal and difference is about."""
+    """Reasons of each refusal and difference."""
     text = ["### Why not", "", "| target | network | verdict | |", "|---|---|---|---|"]
     for target in shown:
         for network in networks:

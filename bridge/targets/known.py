@@ -1,0 +1,54 @@
+"""Facts about the tensors of a file, as checks of its nodes ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import onnx
+from onnx import AttributeProto, helper
+
+from converters.schemas import schema_of
+
+AI_ONNX = ("", "ai.onnx")
+"""Names of ONNX's own domain."""
+
+
+class Known:
+    """Facts about a file's tensors: which are constants, their dtypes and shapes."""
+
+    def __init__(self, model: onnx.ModelProto, constants: Iterable[str] = ()):
+        """constants: names of tensors that are stored where the message does not hold them."""
+        self.model, self.opset = model, next(o.version for o in model.opset_import if o.domain in AI_ONNX)
+        graph = model.graph
+        self.nodes = list(graph.node)
+        self.stored = {i.name: i for i in graph.initializer}
+        self.constants = {*self.stored, *constants}
+        self.constants |= {o for n in self.nodes if n.op_type == "Constant" for o in n.output}
+        self.types: dict[str, int] = {n: i.data_type for n, i in self.stored.items()}
+        self.shapes: dict[str, tuple[int | str, ...]] = {n: tuple(i.dims) for n, i in self.stored.items()}
+        for info in (*graph.input, *graph.value_info, *graph.output):
+            found = info.type.tensor_type
+            self.types.setdefault(info.name, found.elem_type)
+            if found.HasField("shape"):
+                dims = found.shape.dim
+                self.shapes[info.name] = tuple(
+                    d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in dims
+                )
+        self.makers = {o: n for n in self.nodes for o in n.output if o}
+
+    def attributes(self, node: onnx.NodeProto) -> dict[str, Any]:
+        """The attributes of a node, with ONNX's defaults for those that are absent."""
+        schema = schema_of(node.op_type, self.opset, node.domain)
+        known = {} if schema is None else schema.attributes
+        found = {n: _value(a.default_value) for n, a in known.items() if a.default_value.type}
+        return found | {a.name: _value(a) for a in node.attribute}
+
+    def shape(self, name: str) -> tuple[int | str, ...] | None:
+        """The shape of a tensor, sizes that are open by their names; None where it is not known."""
+        return self.shapes.get(name)
+
+
+def _value(attribute: AttributeProto) -> Any:
+    found = helper.get_attribute_value(attribute)
+    return found.decode() if isinstance(found, bytes) else found
