@@ -51,7 +51,11 @@ def _of_file(profile: Profile, known: Known) -> Iterator[Problem]:
         for info in known.model.graph.input:
             shape = known.shape(info.name)
             if info.name not in known.constants and shape and isinstance(shape[0], int) and shape[0] != profile.batch:
-                yield Problem(info.name, "input", f"a batch of {shape[0]}, and {profile.name} takes {profile.batch}")
+                yield Problem(
+                    info.name,
+                    "input",
+                    f"a batch of {shape[0]}, and {profile.name} takes {profile.batch} (--batch {profile.batch})",
+                )
     if profile.static:
         for info in known.model.graph.input:
             shape = known.shape(info.name)
