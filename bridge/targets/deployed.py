@@ -157,10 +157,12 @@ def on_target(
             cases = [made.case(seed)] + ([] if arrays else [made.case(seed + 1)])
             result, rounding = check(left, right, cases, tolerance=tolerance), None
             bound = max(profile.rounding or 0.0, HALF if _has_halves(model) else 0.0)
-            if result.verdict == "not equivalent" and bound and tolerance is None:
-                coarse = check(left, right, cases, tolerance=Tolerance(bound, 0.0, True))
-                if coarse.verdict != "not equivalent":
-                    result, rounding = coarse, bound
+            if (
+                result.verdict == "not equivalent"
+                and tolerance is None
+                and all(d.equal or (d.compared and not d.misplaced and d.max_rel <= bound) for d in result.differences)
+            ):
+                rounding = bound
         except EngineError as error:
             kind = CRASHED if isinstance(error, Crashed) else LATE if isinstance(error, Late) else REFUSED
             told |= {} if kind == LATE else _place_of(profile, place, path, cases, names, False)
@@ -168,7 +170,7 @@ def on_target(
             return Outcome(verdict=kind, reason=reason, seconds=time.perf_counter() - start, **told)
     seconds = time.perf_counter() - start
     error = max((d.max_rel for d in result.differences if d.compared), default=None)
-    differs = result.verdict == "not equivalent"
+    differs = result.verdict == "not equivalent" and rounding is None
     worst = next((d for d in result.differences if not d.equal), None)
     reason = f"{worst.name}: {worst.reason}" if differs and worst is not None else ""
     if differs:

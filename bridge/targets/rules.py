@@ -63,8 +63,15 @@ def _both_shapes(
     return None if first is None or second is None else (first, second)
 
 
+def _batch_of_sequences(known: Known, node: onnx.NodeProto) -> str:
+    """A recurrent layer on several sequences."""
+    shape = known.shape(node.input[0]) if node.op_type in ("LSTM", "GRU", "RNN") else None
+    return f"{shape[1]} sequences at once" if shape and len(shape) == 3 and shape[1] != 1 else ""
+
+
 RULES: dict[str, Rule] = {
     "batch of instances": _batch_of_instances,
+    "batch of sequences": _batch_of_sequences,
     "counted padding": _counted_padding,
     "sum of shapes": _sum_of_shapes,
     "turned division": _turned_division,
