@@ -77,25 +77,30 @@ class Batches:
         return np.take(np.concatenate(parts, grew[0]), np.arange(whole.shape[grew[0]]), grew[0])
 
 
-def at_sizes(source: Model, sizes: Mapping[str, Shape]) -> tuple[Model, Batches, tuple[str, ...]]:
-    """A model at other sizes, and what its batches are to be held against. Raises BadInput."""
+def at_sizes(source: Model, sizes: Mapping[str, Shape]) -> tuple[Model, Batches | None, tuple[str, ...]]:
+    """A model at other sizes, what its batches are to be held against (None where the file takes these sizes itself), and what was
+    changed in it. Raises BadInput."""
     assert source.proto is not None
     whole = source.proto if source.path is None else onnx.load(source.path)
     declared = declared_inputs(whole)
-    axes: dict[str, int] = {}
-    changed = {
-        n: [a for a, (o, w) in enumerate(zip(declared[n] or (), wanted)) if o != w] for n, wanted in sizes.items()
-    }
     found = resized(whole, sizes)
-    old = {(declared[n] or ())[a[0]] for n, a in changed.items()}
-    new = {sizes[n][a[0]] for n, a in changed.items()}
-    if len(old) == len(new) == 1 and all(a[0] < 2 for a in changed.values()):
-        axes = {n: a[0] for n, a in changed.items()}
-    base = whole
-    if axes and any(len(a) > 1 for a in changed.values()):
-        kept = {n: tuple((declared[n] or ())[i] if i == axes[n] else w for i, w in enumerate(sizes[n])) for n in sizes}
-        base = resized(whole, kept).proto
-    batch = next(iter(old)) if axes else 0
+    model = Model(source.name, proto=found.proto)
+    changed = {
+        n: [a for a, (o, w) in enumerate(zip(declared[n] or (), wanted)) if isinstance(o, int) and o != w]
+        for n, wanted in sizes.items()
+    }
+    changed = {n: axes for n, axes in changed.items() if axes}
+    if not changed:
+        return model, None, found.changes
+    old = {(declared[n] or ())[axes[0]] for n, axes in changed.items()}
+    new = {sizes[n][axes[0]] for n, axes in changed.items()}
+    batch = next(iter(old))
     assert isinstance(batch, int)
-    model = Model(source.name, proto=base, path=source.path if base is whole else None)
-    return Model(source.name, proto=found.proto), Batches(model, axes, batch, found.changes), found.changes
+    if len(old) > 1 or len(new) > 1 or any(axes[0] > 1 for axes in changed.values()):
+        return model, Batches(model, {}, batch, found.changes), found.changes
+    axes = {n: each[0] for n, each in changed.items()}
+    base = Model(source.name, proto=whole, path=source.path)
+    kept = {n: tuple(batch if i == axes.get(n) else w for i, w in enumerate(sizes[n])) for n in sizes}
+    if any(isinstance(o, int) and o != w for n, dims in kept.items() for o, w in zip(declared[n] or (), dims)):
+        base = Model(source.name, proto=resized(whole, kept).proto)  # other axes have other sizes as well
+    return model, Batches(base, axes, batch, found.changes), found.changes

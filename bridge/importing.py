@@ -221,8 +221,8 @@ def _for_mxnet(
         open_axes = [n for n, s in found.inputs.items() if s.shape is None or any(isinstance(d, str) for d in s.shape)]
         advice = f"; give sizes to {', '.join(open_axes)} (--input), which may decide the forms" if open_axes else ""
         raise BadInput(
-            f"MXNet 1.9.1 has no form of {'; '.join(made.lacking)}; without --for-mxnet they are imported as operators that gluonnx "
-            f"alone runs{advice}"
+            f"MXNet 1.9.1 has no form of {'; '.join(made.lacking)}; without --for-mxnet they are imported as operators that "
+            f"gluonnx alone runs{advice}"
         )
     return opened, found._replace(graph=made.graph, params=made.params), batches
 

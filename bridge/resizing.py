@@ -122,7 +122,7 @@ class _World:
             found = onnx.shape_inference.infer_node_outputs(schema, node, known, values, opset_imports=self.opsets)
         except onnx.shape_inference.InferenceError as error:
             return str(error).strip().splitlines()[-1]
-        except (onnx.defs.SchemaError, ValueError, RuntimeError, KeyError):
+        except (onnx.defs.SchemaError, onnx.checker.ValidationError, ValueError, RuntimeError, KeyError):
             return ""  # nothing is known of what it makes
         self.types |= found
         self._fold(node)

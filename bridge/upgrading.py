@@ -70,7 +70,13 @@ class _Upgrade:
             found = onnx.shape_inference.infer_node_outputs(
                 schema, node, known, values, opset_imports=[helper.make_opsetid("", OLDEST)], ir_version=3
             )
-        except (onnx.defs.SchemaError, onnx.shape_inference.InferenceError, ValueError, RuntimeError, KeyError):
+        except (
+            onnx.defs.SchemaError,
+            onnx.shape_inference.InferenceError,
+            onnx.checker.ValidationError,
+            ValueError,
+            KeyError,
+        ):
             return  # what is not known here is missed only where a form needs it
         self.types |= found
 

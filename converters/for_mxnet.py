@@ -6,15 +6,14 @@ with sizes for every input. Compositions (``Op.composition``) say most; rules he
 from __future__ import annotations
 
 import itertools
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hybrid.core.attrs import MXNET_DTYPES
 from hybrid.core.error import MXNetError
-from hybrid.core.op import BACKWARD, FAMILY, FUSED, Op, Spec, lookup
+from hybrid.core.op import BACKWARD, FAMILY, FUSED, Op, Spec
 from hybrid.core.shapes import is_known
 from hybrid.execution.apply import apply
 from hybrid.ir.build import Expression, F
@@ -25,11 +24,39 @@ from hybrid.ops.onnx.reduce import Reduction
 
 from .import_state import dtype_attribute
 from .names import Names
+from .onnx_types import known_dims
 
 ABSENT = frozenset(
     ("_npi_zeros_like", "_npi_ones_like", "_npx_log_sigmoid", "_npx_mish", "CuDNNBatchNorm", "log_sigmoid", "mish")
 )
 """Operators of other versions of MXNet that are here too; the rest of those that it lacks are known by their prefix."""
+DTYPES = MXNET_DTYPES[: MXNET_DTYPES.index("bool") + 1]
+"""Dtypes that operators of 1.9.1 compute with on every device; it cuts bfloat16 off instead of rounding it."""
+FLOAT32 = frozenset(
+    (
+        "Convolution",
+        "Deconvolution",
+        "FullyConnected",
+        "InstanceNorm",
+        "_npi_matmul",
+        "batch_dot",
+        "dot",
+        "linalg_gemm2",
+    )
+)
+"""Operators that it has for no float16 on CPUs."""
+AXES = {"transpose": 6}
+"""Axes that operators take, at most."""
+SPREADING = (
+    "broadcast_",
+    "_npi_where",
+    "_npi_add",
+    "_npi_subtract",
+    "_npi_multiply",
+    "_npi_true_divide",
+    "_npi_maximum",
+)
+"""Beginnings of the names of operators whose inputs broadcast, so that one number may as well have an axis."""
 ROUNDS = 8
 """Compositions within compositions, at most."""
 
@@ -73,7 +100,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
     return register
 
 
-def in_mxnet(op: Op) -> bool:
+def in_mxnet(op: Op | type[Op]) -> bool:
     """True for an operator that MXNet 1.9.1 has."""
     return not op.name.startswith((FAMILY, BACKWARD, FUSED)) and op.name not in ABSENT
 
@@ -94,40 +121,55 @@ class _Lowering:
 
     def run(self) -> Lowered:
         for _ in range(ROUNDS):
-            if all(n.op is None or in_mxnet(n.op) for n in self.graph.nodes):
-                break
             self.inference = self._infer()
             self.changed = False
             self.graph = self.graph.rewrite(self._change)
             if not self.changed:
                 break
+        self._give_scalars_axes()
         used = {n.name for n in self.graph.variables()}
         params = {n: a for n, a in self.params.items() if n in used}
         return Lowered(self.graph, params, tuple(self._lacking(params)))
 
     def _infer(self) -> Inference:
         known = {n: Spec(a.shape, a.dtype) for n, a in self.params.items()}
-        known |= {n: s for n, s in self.inputs.items() if n not in known}
+        known |= {n: Spec(known_dims(s.shape), s.dtype) for n, s in self.inputs.items() if n not in known}
         return infer(
             self.graph,
-            {n: s.shape for n, s in known.items() if s.shape is not None and is_known(s.shape)},
+            {n: s.shape for n, s in known.items() if s.shape is not None},
             {n: s.dtype for n, s in known.items() if s.dtype is not None},
             values=self.params,
             follow=True,
         )
 
-    def _lacking(self, params: Mapping[str, np.ndarray]) -> list[str]:
-        out = [f"{n.name} ({n.op.name})" for n in self.graph.nodes if n.op is not None and not in_mxnet(n.op)]
-        out += [f"parameter {n} is {a.dtype}" for n, a in params.items() if a.dtype.name not in MXNET_DTYPES]
-        if not out:
-            found = self._infer()
-            entries = (Entry(n, i) for n in self.graph.nodes for i in range(n.num_visible_outputs))
-            out += [
-                f"{e.name} has no axes, which MXNet knows as NumPy's arrays alone"
-                for e in entries
-                if found.spec(e).shape == ()
-            ]
-        return out
+    def _give_scalars_axes(self) -> None:
+        """Parameters of one number and no axes get one, where all that read them broadcast it to something with axes."""
+        for variable in self.graph.variables():
+            array = self.params.get(variable.name)
+            if array is None or array.shape != ():
+                continue
+            readers = [n for n in self.graph.nodes if any(e.node is variable for e in n.inputs)]
+            spread = all(n.op is not None and n.op.name.startswith(SPREADING) for n in readers)
+            if spread and all(self.inference.spec(Entry(n)).shape for n in readers):
+                self.params[variable.name] = array.reshape(1)
+                variable.attrs["__shape__"] = "(1,)"
+
+    def _lacking(self, params: Mapping[str, np.ndarray]) -> Iterator[str]:
+        found = self._infer()
+        yield from (f"parameter {n} of {a.dtype}" for n, a in params.items() if a.dtype.name not in DTYPES)
+        for node in self.graph.nodes:
+            specs = [found.spec(Entry(node, i)) for i in range(node.num_visible_outputs)]
+            if node.op is not None and not in_mxnet(node.op):
+                yield f"{node.name} ({node.op.name})"
+                continue
+            most = AXES.get(node.op.name) if node.op is not None else None
+            for spec in specs:
+                if spec.shape == ():
+                    yield f"{node.name}, which has no axes: MXNet knows such as NumPy's arrays alone"
+                elif most is not None and spec.shape is not None and len(spec.shape) > most:
+                    yield f"{node.name} ({node.op.name if node.op else ''} of {len(spec.shape)} axes, {most} at most)"
+                elif spec.dtype is not None and spec.dtype.name not in DTYPES and node.name not in params:
+                    yield f"{node.name} of {spec.dtype}"
 
     def _value(self, entry: Entry) -> np.ndarray | None:
         """The numbers of a tensor that is constant."""
@@ -146,9 +188,14 @@ class _Lowering:
 
     def _change(self, node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
         op = node.op
-        if op is None or in_mxnet(op) or not is_pure(op):
+        if op is None or not is_pure(op):
             return None
         specs = tuple(self.inference.spec(e) for e in node.inputs)
+        if in_mxnet(op):
+            if op.name not in FLOAT32 or not any(s.dtype == np.float16 for s in specs):
+                return None
+            self.changed = True
+            return self._named(node, _in_float32(op, inputs), {id(e.node) for e in inputs})
         before = {id(e.node) for e in inputs}
         made = self._by_rule(node, op, inputs, specs)
         if made is None:
@@ -203,6 +250,13 @@ def _is_new(node: Node, of: Node) -> bool:
     """True for a node that a rule or a composition has just made in the place of another."""
     assert node.op is not None
     return node.name in (node.op.name.lower(),) or node.name.startswith(f"{of.name}_")
+
+
+def _in_float32(op: Op, inputs: Sequence[Entry]) -> list[Entry]:
+    """An operator on halves, computed in float32 and rounded once."""
+    wide = [F.Cast(Expression((e,)), dtype="float32").entry for e in inputs]
+    made = Expression((Entry(Node(op, op.name.lower(), wide, op.dump())),))
+    return [F.Cast(made, dtype="float16").entry]
 
 
 # -- rules -----------------------------------------------------------------------------------------------------------------
@@ -359,9 +413,3 @@ def _extract(op: Any, given: Given) -> Expression | None:
     if shape is None or old is None or given.specs[1].shape is None:
         return None
     return F.reshape(F.take(given.inputs[0], given.inputs[1], axis=len(old) - 1, mode="clip"), shape=shape)
-
-
-def summary(lacking: Sequence[str]) -> str:
-    """What is lacking, nodes of one operator together."""
-    kinds = Counter(text.rpartition(" (")[2].rstrip(")") if text.endswith(")") else text for text in lacking)
-    return ", ".join(f"{k}, {c} times" if c > 1 else k for k, c in kinds.items())
