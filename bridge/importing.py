@@ -30,14 +30,17 @@ from .cases import Cases, further_cases, refuse_drawing, samplers
 from .compare import Tolerance, as_tolerance
 from .draws import KINDS, Kind
 from .engines import EngineError, NativeEngine, OnnxEngine, OutOfTime, ReferenceEngine
+from .expected import fed, renamed, with_inputs, with_recording
 from .inputs import Given, Inputs, as_specs, loaded, sources_of
 from .job import Clock, Verified, check_target, publish
 from .judge import check
 from .models import ONNX, SYMBOL, SYMBOL_FILES, BadInput, Model, describe, names_of
 from .paths import one_or_more
+from .recorded import Recording, load_recording
 from .renaming import new_node_names, rename_nodes
 from .resizing import asked_for
 from .result import Progress, VerifyResult, with_names, with_warnings
+from .unsigned import unsigned_of
 from .upgrading import OLDEST, CannotUpgrade, upgraded
 
 SIZES = ((2, 8), (2, 32), (1, 64), (1, 224), (2, 1))
@@ -79,6 +82,7 @@ def import_onnx(
     rename: Mapping[str, str] | None = None,
     for_mxnet: bool = False,
     verify: bool = True,
+    expected: str | os.PathLike[str] | Recording | None = None,
     also: Given | Sequence[Given] = (),
     seed: int = 0,
     ranges: Mapping[str, tuple[float, float]] | None = None,
@@ -96,7 +100,7 @@ def import_onnx(
     others; axes that are open and not given are verified at two sizes that it runs with. dynamic: names of axes that are to be
     open, by input and axis. Constants that hold the file's own sizes are written anew (resizing.py), and samples of a batch
     compared with what the file gives for each. for_mxnet: operators and forms of MXNet 1.9.1 alone; sizes given for open axes are
-    kept where those forms hold at these alone. also: further inputs to verify with. ranges, draws: as convert takes
+    kept where those forms hold at these alone. expected: recorded outputs (bridge.record) that both have to give too. also: further inputs to verify with. ranges, draws: as convert takes
     them. strict: also refuse when an output agrees and says little. layers: measure every tensor inside also when they agree. A
     model that onnxruntime does not open is held against onnx's own evaluator, and a warning says so.
     Raises BadInput, converters.UnsupportedModel listing every node that cannot be read, NotEquivalent (nothing is written),
@@ -115,7 +119,10 @@ def import_onnx(
     clock.lap("read")
     tell("importing")
     source = opened
-    given = loaded(inputs, opened)
+    recording = None if expected is None else with_inputs(load_recording(expected), inputs, opened)
+    if recording is not None and not verify:
+        raise BadInput("got recorded outputs and no verification: they are compared by it (leave --no-verify out)")
+    given = loaded(inputs, opened) if recording is None else fed(recording, opened)
     specs, arrays = as_specs(given)
     batches, changes = None, ()
     sizes = {} if opened.proto is None else asked_for(opened.proto, specs, dynamic or {})
@@ -166,6 +173,7 @@ def import_onnx(
             tell,
             layers,
             batches,
+            recording,
         ).run()
         witnesses.append(witness)
         return result
@@ -291,6 +299,7 @@ class _Check:
     tell: Progress
     layers: bool = False
     batches: Batches | None = None
+    recording: Recording | None = None
 
     def run(self) -> tuple[VerifyResult, str]:
         """The comparison, and what ours was compared with: onnxruntime on the file; for opsets that it lacks kernels of, on the
@@ -300,7 +309,7 @@ class _Check:
         start = time.perf_counter()
         notes: list[str] = []
         failures: list[EngineError] = []
-        for number, (engine, model, label, named) in enumerate(self._witnesses()):
+        for engine, model, label, named in self._witnesses():
             try:
                 witness = engine(model, plain=True)
                 witness.open()
@@ -310,7 +319,7 @@ class _Check:
             except EngineError as error:
                 failures.append(error)
                 continue
-            if number or self.found.changes_numerics:
+            if label != OnnxEngine.label:
                 notes.append(f"compared with {label}{f': {failures[0]}' if failures else ''}")
             result = with_names(result, self.ours.name, f"{self.original.name} in {label}", time.perf_counter() - start)
             return with_warnings(result, [*self.found.doubts, *notes]), label
@@ -325,6 +334,10 @@ class _Check:
         found = self.found
         model, named, repaired = self.original, True, ""
         if not found.changes_numerics:
+            exact = unsigned_of(model)
+            if exact is not None:
+                label = f"{OnnxEngine.label} with unsigned weights (its products with signed ones saturate on this processor)"
+                yield _Witness(OnnxEngine, exact, label)
             yield _Witness(OnnxEngine, model, OnnxEngine.label)
             if found.opset < OLDEST and model.proto is not None:
                 with suppress(CannotUpgrade):
@@ -372,7 +385,7 @@ class _Check:
                     cases.append(made({**specs, **further}, values, sources_of(given)).case(seed + number, seen=seen))
                 for each in cases:  # sizes that were made up may not go together
                     witness.run(each.feeds)
-                told = cases[: len(sets)]
+                first_cases = cases[: len(sets)]
                 cases += further_cases(sets[0], seed, seen, self.draws)
                 result = check(
                     native,
@@ -384,10 +397,13 @@ class _Check:
                     progress=self.tell,
                     layers=self.layers,
                 )
+                if self.recording is not None:
+                    told = renamed(self.recording, native)
+                    result = with_recording(result, told, native, witness, tolerance=self.tolerance, progress=self.tell)
                 if self.batches is None or not result.equivalent:
                     return result
                 self.tell("comparing samples of a batch with the file's own")
-                return with_warnings(result, self.batches.check(native, [c.feeds for c in told], self.tolerance))
+                return with_warnings(result, self.batches.check(native, [c.feeds for c in first_cases], self.tolerance))
             except (EngineError, MXNetError) as error:
                 failures.append(error)
                 if not open_axes or isinstance(error, OutOfTime):

@@ -242,6 +242,7 @@ def import_(
     for_mxnet: ForMxnet = False,
     verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the files appear.")] = True,
     also: AlsoOption = None,
+    expected: Expected = None,
     rename: Annotated[
         list[str] | None, typer.Option(help="OLD=NEW: another name for an input or output. May be repeated.")
     ] = None,
@@ -279,6 +280,7 @@ def import_(
             inputs=specs,
             dynamic=parse_dynamic(dynamic or ()),
             for_mxnet=for_mxnet,
+            expected=expected,
             rename=parse_renames(rename or ()),
             verify=verify,
             also=[*pictures, *read_further_inputs(opened, specs, also)],
