@@ -100,9 +100,10 @@ def import_onnx(
     others; axes that are open and not given are verified at two sizes that it runs with. dynamic: names of axes that are to be
     open, by input and axis. Constants that hold the file's own sizes are written anew (resizing.py), and samples of a batch
     compared with what the file gives for each. for_mxnet: operators and forms of MXNet 1.9.1 alone; sizes given for open axes are
-    kept where those forms hold at these alone. expected: recorded outputs (bridge.record) that both have to give too. also: further inputs to verify with. ranges, draws: as convert takes
-    them. strict: also refuse when an output agrees and says little. layers: measure every tensor inside also when they agree. A
-    model that onnxruntime does not open is held against onnx's own evaluator, and a warning says so.
+    kept where those forms hold at these alone. expected: recorded outputs (bridge.record) that both have to give too. also:
+    further inputs to verify with. ranges, draws: as convert takes them. strict: also refuse when an output agrees and says
+    little. layers: measure every tensor inside also when they agree. A model that onnxruntime does not open is held against
+    the model in newer forms, or onnx's own evaluator, and a warning says so.
     Raises BadInput, converters.UnsupportedModel listing every node that cannot be read, NotEquivalent (nothing is written),
     EngineError when neither runs it, or hybrid's errors for files that are no models.
     """

@@ -28,7 +28,7 @@ def net(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def recorded(net: Path, tmp_path: Path) -> Path:
-    bridge.record(net, tmp_path / "out.npz", inputs={"x": X})
+    bridge.record(net, {"x": X}, tmp_path / "out.npz")
     return tmp_path / "out.npz"
 
 
