@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -150,8 +150,9 @@ class _World:
                 [helper.make_value_info(name, self.types[name])],
             )
             try:
-                run = ReferenceEvaluator(helper.make_model(graph, opset_imports=self.opsets)).run
-                self.values[name] = np.asarray(run(None, {n: self.values[n] for n in node.input if n})[0])
+                evaluator = ReferenceEvaluator(helper.make_model(graph, opset_imports=self.opsets))
+                results: Any = evaluator.run(None, {n: self.values[n] for n in node.input if n})
+                self.values[name] = np.asarray(results[0])
             except Exception:  # it raises whatever NumPy does; the value is not needed then
                 return
 

@@ -223,7 +223,7 @@ class _Lowering:
             )
             if array.dtype.name in MXNET_DTYPES:
                 return [self._parameter(array, f"{node.name}_value").entry]
-        found = RULES.get(op.name) or (_reduction if isinstance(op, Reduction) else None)
+        found = _reduction if isinstance(op, Reduction) else RULES.get(op.name)
         if found is None:
             return None
         out = self.inference.spec(Entry(node, 0))
@@ -284,7 +284,7 @@ def _expand(op: Any, given: Given) -> Expression | None:
     return F.broadcast_to(x, shape=shape)
 
 
-def _reduction(op: Reduction, given: Given) -> Expression | None:
+def _reduction(op: Any, given: Given) -> Expression | None:
     """A reduction along axes that are constant."""
     shape, dtype = _static(given.specs[0]), given.specs[0].dtype
     kept = _static(given.out)
@@ -308,7 +308,8 @@ def _resize(op: Any, given: Given) -> Expression | None:
         return None
     if dtype.kind != "f":
         return None
-    scales = dict(zip(op._axes(len(old)), control["scales"])) if control.get("scales") is not None else {}
+    listed = control.get("scales")
+    scales: dict[int, Any] = {} if listed is None else dict(zip(op._axes(len(old)), listed))
     axes = [a for a in range(len(old)) if old[a] != new[a] or scales.get(a, 1) != 1]
     weights = {a: _weights(op, old[a], new[a], scales.get(a)) for a in axes}
     x = given.inputs[0]
@@ -382,14 +383,15 @@ def _scaling(op: Any, given: Given) -> tuple[Expression, np.ndarray, tuple[int, 
 def _quantize(op: Any, given: Given) -> Expression | None:
     """Levels of 8 bits, which MXNet's Cast gives after all has been done in float32."""
     found = _scaling(op, given)
-    levels = _levels(given.out.dtype) if given.out.dtype is not None and given.out.dtype.itemsize == 1 else None
+    made = given.out.dtype
+    levels = _levels(made) if made is not None and made.itemsize == 1 else None
     if found is None or levels is None or given.specs[0].dtype != np.float32:
         return None
     scale, zero, _ = found
     x = _rounded(F.broadcast_div(given.inputs[0], scale))
     if zero.any():
         x = F.broadcast_add(x, given.constant(zero))
-    return F.Cast(F.clip(x, a_min=levels[0], a_max=levels[1]), dtype=given.out.dtype.name)
+    return F.Cast(F.clip(x, a_min=levels[0], a_max=levels[1]), dtype=made)
 
 
 @rule("DequantizeLinear")
