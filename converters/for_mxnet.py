@@ -20,7 +20,6 @@ from hybrid.ir.build import Expression, F
 from hybrid.ir.compose import composition, inline, is_pure
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ir.infer import Inference, infer
-from hybrid.ops.onnx.reduce import Reduction
 
 from .import_state import dtype_attribute
 from .names import Names
@@ -71,7 +70,7 @@ class Lowered(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What a rule gets beside the operator: its inputs, and what is known of them."""
+    """Inputs of an operator, and what is known of them: for rules."""
 
     inputs: tuple[Expression, ...]
     specs: tuple[Spec, ...]
@@ -210,6 +209,8 @@ class _Lowering:
         return self._named(node, made, before)
 
     def _by_rule(self, node: Node, op: Op, inputs: tuple[Entry, ...], specs: tuple[Spec, ...]) -> list[Entry] | None:
+        from hybrid.ops.onnx.reduce import Reduction  # loaded with the readings, not before
+
         values = tuple(map(self._value, node.inputs))
         count = itertools.count()
 
@@ -337,7 +338,7 @@ def _resize(op: Any, given: Given) -> Expression | None:
 
 
 def _weights(op: Any, old: int, new: int, scale: Any) -> np.ndarray:
-    """How much each of the old places along an axis gives to each of the new, (old, new), as the operator itself has it."""
+    """Shares of the old places along an axis in each of the new, (old, new), as the operator itself has them."""
     name, value = ("sizes", [new]) if scale is None else ("scales", [scale])
     dtype = np.int64 if scale is None else np.float32
     one = type(op).bind(**{**op.dump(), "axes": (1,), "given": (name,)})

@@ -119,7 +119,7 @@ FORMS: list[tuple[int, str, list[np.ndarray], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("opset", "op", "arrays", "attrs"), FORMS, ids=[f"{f[1]}-{f[0]}" for f in FORMS])
 def test_a_form_reads_as_what_it_is_upgraded_to(opset: int, op: str, arrays: list[Any], attrs: dict[str, Any]) -> None:
-    """What the reading, onnxruntime on the upgraded form, and where it has that form onnx's evaluator give is one."""
+    """The reading and onnxruntime on the upgraded form give the same."""
     names = ["x", *(f"x{i}" for i in range(1, len(arrays)))]
     outputs = "y z" if op == "Split" else "y"
     proto = model(opset, [node(op, " ".join(names), outputs, **attrs)], arrays[0], dict(zip(names[1:], arrays[1:])))
