@@ -138,8 +138,8 @@ def convert(
     also: further inputs to verify with, in place of the second size that is otherwise made up. ranges: (low, high) of draws by
     name. draws: the kinds of them: "expected" by the network, "wide", and "edges" of what it takes.
     expected: recorded outputs (bridge.record, record_with_mxnet.py) that both the symbol and the file have to give too.
-    opset: 7 to the newest that onnx defines, or "newest", the newest at which onnxruntime has all kernels; by default the oldest from
-        13 on that loses nothing for this network (docs/decisions/0029-opsets.md).
+    opset: 7 to the newest that onnx defines, or "newest", the newest at which onnxruntime has all kernels; by default the oldest
+        from 13 on that loses nothing for this network (docs/decisions/0029-opsets.md).
     outputs: cut the graph at these. tolerance: (atol, rtol) in place of the dtype's.
     external_data: weights beside the file (by itself past 2 GB). rename: other names for inputs and outputs in the file, by those
     that they have. free: parameters that become inputs, of the shapes that are stored.
@@ -153,7 +153,8 @@ def convert(
     repro: a folder for a minimal reproduction when the models differ. strict: also refuse when an output agrees and says little.
     layers: measure every tensor inside also when they agree.
 
-    Raises BadInput, converters.UnsupportedModel (listing every node), NotEquivalent, EngineError (TargetFailed), hybrid's FormatError.
+    Raises BadInput, converters.UnsupportedModel (listing every node), NotEquivalent, EngineError (of targets TargetFailed),
+    hybrid's FormatError.
     """
     tell = progress or (lambda _text: None)
     clock = Clock()

@@ -304,9 +304,8 @@ class _Followed:
             if op.name in ("where", "_npi_where"):
                 return self._either(self.of(inputs[1]), self.of(inputs[2]))
             followed = inputs[:1] if op.name in LIKE else inputs
-            arrays = [self.of(e) for e in followed] + [
-                np.zeros(self.inference.spec(e).shape) for e in inputs[len(followed) :]
-            ]
+            others: list[Any] = [self.inference.spec(e).shape for e in inputs[len(followed) :]]
+            arrays = [self.of(e) for e in followed] + [np.zeros(each) for each in others]
             made = op.compute(*arrays)
             return np.asarray(made[entry.index] if isinstance(made, tuple | list) else made, np.float64)
         if self.search is not None:

@@ -30,7 +30,7 @@ class Forms:
     """The form of networks on 8-bit integers: "integer", ConvInteger and MatMulInteger, exact; "qdq", float32 between pairs
     of QuantizeLinear and DequantizeLinear, which deployment engines read: exact while sums stay below 2**24."""
     counted_pads: bool = True
-    """True: AveragePool counts its padding (count_include_pad), which some engines overlook; False: the padding is a Pad before it."""
+    """True: AveragePool counts its padding (count_include_pad), which some engines overlook; False: a Pad before it does."""
 
     def __post_init__(self) -> None:
         wrong = [

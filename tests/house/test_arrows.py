@@ -25,7 +25,9 @@ ALLOWED = {
     "mxnet": ("bridge.scripts.record_with_mxnet",),
     "pytest": ("bridge.pytest_plugin",),
     # engines of others, in a program for the interpreters that have them
-    **dict.fromkeys(("openvino", "cv2", "MNN", "ncnn", "tract", "torch", "onnx2torch"), ("bridge.scripts.run_on_target",)),
+    **dict.fromkeys(
+        ("openvino", "cv2", "MNN", "ncnn", "tract", "torch", "onnx2torch"), ("bridge.scripts.run_on_target",)
+    ),
     "tomli": ("bridge.project.config", "bridge.targets.profile"),
 }
 
