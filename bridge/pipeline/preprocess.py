@@ -147,7 +147,8 @@ def preprocessed(
     for step in ("mean", "scale", "std"):
         values = _numbers(getattr(wanted, step)) or ()
         if len(values) > 1 and len(values) != channels:
-            problems.append(f"{step}: got {len(values)} numbers for {channels} channels of {name} {show(shape)}")
+            said = f"{step}: got {len(values)} numbers for {channels} channels of {name} {show(shape)}, whose axes are {layout}"
+            problems.append(said + ("; the shape to give is that of the file's input" if wanted.layout else ""))
     if wanted.resize is None and wanted.crop is not None:
         sizes = [shape[layout.index(axis)] for axis in "HW"]
         if any(c > s for c, s in zip(wanted.crop, sizes)):
