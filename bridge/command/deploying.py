@@ -12,6 +12,7 @@ import bridge
 from .. import report
 from ..inputs import parse_ranges
 from ..job import check_target
+from ..opsets import parse_opset
 from ..paths import BadInput
 from ..pipeline.labels import read_labels
 from ..renaming import parse_renames
@@ -22,6 +23,7 @@ from .options import (
     Atol,
     FeedsOption,
     InputOption,
+    OpsetOption,
     OutputsOption,
     Plugin,
     RangeOption,
@@ -73,7 +75,7 @@ def deploy(
     range: RangeOption = None,
     dynamic: DynamicOption = None,
     batch: Batch = None,
-    opset: Annotated[int | None, typer.Option(help="13 to the newest that onnx defines.")] = None,
+    opset: OpsetOption = None,
     outputs: OutputsOption = None,
     rename: Annotated[
         list[str] | None, typer.Option(help="OLD=NEW: another name for an input or output. May be repeated.")
@@ -123,7 +125,7 @@ def deploy(
             ranges=parse_ranges(range or ()),
             dynamic=axes,
             batch=batch_axis,
-            opset=opset,
+            opset=parse_opset(opset),
             outputs=outputs,
             rename=parse_renames(rename or ()),
             verify=verify,
