@@ -20,7 +20,7 @@ FACT = "gluonnx.suppression"
 
 @dataclass(frozen=True)
 class Detector:
-    """What became of a detector's suppression."""
+    """The end of a detector's suppression: what was put in its place."""
 
     suppression: Suppression
     plugin: bool
@@ -37,7 +37,7 @@ class Detector:
 
     @property
     def note(self) -> str:
-        """What the user has to know of it."""
+        """A sentence for the user on what was left out."""
         chosen = self.suppression
         what = f"{chosen.node} ({chosen.operator})"
         if self.plugin:

@@ -1,4 +1,4 @@
-"""What of ONNX a converted graph may use, and in which forms: the wishes that reach translations and rewritings alike."""
+"""Forms of ONNX that a converted graph may use: the wishes that reach translations and rewritings alike."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 TENSORRT = "tensorrt-plugin"
 NMS = ("onnx", "none", TENSORRT)
-"""What detection may end in."""
+"""Ends of detection."""
 QUANTIZED = ("integer", "qdq")
-"""What networks on 8-bit integers are written in."""
+"""Forms that networks on 8-bit integers are written in."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Forms:
     asked. None: where they can matter: NaN that something inside may make (guards.py), and indexes, which MXNet moves into the
     table, ONNX counts from the end where they are negative. False: nowhere."""
     nms: str = "onnx"
-    """What detection ends in: "onnx", a NonMaxSuppression node; "none", decoded boxes and scores; "tensorrt-plugin",
+    """The end of detection: "onnx", a NonMaxSuppression node; "none", decoded boxes and scores; "tensorrt-plugin",
     EfficientNMS_TRT (converters/detector.py)."""
     quantized: str = "integer"
     """The form of networks on 8-bit integers: "integer", ConvInteger and MatMulInteger, exact; "qdq", float32 between pairs
@@ -43,9 +43,9 @@ class Forms:
 
 
 PLAIN = Forms()
-"""What a translation means, to the last special case."""
+"""Forms that mean what a translation means, to the last special case."""
 USUAL = Forms(nan_guards=None)
-"""What is worth writing into a file that is to be run."""
+"""Forms that are worth writing into a file that is to be run."""
 
 
 def for_training(forms: Forms) -> Forms:

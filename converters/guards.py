@@ -1,4 +1,4 @@
-"""Where a tensor may hold NaN, so that nodes which answer for it as MXNet does are worth writing."""
+"""Search for tensors that may hold NaN, so that nodes which answer for it as MXNet does are worth writing."""
 
 from __future__ import annotations
 

@@ -235,6 +235,7 @@ def _whole(dtype: np.dtype | None) -> bool:
 
 
 def _value(b: Any, x: Any, sibling: Any) -> Any:
+    """The bounds of Slice as attributes, by steps of one."""
     """An operand as a Value, a number in its sibling's dtype."""
     return x if isinstance(x, Value) else b.const(x, sibling.dtype)
 
@@ -274,6 +275,7 @@ def front_axes(b: Any, op_type: str, inputs: Sequence[Any], attrs: dict[str, Any
 
 @before(13, "Squeeze", "Unsqueeze")
 def axes_by_attribute(b: Any, op_type: str, x: Any, axes: Any = None) -> Any:
+    """The axes of Squeeze and Unsqueeze as an attribute, in order."""
     found = _numbers(b, op_type, axes, "axes", 13)
     attrs = front_axes(b, op_type, [x], {"axes": found})
     return b.plain(op_type, x, axes=attrs["axes"] and sorted(attrs["axes"]))
@@ -283,6 +285,7 @@ def axes_by_attribute(b: Any, op_type: str, x: Any, axes: Any = None) -> Any:
 def sum_over_axes(
     b: Any, op_type: str, x: Any, axes: Any = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0, **given: Any
 ) -> Any:
+    """The axes of ReduceSum as an attribute."""
     found = given.get("axes", _numbers(b, op_type, axes, "axes", 13))
     if not found and noop_with_empty_axes:
         return b.plain("Identity", x)
@@ -291,6 +294,7 @@ def sum_over_axes(
 
 @before(13, "Split")
 def split_by_attribute(b: Any, op_type: str, x: Any, sizes: Any = None, **attrs: Any) -> Any:
+    """The sizes of Split's parts as an attribute."""
     return b.plain(op_type, x, split=_numbers(b, op_type, sizes, "sizes", 13), **attrs)
 
 
@@ -342,6 +346,7 @@ def clip_whole_numbers(b: Any, op_type: str, x: Any, low: Any = None, high: Any 
 def pad_by_attributes(
     b: Any, op_type: str, x: Any, pads: Any, value: Any = None, axes: Any = None, *, mode: str = "constant"
 ) -> Any:
+    """The pads of Pad, and the number that fills them, as attributes."""
     filled = 0.0 if value is None else constant(value)
     if filled is None:
         raise wanting(b.opset, "Pad with a computed value", 11)
@@ -353,6 +358,7 @@ def pad_by_attributes(
 def slice_by_attributes(
     b: Any, op_type: str, x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None
 ) -> Any:
+    """The bounds of Slice as attributes, by steps of one."""
     first, last = (_numbers(b, op_type, v, n, 10) for v, n in ((starts, "starts"), (ends, "ends")))
     assert first is not None and last is not None
     along = _numbers(b, op_type, axes, "axes", 10) or list(range(len(first)))
@@ -564,6 +570,7 @@ def to_even(b: Any, op_type: str, x: Any) -> Any:
 
 @before(9, "Sign")
 def sign_of(b: Any, op_type: str, x: Any) -> Any:
+    """Sign as (x > 0) - (x < 0)."""
     return b.node("Sub", b.cast(b.node("Greater", x, 0), x.dtype), b.cast(b.node("Less", x, 0), x.dtype))
 
 
@@ -599,6 +606,7 @@ def counted(b: Any, op_type: str, start: Any, limit: Any, step: Any) -> Any:
 
 @before(8, "Expand")
 def tiled(b: Any, op_type: str, x: Any, dims: Any) -> Any:
+    """Expand as Tile, of what has the wanted rank."""
     wanted = constant(dims)
     if wanted is None:
         raise undefined(op_type, b.opset)
@@ -611,7 +619,7 @@ def tiled(b: Any, op_type: str, x: Any, dims: Any) -> Any:
 
 @before(11, "CumSum")
 def sums_so_far(b: Any, op_type: str, x: Any, axis: Any, *, exclusive: int = 0, reverse: int = 0) -> Any:
-    """A product with a triangle of ones."""
+    """CumSum as a product with a triangle of ones."""
     along = constant(axis)
     if along is None:
         raise undefined(op_type, b.opset)

@@ -15,6 +15,7 @@ from pathlib import Path
 from hybrid.core.error import MXNetError
 from hybrid.core.examples import Maker
 from hybrid.core.op import OPS, Example, Spec
+from hybrid.formats.files import write
 from hybrid.ir.graph import Entry, Graph, Node
 
 from .error import ConversionError
@@ -76,4 +77,4 @@ def dumps(found: dict[str, Sequence[int]]) -> str:
 if __name__ == "__main__":
     from . import ops  # noqa: F401  fills EXPORT
 
-    RECORD.write_text(dumps({name: tried(name) for name in EXPORT}), encoding="utf-8")
+    write(RECORD, dumps({name: tried(name) for name in EXPORT}))

@@ -41,7 +41,7 @@ class OnnxGraph:
     told: Mapping[str, Spec] = field(default_factory=dict)
     """Tensors that the symbol has, by their names: what inference says of them; sizes that are not known are OPEN."""
     specs: dict[str, Spec] = field(default_factory=dict)
-    """What ``infer`` found."""
+    """Specs that ``infer`` found."""
 
     def infer(self) -> None:
         """Infer shapes and dtypes with onnx's own inference, from those of inputs and initializers and what is told."""
@@ -64,8 +64,8 @@ class OnnxGraph:
         )
         try:
             found = onnx.shape_inference.infer_shapes(model, data_prop=True).graph.value_info
-        except Exception:  # of what onnx's checker would refuse too; then no more is known than was told
-            found = ()
+        except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError, RuntimeError):
+            found = ()  # of what onnx's checker would refuse too: no more is known then than was told
         self.specs = {}
         for info in found:
             with contextlib.suppress(Unsupported):
@@ -115,7 +115,7 @@ class OnnxGraph:
 
     @property
     def reads(self) -> Counter[str]:
-        """How often each tensor is read, by bodies and as an output of the graph too."""
+        """Counts of how often each tensor is read, by bodies and as an output of the graph too."""
         return Counter([*(n for node in self.nodes for n in node.reads()), *self.outputs])
 
     @property
@@ -124,7 +124,7 @@ class OnnxGraph:
         return {n for node in self.nodes for n in list(node.reads())[len(node.inputs) :]}
 
     def constant(self, name: str) -> np.ndarray | None:
-        """What an initializer holds; None for what is none."""
+        """The array of an initializer; None for what is none."""
         return self.initializers.get(name)
 
 
@@ -133,7 +133,7 @@ def _tells(spec: Spec) -> bool:
 
 
 def _more(found: Spec | None, told: Spec) -> Spec:
-    """What is told of a tensor, with sizes that inference found where it is silent."""
+    """The spec that is told of a tensor, with sizes that inference found where it is silent."""
     if found is None or found.shape is None or told.shape is None or len(found.shape) != len(told.shape):
         return told if told.shape is not None or found is None else Spec(found.shape, told.dtype)
     return Spec(tuple(f if t == OPEN else t for f, t in zip(found.shape, told.shape)), told.dtype)
@@ -165,7 +165,7 @@ class Merging:
         return self._same.get(name, name)
 
     def inputs(self, node: OnnxNode) -> tuple[str, ...]:
-        """What a node reads, resolved."""
+        """Names that a node reads, resolved."""
         return tuple(map(self.resolve, node.inputs))
 
     def can(self, later: str, earlier: str) -> bool:

@@ -1,4 +1,4 @@
-"""Which numbers a tensor may hold, where the graph alone tells: classes that detectors count up and place beside their boxes."""
+"""Sets of numbers that a tensor may hold, where the graph alone tells: classes that detectors count up and place beside their boxes."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class ValueSearch:
         return np.unique(np.concatenate(parts)) if parts else None
 
     def _joined(self, parts: Sequence[Entry], last: bool | None, column: int | None) -> np.ndarray | None:
-        """What a Concat holds, along the last axis or another one; None where that is not known."""
+        """The numbers of a Concat, along the last axis or another one; None where that is not known."""
         if column is None or not last:
             return self._union(parts, None if last is None else column)
         for part in parts:

@@ -536,7 +536,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "b13-dim-without-shape",
-        "converters/builder.py",
+        "converters/value.py",
         "        size = UNKNOWN if self.shape is None else self.shape[axis]\n",
         "        size = self.shape[axis]\n",
         "tests/converters/test_builder.py -k test_sizes_that_have_to_be_known",

@@ -704,14 +704,14 @@ EXPORTS = _area(
         (
             "boxes of corners",
             "detection.py",
-            'if op.out_format == "center":',
-            'if op.in_format == "center":',
+            'if op.out_format == "center" else corners',
+            'if op.in_format == "center" else corners',
             f"{TABLE} nms",
         ),
         (
             "kinds apart",
             "detection.py",
-            "if op.id_index >= 0 and not op.force_suppress:",
+            "if op.by_class:",
             "if op.id_index >= 0:",
             f"{TABLE} nms",
         ),
@@ -725,8 +725,8 @@ EXPORTS = _area(
         (
             "embedding's last row",
             "indexing.py",
-            "b.Clip(positions(b, data), 0, op.input_dim - 1)",
-            "b.Clip(positions(b, data), 1, op.input_dim - 1)",
+            'inside(b, positions(b, data), weight, 0, "clip")',
+            'inside(b, positions(b, data), weight, 0, "wrap")',
             f"{TABLE} Embedding",
         ),
         (
@@ -1122,8 +1122,8 @@ SECOND = _area(
         (
             "dropout that always draws",
             "bridge/cases.py",
-            'or ("training" in op.needs and getattr(op, "mode", "") != "always"):',
-            'or "training" in op.needs:',
+            "return (n for n in graph.all_nodes() if n.op is not None and n.op.draws(training=False))",
+            "return (n for n in graph.all_nodes() if n.op is not None and n.op.draws(training=True))",
             "tests/bridge",
         ),
         (

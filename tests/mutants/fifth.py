@@ -298,8 +298,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "newer opsets",
         "converters/builder.py",
-        "        self.opset = opset\n        self.nodes: list[OnnxNode] = []",
-        "        self.opset = min(opset, kernels.DEFAULT_OPSET)\n        self.nodes: list[OnnxNode] = []",
+        "        self.opset, self.forms = opset, forms\n",
+        "        self.opset, self.forms = min(opset, kernels.DEFAULT_OPSET), forms\n",
         "tests/converters/test_import_attention.py -k test_attention",
     ),
     (

@@ -43,13 +43,13 @@ ROWS: list[tuple[str, ...]] = [
     (
         "a05-names-shared",
         "converters/builder.py",
-        "    def __init__(self, opset: int):\n"
-        "        self.opset = opset\n"
+        "    def __init__(self, opset: int, forms: Forms = PLAIN):\n"
+        "        self.opset, self.forms = opset, forms\n"
         "        self.nodes: list[OnnxNode] = []\n"
         "        self.initializers: dict[str, np.ndarray] = {}\n"
         "        self.names = Names()\n",
-        "    def __init__(self, opset: int, names: Names = Names()):\n"
-        "        self.opset = opset\n"
+        "    def __init__(self, opset: int, forms: Forms = PLAIN, names: Names = Names()):\n"
+        "        self.opset, self.forms = opset, forms\n"
         "        self.nodes: list[OnnxNode] = []\n"
         "        self.initializers: dict[str, np.ndarray] = {}\n"
         "        self.names = names\n",
