@@ -417,7 +417,7 @@ class _Judge:
         return plain.accept("float64"), ""
 
     def _rounds(self, part: Part, values: Arrays) -> bool:
-        """True where a tensor inside a part, other than what it gives, is of half precision."""
+        """True where a part computes in half precision, of which a pair of casts alone is no more than a loss."""
         names = {n.name: n.name.removeprefix(GIVEN) for n in part.graph.variables()}
         found = {n: values.get(name, self.source.parameter(name)) for n, name in names.items()}
         known = {n: a for n, a in found.items() if a is not None}
@@ -425,8 +425,17 @@ class _Judge:
             inferred = infer(part.graph, {n: a.shape for n, a in known.items()}, {n: a.dtype for n, a in known.items()})
         except MXNetError:
             return False
-        made = (Entry(n, i) for n in part.graph.nodes if n.op is not None for i in range(n.num_outputs))
-        return any((dtype := inferred.spec(e).dtype) is not None and dtype.name in COARSENESS for e in made)
+        halves = {
+            (id(n), i)
+            for n in part.graph.nodes
+            for i in range(n.num_outputs)
+            if (dtype := inferred.spec(Entry(n, i)).dtype) is not None and dtype.name in COARSENESS
+        }
+        return any(
+            (id(n), 0) in halves and any((id(e.node), e.index) in halves for e in n.inputs)
+            for n in part.graph.nodes
+            if n.op is not None
+        )
 
     def _exact(self, tensor: Tensor, values: Arrays, jitter: tuple[float, int] | None = None) -> np.ndarray | None:
         found = self.source.exact(self.cut, values, tensor.name, jitter)

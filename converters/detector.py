@@ -263,7 +263,7 @@ def _once_each(
 
 
 class _Followed:
-    """Numbers that are known of tensors of one size by following the operators that move numbers, and some more, from where they begin.
+    """Numbers that are known of tensors of one size, found by following the operators that move numbers from where they begin.
 
     With a search, constants: NaN for what is not known. Without, where each number comes from: a number for each number of each
     tensor at which following ends."""

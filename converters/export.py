@@ -292,10 +292,11 @@ class _Export:
             raise UnsupportedModel(list(dict.fromkeys(self.problems)))  # a loop's condition is written twice
         outputs = self._outputs()
         self._drop_unused({name for name, _ in outputs})
+        types = self._open_types(outputs)  # of the graph as translated, of which more is told
         if not self.builder.forms.keep_graph:
             clean(self._written({name for name, _ in outputs}))
         self._refuse_lost()
-        return self._assemble(outputs)
+        return self._assemble(outputs, types)
 
     def _infer(self, sizes: Mapping[str, int]) -> Inference:
         """Inference with dynamic axes unknown, or at the sizes given for their names."""
@@ -474,9 +475,29 @@ class _Export:
             reason = f"onnxruntime has no kernel at opset {self.opset}; opset {default_opset()} loses nothing"
             raise UnsupportedModel([Problem(name, op_type, reason) for name, op_type in lost.items()], what)
 
-    def _assemble(self, outputs: list[tuple[str, Entry]]) -> Converted:
-        b = self.builder
-        used = {name for node in b.nodes for name in node.reads()} | self.kept
+    def _open_types(self, outputs: list[tuple[str, Entry]]) -> dict[str, onnx.TypeProto]:
+        """The types of outputs of which inference knows no rank or dtype, as ONNX itself infers them."""
+        open_ = [
+            (name, entry)
+            for name, entry in outputs
+            if (s := self.inference.spec(entry)).shape is None or s.dtype is None or (not s.shape and s.dtype == OBJECT)
+        ]
+        types = {n: kind_of(e.node.attrs[KIND]) for n, e in open_ if KIND in e.node.attrs and not e.index}
+        untyped = [n for n, _ in open_ if n not in types]
+        if untyped:
+            nodes, opsets = self._nodes()
+            types |= _types(nodes, self._graph_inputs(), self.builder.initializers, opsets, untyped)
+        return types
+
+    def _nodes(self) -> tuple[list[onnx.NodeProto], list[onnx.OperatorSetIdProto]]:
+        """All nodes, and the opsets of their domains."""
+        nodes = self.builder.nodes
+        domains = dict.fromkeys(["", *(n.domain for n in nodes)])
+        return [n.proto() for n in nodes], [helper.make_opsetid(d, domain_opset(d, self.opset)) for d in domains]
+
+    def _graph_inputs(self) -> list[onnx.ValueInfoProto]:
+        """The inputs that a node reads, and those that are kept. Raises ConversionError for those of unknown shapes."""
+        used = {name for node in self.builder.nodes for name in node.reads()} | self.kept
         graph_inputs, unknown = [], []
         for node in self.graph.variables():
             value = self.values[id(node), 0]
@@ -497,17 +518,14 @@ class _Export:
                 f"cannot tell the shape of {', '.join(unknown)}; give shapes for them"
                 " (for instance --input data:1,3,224,224), or parameters if they are weights"
             )
-        nodes = [n.proto() for n in b.nodes]
-        domains = list(dict.fromkeys(["", *(n.domain for n in b.nodes)]))
-        opsets = [helper.make_opsetid(d, domain_opset(d, self.opset)) for d in domains]
+        return graph_inputs
+
+    def _assemble(self, outputs: list[tuple[str, Entry]], types: Mapping[str, onnx.TypeProto]) -> Converted:
+        b = self.builder
+        used = {name for node in b.nodes for name in node.reads()} | self.kept
+        graph_inputs = self._graph_inputs()
+        nodes, opsets = self._nodes()
         named = self._output_axes([entry for _, entry in outputs])
-        specs = [(n, e, self.inference.spec(e)) for n, e in outputs]
-        open_ = [
-            (n, e) for n, e, s in specs if s.shape is None or s.dtype is None or (not s.shape and s.dtype == OBJECT)
-        ]
-        types = {n: kind_of(e.node.attrs[KIND]) for n, e in open_ if KIND in e.node.attrs and not e.index}
-        untyped = [n for n, _ in open_ if n not in types]
-        types |= _types(nodes, graph_inputs, b.initializers, opsets, untyped) if untyped else {}
         graph_outputs = []
         for (name, entry), names in zip(outputs, named):
             if name in types:

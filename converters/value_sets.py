@@ -1,4 +1,4 @@
-"""Sets of numbers that a tensor may hold, where the graph alone tells: classes that detectors count up and place beside their boxes."""
+"""Sets of numbers that a tensor may hold, where the graph alone tells: classes that detectors count up beside their boxes."""
 
 from __future__ import annotations
 

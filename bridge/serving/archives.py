@@ -17,7 +17,7 @@ REQUIREMENTS = b"onnxruntime\nnumpy\npillow\n"
 def sagemaker(package: Package, place: Path) -> Layout:
     """``model.onnx`` with ``code/inference.py``, in the place of an archive of SageMaker's MXNet containers."""
     files: dict[str, bytes | Path] = dict(package.files)
-    files |= {f"code/{n}": template(n) for n in ("inference.py", "onnx_model.py")}
+    files |= {f"code/{n}": template(n) for n in ("inference.py", "served_model.py")}
     files["code/requirements.txt"] = REQUIREMENTS
     if package.labels:
         files[LABELS] = labels_file(package.labels)
@@ -28,7 +28,7 @@ def sagemaker(package: Package, place: Path) -> Layout:
 def multi_model_server(package: Package, place: Path) -> Layout:
     """Members of a .mar file: the model, a service, signature.json and synset.txt as MXNet's services had them."""
     files: dict[str, bytes | Path] = dict(package.files)
-    files |= {n: template(n) for n in ("service.py", "onnx_model.py")}
+    files |= {n: template(n) for n in ("service.py", "served_model.py")}
     files["requirements.txt"] = REQUIREMENTS
     if package.labels:
         files["synset.txt"] = labels_file(package.labels)

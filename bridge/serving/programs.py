@@ -10,7 +10,7 @@ from .package import LABELS, Layout, Package, labels_file, template
 
 def python(package: Package, place: Path) -> Layout:
     """``run.py`` beside the model: a picture or arrays in, classes or arrays out."""
-    files = dict(package.files) | {n: template(n) for n in ("run.py", "onnx_model.py")}
+    files = dict(package.files) | {n: template(n) for n in ("run.py", "served_model.py")}
     files["requirements.txt"] = REQUIREMENTS
     return Layout(files | _labels(package), f"python {place / 'run.py'} INPUTS.npz")
 

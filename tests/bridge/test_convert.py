@@ -232,12 +232,12 @@ def test_saved_file_is_the_proto(lenet: Path, tmp_path: Path) -> None:
 def test_a_wrong_translation_leaves_no_file(lenet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "net.onnx"
     target.write_bytes(b"what was here before")
-    good = EXPORT["Pooling"][13]
+    good = EXPORT["Pooling"][min(EXPORT["Pooling"])]
 
     def wrong(b, op, data):
         return b.Add(good(b, op, data), 0.01)
 
-    monkeypatch.setitem(EXPORT, "Pooling", {13: wrong})
+    monkeypatch.setitem(EXPORT, "Pooling", {min(EXPORT["Pooling"]): wrong})
     with pytest.raises(bridge.NotEquivalent) as caught:
         bridge.convert(lenet, inputs={"data": shape_of("lenet")}, output=target, repro=tmp_path / "repro")
     assert target.read_bytes() == b"what was here before"
@@ -655,8 +655,8 @@ def test_places_that_may_not_be_written_to_and_opsets_that_cannot_be_opened(
         bridge.convert(net, params, **options)
     assert bridge.convert(net, params, verify=False, **options).opset == 15
     assert bridge.convert(net, params, **{**options, "opset": 16}).opset == 16
-    for opset in (12, 99):
-        with pytest.raises(converters.ConversionError, match=f"got opset {opset}"):
+    for opset in (6, 99):
+        with pytest.raises(bridge.BadInput, match=f"got opset {opset}"):
             bridge.convert(net, params, **{**options, "opset": opset})
 
 

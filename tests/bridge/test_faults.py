@@ -177,10 +177,12 @@ def test_a_fault_at_a_second_size_is_seen(prefix: str, right: onnx.ModelProto) -
     name = wrong.graph.output[0].name
     last = next(n for n in wrong.graph.node if name in n.output)
     last.output[0] = "inner"
-    wrong.graph.initializer.append(numpy_helper.from_array(np.array([2], np.int64), "two"))
+    for value, told in ((2, "two"), (0, "first")):
+        wrong.graph.initializer.append(numpy_helper.from_array(np.array([value], np.int64), told))
     wrong.graph.node.extend(
         [
-            helper.make_node("Shape", ["data"], ["sizes"], start=0, end=1),
+            helper.make_node("Shape", ["data"], ["all_sizes"]),
+            helper.make_node("Gather", ["all_sizes", "first"], ["sizes"]),
             helper.make_node("Greater", ["sizes", "two"], ["many"]),
             helper.make_node("Cast", ["many"], ["number"], to=TensorProto.FLOAT),
             helper.make_node("Add", ["inner", "number"], [name]),

@@ -836,12 +836,6 @@ def test_what_is_not_written_says_why() -> None:
     for name, attributes, said, message in (
         (
             "_image_resize",
-            {"size": (4,), "keep_ratio": True},
-            spec(("h", "w", 3), np.dtype("float32")),
-            "give the shape of the input",
-        ),
-        (
-            "_image_resize",
             {"size": (4, 5), "interp": 3},
             spec((7, "w", 3), bytes_),
             "images of unknown size; give the shape",

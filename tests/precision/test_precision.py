@@ -369,7 +369,7 @@ def test_the_command_writes_and_tells(tmp_path) -> None:
     [
         (["--fp16", "--fp32"], "one precision a file"),
         (["--fp16-io"], "goes with --fp16"),
-        (["--labels", "x.txt"], "go with --fp16"),
+        (["--truth", "x.txt"], "go with --fp16"),
         (["--calibration", "entropy"], "goes with --quantize"),
         (["--quantize", "drawn", "--calibration", "kl"], "got kl, wanted minmax, percentile, entropy"),
         (["--quantize", "nowhere"], "no such file or folder"),

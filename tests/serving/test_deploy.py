@@ -71,7 +71,7 @@ def modules(folder: Path, *names: str) -> Iterator[list[ModuleType]]:
         yield [importlib.import_module(n) for n in names]
     finally:
         sys.path.remove(str(folder))
-        for name in (*names, "onnx_model"):
+        for name in (*names, "served_model"):
             sys.modules.pop(name, None)
 
 
@@ -177,7 +177,7 @@ def test_an_archive_of_sagemaker(model: Path, tmp_path: Path) -> None:
         names = file.getnames()
         assert all(m.isreg() for m in file.getmembers())
         file.extractall(tmp_path / "unpacked", **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
-    wanted = {"code/inference.py", "code/onnx_model.py", "code/requirements.txt", "labels.txt", "model.onnx"}
+    wanted = {"code/inference.py", "code/served_model.py", "code/requirements.txt", "labels.txt", "model.onnx"}
     assert set(names) == wanted
     picture = pixels(2, 20, 30, 3)
     right = right_answer(model, picture)
@@ -421,7 +421,7 @@ def test_names_stay_inside() -> None:
         assert "/" not in safe_name(text) and not safe_name(text).startswith(".")
 
 
-def test_labels_of_an_onnx_model(plain: Path, model: Path, tmp_path: Path) -> None:
+def test_labels_of_an_served_model(plain: Path, model: Path, tmp_path: Path) -> None:
     names = ("one", "two", "three")
     bridge.deploy(plain, "python", tmp_path / "a", labels=names)
     assert (tmp_path / "a" / "labels.txt").read_text().split() == list(names)
