@@ -217,7 +217,9 @@ def engines_apart(left: Engine, right: Engine, specs: Mapping[str, Spec]) -> tup
     kinds = [half_of(e.model) for e in (left, right)]
     made = [
         HalfEngine(e.model)
-        if isinstance(e, OnnxEngine) and _is_finer(peer, specs) and ((kind and not other) or _rounds_inputs(e, peer))
+        if isinstance(e, OnnxEngine)
+        and _is_finer(peer, specs, e.model)
+        and ((kind and not other) or _rounds_inputs(e, peer))
         else e
         for e, kind, other, peer in ((left, *kinds, right), (right, *kinds[::-1], left))
     ]
@@ -236,17 +238,23 @@ def _rounds_inputs(engine: OnnxEngine, peer: Engine) -> bool:
     return isinstance(peer, OnnxEngine) and bool(_halved_inputs(engine) - _halved_inputs(peer))
 
 
-def _is_finer(engine: Engine, specs: Mapping[str, Spec]) -> bool:
-    """True where an engine's model is more exact than half precision, in what is stored and in what its nodes compute: of mixed
-    precision (amp_cast), each tensor has its own, and is compared with the other's."""
+def _is_finer(engine: Engine, specs: Mapping[str, Spec], other: Model) -> bool:
+    """True where an engine's model holds more exactly what the other one, an ONNX model, holds in half precision. Of mixed precision
+    (amp_cast) what is cast to half precision counts as that, so that each tensor is compared with the other's."""
     if not isinstance(engine, NativeEngine):
         return True
-    floats = [a for a in engine.model.params.values() if is_float(a.dtype)]
-    if sum(a.size for a in floats if a.dtype.name in COARSENESS) * 2 > sum(a.size for a in floats):
-        return False
+    params = engine.model.params
     try:
         inferred = engine.model.infer({n: s for n, s in specs.items() if n in engine.inputs})
     except MXNetError:  # what is not known yet a draw may tell; what is wrong whoever draws says
-        return True
-    made = (Entry(n, i) for n in engine.graph.nodes if n.op is not None for i in range(n.num_outputs))
-    return not any((dtype := inferred.spec(e).dtype) is not None and dtype.name in COARSENESS for e in made)
+        inferred = None
+    halved = {n for n, a in params.items() if a.dtype.name in COARSENESS}
+    for node in engine.graph.nodes:
+        if node.op is None or inferred is None:
+            continue
+        made = (inferred.spec(Entry(node, i)).dtype for i in range(node.num_outputs))
+        if any(d is not None and d.name in COARSENESS for d in made):
+            halved |= {e.name for e in node.inputs if e.node.is_variable and e.name in params}
+    theirs = other.proto.graph.initializer if other.proto is not None else ()
+    held = sum(int(np.prod(t.dims, dtype=np.int64)) for t in theirs if _float_of(t.data_type) in COARSENESS)
+    return held > 1.05 * sum(params[n].size for n in halved)  # numbers of operators are stored in the file too

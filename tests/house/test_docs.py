@@ -39,11 +39,15 @@ def run(command: list[str], cwd: Path, **environment: str) -> str:
 
 
 def with_command(folder: Path) -> dict[str, str]:
-    """An environment in which ``gluonnx`` is the command of the packages in the folder."""
+    """An environment in which ``gluonnx`` is the command of the packages in the folder, and ``python`` the one that runs this."""
     commands = folder / ".commands"
     commands.mkdir()
-    (commands / "gluonnx").write_text(f'#!/bin/sh\nPYTHONPATH={folder} exec {sys.executable} -m gluonnx "$@"\n')
-    (commands / "gluonnx").chmod(0o755)
+    for name, what in (
+        ("gluonnx", f"PYTHONPATH={folder} exec {sys.executable} -m gluonnx"),
+        ("python", f"exec {sys.executable}"),
+    ):
+        (commands / name).write_text(f'#!/bin/sh\n{what} "$@"\n')
+        (commands / name).chmod(0o755)
     return {"PATH": f"{commands}:{os.environ['PATH']}", "PYTHONPATH": str(folder)}
 
 

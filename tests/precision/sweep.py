@@ -1,7 +1,7 @@
 """Every committed network in float16 and on 8-bit integers, and how far both are from it: docs/precision.md's tables.
 
 Float16 is measured on the recorded inputs, and judged as ``gluonnx verify model-symbol.json model-fp16.onnx`` does. Integers are
-calibrated on the numbers of the recorded inputs in other orders, as samples of the same kind, and measured on the inputs themselves."""
+calibrated on the numbers of the recorded inputs in other orders, and measured on the inputs themselves."""
 
 from __future__ import annotations
 
@@ -159,8 +159,8 @@ def tables(chosen: Sequence[Network]) -> str:
     agreed = sum(h.verdict != "not equivalent" for h in done)
     lines = [
         "",
-        "Float16 is measured on the recorded inputs. Integers are calibrated by minmax on 8 sets that hold the recorded numbers in other",
-        "orders, and measured on the recorded inputs themselves; *fused* is the same with onnxruntime's integer kernels.",
+        "Float16 is measured on the recorded inputs. Integers are calibrated by minmax on 8 sets that hold the recorded numbers in",
+        "other orders, and measured on the recorded inputs themselves; *fused* is the same with onnxruntime's integer kernels.",
         "",
         "### Float16",
         "",
