@@ -239,8 +239,8 @@ def _rounds_inputs(engine: OnnxEngine, peer: Engine) -> bool:
 
 
 def _is_finer(engine: Engine, specs: Mapping[str, Spec], other: Model) -> bool:
-    """True where an engine's model holds more exactly what the other one, an ONNX model, holds in half precision. Of mixed precision
-    (amp_cast) what is cast to half precision counts as that, so that each tensor is compared with the other's."""
+    """True where an engine's model holds more exactly what the other one, an ONNX model, holds in half precision. Of mixed
+    precision (amp_cast) what is cast to half counts as that, so that each tensor is compared with the other's."""
     if not isinstance(engine, NativeEngine):
         return True
     params = engine.model.params

@@ -16,6 +16,7 @@ import onnx
 
 import converters
 import hybrid.formats.params
+from converters.export import NEWEST
 from converters.for_mxnet import in_mxnet, lowered
 from converters.importer import Imported
 from converters.names import Names
@@ -253,14 +254,14 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def rebuild(found: Imported, opset: int | None = None, specs: Mapping[str, Spec] | None = None) -> onnx.ModelProto:
-    """An imported model, written as ONNX. specs: of inputs whose rank the model leaves open.
+    """An imported model, written as ONNX in the newest forms. specs: of inputs whose rank the model leaves open.
 
     Raises converters.UnsupportedModel listing every node that cannot be written."""
     read = {n.name for n in found.graph.variables()}
     known = {n: s if s.shape is not None else (specs or {}).get(n, s) for n, s in found.inputs.items() if n in read}
     taken = Names(d for s in known.values() for d in s.shape or () if isinstance(d, str))
     named = {n: _with_names(n, s, taken) for n, s in known.items()}
-    return converters.convert(found.graph, found.params, named, opset).proto()
+    return converters.convert(found.graph, found.params, named, NEWEST if opset is None else opset).proto()
 
 
 def _with_names(name: str, spec: Spec, taken: Names) -> Spec:

@@ -615,7 +615,7 @@ def test_repaired_models_whose_rank_is_given(tmp_path: Path) -> None:
     model = importing.rebuild(read, 15, {"x": Spec(("?", 3, "?")), "unread": Spec((2,))})
     assert [(i.name, len(i.type.tensor_type.shape.dim)) for i in model.graph.input] == [("x", 3)]
     assert model.opset_import[0].version == 15
-    assert importing.rebuild(imported(f"{NET.split(chr(10), 1)[1]}")).opset_import[0].version == 13
+    assert importing.rebuild(imported(f"{NET.split(chr(10), 1)[1]}")).opset_import[0].version > 15
 
 
 def test_sizes_of_axes_without_names_and_inputs_without_types() -> None:
