@@ -165,10 +165,10 @@ def convert(
         newest_choices = opsets_for(graph, default, newest)
         if opset is None:
             return _oldest(at, least_opset(graph, newest), newest_choices, newest or newest_opset())
-        for choice in newest_choices[:-1]:
+        for choice in newest_choices:
             with contextlib.suppress(UnsupportedModel):  # the older one may do with fewer operators
                 return at(choice).run()
-        opset = newest_choices[-1]
+        return _oldest(at, newest_choices[-1], newest_choices, newest or newest_opset())  # what needs a newer one
     if not OLDEST <= opset <= newest_opset():
         raise ConversionError(
             f"got opset {opset}, wanted {OLDEST} to {newest_opset()} (the newest that onnx {onnx.__version__} defines)"
