@@ -113,3 +113,11 @@ def test_a_newer_translation_is_a_wish_up_to_the_welcome_opset(monkeypatch: pyte
     for since, opset in ((15, 15), (17, 17), (18, 13)):
         monkeypatch.setitem(EXPORT, "negative", {7: lambda b, op, x: b.Neg(x), since: lambda b, op, x: b.Neg(x)})
         assert opset_of(converters.to_onnx(graph("negative"), {}, {"data": ROWS})) == opset
+
+
+@needs_opset(28)
+def test_newest_goes_on_to_the_opset_that_a_refusal_names() -> None:
+    """int64 is shifted from opset 28 on, which the newest that loses no kernel lies before."""
+    shifted = graph("_onnx_BitShift", direction="RIGHT")
+    inputs = {n.name: Spec((2,), np.dtype(np.int64)) for n in shifted.variables()}
+    assert opset_of(converters.to_onnx(shifted, {}, inputs, "newest")) == 28
