@@ -36,7 +36,7 @@ from ..paths import BadInput
 from ..provenance import PREFIX, add_to_file
 from ..result import Progress, VerifyResult
 from ..verify import verify
-from .accuracy import AccuracyReport, judged, measure, top
+from .accuracy import Accuracy, AccuracyReport, judged, measure, top
 from .choosing import Choice, choose
 from .examples import Examples, load_examples, load_labels
 from .scales import scales_of
@@ -295,14 +295,11 @@ def _half(wishes: Half, held: Model, before: Converted, examples: Examples, tell
         for node in harmed:
             staying.stay(node, "float16 gives it other numbers, measured")
         staying.settle()
-    outputs = [o.name for o in before.model.graph.output]
-    report = AccuracyReport(
-        precision="float16",
-        bytes=(0, 0),
-        examples=len(examples.feeds),
-        data=examples.told,
-        outputs=tuple(a for a in layers if a.tensor in outputs),
-        layers=layers,
+    report = _report(
+        "float16",
+        before,
+        examples,
+        layers,
         judged=judged_by,
         least=LEAST_HALF,
         stays=tuple(staying.found[t] for t in _in_order(before, staying.tensors)),
@@ -311,10 +308,26 @@ def _half(wishes: Half, held: Model, before: Converted, examples: Examples, tell
     )
     if against.verdict == "not equivalent":
         raise NotEquivalent(
-            against, ["this is the file in float16 against that in float32; --fp16-keep lets nodes stay"]
+            against, ["this is the file in float16 against that in float32; --keep-float lets nodes stay"]
         )
-    _refuse_inexact(report, "--fp16-keep NODE lets nodes stay in float32")
+    _refuse_inexact(report, "--keep-float NODE lets nodes stay in float32")
     return Made(made.converted, report, against, _notes(report, against))
+
+
+def _report(
+    precision: str, before: Converted, examples: Examples, layers: tuple[Accuracy, ...], **more: Any
+) -> AccuracyReport:
+    """The report on a file in another precision, whose size is known when it is written. more: further fields."""
+    outputs = {o.name for o in before.model.graph.output}
+    return AccuracyReport(
+        precision=precision,
+        bytes=(0, 0),
+        examples=len(examples.feeds),
+        data=examples.told,
+        outputs=tuple(a for a in layers if a.tensor in outputs),
+        layers=layers,
+        **more,
+    )
 
 
 def _turned(before: Converted, ranges: Mapping[str, Range], staying: Staying) -> set[str]:
@@ -384,14 +397,11 @@ def _single(wishes: Single, held: Model, before: Converted, examples: Examples, 
     own = {i.name: onnx_spec(i).dtype for i in before.model.graph.input}
     fed = {n: np.dtype(np.float32) for n, d in own.items() if d is not None and d.name in ("float16", "bfloat16")}
     layers = measure(before, made.converted, examples.feeds, fed=fed)
-    outputs = [o.name for o in before.model.graph.output]
-    report = AccuracyReport(
-        precision="float32",
-        bytes=(0, 0),
-        examples=len(examples.feeds),
-        data=examples.told,
-        outputs=tuple(a for a in layers if a.tensor in outputs),
-        layers=layers,
+    report = _report(
+        "float32",
+        before,
+        examples,
+        layers,
         judged=judged(before),
         least=LEAST_HALF,
     )
@@ -429,20 +439,17 @@ def _quantized(wishes: Quantized, held: Model, before: Converted, examples: Exam
     made, layers = choose(wishes, choice, scales, examples.feeds, judged_by, tell)
     made.model.metadata_props.add(key=PRECISION, value="int8")
     check_model(made)
-    outputs = [o.name for o in before.model.graph.output]
     calibration = {"method": wishes.method, "activations": wishes.activations, "weights": wishes.weights}
     if wishes.method == "percentile":
         calibration["percentile"] = f"{wishes.percentile:g}"
     if not choice.products:
         calibration = {"method": "the network's own integers"}
     fused = measure(before, made, examples.feeds, inside=False, plain=False)
-    report = AccuracyReport(
-        precision="int8",
-        bytes=(0, 0),
-        examples=len(examples.feeds),
-        data=examples.told,
-        outputs=tuple(a for a in layers if a.tensor in outputs),
-        layers=layers,
+    report = _report(
+        "int8",
+        before,
+        examples,
+        layers,
         judged=judged_by,
         least=wishes.least,
         stays=tuple(choice.stays[o] for o in _in_order(before, set(choice.stays))),
@@ -455,7 +462,7 @@ def _quantized(wishes: Quantized, held: Model, before: Converted, examples: Exam
             report, *(f"{s.node} ({s.operator}): {s.reason}" for s in report.stays), "no layer is left on integers"
         )
     _refuse_inexact(
-        report, "--quantize-keep NODE lets nodes stay in float32, --calibration percentile or entropy may fit better"
+        report, "--keep-float NODE lets nodes stay in float32, --calibration percentile or entropy may fit better"
     )
     return Made(made, report, None, (*_notes(report), *_of_runtime(report)))
 
