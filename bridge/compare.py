@@ -63,6 +63,11 @@ def as_tolerance(limits: Tolerance | tuple[float, float] | None) -> Tolerance | 
     return limits
 
 
+def is_coarse(dtype: np.dtype | None) -> bool:
+    """True for a dtype that rounds more than float32 does; False where it is not known."""
+    return dtype is not None and dtype.name in COARSENESS
+
+
 def coarsest(dtypes: Iterable[str]) -> str:
     """The name among these that rounds most; empty when none of them rounds more than float32 does."""
     seen = set(dtypes)

@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import onnx
@@ -57,6 +57,9 @@ class OutOfTime(EngineError):
         )
 
 
+T = TypeVar("T")
+
+
 class Tensor(NamedTuple):
     """A tensor inside a model: who makes it, from which others."""
 
@@ -64,6 +67,21 @@ class Tensor(NamedTuple):
     node: str
     operator: str
     inputs: tuple[str, ...]
+
+
+def in_groups(items: Iterable[T], size_of: Callable[[T], int], most: int) -> Iterator[list[T]]:
+    """Items in order, in groups of ``most`` bytes, or of one that is larger."""
+    group: list[T] = []
+    held = 0
+    for item in items:
+        size = size_of(item)
+        if group and held + size > most:
+            yield group
+            group, held = [], 0
+        group.append(item)
+        held += size
+    if group:
+        yield group
 
 
 class Part(NamedTuple):

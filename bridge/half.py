@@ -19,7 +19,7 @@ from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.ir.graph import Entry
 
-from .compare import COARSENESS, coarsest
+from .compare import COARSENESS, coarsest, is_coarse
 from .engines import Arrays, Engine, NativeEngine, OnnxEngine
 from .models import BadInput, Model
 
@@ -63,9 +63,7 @@ def widen_half(arrays: Mapping[str, np.ndarray]) -> Arrays:
 
 def widen_specs(specs: Mapping[str, Spec]) -> dict[str, Spec]:
     """Specs by name, those of half precision in float32."""
-    return {
-        n: Spec(s.shape, SINGLE) if s.dtype is not None and s.dtype.name in COARSENESS else s for n, s in specs.items()
-    }
+    return {n: Spec(s.shape, SINGLE) if is_coarse(s.dtype) else s for n, s in specs.items()}
 
 
 def with_rounding(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -218,8 +216,8 @@ def engines_apart(left: Engine, right: Engine, specs: Mapping[str, Spec]) -> tup
     made = [
         HalfEngine(e.model)
         if isinstance(e, OnnxEngine)
-        and _is_finer(peer, specs, e.model)
         and ((kind and not other) or _rounds_inputs(e, peer))
+        and _is_finer(peer, specs, e.model)  # last, since it infers the whole graph
         else e
         for e, kind, other, peer in ((left, *kinds, right), (right, *kinds[::-1], left))
     ]
@@ -230,7 +228,7 @@ def engines_apart(left: Engine, right: Engine, specs: Mapping[str, Spec]) -> tup
 
 def _halved_inputs(engine: OnnxEngine) -> set[str]:
     """Inputs of half precision."""
-    return {n for n, s in engine.specs.items() if s.dtype is not None and s.dtype.name in COARSENESS}
+    return {n for n, s in engine.specs.items() if is_coarse(s.dtype)}
 
 
 def _rounds_inputs(engine: OnnxEngine, peer: Engine) -> bool:
@@ -248,12 +246,11 @@ def _is_finer(engine: Engine, specs: Mapping[str, Spec], other: Model) -> bool:
         inferred = engine.model.infer({n: s for n, s in specs.items() if n in engine.inputs})
     except MXNetError:  # what is not known yet a draw may tell; what is wrong whoever draws says
         inferred = None
-    halved = {n for n, a in params.items() if a.dtype.name in COARSENESS}
+    halved = {n for n, a in params.items() if is_coarse(a.dtype)}
     for node in engine.graph.nodes:
         if node.op is None or inferred is None:
             continue
-        made = (inferred.spec(Entry(node, i)).dtype for i in range(node.num_outputs))
-        if any(d is not None and d.name in COARSENESS for d in made):
+        if any(is_coarse(inferred.spec(Entry(node, i)).dtype) for i in range(node.num_outputs)):
             halved |= {e.name for e in node.inputs if e.node.is_variable and e.name in params}
     theirs = other.proto.graph.initializer if other.proto is not None else ()
     held = sum(int(np.prod(t.dims, dtype=np.int64)) for t in theirs if _float_of(t.data_type) in COARSENESS)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from .compare import Difference, Tolerance, compare, statistics
-from .engines import Engine, EngineError, Tensor
+from .engines import Engine, EngineError, Tensor, in_groups
 from .result import Case, Divergence
 
 EXPOSED_BYTES = 256 << 20  # of tensors held at a time while looking for the first that differs
@@ -27,7 +27,8 @@ def first_divergence(
     common = [t for t in left.inner_tensors() if names.get(t.name) in theirs]
     found: list[tuple[Tensor, Difference]] = []
     first: Divergence | None = None
-    for group in _groups(left, case, common):
+    sizes = left.sizes(case.feeds)
+    for group in in_groups(common, lambda t: sizes.get(t.name, EXPOSED_BYTES // 32), EXPOSED_BYTES):
         want = left.expose(case.feeds, [t.name for t in group])
         try:
             got = right.expose(case.feeds, [names[t.name] for t in group])
@@ -49,22 +50,6 @@ def first_divergence(
         tensor, difference = found[0]
         first = _explain(left, right, case, tensor, theirs[names[tensor.name]], difference, tolerance, names)
     return first
-
-
-def _groups(left: Engine, case: Case, tensors: list[Tensor]) -> Iterator[list[Tensor]]:
-    """Tensors in order, in groups whose values fit EXPOSED_BYTES."""
-    sizes = left.sizes(case.feeds)
-    group: list[Tensor] = []
-    held = 0
-    for tensor in tensors:
-        size = sizes.get(tensor.name, EXPOSED_BYTES // 32)
-        if group and held + size > EXPOSED_BYTES:
-            yield group
-            group, held = [], 0
-        group.append(tensor)
-        held += size
-    if group:
-        yield group
 
 
 def _explain(

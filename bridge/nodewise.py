@@ -29,6 +29,7 @@ from .compare import (
     close_within,
     compare,
     distance,
+    is_coarse,
     slice_scales,
     statistics,
 )
@@ -429,7 +430,7 @@ class _Judge:
             (id(n), i)
             for n in part.graph.nodes
             for i in range(n.num_outputs)
-            if (dtype := inferred.spec(Entry(n, i)).dtype) is not None and dtype.name in COARSENESS
+            if is_coarse(inferred.spec(Entry(n, i)).dtype)
         }
         return any(
             (id(n), 0) in halves and any((id(e.node), e.index) in halves for e in n.inputs)

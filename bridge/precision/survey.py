@@ -15,7 +15,7 @@ from converters.precision.retype import tensor_types
 from converters.writer import Converted
 from hybrid.core.attrs import is_float
 
-from ..engines import Arrays, OnnxEngine
+from ..engines import Arrays, OnnxEngine, in_groups
 from ..half import with_rounding
 from ..models import Model
 
@@ -78,16 +78,7 @@ def float_tensors(converted: Converted) -> dict[str, int]:
 
 def groups_of(sizes: Mapping[str, int]) -> Iterator[list[str]]:
     """Tensors in groups that fit into HELD."""
-    group: list[str] = []
-    held = 0
-    for name, size in sizes.items():
-        if group and held + size > HELD:
-            yield group
-            group, held = [], 0
-        group.append(name)
-        held += size
-    if group:
-        yield group
+    return in_groups(sizes, sizes.__getitem__, HELD)
 
 
 def visit(
