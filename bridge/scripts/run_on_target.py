@@ -58,7 +58,7 @@ def reference(model, asked):
 def openvino(model, asked):
     """The model in OpenVINO: a function from arrays by name to the outputs in order."""
     try:
-        from openvino import Core
+        from openvino import Core  # pyright: ignore[reportMissingImports]
     except ImportError:  # before 2023.1
         from openvino.runtime import Core  # pyright: ignore[reportMissingImports]
 
