@@ -68,13 +68,14 @@ def compile(
     gluonnx and this CPU, and ``CompiledModel`` notices when it is not.
     Raises BadInput, or MXNetError naming the steps that cannot be saved.
     """
+    from converters.names import unique
     from hybrid.core.op import Spec
     from hybrid.formats.files import move, scratch
 
     from .cases import _example
     from .domains import numbers_taken
     from .draws import draw
-    from .engines import NativeEngine, unique
+    from .engines import NativeEngine
     from .inputs import as_specs, loaded
     from .job import check_target
     from .models import describe, open_model, specs_of_onnx

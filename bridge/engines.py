@@ -16,7 +16,7 @@ from google.protobuf.message import EncodeError
 from onnx.external_data_helper import load_external_data_for_model
 
 from converters.error import ConversionError
-from converters.names import Names
+from converters.names import own_names, unique
 from converters.onnx_types import code_of, dtype_of
 from converters.proto_nodes import reads
 from hybrid import native
@@ -189,11 +189,19 @@ class NativeEngine:
             raise BadInput(*(f"missing parameter {n}" for n in missing))
         self.inputs = tuple(free)
         self._cut: tuple[frozenset[str], dict[str, Entry]] | None = None
-        self.outputs = unique(map(self.name_of, self.graph.outputs))
+        self.outputs = unique(map(self._called, self.graph.outputs))
+
+    def _called(self, entry: Entry) -> str:
+        """The name of a node's output as in the model that the graph was read from, which others may have too."""
+        return self.model.names.get(entry.name, entry.name)
+
+    @functools.cached_property
+    def _own_names(self) -> dict[tuple[int, int], str]:
+        return own_names(self.graph, self._called)
 
     def name_of(self, entry: Entry) -> str:
-        """The name of a node's output: as in the model that the graph was read from."""
-        return self.model.names.get(entry.name, entry.name)
+        """The name of a node's output, which no other one has."""
+        return self._own_names.get((id(entry.node), entry.index)) or self._called(entry)
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
         complete = self.complete(feeds)
@@ -392,7 +400,8 @@ class NativeEngine:
         release(self.model.params.values())
 
     def compute_alone(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> np.ndarray | None:
-        node = next(n for n in self.graph.nodes if n.op is not None and n.name == tensor.node)
+        made = (Entry(n, i) for n in self.graph.nodes if n.op is not None for i in range(n.num_outputs))
+        node, index = next(e for e in made if self.name_of(e) == tensor.name)
         variables = [Node(None, f"input{i}") for i in range(len(node.inputs))]
         feeds = {}
         for variable, entry in zip(variables, node.inputs):
@@ -400,7 +409,6 @@ class NativeEngine:
             if value is not None:
                 feeds[variable.name] = value
         copy = Node(node.op, node.name, [Entry(v) for v in variables], node.attrs, node.subgraphs)
-        index = next(i for i in range(node.num_outputs) if self.name_of(Entry(node, i)) == tensor.name)
         if len(feeds) < len(variables):
             return None
         return Program(Graph([Entry(copy, index)])).run(feeds)[0]
@@ -708,9 +716,3 @@ def _serialize(proto: onnx.ModelProto) -> bytes:
 def engine_for(model: Model, named: Mapping[str, Any] | None = None) -> Engine:
     """The engine that runs a model as it is: symbols natively, ONNX in onnxruntime."""
     return OnnxEngine(model) if model.is_onnx else NativeEngine(model, named)
-
-
-def unique(names: Iterable[str]) -> tuple[str, ...]:
-    """Names with a number after those that come again, as the converter names such outputs."""
-    taken = Names()
-    return tuple(map(taken.unique, names))

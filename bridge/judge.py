@@ -122,7 +122,7 @@ class _Trial:
         def limits(mine: str, theirs: str) -> Tolerance | None:
             return self.tolerance or TOLERANCES.get(precision.get(mine if self.reference is self.left else theirs, ""))
 
-        own, inside = ({}, {}) if inner is None else (inner.compared, self._inner_pairs(inner))
+        own, inside = ({}, {}) if inner is None else (inner.compared, inner.pairs_from(self.left))
         try:
             return study(
                 result,
@@ -280,7 +280,7 @@ class _Trial:
             self.divergence = (beyond or faults)[0]
         else:
             self.tell("looking for the first node that differs")
-            self.divergence = first_divergence(self.left, self.right, case, limits, self._inner_pairs(inner) or None)
+            self.divergence = first_divergence(self.left, self.right, case, limits, inner.pairs_from(self.left) or None)
         if self.divergence is not None and self.divergence.span:
             nodes = ", ".join(self.divergence.span)
             self.warnings.append(
@@ -293,10 +293,6 @@ class _Trial:
             fault = engine.kernels_at_fault(case.feeds) if isinstance(engine, NativeEngine) else None
             if fault is not None:
                 self.warnings.append(fault)
-
-    def _inner_pairs(self, inner: NodewiseResult) -> Mapping[str, str]:
-        """The right side's names of tensors inside by the left's."""
-        return inner.pairs if inner.source is self.left else {b: a for a, b in inner.pairs.items()}
 
     def _causes(self, faults: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
         """The differences of the models, which are found without running them, at the nodes at fault."""

@@ -11,7 +11,7 @@ import onnx
 from hybrid.core.error import MXNetError
 
 from .compare import TOLERANCES, Difference, Tolerance, close_within, compare
-from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine, Tensor
+from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine, Tensor, in_groups
 from .measures import Details, examine
 from .pairing import by_name
 from .pictures import pictures_of
@@ -47,7 +47,11 @@ def measure_layers(
     sizes = left.sizes(case.feeds) or right.sizes(case.feeds)
     near: set[str] = set(closely)
     layers: list[Layer] = []
-    for group in _grouped(paired, sizes):
+
+    def size_of(pair: tuple[Tensor, Tensor]) -> int:
+        return next((sizes[t.name] for t in pair if t.name in sizes), UNKNOWN_SIZE)
+
+    for group in in_groups(paired, size_of, SHOWN_BYTES):
         tell(f"measuring layer {len(layers) + 1} of {len(paired)}")
         wanted = _expose(left, case, [a.name for a, _ in group])
         made = _expose(right, case, [b.name for _, b in group])
@@ -89,21 +93,6 @@ def _paired(
         match = partner.get(name, name if name not in taken else None)
         if match in theirs:
             yield tensor, theirs[match]
-
-
-def _grouped(pairs: Iterable[tuple[Tensor, Tensor]], sizes: Mapping[str, int]) -> Iterator[list[tuple[Tensor, Tensor]]]:
-    """Pairs in order, in groups whose values fit SHOWN_BYTES."""
-    group: list[tuple[Tensor, Tensor]] = []
-    held = 0
-    for pair in pairs:
-        size = next((sizes[t.name] for t in pair if t.name in sizes), UNKNOWN_SIZE)
-        if group and held + size > SHOWN_BYTES:
-            yield group
-            group, held = [], 0
-        group.append(pair)
-        held += size
-    if group:
-        yield group
 
 
 def _expose(engine: Engine, case: Case, names: Sequence[str]) -> Arrays:

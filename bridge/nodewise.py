@@ -33,7 +33,7 @@ from .compare import (
     slice_scales,
     statistics,
 )
-from .engines import GIVEN, Arrays, Engine, EngineError, NativeEngine, Part, Tensor
+from .engines import GIVEN, Arrays, Engine, EngineError, NativeEngine, Part, Tensor, in_groups
 from .exact import epsilon
 from .half import HalfEngine
 from .pairing import by_name, match
@@ -87,6 +87,10 @@ class NodewiseResult:
     @property
     def agrees(self) -> bool:
         return not self.problem and not self.faults and bool(self.compared)
+
+    def pairs_from(self, engine: Engine) -> dict[str, str]:
+        """Names of the other side's tensors by those of this engine's."""
+        return self.pairs if self.source is engine else {b: a for a, b in self.pairs.items()}
 
 
 def node_by_node(
@@ -284,17 +288,11 @@ class _Group(NamedTuple):
 def _groups(source: Engine, case: Case, tensors: list[Tensor], cut: frozenset[str]) -> list[_Group]:
     """Tensors in order, in groups that with their weights fit EXPOSED_BYTES."""
     sizes = source.sizes(case.feeds)
-    out: list[_Group] = []
-    group: list[Tensor] = []
-    held = 0
-    for index, tensor in enumerate(tensors):
-        group.append(tensor)
-        held += sizes.get(tensor.name, EXPOSED_BYTES // 64)
-        if held > EXPOSED_BYTES or index == len(tensors) - 1:
-            part = source.part(cut, [t.name for t in group])
-            reads = set(part.reads) if part is not None else {n for t in group for n in t.inputs}
-            out.append(_Group(group, list(dict.fromkeys([*(t.name for t in group), *(n for n in cut if n in reads)]))))
-            group, held = [], 0
+    out = []
+    for group in in_groups(tensors, lambda t: sizes.get(t.name, EXPOSED_BYTES // 64), EXPOSED_BYTES):
+        part = source.part(cut, [t.name for t in group])
+        reads = set(part.reads) if part is not None else {n for t in group for n in t.inputs}
+        out.append(_Group(group, list(dict.fromkeys([*(t.name for t in group), *(n for n in cut if n in reads)]))))
     return out
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 
 from hybrid.ir.graph import Entry, Graph, Node
 
@@ -62,3 +63,28 @@ class Names:
         self.taken.add(candidate)
         self._next[name] = count
         return candidate
+
+
+def unique(names: Iterable[str]) -> tuple[str, ...]:
+    """Names with a number after those that come again, as the converter names such outputs."""
+    taken = Names()
+    return tuple(map(taken.unique, names))
+
+
+def own_names(graph: Graph, called: Callable[[Entry], str]) -> dict[tuple[int, int], str]:
+    """Names of outputs of the graph, as ``unique`` has them, and of tensors inside whose name others have too, by the node's id and
+    the number of its output. The latter get a number in brackets, which is no other model's name: such names say nothing of what
+    belongs together. What is not named here has its name alone."""
+    found: dict[tuple[int, int], str] = {}
+    for name, entry in zip(unique(map(called, graph.outputs)), graph.outputs):
+        if entry.node.op is not None:
+            found.setdefault((id(entry.node), entry.index), name)
+    every = [Entry(n, i) for n in graph.nodes if n.op is not None for i in range(n.num_outputs)]
+    times = Counter(map(called, every))
+    count: Counter[str] = Counter()
+    for entry in every:
+        name = called(entry)
+        if times[name] > 1:
+            count[name] += 1
+            found.setdefault((id(entry.node), entry.index), f"{name} ({count[name]})")
+    return found

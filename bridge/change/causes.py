@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from ..models import Model
@@ -27,10 +28,12 @@ def causes(left: Model, right: Model, nodes: Iterable[str]) -> dict[str, tuple[s
             )
     out = {}
     made: dict[str, set[str]] = {}
+    times = Counter(n.name for m in (left, right) if m.graph is not None for n in m.graph.nodes)
     for entry in (e for m in (left, right) if m.graph is not None for e in m.graph.internals().outputs):
         made.setdefault(entry.node.name, set()).add(entry.name)
     for node in dict.fromkeys(nodes):
-        own = _of_node(found, node, made)
+        same = [node, *(f"{node}_{i}" for i in range(1, times[node]))]  # several may be called so, and get numbers
+        own = list(dict.fromkeys(op for name in same for op in _of_node(found, name, made)))
         names = {op.name for op in own}
         told = [t for name, texts in words.items() if name in names for t in texts]
         if not told:

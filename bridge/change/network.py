@@ -16,7 +16,7 @@ from onnx import AttributeProto
 
 from converters.error import ConversionError
 from converters.forms import USUAL, Forms
-from converters.names import Names
+from converters.names import Names, own_names
 from converters.onnx_types import code_of
 from converters.passes.fold_batch_norm import FOLDED_NAME
 from converters.proto_nodes import attribute_of, topological_order
@@ -132,23 +132,27 @@ def network_of_graph(
     graph: Graph, params: Mapping[str, np.ndarray], name_of: Callable[[Entry], str] | None = None
 ) -> Network:
     """The network of a graph with parameters. name_of: names of its tensors, where they have others."""
-    name_of = name_of or (lambda entry: entry.name)
-    names = Names()
+    called = name_of or (lambda entry: entry.name)
+    own, names = own_names(graph, called), Names()
+
+    def named(entry: Entry) -> str:
+        return own.get((id(entry.node), entry.index)) or called(entry)
+
     operations = []
     for node in graph.nodes:
         if node.op is None:
             continue
         attributes = {f: getattr(node.op, f) for f in node.op.fields} or dict(node.attrs)
         bodies = {f"body {i}": network_of_graph(b, {}) for i, b in enumerate(node.subgraphs)}
-        inputs = [name_of(e) for e in node.inputs]
+        inputs = [named(e) for e in node.inputs]
         slots = [*node.op.input_names()][: len(inputs)]
         slots += [f"input {i}" for i in range(len(slots), len(inputs))]
-        outputs = [name_of(Entry(node, i)) for i in range(node.num_outputs)]
+        outputs = [named(Entry(node, i)) for i in range(node.num_outputs)]
         operations.append(Operation(names.unique(node.name), node.op.name, attributes, inputs, slots, outputs, bodies))
     variables = [n.name for n in graph.variables()]
     inputs_of = {n: Spec() for n in variables if n not in params}
     stored = {n: functools.partial(params.__getitem__, n) for n in variables if n in params}
-    return Network(operations, inputs_of, [name_of(e) for e in graph.outputs], stored)
+    return Network(operations, inputs_of, [named(e) for e in graph.outputs], stored)
 
 
 def network_of_onnx(source: onnx.ModelProto | OnnxFile, weights: Mapping[str, np.ndarray] | None = None) -> Network:

@@ -17,11 +17,9 @@ from ..engines import Arrays, Engine, NativeEngine, engine_for
 from ..inputs import Inputs, as_specs
 from ..locate import first_divergence
 from ..models import BadInput, Model, open_model
-from ..nodewise import node_by_node
+from ..nodewise import NodewiseResult, node_by_node
 from ..result import Case, Divergence, Progress
 from .causes import causes
-from .matching import Matching
-from .network import networks_of
 from .piece import Limit, Outcome, Piece, shrink, usual_limit
 from .repro import Found, check_folder, write_folder
 
@@ -97,11 +95,11 @@ def write_repro(folder: Path, left: Engine, right: Engine, divergence: Divergenc
     """Write the folder for a divergence that is known. Raises OSError, and BadInput for a folder that holds something else."""
     check_folder(folder)
     left, right = _ours_first(left, right)
-    theirs = pair_tensors(left, right, case)
+    theirs, _ = pair_tensors(left, right, case)
     back = {t: n for n, t in theirs.items()}
     target = divergence.tensor if divergence.tensor in theirs else back.get(divergence.tensor, "")
     if not target:
-        raise BadInput(f"{divergence.tensor} has no partner by name in the other model")
+        raise BadInput(f"{divergence.tensor} has no partner in the other model")
     piece, values, outcome, limit = _cut(left, right, theirs, case, target, None, lambda _text: None)
     names = left.model.name, right.model.name
     _write(folder, piece, values, outcome, limit, _causes(piece), names, lambda _text: None)
@@ -117,21 +115,21 @@ def _ours_first(left: Engine, right: Engine) -> tuple[Engine, Engine]:
     return (right, left) if isinstance(right, NativeEngine) and not isinstance(left, NativeEngine) else (left, right)
 
 
-def pair_tensors(left: Engine, right: Engine, case: Case) -> dict[str, str]:
-    """Tensors and inputs of the right side by those of the left: by name, and where few names are the same by what the models are
-    (see Matching)."""
-    mine, theirs = ([t.name for t in e.inner_tensors()] for e in (left, right))
+def pair_tensors(
+    left: Engine, right: Engine, case: Case, reference: Engine | None = None
+) -> tuple[dict[str, str], NodewiseResult]:
+    """Tensors and inputs of the right side by those of the left, and the comparison node by node that paired those inside: by name,
+    or by what they hold."""
+    mine, known = ({t.name for t in e.inner_tensors()} for e in (left, right))
     inputs = {n: case.names.get(n, n) for n in case.feeds}
     inputs |= {m: n for n, m in case.names.items()}
     inputs = {n: m for n, m in inputs.items() if n in left.inputs and m in right.inputs}
-    known = set(theirs)
-    named = {n: n for n in mine if n in known and mine.count(n) == 1 and theirs.count(n) == 1}
-    if 2 * len(named) < min(len(set(mine)), len(known)):
-        tensors = Matching(*networks_of(left.model, right.model)).tensors
-        named |= {n: tensors[n] for n in mine if n not in named and tensors.get(n) in known - set(named.values())}
-    outputs = {a: b for a, b in pair_outputs(list(left.outputs), list(right.outputs)) if a in set(mine) and b in known}
+    pairs = pair_outputs(list(left.outputs), list(right.outputs))
+    outputs = {a: b for a, b in pairs if a in mine and b in known}
+    inner = node_by_node(left, right, case, [*outputs.items()], reference or left)
     taken = set(outputs.values())
-    return inputs | {n: m for n, m in named.items() if m not in taken} | outputs
+    inside = inner.pairs_from(left)
+    return inputs | {n: m for n, m in inside.items() if m not in taken} | outputs, inner
 
 
 def _find(
@@ -139,9 +137,8 @@ def _find(
 ) -> tuple[Piece, Arrays, Outcome, Limit]:
     """The smallest failing piece. Raises BadInput where the models agree."""
     left, right = _ours_first(left, right)
-    theirs = pair_tensors(left, right, case)
     tell("comparing node by node")
-    inner = node_by_node(left, right, case, [(a, b) for a, b in theirs.items() if a not in left.inputs], left)
+    theirs, inner = pair_tensors(left, right, case)
     targets = [f.tensor for f in inner.faults]
     if not targets:
         tell("looking for the first tensor that differs")

@@ -5,7 +5,8 @@
 
 goes through the networks of fixtures/models, or those of a folder that is laid out alike: each is converted (a refusal is a false
 alarm), and every fault that applies is planted and verified, in the file as it was written, with every inner name changed
-("renamed"), with each tensor called as another one is ("shuffled"), and folded by onnxruntime's basic optimizations ("optimized").
+("renamed"), with each tensor called as another one is ("shuffled"), folded by onnxruntime's basic optimizations ("optimized"), and
+where onnxslim is installed as that makes it ("slimmed").
 The right node is one that makes a tensor that the fault reaches first. Faults that move no number of a tensor that MXNet has, on
 these inputs, are not counted. With --share one in N of each network's faults in a variant is planted, the same ones on every run.
 Prints misses, a table, and the counts; 1 when something is missed or refused."""
@@ -13,6 +14,9 @@ Prints misses, a table, and the counts; 1 when something is missed or refused.""
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib.util
+import io
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Container, Mapping
@@ -83,12 +87,32 @@ def optimized(model: Model) -> Model:
         return onnx.load(f"{folder}/model.onnx")
 
 
+def slimmed(model: Model) -> Model:
+    """The model as onnxslim makes it smaller. Raises BadInput where onnxslim does not get through."""
+    import onnxslim
+
+    copy = Model()
+    copy.CopyFrom(model)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            return onnxslim.slim(copy)
+    except Exception as error:  # whatever it raises, the product is not asked
+        raise bridge.BadInput(f"onnxslim: {type(error).__name__}: {error}") from error
+
+
 VARIANTS: dict[str, Callable[[Model], Model]] = {
     "plain": lambda m: m,
     "renamed": renamed,
     "shuffled": shuffled,
     "optimized": optimized,
 }
+if importlib.util.find_spec("onnxslim"):
+    VARIANTS["slimmed"] = slimmed
+REFUSED = tuple(
+    getattr(onnxruntime.capi.onnxruntime_pybind11_state, n)
+    for n in ("Fail", "InvalidArgument", "InvalidGraph", "NotImplemented")
+)
+"""Errors of onnxruntime that folds a model."""
 
 
 def reached_first(right: Model, wrong: Model, names: set[str]) -> list[set[str]]:
@@ -234,7 +258,7 @@ def judge(
                     print(
                         f"{network.name}: {said}: {name}, {variant}: {where}; {result.faults}; {expected}", flush=True
                     )
-        except (bridge.EngineError, bridge.BadInput, onnxruntime.capi.onnxruntime_pybind11_state.Fail) as error:
+        except (bridge.EngineError, bridge.BadInput, *REFUSED) as error:
             print(f"{network.name}: refused: {name}: {str(error).splitlines()[0]}", flush=True)
     return alarms, counts
 

@@ -20,11 +20,12 @@ from bridge.cases import make_case, pair_outputs
 from bridge.cut import cut_out, inner_outputs, widened_model
 from bridge.domains import Taken
 from bridge.draws import draw
-from bridge.engines import NativeEngine, OnnxEngine, ReferenceEngine, tensors, unique
+from bridge.engines import NativeEngine, OnnxEngine, ReferenceEngine, tensors
 from bridge.exact import Exact, widen
 from bridge.inputs import as_specs, load_feeds, parse_dynamic, parse_inputs, save_arrays
 from bridge.models import Model, describe, open_model, split_inputs, too_large
 from bridge.result import Case
+from converters.names import unique
 from hybrid import native
 from hybrid.core.op import Domain, Spec
 from hybrid.core.shapes import UNKNOWN

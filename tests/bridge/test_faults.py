@@ -121,7 +121,10 @@ def test_rarer_faults_are_seen(prefix: str, right: onnx.ModelProto, fault: str) 
     assert scored(prefix, right, wrong, inputs=FEEDS) == "ok"
 
 
-@pytest.mark.parametrize("variant", ["renamed", "shuffled", "optimized"])
+SLIMMED = pytest.param("slimmed", marks=pytest.mark.skipif("slimmed" not in VARIANTS, reason="without onnxslim"))
+
+
+@pytest.mark.parametrize("variant", ["renamed", "shuffled", "optimized", SLIMMED])
 class TestNames:
     """Files whose inner names say nothing, or the wrong thing, and files whose nodes were folded."""
 
@@ -404,3 +407,29 @@ class TestCommand:
             assert "\\x1b[31m\\u202eb\\nc" in seen
             assert not {"\x1b", "\u202e"} & set(seen)
         assert not {"\x1b", "\u202e"} & set((tmp_path / "r.md").read_text())
+
+
+def test_a_slimmed_file_and_the_file_it_was_made_of_are_the_same_but_for_form(
+    right: onnx.ModelProto, tmp_path: Path
+) -> None:
+    """onnxslim folds normalizations and renames; what it was made of differs from it in nothing that counts, and a fault in it
+    is named by its own node."""
+    if "slimmed" not in VARIANTS:
+        pytest.skip("without onnxslim")
+    slim = VARIANTS["slimmed"](right)
+    assert len(slim.graph.node) < len(right.graph.node)
+    assert bridge.verify(right, slim, inputs=FEEDS).verdict == "equivalent"
+    assert bridge.diff(right, slim).same
+
+    wrong = onnx.ModelProto()
+    wrong.CopyFrom(slim)
+    weight = max(wrong.graph.initializer, key=lambda t: int(np.prod(t.dims)))
+    array = numpy_helper.to_array(weight).copy()
+    array[0] *= np.float32(1.01)
+    weight.CopyFrom(numpy_helper.from_array(array, weight.name))
+    readers = {n.name for n in wrong.graph.node if weight.name in n.input}
+    found = bridge.diff(right, wrong)
+    assert [bool({c.node, c.second} & readers) for c in found.changes] == [True]
+    result = bridge.verify(right, wrong, inputs=FEEDS)
+    assert result.verdict == "not equivalent" and result.divergence is not None
+    assert {result.divergence.node, result.divergence.second_node} & readers
