@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -145,3 +146,82 @@ def test_what_belongs_to_a_model(place: Path, monkeypatch: pytest.MonkeyPatch) -
         assert len(project.only([name]).entries) == 1, name
     for name in ("model-x.params", "models-symbol.json", "a/model-symbol.json", "model.onnx"):
         assert not project.only([name]).entries, name
+
+
+def value_of(expression: str, known: dict[str, str]) -> str:
+    """A text of the action with its ``${{ }}`` worked out, as a runner does: names, '==', '!=', '&&', '||', always()."""
+
+    def worked_out(found: re.Match[str]) -> str:
+        python = re.sub(r"(inputs|github|steps)(\.[\w-]+)+", lambda m: repr(known.get(m[0], "")), found[1])
+        python = python.replace("&&", " and ").replace("||", " or ").replace("always()", "True")
+        assert re.fullmatch(r"[\s()=!]*(('[^']*'|and|or|True)[\s()=!]*)*", python), python
+        found_value = eval(python)  # of texts and four words alone
+        return str(found_value).lower() if isinstance(found_value, bool) else found_value
+
+    return re.sub(r"\$\{\{ (.*?) \}\}", worked_out, expression)
+
+
+def wheel(folder: Path) -> Path:
+    """A package of the name gluonnx that holds next to nothing, ready to be installed without an index."""
+    folder.mkdir(parents=True)
+    path = folder / "gluonnx-0.0.1-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("gluonnx_is_here.py", "")
+        archive.writestr("gluonnx-0.0.1.dist-info/METADATA", "Metadata-Version: 2.1\nName: gluonnx\nVersion: 0.0.1\n")
+        archive.writestr(
+            "gluonnx-0.0.1.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        names = ("gluonnx_is_here.py", *(f"gluonnx-0.0.1.dist-info/{n}" for n in ("METADATA", "WHEEL", "RECORD")))
+        archive.writestr("gluonnx-0.0.1.dist-info/RECORD", "".join(f"{n},,\n" for n in names))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("given", "installs", "status", "uploaded"),
+    [
+        ({}, True, 0, "gluonnx-report: gluonnx-report"),
+        ({"artifact": "", "report": "out put"}, True, 0, ""),
+        ({"path": "nothing here", "artifact": "pages", "report": "out put"}, True, 2, "pages: out put"),
+        ({}, False, 1, ""),  # where nothing was installed, there is no report
+    ],
+)
+def test_all_steps_one_after_the_other(
+    place: Path, given: dict[str, str], installs: bool, status: int, uploaded: str
+) -> None:
+    """The action as a runner goes through it, from the install to the upload, of which only what it is told is looked at."""
+    pytest.importorskip("pip")
+    defaults = dict(re.findall(r"^  ([a-z-]+):\n    description: .*\n    default: (.*)$", ACTION, re.MULTILINE))
+    values = {n: v.strip('"') for n, v in defaults.items()} | given
+    known = {f"inputs.{n}": v for n, v in values.items()}
+    known["github.action_path"] = str(wheel(place / "a place") if installs else place / "nowhere.whl")
+    (place / "bin" / "python").symlink_to(sys.executable)
+    site = place / "site"
+    files = {"GITHUB_STEP_SUMMARY": str(place / "summary.md"), "GITHUB_OUTPUT": str(place / "outputs.txt")}
+    pip = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_TARGET": str(site), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    (place / "outputs.txt").touch()
+    failed, told = 0, ""
+    for step in steps():
+        wanted = value_of(step.get("if", "${{ always() }}"), known) == "true"
+        if not wanted or (failed and "always()" not in step.get("if", "")):
+            continue
+        if "uses" in step:
+            assert step["uses"].startswith("actions/upload-artifact@v")
+            told = ": ".join(value_of(step[f"with.{n}"], known) for n in ("name", "path"))
+            assert (place / value_of(step["with.path"], known)).is_dir()
+            continue
+        own = {n.removeprefix("env."): value_of(v, known) for n, v in step.items() if n.startswith("env.")}
+        script = place / "step.sh"
+        script.write_text(step["run"])
+        command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(script)]
+        environment = in_place(place, **files, **pip, **own)
+        done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+        failed = failed or done.returncode
+        lines = (place / "outputs.txt").read_text().splitlines()
+        known |= (
+            {f"steps.{step['id']}.outputs.{n}": v for n, _, v in (x.partition("=") for x in lines)}
+            if "id" in step
+            else {}
+        )
+    assert failed == status
+    assert told == uploaded
+    assert (site / "gluonnx_is_here.py").exists() == installs
