@@ -19,6 +19,8 @@ from hybrid.ir.graph import Entry, Graph, Node, SubgraphFunction
 from hybrid.ir.infer import Inference, infer
 from hybrid.ops.casting import AmpCast, AmpMulticast
 
+from .compare import is_coarse
+
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 JITTERED = 1 << 20
 """Parameters of more elements than this are not moved: what they are multiplied with is, which has the same effect."""
@@ -34,9 +36,17 @@ def _rounded(array: np.ndarray, dtype: np.dtype | None) -> np.ndarray:
     return array if dtype is None or dtype == SINGLE or not is_float(array.dtype) else array.astype(dtype)
 
 
-def _widened_op(op: Op) -> Op:
-    """The operator that makes float64 where this one makes float32 because an attribute says so."""
-    wide = {}
+NUMBERS = ("scalar", "a_min", "a_max")
+"""Attributes that hold a number of the tensor's dtype."""
+
+
+def _widened_op(op: Op, dtype: np.dtype | None) -> Op:
+    """The operator that makes float64 where this one makes float32 because an attribute says so. dtype: of what it reads first; its
+    numbers are those of half precision where that is: 0.1 is 0.09998 there, in every runtime."""
+    wide: dict[str, object] = {}
+    if is_coarse(dtype):
+        held = {n: getattr(op, n) for n in NUMBERS if n in op.fields}
+        wide = {n: float(np.asarray(v, dtype)) for n, v in held.items() if isinstance(v, float)}
     for field in op.fields.values():
         kind = field.kind.kind if isinstance(field.kind, Optional) else field.kind
         if isinstance(kind, DTypeKind) and getattr(op, field.name) == SINGLE:
@@ -100,7 +110,13 @@ class Exact:
         specs = [Spec(s.shape, (DOUBLE if s.dtype == SINGLE else s.dtype) if asks else None) for s in found]
         subgraphs = [SubgraphFunction(g, self._run_subgraph) for g in node.subgraphs]
         try:
-            return apply(_widened_op(node.op), arrays, specs, name=node.name, subgraphs=subgraphs)
+            return apply(
+                _widened_op(node.op, inference.spec(node.inputs[0]).dtype if node.inputs else None),
+                arrays,
+                specs,
+                name=node.name,
+                subgraphs=subgraphs,
+            )
         except MXNetError:  # it is for one precision only, as what quantises is
             kinds = [inference.spec(e).dtype for e in node.inputs]
             narrow = [a.astype(d) if d is not None and a.dtype == DOUBLE else a for a, d in zip(arrays, kinds)]

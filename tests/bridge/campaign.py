@@ -7,8 +7,9 @@ goes through the networks of fixtures/models, or those of a folder that is laid 
 alarm), and every fault that applies is planted and verified, in the file as it was written, with every inner name changed
 ("renamed"), with each tensor called as another one is ("shuffled"), folded by onnxruntime's basic optimizations ("optimized"), and
 where onnxslim is installed as that makes it ("slimmed").
-The right node is one that makes a tensor that the fault reaches first. Faults that move no number of a tensor that MXNet has, on
-these inputs, are not counted. With --share one in N of each network's faults in a variant is planted, the same ones on every run.
+The right node is one that makes a tensor that the fault reaches first. Faults that move no number of a tensor that MXNet has and
+an output follows from, on these inputs, are not counted. With --share one in N of each network's faults in a variant is planted, the
+same ones on every run.
 Prints misses, a table, and the counts; 1 when something is missed or refused."""
 
 from __future__ import annotations
@@ -153,8 +154,20 @@ def _downstream(model: Model, node: onnx.NodeProto, names: set[str]) -> set[str]
     return first
 
 
+def read_by_outputs(model: Model) -> set[str]:
+    """Tensors that an output follows from, and the outputs."""
+    read = {o.name for o in model.graph.output}
+    for node in reversed(model.graph.node):
+        if read.intersection(node.output):
+            read.update(reads(node))
+    return read
+
+
 def moves(right: Model, wrong: Model, feeds: Mapping[str, np.ndarray], names: Container[str]) -> bool:
-    """True where one of the tensors that MXNet has is another on these inputs; the runtime's refusal is one too."""
+    """True where one of the tensors that MXNet has, and an output follows from, is another on these inputs; the runtime's refusal
+    is one too."""
+    used = read_by_outputs(wrong)
+    names = {t.name for t in OnnxEngine(bridge.open_model(wrong)).inner_tensors() if t.name in names} & used
     values = []
     for model in (right, wrong):
         engine = OnnxEngine(bridge.open_model(model))

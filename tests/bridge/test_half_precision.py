@@ -7,6 +7,7 @@ import pytest
 
 import bridge
 import hybrid as mx
+from bridge.exact import Exact
 from hybrid.contrib import amp
 from tests.asked.precision import NETS
 from tests.asked.questions import numbers
@@ -119,3 +120,19 @@ def test_networks_that_amp_converts(name: str, inside: str, stored: bool, tmp_pa
     for out, want in zip(made.list_outputs(), net.bind(mx.cpu(), {**own, **fed}, aux_states=aux).forward()):
         scale = np.abs(want.asnumpy()).max()
         np.testing.assert_allclose(got[out], want.asnumpy(), atol=(2e-3 if inside == "float16" else 2e-2) * scale)
+
+
+def test_numbers_of_operators_are_of_half_precision_in_float64_too() -> None:
+    """A scalar beside float16 is a float16 in every runtime; what float64 says of the network says it of that number."""
+    x = np.linspace(-1, 1, 7).astype(np.float16)
+    data = mx.sym.var("data")
+    for net, want in (
+        (data * 0.3, x.astype(np.float64) * float(np.float16(0.3))),
+        (data + 0.7, x.astype(np.float64) + float(np.float16(0.7))),
+        (mx.sym.clip(data, a_min=-0.3, a_max=0.7), np.clip(x.astype(np.float64), *map(float, np.float16([-0.3, 0.7])))),
+    ):
+        [found] = Exact(net.graph, {}).run({"data": x})
+        assert found.dtype == np.float64
+        assert np.abs(found - want).max() < 1e-7  # a runtime may hold the number in float32 on the way
+    [found] = Exact((data * 0.3).graph, {}).run({"data": x.astype(np.float32)})
+    assert np.array_equal(found, x.astype(np.float64) * 0.3)
