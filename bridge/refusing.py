@@ -28,8 +28,10 @@ def with_cut_points(
     # without sizes more nodes fail than those that have no translation whatever the sizes are
     failing = {p.node for p in untranslatable(model.graph, opset if isinstance(opset, int) else None) or error.problems}
     nodes = [n for n in model.graph.nodes if n.op is not None and n.name in failing]
-    candidates = list(dict.fromkeys(e.name for e in tensors_before(model, nodes)))
-    for names in dict.fromkeys([tuple(candidates[:MOST]), *((c,) for c in candidates[:MOST])]):
+    before, heads = tensors_before(model, nodes)
+    cuts = tuple(dict.fromkeys(e.name for e in before))[:MOST]
+    others = tuple(dict.fromkeys(e.name for e in heads))  # outputs that do not follow from what fails stay
+    for names in dict.fromkeys([tuple(dict.fromkeys((*others, *cuts))), others, *((c,) for c in cuts)]):
         if names and (inputs := _converts(model, names, specs, opset)) is not None:
             return UnsupportedModel(
                 error.problems, hint=f"up to there it converts: {command_for(model, inputs, names)}"
@@ -47,14 +49,19 @@ def command_for(model: Model, inputs: Mapping[str, Spec], outputs: Sequence[str]
     return shlex.join([*words, *options])
 
 
-def tensors_before(model: Model, failing: Sequence[Node]) -> list[Entry]:
-    """Tensors that nodes that fail read, of nodes that compute and do not follow from such."""
+def tensors_before(model: Model, failing: Sequence[Node]) -> tuple[list[Entry], list[Entry]]:
+    """Tensors that nodes that fail read, of nodes that compute and do not follow from such; and the outputs that do not."""
     assert model.graph is not None
     wrong = {id(n) for n in failing}
     for node in model.graph.nodes:
         if any(id(e.node) in wrong for e in node.inputs):
             wrong.add(id(node))
-    return [e for node in failing for e in node.inputs if e.node.op is not None and id(e.node) not in wrong]
+    read = (e for node in failing for e in node.inputs)
+    before, heads = (
+        [e for e in entries if e.node.op is not None and id(e.node) not in wrong]
+        for entries in (read, model.graph.outputs)
+    )
+    return before, heads
 
 
 def _converts(

@@ -125,7 +125,8 @@ def _advice(how: Written, model: Model, specs: Mapping[str, Spec], every: Sequen
         if _fits(dataclasses.replace(how, forms=other), model, specs):
             return f"it fits with {' '.join(words)}"
     failing = _nodes_of(model, {p.node for p in every})
-    candidates = list(dict.fromkeys(e.name for e in tensors_before(model, failing)))
+    before, _ = tensors_before(model, failing)
+    candidates = list(dict.fromkeys(e.name for e in before))
     for names in dict.fromkeys([tuple(candidates[:MOST]), *((c,) for c in candidates[:MOST])]):
         if not names:
             continue

@@ -8,8 +8,8 @@ alarm), and every fault that applies is planted and verified, in the file as it 
 ("renamed"), with each tensor called as another one is ("shuffled"), folded by onnxruntime's basic optimizations ("optimized"), and
 where onnxslim is installed as that makes it ("slimmed").
 The right node is one that makes a tensor that the fault reaches first. Faults that move no number of a tensor that MXNet has and
-an output follows from, on these inputs, are not counted. With --share one in N of each network's faults in a variant is planted, the
-same ones on every run.
+an output follows from, on these inputs, are not counted. With --share one in N of each network's faults in a variant is planted,
+the same ones on every run.
 Prints misses, a table, and the counts; 1 when something is missed or refused."""
 
 from __future__ import annotations

@@ -38,7 +38,9 @@ def stacked() -> mx.sym.Symbol:
 @pytest.mark.parametrize("make", [lambda: twice(mx.sym.tanh, mx.sym.relu), merged, stacked])
 def test_right_files_are_no_false_alarm(make: Callable[[], mx.sym.Symbol], tmp_path: Path) -> None:
     symbol = make()
-    assert bridge.convert(symbol, {}, inputs=SHAPE, output=tmp_path / "m.onnx").verification.verdict == "equivalent"
+    assert str(bridge.convert(symbol, {}, inputs=SHAPE, output=tmp_path / "m.onnx").verification).startswith(
+        "EQUIVALENT"
+    )
     for layers in (False, True):
         assert (
             bridge.verify(symbol, tmp_path / "m.onnx", params={}, inputs=SHAPE, layers=layers).verdict == "equivalent"

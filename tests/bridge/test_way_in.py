@@ -274,6 +274,19 @@ def test_a_refusal_ends_in_a_command_that_works(net: Path) -> None:
     assert call("convert", net, code=2).splitlines()[-1].endswith("--input data:1,3 --outputs relu1_output")
 
 
+def test_outputs_that_do_not_follow_from_what_fails_are_offered(tmp_path: Path) -> None:
+    """Also where the first operator is the one that fails, so that there is nothing before it."""
+    data = mx.sym.var("data")
+    bad, good = mx.sym.tanh(data, name="bad"), mx.sym.sigmoid(data, name="good")
+    raw = json.loads(mx.sym.Group([mx.sym.exp(bad, name="after"), good]).tojson())
+    next(n for n in raw["nodes"] if n["name"] == "bad").update(op="an_operator_of_nobody", attrs={})
+    (tmp_path / "net-symbol.json").write_text(json.dumps(raw))
+    hint = call("convert", tmp_path / "net", "--input", "data:2,3", code=2).splitlines()[-1]
+    assert hint.startswith("up to there it converts: ")
+    assert hint.endswith("--input data:2,3 --outputs good_output")
+    assert "equivalent" in call(*hint.split("gluonnx ")[1].split())
+
+
 def test_networks_are_all_still_there() -> None:
     assert {"alexnet", "conv3d_video", "text_cnn"} <= {n.name for n in networks()}
 
