@@ -184,7 +184,7 @@ class Builder:
         self.values: dict[str, Value] = {}
         """Values by name, and"""
         self.makers: dict[str, OnnxNode] = {}
-        """nodes by output: before opset 13, where forms ask for the shapes of what is made in between (older.py)."""
+        """nodes by output: before opset 13, where forms ask for the shapes of what is made in between (older)."""
         self.origin: tuple[Node, Inference] | None = None
         """The MXNet node being translated, and what is inferred of its graph, to look where an input comes from."""
         self.in_body = False
@@ -279,7 +279,7 @@ class Builder:
         Inputs are Values, None (an optional input left out), arrays, or Python numbers, whose dtype follows from the schema.
         dtype: that of the results where the schema leaves it to an attribute (other than Cast's ``to``); a number is ONNX's own
         code, and the attribute ``dtype`` itself. Before opset 13 the node, or those that amount to it, have the forms of that opset
-        (older.py)."""
+        (older)."""
         form = older.form_of(op_type, self.opset) if self.opset < older.MODERN and not domain else None
         if form is None:
             return self.plain(op_type, *inputs, outputs=outputs, dtype=dtype, domain=domain, **attrs)

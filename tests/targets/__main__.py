@@ -1,6 +1,8 @@
 """The committed networks on the targets that are installed: ``python -m tests.targets`` measures and writes docs/targets.md.
 
     python -m tests.targets --targets opencv-4.6 openvino --networks ssd yolo    # measures these cells anew, and writes
+    python -m tests.targets --missing                                           # measures those that were never measured
+    python -m tests.targets --failed --targets opencv-4.6                       # measures those that did not agree
     python -m tests.targets --write                                             # writes from what was measured
 
 Each network is converted with ``--target`` and run there twice beside our engine: on the inputs that MXNet's answers were recorded
@@ -13,7 +15,7 @@ import argparse
 import contextlib
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ import bridge
 from bridge.engines import NativeEngine
 from bridge.inputs import as_specs
 from bridge.targets.check import lacking
-from bridge.targets.deployed import DIFFERS, Outcome, on_target
+from bridge.targets.deployed import AGREES, DIFFERS, Outcome, on_target
 from bridge.targets.place import how_to_install, place_of
 from bridge.targets.profile import Profile, profiles, profiles_of
 from converters.error import UnsupportedModel
@@ -37,28 +39,24 @@ SHOWN = (
     "onnxruntime", "onnxruntime-1.15", "openvino", "openvino-2023", "opencv", "opencv-4.6", "mnn", "ncnn", "tract", "onnx2torch",
 )  # fmt: skip
 """Columns: the targets that can be installed, except those that gluonnx itself is verified with on every test."""
-NETWORKS = (
-    "alexnet", "arcface", "bert_pretraining", "conv1d_wavenet", "dcgan_generator", "densenet", "faster_rcnn", "fcn8",
-    "fcn_bilinear", "float16_resnet", "gluon_resnet_v1", "googlenet_caffe", "gru_bidirectional_ntc", "inception_bn",
-    "inception_v3", "interleaved_attention", "lenet", "lstm_states", "mlp_activations", "mobile_face", "mobilenet_v1",
-    "mobilenet_v2", "mobilenet_v3", "module_lstm_fused", "norm_kinds", "pooling_kinds", "quantized_plain",
-    "recommender", "resnet_v2", "resnext", "shufflenet", "squeezenet", "ssd", "style_transfer", "super_resolution",
-    "text_cnn", "transformer_encoder", "unet", "upsampling_merge", "vgg", "vision_transformer", "yolo",
-)  # fmt: skip
-"""Rows: one of each kind of network in fixtures/models."""
+NETWORKS = tuple(n.name for n in networks())
+"""Rows: every network of fixtures/models."""
 LIMIT = 240.0
 """Seconds that a target may take."""
 
 
-def cells(chosen: Sequence[Profile], names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """A record for each network on each target."""
+def cells(
+    chosen: Sequence[Profile], names: Sequence[str], wanted: Callable[[dict[str, Any] | None], bool]
+) -> Iterator[dict[str, Any]]:
+    """A record for each network on each target. wanted: whether a cell is measured, by what is kept of it."""
     found = {n.name: n for n in networks()}
     for profile in chosen:
         place = place_of(profile)
         if place is None:
             print(f"{profile.name}: {how_to_install(profile)}")
             continue
-        for name in names:
+        kept = recorded()
+        for name in (n for n in names if wanted(kept.get((profile.name, n)))):
             yield {"target": profile.name, "network": name, **cell(found[name], profile)}
 
 
@@ -132,10 +130,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--targets", nargs="*", default=list(SHOWN), help=f"by default {', '.join(SHOWN)}")
     parser.add_argument("--networks", nargs="*", default=list(NETWORKS))
+    parser.add_argument("--missing", action="store_true", help="only cells that were never measured")
+    parser.add_argument("--failed", action="store_true", help="only cells that did not agree")
     parser.add_argument("--write", action="store_true", help="measure nothing")
     arguments = parser.parse_args()
     if not arguments.write:
-        for found in cells(profiles_of(arguments.targets), arguments.networks):
+
+        def wanted(cell: dict[str, Any] | None) -> bool:
+            return (not arguments.missing or cell is None) and (
+                not arguments.failed or (cell is not None and cell["verdict"] != AGREES)
+            )
+
+        for found in cells(profiles_of(arguments.targets), arguments.networks, wanted):
             said = found["verdict"] + (f" {found['error']:.1e}" if found.get("error") is not None else "")
             print(f"{found['target']:16} {found['network']:24} {said} {found.get('reason', '')[:200]}", flush=True)
             known = recorded()  # as others may have left it meanwhile
