@@ -29,6 +29,7 @@ from .builder import Builder, Value, beyond_schema, domain_opset
 from .detector import before_suppression, with_plugin
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
 from .forms import PLAIN, TENSORRT, Forms, for_training
+from .lowering import lower
 from .names import kept_names, onnx_names
 from .onnx_graph import OPEN, OnnxGraph, live
 from .onnx_types import KEY as KIND
@@ -294,7 +295,9 @@ class _Export:
         self._drop_unused({name for name, _ in outputs})
         types = self._open_types(outputs)  # of the graph as translated, of which more is told
         if not self.builder.forms.keep_graph:
-            clean(self._written({name for name, _ in outputs}))
+            written = self._written({name for name, _ in outputs})
+            clean(written)
+            lower(written, self.builder.forms.lowered)
         self._refuse_lost()
         return self._assemble(outputs, types)
 

@@ -9,6 +9,8 @@ NMS = ("onnx", "none", TENSORRT)
 """Ends of detection."""
 QUANTIZED = ("integer", "qdq")
 """Forms that networks on 8-bit integers are written in."""
+LOWERINGS = ("recurrences", "states", "pools", "floats", "lookups", "layouts", "operands")
+"""Lowerings, in the order in which they run."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,17 @@ class Forms:
     counted_pads: bool = True
     """True: AveragePool counts its padding (count_include_pad), which some engines overlook; False: a Pad before it does."""
 
+    lowered: tuple[str, ...] = ()
+    """Names of lowerings (converters/lowering): what few engines have, as what more of them have."""
+
     def __post_init__(self) -> None:
         wrong = [
             f"{name}: got {got!r}, wanted one of {', '.join(all)}"
             for name, got, all in (("nms", self.nms, NMS), ("quantized", self.quantized, QUANTIZED))
             if got not in all
+        ]
+        wrong += [
+            f"lowered: got {n!r}, wanted some of {', '.join(LOWERINGS)}" for n in self.lowered if n not in LOWERINGS
         ]
         if wrong:
             raise ValueError("; ".join(wrong))

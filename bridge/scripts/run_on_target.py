@@ -87,7 +87,7 @@ def opencv(model, asked):
 
     def run(feeds):
         for name, array in feeds.items():
-            if narrow and array.dtype.kind in "iub":
+            if narrow and array.dtype != np.float32:
                 array = array.astype(np.float32)
             array = np.ascontiguousarray(array)
             # three dimensions are an image of channels to its Python, unless one says that they are not

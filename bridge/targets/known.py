@@ -25,6 +25,8 @@ class Known:
         self.stored = {i.name: i for i in graph.initializer}
         self.constants = {*self.stored, *constants}
         self.constants |= {o for n in self.nodes if n.op_type == "Constant" for o in n.output}
+        self.ends = {i.name for i in (*graph.input, *graph.output)}
+        """The tensors that come from outside and go there."""
         self.types: dict[str, int] = {n: i.data_type for n, i in self.stored.items()}
         self.shapes: dict[str, tuple[int | str, ...]] = {n: tuple(i.dims) for n, i in self.stored.items()}
         for info in (*graph.input, *graph.value_info, *graph.output):

@@ -51,7 +51,7 @@ class Profile:
     forms: Mapping[str, Any] = field(default_factory=dict)
     """Forms that files for it are written in: fields of converters.forms.Forms."""
     dtypes: tuple[str, ...] = ()
-    """The dtypes that it cannot have anywhere in a graph."""
+    """The dtypes that it cannot have in a graph; with own_types a Cast at its ends may."""
     static: bool = False
     """True where every size has to be a number."""
     batch: int | None = None

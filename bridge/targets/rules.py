@@ -27,13 +27,13 @@ def _counted_padding(known: Known, node: onnx.NodeProto) -> str:
 
 
 def _sum_of_shapes(known: Known, node: onnx.NodeProto) -> str:
-    """Add or Sub of two computed tensors of different shapes, of which the second is no plane and no channels of the first."""
+    """Add or Sub of two computed tensors of different shapes, of which the second is no row of the first: the sizes of some axes
+    from the second on, ones elsewhere."""
     shapes = _both_shapes(known, node, ("Add", "Sub"))
     if not shapes or any(i in known.constants for i in node.input):
         return ""
     first, second = shapes
-    channels = len(first) == 4 and second == (1, first[1], 1, 1)
-    if first == second or second == (1, *first[1:]) or channels:
+    if first == second or any(second == (1, *first[1:e], *(1,) * (len(first) - e)) for e in range(2, len(first) + 1)):
         return ""
     return f"computed tensors of shapes {list(first)} and {list(second)}"
 
@@ -51,6 +51,29 @@ def _turned_division(known: Known, node: onnx.NodeProto) -> str:
         return ""
     grows = len(first) < len(second) or any(a == 1 and b != 1 for a, b in zip(first[::-1], second[::-1]))
     return f"a tensor of shape {list(first)} divided by one of {list(second)}" if grows else ""
+
+
+def _product_of_rows(known: Known, node: onnx.NodeProto) -> str:
+    """Mul or Div by a constant of several numbers that are no row of the other: the sizes of some axes from the second on."""
+    shapes = _both_shapes(known, node, ("Mul", "Div"))
+    stored = [i in known.constants for i in node.input]
+    if not shapes or all(stored) or not any(stored):
+        return ""
+    other, array = shapes if stored[1] else shapes[::-1]
+    own = (1,) * (len(other) - len(array)) + tuple(array)
+    rows = (own == (1, *other[1:e], *(1,) * (len(other) - e)) for e in range(2, len(other) + 1))
+    if all(d == 1 for d in array) or any(rows):
+        return ""
+    return f"a tensor of shape {list(other)} and a constant of shape {list(array)}"
+
+
+def _whole_numbers(known: Known, node: onnx.NodeProto) -> str:
+    """Arithmetic on whole numbers, of which one is a constant, or division of them."""
+    if node.op_type not in ("Add", "Sub", "Mul", "Div", "Pow", "Sum"):
+        return ""
+    dtypes = {onnx.TensorProto.DataType.Name(known.types.get(i, 0)).lower() for i in node.input}
+    whole = any(d.startswith(("int", "uint")) for d in dtypes)
+    return "whole numbers" if whole and (node.op_type == "Div" or any(i in known.constants for i in node.input)) else ""
 
 
 def _both_shapes(
@@ -73,6 +96,8 @@ RULES: dict[str, Rule] = {
     "batch of instances": _batch_of_instances,
     "batch of sequences": _batch_of_sequences,
     "counted padding": _counted_padding,
+    "product of rows": _product_of_rows,
     "sum of shapes": _sum_of_shapes,
     "turned division": _turned_division,
+    "whole numbers": _whole_numbers,
 }

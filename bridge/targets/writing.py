@@ -12,7 +12,7 @@ import onnx
 
 import converters
 from converters.error import Problem, UnsupportedModel
-from converters.forms import USUAL, Forms
+from converters.forms import LOWERINGS, USUAL, Forms
 from converters.onnx_types import code_of
 from converters.writer import EXTERNAL_OVER, Converted
 from hybrid.core.error import MXNetError
@@ -57,9 +57,11 @@ def written_for(targets: str | Sequence[str] | None, opset: int | str | None, fo
     elif isinstance(opset, int) and not oldest <= opset <= newest:
         wrong.append(f"got opset {opset}, wanted {oldest} to {newest}, which {_names(found)} can read")
     wishes: dict[str, dict[Any, list[str]]] = {}
+    lowered = {n for p in found for n in p.forms.get("lowered", ())} | set(forms.lowered)  # which all engines can read
+    forms = dataclasses.replace(forms, lowered=tuple(n for n in LOWERINGS if n in lowered))
     for profile in found:
         for name, value in profile.forms.items():
-            if value != getattr(USUAL, name):
+            if name != "lowered" and value != getattr(USUAL, name):
                 wishes.setdefault(name, {}).setdefault(value, []).append(profile.name)
     for name, values in wishes.items():
         if len(values) > 1:

@@ -1,0 +1,38 @@
+"""Rewritings of converted graphs for engines that have few operators, or have them for few shapes and dtypes. A form names those
+that it wants (``Forms.lowered``); a target's profile says which. They run after the passes that clean a graph, in this order, and
+need static shapes: a node whose sizes are open stays as it is, and so does what no other operators amount to. Numbers stay what
+they were, up to the rounding of float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from ..forms import LOWERINGS
+from ..onnx_graph import OnnxGraph, live
+from ..passes import clean
+from .floats import floats
+from .layouts import layouts
+from .lookups import lookups
+from .operands import operands
+from .pools import pools
+from .recurrences import recurrences, states
+
+_BY_NAME: dict[str, Callable[[OnnxGraph], None]] = {
+    "recurrences": recurrences,
+    "states": states,
+    "pools": pools,
+    "floats": floats,
+    "lookups": lookups,
+    "layouts": layouts,
+    "operands": operands,
+}
+
+
+def lower(graph: OnnxGraph, names: Collection[str]) -> None:
+    """Rewrite a graph by the lowerings of these names, and clean it of what they leave."""
+    for name in (n for n in LOWERINGS if n in names):
+        graph.infer()
+        _BY_NAME[name](graph)
+        graph.nodes[:] = live(graph.nodes, graph.outputs)
+    if names:
+        clean(graph)
