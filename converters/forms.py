@@ -9,7 +9,19 @@ NMS = ("onnx", "none", TENSORRT)
 """Ends of detection."""
 QUANTIZED = ("integer", "qdq")
 """Forms that networks on 8-bit integers are written in."""
-LOWERINGS = ("recurrences", "states", "pools", "floats", "lookups", "layouts", "operands")
+LOWERINGS = (
+    "recurrences",
+    "grus",
+    "rnns",
+    "states",
+    "lengths",
+    "pools",
+    "products",
+    "floats",
+    "lookups",
+    "layouts",
+    "operands",
+)
 """Lowerings, in the order in which they run."""
 
 

@@ -40,6 +40,11 @@ def may_hold_nan(b: Builder, x: Value) -> bool:
     return False
 
 
+def is_nan(b: Builder, x: Value) -> Value:
+    """Truths where x is NaN: where it differs from itself, as engines without IsNaN can say from opset 11 on."""
+    return b.IsNaN(x) if b.opset < 11 else b.Not(b.Equal(x, x))
+
+
 def _divides_by_number(b: Builder, node: OnnxNode) -> bool:
     divisor = b.initializers.get(node.inputs[1]) if node.op_type == "Div" else None
     return divisor is not None and bool(np.all(divisor))

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import onnx
 
+from converters.lowering.operands import APART
+
 from .known import Known
 
 Rule = Callable[[Known, onnx.NodeProto], str]
@@ -67,6 +69,27 @@ def _product_of_rows(known: Known, node: onnx.NodeProto) -> str:
     return f"a tensor of shape {list(other)} and a constant of shape {list(array)}"
 
 
+def _product_with_activation(known: Known, node: onnx.NodeProto) -> str:
+    """MatMul of two computed tensors, with one reader that could be taken for its activation."""
+    if node.op_type != "MatMul" or any(i in known.constants for i in node.input):
+        return ""
+    readers = [n.op_type for n in known.nodes if node.output[0] in n.input]
+    return (
+        f"a product of computed tensors, read by {readers[0]}" if len(readers) == 1 and readers[0] not in APART else ""
+    )
+
+
+def _power_with_number(known: Known, node: onnx.NodeProto) -> str:
+    """Pow, or a number divided by a tensor, with one reader that multiplies by a number or adds one."""
+    turned = node.op_type == "Div" and node.input[0] in known.constants
+    readers = [n for n in known.nodes if node.output[0] in n.input] if node.op_type == "Pow" or turned else []
+    if len(readers) != 1 or readers[0].op_type not in ("Mul", "Div", "Add", "Sub", "Neg"):
+        return ""
+    others = [i for i in readers[0].input if i != node.output[0]]
+    numbers = all(i in known.constants and all(d == 1 for d in known.shape(i) or ()) for i in others)
+    return f"a power, and {readers[0].op_type} with a number behind it" if numbers else ""
+
+
 def _whole_numbers(known: Known, node: onnx.NodeProto) -> str:
     """Arithmetic on whole numbers, of which one is a constant, or division of them."""
     if node.op_type not in ("Add", "Sub", "Mul", "Div", "Pow", "Sum"):
@@ -96,7 +119,9 @@ RULES: dict[str, Rule] = {
     "batch of instances": _batch_of_instances,
     "batch of sequences": _batch_of_sequences,
     "counted padding": _counted_padding,
+    "power with number": _power_with_number,
     "product of rows": _product_of_rows,
+    "product with activation": _product_with_activation,
     "sum of shapes": _sum_of_shapes,
     "turned division": _turned_division,
     "whole numbers": _whole_numbers,

@@ -10,17 +10,21 @@ from collections.abc import Callable, Collection
 from ..forms import LOWERINGS
 from ..onnx_graph import OnnxGraph, live
 from ..passes import clean
-from .floats import floats
+from .floats import floats, products
 from .layouts import layouts
 from .lookups import lookups
 from .operands import operands
 from .pools import pools
-from .recurrences import recurrences, states
+from .recurrences import grus, lengths, recurrences, rnns, states
 
 _BY_NAME: dict[str, Callable[[OnnxGraph], None]] = {
     "recurrences": recurrences,
+    "grus": grus,
+    "rnns": rnns,
     "states": states,
+    "lengths": lengths,
     "pools": pools,
+    "products": products,
     "floats": floats,
     "lookups": lookups,
     "layouts": layouts,
@@ -29,10 +33,10 @@ _BY_NAME: dict[str, Callable[[OnnxGraph], None]] = {
 
 
 def lower(graph: OnnxGraph, names: Collection[str]) -> None:
-    """Rewrite a graph by the lowerings of these names, and clean it of what they leave."""
-    for name in (n for n in LOWERINGS if n in names):
-        graph.infer()
-        _BY_NAME[name](graph)
-        graph.nodes[:] = live(graph.nodes, graph.outputs)
-    if names:
+    """Rewrite a graph by the lowerings of these names, and clean it of what they leave; again, of what became constant by that."""
+    for _ in range(2 if names else 0):
+        for name in (n for n in LOWERINGS if n in names):
+            graph.infer()
+            _BY_NAME[name](graph)
+            graph.nodes[:] = live(graph.nodes, graph.outputs)
         clean(graph)

@@ -13,6 +13,7 @@ from ..builder import OnnxNode
 from ..onnx_graph import OnnxGraph
 from ..onnx_types import code_of
 from .rewriting import F32, Rewriting
+from .wild import is_wild
 
 SETTINGS: dict[str, range] = {
     "Expand": range(1, 2), "Pad": range(1, 2), "ReduceSum": range(1, 2), "Reshape": range(1, 2), "Resize": range(1, 4),
@@ -30,15 +31,6 @@ COMPARED = frozenset(("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual
 LOGIC = frozenset(("And", "Not", "Or", "Xor"))
 NATIVE = frozenset(("ArgMax", "ArgMin"))
 """Operators that give whole numbers of floats."""
-WILD = frozenset((
-    "Acos", "Acosh", "Asin", "Atanh", "Div", "Exp", "If", "Log", "Loop", "Mod", "Pow", "Reciprocal", "Scan", "Sqrt",
-))  # fmt: skip
-"""Operators that may give NaN or infinity of numbers as they occur."""
-ONE_BY_ONE = frozenset((
-    "Abs", "Add", "Cast", "Clip", "Concat", "Expand", "Flatten", "Identity", "Max", "Min", "Mul", "Neg", "Pad", "Reshape", "Slice",
-    "Split", "Squeeze", "Sub", "Sum", "Tile", "Transpose", "Unsqueeze", "Where",
-))  # fmt: skip
-"""Operators whose numbers each come from few."""
 LARGEST = 1 << 24
 MASKED = -1e30
 """A number of which Softmax makes 0 beside any that occurs."""
@@ -49,6 +41,12 @@ def floats(graph: OnnxGraph) -> None:
     """f(int64), f(bool), f(float16), f(float64) -> f(float32), with Casts at the ends of the graph."""
     rewriting = _Floats(graph)
     rewriting.run(rewriting.rewrite)
+
+
+def products(graph: OnnxGraph) -> None:
+    """ConvInteger, MatMulInteger -> Conv, MatMul of float32, exact while sums stay below 2**24."""
+    rewriting = _Floats(graph)
+    rewriting.run(lambda node: node.op_type in ("ConvInteger", "MatMulInteger") and rewriting.rewrite(node))
 
 
 class _Floats(Rewriting):
@@ -221,7 +219,7 @@ class _Floats(Rewriting):
         """c * x + (1 - c) * y, of numbers: one product is 0. Of the infinities that Softmax alone reads any number will do that it
         makes 0 of."""
         found = self._operands(node, infinite=True)
-        if found is None or any(self._is_wild(n) for n in node.inputs[1:]):
+        if found is None or any(is_wild(self.graph, n) for n in node.inputs[1:]):
             return False
         (c, x, y), shape = found
         only = {n.op_type for n in self.graph.nodes if node.outputs[0] in n.reads()} == {"Softmax"}
@@ -239,21 +237,6 @@ class _Floats(Rewriting):
         left = self.node("Mul", self._not_of(c, size or ()), y, shape=shape)
         self._done(node, self.node("Add", taken, left, shape=shape, out=self._give(node)))
         return True
-
-    def _is_wild(self, name: str) -> bool:
-        """True where NaN or infinity may lie in a tensor that is not chosen: 0 times that is NaN."""
-        seen, stack = set(), [name]
-        while stack:
-            node = self.makers.get(stack.pop())
-            if node is None or id(node) in seen:
-                continue
-            seen.add(id(node))
-            divisor = self.graph.constant(node.inputs[1]) if node.op_type == "Div" else None
-            if node.op_type in WILD and not (divisor is not None and np.all(divisor)):
-                return True
-            if node.op_type in ONE_BY_ONE:
-                stack += node.inputs
-        return False
 
     # -- dtypes -------------------------------------------------------------------------------------------------------
 

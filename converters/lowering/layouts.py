@@ -11,6 +11,8 @@ from .rewriting import Rewriting, Sizes
 ROWS = ("Conv", "MaxPool", "AveragePool", "ConvTranspose")
 SHAPED = ("Squeeze", "Unsqueeze", "Flatten", "Reshape")
 LAST = 1 << 31
+PARTS = 128
+"""Parts that an axis is turned round by, at most."""
 
 
 def layouts(graph: OnnxGraph) -> None:
@@ -90,7 +92,7 @@ def _cut(r: Rewriting, node: OnnxNode, shape: Sizes, made: Sizes) -> bool:
     }
     bounds = {a: b if len(b) > 1 else range(b.start, b.start + len(b)) for a, b in bounds.items()}
     back = [a for a, b in bounds.items() if b.step < 0]
-    if len(back) > 1 or any(len(bounds[a]) > 128 for a in back):
+    if any(len(bounds[a]) > PARTS for a in back):
         return False
     x, sizes = node.inputs[0], list(shape)
     for axis in back:

@@ -9,6 +9,7 @@ import numpy as np
 from ..builder import OnnxNode
 from ..onnx_graph import OnnxGraph
 from .rewriting import F32, Rewriting
+from .wild import is_wild
 
 RUNS = 64
 """Runs of neighbours that are put together, at most."""
@@ -16,7 +17,8 @@ RUNS = 64
 
 def lookups(graph: OnnxGraph) -> None:
     """Gather(table, i) -> MatMul(one-hot(i), table), the rows exact: each is itself plus zeros, in tables of finite numbers. An
-    index beyond the table takes its nearest row, as MXNet's does. Gather(x, [3, 4, 7]) -> Concat(x[3:5], x[7:8])."""
+    index below 0 counts from the end, as ONNX's does; one beyond the table takes the nearest row. Gather(x, [3, 4, 7]) ->
+    Concat(x[3:5], x[7:8])."""
     r = Rewriting(graph)
 
     def rewrite(node: OnnxNode) -> bool:
@@ -29,9 +31,11 @@ def lookups(graph: OnnxGraph) -> None:
         axis = int(node.attrs.get("axis", 0)) % len(sizes)
         if places is not None:
             return table is None and _known(r, node, sizes, axis, places)
-        if table is None or axis or table.dtype != F32 or not np.isfinite(table).all() or 0 in table.shape:
+        if axis or 0 in sizes or graph.dtype(node.inputs[0]) != F32:
             return False
-        return _computed(r, node, table, chosen)
+        if (table is None and is_wild(graph, node.inputs[0])) or (table is not None and not np.isfinite(table).all()):
+            return False
+        return _computed(r, node, table, sizes, chosen)
 
     r.run(rewrite)
 
@@ -53,23 +57,32 @@ def _known(r: Rewriting, node: OnnxNode, sizes: tuple[int, ...], axis: int, plac
     return True
 
 
-def _computed(r: Rewriting, node: OnnxNode, table: np.ndarray, chosen: tuple[int, ...]) -> bool:
+def _computed(
+    r: Rewriting, node: OnnxNode, table: np.ndarray | None, sizes: tuple[int, ...], chosen: tuple[int, ...]
+) -> bool:
     """Rows of ones and zeros: 1 where abs(i - j) is 0, at least 1 less elsewhere."""
-    count, width, rows = int(np.prod(chosen)), len(table), table.shape[1:]
+    count, width, rows = int(np.prod(chosen)), sizes[0], sizes[1:]
     if width > 2**24 or not count:
         return False
     index, source = node.inputs[1], r.graph.dtype(node.inputs[1])
     if source != F32:
         index = r.node("Cast", index, shape=chosen, to=1)
     index = r.reshape(index, (count, 1))
+    below = r.node("Relu", r.node("Sign", r.node("Neg", index, shape=(count, 1)), shape=(count, 1)), shape=(count, 1))
+    index = r.node("Add", index, r.node("Mul", below, r.number(width), shape=(count, 1)), shape=(count, 1))
     index = _between(r, index, width - 1, (count, 1))
     spread = r.node("MatMul", index, r.constant(np.ones((1, width), np.float32), "ones"), shape=(count, width))
     far = r.node("Add", spread, r.constant(-np.arange(width, dtype=np.float32), "places"), shape=(count, width))
     far = r.node("Abs", far, shape=(count, width))
     hot = r.node("Relu", r.node("Add", r.node("Neg", far, shape=(count, width)), r.number(1), shape=(count, width)),
                  shape=(count, width))  # fmt: skip
-    flat = r.constant(np.asarray(table, F32).reshape(width, -1), "table")
-    made = r.node("MatMul", hot, flat, shape=(count, int(np.prod(rows))))
+    length = int(np.prod(rows))
+    flat = (
+        r.reshape(node.inputs[0], (width, length))
+        if table is None
+        else r.constant(table.reshape(width, length), "table")
+    )
+    made = r.node("MatMul", hot, flat, shape=(count, length))
     r.reshape(made, (*chosen, *rows), node.outputs[0])
     return True
 

@@ -15,6 +15,11 @@ from ..onnx_graph import OnnxGraph
 from .rewriting import F32, Rewriting, Sizes
 
 BINARY = frozenset(("Add", "Sub", "Mul", "Div", "Max", "Min"))
+APART = frozenset((
+    "ArgMax", "ArgMin", "Concat", "Flatten", "Gather", "MatMul", "ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin",
+    "ReduceProd", "ReduceSum", "ReduceSumSquare", "Reshape", "Slice", "Softmax", "Split", "Squeeze", "Transpose", "Unsqueeze",
+))  # fmt: skip
+"""Operators that no engine takes for the activation of a layer."""
 LARGE = 1e6
 """Bounds from which on the rounding of a difference counts."""
 MOST_AXES = 5
@@ -43,14 +48,51 @@ class _Operands(Rewriting):
             return self._several(node, shape)
         if node.op_type in ("Expand", "Tile") and self.graph.constant(node.inputs[1]) is not None:
             return self._repeated(node, shape)
+        if node.op_type == "Pow":
+            return self._power(node, shape)
+        if node.op_type == "Concat":
+            return self._joined(node)
         if node.op_type == "MatMul":
             return self._product(node, shape)
         if node.op_type == "Clip" and self.graph.opset >= 11:
             return self._clip(node, shape)
         return node.op_type == "Gemm" and self._gemm(node, shape)
 
+    def _power(self, node: OnnxNode, shape: Sizes) -> bool:
+        """Small whole powers as products, others apart from a number that follows (OpenCV 4.6 takes it into the power)."""
+        x, out = node.inputs[0], node.outputs[0]
+        array = self.graph.constant(node.inputs[1])
+        if array is None or array.size != 1 or self._sizes(x) != shape:
+            return False
+        power = float(array.reshape(()))
+        if power in (2.0, 3.0, 4.0):
+            flat = shape if 2 <= len(shape) <= MOST_AXES else (1, math.prod(shape))
+            base = self.reshape(x, flat)
+            square = self.node("Mul", base, base, shape=flat, out=out if power == 2 and flat == shape else "")
+            if power > 2:
+                other = base if power == 3 else square
+                square = self.node("Mul", square, other, shape=flat, out=out if flat == shape else "")
+            if flat != shape:
+                self.reshape(square, shape, out)
+            return True
+        if power == 0.5:
+            self.node("Sqrt", x, shape=shape, out=out)
+            return True
+        if self._readers(out) <= APART:
+            return False
+        self._kept_apart(self.node("Pow", x, self.number(power), shape=shape), shape, out)
+        return True
+
+    def _readers(self, name: str) -> set[str]:
+        return {n.op_type for n in self.graph.nodes if name in n.inputs}
+
+    def _kept_apart(self, x: str, shape: Sizes, out: str) -> None:
+        """The tensor through another shape, so that nothing is fused with what made it."""
+        between = (1, *shape) if len(shape) < 3 else (math.prod(shape[:-1]), shape[-1])
+        self.reshape(self.reshape(x, between), shape, out)
+
     def _clip(self, node: OnnxNode, shape: Sizes) -> bool:
-        """Bounds that are inputs: by HardSigmoid, which is the clip to 0 and 1, and by Relu from a bound on, rounded as sums are."""
+        """Bounds that are inputs: by HardSigmoid, which clips to 0 and 1, and by Relu from a bound on, rounded as sums are."""
         low, high = (self.graph.constant(n) if n else None for n in (*node.inputs[1:], "", "")[:2])
         if any(n and b is None for n, b in zip(node.inputs[1:], (low, high))) or (low is None and high is None):
             return False
@@ -165,6 +207,12 @@ class _Operands(Rewriting):
         kind, out = node.op_type, node.outputs[0]
         given = self._sizes(other)
         if array.size == 1:
+            if kind == "Div" and is_first and given == shape:  # apart from a number that follows, as powers are
+                inverse = self.node("Reciprocal", other, shape=shape)
+                self._constant(node._replace(op_type="Mul"), array, inverse, shape, False)
+                if out not in self.written[-1].outputs:
+                    self.node("Mul", inverse, self.constant(array.reshape(())), shape=shape, out=out)
+                return True
             if given == shape and shape:
                 return False
             number = self.constant(array.reshape(()))
@@ -239,6 +287,15 @@ class _Operands(Rewriting):
         self._expanded(x, shape, node.outputs[0])
         return True
 
+    def _joined(self, node: OnnxNode) -> bool:
+        """Constants of its own for each Concat: OpenCV 4.6 makes a layer of each, by its name."""
+        stored = [self.graph.constant(n) for n in node.inputs]
+        if all(a is None for a in stored) or all(a is not None for a in stored):
+            return False
+        inputs = tuple(n if a is None else self.constant(a) for n, a in zip(node.inputs, stored))
+        self.keep(node._replace(inputs=inputs))
+        return True
+
     # -- products ---------------------------------------------------------------------------------------------------------
 
     def _product(self, node: OnnxNode, shape: Sizes) -> bool:
@@ -253,12 +310,23 @@ class _Operands(Rewriting):
             made = self.node("MatMul", self.transpose(y, turn), self.constant(first.T), shape=other)
             self.transpose(made, turn, node.outputs[0])
             return True
-        if first is None and second is None and a[:-2] != b[:-2]:
-            lead = shape[:-2]
-            pair = self._expanded(x, (*lead, *a[-2:])), self._expanded(y, (*lead, *b[-2:]))
-            self.node("MatMul", *pair, shape=shape, out=node.outputs[0])
-            return True
+        if first is None and second is None:
+            return self._computed_product(node, x, y, shape)
         return False
+
+    def _computed_product(self, node: OnnxNode, x: str, y: str, shape: Sizes) -> bool:
+        """A product of two computed tensors: of as many axes, and with nothing right behind it that could be taken for its
+        activation (OpenCV 4.6 fuses one, and forgets it)."""
+        lead, a, b, out = shape[:-2], self._sizes(x), self._sizes(y), node.outputs[0]
+        readers = self._readers(out)
+        if a[:-2] == b[:-2] and readers <= APART:
+            return False
+        pair = self._expanded(x, (*lead, *a[-2:])), self._expanded(y, (*lead, *b[-2:]))
+        if readers <= APART:
+            self.node("MatMul", *pair, shape=shape, out=out)
+        else:
+            self._kept_apart(self.node("MatMul", *pair, shape=shape), shape, out)
+        return True
 
     def _gemm(self, node: OnnxNode, shape: Sizes) -> bool:
         x, y, *rest = node.inputs
@@ -266,8 +334,11 @@ class _Operands(Rewriting):
         turned, transposed = bool(node.attrs.get("transA")), bool(node.attrs.get("transB"))
         weight, summand = self.graph.constant(y), self.graph.constant(rest[0]) if rest and rest[0] else None
         plain = summand is not None or not rest
-        if weight is not None and plain and alpha == beta == 1 and not turned and self.graph.constant(x) is None:
+        first = self.graph.constant(x)
+        if weight is not None and plain and alpha == beta == 1 and not turned and first is None:
             return False
+        if first is not None:
+            return self._of_zeros(node, first, weight, summand, beta, shape)
         x = self.transpose(x, (1, 0)) if turned else x
         if weight is None:
             y = self.transpose(y, (1, 0)) if transposed else y
@@ -279,8 +350,6 @@ class _Operands(Rewriting):
             if bare and (weight is not None or alpha == 1)
             else self.graph.unique(f"{self._owner}/product")
         )
-        if self.graph.constant(x) is not None:
-            return False
         made = self.node("MatMul", x, y, shape=shape, out="" if name != node.outputs[0] else name)
         if weight is None and alpha != 1:
             made = self.node("Mul", made, self.number(alpha), shape=shape, out=node.outputs[0] if bare else "")
@@ -293,4 +362,22 @@ class _Operands(Rewriting):
             added = OnnxNode("Add", (made, c), [node.outputs[0]], {}, [self._owner])
             if not self._binary(added, made, c, shape):
                 self.node("Add", made, c, shape=shape, out=node.outputs[0])
+        return True
+
+    def _of_zeros(
+        self,
+        node: OnnxNode,
+        x: np.ndarray,
+        weight: np.ndarray | None,
+        summand: np.ndarray | None,
+        beta: float,
+        shape: Sizes,
+    ) -> bool:
+        """A Gemm of zeros, as the first step of a recurrence is: its summand, or zeros."""
+        out, bare = node.outputs[0], len(node.inputs) < 3 or not node.inputs[2]
+        known = weight is not None and np.isfinite(weight).all() and (summand is not None or bare)
+        if not known or x.any() or out in self.graph.outputs or out in self.graph.pinned:
+            return False
+        rows = np.zeros((), F32) if summand is None else summand * np.float32(beta)
+        self.graph.initializers[out] = np.broadcast_to(rows, shape).astype(F32)
         return True

@@ -21,12 +21,24 @@ def recurrences(graph: OnnxGraph) -> None:
     _unrolled(graph, lambda node: True)
 
 
+def grus(graph: OnnxGraph) -> None:
+    """GRU -> its steps."""
+    _unrolled(graph, lambda node: node.op_type == "GRU")
+
+
+def rnns(graph: OnnxGraph) -> None:
+    """RNN -> its steps."""
+    _unrolled(graph, lambda node: node.op_type == "RNN")
+
+
 def states(graph: OnnxGraph) -> None:
-    """GRU, RNN, and LSTM of states that are computed -> their steps."""
-    _unrolled(
-        graph,
-        lambda node: node.op_type != "LSTM" or any(n and graph.constant(n) is None for n in node.inputs[5:7]),
-    )
+    """LSTM, GRU, RNN of states that are computed -> their steps."""
+    _unrolled(graph, lambda node: any(n and graph.constant(n) is None for n in node.inputs[5:7]))
+
+
+def lengths(graph: OnnxGraph) -> None:
+    """LSTM, GRU, RNN of lengths that are computed -> their steps."""
+    _unrolled(graph, lambda node: any(n and graph.constant(n) is None for n in node.inputs[4:5]))
 
 
 def _unrolled(graph: OnnxGraph, wanted: Callable[[OnnxNode], bool]) -> None:
@@ -58,8 +70,9 @@ class _Layer:
         self.steps, self.batch, self.width = shape
         self.hidden, directions = u.shape[-1], w.shape[0]
         lengths = self.arrays[4]
+        self.masks = [""] * self.steps
         if self.inputs[4] and (lengths is None or (lengths != self.steps).any()):
-            return False
+            self.masks = self._masks()
         usual = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}[self.kind]
         told = [t.decode() if isinstance(t, bytes) else str(t) for t in attrs.get("activations", usual * directions)]
         if self.steps * directions > STEPS or (self.kind != "RNN" and told != usual * directions):
@@ -88,6 +101,21 @@ class _Layer:
             elif out:
                 r.node("Concat", *[r.reshape(e, (1, n, h)) for e in ends], shape=(directions, n, h), out=out, axis=0)
         return True
+
+    def _masks(self) -> list[str]:
+        """Ones where a sequence has a step, zeros behind its end: (N, 1) for each step."""
+        r, sizes = self.r, (self.batch, 1)
+        ends = r.reshape(r.node("Cast", self.inputs[4], shape=(self.batch,), to=1), sizes)
+        left = [r.node("Sub", ends, r.number(t), shape=sizes) if t else ends for t in range(self.steps)]
+        return [r.node("Relu", r.node("Sign", x, shape=sizes), shape=sizes) for x in left]
+
+    def _held(self, mask: str, new: str, old: str) -> str:
+        """The new state where there is a step, else the old one."""
+        taken = self._op("Mul", new, mask)
+        if not old:
+            return taken
+        rest = self.r.node("Sub", self.r.number(1), mask, shape=(self.batch, 1))
+        return self._op("Add", taken, self._op("Mul", old, rest))
 
     def _states(self, d: int) -> list[str]:
         """The states that a direction begins with; empty for zeros."""
@@ -122,7 +150,7 @@ class _Layer:
         turned, inner = r.constant(u.T, "r"), bias[5 * h :] if self.kind == "GRU" else bias
         state, cell, rows = states[0], states[1], []
         for step in reversed(range(t)) if backwards else range(t):
-            x = r.reshape(r.slice(seen, 0, step, step + 1), (n, gates))
+            x, before, mask = r.reshape(r.slice(seen, 0, step, step + 1), (n, gates)), (state, cell), self.masks[step]
             if self.kind == "GRU":
                 state = self._gru(x, state, u, inner)
             else:
@@ -132,7 +160,12 @@ class _Layer:
                     state, cell = self._lstm(x, cell)
                 else:
                     state = self._op(act, x)
-            rows.append(r.reshape(state, (1, n, h)))
+            row = state
+            if mask:
+                row = self._op("Mul", state, mask)
+                state = self._held(mask, state, before[0])
+                cell = self._held(mask, cell, before[1]) if cell else ""
+            rows.append(r.reshape(row, (1, n, h)))
         rows = rows[::-1] if backwards else rows
         joined = rows[0] if t == 1 else r.node("Concat", *rows, shape=(t, n, h), axis=0)
         return joined, state, cell

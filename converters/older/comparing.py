@@ -17,9 +17,9 @@ from .schemas import undefined
 
 
 def _no_nan(b: Any, *values: Any) -> Iterator[Any]:
-    """Truths that none of the values is NaN, of those that can be."""
+    """Truths that none of the values is NaN, of those that can be; none where NaN is not answered for."""
     for x in values:
-        if not is_whole(x.dtype) and (x.const is None or np.isnan(x.const).any()):
+        if b.forms.nan_guards is not False and not is_whole(x.dtype) and (x.const is None or np.isnan(x.const).any()):
             yield b.node("Not", b.node("IsNaN", x))
 
 

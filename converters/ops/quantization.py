@@ -12,6 +12,7 @@ import numpy as np
 from hybrid.ops.quantization import FLOAT, GREATEST, INT8, INT32, LEVELS, PLAIN_LEVELS, UINT8
 
 from ..builder import Value
+from ..guards import is_nan, may_hold_nan
 from ..registry import exports, not_exported
 
 FOLDED = {
@@ -133,10 +134,10 @@ def zeros(b, *sizes):
 def find_range(b, data):
     """The least and greatest number of data, (1,) each; NaN apart. Where there is none, or infinities alone, the greatest and the
     least finite number."""
-    most, nan = float(np.finfo(FLOAT).max), b.IsNaN(data)
-    found = []
+    most, found = float(np.finfo(FLOAT).max), []
+    nan = is_nan(b, data) if may_hold_nan(b, data) else None
     for kind, none in (("Min", np.float32(most)), ("Max", np.float32(-most))):
-        extreme = b.reduce(kind, b.Where(nan, none, data), None, keepdims=False)
+        extreme = b.reduce(kind, data if nan is None else b.Where(nan, none, data), None, keepdims=False)
         found.append(b.reshape(b.node(kind, extreme, none), [1]))
     return found
 

@@ -9,7 +9,7 @@ from hybrid.ops.arg_extremes import ArgExtreme, NpArgExtreme
 from hybrid.ops.common import axes_of
 from hybrid.ops.reduce import NpReduction, Reduction
 
-from ..guards import may_hold_nan
+from ..guards import is_nan, may_hold_nan
 from ..registry import exports, for_every_operator, imports
 from .elementwise import holds_floats, is_short, is_whole
 
@@ -79,7 +79,7 @@ def _extreme(kind):
         y = _reduce(b, kind, x, axes)
         if is_whole(x) or not axes or not may_hold_nan(b, x):
             return y
-        broken = _reduce(b, "Max", b.cast(b.IsNaN(x), np.int32), axes)
+        broken = _reduce(b, "Max", b.cast(is_nan(b, x), np.int32), axes)
         return b.Where(b.cast(broken, np.bool_), np.nan, y)
 
     return translate
@@ -180,7 +180,7 @@ def _arg_extreme(b, data, axis, *, largest):
     place = find(data, axis=axis, keepdims=1)
     if is_whole(data) or not may_hold_nan(b, data):
         return place
-    broken = b.cast(b.IsNaN(data), np.int32)
+    broken = b.cast(is_nan(b, data), np.int32)
     return b.Where(b.cast(_reduce(b, "Max", broken, [axis]), np.bool_), b.ArgMax(broken, axis=axis, keepdims=1), place)
 
 

@@ -15,7 +15,7 @@ from ..onnx_types import code_of, dtype_of
 EXACT = frozenset((
     "Add", "And", "Cast", "Ceil", "Concat", "ConstantOfShape", "Div", "Equal", "Expand", "Flatten", "Floor", "Gather",
     "GatherElements", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Mul", "Neg", "Not",
-    "Or", "Range", "Reshape", "ScatterElements", "ScatterND", "Slice", "Split", "Sqrt", "Squeeze", "Sub", "Tile",
+    "Or", "Range", "ReduceProd", "Reshape", "ScatterElements", "ScatterND", "Slice", "Split", "Sqrt", "Squeeze", "Sub", "Tile",
     "Transpose", "Unsqueeze", "Where", "Xor",
 ))  # fmt: skip
 """Operators of which every runtime has to give the same numbers: they move them, count, or round as IEEE 754 says."""
@@ -115,6 +115,8 @@ def _is_safe(node: OnnxNode, arrays: dict[str, np.ndarray]) -> bool:
             info = np.iinfo(to)
             return int(array.min()) >= info.min and int(array.max()) <= info.max
         return to.kind != "f" or array.dtype.kind != "f" or to.itemsize >= array.itemsize
+    if node.op_type.startswith("Reduce"):
+        return all(a.dtype.kind in "iu" for a in arrays.values())
     if node.op_type in ("Min", "Max"):
         return not any(a.dtype.kind == "f" and np.isnan(a).any() for a in arrays.values())
     return True
