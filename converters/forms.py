@@ -40,6 +40,8 @@ class Forms:
     nms: str = "onnx"
     """The end of detection: "onnx", a NonMaxSuppression node; "none", decoded boxes and scores; "tensorrt-plugin",
     EfficientNMS_TRT (converters/detector.py)."""
+    suppresses_at: bool = False
+    """True: the NonMaxSuppression that will run suppresses at its threshold too, as OpenVINO's does; ONNX's does above it."""
     quantized: str = "integer"
     """The form of networks on 8-bit integers: "integer", ConvInteger and MatMulInteger, exact; "qdq", float32 between pairs
     of QuantizeLinear and DequantizeLinear, which deployment engines read: exact while sums stay below 2**24."""

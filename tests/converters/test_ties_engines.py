@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -80,3 +81,47 @@ def test_equal_scores_come_in_order_of_position(engine: str, images: int) -> Non
         assert not {"Unique", "GatherND", "Shape", "Expand"} & {n.op_type for n in model.graph.node}, name
         for got, want in zip(ENGINES[engine](model, feeds), Program(graph).run(feeds), strict=True):
             np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max(), err_msg=f"{name} {attrs}")
+
+
+GRID_THRESHOLDS = (0.25, 1 / 3, 0.5, 0.6)
+"""Overlaps that boxes on a coarse grid have, to the last digit."""
+
+
+def on_a_grid(seed: int) -> Iterator[tuple[str, dict[str, Any], dict[str, np.ndarray]]]:
+    """Suppression among boxes with corners on a grid of 6 x 6, at thresholds that many pairs of them meet."""
+    rng = np.random.default_rng(seed)
+    low = rng.integers(0, 4, (2, 24, 2))
+    boxes = np.concatenate([low, low + rng.integers(1, 4, (2, 24, 2))], axis=-1)
+    scores = rng.permuted(np.tile(np.arange(1, 25) / 25, (2, 1)), axis=1)[..., None]
+    rows = np.concatenate([scores, boxes], axis=-1).astype(np.float32)
+    for limit in GRID_THRESHOLDS:
+        shared = {"coord_start": 1, "score_index": 0, "id_index": -1, "overlap_thresh": limit}
+        yield "_contrib_box_nms", shared, {"data": rows}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_overlaps_that_meet_the_threshold(engine: str) -> None:
+    """MXNet's box_nms keeps a box that overlaps by the threshold itself. OpenVINO's NonMaxSuppression does not, and its files say so."""
+    forms = replace(USUAL, suppresses_at=engine == "openvino")
+    met = 0
+    for seed in range(6):
+        for name, attrs, feeds in on_a_grid(seed):
+            graph = graph_of(name, attrs)
+            model = converters.to_onnx(graph, {}, {n: a.shape for n, a in feeds.items()}, forms=forms)
+            want = Program(graph).run(feeds)
+            for got, right in zip(ENGINES[engine](model, feeds), want, strict=True):
+                np.testing.assert_array_equal(got, right, err_msg=f"{name} {attrs} {seed}")
+            below = graph_of(name, attrs | {"overlap_thresh": float(np.nextafter(np.float32(attrs["overlap_thresh"]), 0))})
+            met += not all(np.array_equal(a, c) for a, c in zip(Program(below).run(feeds), want))
+    assert met >= 6, "thresholds that pairs meet"
+
+
+def test_openvino_by_the_form_for_others_would_lose_boxes() -> None:
+    """The difference that the form is for: else it could go."""
+    lost = 0
+    for seed in range(3):
+        for name, attrs, feeds in on_a_grid(seed):
+            graph = graph_of(name, attrs)
+            model = converters.to_onnx(graph, {}, {n: a.shape for n, a in feeds.items()}, forms=USUAL)
+            lost += not np.array_equal(_openvino(model, feeds)[0], Program(graph).run(feeds)[0])
+    assert lost
