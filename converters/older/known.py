@@ -68,6 +68,7 @@ def shape(b: Any, x: Any) -> MaybeShape:
 
 
 def rank_of(b: Any, op_type: str, x: Any, needed: int = 11) -> int:
+    """Number of axes of an operand. Raises Unsupported where it is not known."""
     known = shape(b, x)
     if known is None:
         raise wanting(b.opset, f"{op_type} of a tensor whose rank is not known", needed)
@@ -83,6 +84,7 @@ def static(b: Any, op_type: str, x: Any, needed: int) -> tuple[int, ...]:
 
 
 def is_whole(dtype: np.dtype | None) -> bool:
+    """True of integers and bools."""
     return dtype is not None and dtype.kind in "iub"
 
 

@@ -1,4 +1,4 @@
-"""What the schemas of an opset have, and which later one has what they lack."""
+"""Limits of an opset: what its schemas have, and which later one has what they lack."""
 
 from __future__ import annotations
 

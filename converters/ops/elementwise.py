@@ -8,7 +8,7 @@ from hybrid.core.attrs import is_float
 from hybrid.ops.elementwise import Identity, Unary, UnaryPredicate
 from hybrid.ops.unary_functions import DEGREES, RADIANS
 
-from ..guards import may_hold_nan
+from ..guards import is_nan, may_hold_nan
 from ..registry import exports, for_every_operator, imports
 from . import special
 
@@ -31,7 +31,7 @@ def _negative(b, x):
 
 
 def _sign(b, x):
-    return b.Sign(x) if is_whole(x) or not may_hold_nan(b, x) else b.Where(b.IsNaN(x), 0, b.Sign(x))
+    return b.Sign(x) if is_whole(x) or not may_hold_nan(b, x) else b.Where(is_nan(b, x), 0, b.Sign(x))
 
 
 def _trunc(b, x):
