@@ -6,13 +6,14 @@ from hybrid.core.op import Spec
 
 from ..registry import exports
 from .detection import box_iou, take_rows, to_centres, without_nan
+from .ordering import in_order
 
 
 def greedy_matching(b, key, rows, columns, limit=0):
     """Pair rows with columns, each at most once, highest key first, earlier pairs first among equals.
 
-    key: (N, R, C) floats, -inf for pairs that may not be. rows, columns: R and C, numbers or 1-D Values. limit: how many
-    pairs at most, if positive. Gives the column of each row (N, R) and the row of each column (N, C), int64, -1 for none."""
+    key: (N, R, C) floats, the least finite one for pairs that may not be (of infinities OpenVINO's ReduceMax gives that one). rows,
+    columns: R and C, numbers or 1-D Values. limit: how many pairs at most, if positive. Gives the column of each row (N, R) and the row of each column (N, C), int64, -1 for none."""
 
     def scalar(size):
         return b.const(size) if isinstance(size, int) else b.squeeze(size, [0])
@@ -22,17 +23,17 @@ def greedy_matching(b, key, rows, columns, limit=0):
     steps = b.Min(*counts, b.const(limit)) if limit > 0 else b.Min(*counts)
     images = b.shape_of(key, 0)
     none = [b.Expand(b.const([[-1]]), b.dims(images, n)) for n in (rows, columns)]
-    flat = b.reshape(key, b.dims(images, -1))
+    flat, least = b.reshape(key, b.dims(images, -1)), float(np.finfo(key.dtype).min)
 
     def step(inner, _, going, flat, to_column, to_row):
         place = inner.ArgMax(flat, axis=1)  # (N, 1), the first of equals
-        real = inner.Greater(inner.reduce("Max", flat, [1], keepdims=True), -np.inf)
+        real = inner.Greater(inner.reduce("Max", flat, [1], keepdims=True), least)
         pair = [inner.Div(place, counts[1]), inner.Mod(place, counts[1])]
         row, column = (inner.And(inner.Equal(span, at), real) for span, at in zip(spans, pair))
         used = inner.reshape(inner.Or(inner.unsqueeze(row, [2]), inner.unsqueeze(column, [1])), inner.Shape(flat))
         return (
             going,
-            inner.Where(used, inner.like(-np.inf, flat), flat),
+            inner.Where(used, inner.like(least, flat), flat),
             inner.Where(row, pair[1], to_column),
             inner.Where(column, pair[0], to_row),
         )
@@ -49,7 +50,7 @@ def export_contrib_bipartite_matching(b, op, data):
     beyond = b.Less(data, limit) if op.is_ascend else b.Greater(data, limit)
     wide = np.float64 if data.dtype.itemsize == 8 else np.float32
     key = b.cast(data, wide)
-    key = b.Where(beyond, b.Neg(key) if op.is_ascend else key, b.like(-np.inf, key))
+    key = b.Where(beyond, b.Neg(key) if op.is_ascend else key, b.like(np.finfo(wide).min, key))
     key = b.reshape(key, b.dims(-1, rows, columns))
     to_column, to_row = greedy_matching(b, key, rows, columns, op.topk + 1 if op.topk > 0 else 0)
     lead = [b.size(data, axis) for axis in range(data.rank - 2)]
@@ -83,7 +84,9 @@ def export_contrib_multi_box_target(b, op, anchor, label, scores):
     iou = box_iou(b, b.unsqueeze(anchor, [2]), b.unsqueeze(boxes, [1]))  # (N, A, M)
     iou = b.Where(real, iou, b.like(-1, iou))
     able = b.Greater(iou, 1e-6)
-    paired, _ = greedy_matching(b, b.Where(able, iou, b.like(-np.inf, iou)), b.size(anchor, 1), b.size(label, 1))
+    paired, _ = greedy_matching(
+        b, b.Where(able, iou, b.like(np.finfo(iou.dtype).min, iou)), b.size(anchor, 1), b.size(label, 1)
+    )
     matched = b.GreaterOrEqual(paired, 0)
     best = b.Where(matched, paired, b.ArgMax(iou, axis=2, keepdims=0))
     highest = b.reduce("Max", iou, [2], keepdims=False)
@@ -118,8 +121,8 @@ def _hardest_negatives(b, op, scores, able, free, matched):
     sure = without_nan(b, sure, 2)  # last, as NumPy sorts it
     sure = b.Where(able, sure, b.like(np.inf, sure))
     size = b.size(scores, 2)
+    _, order = in_order(b, b.wide(b.Neg(sure)), size, size)
     size = b.const([size]) if isinstance(size, int) else size
-    _, order = b.TopK(sure, size, axis=1, largest=0, outputs=2)  # the first of equals first
     place = b.unsqueeze(b.counting(size), [0])
     rank = b.ScatterElements(order, order, b.Expand(place, b.Shape(order)), axis=1)
     return b.And(able, b.Less(rank, wanted))
