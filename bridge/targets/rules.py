@@ -90,6 +90,26 @@ def _power_with_number(known: Known, node: onnx.NodeProto) -> str:
     return f"a power, and {readers[0].op_type} with a number behind it" if numbers else ""
 
 
+def _rounded_convolution(known: Known, node: onnx.NodeProto) -> str:
+    """Conv by windows of several numbers, step by step, whose sums are rounded to whole numbers."""
+    if node.op_type != "Conv":
+        return ""
+    has, kernel = known.attributes(node), known.shape(node.input[1]) or ()
+    if has.get("group", 1) != 1 or all(k == 1 for k in kernel[2:]) or any(s != 1 for s in has.get("strides") or ()):
+        return ""
+    names, seen = [node.output[0]], set()
+    while names:
+        name = names.pop()
+        for reader in known.nodes:
+            if name in reader.input and reader.output[0] not in seen:
+                if reader.op_type == "Round":
+                    return f"sums of windows of {kernel[2:]}, rounded"
+                if reader.op_type in ("Add", "Sub", "Mul", "Div", "Relu", "Clip", "Max", "Min", "Cast", "MaxPool", "Reshape"):
+                    seen.add(reader.output[0])
+                    names.append(reader.output[0])
+    return ""
+
+
 def _whole_numbers(known: Known, node: onnx.NodeProto) -> str:
     """Arithmetic on whole numbers, of which one is a constant, or division of them."""
     if node.op_type not in ("Add", "Sub", "Mul", "Div", "Pow", "Sum"):
@@ -122,6 +142,7 @@ RULES: dict[str, Rule] = {
     "power with number": _power_with_number,
     "product of rows": _product_of_rows,
     "product with activation": _product_with_activation,
+    "rounded convolution": _rounded_convolution,
     "sum of shapes": _sum_of_shapes,
     "turned division": _turned_division,
     "whole numbers": _whole_numbers,

@@ -133,8 +133,9 @@ def greedy_nms(b, boxes, alive, same, threshold, *, images, count, inclusive=Fal
     images, count: N and K, numbers or 1-D Values. alive: bool (N, K), those that take part. same: None, or bool (N, C, K), for
     every class which boxes belong to it. NonMaxSuppression picks by score, so the scores are the positions counted from the end;
     the boxes of other classes, and those not alive, have none. In which order it gives what it picks, and how many there are, does
-    not matter: they are marked by position. It suppresses above the threshold, so MXNet's "at" is the float just below; where it suppresses
-    at the threshold too (``Forms.suppresses_at``), MXNet's "above" is the float just above. It swaps corners that are the wrong way round, where MXNet sees an empty box: such a box loses its extent, and overlaps with nothing."""
+    not matter: they are marked by position. It suppresses above the threshold, so MXNet's "at" is the float just below; where it
+    suppresses at the threshold too (``Forms.suppresses_at``), MXNet's "above" is the float just above. It swaps corners that are
+    the wrong way round, where MXNet sees an empty box: such a box loses its extent, and overlaps with nothing."""
     if threshold < 0:
         raise Unsupported(f"overlap threshold {threshold}: a negative one suppresses all but the best; use 0 or more")
     limit = np.float32(threshold)

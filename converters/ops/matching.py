@@ -13,7 +13,8 @@ def greedy_matching(b, key, rows, columns, limit=0):
     """Pair rows with columns, each at most once, highest key first, earlier pairs first among equals.
 
     key: (N, R, C) floats, the least finite one for pairs that may not be (of infinities OpenVINO's ReduceMax gives that one). rows,
-    columns: R and C, numbers or 1-D Values. limit: how many pairs at most, if positive. Gives the column of each row (N, R) and the row of each column (N, C), int64, -1 for none."""
+    columns: R and C, numbers or 1-D Values. limit: how many pairs at most, if positive. Gives the column of each row (N, R) and
+    the row of each column (N, C), int64, -1 for none."""
 
     def scalar(size):
         return b.const(size) if isinstance(size, int) else b.squeeze(size, [0])

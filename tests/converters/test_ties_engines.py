@@ -101,7 +101,7 @@ def on_a_grid(seed: int) -> Iterator[tuple[str, dict[str, Any], dict[str, np.nda
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_overlaps_that_meet_the_threshold(engine: str) -> None:
-    """MXNet's box_nms keeps a box that overlaps by the threshold itself. OpenVINO's NonMaxSuppression does not, and its files say so."""
+    """MXNet keeps a box that overlaps by the threshold itself. OpenVINO does not: its files say so."""
     forms = replace(USUAL, suppresses_at=engine == "openvino")
     met = 0
     for seed in range(6):
@@ -111,7 +111,9 @@ def test_overlaps_that_meet_the_threshold(engine: str) -> None:
             want = Program(graph).run(feeds)
             for got, right in zip(ENGINES[engine](model, feeds), want, strict=True):
                 np.testing.assert_array_equal(got, right, err_msg=f"{name} {attrs} {seed}")
-            below = graph_of(name, attrs | {"overlap_thresh": float(np.nextafter(np.float32(attrs["overlap_thresh"]), 0))})
+            below = graph_of(
+                name, attrs | {"overlap_thresh": float(np.nextafter(np.float32(attrs["overlap_thresh"]), 0))}
+            )
             met += not all(np.array_equal(a, c) for a, c in zip(Program(below).run(feeds), want))
     assert met >= 6, "thresholds that pairs meet"
 

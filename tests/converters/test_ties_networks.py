@@ -1,5 +1,5 @@
-"""Every committed network that chooses among numbers, in an evaluator that takes the last of equals and gives what it picks in another
-order: the answers are MXNet's all the same."""
+"""Every committed network that chooses among numbers, in an evaluator that takes the last of equals and gives what it picks
+the other way round: the answers are MXNet's all the same."""
 
 from __future__ import annotations
 
@@ -101,9 +101,11 @@ def test_the_evaluator_settles_equals_otherwise() -> None:
         onnx.helper.make_node("ArgMax", ["x"], ["most"], axis=1),
         onnx.helper.make_node("NonMaxSuppression", ["b", "s", "k", "t", "t"], ["picked"]),
     ]
+    stored = {"k": np.array([2]), "t": np.array([0.5], np.float32)}
     graph = onnx.helper.make_graph(
         nodes, "g", [info("x", code.FLOAT, [1, 3]), info("b", code.FLOAT, [1, 2, 4]), info("s", code.FLOAT, [1, 1, 2])],
-        [info(n, code.INT64, None) for n in ("top", "most", "picked")], [onnx.numpy_helper.from_array(np.array(a), n) for n, a in (("k", [2]), ("t", np.float32([0.5])))],
+        [info(n, code.INT64, None) for n in ("top", "most", "picked")],
+        [onnx.numpy_helper.from_array(a, n) for n, a in stored.items()],
     )  # fmt: skip
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)])
     boxes = np.array([[[0, 0, 1, 1], [5, 5, 6, 6]]], np.float32)
