@@ -104,10 +104,30 @@ def _rounded_convolution(known: Known, node: onnx.NodeProto) -> str:
             if name in reader.input and reader.output[0] not in seen:
                 if reader.op_type == "Round":
                     return f"sums of windows of {kernel[2:]}, rounded"
-                if reader.op_type in ("Add", "Sub", "Mul", "Div", "Relu", "Clip", "Max", "Min", "Cast", "MaxPool", "Reshape"):
+                if reader.op_type in (
+                    "Add",
+                    "Sub",
+                    "Mul",
+                    "Div",
+                    "Relu",
+                    "Clip",
+                    "Max",
+                    "Min",
+                    "Cast",
+                    "MaxPool",
+                    "Reshape",
+                ):
                     seen.add(reader.output[0])
                     names.append(reader.output[0])
     return ""
+
+
+def _split_into_steps(known: Known, node: onnx.NodeProto) -> str:
+    """Split of the second of three axes into parts whose axis is squeezed away."""
+    if node.op_type != "Split" or known.attributes(node).get("axis") != 1 or len(known.shape(node.input[0]) or ()) != 3:
+        return ""
+    squeezed = any(n.op_type == "Squeeze" and n.input[0] in node.output for n in known.nodes)
+    return f"{len(node.output)} steps, each squeezed" if squeezed else ""
 
 
 def _whole_numbers(known: Known, node: onnx.NodeProto) -> str:
@@ -143,6 +163,7 @@ RULES: dict[str, Rule] = {
     "product of rows": _product_of_rows,
     "product with activation": _product_with_activation,
     "rounded convolution": _rounded_convolution,
+    "split into steps": _split_into_steps,
     "sum of shapes": _sum_of_shapes,
     "turned division": _turned_division,
     "whole numbers": _whole_numbers,
