@@ -22,7 +22,8 @@ SETTINGS: dict[str, range] = {
 }  # fmt: skip
 """Inputs that say how, and are whole numbers."""
 EXACT = frozenset((
-    "Abs", "Add", "Concat", "Expand", "Flatten", "Gather", "Identity", "MatMul", "Max", "MaxPool", "Min", "Mul", "Neg", "Pad", "ReduceMax",
+    "Abs", "Add", "Concat", "Expand", "Flatten", "Gather", "Identity", "MatMul", "Max", "MaxPool", "Min", "Mul", "Neg", "Pad",
+    "ReduceMax",
     "ReduceMin", "ReduceSum", "Relu", "Reshape", "Sign", "Slice", "Split", "Squeeze", "Sub", "Sum", "Tile", "Transpose",
     "Unsqueeze", "Clip",
 ))  # fmt: skip

@@ -131,8 +131,8 @@ def test_recurrences_step_by_step(mode: str, bidirectional: bool, lengths: bool)
     names |= {"state_cell": "c"} if mode == "lstm" else {}
     names |= {"sequence_length": "n"} if lengths else {}
     net = sym.RNN(
-        **{k: sym.Variable(n) for k, n in names.items()}, state_size=3, num_layers=1, mode=mode, bidirectional=bidirectional, state_outputs=True,
-        use_sequence_length=lengths,
+        **{k: sym.Variable(n) for k, n in names.items()}, state_size=3, num_layers=1, mode=mode, bidirectional=bidirectional,
+        state_outputs=True,        use_sequence_length=lengths,
     )  # fmt: skip
     gates, ways = {"lstm": 4, "gru": 3}.get(mode, 1), 1 + bidirectional
     size = ways * gates * (3 * 4 + 3 * 3 + 2 * 3)
