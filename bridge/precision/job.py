@@ -26,7 +26,8 @@ from hybrid.formats.files import move, scratch
 
 from ..cases import Cases
 from ..compare import TOLERANCES, Tolerance
-from ..convert import ConvertResult, check_model, convert
+from ..conversion.writing import check_model
+from ..convert import ConvertResult, convert
 from ..engines import Arrays, OnnxEngine
 from ..half import PRECISION
 from ..inputs import Given, as_specs, loaded

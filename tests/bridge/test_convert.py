@@ -22,7 +22,9 @@ import hybrid as mx
 import hybrid.formats.params
 from bridge import opsets
 from bridge.compare import compare
-from bridge.convert import _only_ties_differ, _other_sizes, _warnings, check_model, settle_inputs
+from bridge.conversion.network import _warnings, other_sizes, settle_inputs
+from bridge.conversion.proof import _only_ties_differ
+from bridge.conversion.writing import check_model
 from bridge.draws import draw
 from bridge.job import Clock, check_target, publish
 from bridge.models import BadInput
@@ -268,7 +270,7 @@ def test_half_and_double_keep_their_dtype() -> None:
 
 def test_large_models_are_verified_in_place(lenet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Past a size, onnxruntime maps the bytes of the written file; what it sees is the model that was written."""
-    monkeypatch.setattr(importlib.import_module("bridge.convert"), "MAPPED_OVER", 0)
+    monkeypatch.setattr(importlib.import_module("bridge.conversion.proof"), "MAPPED_OVER", 0)
     target = tmp_path / "net.onnx"
     assert bridge.convert(lenet, inputs={"data": shape_of("lenet")}, output=target).verified
     assert sorted(p.name for p in tmp_path.iterdir()) == ["net", "net.onnx"]
@@ -388,7 +390,7 @@ def test_a_second_size_for_each_label() -> None:
         ({"b": {0: "n"}, "c": {0: "m"}}, {"a": (3, 4, 5), "b": (5, 3), "c": (8,)}),
         ({}, {"a": (3, 4, 5), "b": (4, 3), "c": (7,)}),
     ):
-        assert {n: s.shape for n, s in _other_sizes(specs, dynamic).items()} == want, dynamic
+        assert {n: s.shape for n, s in other_sizes(specs, dynamic).items()} == want, dynamic
 
 
 def two_heads() -> tuple[hybrid.symbol.Symbol, dict[str, np.ndarray]]:
@@ -650,7 +652,7 @@ def test_places_that_may_not_be_written_to_and_opsets_that_cannot_be_opened(
     ):
         check_target(tmp_path / "new.onnx")
     monkeypatch.undo()
-    monkeypatch.setattr(importlib.import_module("bridge.convert"), "opens", lambda opset: opset != 15)
+    monkeypatch.setattr(importlib.import_module("bridge.conversion.writing"), "opens", lambda opset: opset != 15)
     with pytest.raises(bridge.BadInput, match="opens no model of opset 15 to verify it"):
         bridge.convert(net, params, **options)
     assert bridge.convert(net, params, verify=False, **options).opset == 15
@@ -707,7 +709,7 @@ def test_other_inputs_are_drawn_for_near_ties_only_and_each_draw_is_its_own(monk
             seen.append(([c.seed for c in cases], options["repro"], options["tolerance"]))
             return next(waiting)
 
-        monkeypatch.setattr(importlib.import_module("bridge.convert"), "check", check)
+        monkeypatch.setattr(importlib.import_module("bridge.conversion.proof"), "check", check)
         options = {
             "inputs": {"data": (1, 8)},
             "also": [{"data": (2, 8)}],
@@ -730,7 +732,7 @@ def test_a_verification_bears_the_names_of_model_and_file_and_lasts_a_while(
     lenet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for over in (64 << 20, 0):  # where the bytes of the file are mapped too
-        monkeypatch.setattr(importlib.import_module("bridge.convert"), "MAPPED_OVER", over)
+        monkeypatch.setattr(importlib.import_module("bridge.conversion.proof"), "MAPPED_OVER", over)
         for output, name in ((tmp_path / "other.onnx", "other.onnx"), (None, "model.onnx")):
             found = bridge.convert(lenet, inputs={"data": shape_of("lenet")}, output=output).verification
             assert found is not None
@@ -743,14 +745,14 @@ def test_what_trains_is_verified_without_chance_at_its_own_opset(monkeypatch: py
     net = hybrid.sym.SoftmaxOutput(layer, name="softmax")
     params = {"fc_weight": np.float32([[1, 2, 3], [4, 5, -6]]), "fc_bias": np.float32([0.5, -0.5])}
     seen = []
-    verify = importlib.import_module("bridge.convert")._verify
+    verify = importlib.import_module("bridge.conversion.proof").compared
 
     def watched(model, path, written, *rest):
         proto = onnx.load(path)
         seen.append((proto.opset_import[0].version, written.opset, {n.op_type for n in proto.graph.node}))
         return verify(model, path, written, *rest)
 
-    monkeypatch.setattr(importlib.import_module("bridge.convert"), "_verify", watched)
+    monkeypatch.setattr(importlib.import_module("bridge.conversion.proof"), "compared", watched)
     for opset in (14, 18):
         found = bridge.convert(net, params, inputs={"data": (4, 3)}, training=True, opset=opset)
         assert (found.opset, found.pruned, found.warnings) == (

@@ -20,6 +20,7 @@ from bridge import cli, exact, locate, onnx_backend, report, timing
 from bridge.bench import BenchResult, Peak, StepTime
 from bridge.cases import make_case
 from bridge.compare import Tolerance
+from bridge.conversion import proof
 from bridge.cut import widened_model
 from bridge.draws import draw
 from bridge.engines import NativeEngine, OnnxEngine, Tensor
@@ -280,14 +281,14 @@ def test_whole_numbers_stay_when_floats_are_cast_to_what_the_graph_computes_in()
 def test_what_makes_up_further_sizes_keeps_dtypes_and_values(monkeypatch: pytest.MonkeyPatch) -> None:
     """Inputs of any dtype with dynamic axes; the second size has values of the arrays; further inputs of the same sizes are no
     second size, of others they are."""
-    net, real, seen = mx.sym.var("x") + mx.sym.var("y"), bridge.convert.__globals__["Cases"], []
+    net, real, seen = mx.sym.var("x") + mx.sym.var("y"), proof.Cases, []
 
     class Recorded(real):
         def case(self, *given: Any, **options: Any) -> Any:
             seen.append((self.like, super().case(*given, **options)))
             return seen[-1][1]
 
-    monkeypatch.setitem(bridge.convert.__globals__, "Cases", Recorded)
+    monkeypatch.setattr(proof, "Cases", Recorded)
     for kind in ("float16", "float64", "int32", "float32"):
         arrays = {n: (np.arange(6).reshape(2, 3) * (3 + i)).astype(kind) for i, n in enumerate("xy")}
         axes = {n: {0: "n"} for n in "xy"}

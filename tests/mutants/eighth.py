@@ -71,8 +71,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "a08-opset-of-result",
         "bridge/convert.py",
-        "opset=converted.opset,\n        inputs=",
-        "opset=opset or default_opset(),\n        inputs=",
+        "opset=made.saved.opset,\n        inputs=",
+        "opset=13,\n        inputs=",
         "tests/bridge/test_convert.py -k told_is",
     ),
     (
@@ -663,7 +663,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "b28-dynamic-not-checked",
-        "bridge/convert.py",
+        "bridge/conversion/network.py",
         "    specs = settle_inputs(model, specs, dynamic)\n    if isinstance(batch, int):",
         "    specs = settle_inputs(model, specs, {})\n    if isinstance(batch, int):",
         "tests/bridge/test_cli.py -k test_bad_arguments_are_exit_2",

@@ -325,7 +325,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "sizes of a label",
-        "bridge/convert.py",
+        "bridge/conversion/network.py",
         "sizes.setdefault(label, size + 1 if axis == 0 else size * 2)",
         "sizes[label] = size + 1 if axis == 0 else size * 2",
         "tests/bridge/test_convert.py -k test_a_second_size_for_each_label",

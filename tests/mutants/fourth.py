@@ -645,7 +645,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "convert over its parameters",
-        "bridge/convert.py",
+        "bridge/conversion/network.py",
         "check_target(target, *model.files())",
         "check_target(target, *model.files()[:1])",
         "tests/bridge/test_bad_input.py -k test_what_is_read_is_not_written",

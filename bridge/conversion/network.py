@@ -1,0 +1,239 @@
+"""The network of a conversion: opened, held against what is asked for, and with every input settled."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from converters.forms import PLAIN, Forms, for_training
+from converters.training import training_form
+from hybrid.core.attrs import is_float
+from hybrid.core.op import Spec
+from hybrid.ir.graph import Entry
+from hybrid.passes.strip_labels import label_names
+
+from ..batching import BATCH, dynamic_batch, fixed_batch, with_batch_size
+from ..cases import samplers
+from ..detectors import Detector, without_suppression
+from ..expected import fed, with_inputs
+from ..inputs import Inputs, as_specs, loaded, sources_of
+from ..job import check_target
+from ..models import BadInput, Model, open_model
+from ..paths import one_or_more
+from ..pipeline.labels import as_metadata
+from ..pipeline.postprocess import postprocessed
+from ..pipeline.preprocess import Dynamic, preprocessed
+from ..recorded import Recording, load_recording
+from ..renaming import with_new_names
+from ..settle import freed, held_inputs, settle_inputs
+from .asked import Proof, Wanted
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network that is ready to be translated."""
+
+    model: Model
+    specs: Mapping[str, Spec]
+    """Shape and dtype of every input; of axes that are open a size to verify with."""
+    axes: Dynamic
+    """Names of open axes by input."""
+    arrays: Mapping[str, np.ndarray]
+    """Values that are given for inputs."""
+    files: Mapping[str, str]
+    """Names of the files that they come from."""
+    also: Sequence[Inputs]
+    """Further inputs to verify with."""
+    recording: Recording | None
+    names: Mapping[str, str]
+    """Inputs' names in the file, where they are others."""
+    forms: Forms
+    proof: Proof
+    """With ranges and kinds of draws that are those of the inputs of the file."""
+    detector: Detector | None = None
+    """The end of a detector that is written without its suppression."""
+    twin: Model | None = None
+    """The same without what is random in it, which is what can be verified; None where nothing is."""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """Members of the file's metadata."""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def shaped(self) -> dict[str, Spec]:
+        """The inputs with names in place of sizes where axes are open."""
+        return {n: _with_axes(s, self.axes.get(n, {})) for n, s in self.specs.items()}
+
+
+def opened(
+    symbol: Any, params: Any, outputs: str | Sequence[str] | None, target: Path | None, external_data: bool | None
+) -> Model:
+    """The model, cut at outputs. Raises BadInput, also where nothing may be written to the target."""
+    model = open_model(symbol, params, foreign=True).select(one_or_more(outputs))
+    if model.is_onnx:
+        raise BadInput(f"{model.name} is ONNX already; convert takes an MXNet symbol")
+    if target is not None:
+        check_target(target, *model.files())
+        if external_data:
+            check_target(target.with_name(f"{target.name}.data"), *model.files())
+    return model
+
+
+def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network:
+    """The network with a shape and a dtype for each input, and all that is put around it.
+
+    Raises BadInput for what is missing, unknown or does not go together, converters.ConversionError where a detector has no
+    suppression to leave out."""
+    recording = _recording(model, wanted, proof)
+    given = loaded(wanted.inputs, model) if recording is None else fed(recording, model)
+    specs, arrays = as_specs(given)
+    if not wanted.training:
+        model = model.inferring(specs)
+    model, stored = freed(model, one_or_more(wanted.free) or ())
+    specs, axes = stored | specs, wanted.dynamic
+    facts = as_metadata(wanted.postprocess.labels) if wanted.postprocess else {}
+    if wanted.preprocess:
+        prepared = preprocessed(model, wanted.preprocess, specs, axes, proof.ranges or {})
+        model, specs, axes = prepared[:3]
+        proof, facts = dataclasses.replace(proof, ranges=prepared.ranges), facts | prepared.facts
+    specs, axes = _sized(model, specs, axes, wanted.batch)
+    if wanted.postprocess:
+        model = postprocessed(model, wanted.postprocess, specs)
+    model, names = with_new_names(model, wanted.rename)
+    if forms.nan_guards is False:  # what lies beyond is left to the runtime
+        proof = dataclasses.replace(proof, draws=[kind for kind in proof.draws if kind != "edges"])
+    detector = None
+    if forms.nms != PLAIN.nms:
+        model, forms, detector = without_suppression(
+            model, forms, specs, training=wanted.training, recorded=recording is not None
+        )
+        facts |= detector.facts
+    also = [loaded(each, model) for each in one_or_more(proof.also)]
+    warnings = (*_warnings(model), *(() if detector is None else (detector.note,)))
+    twin = None
+    if wanted.training:
+        model, twin, axes = _to_train(model, specs, axes)
+        forms = for_training(forms)
+        specs = settle_inputs(model, specs, axes)
+    if twin is not None and proof.wanted:
+        warnings += ("verified without what is random: Dropout left out, slopes of rrelu at their mean",)
+    return Network(
+        model, specs, axes, arrays, sources_of(given), also, recording, names, forms, proof, detector, twin, facts, warnings
+    )  # fmt: skip
+
+
+def _recording(model: Model, wanted: Wanted, proof: Proof) -> Recording | None:
+    """The recorded outputs that are asked for. Raises BadInput for options that say nothing, or do not go together."""
+    problems = [
+        f"dynamic {name}: got {axes!r}, wanted labels by axis, such as {{0: 'batch'}}"
+        for name, axes in wanted.dynamic.items()
+        if not isinstance(axes, Mapping)
+        or not all(isinstance(a, int | np.integer) and isinstance(label, str) for a, label in axes.items())
+    ]
+    if problems:
+        raise BadInput(*problems)
+    if isinstance(wanted.batch, str) and wanted.batch != BATCH:
+        raise BadInput(f"batch: got {wanted.batch!r}, wanted a size, or {BATCH!r} for one that stays open")
+    recording = None if proof.expected is None else with_inputs(load_recording(proof.expected), wanted.inputs, model)
+    if recording is not None and (wanted.training or not proof.wanted):
+        raise BadInput("recorded outputs are those of inference, verified: convert without --training and --no-verify")
+    if (wanted.preprocess or wanted.postprocess) and (recording is not None or wanted.training):
+        raise BadInput(
+            "pre- and post-processing belong to the file that is deployed: convert without --training, and compare recorded "
+            "outputs with a file that holds the network alone"
+        )
+    return recording
+
+
+def _sized(
+    model: Model, given: dict[str, Spec], dynamic: Dynamic, batch: int | str | None
+) -> tuple[dict[str, Spec], Dynamic]:
+    """Specs for all inputs, with the batch that is asked for, and the axes that are open."""
+    specs = given
+    if batch is not None:
+        specs = with_batch_size(model, specs, batch if isinstance(batch, int) else 1)
+    specs = settle_inputs(model, specs, dynamic)
+    if isinstance(batch, int):
+        specs = settle_inputs(model, fixed_batch(model, specs, given, dynamic, batch), dynamic)
+    elif batch is not None:
+        dynamic = dynamic_batch(model, specs, dynamic)
+    return specs, dynamic
+
+
+def _to_train(
+    model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, str]]
+) -> tuple[Model, Model | None, Mapping[str, Mapping[int, str]]]:
+    """The model as it trains; the same without what is random, if it has any; dynamic axes, with those of labels that follow."""
+    assert model.graph is not None
+    inferred = model.infer(specs)
+    forms = [training_form(model.graph, inferred, still=still) for still in (False, True)]
+    trained, twin = (dataclasses.replace(model, graph=form) for form in forms)
+    random = len({len(list(samplers(form))) for form in forms}) > 1
+    axes = {n: dict(a) for n, a in dynamic.items()}
+    if dynamic:
+        other = other_sizes(specs, dynamic)
+        varied = model.infer(other)
+        sizes = {
+            label: (specs[n].shape[a], other[n].shape[a])  # type: ignore[index]  # both are known by now
+            for n, named in dynamic.items()
+            if n in specs  # labels are not, whose axes may be named too
+            for a, label in named.items()
+        }
+        nodes = {n.name: n for n in model.graph.variables()}
+        for name in label_names(model.graph):
+            pairs = [i.spec(Entry(nodes[name])).shape or () for i in (inferred, varied)]
+            follows = {
+                axis: next(label for label, pair in sizes.items() if pair == found)
+                for axis, found in enumerate(zip(*pairs))
+                if found[0] != found[1] and found in sizes.values()
+            }
+            if follows and name not in axes:
+                axes[name] = follows
+    return trained, twin if random else None, axes
+
+
+def other_sizes(specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> dict[str, Spec]:
+    """The same inputs with every dynamic axis at another size: leading ones one up, others twice as long.
+
+    Axes of one label keep one size, wherever they stand."""
+    sizes: dict[str, int] = {}
+    out = {}
+    for name, spec in specs.items():
+        assert spec.shape is not None
+        axes = dynamic.get(name, {})
+        for axis, label in axes.items():
+            size = spec.shape[axis]
+            sizes.setdefault(label, size + 1 if axis == 0 else size * 2)
+        out[name] = Spec(tuple(sizes[axes[i]] if i in axes else d for i, d in enumerate(spec.shape)), spec.dtype)
+    return out
+
+
+def _with_axes(spec: Spec, axes: Mapping[int, str]) -> Spec:
+    assert spec.shape is not None
+    return Spec(tuple(axes.get(i, d) for i, d in enumerate(spec.shape)), spec.dtype)
+
+
+def _warnings(model: Model) -> list[str]:
+    out = [*model.notes, *held_inputs(model)]
+    if model.cast:
+        count, names = len(model.cast), ", ".join(model.cast[:3]) + (" ..." if len(model.cast) > 3 else "")
+        out.append(
+            f"{count} parameters were stored in another dtype than the graph computes in, and cast to it: {names}"
+        )
+    remarks: dict[str, list[str]] = {}
+    for node in model.graph.all_nodes() if model.graph is not None else ():
+        if node.op is not None and node.op.remark:
+            remarks.setdefault(node.op.remark, []).append(f"{node.name} ({node.op.name})")
+    out += [f"{', '.join(nodes[:3])}{' ...' if len(nodes) > 3 else ''}: {remark}" for remark, nodes in remarks.items()]
+    with np.errstate(all="ignore"):
+        for name, array in model.params.items():
+            # the sum is not finite when an element is not: one fast pass, and a closer look only then
+            if is_float(array.dtype) and not np.isfinite(array.sum()):
+                count = int((~np.isfinite(array)).sum())
+                if count:
+                    out.append(f"parameter {name} holds {count} NaN or infinite values")
+    return out
