@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,11 +12,12 @@ import typer
 import bridge
 
 from ..compare import Tolerance
-from ..inputs import Feeds, load_feeds, parse_inputs
+from ..inputs import Feeds, load_feeds, parse_inputs, parse_ranges
 from ..models import Model, names_to_fill
 from ..paths import BadInput
 from ..plugins import load_plugin
 from ..printable import printable
+from ..runtime import TIME_LIMIT
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 InputOption = Annotated[
@@ -156,3 +158,56 @@ def as_limits(atol: float | None, rtol: float | None, scaled: bool) -> Tolerance
         return None
     usual = bridge.TOLERANCES["float32"]  # what is not given stays as it is
     return Tolerance(usual.atol if atol is None else atol, usual.rtol if rtol is None else rtol, scaled)
+
+
+@dataclass(frozen=True)
+class Feeding:
+    """Options that say what a model is fed with."""
+
+    input: InputOption = None
+    inputs: FeedsOption = None
+    image: ImageOption = None
+    range: RangeOption = None
+
+    @property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """(low, high) of draws by name. Raises BadInput."""
+        return parse_ranges(self.range or ())
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """Options that say how two sides are compared."""
+
+    also: AlsoOption = None
+    expected: Expected = None
+    seed: Seed = 0
+    atol: Atol = None
+    rtol: Rtol = None
+    scaled: Scaled = False
+    repro: Repro = None
+    strict: Strict = False
+
+    @property
+    def tolerance(self) -> Tolerance | None:
+        return as_limits(self.atol, self.rtol, self.scaled)
+
+    def read(self, model: Model, specs: Mapping[str, Any], pictures: Sequence[Feeds] = ()) -> dict[str, Any]:
+        """The options as functions of bridge take them. pictures: further inputs, of --image."""
+        return {
+            "also": [*pictures, *read_further_inputs(model, specs, self.also)],
+            "expected": self.expected,
+            "seed": self.seed,
+            "tolerance": self.tolerance,
+            "repro": self.repro,
+        }
+
+
+@dataclass(frozen=True)
+class General:
+    """Options of commands of all kinds."""
+
+    plugin: Plugin = None
+    time_limit: TimeLimit = TIME_LIMIT
+    report_to: Report = None
+    as_json: AsJson = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -87,46 +88,67 @@ def read_dynamic(texts: Sequence[str] | None, batch: int | None) -> tuple[Dynami
     return parse_dynamic(named), BATCH
 
 
-def read_preprocess(
-    mean: str | None,
-    scale: str | None,
-    std: str | None,
-    unit: bool,
-    layout: str | None,
-    uint8: bool,
-    bgr: bool,
-    resize: str | None,
-    crop: str | None,
-    input: str | None,
-) -> Preprocess | None:
-    """Read the options of what stands before the network; None where there are none. Raises BadInput."""
-    found = Preprocess(
-        layout=None if layout is None else layout.upper(),
-        uint8=uint8,
-        bgr=bgr,
-        resize=parse_resize(resize),
-        crop=parse_size("crop", crop),
-        unit=unit,
-        mean=parse_numbers("mean", mean),
-        scale=parse_numbers("scale", scale),
-        std=parse_numbers("std", std),
-        input=input,
-    )
-    if input is not None and not found:
-        raise BadInput("--preprocess-input says where, and nothing says what: add --uint8, --mean, --layout or others")
-    return found if found else None
+@dataclass(frozen=True)
+class Before:
+    """Options of what stands before the network."""
 
+    mean: Mean = None
+    scale: Scale = None
+    std: Std = None
+    unit: Unit = False
+    layout: Layout = None
+    uint8: Uint8 = False
+    bgr: Bgr = False
+    resize: Resize = None
+    crop: Crop = None
+    preprocess_input: PreprocessInput = None
 
-def read_postprocess(
-    softmax: bool, argmax: bool, top_k: int | None, labels: Path | None, output: str | None, axis: int | None
-) -> Postprocess | None:
-    """Read the options of what stands behind the network; None where there are none. Raises BadInput."""
-    found = Postprocess(softmax, argmax, top_k, () if labels is None else read_labels(labels), output, axis)
-    if (output is not None or axis is not None) and not found:
-        raise BadInput(
-            "--postprocess-output and --class-axis say where, and nothing says what: add --softmax, --top-k or others"
+    def read(self) -> Preprocess | None:
+        """Read them; None where they ask for nothing. Raises BadInput."""
+        found = Preprocess(
+            layout=None if self.layout is None else self.layout.upper(),
+            uint8=self.uint8,
+            bgr=self.bgr,
+            resize=parse_resize(self.resize),
+            crop=parse_size("crop", self.crop),
+            unit=self.unit,
+            mean=parse_numbers("mean", self.mean),
+            scale=parse_numbers("scale", self.scale),
+            std=parse_numbers("std", self.std),
+            input=self.preprocess_input,
         )
-    return found if found else None
+        if self.preprocess_input is not None and not found:
+            raise BadInput(
+                "--preprocess-input says where, and nothing says what: add --uint8, --mean, --layout or others"
+            )
+        return found if found else None
+
+
+@dataclass(frozen=True)
+class Behind:
+    """Options of what stands behind the network."""
+
+    softmax: Softmax = False
+    argmax: Argmax = False
+    top_k: TopK = None
+    labels: Labels = None
+    postprocess_output: PostprocessOutput = None
+    class_axis: ClassAxis = None
+
+    def read(self) -> Postprocess | None:
+        """Read them; None where they ask for nothing. Raises BadInput."""
+        labels, output, axis = self.names, self.postprocess_output, self.class_axis
+        found = Postprocess(self.softmax, self.argmax, self.top_k, labels, output, axis)
+        if (output is not None or axis is not None) and not found:
+            raise BadInput(
+                "--postprocess-output and --class-axis say where, and nothing says what: add --softmax, --top-k or others"
+            )
+        return found if found else None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the classes. Raises BadInput."""
+        return () if self.labels is None else tuple(read_labels(self.labels))
 
 
 def read_pictures(

@@ -85,20 +85,20 @@ Truth = Annotated[
 
 @dataclass(frozen=True)
 class Asked:
-    """The wishes of a command line."""
+    """Options of files in another precision."""
 
-    fp16: bool = False
-    fp16_io: bool = False
-    fp32: bool = False
-    quantize: str | None = None
-    method: str = "minmax"
-    percentile: float = 99.99
-    activations: str = "uint8"
-    weights: str | None = None
-    keep: list[str] | None = None
-    least: float | None = None
-    examples: str | None = None
-    truth: Path | None = None
+    fp16: Fp16 = False
+    fp16_io: Fp16Io = False
+    fp32: Fp32 = False
+    quantize: Quantize = None
+    calibration: Method = "minmax"
+    percentile: Percentile = 99.99
+    activations: Activations = "uint8"
+    weights: Weights = None
+    keep_float: KeepFloat = None
+    least: Least = None
+    examples: Data = None
+    truth: Truth = None
 
 
 def wishes_of(asked: Asked) -> Precision | None:
@@ -113,7 +113,7 @@ def wishes_of(asked: Asked) -> Precision | None:
     problems = []
     if asked.fp16_io and not asked.fp16:
         problems.append("--fp16-io: goes with --fp16")
-    if asked.keep and not (asked.fp16 or asked.quantize):
+    if asked.keep_float and not (asked.fp16 or asked.quantize):
         problems.append("--keep-float: goes with --fp16 or --quantize")
     if asked.examples and asked.quantize:
         problems.append("--examples: --quantize names what it is measured on itself")
@@ -121,14 +121,14 @@ def wishes_of(asked: Asked) -> Precision | None:
         problems.append("--examples and --truth: go with --fp16, --fp32 or --quantize")
     if asked.quantize is None:
         changed = {
-            "--calibration": asked.method != "minmax", "--percentile": asked.percentile != 99.99,
+            "--calibration": asked.calibration != "minmax", "--percentile": asked.percentile != 99.99,
             "--activations": asked.activations != "uint8", "--weights": asked.weights is not None,
             "--least": asked.least is not None,
         }  # fmt: skip
         problems += [f"{name}: goes with --quantize" for name, given in changed.items() if given]
     if problems:
         raise BadInput(*problems)
-    keep, data = tuple(asked.keep or ()), asked.examples or DRAWN
+    keep, data = tuple(asked.keep_float or ()), asked.examples or DRAWN
     if asked.fp16:
         return Half(data=data, labels=asked.truth, io=asked.fp16_io, keep=keep)
     if asked.fp32:
@@ -138,7 +138,7 @@ def wishes_of(asked: Asked) -> Precision | None:
     return Quantized(
         data=asked.quantize,
         labels=asked.truth,
-        method=asked.method,  # type: ignore[arg-type]  # it is checked there
+        method=asked.calibration,  # type: ignore[arg-type]  # it is checked there
         percentile=asked.percentile,
         activations=asked.activations,
         weights=asked.weights or "",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
@@ -20,6 +22,8 @@ from ..models import Model, describe, onnx_spec, open_model, specs_of_onnx
 from ..paths import BadInput, listed
 from ..pipeline.labels import as_metadata, labels_of
 from ..pipeline.postprocess import Postprocess
+from ..precision.job import convert_in
+from ..precision.wishes import Precision
 from ..provenance import add_to_file, read_facts
 from ..result import Progress
 from . import archives, programs, triton
@@ -71,6 +75,7 @@ def deploy(
     labels: Sequence[str] = (),
     max_batch: int = 8,
     replace: bool = False,
+    precision: Precision | None = None,
     progress: Progress | None = None,
     **conversion: Any,
 ) -> DeployResult:
@@ -79,8 +84,8 @@ def deploy(
     model: what convert takes, which is converted and verified first; or an ONNX model, which has to open in onnxruntime.
     to: one of TARGETS. place: the folder for the files, or the archive's name. name: that of the model there; by default its own.
     labels: names of classes, for an ONNX model that carries none. max_batch: the largest batch that Triton may make of requests,
-    where the batch axis is open. replace: put new files in the place of those that are there. conversion: the rest of what convert
-    takes.
+    where the batch axis is open. replace: put new files in the place of those that are there. precision: another than the network's
+    own, as convert_in takes it. conversion: the rest of what convert takes.
 
     Nothing appears before all is ready. Raises BadInput, and what convert raises."""
     tell = progress or (lambda _text: None)
@@ -95,7 +100,7 @@ def deploy(
     opened = open_model(model, params, foreign=True)
     own = check_name(name) if name is not None else safe_name(opened.name)
     with scratch(folder if folder.is_dir() else folder.parent) as work:
-        warnings, verdict = _ready(opened, work / MODEL, tuple(labels), conversion, tell)
+        warnings, verdict = _ready(opened, work / MODEL, tuple(labels), precision, conversion, tell)
         made = open_model(work / MODEL)
         assert made.proto is not None
         package = Package(
@@ -144,7 +149,12 @@ def _check_place(target: Path, folder: Path, archive: bool) -> None:
 
 
 def _ready(
-    opened: Model, path: Path, labels: tuple[str, ...], conversion: Mapping[str, Any], tell: Progress
+    opened: Model,
+    path: Path,
+    labels: tuple[str, ...],
+    precision: Precision | None,
+    conversion: Mapping[str, Any],
+    tell: Progress,
 ) -> tuple[list[str], str]:
     """Put the model at a path, with its weights; gives remarks, and how it was verified."""
     if not opened.is_onnx:
@@ -152,9 +162,14 @@ def _ready(
         if labels:
             wanted = options.get("postprocess") or Postprocess()
             options["postprocess"] = Postprocess(**{**asdict(wanted), "labels": labels})
-        result = convert(opened, output=path, progress=tell, **options)
+        convert_to = convert if precision is None else functools.partial(convert_in, precision)
+        result = convert_to(opened, output=path, progress=tell, **options)
         return list(result.warnings), "not verified" if result.verification is None else result.verification.verdict
-    given = [n for n, v in conversion.items() if v not in (None, {}, (), [], False) and n not in ("seed", "verify")]
+    usual = {n: p.default for n, p in inspect.signature(convert).parameters.items()}
+    told = {**conversion, "precision": precision}
+    if told.get("postprocess") == Postprocess(labels=labels):  # names alone, which any file can carry
+        del told["postprocess"]
+    given = [n for n, v in told.items() if n not in ("seed", "verify") and not _is_usual(v, usual.get(n))]
     if given:
         raise BadInput(
             f"{opened.name} is an ONNX model, which is deployed as it is: {listed(given)} belong to the conversion of an MXNet "
@@ -181,6 +196,11 @@ def _ready(
     verdict = read_facts(opened.proto).get("verdict", "not verified")
     note = "opens in onnxruntime; that it gives the numbers of another model was not verified (gluonnx verify)"
     return [] if verdict == "equivalent" else [note], verdict
+
+
+def _is_usual(value: Any, default: Any) -> bool:
+    """True where an option says nothing that its default does not say."""
+    return value is None or (isinstance(value, Sized) and not len(value)) or value is default or value == default
 
 
 def _copy(source: Path, place: Path) -> None:

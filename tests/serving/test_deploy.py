@@ -449,3 +449,32 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert code == 0 and "is ready for python" in said and (tmp_path / "x" / "run.py").is_file()
     code, said = run("deploy", SOURCE, tmp_path / "y")
     assert code == 2 and "sagemaker" in said and not (tmp_path / "y").exists()
+
+
+def test_what_convert_takes_deploy_takes(plain: Path, tmp_path: Path) -> None:
+    """Forms and another precision; of an ONNX model names of classes alone."""
+
+    def run(*arguments: object) -> tuple[int, str]:
+        result = CliRunner().invoke(app, list(map(str, ("deploy", *arguments, "--to", "python"))))
+        return result.exit_code, result.output
+
+    size = ("--input", "data:1,3,56,56")
+    code, said = run(SOURCE, tmp_path / "half", *size, "--fp16", "--fp16-io", "--seed", 1)
+    assert code == 0, said
+    assert {s["dtype"] for s in bridge.inspect(tmp_path / "half" / "model.onnx").inputs.values()} == {"float16"}
+    code, said = run(SOURCE, tmp_path / "kept", *size, "--keep-graph", "--opset", 15, "--external-data")
+    assert code == 0 and onnx.load(tmp_path / "kept" / "model.onnx").opset_import[0].version == 15, said
+    assert sorted(p.name for p in (tmp_path / "kept").glob("model*")) == ["model.onnx", "model.onnx.data"]
+    labels = tmp_path / "labels.txt"
+    labels.write_text("one\ntwo\nthree")
+    code, said = run(plain, tmp_path / "named", "--labels", labels)
+    assert code == 0 and bridge.inspect(tmp_path / "named" / "model.onnx").classes == ("one", "two", "three"), said
+    for options in (
+        ["--fp16"],
+        ["--keep-graph"],
+        ["--softmax", "--labels", labels],
+        ["--opset", 15],
+        ["--image", "x.png"],
+    ):
+        code, said = run(plain, tmp_path / "no", *options)
+        assert code == 2 and not (tmp_path / "no").exists(), (options, said)
