@@ -28,7 +28,7 @@ from ..cases import Cases
 from ..compare import TOLERANCES, Tolerance
 from ..conversion.writing import check_model
 from ..convert import ConvertResult, convert
-from ..engines import Arrays, OnnxEngine
+from ..engines import OnnxEngine
 from ..half import PRECISION
 from ..inputs import Given, as_specs, loaded
 from ..job import NotEquivalent, check_target
@@ -36,13 +36,16 @@ from ..models import Model, describe, onnx_spec, open_model, specs_of_onnx
 from ..paths import BadInput
 from ..provenance import PREFIX, add_to_file
 from ..result import Progress, VerifyResult
+from ..targets.deployed import TARGET, Outcome, facts_of
+from ..targets.writing import written_for
 from ..verify import verify
 from .accuracy import Accuracy, AccuracyReport, judged, measure, top
 from .choosing import Choice, choose
 from .examples import Examples, load_examples, load_labels
+from .places import check_places, run_in_places
 from .scales import scales_of
 from .staying import EXACT, HEADROOM, Staying
-from .survey import Range, engine_of, survey
+from .survey import Range, as_taken, engine_of, survey
 from .wishes import DRAWN, Half, Labelled, Precision, Quantized, Single
 
 DRAWS = 2
@@ -131,13 +134,16 @@ def convert_in(
         tell("reading examples")
         examples = _examples(precision, held, model, result, inputs, rename or {}, ranges, seed)
         made = _MADE[type(precision)](precision, held, before, examples, tell)
+        profiles = written_for(options.get("targets"), None).profiles
+        check_places(profiles, made.converted)
         report = dataclasses.replace(made.report, bytes=(plain.stat().st_size, 0))
         report = _labelled(precision, report, before, made.converted, examples)
         folder = scratch(target.parent) if target is not None else tempfile.TemporaryDirectory()
         with folder as place:
             tell("writing")
             written = made.converted.save(Path(place) / plain.name, external=external_data)
-            add_to_file(written[0], _facts(report))
+            outcomes = run_in_places(profiles, written[0], before, made.converted, examples.feeds, tell)
+            add_to_file(written[0], _facts(report, outcomes))
             size = sum(f.stat().st_size for f in written)
             report = dataclasses.replace(report, bytes=(report.bytes[0], size))
             files: list[Path] = []
@@ -156,6 +162,7 @@ def convert_in(
         "bytes": size,
         "opset": made.converted.opset,
         "warnings": tuple(dict.fromkeys((*result.warnings, *made.warnings))),
+        "targets": outcomes,
     }
     return ReducedResult(**fields, accuracy=report, against=made.against)
 
@@ -171,14 +178,14 @@ class Made:
 
 
 def _without_digest(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """The model without what its metadata says of a file of weights, which will be another."""
-    kept = [p for p in proto.metadata_props if p.key != DATA_KEY]
+    """The model without what its metadata says of a file of weights, and of targets, which will be another's."""
+    kept = [p for p in proto.metadata_props if p.key != DATA_KEY and not p.key.startswith(f"{PREFIX}{TARGET}")]
     del proto.metadata_props[:]
     proto.metadata_props.extend(kept)
     return proto
 
 
-def _facts(report: AccuracyReport) -> dict[str, str]:
+def _facts(report: AccuracyReport, outcomes: Sequence[Outcome]) -> dict[str, str]:
     """Facts of its precision that the file carries, without anything that another run would say otherwise."""
     worst = report.worst
     found = {"precision.examples": str(report.examples)}
@@ -186,7 +193,7 @@ def _facts(report: AccuracyReport) -> dict[str, str]:
         found["precision.sqnr"] = f"{worst.sqnr:.0f} dB or more"
     if report.calibration:
         found["precision.calibration"] = ", ".join(f"{k} {v}" for k, v in report.calibration.items())
-    return {f"{PREFIX}{name}": value for name, value in found.items()}
+    return {f"{PREFIX}{name}": value for name, value in (found | facts_of(outcomes)).items()}
 
 
 # -- examples -------------------------------------------------------------------------------------------------------------
@@ -241,7 +248,7 @@ def _labelled(
     outputs = []
     for converted in (before, after):
         engine = engine_of(converted, "model", frugal=True)
-        runs = [engine.run_unchecked(_as_taken(converted, f)) for f in examples.feeds]
+        runs = [engine.run_unchecked(as_taken(converted, f)) for f in examples.feeds]
         name = next(
             (
                 o.name
@@ -262,12 +269,6 @@ def _labelled(
     top1, top5 = (tuple(top(scores, examples.labels, n) for scores in outputs) for n in (1, 5))
     found = Labelled(len(examples.labels), (top1[0], top1[1]), (top5[0], top5[1]) if classes > 5 else None)
     return dataclasses.replace(report, labelled=found)
-
-
-def _as_taken(converted: Converted, feeds: Mapping[str, np.ndarray]) -> Arrays:
-    """Inputs in the dtypes that a model takes."""
-    own = {i.name: onnx_spec(i).dtype for i in converted.model.graph.input}
-    return {n: a.astype(own[n], copy=False) for n, a in feeds.items() if n in own}
 
 
 # -- float16 and float32 --------------------------------------------------------------------------------------------------
@@ -392,7 +393,7 @@ def _single(wishes: Single, held: Model, before: Converted, examples: Examples, 
     if not halves:
         raise BadInput(f"{held.name}: nothing in it is float16 or bfloat16; leave out --fp32")
     check_model(made.converted)
-    wider = [_as_taken(made.converted, f) for f in examples.feeds]
+    wider = [as_taken(made.converted, f) for f in examples.feeds]
     limits = None if halves > len(before.model.graph.node) // 2 else TOLERANCES["float16"]
     against, _ = _against(held, made.converted, dataclasses.replace(examples, feeds=wider), tell, limits)
     own = {i.name: onnx_spec(i).dtype for i in before.model.graph.input}
@@ -473,7 +474,7 @@ def _widened(before: Converted, examples: Examples) -> tuple[Converted, Examples
     if not _halves(before):
         return before, examples
     wider = retype(before, WIDENED, turned=None).converted
-    return wider, dataclasses.replace(examples, feeds=[_as_taken(wider, f) for f in examples.feeds])
+    return wider, dataclasses.replace(examples, feeds=[as_taken(wider, f) for f in examples.feeds])
 
 
 def _nothing(held: Model, choice: Choice) -> str:

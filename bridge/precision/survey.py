@@ -17,7 +17,7 @@ from hybrid.core.attrs import is_float
 
 from ..engines import Arrays, OnnxEngine, in_groups
 from ..half import with_rounding
-from ..models import Model
+from ..models import Model, onnx_spec
 
 HELD = 512 << 20
 """Bytes of tensors that are held at a time."""
@@ -58,6 +58,12 @@ def engine_of(
     known = {o.name for o in proto.graph.output}
     proto.graph.output.extend(onnx.helper.make_empty_tensor_value_info(n) for n in outputs if n not in known)
     return OnnxEngine(Model(name, proto=proto), **options)
+
+
+def as_taken(converted: Converted, feeds: Mapping[str, np.ndarray]) -> Arrays:
+    """Inputs in the dtypes that a model takes."""
+    own = {i.name: onnx_spec(i).dtype for i in converted.model.graph.input}
+    return {n: a.astype(own[n], copy=False) for n, a in feeds.items() if n in own}
 
 
 def float_tensors(converted: Converted) -> dict[str, int]:

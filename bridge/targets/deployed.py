@@ -36,6 +36,8 @@ RUN = (AGREES, DIFFERS, REFUSED, CRASHED, LATE)
 FAILED = (DIFFERS, REFUSED, CRASHED, LATE, LACKS)
 HALF = 2e-3
 """The error, times the scale, of float16 in one engine beside float16 in another: two units in the last place."""
+TARGET = "target."
+"""Beginning of the names of facts about targets in a file's metadata."""
 SHOWN = 4
 """Operators that a reason lists."""
 
@@ -279,6 +281,6 @@ def raise_failed(outcomes: Sequence[Outcome]) -> None:
 def facts_of(outcomes: Sequence[Outcome]) -> dict[str, str]:
     """Facts that a file carries in its metadata, of the targets that it was written for."""
     return {
-        f"target.{o.target}": f"{o.verdict}, {o.release}" if o.release else f"{o.verdict} by its profile, not run"
+        f"{TARGET}{o.target}": f"{o.verdict}, {o.release}" if o.release else f"{o.verdict} by its profile, not run"
         for o in outcomes
     }
