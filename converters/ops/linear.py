@@ -85,10 +85,17 @@ def export_linalg_gemm(b, op, lhs, rhs, plus=None):
     return y if plus is None else b.Add(y, plus if op.beta == 1 else b.Mul(plus, op.beta))
 
 
-def part(b, op, x, count, index):
-    """Of (T, N, heads * count * D), one part as (N, heads, T, D)."""
-    split = b.reshape(x, [0, 0, op.heads, count, x.dim(2) // (op.heads * count)])
-    return b.transpose(b.Gather(split, index, axis=3), [1, 2, 0, 3])
+def parts(b, op, x, count, *wanted):
+    """Of (T, N, heads * count * D), the parts of these numbers, each as (N, heads, T, D)."""
+    width = x.dim(2) // (op.heads * count)
+    sizes = [-1 if d is UNKNOWN else d for d in x.shape[:2]]
+    if count == 1:
+        pieces, back = [x], [0, 0]
+    elif sizes == [-1, -1]:
+        pieces, back = b.split(b.reshape(x, [0, 0, op.heads, count, width]), [1] * count, axis=3), [0, 0]
+    else:  # no more than four axes, which is what some runtimes have
+        pieces, back = b.split(b.reshape(x, [-1, op.heads, count, width]), [1] * count, axis=2), sizes
+    return [b.transpose(b.reshape(pieces[i], [*back, op.heads, width]), [1, 2, 0, 3]) for i in wanted]
 
 
 def attention_scores(b, op, queries, keys, t, s):
@@ -114,25 +121,28 @@ def attention_values(b, op, attention, values, width):
 
 @exports("_contrib_interleaved_matmul_selfatt_qk")
 def export_contrib_interleaved_matmul_selfatt_qk(b, op, qkv):
-    queries = b.Div(part(b, op, qkv, 3, 0), math.sqrt(qkv.dim(2) // (op.heads * 3)))
+    queries, keys = parts(b, op, qkv, 3, 0, 1)
     t = b.size(qkv, 0)
-    return attention_scores(b, op, queries, part(b, op, qkv, 3, 1), t, t)
+    return attention_scores(b, op, b.Div(queries, math.sqrt(qkv.dim(2) // (op.heads * 3))), keys, t, t)
 
 
 @exports("_contrib_interleaved_matmul_selfatt_valatt")
 def export_contrib_interleaved_matmul_selfatt_valatt(b, op, qkv, attention):
-    return attention_values(b, op, attention, part(b, op, qkv, 3, 2), qkv.dim(2) // 3)
+    (values,) = parts(b, op, qkv, 3, 2)
+    return attention_values(b, op, attention, values, qkv.dim(2) // 3)
 
 
 @exports("_contrib_interleaved_matmul_encdec_qk")
 def export_contrib_interleaved_matmul_encdec_qk(b, op, queries, keys_values):
-    scaled = b.Div(part(b, op, queries, 1, 0), math.sqrt(queries.dim(2) // op.heads))
-    return attention_scores(b, op, scaled, part(b, op, keys_values, 2, 0), b.size(queries, 0), b.size(keys_values, 0))
+    (own,), (keys,) = parts(b, op, queries, 1, 0), parts(b, op, keys_values, 2, 0)
+    scaled = b.Div(own, math.sqrt(queries.dim(2) // op.heads))
+    return attention_scores(b, op, scaled, keys, b.size(queries, 0), b.size(keys_values, 0))
 
 
 @exports("_contrib_interleaved_matmul_encdec_valatt")
 def export_contrib_interleaved_matmul_encdec_valatt(b, op, keys_values, attention):
-    return attention_values(b, op, attention, part(b, op, keys_values, 2, 1), keys_values.dim(2) // 2)
+    (values,) = parts(b, op, keys_values, 2, 1)
+    return attention_values(b, op, attention, values, keys_values.dim(2) // 2)
 
 
 # -- reading -------------------------------------------------------------------------------------------------------------

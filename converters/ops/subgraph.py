@@ -14,7 +14,7 @@ from hybrid.ops.subgraph import MOST_BIAS, MOST_SCALE, Weights, homogeneous, qua
 from ..builder import Value
 from ..error import Unsupported
 from ..registry import export_handler, exports
-from .linear import join_heads, part
+from .linear import join_heads, parts
 from .quantization import fold, integer_convolution, integer_product, largest, product_range, whole
 
 
@@ -197,7 +197,7 @@ def export_sg_mkldnn_selfatt_qk(b, op, *inputs):
     if not op.quantized:
         return _in_float(b, op, *inputs)
     qkv = inputs[0]
-    queries, keys = (part(b, op, qkv, 3, i) for i in (0, 1))
+    queries, keys = parts(b, op, qkv, 3, 0, 1)
     t = b.size(qkv, 0)
     product = join_heads(b, op, integer_product(b, queries, b.transpose(keys, [0, 1, 3, 2])), t, t)
     width = [0, 0, qkv.dim(2)]
@@ -210,7 +210,7 @@ def export_sg_mkldnn_selfatt_valatt(b, op, *inputs):
         return _in_float(b, op, *inputs)
     qkv, attention = inputs[:2]
     weights = b.reshape(attention, b.dims(-1, op.heads, b.size(attention, 1), b.size(attention, 2)))
-    mixed = b.transpose(integer_product(b, weights, part(b, op, qkv, 3, 2)), [2, 0, 1, 3])
+    mixed = b.transpose(integer_product(b, weights, *parts(b, op, qkv, 3, 2)), [2, 0, 1, 3])
     product = b.reshape(mixed, [0, 0, qkv.dim(2) // 3])
     return attention_result(b, op, product, dict(zip(op.input_names(), inputs)), np.float32(1))
 

@@ -18,6 +18,7 @@ from .eliminate_identity import eliminate_identity
 from .fold_batch_norm import fold_batch_norm
 from .fold_constants import fold_constants
 from .fold_shapes import fold_shapes
+from .keep_heads import keep_heads
 from .merge_transposes import merge_transposes
 
 PASSES: tuple[Callable[[OnnxGraph], bool], ...] = (
@@ -29,6 +30,7 @@ PASSES: tuple[Callable[[OnnxGraph], bool], ...] = (
     merge_transposes,
     eliminate_common_subexpressions,
     fold_batch_norm,
+    keep_heads,
 )
 ROUNDS = 8  # at most; what one round makes known is used by the next
 
