@@ -90,7 +90,7 @@ def _rewritten(result: ConvertResult) -> str:
     return "" if accuracy is None else f" before it became {accuracy.precision}"
 
 
-def _accuracy(result: ConvertResult, whole: bool) -> list[Block]:
+def _accuracy(result: ConvertResult | VerifyResult, whole: bool) -> list[Block]:
     """The cost of another precision; nothing where the network's own was kept."""
     accuracy = getattr(result, "accuracy", None)
     if accuracy is None:
@@ -193,7 +193,7 @@ def deploy_table(result: DeployResult) -> Page:
 def verify_table(result: VerifyResult) -> Page:
     """The result of verify; where the models part, if they do."""
     title = f"{printable(result.a)} against {printable(result.b)}"
-    return Page(title, (result,), result.verdict, TONES[result.verdict])
+    return Page(title, (result, *_accuracy(result, True)), result.verdict, TONES[result.verdict])
 
 
 def recording_table(recording: Recording) -> Page:

@@ -21,6 +21,7 @@ from .inputs import Given, Inputs, as_specs, loaded, sources_of
 from .judge import check
 from .models import BadInput, Model, check_dtypes, open_model
 from .paths import one_or_more
+from .precision.beside import DRAWS, hold_beside, quantized_side
 from .recorded import Recording, load_recording
 from .result import Progress, VerifyResult, identify, with_names, with_warnings
 from .runners import as_side, is_runner
@@ -84,6 +85,8 @@ def verify(
     be is what the symbol among them computes in, or else a. inputs: an .npz, or arrays, or shapes to draw seeded numbers
     for, by name; what is not given comes from the models' own shapes. expected: a recording (bridge.record, record_with_mxnet.py)
     whose outputs both are held against on its inputs, or a alone where there is no b; or an .npz of outputs alone, beside inputs.
+    Where one side is a file on 8-bit integers (QuantizeLinear, DequantizeLinear) and the other is not, signal to noise decides, as
+    it does where such a file is written (bridge/precision/beside.py); the result's ``accuracy`` has every layer.
     names: b's names of a's inputs; without it inputs pair by name, then by position and shape. ranges: (low, high) of draws by
     name. files: those that arrays come from, for the report. runs: how many draws there are of what the models expect. also:
     further inputs, a run each. draws: the kinds of draws, "expected", "wide", and "edges" of what the models take; where no array
@@ -106,6 +109,9 @@ def verify(
     inputs = specs_of(recording) if recording is not None else loaded(inputs, second if is_runner(a) else first)
     specs, arrays = as_specs(inputs)
     first, second = (m if is_runner(source) else m.inferring(specs) for m, source in ((first, a), (second, b)))
+    quantized = (
+        None if is_runner(a) or is_runner(b) or limits or expected is not None else quantized_side(first, second)
+    )
     left, right = engines_apart(*_engines((a, first), (b, second), specs), specs)
     half = next((e for e in (left, right) if isinstance(e, HalfEngine)), None)
     if half is not None:
@@ -117,7 +123,11 @@ def verify(
         told = {"names": names, "ranges": ranges}
         sources = {**sources_of(inputs), **(files or {})}
         try:
-            cases = make_cases(left, right, specs, arrays, seed, runs=runs, kinds=draws, files=sources, **told)
+            kinds: Sequence[Kind] = draws
+            count = runs
+            if quantized is not None:  # integers are calibrated for the numbers that the network expects
+                kinds, count = KINDS[:1], runs if arrays else max(runs, DRAWS)
+            cases = make_cases(left, right, specs, arrays, seed, runs=count, kinds=kinds, files=sources, **told)
             for number, given in enumerate(also, len(cases)):
                 further = loaded(given, first)
                 more, values = as_specs(further)
@@ -128,6 +138,11 @@ def verify(
             if problems:
                 raise BadInput(*problems) from error
             raise
+    if quantized is not None:
+        tell = progress or (lambda _text: None)
+        found = hold_beside(first, second, quantized, [c for c in cases if c.shapes == cases[0].shapes], tell)
+        identified = identify(first.files()), identify(second.files())
+        return with_names(found, first.name, second.name, time.perf_counter() - start, identified)
     reference = right if isinstance(right, NativeEngine) and not isinstance(left, NativeEngine) else left
     result = check(
         left,

@@ -1,0 +1,186 @@
+"""A file on 8-bit integers beside the network that it was made of: signal to noise decides, layer by layer and of outputs, as it
+does where the file is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import onnx
+
+from converters.forms import USUAL
+from converters.precision.retype import from_proto
+from converters.writer import Converted
+from hybrid.core.op import Spec
+
+from ..compare import Difference, compare
+from ..engines import Arrays
+from ..half import PRECISION
+from ..models import ONNX, BadInput, Model
+from ..renaming import rename_inputs
+from ..result import Case, Divergence, Progress, VerifyResult
+from .accuracy import EXACT, Accuracy, AccuracyReport, judged, measure
+from .pages import decibels
+from .survey import as_taken, engine_of
+from .wishes import Quantized
+
+INT8 = "int8"
+DRAWS = 8
+"""Sets of inputs that are drawn, as many as where a file is quantised with nothing to calibrate on."""
+
+
+DROP = 10.0
+"""Decibels that a layer at fault loses of those that its inputs have."""
+SLACK = 3.0
+"""Decibels that a layer may have less than is wanted of one by itself, since what it reads has noise too."""
+
+
+@dataclass(frozen=True)
+class QuantizedResult(VerifyResult):
+    """The result of verify where one side is on 8-bit integers."""
+
+    accuracy: AccuracyReport | None = None
+
+
+def quantized_side(first: Model, second: Model) -> int | None:
+    """The place of the one side that is on 8-bit integers, an ONNX file, where the other is not; else None."""
+    kinds = [_is_quantized(m) for m in (first, second)]
+    if kinds[0] == kinds[1]:
+        return None
+    place = kinds.index(True)
+    return place if (first, second)[place].is_onnx else None
+
+
+def _is_quantized(model: Model) -> bool:
+    if model.proto is not None:
+        told = next((p.value for p in model.proto.metadata_props if p.key == PRECISION), "")
+        return told == INT8 or any(n.op_type == "DequantizeLinear" for n in model.proto.graph.node)
+    nodes = model.graph.all_nodes() if model.graph is not None else ()
+    return any(n.op is not None and ("quantize" in n.op.name or getattr(n.op, "quantized", False)) for n in nodes)
+
+
+def hold_beside(first: Model, second: Model, place: int, cases: Sequence[Case], tell: Progress) -> QuantizedResult:
+    """The comparison of a file on 8-bit integers with its network. place: of the file among the two. cases: by the first one's
+    names of inputs, all of one size.
+
+    Raises BadInput where the network has other outputs than the file."""
+    names = dict(cases[0].names)
+    feeds = [{names.get(n, n): c.feeds[n] for n in c.shapes} for c in cases]
+    tell("writing the network as ONNX")
+    sides = [_converted(m, names if m is first else {}, feeds[0]) for m in (first, second)]
+    before, after = sides[1 - place], sides[place]
+    outputs = [[o.name for o in side.model.graph.output] for side in (before, after)]
+    if set(outputs[0]) != set(outputs[1]):
+        raise BadInput(
+            f"a file on 8-bit integers is held against the network that it was made of: outputs are {', '.join(outputs[0])} and "
+            f"{', '.join(outputs[1])}; --atol and --rtol compare them by place"
+        )
+    taken = [as_taken(before, f) for f in feeds]
+    own = as_taken(after, feeds[0])
+    fed = {n: a.dtype for n, a in own.items() if n in taken[0] and a.dtype != taken[0][n].dtype}
+    tell("measuring layers")
+    layers = measure(before, after, taken, fed=fed)
+    fused = measure(before, after, taken, fed=fed, inside=False, plain=False)
+    report = AccuracyReport(
+        precision=INT8,
+        bytes=tuple(
+            sum(f.stat().st_size for f in m.files()) for m in ((second, first) if place == 0 else (first, second))
+        ),  # type: ignore[arg-type]
+        examples=len(cases),
+        data=_told(cases),
+        outputs=tuple(a for a in layers if a.tensor in outputs[0]),
+        layers=layers,
+        judged=judged(before),
+        least=Quantized().least,
+        quantized=tuple(dict.fromkeys(a.node for a in layers if a.reduced)),
+        calibration={"method": "the file's own"},
+        runtime={a.tensor: a.sqnr for a in fused},
+    )
+    runs, worst = [], {}
+    measured = {a.tensor: a for a in (*report.layers, *report.outputs)}
+    for case, given in zip(cases, feeds):
+        found = list(_differences(before, after, given, measured, report))
+        run = {"shapes": case.shapes, "seed": case.seed, "kind": case.kind, "inputs": case.described()}
+        runs.append({**run, "differences": [d.as_dict() for d in found]})
+        for d in found:
+            if d.name not in worst or (d.equal, -d.max_rel) < (worst[d.name].equal, -worst[d.name].max_rel):
+                worst[d.name] = d
+    faults = [*_faults(before, report)]
+    good = not faults and not report.failing and all(d.equal for d in worst.values())
+    name = (first, second)[place].name
+    note = f"{name} is on 8-bit integers: signal to noise decides, {report.least:g} dB or more of outputs and what chooses them"
+    return QuantizedResult(
+        first.name,
+        second.name,
+        "equivalent" if good else "not equivalent",
+        tuple(runs),
+        tuple(worst.values()),
+        divergence=None if good else _first(faults or report.failing),
+        faults=tuple(a.node for a in faults),
+        inner=len(layers),
+        warnings=(note,),
+        accuracy=report,
+    )
+
+
+def _converted(model: Model, names: Mapping[str, str], feeds: Mapping[str, np.ndarray]) -> Converted:
+    """A side as ONNX, whose inputs have the second side's names."""
+    back = {new: old for old, new in names.items()}
+    if model.proto is not None:
+        made = from_proto(onnx.load(model.path) if model.path is not None else model.proto)
+    else:
+        specs = {back.get(n, n): Spec(a.shape, a.dtype) for n, a in feeds.items()}
+        own = {n.name for n in model.graph.variables()} if model.graph is not None else set()
+        made = ONNX.translated(model, inputs={n: s for n, s in specs.items() if n in own}, forms=USUAL)
+    rename_inputs(made.model.graph, {old: new for old, new in names.items() if old != new})
+    return made
+
+
+def _differences(
+    before: Converted, after: Converted, feeds: Arrays, measured: Mapping[str, Accuracy], report: AccuracyReport
+) -> Iterator[Difference]:
+    """The differences of outputs; floats are judged by signal to noise over all cases, other numbers by what they are chosen by."""
+    want, got = (engine_of(side, "model", plain=True).run_unchecked(as_taken(side, feeds)) for side in (before, after))
+    for name, array in want.items():
+        found = compare(name, got[name], array)
+        if not found.compared:
+            yield found
+            continue
+        accuracy = measured.get(name)
+        rule = f"signal to noise {report.least:g} dB"
+        if accuracy is None:
+            yield replace(found.accept("what it is chosen by"), tolerance=rule)
+            continue
+        said = f"{decibels(accuracy.sqnr)} of signal to noise"
+        bad = accuracy.sqnr < report.least or accuracy.misplaced
+        reason = f"{said}, wanted {report.least:g} dB"
+        yield replace(found.refuse(reason) if bad else found.accept(said), tolerance=rule)
+
+
+def _faults(before: Converted, report: AccuracyReport) -> Iterator[Accuracy]:
+    """Layers on integers that lose the signal by themselves, in order: what they read has it, and what they make has less than any
+    layer keeps that is left on integers where a file is written."""
+    measured = {a.tensor: a for a in report.layers}
+    nodes = {o: n for n in before.model.graph.node for o in n.output}
+    for layer in report.layers:
+        read = min((measured[n].sqnr for n in nodes[layer.tensor].input if n in measured), default=EXACT)
+        if layer.reduced and (layer.misplaced or layer.sqnr < min(report.least - SLACK, read - DROP)):
+            yield layer
+
+
+def _first(layers: Sequence[Accuracy]) -> Divergence | None:
+    """The first of the layers that are further off than is allowed."""
+    for layer in layers:
+        said = f"{decibels(layer.sqnr)} of signal to noise"
+        off = Difference(
+            layer.tensor, "float32", (), False, said, layer.max_abs, layer.max_rel, layer.cosine, scale=layer.scale
+        )
+        return Divergence(layer.tensor, layer.node, layer.operator, off, None, {})
+    return None
+
+
+def _told(cases: Sequence[Case]) -> str:
+    """The source of the inputs in words."""
+    seeds = [c.seed for c in cases if c.seed is not None]
+    return f"{len(cases)} sets drawn, seed {seeds[0]}" if seeds else "the inputs given"

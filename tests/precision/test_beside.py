@@ -1,0 +1,86 @@
+"""gluonnx verify of a file on 8-bit integers: signal to noise decides, and the layer that loses it is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from typer.testing import CliRunner
+
+import bridge
+from bridge.cli import app
+from bridge.precision.beside import QuantizedResult, quantized_side
+
+SOURCE = Path(__file__).parents[2] / "fixtures/models/squeezenet/model"
+SIZE = {"data": (1, 3, 40, 40)}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The network as float32 and on integers."""
+    folder = tmp_path_factory.mktemp("beside")
+    told = {"inputs": SIZE, "draws": ("expected",)}
+    bridge.convert(SOURCE, output=folder / "float.onnx", rename={"data": "picture"}, **told)
+    bridge.convert_in(bridge.Quantized(), SOURCE, output=folder / "int8.onnx", **told)
+    return folder / "float.onnx", folder / "int8.onnx"
+
+
+def test_which_side_is_on_integers(files: tuple[Path, Path]) -> None:
+    symbol, floats, whole = (bridge.open_model(m) for m in (SOURCE, *files))
+    assert quantized_side(symbol, whole) == 1 and quantized_side(whole, floats) == 0
+    assert quantized_side(symbol, floats) is None and quantized_side(whole, whole) is None
+    own = bridge.open_model(SOURCE.parents[1] / "quantized_dense" / "model")
+    assert quantized_side(own, whole) is None  # MXNet's own integers: the same numbers are wanted
+
+
+@pytest.mark.parametrize("order", ["symbol first", "integers first", "float ONNX"])
+def test_signal_to_noise_decides(files: tuple[Path, Path], order: str) -> None:
+    floats, whole = files
+    a, b = {"symbol first": (SOURCE, whole), "integers first": (whole, SOURCE), "float ONNX": (floats, whole)}[order]
+    found = bridge.verify(a, b, seed=3)
+    assert isinstance(found, QuantizedResult) and found.equivalent and len(found.runs) == 8
+    accuracy = found.accuracy
+    assert accuracy is not None and accuracy.least == 10
+    assert 20 < min(x.sqnr for x in accuracy.outputs) < 100
+    assert {x.operator for x in accuracy.layers if x.reduced} >= {"Conv"} and len(accuracy.layers) > 20
+    assert accuracy.bytes[0] > 0 and accuracy.bytes[1] == whole.stat().st_size
+    assert "8-bit integers" in found.warnings[0] and json.dumps(found.as_dict())
+    limited = bridge.verify(a, b, seed=3, tolerance=(1e-6, 1e-6))
+    assert type(limited) is not QuantizedResult and not limited.equivalent
+
+
+def test_the_layer_that_loses_the_signal_is_named(files: tuple[Path, Path], tmp_path: Path) -> None:
+    model = onnx.load(files[1])
+    conv = next(n for n in model.graph.node if n.output[0] == "convolution3_output")
+    makers = {o: n for n in model.graph.node for o in n.output}
+    weight = next(i for i in model.graph.initializer if i.name == makers[conv.input[1]].input[0])
+    array = onnx.numpy_helper.to_array(weight).copy()
+    weight.CopyFrom(onnx.numpy_helper.from_array(array[::-1].copy(), weight.name))  # filters in another order
+    onnx.save(model, tmp_path / "wrong.onnx")
+    found = bridge.verify(SOURCE, tmp_path / "wrong.onnx", inputs=SIZE)
+    assert found.verdict == "not equivalent" and found.divergence is not None
+    assert (found.divergence.node, found.divergence.operator) == ("convolution3", "Conv")
+
+
+def test_a_file_that_is_wrong_in_one_output_alone(files: tuple[Path, Path], tmp_path: Path) -> None:
+    """NaN is no noise."""
+    model = onnx.load(files[1])
+    softmax = model.graph.node[-1]
+    softmax.output[0] = "inside"
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.float32([np.nan] + [0] * 9), "hole"))
+    model.graph.node.append(onnx.helper.make_node("Add", ["inside", "hole"], ["softmax_output"], "hole"))
+    onnx.save(model, tmp_path / "hole.onnx")
+    found = bridge.verify(SOURCE, tmp_path / "hole.onnx", inputs=SIZE)
+    assert found.verdict == "not equivalent"
+    assert [d.name for d in found.differences if not d.equal] == ["softmax_output"]
+
+
+def test_the_command_line(files: tuple[Path, Path], tmp_path: Path) -> None:
+    words = ["verify", str(SOURCE), str(files[1]), "--report", str(tmp_path / "report.html")]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    assert "accuracy by layer" in result.output and "nodes on integers" in result.output
+    assert "accuracy by layer" in (tmp_path / "report.html").read_text()
