@@ -56,6 +56,8 @@ SPREADING = (
     "_npi_maximum",
 )
 """Beginnings of the names of operators whose inputs broadcast, so that one number may as well have an axis."""
+WHOLE = 1 << 24
+"""Whole numbers up to which float32 holds all."""
 ROUNDS = 8
 """Compositions within compositions, at most."""
 
@@ -191,10 +193,14 @@ class _Lowering:
             return None
         specs = tuple(self.inference.spec(e) for e in node.inputs)
         if in_mxnet(op):
-            if op.name not in FLOAT32 or not any(s.dtype == np.float16 for s in specs):
+            if op.name in FLOAT32 and any(s.dtype == np.float16 for s in specs):
+                made = _in_float32(op, inputs)
+            elif op.name == "_npi_pad" and len(op.pad_width) == 1:  # type: ignore[attr-defined]
+                made = _padded_vector(op, inputs[0])
+            else:
                 return None
             self.changed = True
-            return self._named(node, _in_float32(op, inputs), {id(e.node) for e in inputs})
+            return self._named(node, made, {id(e.node) for e in inputs})
         before = {id(e.node) for e in inputs}
         made = self._by_rule(node, op, inputs, specs)
         if made is None:
@@ -260,6 +266,13 @@ def _in_float32(op: Op, inputs: Sequence[Entry]) -> list[Entry]:
     return [F.Cast(made, dtype="float16").entry]
 
 
+def _padded_vector(op: Any, data: Entry) -> list[Entry]:
+    """A padded vector, as a matrix of one row: MXNet 1.9.1 pads two axes and more."""
+    row = F.reshape(Expression((data,)), shape=(1, -1))
+    options = {"mode": op.mode, "constant_value": op.constant_value}
+    return [F.reshape(F._npi_pad(row, pad_width=((0, 0), *op.pad_width), **options), shape=(-1,)).entry]
+
+
 # -- rules -----------------------------------------------------------------------------------------------------------------
 
 
@@ -283,6 +296,21 @@ def _expand(op: Any, given: Given) -> Expression | None:
     if len(old) < len(shape):
         x = F.reshape(x, shape=(1,) * (len(shape) - len(old)) + old)
     return F.broadcast_to(x, shape=shape)
+
+
+@rule("Clip")
+def _clip(op: Any, given: Given) -> Expression | None:
+    """Whole numbers; MXNet holds bounds as float32, and compares with those."""
+    dtype, places = given.specs[0].dtype, given.by_name(op)
+    bounds = {n: given.values[places[n]] for n in ("min", "max") if n in places}
+    if dtype is None or dtype.kind not in "iu" or any(b is None for b in bounds.values()):
+        return None
+    told = {n: int(np.asarray(b).reshape(-1)[0]) for n, b in bounds.items()}
+    limits = np.iinfo(dtype)
+    low, high = told.get("min", limits.min), told.get("max", limits.max)
+    if low > high or any(abs(b) > WHOLE for b in told.values()):
+        return None
+    return F.clip(given.inputs[0], a_min=float(low), a_max=float(high))
 
 
 def _reduction(op: Any, given: Given) -> Expression | None:

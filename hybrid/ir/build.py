@@ -68,8 +68,9 @@ def _apply(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: 
 
     Raises OpError for inputs that the operator does not take, or lacks."""
     named = {k: given.pop(k) for k in list(given) if isinstance(given[k], Expression)}
+    given = functions.attributes(cls, given, len(inputs))
     texts = {k: v if has_dims(v) else functions.attribute_text(v) for k, v in given.items()}
-    op = cls.bind(**functions.attributes(cls, texts, len(inputs)))
+    op = cls.bind(**texts)
     wanted = op.input_names()
     found = {**inputs, **named} if isinstance(inputs, dict) else {**dict(zip(wanted, inputs, strict=True)), **named}
     if set(found) != set(wanted):

@@ -17,6 +17,7 @@ from bridge.cli import app
 from converters.for_mxnet import in_mxnet
 from hybrid.core.op import REGISTRY
 from hybrid.ir import json as symbol_json
+from tests.models.networks import Network, networks
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "fixtures/onnx"
@@ -172,3 +173,71 @@ def test_mxnet_computes_the_same(tmp_path: Path) -> None:
             limit = STEPS.get(prefix.name, 2e-3 if theirs.dtype == np.float16 else 1e-4) * max(scale, 1e-9)
             assert np.abs(mine.astype(np.float64) - theirs).max(initial=0) <= limit, (prefix.name, name)
     assert len(made) >= LEAST
+
+
+# -- networks of MXNet, there and back ---------------------------------------------------------------------------------------
+
+BACK = 80
+"""Networks of fixtures/models that come back in MXNet's forms; the others end in NonMaxSuppression or RoiAlign, compute on
+integers, or have sequence lengths."""
+
+
+def back(network: Network, folder: Path) -> Path | None:
+    """The prefix of a network that went to ONNX and back, with its recorded inputs; None where MXNet lacks a form."""
+    feeds, prefix = network.runs()[0][0], folder / network.name
+    bridge.convert(network.prefix, inputs=feeds, output=folder / "model.onnx", verify=False)
+    try:
+        bridge.import_onnx(folder / "model.onnx", output=prefix, for_mxnet=True, verify=False)
+    except bridge.BadInput as error:
+        assert "no form" in str(error), network.name
+        return None
+    np.savez(f"{prefix}-feeds.npz", **feeds)
+    return prefix
+
+
+@pytest.mark.mxnet
+def test_networks_of_mxnet_come_back(tmp_path: Path) -> None:
+    """All networks of fixtures/models: written as ONNX, imported for MXNet, and run there; outputs as recorded of the originals."""
+    made = {n: p for n in networks() if (p := back(n, tmp_path)) is not None}
+    command = [os.environ["MXNET_PYTHON"], "-c", RUN, *map(str, made.values())]
+    said = json.loads(
+        subprocess.run(command, check=True, capture_output=True, text=True, cwd="/").stdout.splitlines()[-1]
+    )
+    assert not {n: text for n, text in said.items() if text}
+    for network, prefix in made.items():
+        got, want = np.load(f"{prefix}-outputs.npz"), list(network.runs()[0][1])
+        assert len(got.files) == len(want), network.name
+        for index, theirs in enumerate(want):
+            mine = got[str(index)]
+            assert (mine.shape, mine.dtype) == (theirs.shape, theirs.dtype), (network.name, index)
+            finite = np.isfinite(theirs)
+            assert np.array_equal(np.isfinite(mine), finite), (network.name, index)
+            scale = np.abs(theirs[finite].astype(np.float64)).max(initial=1e-9)
+            limit = (2e-3 if theirs.dtype == np.float16 or "amp" in network.name else 2e-5) * scale
+            off = np.abs(mine[finite].astype(np.float64) - theirs[finite]).max(initial=0)
+            assert off <= limit, (network.name, index, off / scale)
+    assert len(made) >= BACK
+
+
+@pytest.mark.parametrize("name", ["text_cnn", "numpy_sequence", "numpy_arrays"])
+def test_indexes_and_vectors_have_forms_in_mxnet(name: str, tmp_path: Path) -> None:
+    """Indexes that are cut are whole numbers, bounds among them; a vector is padded as a matrix; attributes are text alone."""
+    (network,) = (n for n in networks() if n.name == name)
+    prefix = back(network, tmp_path)
+    assert prefix is not None
+    nodes = json.loads(Path(f"{prefix}-symbol.json").read_text())["nodes"]
+    assert all(isinstance(v, str) for n in nodes for v in n.get("attrs", {}).values())
+    assert {n["op"] for n in nodes} - {"null"} <= OPERATORS
+    assert not any(n["op"] == "_npi_pad" and n["attrs"]["pad_width"].count("(") < 3 for n in nodes)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "wanted"),
+    [("low, high", [-2, -2, 0, 3, 3]), ("low", [-2, -2, 0, 5, 9]), (", high", [-7, -2, 0, 3, 3])],
+)
+def test_whole_numbers_are_cut(bounds: str, wanted: list[int], tmp_path: Path) -> None:
+    text = f"(int32[5] x) => (int32[5] y) <int32 low = {{-2}}, int32 high = {{3}}> {{ y = Clip(x, {bounds}) }}"
+    _, operators = imported(tmp_path, text)
+    assert operators.count("clip") == 1
+    given = np.array([-7, -2, 0, 5, 9], np.int32)
+    np.testing.assert_array_equal(bridge.run(tmp_path / "out", {"x": given})["y"], wanted)
