@@ -110,6 +110,11 @@ def hold_beside(first: Model, second: Model, place: int, cases: Sequence[Case], 
     good = not faults and not report.failing and all(d.equal for d in worst.values())
     name = (first, second)[place].name
     note = f"{name} is on 8-bit integers: signal to noise decides, {report.least:g} dB or more of outputs and what chooses them"
+    notes = [note]
+    if not good and any(c.seed is not None for c in cases):
+        notes.append(
+            "integers hold what they were calibrated on, and inputs were drawn: give some of that kind (--image, --inputs, --range)"
+        )
     return QuantizedResult(
         first.name,
         second.name,
@@ -119,7 +124,7 @@ def hold_beside(first: Model, second: Model, place: int, cases: Sequence[Case], 
         divergence=None if good else _first(faults or report.failing),
         faults=tuple(a.node for a in faults),
         inner=len(layers),
-        warnings=(note,),
+        warnings=tuple(notes),
         accuracy=report,
     )
 

@@ -184,7 +184,8 @@ integers, or have sequence lengths."""
 
 def back(network: Network, folder: Path) -> Path | None:
     """The prefix of a network that went to ONNX and back, with its recorded inputs; None where MXNet lacks a form."""
-    feeds, prefix = network.runs()[0][0], folder / network.name
+    feeds: dict[str, Any] = dict(network.runs()[0][0])
+    prefix = folder / network.name
     bridge.convert(network.prefix, inputs=feeds, output=folder / "model.onnx", verify=False)
     try:
         bridge.import_onnx(folder / "model.onnx", output=prefix, for_mxnet=True, verify=False)
@@ -198,14 +199,14 @@ def back(network: Network, folder: Path) -> Path | None:
 @pytest.mark.mxnet
 def test_networks_of_mxnet_come_back(tmp_path: Path) -> None:
     """All networks of fixtures/models: written as ONNX, imported for MXNet, and run there; outputs as recorded of the originals."""
-    made = {n: p for n in networks() if (p := back(n, tmp_path)) is not None}
-    command = [os.environ["MXNET_PYTHON"], "-c", RUN, *map(str, made.values())]
+    made = [(n, p) for n in networks() if (p := back(n, tmp_path)) is not None]
+    command = [os.environ["MXNET_PYTHON"], "-c", RUN, *(str(p) for _, p in made)]
     said = json.loads(
         subprocess.run(command, check=True, capture_output=True, text=True, cwd="/").stdout.splitlines()[-1]
     )
     assert not {n: text for n, text in said.items() if text}
-    for network, prefix in made.items():
-        got, want = np.load(f"{prefix}-outputs.npz"), list(network.runs()[0][1])
+    for network, prefix in made:
+        got, want = np.load(f"{prefix}-outputs.npz"), list(network.runs()[0][1].values())
         assert len(got.files) == len(want), network.name
         for index, theirs in enumerate(want):
             mine = got[str(index)]
