@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from .paths import BadInput
     from .pipeline.postprocess import Postprocess
     from .pipeline.preprocess import Preprocess
-    from .precision import Half, Quantized, Single, convert_in
+    from .precision.job import convert_in
+    from .precision.widening import import_widened
+    from .precision.wishes import Half, Quantized, Single
     from .project.check import CheckResult, FileResult, check
     from .recorded import Recording, load_recording, record
     from .result import Divergence, VerifyResult
@@ -46,7 +48,7 @@ FROM = {
     "Divergence": "result",
     "EngineError": "engines",
     "FileResult": "project.check",
-    "Half": "precision",
+    "Half": "precision.wishes",
     "ImportResult": "importing",
     "InspectResult": "inspect",
     "MatrixResult": "matrix",
@@ -56,10 +58,10 @@ FROM = {
     "Outcome": "targets.deployed",
     "Postprocess": "pipeline.postprocess",
     "Preprocess": "pipeline.preprocess",
-    "Quantized": "precision",
+    "Quantized": "precision.wishes",
     "Recording": "recorded",
     "ReduceResult": "change.reduce",
-    "Single": "precision",
+    "Single": "precision.wishes",
     "TOLERANCES": "compare",
     "TargetFailed": "targets.deployed",
     "TargetsResult": "targets.deployed",
@@ -70,10 +72,11 @@ FROM = {
     "compare": "compare",
     "compile": "compiling",
     "convert": "convert",
-    "convert_in": "precision",
+    "convert_in": "precision.job",
     "deploy": "serving.deploy",
     "diff": "change.diff",
     "import_onnx": "importing",
+    "import_widened": "precision.widening",
     "inspect": "inspect",
     "load_images": "images",
     "load_recording": "recorded",
@@ -132,6 +135,7 @@ __all__ = [
     "deploy",
     "diff",
     "import_onnx",
+    "import_widened",
     "inspect",
     "load_images",
     "load_recording",

@@ -17,7 +17,7 @@ from ..paths import BadInput
 from ..renaming import parse_renames
 from .conversion_options import Conversion, Rename, read_conversion
 from .groups import grouped
-from .import_options import DynamicAxes, ForMxnet
+from .import_options import DynamicAxes, ForMxnet, Fp32
 from .options import Comparing, Feeding, General, Verbose, read_images, read_inputs
 from .pipeline_options import Before, Behind
 from .precision_options import Asked, wishes_of
@@ -85,6 +85,7 @@ def import_(
     ] = None,
     dynamic: DynamicAxes = None,
     for_mxnet: ForMxnet = False,
+    fp32: Fp32 = False,
     verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the files appear.")] = True,
     rename: Rename = None,
     *,
@@ -110,7 +111,7 @@ def import_(
                 )
         ranges, given = feeding.ranges, read_inputs(opened, feeding.input, feeding.inputs)
         specs, pictures = read_images(opened, feeding.image, given, ranges)
-        result = bridge.import_onnx(
+        result = (bridge.import_widened if fp32 else bridge.import_onnx)(
             model,
             output=output if output is not None else model.with_suffix(""),
             inputs=specs,

@@ -2,9 +2,5 @@
 
 ``wishes.py`` what is asked for, ``survey.py`` which numbers a network's tensors hold, ``staying.py`` what has to stay in float32,
 ``scales.py`` ranges for 8-bit integers, ``choosing.py`` what becomes such integers, ``accuracy.py`` how far the result is from what
-it was made of, ``examples.py`` data and labels that users give, ``job.py`` the whole. converters/precision rewrites the graphs."""
-
-from .job import convert_in
-from .wishes import Half, Precision, Quantized, Single
-
-__all__ = ["Half", "Precision", "Quantized", "Single", "convert_in"]
+it was made of, ``examples.py`` data and labels that users give, ``job.py`` the whole, ``places.py`` runs it where it is deployed;
+``beside.py`` is verify of 8-bit integers, ``widening.py`` import of half precision. converters/precision rewrites the graphs."""

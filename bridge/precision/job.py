@@ -45,7 +45,7 @@ from .examples import Examples, load_examples, load_labels
 from .places import check_places, run_in_places
 from .scales import scales_of
 from .staying import EXACT, HEADROOM, Staying
-from .survey import Range, as_taken, engine_of, survey
+from .survey import Range, as_taken, engine_of, halves, survey
 from .wishes import DRAWN, Half, Labelled, Precision, Quantized, Single
 
 DRAWS = 2
@@ -389,12 +389,12 @@ def _notes(report: AccuracyReport, against: VerifyResult | None = None) -> tuple
 def _single(wishes: Single, held: Model, before: Converted, examples: Examples, tell: Progress) -> Made:
     """The model in float32. Raises NotEquivalent and TooInexact, and BadInput where nothing in it is of half precision."""
     made = retype(before, WIDENED, turned=None)
-    halves = _halves(before)
-    if not halves:
+    count = halves(before)
+    if not count:
         raise BadInput(f"{held.name}: nothing in it is float16 or bfloat16; leave out --fp32")
     check_model(made.converted)
     wider = [as_taken(made.converted, f) for f in examples.feeds]
-    limits = None if halves > len(before.model.graph.node) // 2 else TOLERANCES["float16"]
+    limits = None if count > len(before.model.graph.node) // 2 else TOLERANCES["float16"]
     against, _ = _against(held, made.converted, dataclasses.replace(examples, feeds=wider), tell, limits)
     own = {i.name: onnx_spec(i).dtype for i in before.model.graph.input}
     fed = {n: np.dtype(np.float32) for n, d in own.items() if d is not None and d.name in ("float16", "bfloat16")}
@@ -411,15 +411,6 @@ def _single(wishes: Single, held: Model, before: Converted, examples: Examples, 
         raise NotEquivalent(against, ["this is the file in float32 against that in half precision"])
     _refuse_inexact(report, "the network computes something else in float32 than in half precision")
     return Made(made.converted, report, against)
-
-
-def _halves(converted: Converted) -> int:
-    """Number of tensors of half precision."""
-    names = ("float16", "bfloat16")
-    found = sum(a.dtype.name in names for a in converted.initializers.values())
-    found += sum(s.dtype is not None and s.dtype.name in names for s in specs_of_onnx(converted.model).values())
-    code = {onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16}
-    return found + sum(a.i in code for n in converted.model.graph.node if n.op_type == "Cast" for a in n.attribute)
 
 
 # -- 8-bit integers -------------------------------------------------------------------------------------------------------
@@ -471,7 +462,7 @@ def _quantized(wishes: Quantized, held: Model, before: Converted, examples: Exam
 
 def _widened(before: Converted, examples: Examples) -> tuple[Converted, Examples]:
     """The model in float32 where it is of half precision, and examples for that: scales are float32."""
-    if not _halves(before):
+    if not halves(before):
         return before, examples
     wider = retype(before, WIDENED, turned=None).converted
     return wider, dataclasses.replace(examples, feeds=[as_taken(wider, f) for f in examples.feeds])

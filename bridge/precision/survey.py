@@ -17,7 +17,7 @@ from hybrid.core.attrs import is_float
 
 from ..engines import Arrays, OnnxEngine, in_groups
 from ..half import with_rounding
-from ..models import Model, onnx_spec
+from ..models import Model, onnx_spec, specs_of_onnx
 
 HELD = 512 << 20
 """Bytes of tensors that are held at a time."""
@@ -64,6 +64,15 @@ def as_taken(converted: Converted, feeds: Mapping[str, np.ndarray]) -> Arrays:
     """Inputs in the dtypes that a model takes."""
     own = {i.name: onnx_spec(i).dtype for i in converted.model.graph.input}
     return {n: a.astype(own[n], copy=False) for n, a in feeds.items() if n in own}
+
+
+def halves(converted: Converted) -> int:
+    """Number of tensors of half precision."""
+    names = ("float16", "bfloat16")
+    found = sum(a.dtype.name in names for a in converted.initializers.values())
+    found += sum(s.dtype is not None and s.dtype.name in names for s in specs_of_onnx(converted.model).values())
+    code = {onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16}
+    return found + sum(a.i in code for n in converted.model.graph.node if n.op_type == "Cast" for a in n.attribute)
 
 
 def float_tensors(converted: Converted) -> dict[str, int]:
