@@ -214,7 +214,8 @@ def test_networks_of_mxnet_come_back(tmp_path: Path) -> None:
             finite = np.isfinite(theirs)
             assert np.array_equal(np.isfinite(mine), finite), (network.name, index)
             scale = np.abs(theirs[finite].astype(np.float64)).max(initial=1e-9)
-            limit = (2e-3 if theirs.dtype == np.float16 or "amp" in network.name else 2e-5) * scale
+            halved = theirs.dtype == np.float16 or network.name in ("amp_casts", "cast_float16_symbol")  # halves inside
+            limit = (2e-3 if halved else 2e-5) * scale
             off = np.abs(mine[finite].astype(np.float64) - theirs[finite]).max(initial=0)
             assert off <= limit, (network.name, index, off / scale)
     assert len(made) >= BACK
