@@ -170,6 +170,11 @@ def _time_operator(op: Op, compute: Callable[..., Any], *arrays: Any, **options:
         _PROFILER.note("operator", op.name, threading.get_ident(), start, time.perf_counter_ns())
 
 
+def note_span(category: str, name: str, start: int, end: int) -> None:
+    """Record, in a lane of its category, what this thread has done from start to end (``time.perf_counter_ns``)."""
+    _PROFILER.note(category, name, threading.get_ident(), start, end)
+
+
 # -- results ----------------------------------------------------------------------------------------------------------------
 
 

@@ -186,7 +186,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: SpecializedCall, 
         for x in (*changed, *(targets or ())):
             x._mark_written()
     else:
-        made = [_pending(s, ctx, face) for s in call.specs]
+        made = [pending(s, ctx, face) for s in call.specs]
         if targets is not None:
             made[:visible] = targets
 
@@ -239,7 +239,7 @@ def _has_pending_work(x: NDArray) -> bool:
     return x._var is not None and (x._var.writer is not None or bool(x._var.readers))
 
 
-def _pending(spec: Spec, ctx: Context, face: type[NDArray]) -> NDArray:
+def pending(spec: Spec, ctx: Context, face: type[NDArray]) -> NDArray:
     """An array whose memory comes later."""
     made = _NEW(face)
     made._memory, made._origin, made._ctx = None, None, ctx

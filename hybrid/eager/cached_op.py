@@ -30,7 +30,7 @@ from ..frontend.symbol import Symbol
 from ..ir.differentiate import gradients
 from ..ir.graph import Entry, Graph, Node
 from ..ir.kept_draws import keeping
-from .array import NDArray, _has_pending_work, _pending, _signature, with_origin
+from .array import NDArray, _has_pending_work, pending, _signature, with_origin
 from .dispatch import without_aliasing
 from .np_array import ndarray
 from .tape import STATE, TapeRecord
@@ -437,7 +437,7 @@ def launch(
             versions = [x._value_version() for x in args]
             results = prepared.runner(observe).run(arrays, versions, rng, observe)
         return [face._own(r, ctx) for r in without_aliasing(results)]
-    made = [_pending(s, ctx, face) for s in prepared.outputs]
+    made = [pending(s, ctx, face) for s in prepared.outputs]
 
     def run() -> None:
         for y, result in zip(made, _run_once(prepared, [x._storage() for x in args], rng, args)):

@@ -59,10 +59,11 @@ class Var:
 class Task:
     """Work that was handed over."""
 
-    __slots__ = ("done", "reads", "run", "size", "users", "waits", "writes")
+    __slots__ = ("done", "elsewhere", "reads", "run", "size", "users", "waits", "writes")
 
-    def __init__(self, run: Callable[[], None], reads: tuple[Var, ...], writes: tuple[Var, ...], size: int):
+    def __init__(self, run: Callable[..., None], reads: tuple[Var, ...], writes: tuple[Var, ...], size: int):
         self.run, self.reads, self.writes, self.size = run, reads, writes, size
+        self.elsewhere = False
         self.waits = 0
         self.users: list[Task] = []
         self.done = False
@@ -93,8 +94,21 @@ class Scheduler:
 
     def push(self, run: Callable[[], None], reads: Iterable[Var], writes: Iterable[Var], size: int = 0) -> None:
         """Run ``run()`` when its turn comes. size: bytes of new memory that it holds until then."""
-        written = tuple(dict.fromkeys(writes))
-        task = Task(run, tuple(dict.fromkeys(reads)), written, size)
+        self._hand_over(Task(run, tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes)), size))
+
+    def push_elsewhere(
+        self, start: Callable[[Callable[[BaseException | None], None]], None], reads: Iterable[Var], writes: Iterable[Var]
+    ) -> None:
+        """Have work begin when its turn comes that somebody else does, a network for one: no thread waits here meanwhile.
+
+        ``start(finish)`` begins it; ``finish(error)``, None when all went well, is to be called once, from any thread. Until then
+        what is read may not change, and who needs what is written waits."""
+        task = Task(start, tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes)), 0)
+        task.elsewhere = True
+        self._hand_over(task)
+
+    def _hand_over(self, task: Task) -> None:
+        written, size = task.writes, task.size
         with self.lock:
             before: dict[int, Task] = {}
             for var in task.reads:
@@ -210,6 +224,9 @@ class Scheduler:
         interrupt: KeyboardInterrupt | None = None
         if error is None:
             try:
+                if task.elsewhere:
+                    task.run(lambda failed: self._finish_elsewhere(task, failed))
+                    return
                 task.run()
             except KeyboardInterrupt as raised:  # meant for the program, which happens to work here while it waits
                 interrupt = raised
@@ -220,6 +237,16 @@ class Scheduler:
                 error = MXNetError("interrupted while changing an array in place, of which only a part may be done")
             except BaseException as raised:  # whatever it is, it belongs to who waits for the result
                 error = raised
+        self._finish(task, error, inherited)
+        if interrupt is not None:
+            raise interrupt
+
+    def _finish_elsewhere(self, task: Task, error: BaseException | None) -> None:
+        self._finish(task, error, inherited=False)
+        with self.lock:
+            self._wake()
+
+    def _finish(self, task: Task, error: BaseException | None, inherited: bool) -> None:
         with self.lock:
             if error is not None and not inherited:
                 self._failures.append(error)
@@ -241,8 +268,6 @@ class Scheduler:
             self._pending -= 1
             self._bytes -= task.size
             self._changed.notify_all()
-        if interrupt is not None:
-            raise interrupt
 
 
 SCHEDULER = Scheduler(max(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))

@@ -1,6 +1,6 @@
 """Stores of arrays by key, which add up what several devices push. ``mx.kvstore``, ``mx.kv``."""
 
-from . import base, kvstore, kvstore_server
+from . import base, dist, kvstore, kvstore_server
 from .base import KVStoreBase, create
 from .kvstore import KVStore
 from .kvstore_server import KVStoreServer

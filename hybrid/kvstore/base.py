@@ -12,8 +12,8 @@ from ..ndarray import NDArray
 
 T = TypeVar("T", bound=type)
 
-LOCAL: dict[str, Callable[[str], Any]] = {}
-"""Functions that make the stores within one process, by name, called with the name; the module that defines a store enters it."""
+STORES: dict[str, Callable[[str], Any]] = {}
+"""Functions that make the stores, by name, called with the name; the module that defines a store enters it."""
 
 
 class KVStoreBase:
@@ -123,19 +123,19 @@ class TestStore(KVStoreBase):
 
 
 def create(name: str = "local") -> Any:
-    """The store of that name. Raises MXNetError for those that need several machines or GPUs."""
+    """The store of that name. Raises MXNetError for those that are not here, and for ``dist_*`` without mpi4py."""
     if not isinstance(name, str):
         raise TypeError("name must be a string")
     word = name.lower()
     if word in KVStoreBase.kv_registry:
         return KVStoreBase.kv_registry[word]()
-    if word in LOCAL:
-        return LOCAL[word](word)
-    if word.startswith(("dist", "p3", "horovod", "byteps")):
-        reason = "it joins several machines"
+    if word in STORES:
+        return STORES[word](word)
+    if word.startswith(("dist", "p3", "byteps")):
+        reason = "it needs servers of its own"
     else:
         reason = "it needs GPUs" if word.startswith("nccl") else "there is no such store"
-    raise MXNetError(f"kvstore {name!r}: {reason}; this engine has {', '.join(LOCAL)}, within one process")
+    raise MXNetError(f"kvstore {name!r}: {reason}; this engine has {', '.join([*STORES, *KVStoreBase.kv_registry])}")
 
 
 def choose(kvstore: Any, devices: int, arrays: dict[str, NDArray]) -> tuple[Any, bool]:
@@ -145,7 +145,7 @@ def choose(kvstore: Any, devices: int, arrays: dict[str, NDArray]) -> tuple[Any,
     if kvstore is None or isinstance(kvstore, KVStoreBase):
         store = kvstore
     elif isinstance(kvstore, str):
-        store = None if devices == 1 and "dist" not in kvstore else create(kvstore)
+        store = None if devices == 1 and not kvstore.startswith(("dist", "horovod")) else create(kvstore)
     else:
         raise TypeError("kvstore must be KVStore, str or None")
     # MXNet does not copy arrays of more than 16M numbers back and forth

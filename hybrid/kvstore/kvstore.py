@@ -14,7 +14,7 @@ from ..eager.sparse import rows_of_array
 from ..formats.files import read, write
 from ..formats.params import RowSparse
 from ..ndarray import NDArray
-from .base import LOCAL, KVStoreBase, sum_arrays
+from .base import STORES, KVStoreBase, sum_arrays
 
 Updater = Callable[[Any, NDArray, NDArray], None]
 
@@ -55,11 +55,19 @@ class KVStore(KVStoreBase):
     def push(self, key: Any, value: Any, priority: int = 0) -> None:
         """Add up values; the sum is kept, or given to the updater as a gradient."""
         for name, arrays in _pairs(key, value):
-            kept, total = self._of(name), sum_arrays(arrays)
-            if self._updater is not None:
-                self._updater(name, total, kept)
-            else:
-                self._kept[name] = total.copy()
+            kept, total = self._of(name), self._sum(name, arrays, priority)
+            self._apply(name, total, kept)
+
+    def _sum(self, name: Any, arrays: list[NDArray], priority: int) -> NDArray:
+        """The sum of what is pushed."""
+        return sum_arrays(arrays)
+
+    def _apply(self, name: Any, total: NDArray, kept: NDArray) -> None:
+        """Update what is kept by a sum, or keep that."""
+        if self._updater is not None:
+            self._updater(name, total, kept)
+        else:
+            self._kept[name] = total.copy()
 
     def pull(self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True) -> None:
         """Copy what is kept to arrays."""
@@ -160,4 +168,4 @@ class KVStore(KVStoreBase):
 
 NAMES = ("local", "device", "local_update_cpu", "local_allreduce_cpu", "local_allreduce_device")
 """MXNet's names for stores that differ in where they add up. On a CPU they are all the same."""
-LOCAL.update(dict.fromkeys(NAMES, KVStore))
+STORES.update(dict.fromkeys(NAMES, KVStore))
