@@ -97,7 +97,10 @@ class Scheduler:
         self._hand_over(Task(run, tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes)), size))
 
     def push_elsewhere(
-        self, start: Callable[[Callable[[BaseException | None], None]], None], reads: Iterable[Var], writes: Iterable[Var]
+        self,
+        start: Callable[[Callable[[BaseException | None], None]], None],
+        reads: Iterable[Var],
+        writes: Iterable[Var],
     ) -> None:
         """Have work begin when its turn comes that somebody else does, a network for one: no thread waits here meanwhile.
 

@@ -19,7 +19,8 @@ class Trainer:
     """``step(batch_size)`` after each ``backward``.
 
     params: a ParameterDict, a dict, or a list of parameters. optimizer: its name with optimizer_params, or an Optimizer.
-    kvstore: a store or its name, used with several contexts only; update_on_kvstore: whether the weights are updated in it."""
+    kvstore: a store or its name, used with several contexts, or with several processes (``dist_sync``: docs/distributed.md);
+    update_on_kvstore: whether the weights are updated in it."""
 
     def __init__(
         self,
@@ -79,7 +80,9 @@ class Trainer:
     # -- the store ------------------------------------------------------------------------------------------------------
 
     def _reset_kvstore(self) -> None:
-        """Make a store anew at the next step."""
+        """Make a store anew at the next step. Raises RuntimeError for one that joins several processes."""
+        if getattr(self, "_distributed", False):
+            raise RuntimeError("Cannot reset distributed KVStore.")
         self._kv_initialized = False
         self._kvstore: Any = None
         self._distributed: bool | None = None
@@ -96,15 +99,22 @@ class Trainer:
         else:
             arrays = {p.name: p.data(self._contexts[0]) for p in self._params}
             store, update = choose(wanted, len(self._contexts), arrays)
+            distributed = bool(store) and "dist" in store.type
             if self._contains_sparse_grad:
                 if store is not None and not isinstance(store, KVStore):
                     raise ValueError(f"Cannot use {type(store)} for multi-device training with sparse gradients")
-                update = False
+                if distributed and on_store is False:
+                    raise ValueError(
+                        "Cannot set update_on_kvstore=False on dist kvstore when sparse gradients are present."
+                    )
+                update = distributed
+            elif distributed and "async" in store.type and on_store is False:
+                raise ValueError("Please set update_on_kvstore=True when training in async mode.")
             update = update if on_store is None else on_store
             if store is not None and update and not store.is_capable("optimizer"):
                 raise ValueError(f"Please set update_on_kvstore=False when training with {type(store)}")
         self._kvstore = store
-        self._distributed = False
+        self._distributed = bool(store) and "dist" in store.type
         self._update_on_kvstore = update if store is not None else None
         if store is not None:
             if self._compression_params:
@@ -181,6 +191,16 @@ class Trainer:
         self._update(ignore_stale_grad)
 
     def _check_and_rescale_grad(self, scale: float) -> None:
+        if (
+            self._distributed
+            and "async" in self._kvstore.type
+            and self._update_on_kvstore
+            and scale != self._optimizer.rescale_grad
+        ):
+            raise UserWarning(
+                "Possible change in the `batch_size` from previous `step` detected. Optimizer gradient normalizing factor "
+                "will not change w.r.t new batch_size when update_on_kvstore=True and when distributed kvstore is used."
+            )
         self._optimizer.rescale_grad = scale
 
     def _allreduce_grads(self) -> None:
@@ -190,7 +210,8 @@ class Trainer:
             if param.grad_req == "null":
                 continue
             if self._update_on_kvstore:
-                self._kvstore.pushpull(i, param._gradients(), out=_values(param), priority=-i)
+                self._kvstore.push(i, param._gradients(), priority=-i)
+                self._kvstore.pull(i, _values(param), priority=-i, ignore_sparse=False)
             elif param.grad_stype == "row_sparse":
                 self._kvstore.push(i, param._grad, priority=-i)
                 self._kvstore.pull(i, param._grad, priority=-i, ignore_sparse=False)

@@ -122,12 +122,7 @@ class DistStore(KVStore):
 
     def _sum(self, name: Any, arrays: list[NDArray], priority: int) -> NDArray:
         """The sum of what all ranks push, which may still be on its way."""
-        kept, local = self._of(name), sum_arrays(arrays)
-        if local.shape != kept.shape or local._dtype != kept._dtype:
-            raise MXNetError(
-                f"push of key {name}: got {np.dtype(local.dtype)}{local.shape}, wanted {np.dtype(kept.dtype)}{kept.shape}, as it was "
-                "inited"
-            )
+        local = self._fitting(name, sum_arrays(arrays))
         if local.stype != "default":
             return self._sum_rows(name, local, priority)
         if self._threshold is not None:
@@ -146,12 +141,22 @@ class DistStore(KVStore):
         SCHEDULER.push_elsewhere(start, [local._shared_var()], [total._shared_var(), self._turns[name]])
         return total
 
+    def _fitting(self, name: Any, local: NDArray) -> NDArray:
+        """What is to be pushed. Raises MXNetError unless it is of the shape and dtype of what is kept."""
+        kept = self._of(name)
+        if local.shape != kept.shape or local._dtype != kept._dtype:
+            raise MXNetError(
+                f"push of key {name}: got {np.dtype(local.dtype)}{local.shape}, wanted {np.dtype(kept.dtype)}{kept.shape}, as "
+                "it was inited"
+            )
+        if self._threshold is not None and local.stype == "default" and local.dtype != np.float32:
+            raise MXNetError(f"push of key {name}: got {np.dtype(local.dtype)}, and gradient compression takes float32")
+        return local
+
     def _sum_compressed(self, name: Any, local: NDArray, priority: int) -> NDArray:
         """The sum of what all ranks' gradients are in two bits a number."""
         threshold = self._threshold
         assert threshold is not None
-        if local.dtype != np.float32:
-            raise MXNetError(f"push of key {name}: got {np.dtype(local.dtype)}, and gradient compression takes float32")
         total = pending(Spec(local.shape, local._dtype), local.context, NDArray)
         residual = self._residuals.setdefault(name, np.zeros(local.size, np.float32))
         (tag,) = self._world.tags([self._name(name)], [""])
@@ -211,8 +216,8 @@ class DistStore(KVStore):
     def _send_command_to_servers(self, head: int, body: str) -> None:
         """Raises MXNetError: what MXNet sends its servers are pickled optimizers and settings of their processes."""
         raise MXNetError(
-            f"_send_command_to_servers({head}, ...): there are no servers here, every rank keeps the arrays; call set_optimizer for "
-            "an optimizer, and mx.profiler on each rank"
+            f"_send_command_to_servers({head}, ...): there are no servers here, every rank keeps the arrays; call set_optimizer "
+            "for an optimizer, and mx.profiler on each rank"
         )
 
 

@@ -7,6 +7,7 @@ in all processes and in every run.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -24,6 +25,8 @@ class Exchange:
 
     size = 0
     """Bytes that it moves, about."""
+    serves_to_the_end = False
+    """True when those whom it asks answer even when their program has ended."""
 
     def __init__(self, world: Any, name: str, tag: int) -> None:
         self.world, self.name, self.tag = world, name, tag
@@ -110,7 +113,9 @@ def add(parts: Sequence[np.ndarray], out: np.ndarray) -> None:
 class Sum(Exchange):
     """The sum of an array over all ranks, or with root the array of that rank, in ``out``; both of them flat."""
 
-    def __init__(self, world: Any, name: str, tag: int, mine: np.ndarray, out: np.ndarray, root: int | None = None) -> None:
+    def __init__(
+        self, world: Any, name: str, tag: int, mine: np.ndarray, out: np.ndarray, root: int | None = None
+    ) -> None:
         super().__init__(world, name, tag)
         self.mine, self.out, self.root = mine, out, root
         self.size = out.nbytes
@@ -162,7 +167,7 @@ class Sum(Exchange):
         """Each rank adds up its share of the array and sends it to all others: every number travels to its adder, and back."""
         world = self.world
         cuts = [len(self.out) * r // world.size for r in range(world.size + 1)]
-        shares = [slice(a, b) for a, b in zip(cuts, cuts[1:])]
+        shares = [slice(a, b) for a, b in itertools.pairwise(cuts)]
         own = shares[world.rank]
         parts = {world.rank: self.mine[own]} if self._gives(world.rank) else {}
         for rank in self._others():

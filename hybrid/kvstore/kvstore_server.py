@@ -1,4 +1,4 @@
-"""Servers of stores that join several machines; there are none here."""
+"""Servers of stores that join several processes; there are none here: each rank keeps the arrays (dist.py)."""
 
 from typing import Any
 
@@ -9,4 +9,6 @@ class KVStoreServer:
     """In MXNet the process that keeps the arrays of a distributed store. Raises MXNetError."""
 
     def __init__(self, kvstore: Any) -> None:
-        raise MXNetError("KVStoreServer: this engine has no stores that join several machines")
+        raise MXNetError(
+            "KVStoreServer: there are no server processes; start all ranks as workers, with mpirun -n N python -m hybrid"
+        )

@@ -26,7 +26,7 @@ import numpy as np
 
 from ..core.error import MXNetError
 from ..execution.scheduler import SCHEDULER
-from .exchanges import SLICE, Exchange, Gather, Sum
+from .exchanges import SLICE, Exchange, Gather
 
 TIMEOUT = "GLUONNX_DIST_TIMEOUT"
 MOST_IN_FLIGHT = 2 * SLICE
@@ -150,7 +150,7 @@ class World:
 
     def barrier(self) -> None:
         """Return when all processes have come here, and what this one has begun before is over."""
-        SCHEDULER.wait_all()
+        SCHEDULER.drain()
         if self.size > 1:
             self.wait(Gather(self, "a barrier", BARRIER, np.zeros(0, np.uint8)))
 
@@ -255,7 +255,7 @@ class World:
                 continue
             missing = exchange.missing()
             gone = [r for r in missing if (e := self._ended[r]) is not None and now - e > GRACE]
-            if gone:
+            if gone and not exchange.serves_to_the_end:
                 return f"{_ranks(gone)} ended while rank {self.rank} of {self.size} waits in {exchange.name!r}"
             if waited > patience:
                 dead = [r for r in missing if now - self._heard[r] > min(10.0, self.timeout / 2)]
@@ -281,7 +281,7 @@ class World:
 
     def close(self) -> None:
         """Wait until all processes are here, then stop the thread. Aborts the job after a failure."""
-        if self.size == 1 or os.getpid() != self._pid or self._over.is_set() and self.failure is None:
+        if self.size == 1 or os.getpid() != self._pid or (self._over.is_set() and self.failure is None):
             return
         SCHEDULER.drain()
         with self._wanted:
@@ -291,7 +291,9 @@ class World:
         while not self._over.wait(0.2):
             if time.monotonic() > limit:
                 waited = [r for r, e in enumerate(self._ended) if e is None]
-                self.fail(f"rank {self.rank} of {self.size} is done, and has waited {self.timeout:.0f} s for {_ranks(waited)}")
+                self.fail(
+                    f"rank {self.rank} of {self.size} is done, and has waited {self.timeout:.0f} s for {_ranks(waited)}"
+                )
                 break
         if any(e is None for e in self._ended):
             self.abort(str(self.failure))
@@ -334,11 +336,13 @@ def join() -> World:
         from mpi4py import MPI
     except ImportError as error:
         raise MXNetError(
-            "distributed training needs mpi4py and an MPI: pip install 'gluonnx[mpi]' (or mpi4py alone, where the machine has "
-            f"an MPI of its own); importing mpi4py said: {error}"
+            "distributed training needs mpi4py and an MPI: pip install 'gluonnx[mpi]', and where the machine has no MPI of its "
+            f"own: pip install mpich; importing mpi4py said: {error}"
         ) from None
     if MPI.Query_thread() < MPI.THREAD_SERIALIZED:
-        raise MXNetError("distributed training: this MPI allows calls from the main thread only, wanted THREAD_SERIALIZED")
+        raise MXNetError(
+            "distributed training: this MPI allows calls from the main thread only, wanted THREAD_SERIALIZED"
+        )
     everybody = MPI.COMM_WORLD
     copies = [_duplicate(everybody) for _ in range(2)]
     made = World(MPI, *copies)

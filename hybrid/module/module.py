@@ -301,7 +301,10 @@ class Module(BaseModule):
         group = self._exec_group
         count = len(self._context)
         store, on_store = choose(kvstore, count, arguments)
-        scale = 1.0 / group.batch_size
+        total = group.batch_size
+        if store is not None and "dist" in store.type and "_sync" in store.type:
+            total *= store.num_workers
+        scale = 1.0 / total
         # the store knows weights by name; an updater here by a number for each weight on each context
         names = {
             i * (1 if on_store else count) + k: n

@@ -131,12 +131,6 @@ def test_parts_of_a_step_are_for_weights_outside_the_store() -> None:
             call()
 
 
-def test_no_store_joins_several_machines() -> None:
-    trainer = gluon.Trainer(parameters(1), "sgd", kvstore="dist_sync")
-    with pytest.raises(MXNetError, match="'dist_sync': it joins several machines"):
-        trainer.step(1)
-
-
 def test_files_of_states(tmp_path: Path) -> None:
     (param,) = parameters(1)
     trainer = gluon.Trainer([param], "adam")

@@ -21,6 +21,7 @@ ALLOWED = {
     "rich": ("bridge",),
     "PIL": ("hybrid",),
     "graphviz": ("hybrid",),
+    "mpi4py": ("hybrid.kvstore.world",),
     "ml_dtypes": ("hybrid", "converters", "bridge"),
     "mxnet": ("bridge.scripts.record_with_mxnet",),
     "pytest": ("bridge.pytest_plugin",),
