@@ -28,6 +28,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
+        if fullname in ("horovod", "horovod.mxnet"):
+            return _horovod(fullname, self)
         if fullname != "mxnet" and not fullname.startswith("mxnet."):
             return None
         found = _find(fullname)
@@ -49,9 +51,18 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         show(fullname, module)
 
 
+def _horovod(fullname: str, finder: _Finder) -> importlib.machinery.ModuleSpec | None:
+    """Horovod's face for MXNet, which is ours: its own needs the real MXNet. Where it is installed, its other faces stay."""
+    if fullname == "horovod" and importlib.machinery.PathFinder.find_spec(fullname) is not None:
+        return None
+    return importlib.machinery.ModuleSpec(fullname, finder, is_package=True)
+
+
 def _find(fullname: str) -> Any:
     """The module here that ``fullname`` means, or None."""
     own = _RENAMED.get(fullname, _HERE + fullname.removeprefix("mxnet"))
+    if fullname in ("horovod", "horovod.mxnet"):
+        own = f"{_HERE}.horovod"
     try:
         return importlib.import_module(own)
     except ModuleNotFoundError as error:

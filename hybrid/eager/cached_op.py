@@ -30,7 +30,7 @@ from ..frontend.symbol import Symbol
 from ..ir.differentiate import gradients
 from ..ir.graph import Entry, Graph, Node
 from ..ir.kept_draws import keeping
-from .array import NDArray, _has_pending_work, pending, _signature, with_origin
+from .array import NDArray, _has_pending_work, _signature, pending, with_origin
 from .dispatch import without_aliasing
 from .np_array import ndarray
 from .tape import STATE, TapeRecord

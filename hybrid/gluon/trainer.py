@@ -99,7 +99,8 @@ class Trainer:
         else:
             arrays = {p.name: p.data(self._contexts[0]) for p in self._params}
             store, update = choose(wanted, len(self._contexts), arrays)
-            distributed = bool(store) and "dist" in store.type
+            kind = "" if store is None else store.type
+            distributed = "dist" in kind
             if self._contains_sparse_grad:
                 if store is not None and not isinstance(store, KVStore):
                     raise ValueError(f"Cannot use {type(store)} for multi-device training with sparse gradients")
@@ -108,13 +109,13 @@ class Trainer:
                         "Cannot set update_on_kvstore=False on dist kvstore when sparse gradients are present."
                     )
                 update = distributed
-            elif distributed and "async" in store.type and on_store is False:
+            elif distributed and "async" in kind and on_store is False:
                 raise ValueError("Please set update_on_kvstore=True when training in async mode.")
             update = update if on_store is None else on_store
             if store is not None and update and not store.is_capable("optimizer"):
                 raise ValueError(f"Please set update_on_kvstore=False when training with {type(store)}")
         self._kvstore = store
-        self._distributed = bool(store) and "dist" in store.type
+        self._distributed = store is not None and "dist" in store.type
         self._update_on_kvstore = update if store is not None else None
         if store is not None:
             if self._compression_params:

@@ -1,6 +1,6 @@
 """Stores of arrays by key, which add up what several devices push. ``mx.kvstore``, ``mx.kv``."""
 
-from . import base, dist, dist_async, kvstore, kvstore_server
+from . import base, dist, dist_async, horovod, kvstore, kvstore_server
 from .base import KVStoreBase, create
 from .kvstore import KVStore
 from .kvstore_server import KVStoreServer
@@ -13,6 +13,7 @@ __all__ = [
     "create",
     "dist",
     "dist_async",
+    "horovod",
     "kvstore",
     "kvstore_server",
 ]

@@ -23,6 +23,7 @@ from ..execution.scheduler import SCHEDULER, Var
 from ..formats.params import RowSparse
 from ..ndarray import NDArray
 from .base import STORES, sum_arrays
+from .collectives import exchange
 from .compression import compress, expand, threshold_of
 from .exchanges import Gather, Sum, add
 from .kvstore import KVStore, _pairs
@@ -40,7 +41,7 @@ class DistStore(KVStore):
 
     def __init__(self, kind: str = "dist_sync") -> None:
         super().__init__(kind)
-        self._world = _joined()
+        self._world = joined()
         self._number = next(_NUMBERS)
         self._turns: dict[Any, Var] = {}
         """What makes exchanges of one key go in the order of the program."""
@@ -129,17 +130,8 @@ class DistStore(KVStore):
             return self._sum_compressed(name, local, priority)
         if self._world.size == 1:
             return local
-        total = pending(Spec(local.shape, local._dtype), local.context, NDArray)
         (tag,) = self._world.tags([self._name(name)], [""])
-
-        def start(finish: Callable[[BaseException | None], None]) -> None:
-            mine, out = local._storage(), total._storage()
-            exchange = Sum(self._world, f"push of {self._name(name)}", tag, mine.reshape(-1), out.reshape(-1))
-            exchange.finish = finish
-            self._world.start(exchange, priority)
-
-        SCHEDULER.push_elsewhere(start, [local._shared_var()], [total._shared_var(), self._turns[name]])
-        return total
+        return exchange(self._world, f"push of {self._name(name)}", tag, local, priority, turn=self._turns[name])
 
     def _fitting(self, name: Any, local: NDArray) -> NDArray:
         """What is to be pushed. Raises MXNetError unless it is of the shape and dtype of what is kept."""
@@ -225,7 +217,8 @@ def _draws(updater: Any) -> bool:
     return isinstance(updater, opt.Updater) and isinstance(updater.optimizer, opt.SGLD)
 
 
-def _joined() -> World:
+def joined() -> World:
+    """All processes of the job, whose exchanges the profiler sees."""
     world = join()
     if world.observe is None:
         world.observe = _note

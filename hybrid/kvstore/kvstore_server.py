@@ -10,5 +10,5 @@ class KVStoreServer:
 
     def __init__(self, kvstore: Any) -> None:
         raise MXNetError(
-            "KVStoreServer: there are no server processes; start all ranks as workers, with mpirun -n N python -m hybrid"
+            "KVStoreServer: there are no server processes; start workers only: mpirun -n N python -m hybrid"
         )

@@ -260,8 +260,8 @@ class World:
             if waited > patience:
                 dead = [r for r in missing if now - self._heard[r] > min(10.0, self.timeout / 2)]
                 alive = [r for r in missing if r not in dead]
-                reasons = [f"{_ranks(dead)} give no sign of life (stopped, or out of reach)"] if dead else []
-                reasons += [f"{_ranks(alive)} run but have not come to the same call"] if alive else []
+                reasons = [f"no sign of life from {_ranks(dead)} (stopped, or out of reach)"] if dead else []
+                reasons += [f"still running, but not in the same call: {_ranks(alive)}"] if alive else []
                 return (
                     f"rank {self.rank} of {self.size} has waited {waited:.0f} s in {exchange.name!r}: "
                     f"{'; '.join(reasons) or 'nothing arrives'}. Set {TIMEOUT} (seconds) to wait longer"
