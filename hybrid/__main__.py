@@ -8,16 +8,51 @@ import runpy
 import sys
 
 from .compat import install_as_mxnet
+from .resuming import Settings
 
-USAGE = "usage: python -m hybrid [-m MODULE | SCRIPT] [ARGUMENT ...]"
+USAGE = "usage: python -m hybrid [--resume FOLDER [--every BATCHES]] [-m MODULE | SCRIPT] [ARGUMENT ...]"
 
 
 def main(arguments: list[str]) -> int:
     """Run the script or module; what it raises or exits with goes on as in Python itself."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(f"{USAGE}\n\nRuns a Python program in which `import mxnet` means gluonnx.")
+        print(
+            f"{USAGE}\n\nRuns a Python program in which `import mxnet` means gluonnx. --resume: keep the state of training in a\n"
+            "folder, after every so many batches and at each epoch, and go on from what is there."
+        )
         return 0 if arguments else 2
+    wrong, arguments = _settings(arguments)
+    if wrong is not None or not arguments:
+        print(f"{USAGE}\nerror: {wrong or 'wanted a script or a module'}", file=sys.stderr)
+        return 2
     install_as_mxnet()
+    status = _run(arguments)
+    if Settings.folder is not None and not Settings.used:
+        print(
+            "gluonnx: --resume: nothing was kept, for this program has neither Module.fit nor mx.resuming.Training",
+            file=sys.stderr,
+        )
+    return status
+
+
+def _settings(arguments: list[str]) -> tuple[str | None, list[str]]:
+    """Take --resume and --every off the arguments: (what is wrong with them, the others)."""
+    while arguments and arguments[0] in ("--resume", "--every"):
+        name, value = arguments[0], arguments[1] if len(arguments) > 1 else ""
+        if name == "--resume" and value:
+            Settings.folder = value
+        elif name == "--every" and value.isdigit() and int(value):
+            Settings.every = int(value)
+        else:
+            return f"{name} {value}: wanted {'a folder' if name == '--resume' else 'a number of batches'}", arguments
+        arguments = arguments[2:]
+    if Settings.every is not None and Settings.folder is None:
+        return "--every is how often --resume writes; wanted --resume FOLDER as well", arguments
+    return None, arguments
+
+
+def _run(arguments: list[str]) -> int:
+    """Run the script or module that the arguments begin with."""
     if arguments[0] == "-m":
         if len(arguments) < 2:
             print(f"{USAGE}\nerror: -m needs the name of a module", file=sys.stderr)

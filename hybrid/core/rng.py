@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +37,18 @@ def generator() -> np.random.Generator:
         entropy = None if _state["seed"] is None else [_state["seed"] % 2**64, number]
         _local.generator = np.random.default_rng(entropy)
     return _local.generator
+
+
+def get_state() -> dict[str, Any]:
+    """The seed, and where this thread's generator stands, for ``set_state``; numbers and texts only."""
+    return {"seed": _state["seed"], "generator": generator().bit_generator.state}
+
+
+def set_state(held: Mapping[str, Any]) -> None:
+    """Go on from where a generator of this thread stood."""
+    if held["seed"] is not None:
+        seed(held["seed"])
+    generator().bit_generator.state = held["generator"]
 
 
 def fork() -> np.random.Generator:

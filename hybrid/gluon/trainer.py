@@ -260,14 +260,19 @@ class Trainer:
         self._prepare()
         if self._update_on_kvstore:
             self._kvstore.load_optimizer_states(fname)
-            self._optimizer = self._kvstore._updater.optimizer
+            self._adopt_optimizer(self._kvstore._updater.optimizer)
         else:
             states = read(fname)
             for updater in self._updaters:
                 updater.set_states(states, fname)
-                updater.optimizer = self._updaters[0].optimizer
-            self._optimizer = self._updaters[0].optimizer
-        self._optimizer.param_dict = dict(enumerate(self._params))
+            self._adopt_optimizer(self._updaters[0].optimizer)
+
+    def _adopt_optimizer(self, optimizer: opt.Optimizer) -> None:
+        """Go on with an optimizer that came with states."""
+        self._optimizer = optimizer
+        for updater in self._updaters:
+            updater.optimizer = optimizer
+        optimizer.param_dict = dict(enumerate(self._params))
 
 
 def _values(param: Parameter) -> list[NDArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,8 @@ class NDArrayIter(DataIter):
                     f"NDArrayIter: {name} has {self._count(array)} examples, {self.data[0][0]} has {self.num_data}"
                 )
         self.idx = np.arange(self.num_data)
+        self._order = np.arange(self.num_data)
+        """The examples' numbers as they were given, in the order in which they stand now."""
         self.cursor = -batch_size
         self._kept: dict[str, list[NDArray]] = {}
         self.reset()
@@ -103,6 +106,21 @@ class NDArrayIter(DataIter):
             self._shuffle_data()
         self.cursor = -self.batch_size
         self._kept.clear()
+
+    def _standing(self) -> dict[str, np.ndarray]:
+        """Where it stands at the beginning of an epoch (hybrid/resuming.py)."""
+        kept = {f"kept/{which}/{i}": a.asnumpy() for which, arrays in self._kept.items() for i, a in enumerate(arrays)}
+        return {"idx": self.idx, "order": self._order, "cursor": np.array(self.cursor), **kept}
+
+    def _stand(self, place: Mapping[str, np.ndarray]) -> None:
+        """Stand where _standing was asked."""
+        found = np.empty(self.num_data, np.int64)
+        found[self._order] = np.arange(self.num_data)
+        self._reorder_all(found[place["order"]])
+        self.idx, self._order, self.cursor = place["idx"].copy(), place["order"].copy(), int(place["cursor"])
+        self._kept.clear()
+        for name in sorted(n for n in place if n.startswith("kept/")):
+            self._kept.setdefault(name.split("/")[1], []).append(nd.array(place[name], dtype=place[name].dtype))
 
     def reset(self) -> None:
         """Start again; with "roll_over" from the examples left over."""
@@ -169,11 +187,15 @@ class NDArrayIter(DataIter):
     def _shuffle_data(self) -> None:
         """Draw the next order, and put the arrays into it."""
         np.random.shuffle(self.idx)  # scripts seed this generator, and expect MXNet's order
-        self.data = [(name, self._reorder(array)) for name, array in self.data]
-        self.label = [(name, self._reorder(array)) for name, array in self.label]
+        self._order = self._order[self.idx]
+        self._reorder_all(self.idx)
 
-    def _reorder(self, array: NDArray) -> NDArray:
-        values = np.take(array.asnumpy(), self.idx, axis=self._axis(array))
+    def _reorder_all(self, order: np.ndarray) -> None:
+        self.data = [(name, self._reorder(array, order)) for name, array in self.data]
+        self.label = [(name, self._reorder(array, order)) for name, array in self.label]
+
+    def _reorder(self, array: NDArray, order: np.ndarray) -> NDArray:
+        values = np.take(array.asnumpy(), order, axis=self._axis(array))
         return nd.array(values, array.context, array.dtype).tostype(array.stype)
 
 

@@ -144,6 +144,7 @@ class ResizeIter(_Holding):
     def __init__(self, data_iter: Any, size: int, reset_internal: bool = True):
         super().__init__(data_iter.batch_size)
         self.data_iter = data_iter
+        self._repeats = getattr(data_iter, "_repeats", False)
         self.size = size
         self.reset_internal = reset_internal
         self.cur = 0
@@ -180,6 +181,7 @@ class PrefetchingIter(_Holding):
     def __init__(self, iters: Any, rename_data: Any = None, rename_label: Any = None):
         self.iters = iters if isinstance(iters, list) else [iters]
         self.n_iter = len(self.iters)
+        self._repeats = all(getattr(i, "_repeats", False) for i in self.iters)
         if self.n_iter <= 0:
             raise AssertionError("PrefetchingIter needs an iterator")
         self.rename_data = rename_data

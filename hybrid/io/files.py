@@ -50,6 +50,9 @@ class MXDataIter(DataIter):
     _mixer: np.random.RandomState | None = None
     """Generator of the order of each epoch, for iterators that shuffle; set before the base's own __init__."""
 
+    _repeats = True
+    """What it gives, epoch for epoch, is decided by its own settings (hybrid/resuming.py)."""
+
     def __init__(
         self,
         count: int,

@@ -324,6 +324,11 @@ def _difference(here: int, own: Sequence[Any], rank: int, other: Sequence[Any]) 
 _JOINED: list[World] = []
 
 
+def joined_world() -> World | None:
+    """The World that this process has joined already, if any."""
+    return _JOINED[0] if _JOINED else None
+
+
 def join() -> World:
     """The World of this process; joining it, where this is the first call, waits for all others to do so.
 

@@ -251,13 +251,14 @@ class BaseModule:
         if not isinstance(eval_metric, metric.EvalMetric):
             eval_metric = metric.create(eval_metric)
 
-        for epoch in range(begin_epoch, num_epoch):
+        run = self._resumable()
+        for epoch in range(begin_epoch, num_epoch) if run is None else run.epochs(num_epoch, begin_epoch):
             started = time.time()
             self._begin_epoch(epoch, train_data)
             eval_metric.reset()
             values: list[tuple[str, float]] = []
             nbatch = 0
-            data_iter = iter(train_data)
+            data_iter = iter(train_data if run is None else run.batches(train_data))
             next_data_batch = next(data_iter)
             while next_data_batch is not None:
                 data_batch = next_data_batch
@@ -294,6 +295,12 @@ class BaseModule:
                 for name, value in found:
                     self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
             train_data.reset()
+
+    def _resumable(self) -> Any:
+        """What keeps the state of this training, where ``--resume`` asks for that."""
+        from .. import resuming  # it stands on the stores, which most programs do without
+
+        return None if resuming.Settings.folder is None else resuming.Training(module=self)
 
     def _begin_epoch(self, epoch: int, train_data: Any) -> None:
         """Do what comes before the batches of an epoch: nothing, but for modules that say otherwise."""

@@ -1,4 +1,4 @@
-"""A step of a deep network whose gradients travel while the rest is computed: ``overlapping.py OUT`` writes a trace for each rank."""
+"""Steps of a deep network whose gradients travel while the rest is computed: ``overlapping.py OUT`` writes traces."""
 
 import sys
 
