@@ -19,6 +19,7 @@ import json
 import logging
 import os
 import random
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -165,7 +166,7 @@ class Training:
                 found = {name: held[name] for name in held.files}
             about = json.loads(bytes(found.pop("about")))
             version, epoch, batch, ranks = (about[k] for k in ("version", "epoch", "batch", "ranks"))
-        except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
             raise FormatError(f"{self._path()}: no state of training, or a damaged one: {error}") from error
         size, rank = (1, 0) if world is None else (world.size, world.rank)
         if version != VERSION or ranks != size:
@@ -282,7 +283,10 @@ def _packed(arrays: Mapping[str, np.ndarray]) -> bytes:
 
 def _merged(world: World, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray] | None:
     """Rank 0's arrays and, as ``rank/N/...``, those of others that differ from them; in other ranks None."""
-    own = {n: [hashlib.sha256(np.ascontiguousarray(a)).hexdigest(), str(a.dtype), a.shape] for n, a in arrays.items()}
+    own = {
+        n: [hashlib.sha256(np.ascontiguousarray(a).tobytes()).hexdigest(), str(a.dtype), a.shape]
+        for n, a in arrays.items()
+    }
     first = world.gather_json("digests of a state", own)[0]
     own = json.loads(json.dumps(own))
     different = {n: a for n, a in arrays.items() if first.get(n) != own[n]}
