@@ -38,7 +38,7 @@ _END = object()
 
 
 class Settings:
-    """What the command line says: where to keep the state, and after how many batches to write it."""
+    """The command line's wishes: the folder of the state, and the batches after which it is written."""
 
     folder: str | None = None
     every: int | None = None
@@ -73,7 +73,7 @@ class Training:
         self._net, self._trainer, self._module = net, trainer, module
         self._epoch = self._batch = 0
         self._begin: dict[str, Any] | None = None
-        """How everything stood when the epoch began, when that is one that was cut off."""
+        """Random numbers and place at the beginning of the epoch, when that is one that was cut off."""
         self._found: dict[str, np.ndarray] | None = None
         self._first = 0
         if self._folder is not None:
@@ -152,7 +152,7 @@ class Training:
             write(self._path(), _packed({"about": _as_bytes(about), **merged}))
 
     def _load(self) -> dict[str, np.ndarray] | None:
-        """What this rank's part of the file holds; None where there is no file."""
+        """This rank's part of the file; None where there is no file."""
         world = joined_world()
         content = b""
         if (world is None or world.rank == 0) and os.path.exists(self._path()):
@@ -304,7 +304,7 @@ def _merged(world: World, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndar
 
 
 def _randoms() -> dict[str, Any]:
-    """Where the generators stand: the engine's in this thread, NumPy's global one and Python's."""
+    """The places where generators stand: the engine's in this thread, NumPy's global one and Python's."""
     kind, keys, place, gauss, cached = np.random.get_state(legacy=True)
     version, numbers, following = random.getstate()
     return {
@@ -323,7 +323,7 @@ def _set_randoms(held: Mapping[str, Any]) -> None:
 
 
 def _standing(data: Any) -> dict[str, np.ndarray]:
-    """Where an iterator stands at the beginning of an epoch. Raises MXNetError for one that is shuffled unseen."""
+    """The place where an iterator stands at the beginning of an epoch. Raises MXNetError for one that is shuffled unseen."""
     say = getattr(data, "_standing", None)
     if say is not None:
         return say()

@@ -108,7 +108,7 @@ class NDArrayIter(DataIter):
         self._kept.clear()
 
     def _standing(self) -> dict[str, np.ndarray]:
-        """Where it stands at the beginning of an epoch (hybrid/resuming.py)."""
+        """The place where it stands at the beginning of an epoch (hybrid/resuming.py)."""
         kept = {f"kept/{which}/{i}": a.asnumpy() for which, arrays in self._kept.items() for i, a in enumerate(arrays)}
         return {"idx": self.idx.copy(), "order": self._order, "cursor": np.array(self.cursor), **kept}
 

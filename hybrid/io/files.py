@@ -51,7 +51,7 @@ class MXDataIter(DataIter):
     """Generator of the order of each epoch, for iterators that shuffle; set before the base's own __init__."""
 
     _repeats = True
-    """What it gives, epoch for epoch, is decided by its own settings (hybrid/resuming.py)."""
+    """True: its own settings decide all that it gives, epoch for epoch (hybrid/resuming.py)."""
 
     def __init__(
         self,

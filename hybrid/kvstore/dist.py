@@ -44,7 +44,7 @@ class DistStore(KVStore):
         self._world = joined()
         self._number = next(_NUMBERS)
         self._turns: dict[Any, Var] = {}
-        """What makes exchanges of one key go in the order of the program."""
+        """Variables that make exchanges of one key go in the order of the program."""
         self._threshold: float | None = None
         self._residuals: dict[Any, np.ndarray] = {}
 
@@ -134,7 +134,7 @@ class DistStore(KVStore):
         return exchange(self._world, f"push of {self._name(name)}", tag, local, priority, turn=self._turns[name])
 
     def _fitting(self, name: Any, local: NDArray) -> NDArray:
-        """What is to be pushed. Raises MXNetError unless it is of the shape and dtype of what is kept."""
+        """The array to be pushed. Raises MXNetError unless it is of the shape and dtype of what is kept."""
         kept = self._of(name)
         if local.shape != kept.shape or local._dtype != kept._dtype:
             raise MXNetError(

@@ -31,9 +31,9 @@ from .world import World
 
 ASYNC = ("dist_async", "dist_device_async", "dist_async_device")
 PUSH, PUSH_ROWS, PUSH_BITS, PULL, PULL_ROWS, STATES = range(6)
-"""What an owner can be asked: the first number of a request."""
+"""Kinds of requests: the first number of one."""
 ANSWER = 2
-"""What is added to a tag for answers."""
+"""A number that is added to a tag for answers."""
 
 
 class _Ask(Exchange):

@@ -1,4 +1,4 @@
-"""What travels between the processes of a job: sums of arrays, values of one process for all, bytes of each for all.
+"""Exchanges between the processes of a job: sums of arrays, values of one process for all, bytes of each for all.
 
 An exchange is a generator that sends and receives, and yields what it waits for; the thread of communication (world.py) takes it
 on whenever that has come. Everything is bytes to MPI: sums are made here, in the order of ranks, so that they have the same bits

@@ -66,7 +66,7 @@ class World:
         self.observe: Callable[[str, int, int], None] | None = None
         """Told (name, begin, end in ns) of every exchange, when somebody wants to know."""
         self.answer: Callable[[], bool] | None = None
-        """What the thread asks in every round, a server for one; says whether there was something to do."""
+        """A function that the thread calls in every round, a server's ear; says whether there was something to do."""
         self._tags: dict[str, int] = {}
         self._inbox: list[tuple[float, int, Exchange]] = []
         self._count = 0
@@ -244,7 +244,7 @@ class World:
         return heard
 
     def _stuck(self, active: Sequence[Exchange], now: float) -> str | None:
-        """What is wrong with an exchange that is not going on, in words; None when nothing is."""
+        """The fault of an exchange that is not going on, in words; None when there is none."""
         # the lowest rank speaks first, and ends the others before they say the same
         patience = self.timeout + min(self.rank * 0.3, 3.0)
         for exchange in active:
@@ -310,7 +310,7 @@ def _ranks(ranks: Sequence[int]) -> str:
 
 
 def _difference(here: int, own: Sequence[Any], rank: int, other: Sequence[Any]) -> str:
-    """What differs between the names of two ranks, in words."""
+    """The difference between the names of two ranks, in words."""
     for i in range(max(len(own), len(other))):
         mine, theirs = (tuple(x[i]) if i < len(x) else ("nothing", "") for x in (own, other))
         if mine != theirs:

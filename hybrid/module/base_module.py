@@ -297,7 +297,7 @@ class BaseModule:
             train_data.reset()
 
     def _resumable(self) -> Any:
-        """What keeps the state of this training, where ``--resume`` asks for that."""
+        """The keeper of this training's state, where ``--resume`` asks for one; else None."""
         from .. import resuming  # it stands on the stores, which most programs do without
 
         return None if resuming.Settings.folder is None else resuming.Training(module=self)

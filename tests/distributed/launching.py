@@ -17,7 +17,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 def mpirun() -> str | None:
-    """Where it is: beside this Python, or on the path."""
+    """The path of it: beside this Python, or on the path."""
     beside = Path(sys.executable).parent / "mpirun"
     return str(beside) if beside.exists() else shutil.which("mpirun")
 
@@ -41,7 +41,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def command(ranks: int, program: str | Path, *arguments: object) -> list[str]:
-    """What starts a program of tests/distributed/programs in so many ranks; 0 is without mpirun."""
+    """The words that start a program of tests/distributed/programs in so many ranks; 0 is without mpirun."""
     start = [] if ranks == 0 else [str(mpirun()), "-n", str(ranks)]
     return [*start, sys.executable, "-m", "hybrid", str(PROGRAMS / program), *map(str, arguments)]
 
@@ -61,7 +61,7 @@ def run(
 
 
 def succeed(ranks: int, program: str | Path, *arguments: object, **more: str) -> str:
-    """What it printed. Raises AssertionError, with all it said, unless it ended well."""
+    """Run it, and give what it printed. Raises AssertionError, with all it said, unless it ended well."""
     ended = run(ranks, program, *arguments, **more)
     assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr}"
     return ended.stdout

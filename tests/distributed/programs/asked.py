@@ -1,4 +1,4 @@
-"""What a distributed store answers, in words that MXNet 1.9.1 understands too: ``asked.py KIND OUT``, run by two ranks.
+"""Answers of a distributed store, in words that MXNet 1.9.1 understands too: ``asked.py KIND OUT``, run by two ranks.
 
 Every rank writes OUT-RANK.json; the numbers are such that no order of adding changes them."""
 
