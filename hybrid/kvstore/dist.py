@@ -7,6 +7,7 @@ are those of one server, and what is saved is on every rank. docs/decisions/0030
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import optimizer as opt
-from .. import profiler
+from .. import profiler, runtime
 from ..core.error import MXNetError
 from ..core.op import Spec
 from ..eager.array import pending
@@ -222,7 +223,15 @@ def joined() -> World:
     world = join()
     if world.observe is None:
         world.observe = _note
+        _share_threads(world.local_size)
     return world
+
+
+def _share_threads(processes: int) -> None:
+    """Give each process of a machine its part of the threads, where the program has not said how many it wants."""
+    threads = runtime.get_num_threads()
+    if processes > 1 and hasattr(os, "sched_getaffinity") and threads == len(os.sched_getaffinity(0)):
+        runtime.set_num_threads(max(1, threads // processes))
 
 
 def _note(name: str, begin: int, end: int) -> None:
