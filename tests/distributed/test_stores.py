@@ -60,3 +60,13 @@ def test_trains_as_one_process_does(form: str, ranks: int, tmp_path: Path) -> No
         rest = 11 * (8 + 2 * 36 * 4)
         assert 0 < told["sent"] <= (ranks - 1) * (table + rest)
         assert told["sent"] < 5000 * 8 * 4  # the table, once
+
+
+@pytest.mark.parametrize("ranks", [0, 2])
+def test_states_and_rows_that_owners_hold(ranks: int, tmp_path: Path) -> None:
+    succeed(ranks, "saving.py", tmp_path / "out")
+    for rank in range(max(1, ranks)):
+        told = json.loads((tmp_path / f"out-{rank}.json").read_text())
+        assert told["table"] == [[0, 0]] * 3 + [[-2, -2], [0, 0]]
+        assert told["values"] == [[-1, -1], [-2, -2], [-3, -3]]
+        assert told["states"] == {"a": [-1, -1], "b": [-2, -2], "c": [-3, -3]}
