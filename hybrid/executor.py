@@ -12,6 +12,7 @@ from .core.shapes import from_legacy, is_known, show
 from .eager.array import NDArray, find_gradient_rule, zeros
 from .eager.backward import backward
 from .eager.cached_op import CachedOp
+from .eager.placed_op import PlacedOp
 from .eager.tape import STATE, Leaf
 from .eager.watch import Watch
 from .execution.context import Context, resolve
@@ -188,6 +189,10 @@ class Executor:
         self._symbol, self._ctx, self._groups = symbol, ctx, groups
         self._arguments, self._gradients, self._requests, self._states = arguments, gradients, requests, states
         self._op = CachedOp(symbol)
+        by_node = placed(symbol.graph, ctx, groups)
+        several = len({by_node[id(n)] for n in symbol.graph.nodes if n.op is not None}) > 1
+        self._placed_op = PlacedOp(symbol, by_node) if several else None
+        """The graph in parts, where its operators lie on several places."""
         self._recorded: list[NDArray] | None = None
         """The outputs of the last forward as the tape knows them."""
         self._fixed = _fixed_gammas(symbol, gradients)
@@ -196,8 +201,7 @@ class Executor:
         feeds = self._feeds()
         result = infer(symbol.graph, {n: a.shape for n, a in feeds.items()}, {n: a.dtype for n, a in feeds.items()})
         specs = map(result.spec, symbol.graph.outputs)
-        places = placed(symbol.graph, ctx, groups)
-        self._places = [places[id(e.node)] for e in symbol.graph.outputs]
+        self._places = [by_node[id(e.node)] for e in symbol.graph.outputs]
         """The contexts of the outputs."""
         self._outputs = [
             zeros(s.shape if is_known(s.shape) else (0,), place, s.dtype) for s, place in zip(specs, self._places)
@@ -209,16 +213,16 @@ class Executor:
     def _run(self, training: bool, record: bool) -> list[NDArray]:
         """The outputs; with ``record`` such that gradients go where the executor wants them."""
         feeds = self._feeds()
-        args = []
+        args: dict[str, NDArray] = {}
         for name in self._op.names:
-            array = feeds[name].detach()
+            array = args[name] = feeds[name].detach()
             if record and name in self._gradients:
                 array._origin = Leaf(self._gradients[name], self._requests[name])
-            args.append(array)
         before = STATE.recording, STATE.training
         STATE.recording, STATE.training = record, training
         try:
-            made = self._op._run(args)
+            in_parts = self._placed_op if self._op.watch is None else None  # who watches sees one graph
+            made = self._op._run([*args.values()]) if in_parts is None else in_parts(args)
         finally:
             STATE.recording, STATE.training = before
         for array, place in zip(made, self._places, strict=True):

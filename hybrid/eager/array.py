@@ -198,7 +198,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: SpecializedCall, 
                 y._fulfil(result)
 
         writes = [y._shared_var() for y in (*made, *changed)]
-        SCHEDULER.push(run, [x._shared_var() for x in inputs], writes, call.size)
+        SCHEDULER.push(run, [x._shared_var() for x in inputs], writes, call.size, ctx.queue)
     if STATE.recording:
         record(op, inputs, made, call.specs)
     if out is not None:
@@ -733,7 +733,7 @@ class NDArray:
         def run() -> None:
             put(target, index, source._storage() if isinstance(source, NDArray) else source)
 
-        SCHEDULER.push(run, reads if whole and self._is_all_of(target) else [*reads, own], [own])
+        SCHEDULER.push(run, reads if whole and self._is_all_of(target) else [*reads, own], [own], 0, self._ctx.queue)
 
     def reshape(self, *shape: Any, **kwargs: Any) -> NDArray:
         """The same memory in another shape; 0, -1, -2, -3 and -4 as in the operator Reshape."""

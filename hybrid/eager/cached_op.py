@@ -95,7 +95,7 @@ class CachedOp:
         self._draws = {training: any(op.draws(training) for op in ops) for training in (False, True)}
         """True where a run, in training or not, takes random numbers."""
         self._recorded: Graph | None = None
-        self._programs: dict[bool, Program] = {}
+        self._programs: dict[tuple[bool, int], Program] = {}
         self._splits: dict[Any, Split] = {}
         self._backwards: dict[Any, BackwardProgram] = {}
         self.watch: Watch | None = None
@@ -104,11 +104,13 @@ class CachedOp:
     def __reduce__(self) -> Any:
         return CachedOp, (self.symbol, tuple(self.flags.items()))
 
-    def program(self, training: bool) -> Program:
-        """The program that runs without gradients."""
-        if training not in self._programs:
-            self._programs[training] = self._program(self.graph, training, self.flags.get("precision"))
-        return self._programs[training]
+    def program(self, training: bool, place: int = 0) -> Program:
+        """The program that runs without gradients. Each place (the number of a device) has its own: it holds what follows from
+        parameters, of which each place has other ones. In training nothing is held, and all share one."""
+        key = training, 0 if training else place
+        if key not in self._programs:
+            self._programs[key] = self._program(self.graph, training, self.flags.get("precision"))
+        return self._programs[key]
 
     def _program(self, graph: Graph, training: bool, precision: str | None) -> Program:
         fixed = [self.names[i] for i in self.flags.get("param_indices", ())]
@@ -124,14 +126,19 @@ class CachedOp:
             precision=precision,
         )
 
-    def split(self, wanted: tuple[int, ...], training: bool) -> Split:
-        """The forward part for gradients of the wanted inputs."""
-        key = wanted, training, self.watch is not None
-        if key not in self._splits:
+    def split(self, wanted: tuple[int, ...], training: bool, place: int = 0) -> Split:
+        """The forward part for gradients of the wanted inputs; one a place, as of ``program``."""
+        key = wanted, training, self.watch is not None, 0 if training else place
+        if key not in self._splits and key[-1]:
+            first = self.split(wanted, training)
+            graph = first.program.graph
+            program = self._program(graph, training, FLOAT32) if first.error is None else self.program(training, place)
+            self._splits[key] = first._replace(program=program)
+        elif key not in self._splits:
             try:
                 _, found, shares = self._differentiate(tuple(range(len(self.graph.outputs))), (), wanted)
             except OpError as error:
-                self._splits[key] = self._split(self.program(training), (), error)
+                self._splits[key] = self._split(self.program(training, place), (), error)
                 return self._splits[key]
             inside = {id(n) for n in self._with_draws().nodes if not n.is_variable}
             residuals: dict[tuple[int, int], Entry] = {}
@@ -242,7 +249,7 @@ class CachedOp:
         others = [a for i, a in enumerate(args) if i not in given]
         if any(a._shared_var().external for a in others):
             return None
-        bound = self.program(False).prepare(_signature(args)[1]).bound
+        bound = self.program(False, args[0]._ctx.device_id if args else 0).prepare(_signature(args)[1]).bound
         if bound.long:
             return None
         held = [None if i in given else a._read() for i, a in enumerate(args)]
@@ -268,9 +275,10 @@ class CachedOp:
         if STATE.recording:
             wanted = tuple(i for i, x in enumerate(args) if x._origin is not None and i not in self.states)
         training = STATE.training
+        place = args[0]._ctx.device_id if args else 0
         if not wanted:
-            return launch(self.program(training), args, self._draws[training], observe, self.face)
-        split = self.split(wanted, training)
+            return launch(self.program(training, place), args, self._draws[training], observe, self.face)
+        split = self.split(wanted, training, place)
         made = launch(split.program, [args[i] for i in split.order], self._draws[training], observe, self.face)
         count = len(self.graph.outputs)
         made_by = _CachedOpRecord(self, split, wanted, args, made[count:], [x._origin for x in args], len(made))
@@ -446,7 +454,8 @@ def launch(
     if prepared.bound.aliases:
         backends.warn_of_missing()
     size = sum(math.prod(s.shape) * s.dtype.itemsize for s in prepared.outputs)  # type: ignore[arg-type,union-attr]
-    SCHEDULER.push(run, [x._shared_var() for x in args], [y._shared_var() for y in (*made, *written)], size)
+    reads, writes = [x._shared_var() for x in args], [y._shared_var() for y in (*made, *written)]
+    SCHEDULER.push(run, reads, writes, size, ctx.queue)
     return made
 
 

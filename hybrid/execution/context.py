@@ -46,6 +46,11 @@ class Context(Scope, metaclass=_DefaultContext):
     def device_type(self) -> str:
         return self.devtype2str[self.device_typeid]
 
+    @property
+    def queue(self) -> tuple[int, int]:
+        """Key of the scheduler's queue that work on this device waits in."""
+        return self.device_typeid, self.device_id
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Context) and (self.device_typeid, self.device_id) == (
             other.device_typeid,
@@ -64,7 +69,8 @@ class Context(Scope, metaclass=_DefaultContext):
 
 
 def cpu(device_id: int = 0) -> Context:
-    """The CPU; its number changes nothing."""
+    """The CPU as a place: work on ``cpu(0)`` and on ``cpu(1)`` waits in queues of its own and runs at the same time, with the same
+    threads and in the same memory (docs/devices.md). Numbers need not be those of sockets or cores."""
     return Context("cpu", device_id)
 
 

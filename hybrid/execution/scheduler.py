@@ -4,6 +4,9 @@ A Var stands for a piece of memory. ``push`` hands over a function with the Vars
 when everything before it that writes what it reads, or touches what it writes, has finished. An error stays with the
 Vars that the failed work should have written, and reaches whoever waits for them.
 
+Every place (cpu(0), cpu(1), ...) has a queue of its own. Who looks for work takes it from the place of which least is running, and
+of those from the one that has waited longest, so that no place stands still behind what another one has handed over.
+
 Who waits helps: a waiting thread runs tasks itself, so nothing stands still while another thread wakes up.
 
 It is Python, with or without the compiled part: a task costs 4 us to hand over and run, and what is handed over takes 100 us and
@@ -18,7 +21,7 @@ import copy
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,6 +32,8 @@ from ..core.error import MXNetError
 PENDING_TASKS = 1000
 PENDING_BYTES = 1 << 28
 """Bytes by which work that has not been done may run ahead of a program; ``push`` waits beyond."""
+MOST_WORKERS = 16
+"""Threads that are started at most where there are more places with work than CPUs."""
 
 
 class Var:
@@ -59,14 +64,85 @@ class Var:
 class Task:
     """Work that was handed over."""
 
-    __slots__ = ("done", "elsewhere", "reads", "run", "size", "users", "waits", "writes")
+    __slots__ = ("done", "elsewhere", "place", "reads", "run", "size", "users", "waits", "writes")
 
-    def __init__(self, run: Callable[..., None], reads: tuple[Var, ...], writes: tuple[Var, ...], size: int):
-        self.run, self.reads, self.writes, self.size = run, reads, writes, size
-        self.elsewhere = False
+    def __init__(
+        self,
+        run: Callable[..., None],
+        reads: Iterable[Var],
+        writes: Iterable[Var],
+        size: int = 0,
+        place: Hashable = None,
+        elsewhere: bool = False,
+    ):
+        self.run, self.size, self.place, self.elsewhere = run, size, place, elsewhere
+        self.reads, self.writes = tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes))
         self.waits = 0
         self.users: list[Task] = []
         self.done = False
+
+
+class Place:
+    """A queue of tasks whose turn has come, and how many that came from it are running."""
+
+    __slots__ = ("queue", "running")
+
+    def __init__(self) -> None:
+        self.queue: deque[Task] = deque()
+        self.running = 0
+
+
+class Queues:
+    """Tasks whose turn has come, by place. The caller holds a lock."""
+
+    def __init__(self) -> None:
+        self._places: dict[Hashable, Place] = {}
+        self._waiting: list[Place] = []
+        """Those of which there are tasks; the one that was served longest ago comes first."""
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def __len__(self) -> int:
+        return sum(len(p.queue) for p in self._waiting)
+
+    def in_use(self) -> int:
+        """Number of places that have work, waiting or running."""
+        return sum(bool(p.queue or p.running) for p in self._places.values())
+
+    def put(self, task: Task) -> None:
+        """Let a task wait behind those of its place."""
+        place = self._places.get(task.place)
+        if place is None:
+            place = self._places[task.place] = Place()
+        if not place.queue:
+            self._waiting.append(place)
+        place.queue.append(task)
+
+    def take(self) -> Task:
+        """Take the task that is to run next, which counts as running from now on."""
+        waiting = self._waiting
+        place = waiting[0] if len(waiting) == 1 else min(waiting, key=lambda p: p.running)
+        task = place.queue.popleft()
+        place.running += 1
+        if not place.queue:
+            waiting.remove(place)
+        elif len(waiting) > 1:
+            waiting.remove(place)
+            waiting.append(place)
+        return task
+
+    def put_back(self, task: Task) -> None:
+        """Let a task that was taken be the next of its place again."""
+        self.leave(task)
+        place = self._places[task.place]
+        if not place.queue:
+            self._waiting.append(place)
+        place.queue.appendleft(task)
+
+    def leave(self, task: Task) -> None:
+        """Count a task as running no more."""
+        self._places[task.place].running -= 1
 
 
 class Scheduler:
@@ -83,7 +159,7 @@ class Scheduler:
     def _reset(self) -> None:
         self.lock = threading.RLock()
         self._changed = threading.Condition(self.lock)
-        self._ready: deque[Task] = deque()
+        self._ready = Queues()
         self._threads: list[threading.Thread] = []
         self._idle = 0
         self._stopping = False
@@ -92,9 +168,16 @@ class Scheduler:
         self._bytes = 0
         self._failures: list[BaseException] = []
 
-    def push(self, run: Callable[[], None], reads: Iterable[Var], writes: Iterable[Var], size: int = 0) -> None:
-        """Run ``run()`` when its turn comes. size: bytes of new memory that it holds until then."""
-        self._hand_over(Task(run, tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes)), size))
+    def push(
+        self,
+        run: Callable[[], None],
+        reads: Iterable[Var],
+        writes: Iterable[Var],
+        size: int = 0,
+        place: Hashable = None,
+    ) -> None:
+        """Run ``run()`` when its turn comes. size: bytes of new memory that it holds until then; place: whose queue it waits in."""
+        self._hand_over(Task(run, reads, writes, size, place))
 
     def push_elsewhere(
         self,
@@ -106,9 +189,7 @@ class Scheduler:
 
         ``start(finish)`` begins it; ``finish(error)``, None when all went well, is to be called once, from any thread. Until then
         what is read may not change, and who needs what is written waits."""
-        task = Task(start, tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes)), 0)
-        task.elsewhere = True
-        self._hand_over(task)
+        self._hand_over(Task(start, reads, writes, elsewhere=True))
 
     def _hand_over(self, task: Task) -> None:
         written, size = task.writes, task.size
@@ -131,7 +212,7 @@ class Scheduler:
             self._pending += 1
             self._bytes += size
             if not task.waits:
-                self._ready.append(task)
+                self._ready.put(task)
             if not self.naive:
                 self._collected += 1
                 if self._collected >= self.bulk:
@@ -189,7 +270,7 @@ class Scheduler:
             return
         if self._idle:
             self._changed.notify(len(self._ready))
-        elif len(self._threads) < self.workers:
+        elif len(self._threads) < self.workers or len(self._threads) < min(self._ready.in_use(), MOST_WORKERS):
             thread = threading.Thread(target=self._work, name=f"hybrid-engine-{len(self._threads)}", daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -203,7 +284,7 @@ class Scheduler:
                     self._idle += 1
                     self._changed.wait()
                     self._idle -= 1
-                task = self._ready.popleft()
+                task = self._ready.take()
             self._execute(task)
 
     def _wait(self, over: Callable[[], bool]) -> None:
@@ -216,7 +297,7 @@ class Scheduler:
                     self._changed.wait()
                 if over():
                     return
-                task = self._ready.popleft()
+                task = self._ready.take()
                 if self._ready:
                     self._wake()
             self._execute(task)
@@ -229,27 +310,29 @@ class Scheduler:
             try:
                 if task.elsewhere:
                     task.run(lambda failed: self._finish_elsewhere(task, failed))
+                    with self.lock:
+                        self._ready.leave(task)  # nobody here is busy with it
                     return
                 task.run()
             except KeyboardInterrupt as raised:  # meant for the program, which happens to work here while it waits
                 interrupt = raised
                 if not any(v in task.reads for v in task.writes):
                     with self.lock:
-                        self._ready.appendleft(task)
+                        self._ready.put_back(task)
                     raise
                 error = MXNetError("interrupted while changing an array in place, of which only a part may be done")
             except BaseException as raised:  # whatever it is, it belongs to who waits for the result
                 error = raised
-        self._finish(task, error, inherited)
+        self._finish(task, error, inherited, here=True)
         if interrupt is not None:
             raise interrupt
 
     def _finish_elsewhere(self, task: Task, error: BaseException | None) -> None:
-        self._finish(task, error, inherited=False)
+        self._finish(task, error, inherited=False, here=False)
         with self.lock:
             self._wake()
 
-    def _finish(self, task: Task, error: BaseException | None, inherited: bool) -> None:
+    def _finish(self, task: Task, error: BaseException | None, inherited: bool, here: bool) -> None:
         with self.lock:
             if error is not None and not inherited:
                 self._failures.append(error)
@@ -261,13 +344,15 @@ class Scheduler:
             for var in task.reads:
                 if task in var.readers:
                     var.readers.remove(task)
+            if here:
+                self._ready.leave(task)
             task.done = True
             # cleared, since an error's traceback may keep this task, which would keep all that came after it
             users, task.users = task.users, []
             for user in users:
                 user.waits -= 1
                 if not user.waits:
-                    self._ready.append(user)
+                    self._ready.put(user)
             self._pending -= 1
             self._bytes -= task.size
             self._changed.notify_all()

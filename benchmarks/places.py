@@ -1,0 +1,150 @@
+"""Two branches on two places against the same on one: ``python -m benchmarks.places [--repeats 20]``.
+
+Three forms of the same work, a network of two independent branches: a symbol with group2ctx, hybridized blocks over split_and_load, and
+Module with two contexts. Kernels use one thread each (``set_num_threads(1)``), so that what is gained is gained by places. Both are
+timed in turns and the least times compared: wall time, and CPU time of the whole process, which tells whether another process
+took the machine meanwhile (CPU time by wall time is the number of cores that were had)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import hybrid as mx
+from hybrid import autograd, gluon, nd, sym
+
+BATCH, WIDTH, DEPTH = 256, 768, 4
+
+
+def two_branches(places: bool, train: bool) -> Callable[[], None]:
+    """A step of a symbol whose branches are in two groups."""
+    data, ends = sym.var("data"), []
+    for name in "ab":
+        with mx.AttrScope(ctx_group=name):
+            x = data
+            for i in range(DEPTH):
+                x = sym.Activation(sym.FullyConnected(x, num_hidden=WIDTH, name=f"{name}{i}"), act_type="relu")
+            ends.append(sym.FullyConnected(x, num_hidden=10, name=f"{name}_end"))
+    with mx.AttrScope(ctx_group="a"):
+        network = sym.SoftmaxOutput(ends[0] + ends[1], name="softmax")
+    groups = {"a": mx.cpu(0), "b": mx.cpu(1)} if places else None
+    made = network.simple_bind(mx.cpu(0), group2ctx=groups, grad_req="write" if train else "null", data=(BATCH, WIDTH))
+    for array in made.arg_dict.values():
+        array[:] = nd.random.normal(0, 0.05, array.shape)
+
+    def step() -> None:
+        made.forward(is_train=train)
+        if train:
+            made.backward()
+        nd.waitall()
+
+    return step
+
+
+def dense() -> Any:
+    """The network of the other two forms."""
+    net = gluon.nn.HybridSequential()
+    for _ in range(DEPTH):
+        net.add(gluon.nn.Dense(WIDTH, activation="relu", in_units=WIDTH))
+    net.add(gluon.nn.Dense(10, in_units=WIDTH))
+    return net
+
+
+def split_batch(places: bool, train: bool) -> Callable[[], None]:
+    """A step of hybridized blocks and a Trainer on a batch that is split over contexts."""
+    contexts = [mx.cpu(0), mx.cpu(1)] if places else [mx.cpu(0)]
+    net = dense()
+    net.initialize(ctx=contexts)
+    net.hybridize()
+    loss = gluon.loss.SoftmaxCrossEntropyLoss()
+    loss.hybridize()
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.01})
+    data, label = nd.random.normal(shape=(2 * BATCH, WIDTH)), nd.array(np.arange(2 * BATCH) % 10)
+
+    def step() -> None:
+        parts = gluon.utils.split_and_load(data, contexts)
+        labels = gluon.utils.split_and_load(label, contexts)
+        if train:
+            with autograd.record():
+                losses = [loss(net(x), y) for x, y in zip(parts, labels)]
+            autograd.backward(losses)
+            trainer.step(2 * BATCH)
+        else:
+            found = [net(x) for x in parts]
+            for x in found:
+                x.wait_to_read()
+        nd.waitall()
+
+    return step
+
+
+def module(places: bool, train: bool) -> Callable[[], None]:
+    """A step of Module."""
+    contexts = [mx.cpu(0), mx.cpu(1)] if places else [mx.cpu(0)]
+    network = sym.SoftmaxOutput(dense()(sym.var("data")), name="softmax")
+    made = mx.mod.Module(network, context=contexts)
+    made.bind([("data", (2 * BATCH, WIDTH))], [("softmax_label", (2 * BATCH,))], for_training=train)
+    made.init_params()
+    batch = mx.io.DataBatch([nd.random.normal(shape=(2 * BATCH, WIDTH))], [nd.array(np.arange(2 * BATCH) % 10)])
+    if train:
+        made.init_optimizer()
+
+    def step() -> None:
+        if train:
+            made.forward_backward(batch)
+            made.update()
+        else:
+            made.forward(batch, is_train=False)
+        nd.waitall()
+
+    return step
+
+
+FORMS = {"group2ctx": two_branches, "split_and_load": split_batch, "Module": module}
+
+
+def measure(form: str, train: bool, repeats: int) -> dict[str, Any]:
+    """One row: least wall and CPU seconds on one place and on two, in turns, and their ratio."""
+    steps = [FORMS[form](places, train) for places in (False, True)]
+    wall, cpu = [float("inf")] * 2, [float("inf")] * 2
+    for _ in range(3):
+        for step in steps:
+            step()
+    for _ in range(repeats):
+        for i, step in enumerate(steps):
+            began, used = time.perf_counter(), time.process_time()
+            step()
+            wall[i] = min(wall[i], time.perf_counter() - began)
+            cpu[i] = min(cpu[i], time.process_time() - used)
+    return {
+        "form": form,
+        "train": train,
+        "one_place_ms": round(1e3 * wall[0], 2),
+        "two_places_ms": round(1e3 * wall[1], 2),
+        "ratio": round(wall[0] / wall[1], 2),
+        "cpu_one_ms": round(1e3 * cpu[0], 2),
+        "cpu_two_ms": round(1e3 * cpu[1], 2),
+    }
+
+
+def main() -> None:
+    """Print a row of JSON for each form."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--threads", type=int, default=1, help="threads that kernels may use")
+    options = parser.parse_args()
+    from hybrid import native
+
+    native.set_num_threads(options.threads)
+    for form in FORMS:
+        for train in (False, True):
+            print(json.dumps(measure(form, train, options.repeats)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
