@@ -47,7 +47,9 @@ def blocked() -> Any:
     """A loss that nothing comes back to, behind a variable that is an output."""
     bias = sym.var("bias")
     with group("a"):
-        loss = sym.SoftmaxOutput(sym.FullyConnected(sym.var("data"), bias=bias, num_hidden=3, name="fc"), name="softmax")
+        loss = sym.SoftmaxOutput(
+            sym.FullyConnected(sym.var("data"), bias=bias, num_hidden=3, name="fc"), name="softmax"
+        )
         stopped = sym.BlockGrad(loss)
     with group("b"):
         other = sym.FullyConnected(loss, num_hidden=2, name="after")
@@ -168,5 +170,3 @@ def test_module_over_groups_and_contexts() -> None:
         found.append({n: a.asnumpy() for n, a in module.get_params()[0].items()})
     for name in found[0]:
         np.testing.assert_allclose(found[1][name], found[0][name], rtol=1e-5, atol=1e-6)
-
-
