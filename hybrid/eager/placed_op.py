@@ -1,7 +1,7 @@
 """A symbol whose nodes lie on several places: cut into parts, each a CachedOp that runs where its nodes lie.
 
-A part is handed over when all before it have been, and the scheduler starts it when what it reads is there, so that parts on different
-places run at the same time wherever none waits for the other, forward and, since the tape has a record of each, backward.
+A part is handed over when all before it have been, and the scheduler starts it when what it reads is there, so that parts on
+different places run at the same time wherever none waits for the other, forward and, since the tape has a record of each, backward.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class PlacedOp:
         few = sum(n.op is not None for n in graph.nodes) <= 2
         parts = []
         for i, (place, _) in enumerate(groups):
-            made = _part(wanted[i].values(), number, i, stands)
+            made = _part([*wanted[i].values()], number, i, stands)
             # whether gradients are those of a whole graph is decided by the graph, not by the size of a part
             op = CachedOp(self.symbol._face(made), () if few else [("inline_limit", -1)])
             parts.append(Part(place, op, tuple(names.get(n, n) for n in op.names)))

@@ -68,7 +68,7 @@ class Task:
 
     def __init__(
         self,
-        run: Callable[..., None],
+        run: Callable[..., object],
         reads: Iterable[Var],
         writes: Iterable[Var],
         size: int = 0,
@@ -170,7 +170,7 @@ class Scheduler:
 
     def push(
         self,
-        run: Callable[[], None],
+        run: Callable[[], object],
         reads: Iterable[Var],
         writes: Iterable[Var],
         size: int = 0,
@@ -270,7 +270,7 @@ class Scheduler:
             return
         if self._idle:
             self._changed.notify(len(self._ready))
-        elif len(self._threads) < self.workers or len(self._threads) < min(self._ready.in_use(), MOST_WORKERS):
+        elif self.workers and len(self._threads) < max(self.workers, min(self._ready.in_use(), MOST_WORKERS)):
             thread = threading.Thread(target=self._work, name=f"hybrid-engine-{len(self._threads)}", daemon=True)
             self._threads.append(thread)
             thread.start()

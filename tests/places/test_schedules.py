@@ -1,4 +1,4 @@
-"""Places in the scheduler: any schedule gives the serial numbers, no place starves another, errors stay with what they belong to."""
+"""Places in the scheduler: any schedule gives the serial numbers, no place starves another, errors stay where they belong."""
 
 from __future__ import annotations
 
@@ -36,9 +36,8 @@ def test_any_schedule_equals_the_serial_order(program: list[Any], workers: int) 
     for number, (_, reads, writes, how) in enumerate(program):
         seen = [wanted[r] for r in sorted(reads)]
         failed = next((x for x in seen if isinstance(x, str)), f"step {number}" if how == "fails" else None)
-        total = None if failed else sum(seen)
         for w in writes:
-            wanted[w] = failed or total * 7 + number
+            wanted[w] = failed or sum(seen) * 7 + number
     own = Scheduler(workers)
     cells, held = [1, 2, 3, 4, 5], [Var() for _ in range(5)]
 
@@ -110,7 +109,7 @@ def test_places_that_meet_get_a_worker_each() -> None:
     count = min(8, MOST_WORKERS)
     own, meeting = Scheduler(1), threading.Barrier(count, timeout=20)
     for place in range(count):
-        own.push(lambda: meeting.wait() and None, [], [Var()], 0, place)
+        own.push(meeting.wait, [], [Var()], 0, place)
     deadline = time.monotonic() + 20
     while own._pending and time.monotonic() < deadline:
         time.sleep(0.001)
@@ -235,7 +234,7 @@ def test_a_trainer_over_places(hybrid: bool, predict: bool) -> None:
         net.add(gluon.nn.Dense(16, activation="tanh", in_units=20), gluon.nn.Dense(5, in_units=16))
         net.initialize(mx.init.Constant(0.1), ctx=contexts)
         for p in net.collect_params().values():
-            p.set_data(nd.array(np.random.default_rng(len(p.shape)).normal(size=p.shape)))
+            p.set_data(nd.array(np.random.default_rng(len(p.name)).normal(size=p.shape)))
         if hybrid:
             net.hybridize()
         trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5, "momentum": 0.9})
