@@ -131,7 +131,7 @@ def _grouped(
 def _part(
     wanted: Sequence[Entry], number: Mapping[int, int], own: int, stands: Mapping[tuple[int, int], Node]
 ) -> list[Entry]:
-    """What is wanted of one part, behind variables that stand for what others compute."""
+    """Entries wanted of one part, behind variables that stand for what others compute."""
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
         if node.op is None or number[id(node)] == own:
