@@ -18,6 +18,7 @@ from .core.attrs import DTYPE_FLAGS, MXNET_DTYPES
 from .core.error import OperandError, OpError
 from .core.memory_budget import afford_array
 from .core.op import lookup
+from .device import registry
 from .eager.array import NDArray, binary, invoke, with_face
 from .eager.dispatch import array_dtype
 from .eager.functions import INTERNAL, OPERATORS, namespace
@@ -106,8 +107,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
         wanted = source_array._dtype if dtype is None else array_dtype(dtype)
         if STATE.recording and source_array._origin is not None:
             made = source_array.copy() if wanted == source_array._dtype else source_array.astype(wanted)
-            made._ctx = resolve(ctx)
-            return made
+            return made._on(resolve(ctx)) if made._ctx != resolve(ctx) else made
         memory: Any = source_array._read()
     elif getattr(source_array, "format", None) == "csr" and hasattr(source_array, "tocsr"):  # SciPy's
         from .eager.sparse import array as sparse_array
@@ -366,6 +366,7 @@ def Custom(*args: NDArray, op_type: str, out: Any = None, name: str | None = Non
 def waitall() -> None:
     """Return when all operators have finished. Raises the first error that nobody has met yet."""
     SCHEDULER.wait_all()
+    registry.synchronize()
 
 
 # -- files ----------------------------------------------------------------------------------------------------------------

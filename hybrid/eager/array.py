@@ -27,9 +27,11 @@ from ..core.memory_budget import afford, afford_array
 from ..core.np_mode import is_np_shape
 from ..core.op import INSTANCES, Op, Spec, lookup
 from ..core.shapes import show
+from ..device.array import DeviceArray
 from ..execution.apply import apply, failure
 from ..execution.backends import update
-from ..execution.context import Context, resolve
+from ..execution.context import Context, device_for, resolve
+from ..execution.on_device import apply_on_device
 from ..execution.scheduler import SCHEDULER, Var
 from ..ir.differentiate import GradientRule, rule
 from ..ops.casting import Cast
@@ -49,9 +51,9 @@ from .dispatch import (
     without_aliasing,
 )
 from .handles import array_of, handle_of
-from .indexing import Index, gather, gather_numbers, put, read_key, slicing
+from .indexing import Index, compact, gather, gather_numbers, put, read_key, slicing
 from .scalar_array import as_number
-from .tape import STATE, Leaf, OpRecord, Origin
+from .tape import STATE, Leaf, OpRecord, Origin, TapeRecord
 
 
 def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None) -> Any:
@@ -63,7 +65,7 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None) -> Any:
     count = len(inputs)
     if count == 1:
         memory, var = inputs[0]._memory, inputs[0]._var
-        if memory is not None and (var is None or (var.writer is None and var.error is None)):
+        if type(memory) is _ARRAY and (var is None or (var.writer is None and var.error is None)):
             arrays, known, ready = (memory,), (memory.shape, memory.dtype), True
         else:
             arrays, known, ready = _signature(inputs)
@@ -72,8 +74,8 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None) -> Any:
         memory, other = first._memory, second._memory
         var, second_var = first._var, second._var
         if (
-            memory is not None
-            and other is not None
+            type(memory) is _ARRAY
+            and type(other) is _ARRAY
             and (var is None or (var.writer is None and var.error is None))
             and (second_var is None or (second_var.writer is None and second_var.error is None))
         ):
@@ -127,7 +129,7 @@ def _can_write_into(out: Any, spec: Spec) -> bool:
         return False
     memory, var = out._memory, out._var
     return (
-        memory is not None
+        type(memory) is _ARRAY
         and memory.shape == spec.shape
         and memory.dtype == spec.dtype
         and (var is None or not (var.writer is not None or var.readers or var.error is not None))
@@ -135,10 +137,10 @@ def _can_write_into(out: Any, spec: Spec) -> bool:
 
 
 def _signature(inputs: Sequence[NDArray]) -> tuple[list[Any], tuple[Any, ...], bool]:
-    """The inputs' memory, their shapes and dtypes in turns, and whether all hold their values."""
+    """The inputs' memory, their shapes and dtypes in turns, and whether all hold their values, in the host's memory."""
     arrays: list[Any] = []
     key: list[Any] = []
-    ready = True
+    ready = bool(inputs) or not Context.current.is_device
     for x in inputs:
         memory, var = x._memory, x._var
         if var is not None and (var.writer is not None or var.error is not None):
@@ -149,6 +151,8 @@ def _signature(inputs: Sequence[NDArray]) -> tuple[list[Any], tuple[Any, ...], b
             key += (var.shape, var.dtype)  # type: ignore[union-attr]
         else:
             key += (memory.shape, memory.dtype)
+            if type(memory) is DeviceArray:
+                ready = False
         arrays.append(memory)
     return arrays, tuple(key), ready
 
@@ -172,7 +176,18 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: SpecializedCall, 
     )
     ctx = targets[0]._ctx if targets else inputs[0]._ctx if inputs else resolve(None)
     face = inputs[0]._face if inputs else NDArray
-    if wait:
+    device = device_for(op.name, [x._ctx for x in (*inputs, *(targets or ()))] or [ctx])
+    if device is not None:
+        for x in changed:
+            x.wait_to_write()
+        arrays = [x._settled() for x in inputs]
+        results, _ = apply_on_device(device, op, arrays, call.specs, name=op.name, **options)
+        if targets and not call.static_shapes:
+            check_targets(op, targets, [Spec(r.shape, r.dtype) for r in results[:visible]])
+        made = _adopt(results, targets, visible, ctx, face)
+        for x in (*changed, *(targets or ())):
+            x._mark_written()
+    elif wait:
         for x in changed:
             x.wait_to_write()
         arrays = [x._read() for x in inputs]
@@ -311,8 +326,9 @@ class NDArray:
     as_np_ndarray: Callable[[], Any]
     __array_priority__ = 1000.0  # NumPy's operators leave mixed operands to ours
 
-    _memory: np.ndarray | None
-    """The values; None while they are to come and nobody needs a place for them yet."""
+    _memory: Any
+    """The values: an array of NumPy, a DeviceArray on a device with memory of its own; None while they are to come and nobody needs
+    a place for them yet."""
     _var: Var | None
     """The scheduler's variable of this memory, once it had to do with it."""
     _origin: Any
@@ -330,11 +346,16 @@ class NDArray:
             return
         self._memory = np.array(source, dtype=dtype, order="C")
         self._ctx = resolve(ctx)
+        if self._ctx.is_device:
+            self._memory = self._ctx.device.upload(self._memory)
         self._var = self._origin = None
 
     @classmethod
-    def _own(cls, memory: np.ndarray, ctx: Context) -> Any:
-        """The array of this very memory, which must be C-contiguous and writable."""
+    def _own(cls, memory: Any, ctx: Context) -> Any:
+        """The array of this very memory, which must be C-contiguous and writable; of a copy on the context's device, where that has
+        memory of its own and this is the host's."""
+        if ctx.device_typeid == 2 and type(memory) is not DeviceArray:
+            memory = ctx.device.upload(memory)
         made = _NEW(cls)
         made._memory, made._ctx = memory, ctx
         made._var = made._origin = None
@@ -348,18 +369,23 @@ class NDArray:
     # -- memory -------------------------------------------------------------------------------------------------------
 
     def _read(self) -> np.ndarray:
-        """The memory once it holds its values, to be read. Raises what kept it from that."""
+        """The memory once it holds its values, to be read; a copy of it where it is a device's. Raises what kept it from that."""
+        memory = self._settled()
+        return memory.device.download(memory) if type(memory) is DeviceArray else memory
+
+    def _settled(self) -> Any:
+        """The memory once it holds its values, wherever it is. Raises what kept it from that."""
         if self._var is not None:
             SCHEDULER.wait(self._var)
-        return self._memory  # type: ignore[return-value]
+        return self._memory
 
-    def _write(self) -> np.ndarray:
+    def _write(self) -> Any:
         """The memory once nobody else has to read it or write to it. Raises what kept it from being written."""
         if self._var is not None:
             SCHEDULER.wait(self._var, write=True)
         return self._memory  # type: ignore[return-value]
 
-    def _overwrite(self) -> np.ndarray:
+    def _overwrite(self) -> Any:
         """_write, for all of the memory: what kept it from being written so far is forgotten."""
         memory = self._storage()
         if self._var is not None:
@@ -367,8 +393,10 @@ class NDArray:
         return memory
 
     @staticmethod
-    def _is_all_of(memory: np.ndarray) -> bool:
+    def _is_all_of(memory: Any) -> bool:
         """True unless the memory is part of a larger array, whose Var would have to be told as well."""
+        if type(memory) is DeviceArray:
+            return not memory.is_part
         return not isinstance(memory.base, np.ndarray) or memory.base.size == memory.size
 
     def _shared_var(self) -> Var:
@@ -381,8 +409,10 @@ class NDArray:
         """Something that is the same as long as the array holds the same values: parts of one memory share its Var, and each says
         which it is."""
         version, memory = self._shared_var().value_version(), self._memory
-        if memory is None or memory.base is None or self._is_all_of(memory):
+        if memory is None or self._is_all_of(memory):
             return version
+        if type(memory) is DeviceArray:
+            return version, memory.address, memory.strides
         return version, memory.__array_interface__["data"][0], memory.strides
 
     def _mark_written(self) -> None:
@@ -397,14 +427,14 @@ class NDArray:
         self._mark_written()
         return self
 
-    def _storage(self) -> np.ndarray:
+    def _storage(self) -> Any:
         """The memory, where it will be, whether it holds its values or not."""
         if self._memory is None:
             assert self._var is not None
             with SCHEDULER.lock:
                 if self._memory is None:
                     self._memory = np.empty(self._var.shape, self._var.dtype)
-        return self._memory  # type: ignore[return-value]
+        return self._memory
 
     def _fulfil(self, result: np.ndarray) -> None:
         """Take over what an operator has computed, in memory of its own."""
@@ -533,7 +563,8 @@ class NDArray:
         """A NumPy array with a copy of the values, which it waits for.
 
         One of a single element is a number to ``float``, ``int`` and formatting under any NumPy (single.py)."""
-        return as_number(self._read().copy())
+        found = self._read()
+        return as_number(found if type(self._memory) is DeviceArray else found.copy())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
@@ -560,10 +591,7 @@ class NDArray:
     def copyto(self, other: NDArray | Context) -> NDArray:
         """Copy the values into another array of the same shape (its dtype stays), or into a new one on a device."""
         if isinstance(other, Context):
-            ctx = resolve(other)
-            copied = self.copy()
-            copied._ctx = ctx
-            return copied
+            return self._on(resolve(other))
         if not isinstance(other, NDArray):
             raise TypeError(f"copyto does not support type {type(other)}")
         if other is self:
@@ -575,6 +603,25 @@ class NDArray:
             return invoke(_COPY, [self if other._dtype == self._dtype else self.astype(other._dtype)], other)
         other._assign(..., self)
         return other
+
+    def _on(self, ctx: Context) -> NDArray:
+        """A copy on a device."""
+        memory = self._memory
+        if (not ctx.is_device and type(memory) is not DeviceArray) or self._ctx == ctx:
+            copied = self.copy()
+            copied._ctx = ctx
+            return copied
+        memory = self._settled()
+        if not ctx.is_device:
+            moved = self._read()
+        elif type(memory) is DeviceArray:
+            moved = ctx.device.receive(memory)
+        else:
+            moved = memory
+        made = self._face._own(moved, ctx)
+        if STATE.recording and self._origin is not None:
+            made._origin = MoveRecord(self._origin, self._ctx), 0
+        return made
 
     def as_in_context(self, context: Context) -> NDArray:
         return self if context == self._ctx else self.copyto(context)
@@ -614,27 +661,35 @@ class NDArray:
 
     def __dlpack__(self, **options: Any) -> Any:
         self._mark_external()
+        if type(memory := self._write()) is DeviceArray:
+            return memory.device.dlpack(memory)
         return self._write().__dlpack__(**{k: v for k, v in options.items() if v is not None})
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
+        return (2, self._ctx.device_id) if self._ctx.is_device else (1, 0)
 
     def to_dlpack_for_read(self) -> Any:
         """A DLPack capsule of the memory once it holds its values, to be read.
 
         Nothing keeps who takes it from writing (``from_dlpack`` gives an array like any other), so it counts as shared."""
         self._mark_external()
-        return self._read().__dlpack__()
+        return self._capsule(self._settled())
 
     def to_dlpack_for_write(self) -> Any:
         """A DLPack capsule of the memory once nobody else has to read it, to be written to."""
         self._mark_external()
-        return self._write().__dlpack__()
+        return self._capsule(self._write())
+
+    @staticmethod
+    def _capsule(memory: Any) -> Any:
+        return memory.device.dlpack(memory) if type(memory) is DeviceArray else memory.__dlpack__()
 
     def wait_to_read(self) -> None:
         """Return when the values are there. Raises what kept them from being computed."""
         if self._var is not None:
             SCHEDULER.wait(self._var)
+        if type(self._memory) is DeviceArray:
+            self._memory.device.synchronize()
 
     def wait_to_write(self) -> None:
         """Return when nobody has to read the values any more."""
@@ -668,14 +723,14 @@ class NDArray:
         index, basic = ((key, ...), True) if type(key) is int else read_key(key, self.ndim, NDArray)
         if STATE.recording and self._origin is not None:
             return self._index_recording(index, basic)
-        memory = self._storage() if basic else self._read()
+        memory = self._storage() if basic else self._settled()
         part = memory[index] if basic else gather(memory, index)
         if part.ndim == 0 and self.ndim and not is_np_shape():
             part = part.reshape(1)  # MXNet has no 0-d arrays outside of its NumPy mode
         if basic and part.flags.c_contiguous:
             return self._view(part)
-        self.wait_to_read()
-        return self._face._own(np.array(part, order="C"), self._ctx)
+        self._settled()
+        return self._face._own(compact(part), self._ctx)
 
     def _index_recording(self, index: Index, basic: bool) -> NDArray:
         """self[index] by operators, so that the tape knows of it."""
@@ -684,7 +739,7 @@ class NDArray:
             return invoke(Take.bind(axis=0, mode="clip"), [self.reshape((-1,)), places])
         found = slicing(index, self.shape)
         if found is None:
-            return self._face._own(self._read()[index].copy(), self._ctx)
+            return self._face._own(compact(self._settled()[index]), self._ctx)
         sliced = invoke(Slice.bind(**found[0]), [self])
         return sliced if sliced.shape == found[1] else sliced._alias(NumpyReshape.bind(newshape=found[1]))
 
@@ -716,12 +771,15 @@ class NDArray:
         self._check_writable()
         whole = index is Ellipsis or all(p is Ellipsis or (type(p) is slice and p == _ALL) for p in index)
         waits = isinstance(value, NDArray) and value._var is not None and value._var.writer is not None
-        if not (waits or _has_pending_work(self)):
-            put(
-                self._overwrite() if whole else self._write(),
-                index,
-                value._read() if isinstance(value, NDArray) else value,
-            )
+        there = type(self._memory) is DeviceArray
+        if there or (isinstance(value, NDArray) and type(value._memory) is DeviceArray):
+            waits = False  # a copy between devices waits for its turn here
+        elif _has_pending_work(self):
+            waits = True
+        if not waits:
+            if isinstance(value, NDArray):
+                value = value._settled() if there else value._read()
+            put(self._overwrite() if whole else self._write(), index, value)
             self._mark_written()
             return
         source = value if isinstance(value, NDArray) else np.array(value)
@@ -816,6 +874,22 @@ class NDArray:
 
     def _inplace(self, name: str, other: Any) -> NDArray:
         return binary(functions.BINARY[name], self, other, out=self)
+
+
+class MoveRecord(TapeRecord):
+    """A recorded copy to another device: gradients come back the same way."""
+
+    __slots__ = ("_ctx",)
+
+    def __init__(self, parent: Any, ctx: Context):
+        super().__init__([parent], 1)
+        self._ctx = ctx
+
+    def release(self) -> None:
+        """There is nothing that it keeps."""
+
+    def backward(self, dys: Sequence[NDArray | None]) -> Sequence[NDArray | None]:
+        return [None if dy is None else dy.as_in_context(self._ctx) for dy in dys]
 
 
 NDArray._face = NDArray

@@ -112,7 +112,8 @@ def _op_backward(record: OpRecord, dys: Sequence[NDArray | None]) -> list[NDArra
         if dy is None:
             spec = record.specs[i]
             kept = record.results.get(i)
-            dy = zeros(spec.shape if kept is None else kept.shape, dtype=spec.dtype)
+            known = (*record.inputs.values(), *record.results.values(), *(d for d in dys if d is not None))
+            dy = zeros(spec.shape if kept is None else kept.shape, known[0]._ctx if known else None, spec.dtype)
         values[slot] = dy
     for op, inputs, first in plan.steps:
         made = _apply(op, [values[i] for i in inputs])

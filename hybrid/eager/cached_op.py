@@ -19,9 +19,10 @@ from ..core import rng as generators
 from ..core.changes import LAST
 from ..core.error import MXNetError, OpError
 from ..core.precision import FLOAT32
+from ..device.base import Device
 from ..execution import backends
 from ..execution.backend import SMALL, Shortcut, ShortcutInParts
-from ..execution.context import resolve
+from ..execution.context import device_for, resolve
 from ..execution.hooks import HOOKS, Observer
 from ..execution.precision_report import PrecisionReport, report
 from ..execution.program import Program, Specialization
@@ -249,6 +250,8 @@ class CachedOp:
         others = [a for i, a in enumerate(args) if i not in given]
         if any(a._shared_var().external for a in others):
             return None
+        if any(a._ctx.is_device for a in args):
+            return None
         bound = self.program(False, args[0]._ctx.device_id if args else 0).prepare(_signature(args)[1]).bound
         if bound.long:
             return None
@@ -429,8 +432,11 @@ def launch(
 
     args in the order of ``program.names``; observe: see Program.run; face: the outputs' class."""
     arrays, key, ready = _signature(args)
-    prepared = program.prepare(key)
     ctx = args[0]._ctx if args else resolve(None)
+    device = None if ready else device_for("_CachedOp", [x._ctx for x in args] or [ctx])
+    if device is not None:
+        return _launch_there(program, device, key, args, draws, observe, face)
+    prepared = program.prepare(key)
     rng = generators.fork() if draws else None
     written = [args[i] for i in program.written]
     quick = prepared.work <= SMALL or prepared.bound.quick
@@ -457,6 +463,33 @@ def launch(
     reads, writes = [x._shared_var() for x in args], [y._shared_var() for y in (*made, *written)]
     SCHEDULER.push(run, reads, writes, size, ctx.queue)
     return made
+
+
+def _launch_there(
+    program: Program,
+    device: Device,
+    key: tuple[Any, ...],
+    args: Sequence[NDArray],
+    draws: bool,
+    observe: Observer | None,
+    face: type[NDArray],
+) -> list[NDArray]:
+    """The outputs of a program on a device, which is busy with them when this returns. Who observes sees NumPy compute them."""
+    written = [args[i] for i in program.written]
+    ctx = args[0]._ctx if args else resolve(None)
+    for x in written:
+        x.wait_to_write()
+    rng = generators.fork() if draws else None
+    with _writing(written):
+        if observe is None:
+            there = [x._settled() for x in args]
+            made = program.on(device, key).run_there(there, [x._value_version() for x in args], rng)
+        else:
+            host = [x._read() for x in args]
+            made = without_aliasing(program.prepare(key).reference.run(host, None, rng, observe))
+            for i in program.written:
+                args[i]._write()[...] = host[i]
+        return [face._own(r, ctx) for r in made]
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from ..ops.shape import ExpandDims, NumpyReshape
 from ..ops.slicing import Slice
 from .array import DENSE, NDArray, invoke, record, with_face
 from .dispatch import array_dtype, specialize
-from .indexing import gather, gather_numbers, slicing
+from .indexing import compact, gather, gather_numbers, slicing
 from .np_indexing import leading_places, masking, plain_key, read_mask, read_np_key
 from .tape import STATE
 
@@ -179,17 +179,17 @@ class ndarray(NDArray):  # noqa: N801  NumPy's name
         elif basic:
             found = self._part(self._storage()[index])
         else:
-            found = ndarray._own(np.array(gather(self._read(), index), order="C"), self._ctx)
+            found = ndarray._own(compact(gather(self._settled(), index)), self._ctx)
         if front is None:
             return found
         return found._alias(ExpandDims.bind(axis=0)) if front else found._nothing((0, *found.shape))
 
-    def _part(self, part: np.ndarray) -> ndarray:
+    def _part(self, part: Any) -> ndarray:
         """Part of the memory as an array: a view where it lies in one piece, else a copy."""
         if part.flags.c_contiguous:
             return self._view(part)  # type: ignore[return-value]
-        self.wait_to_read()
-        return ndarray._own(np.array(part, order="C"), self._ctx)
+        self._settled()
+        return ndarray._own(compact(part), self._ctx)
 
     def _nothing(self, shape: tuple[int, ...]) -> ndarray:
         """An array of no elements."""

@@ -1,13 +1,16 @@
-"""Devices. This engine has CPUs only; other devices can be named, as MXNet's scripts do, but not used."""
+"""Devices: CPUs, and GPUs where there are some (hybrid/device)."""
 
 from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ..core.error import MXNetError
 from ..core.scope import Scope
+from ..device import registry
+from ..device.base import Device
 from .backends import release_memory
 
 _OLD = "Context.default_ctx has been deprecated. Please use Context.current_context() instead."
@@ -63,9 +66,22 @@ class Context(Scope, metaclass=_DefaultContext):
     def __repr__(self) -> str:
         return f"{self.device_type}({self.device_id})"
 
+    @property
+    def is_device(self) -> bool:
+        """True for a device with memory of its own."""
+        return self.device_typeid == 2
+
+    @property
+    def device(self) -> Device:
+        """The device of a GPU's context. Raises MXNetError where there is none."""
+        return registry.device(self.device_id)
+
     def empty_cache(self) -> None:
         """Give memory that is kept for the next results, and not in use, back to the system."""
-        release_memory()
+        if self.is_device:
+            self.device.release_memory()
+        else:
+            release_memory()
 
 
 def cpu(device_id: int = 0) -> Context:
@@ -80,18 +96,18 @@ def cpu_pinned(device_id: int = 0) -> Context:
 
 
 def gpu(device_id: int = 0) -> Context:
-    """A GPU by name; using it raises MXNetError."""
+    """A GPU, by CuPy; using one that there is not raises MXNetError."""
     return Context("gpu", device_id)
 
 
 def num_gpus() -> int:
-    """None, always."""
-    return 0
+    """Number of GPUs: 0 without CuPy (the extra gluonnx[cuda]) or a driver."""
+    return len(registry.devices())
 
 
 def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
-    """Raises MXNetError: there is no GPU here."""
-    raise MXNetError(f"gpu({device_id}): this engine runs on CPUs only, there is no GPU memory to report")
+    """Bytes of a GPU's memory that are free, and that there are. Raises MXNetError where there is no such GPU."""
+    return registry.device(device_id).memory_info()
 
 
 def current_context() -> Context:
@@ -102,7 +118,7 @@ def current_context() -> Context:
 def resolve(ctx: Any) -> Context:
     """The context to use: the current one for None, texts like ``cpu(0)`` by their meaning.
 
-    Raises TypeError for no Context, MXNetError for a GPU."""
+    Raises TypeError for no Context, MXNetError for a GPU that there is not."""
     if ctx is None:
         return Context.current
     found = re.fullmatch(r"(\w+)\((\d+)\)", ctx) if isinstance(ctx, str) else None
@@ -110,6 +126,22 @@ def resolve(ctx: Any) -> Context:
         ctx = Context(found[1], int(found[2]))
     if not isinstance(ctx, Context):
         raise TypeError(f"Context type error: got {type(ctx).__name__} {ctx!r}, wanted a Context such as mx.cpu()")
-    if ctx.device_type == "gpu":
-        raise MXNetError(f"{ctx}: this engine runs on CPUs only; use mx.cpu() (mx.context.num_gpus() is 0)")
+    if ctx.is_device:
+        registry.device(ctx.device_id)  # raises where there is none
     return ctx
+
+
+def device_for(operator: str, contexts: Sequence[Context]) -> Device | None:
+    """The device with memory of its own that arrays on these contexts are on; None for CPUs.
+
+    Raises MXNetError, in MXNet's words, where they are not all on one."""
+    if not any(c.device_typeid == 2 for c in contexts):
+        return None
+    first = contexts[0]
+    for i, other in enumerate(contexts[1:], 2):
+        if other != first:
+            raise MXNetError(
+                f"Operator {operator} require all inputs live on the same context. But the first argument is on {first} while the "
+                f"{i}-th argument is on {other}"
+            )
+    return first.device

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,10 @@ from .hooks import HOOKS, Observer
 from .interpreter import Interpretation
 from .plan import Plan, work_of
 from .varying import Varying
+
+if TYPE_CHECKING:
+    from ..device.base import Device
+    from .device_program import OnDevice
 
 
 class Specialization:
@@ -238,6 +242,22 @@ class Program:
                     del self._plans[old]
                 for old in [p for p in self._varying if p[-1] != backends]:
                     del self._varying[old]
+                self._plans[place] = found
+                if len(self._plans) > self.plans:
+                    self._plans.pop(next(iter(self._plans)))
+        return found
+
+    def on(self, device: Device, key: tuple[Any, ...]) -> OnDevice:
+        """The graph on a device, for inputs of such shapes and dtypes as in prepare. Raises OpError where they do not fit."""
+        place = (key, device, LAST.backends)
+        found: Any = self._plans.get(place)
+        if found is None:
+            from .device_program import OnDevice  # which most programs never need
+
+            found = OnDevice(self._request(key, frozenset()), device)
+            with self._lock:
+                for old in [p for p in self._plans if p[-1] != LAST.backends]:
+                    del self._plans[old]
                 self._plans[place] = found
                 if len(self._plans) > self.plans:
                     self._plans.pop(next(iter(self._plans)))

@@ -8,7 +8,7 @@ import numpy as np
 from ..core.forking import cached_property
 from ..core.op import WHOLE, Op, op
 from ..core.shapes import merge_all, show
-from .common import Elementwise, narrow, spreads, widen
+from .common import Elementwise, as_array, narrow, spreads, widen
 from .composing import narrowly, of_floats, placed_at, widely
 from .special import erf
 
@@ -17,7 +17,7 @@ SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772  # Klambauer et 
 
 def sigmoid(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """1 / (1 + exp(-x)); exp overflows to inf, which gives the right 0."""
-    y = np.asarray(np.negative(x, out=out))  # without dimensions it would be a scalar, which nothing can write to
+    y = as_array(np.negative(x, out=out))  # without dimensions it would be a scalar, which nothing can write to
     np.exp(y, out=y)
     y += 1
     return np.reciprocal(y, out=y)
@@ -25,7 +25,7 @@ def sigmoid(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
 
 def softplus(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """log(1 + exp(x)) without overflow."""
-    y = np.asarray(np.abs(x, out=out))
+    y = as_array(np.abs(x, out=out))
     np.negative(y, out=y)
     np.exp(y, out=y)
     np.log1p(y, out=y)
@@ -35,7 +35,7 @@ def softplus(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
 
 def softsign(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """x / (1 + |x|)."""
-    y = np.asarray(np.abs(x, out=out))
+    y = as_array(np.abs(x, out=out))
     y += 1
     return np.divide(x, y, out=y)
 
@@ -123,7 +123,7 @@ class SigmoidBackward(OfOutput):
     """dy * y * (1 - y)."""
 
     def compute(self, dy, y, out=None):
-        slope = np.asarray(np.subtract(1, y, out=out))
+        slope = as_array(np.subtract(1, y, out=out))
         slope *= y
         slope *= dy
         return slope
@@ -137,7 +137,7 @@ class TanhBackward(OfOutput):
     """dy * (1 - y**2)."""
 
     def compute(self, dy, y, out=None):
-        slope = np.asarray(np.multiply(y, y, out=out))
+        slope = as_array(np.multiply(y, y, out=out))
         np.subtract(1, slope, out=slope)
         slope *= dy
         return slope

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core.op import Op, op
 from ..core.shapes import UNKNOWN, show
-from .common import axis_of
+from .common import as_array, axis_of
 from .composing import known, reshaped
 from .reduce import reduce_shape
 
@@ -43,7 +43,7 @@ class ArgExtreme(Op):
 
     def compute(self, data):
         find = np.argmax if self.largest else np.argmin
-        index = np.asarray(find(data, self.axis))
+        index = as_array(find(data, self.axis))
         return index.astype(self.infer_type(data.dtype)).reshape(self.infer_shape(data.shape))
 
     def gradient(self, F, dy, data, y):

@@ -16,7 +16,7 @@ from ..core.dims import has_dims
 from ..core.op import DENSE, Op, Storage, op
 from ..core.shapes import broadcast
 from ..formats.params import CSR
-from .common import Elementwise, divide, truncate, widen
+from .common import Elementwise, as_array, divide, truncate, widen
 from .composing import cast
 from .stored_places import in_entries
 
@@ -366,7 +366,7 @@ class PromotingBinaryOp(BroadcastBinaryOp):
             lhs, rhs = lhs.astype(dtype, copy=False), rhs.astype(dtype, copy=False)
         if out is not None:
             return self.arithmetic.function(lhs, rhs, out=out)
-        return np.asarray(self.arithmetic.function(lhs, rhs))
+        return as_array(self.arithmetic.function(lhs, rhs))
 
 
 class TrueDivide(PromotingBinaryOp):
@@ -388,7 +388,7 @@ class TrueDivide(PromotingBinaryOp):
 
     def compute(self, lhs, rhs):
         dtype = quotient_dtype(common_dtype(lhs.dtype, rhs.dtype))
-        return np.asarray(np.divide(*(x if x.dtype == dtype else x.astype(dtype) for x in (lhs, rhs))))
+        return as_array(np.divide(*(x if x.dtype == dtype else x.astype(dtype) for x in (lhs, rhs))))
 
 
 def common_dtype(a: np.dtype, b: np.dtype) -> np.dtype:
@@ -470,7 +470,7 @@ class BinaryScalarOp(Elementwise):
         function = self.arithmetic.function
         if out is not None:
             return function(number, array, out=out) if self.reflected else function(array, number, out=out)
-        y = np.asarray(function(number, array) if self.reflected else function(array, number))
+        y = as_array(function(number, array) if self.reflected else function(array, number))
         return y if y.dtype is result else y.astype(result, copy=False)
 
     def gradient(self, F, dy, data, y):

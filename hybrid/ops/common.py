@@ -145,16 +145,32 @@ def mean_over(x: np.ndarray, axes: int | tuple[int, ...] | None = None, *, keepd
     return total / x.dtype.type(x.size // total.size if total.size else 0)
 
 
+def as_array(value: Any) -> Any:
+    """A number or an array as an array; one of a device (device/array.py) as it is, which np.asarray would have to read."""
+    return value if hasattr(value, "__array_function__") else np.asarray(value)
+
+
+def contiguous(array: Any) -> Any:
+    """np.ascontiguousarray, for arrays of a device too."""
+    if type(array) is np.ndarray:
+        return np.ascontiguousarray(array)
+    return array if array.flags.c_contiguous else array.copy()
+
+
 def truncate(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Floats as integers of dtype the way C compiled for x86 casts them, on any machine.
 
     Fractions are cut off; NaN and what an int32 (int64 for 8-byte types and uint32) cannot hold becomes its smallest
     value; what that holds and dtype does not wraps round."""
     wide = np.dtype(np.int64 if dtype.itemsize == 8 or dtype == np.uint32 else np.int32)
-    array = np.asarray(array)
-    if array.dtype.kind == "f" and array.dtype.itemsize > 2 and (np.abs(array) < 2.0 ** (8 * wide.itemsize - 1)).all():
+    array = as_array(array)
+    if array.dtype.kind == "f" and array.dtype.itemsize > 2 and type(array) is np.ndarray:
+        whole = (np.abs(array) < 2.0 ** (8 * wide.itemsize - 1)).all()
+    else:
+        whole = False  # of a device nobody asks
+    if whole:
         return array.astype(wide).astype(dtype, copy=False)  # nothing is out of bounds
-    array = np.asarray(array, np.float64)
+    array = as_array(array).astype(np.float64, copy=False)
     smallest = float(np.iinfo(wide).min)
     inside = (array > smallest - 1) & (array < -smallest)
     return np.where(inside, array, smallest).astype(wide).astype(dtype)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.op import Domain, Op, op
 from ..core.shapes import merge, merge_all, show
-from .common import as_forward_wants, forward_of
+from .common import as_array, as_forward_wants, forward_of
 from .composing import definite, known
 from .random import wrong_float
 from .special import digamma, gammaln
@@ -195,7 +195,7 @@ class DensityOp(Op):
 
     def compute(self, sample, *parameters):
         x, wide = self.align(sample, parameters)
-        found = np.asarray(self.density.log(NUMPY, x, *wide))
+        found = as_array(self.density.log(NUMPY, x, *wide))
         out = found if self.is_log else np.exp(found)
         if self.density.name == "uniform" and not self.is_log:
             out = 1 / (wide[1] - wide[0]) + 0 * x  # also where high lies below low

@@ -18,7 +18,7 @@ from ..core.shapes import UNKNOWN, broadcast, merge, merge_all
 from .activation import gelu, softplus
 from .binary import ARITHMETIC
 from .casting import convert
-from .common import want_rank, widen
+from .common import as_array, want_rank, widen
 from .convolution import Convolution
 from .linear import FullyConnected
 from .pooling import Pooling
@@ -553,7 +553,7 @@ class FusedElementwise(Op):
         def combine(opcode: str, operands: list[np.ndarray]) -> np.ndarray:
             dtype = operands[0].dtype
             function = OPCODES[opcode][1]
-            return np.asarray(function(*map(widen, map(np.asarray, operands)))).astype(dtype, copy=False)
+            return as_array(function(*map(widen, map(as_array, operands)))).astype(dtype, copy=False)
 
         def number(opcode: str, dtype: np.dtype) -> np.ndarray:
             return np.asarray(_number(opcode, dtype))
@@ -562,7 +562,7 @@ class FusedElementwise(Op):
             arrays, arrays[0].dtype, lambda a: a.dtype, number, lambda value, dtype: convert(value, dtype), combine
         )
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
-        return np.array(np.broadcast_to(result, shape))
+        return np.copy(np.broadcast_to(result, shape))
 
     def _walk(
         self,

@@ -11,7 +11,7 @@ from ..core.attrs import Arity
 from ..core.op import WHOLE, Op, op
 from ..core.shapes import Shape, broadcast, is_known, merge, show
 from .adjoint import linear
-from .common import Sized, as_many, axis_of, part_of, same, want_rank_from, widen
+from .common import Sized, as_array, as_many, axis_of, part_of, same, want_rank_from, widen
 from .composing import definite, known, narrowly, of_floats, placed_at, reshaped, widely
 from .contracting import contracted, diagonal
 from .linear import Products, contraction_adjoint, want_at_least
@@ -337,7 +337,7 @@ class Decomposed(Square):
         raise NotImplementedError
 
     def compute(self, a):
-        return np.asarray(self.attempt(self.decompose, widen(a))).astype(a.dtype, copy=False)
+        return as_array(self.attempt(self.decompose, widen(a))).astype(a.dtype, copy=False)
 
     def attempt(self, work: Callable[..., T], *arrays: np.ndarray) -> T:
         """work(*arrays), which is LAPACK's. Raises OpError where the numbers of a matrix have none."""

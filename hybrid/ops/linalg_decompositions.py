@@ -7,7 +7,7 @@ import numpy as np
 from ..core.op import WHOLE, Op, op
 from ..core.shapes import UNKNOWN, Shape, is_known, merge, show
 from .adjoint import linear
-from .common import Sized, part_of, widen
+from .common import Sized, as_array, part_of, widen
 from .composing import known, narrowly, of_floats, widely
 from .linalg import Decomposed, DecompositionBackward, Square, positive_definite
 from .linear import want_at_least
@@ -276,7 +276,7 @@ class Decompositions(Square):
 
     def compute(self, a):
         try:
-            return tuple(np.asarray(y).astype(a.dtype, copy=False) for y in self.decompose(widen(a)))
+            return tuple(as_array(y).astype(a.dtype, copy=False) for y in self.decompose(widen(a)))
         except np.linalg.LinAlgError as error:
             raise self.error(f"got a matrix that has none ({error})") from None
 

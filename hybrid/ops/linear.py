@@ -13,7 +13,7 @@ from ..core.shapes import UNKNOWN, Shape, broadcast, merge, merge_all, show
 from ..formats.params import CSR, RowSparse
 from .adjoint import linear
 from .backward import SumLike
-from .common import axis_of, part_of, same, want_rank, widen
+from .common import as_array, axis_of, part_of, same, want_rank, widen
 from .composing import definite, known, narrowly, of_floats, placed_at, reshaped, widely
 from .stored_places import (
     csr_of_places,
@@ -111,7 +111,7 @@ class Products(Op):
         raise NotImplementedError
 
     def compute(self, *arrays):
-        return np.asarray(self.product(*map(widen, arrays))).astype(arrays[0].dtype, copy=False)
+        return as_array(self.product(*map(widen, arrays))).astype(arrays[0].dtype, copy=False)
 
 
 def contraction_adjoint(of: int, dy, a, b, left: Sequence[int], right: Sequence[int]):

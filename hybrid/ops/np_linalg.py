@@ -12,7 +12,7 @@ import numpy as np
 from ..core.attrs import Shape
 from ..core.op import Op, op
 from ..core.shapes import is_known, merge, show
-from .common import axis_of, forward_of, part_of, spread, widen
+from .common import as_array, axis_of, forward_of, part_of, spread, widen
 from .linalg import Decomposed, DecompositionBackward, Potrf, Square, positive_definite
 from .linalg_decompositions import facing_up, flip
 from .linear import want_at_least
@@ -47,8 +47,8 @@ class Solved(Op):
         except np.linalg.LinAlgError as error:
             raise self.error(f"got a matrix that has no answer ({error})") from None
         if isinstance(found, tuple):
-            return tuple(np.asarray(y).astype(dtype, copy=False) for y in found)
-        return np.asarray(found).astype(dtype, copy=False)
+            return tuple(as_array(y).astype(dtype, copy=False) for y in found)
+        return as_array(found).astype(dtype, copy=False)
 
 
 class SolvedSquare(Solved, Square):

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core.attrs import Shape
 from ..core.op import Op, op
-from .common import axis_of, part_of, widen
+from .common import as_array, axis_of, part_of, widen
 from .composing import definite, extreme, known, narrowly, of_floats, reshaped, total, widely
 from .linalg import Decomposed
 
@@ -105,7 +105,7 @@ class Norm(Op):
             y = np.linalg.norm(x, self.ord, axes[0])
         else:
             y = np.linalg.norm(x, "nuc" if kind == "nuclear" else self.ord, axes)
-        return np.asarray(y).reshape(self.infer_shape(data.shape)).astype(data.dtype)
+        return as_array(y).reshape(self.infer_shape(data.shape)).astype(data.dtype)
 
     def gradient(self, F, dy, data, y):
         attrs = {"ord": self.ord, "axis": self.axis, "keepdims": self.keepdims, "flag": self.flag}

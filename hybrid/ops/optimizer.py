@@ -12,7 +12,7 @@ import numpy as np
 from ..core.op import MISSING, WHOLE, Op, op
 from ..core.shapes import merge_all
 from . import updating
-from .common import mean_over, want_rank, widen
+from .common import as_array, mean_over, want_rank, widen
 
 UpdateRule = Any
 """A function (op, lr, wd, weight, grad, *states) -> (new weight, *new states)."""
@@ -42,7 +42,7 @@ def power(weight: np.ndarray, beta: float, t: int) -> Any:
 
 def decay_gradient(op: Any, wd: Any, weight: np.ndarray, grad: np.ndarray) -> np.ndarray:
     """The scaled gradient plus wd times the weight, in memory of its own."""
-    grad = np.asarray(scale_gradient(op, grad))
+    grad = as_array(scale_gradient(op, grad))
     grad += wd * weight
     return grad
 

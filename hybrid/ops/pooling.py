@@ -147,7 +147,7 @@ class Pooling(Op):
         elif self.channels_last:
             y = self._slide(x, axes, self.pads)
         else:
-            y = np.empty(self.infer_shape(x.shape), x.dtype)
+            y = np.empty_like(x, order="C", shape=self.infer_shape(x.shape))
             flat, target = (a.reshape(math.prod(a.shape[:2]), *a.shape[2:]) for a in (x, y))
             for piece in pieces(flat):
                 target[piece] = self._slide(flat[piece], range(1, flat.ndim), self.pads)
@@ -185,7 +185,7 @@ class Pooling(Op):
             before, after = ([n * (a == axis) for a in range(x.ndim)] for n in (pad, needed))
             x = pad_spatial(x, tuple(before), tuple(after), fill)
             lead = (slice(None),) * axis
-            y = np.full((*x.shape[:axis], steps, *x.shape[axis + 1 :]), fill, x.dtype)
+            y = np.full_like(x, fill, order="C", shape=(*x.shape[:axis], steps, *x.shape[axis + 1 :]))
             for i in range(kernel):
                 fold(y, x[(*lead, slice(i, i + (steps - 1) * stride + 1, stride))], out=y)
             x = y

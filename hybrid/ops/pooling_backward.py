@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.op import op
 from ..core.shapes import merge
-from .common import narrow, part_of, widen
+from .common import contiguous, narrow, part_of, widen
 from .pooling import AdaptiveAvgPooling2D, Pooling, PoolingV1, pieces
 from .windows import pad_spatial
 
@@ -56,15 +56,14 @@ class _OfWindows(Pooling):
                 count = np.expand_dims(count, -1) * self.counts(*one)
             dy = dy / count.astype(dy.dtype)
         dy = _flat(dy)
-        out = np.empty((len(dy), *spatial), dy.dtype)
+        out = np.empty_like(dy, order="C", shape=(len(dy), *spatial))
         for piece in pieces(out):
-            part = np.ascontiguousarray(np.moveaxis(dy[piece], 0, -1))
+            part = contiguous(np.moveaxis(dy[piece], 0, -1))
             for axis, (size, kernel, stride, pad) in enumerate(geometry):
                 lead = (slice(None),) * axis
                 last = (part.shape[axis] - 1) * stride
-                whole = np.zeros(
-                    (*part.shape[:axis], max(last + kernel, pad + size), *part.shape[axis + 1 :]), dy.dtype
-                )
+                rows = max(last + kernel, pad + size)
+                whole = np.zeros_like(part, order="C", shape=(*part.shape[:axis], rows, *part.shape[axis + 1 :]))
                 for i in range(kernel):
                     whole[(*lead, slice(i, i + last + 1, stride))] += part
                 part = whole[(*lead, slice(pad, pad + size))]
@@ -79,7 +78,7 @@ class _OfWindows(Pooling):
         border = self.least(x.dtype) if self.border is None else self.border
         for piece in pieces(x):
             part = self._part(x[piece], steps, border, self.least(x.dtype))
-            yield piece, part, self._hits(part, np.ascontiguousarray(np.moveaxis(y[piece], 0, -1)))
+            yield piece, part, self._hits(part, contiguous(np.moveaxis(y[piece], 0, -1)))
 
     def _part(self, x, steps, border, beyond):
         """x (n, *spatial) with borders, elements that leave the same rest by the stride together: (*stride, *rows, n). What a
@@ -94,7 +93,7 @@ class _OfWindows(Pooling):
         x = pad_spatial(pad_spatial(x, (*self.pads, 0), (*self.pads, 0), border), (0,) * x.ndim, (*more, 0), beyond)
         rank = len(rows)
         x = x.reshape(*(n for pair in zip(rows, strides) for n in pair), x.shape[-1])
-        return np.ascontiguousarray(x.transpose(*range(1, 2 * rank, 2), *range(0, 2 * rank, 2), 2 * rank))
+        return contiguous(x.transpose(*range(1, 2 * rank, 2), *range(0, 2 * rank, 2), 2 * rank))
 
     def _join_parts(self, x, spatial):
         """The inverse of _part, as (n, *spatial)."""
@@ -105,7 +104,7 @@ class _OfWindows(Pooling):
         return np.moveaxis(x[tuple(slice(p, p + n) for p, n in zip(self.pads, spatial))], -1, 0)
 
     def _hits(self, part, y):
-        free = np.ones(y.shape, bool)
+        free = np.ones_like(y, bool, order="C")
         for tap in product(*map(range, self.kernel)):
             whole, rest = zip(*map(divmod, tap, self.strides))
             index = (*rest, *(slice(q, q + n) for q, n in zip(whole, y.shape)))
@@ -119,10 +118,10 @@ class _OfWindows(Pooling):
         if self.global_pool:
             hit = largest(x, y, shared=self.shared)
             return np.where(hit, dy, dy.dtype.type(0))
-        out = np.empty((math.prod(x.shape[:2]), *x.shape[2:]), x.dtype)
+        out = np.empty_like(x, order="C", shape=(math.prod(x.shape[:2]), *x.shape[2:]))
         dy = _flat(dy)
         for piece, part, hits in self._chosen(x, y):
-            arriving = np.ascontiguousarray(np.moveaxis(dy[piece], 0, -1))
+            arriving = contiguous(np.moveaxis(dy[piece], 0, -1))
             given = np.zeros_like(part)
             for index, hit in hits:
                 given[index] += _mask(arriving, hit)
@@ -166,11 +165,11 @@ class _Pick(_OfWindows):
     def _pick(self, g, x, y):
         if self.global_pool:
             return _mask(g, largest(x, y, shared=self.shared)).sum(tuple(range(2, x.ndim)), keepdims=True)
-        out = np.empty((math.prod(y.shape[:2]), *y.shape[2:]), g.dtype)
+        out = np.empty_like(g, order="C", shape=(math.prod(y.shape[:2]), *y.shape[2:]))
         g = _flat(g)
         for piece, _, hits in self._chosen(x, y):
             source = self._part(g[piece], y.shape[2:], 0, 0)
-            total = np.zeros((*y.shape[2:], source.shape[-1]), g.dtype)
+            total = np.zeros_like(g, order="C", shape=(*y.shape[2:], source.shape[-1]))
             for index, hit in hits:
                 total += _mask(source[index], hit)
             out[piece] = np.moveaxis(total, -1, 0)

@@ -197,10 +197,10 @@ class RNN(Op):
         lengths = rest[-1].astype(np.int64) if self.use_sequence_length else None
         seed = rng.integers(1, 2**63 - 1, 1) if training and self.drops else np.zeros(1, np.int64)
         count = self.memory_count(*x.shape[:2])
-        memory = (
-            np.empty(count, x.dtype) if training else np.zeros(count, x.dtype)
-        )  # zeros that nobody touches cost nothing
-        out, last = self._forward(x, packed, initial, lengths, seed, memory if training else np.empty(count, x.dtype))
+        memory = np.empty_like(x, shape=count)
+        if not training:  # zeros that nobody touches cost nothing
+            memory = np.zeros(count, x.dtype) if type(x) is np.ndarray else np.zeros_like(x, shape=count)
+        out, last = self._forward(x, packed, initial, lengths, seed, memory if training else np.empty_like(x, shape=count))
         states = [np.stack(s) for s in zip(*last)] if self.state_outputs else []
         results = tuple(a.astype(data.dtype, copy=False) for a in (out, *states))
         return (*results, memory, seed) if self.drops else (*results, memory)
@@ -237,7 +237,7 @@ class RNN(Op):
         for layer in range(self.num_layers):
             x = self._dropout(x, layer, seed)
             final = layer == self.num_layers - 1
-            out = np.empty((*x.shape[:2], self.directions * self.result_size), x.dtype) if final else between[layer]
+            out = np.empty_like(x, order="C", shape=(*x.shape[:2], self.directions * self.result_size)) if final else between[layer]
             for run, own, _ in self._layer_directions(packed, cells, layer, initial, lengths, kept):
                 last.append(run.forward(x, out[:, :, own]))
             x = out

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import activation, special
-from .common import truncate, widen
+from .common import as_array, truncate, widen
 
 Derivative = Callable[[Any, Any, Any, Any], Any]
 """(F, dy, x, y) -> the gradient of x, as Op.gradient says; None where the function is flat."""
@@ -31,16 +31,16 @@ class UnaryFunction(NamedTuple):
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """The function on an array of any dtype, keeping the dtype (predicates: bool)."""
         if self.predicate or self.ints == "direct" or x.dtype.kind not in "iub":
-            return np.asarray(self.function(x))
+            return as_array(self.function(x))
         return truncate(self.function(x.astype(self.ints)), x.dtype)
 
 
 def _float64(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda x: function(np.asarray(x, np.float64)).astype(x.dtype)
+    return lambda x: function(as_array(x).astype(np.float64, copy=False)).astype(x.dtype)
 
 
 def _wide(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda x: np.asarray(function(widen(x))).astype(x.dtype, copy=False)
+    return lambda x: as_array(function(widen(x))).astype(x.dtype, copy=False)
 
 
 def _sign(x: np.ndarray) -> np.ndarray:

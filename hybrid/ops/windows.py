@@ -23,7 +23,7 @@ def pad_spatial(x: np.ndarray, before: tuple[int, ...], after: tuple[int, ...], 
         return x
     rest = x.shape[: x.ndim - len(before)]
     spatial = x.shape[x.ndim - len(before) :]
-    out = np.full((*rest, *(b + n + a for b, n, a in zip(before, spatial, after))), fill, x.dtype)
+    out = np.full_like(x, fill, order="C", shape=(*rest, *(b + n + a for b, n, a in zip(before, spatial, after))))
     out[(..., *(slice(b, b + n) for b, n in zip(before, spatial)))] = x
     return out
 
@@ -78,6 +78,8 @@ def columns(x, kernel, stride, dilate, pad, steps, groups, least=0) -> Iterator[
 
 def convolve(x, weight, stride, dilate, pad, groups, out=None):
     """The cross-correlation of x (N, C, *spatial) with weight (O, C/groups, *kernel), without bias."""
+    if type(x) is not np.ndarray:
+        return convolve_by_taps(x, weight, stride, dilate, pad, groups)
     kernel = weight.shape[2:]
     batch, channels = x.shape[:2]
     filters = len(weight)
@@ -147,7 +149,7 @@ def fold(columns, size, kernel, stride, dilate, steps):
     rank = len(kernel)
     lead = columns.shape[: columns.ndim - 2 * rank]
     rows = [n + (k - 1) * d // s for n, k, d, s in zip(steps, kernel, dilate, stride)]
-    out = np.zeros((*lead, *stride, *rows), columns.dtype)
+    out = np.zeros_like(columns, order="C", shape=(*lead, *stride, *rows))
     for tap in product(*map(range, kernel)):
         whole, rest = zip(*(divmod(t * d, s) for t, d, s in zip(tap, dilate, stride)))
         target = out[(*(slice(None),) * len(lead), *rest, *(slice(q, q + n) for q, n in zip(whole, steps)))]
@@ -164,6 +166,8 @@ def deconvolve(x, weight, stride, dilate, pad, groups, size):
     """The transpose of ``convolve``: x (N, O, *steps) and weight (O, C/groups, *kernel) to (N, C, *size).
 
     Every element of x adds a multiple of the kernel; pad is cut off in front, and what is beyond size behind."""
+    if type(x) is not np.ndarray:
+        return deconvolve_by_taps(x, weight, stride, dilate, pad, groups, size)
     kernel = weight.shape[2:]
     batch, filters, *steps = x.shape
     each = weight.shape[1]
@@ -216,6 +220,8 @@ def deconvolve(x, weight, stride, dilate, pad, groups, size):
 def correlate(x, y, kernel, stride, dilate, pad, groups):
     """The third product: which weight (O, C/groups, *kernel) led from x (N, C, *spatial) to y (N, O, *steps), that is, the
     sum over images and steps of y times the window of x."""
+    if type(x) is not np.ndarray:
+        return correlate_by_taps(x, y, kernel, stride, dilate, pad, groups)
     filters, steps = y.shape[1], y.shape[2:]
     channels = x.shape[1]
     out = np.zeros((groups, filters // groups, channels // groups * math.prod(kernel)), x.dtype)
@@ -227,3 +233,53 @@ def correlate(x, y, kernel, stride, dilate, pad, groups):
             else:
                 out[0] += factor[0] @ piece[0].T
     return out.reshape(filters, channels // groups, *kernel)
+
+
+# -- arrays of a device (device/array.py): whole columns, and one product for each group -------------------------------------
+
+
+def _unfolded(x, kernel, stride, dilate, pad, steps, groups):
+    """x (N, C, *spatial) as columns (N, groups, C/groups * prod(kernel), prod(steps)), a copy for each tap."""
+    x = pad_spatial(x, pad, pad)
+    pieces = [x[where] for _, where in taps(kernel, stride, dilate, steps)]
+    whole = np.stack(pieces, axis=2)
+    return whole.reshape(len(x), groups, x.shape[1] // groups * len(pieces), math.prod(steps))
+
+
+def convolve_by_taps(x, weight, stride, dilate, pad, groups):
+    """convolve, of an array of a device."""
+    kernel, filters = weight.shape[2:], len(weight)
+    reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilate)]
+    steps = tuple((n + 2 * p - r) // s + 1 for n, p, r, s in zip(x.shape[2:], pad, reach, stride))
+    if not x.size or not weight.size:
+        return np.zeros_like(x, order="C", shape=(len(x), filters, *steps))
+    piece = _unfolded(x, kernel, stride, dilate, pad, steps, groups)
+    return np.matmul(weight.reshape(groups, filters // groups, -1), piece).reshape(len(x), filters, *steps)
+
+
+def deconvolve_by_taps(x, weight, stride, dilate, pad, groups, size):
+    """deconvolve, of an array of a device."""
+    kernel, (batch, filters, *steps) = weight.shape[2:], x.shape
+    channels = weight.shape[1] * groups
+    y = np.zeros_like(x, order="C", shape=(batch, channels, *(n + p for n, p in zip(size, pad))))
+    if not x.size or not weight.size:
+        return y[(..., *(slice(p, None) for p in pad))]
+    turned = weight.reshape(groups, filters // groups, -1).swapaxes(1, 2)
+    piece = np.matmul(turned, x.reshape(batch, groups, filters // groups, -1))
+    piece = piece.reshape(batch, channels, math.prod(kernel), *steps)
+    for number, tap in enumerate(product(*map(range, kernel))):
+        begin = [k * d for k, d in zip(tap, dilate)]
+        counts = [max(0, min(n, -(-(m - b) // s))) for n, m, b, s in zip(steps, y.shape[2:], begin, stride)]
+        where = tuple(slice(b, b + (n - 1) * s + 1, s) if n else slice(0) for b, n, s in zip(begin, counts, stride))
+        y[(..., *where)] += piece[(slice(None), slice(None), number, *map(slice, counts))]
+    return y[(..., *(slice(p, None) for p in pad))]
+
+
+def correlate_by_taps(x, y, kernel, stride, dilate, pad, groups):
+    """correlate, of arrays of a device."""
+    filters, steps, channels = y.shape[1], y.shape[2:], x.shape[1]
+    if not x.size or not y.size:
+        return np.zeros_like(x, order="C", shape=(filters, channels // groups, *kernel))
+    piece = _unfolded(x, kernel, stride, dilate, pad, steps, groups)
+    factor = y.reshape(len(y), groups, filters // groups, math.prod(steps))
+    return np.matmul(factor, piece.swapaxes(2, 3)).sum(0).reshape(filters, channels // groups, *kernel)

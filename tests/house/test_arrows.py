@@ -20,6 +20,7 @@ ALLOWED = {
     "typer": ("bridge",),
     "rich": ("bridge",),
     "PIL": ("hybrid",),
+    "cupy": ("hybrid.device.cuda",),
     "graphviz": ("hybrid",),
     "mpi4py": ("hybrid.kvstore.world",),
     "ml_dtypes": ("hybrid", "converters", "bridge"),
@@ -32,7 +33,7 @@ ALLOWED = {
     "tomli": ("bridge.project.config", "bridge.targets.profile"),
 }
 
-ROOMS = ("core", "native", "formats", "ops", "ir", "passes", "execution", "frontend", "eager")
+ROOMS = ("core", "device", "native", "formats", "ops", "ir", "passes", "execution", "frontend", "eager")
 """The engine's rooms, from the bottom up. What else is in hybrid has MXNet's names, stands on all of them, and may use them all."""
 NATIVE = {
     "hybrid.execution.compiled",

@@ -9,7 +9,7 @@ from ...core.op import op
 from ...core.shapes import broadcast, merge
 from ..activation import sigmoid
 from ..casting import convert
-from ..common import axis_of, narrow, widen
+from ..common import as_array, axis_of, narrow, widen
 from ..composing import computed_widely, definite, known, narrowly, of_floats, placed_at, widely
 from ..special import erf
 from .base import Pointwise, Standard
@@ -26,7 +26,7 @@ class Unary(Pointwise):
         raise NotImplementedError
 
     def meaning(self, x):
-        return narrow(np.asarray(self.function(widen(x))), x.dtype)
+        return narrow(as_array(self.function(widen(x))), x.dtype)
 
     @classmethod
     def examples(cls, make):

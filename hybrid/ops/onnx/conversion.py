@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...core.attrs import dtype as read_dtype
-from ..common import truncate
+from ..common import as_array, truncate
 
 BITS = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2}
 """Integers that stand one in a byte, in its low bits."""
@@ -50,7 +50,7 @@ def convert(array: Any, dtype: Any, *, saturate: bool = True, round_mode: str = 
 
     saturate: what an 8-bit float cannot hold becomes its greatest value, else infinity or NaN. round_mode: how powers of two
     (float8_e8m0fnu) are found, "up", "down" or "nearest". Raises ValueError for complex numbers and for text that is no number."""
-    array, dtype = np.asarray(array), read_dtype(dtype)
+    array, dtype = as_array(array), read_dtype(dtype)
     if array.dtype == dtype:
         return array
     if "c" in (array.dtype.kind, dtype.kind):

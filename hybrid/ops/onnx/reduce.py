@@ -7,7 +7,7 @@ import numpy as np
 
 from ...core.op import op
 from ...core.shapes import UNKNOWN, merge, of_rank, show
-from ..common import axes_of, axis_of, highest, lowest, mean_over, narrow, want_some, widen
+from ..common import as_array, axes_of, axis_of, highest, lowest, mean_over, narrow, want_some, widen
 from ..composing import computed_widely, definite, extreme, known, narrowly, of_floats, reshaped, total, widely
 from .base import INT64, Pointwise, Standard, ints
 from .types import BYTES, FLOATS, INDICES, NUMBERS, PRECISE
@@ -70,7 +70,7 @@ class Reduction(AlongAxes):
 
     def meaning(self, data, axes=None):
         gone = self.along(axes, data.ndim)
-        y = narrow(np.asarray(self.reduce(widen(data), gone)), data.dtype)
+        y = narrow(as_array(self.reduce(widen(data), gone)), data.dtype)
         return y if self.keepdims else y.reshape([d for a, d in enumerate(data.shape) if a not in gone])
 
     def gradient(self, F, dy, data, *axes_and_y):
