@@ -137,7 +137,8 @@ def _can_write_into(out: Any, spec: Spec) -> bool:
 
 
 def _signature(inputs: Sequence[NDArray]) -> tuple[list[Any], tuple[Any, ...], bool]:
-    """The inputs' memory, their shapes and dtypes in turns, and whether all hold their values, in the host's memory."""
+    """The inputs' memory, their shapes and dtypes in turns, and whether all hold their values in the host's memory, where results
+    come, too."""
     arrays: list[Any] = []
     key: list[Any] = []
     ready = bool(inputs) or not Context.current.is_device
@@ -172,7 +173,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: SpecializedCall, 
         "rng": rng.fork() if "rng" in op.needs and (inputs or not call.small) else None,
     }
     wait = not call.static_shapes or (
-        call.small and ready and not any(_has_pending_work(x) for x in (*changed, *(targets or ())))
+        call.small and (ready or not inputs) and not any(_has_pending_work(x) for x in (*changed, *(targets or ())))
     )
     ctx = targets[0]._ctx if targets else inputs[0]._ctx if inputs else resolve(None)
     face = inputs[0]._face if inputs else NDArray

@@ -51,6 +51,8 @@ class _Replay:
 
     def __init__(self, inputs: list[Any], outputs: list[Any], captured: Captured):
         self.inputs, self.outputs, self.captured = inputs, outputs, captured
+        self.versions: list[Any] = [None] * len(inputs)
+        """Of what the inputs hold, where that is known."""
 
 
 class OnDevice(Bound):
@@ -94,7 +96,8 @@ class OnDevice(Bound):
             if not self.request.keep or self._written or self._draws or self._reasons or HOOKS or self._runs <= WARM:
                 results = self._steps(self._main, given, rng)
                 return self._own(results, given)
-            return self._replayed(given, rng)
+            known = [None if versions is None or n in self._feeds else versions[self._place[n]] for n in self._names]
+            return self._replayed(given, known, rng)
 
     def _constants(self, arrays: Sequence[Any], versions: Sequence[Any] | None, rng: Any) -> list[Any]:
         if self._constant is None:
@@ -158,7 +161,7 @@ class OnDevice(Bound):
             made.append(result)
         return made
 
-    def _replayed(self, given: list[Any], rng: np.random.Generator | None) -> list[Any]:
+    def _replayed(self, given: list[Any], versions: list[Any], rng: np.random.Generator | None) -> list[Any]:
         """A run of the captured graph on other inputs."""
         replay = self._replay
         if replay is None:
@@ -167,9 +170,12 @@ class OnDevice(Bound):
             if self._reasons:  # which copied, so that nothing of it is in the graph
                 return self._own(self._steps(self._main, given, rng), given)
             self._replay = replay = _Replay(inputs, outputs, captured)
-        for place, array in zip(replay.inputs, given):
-            if type(array) is DeviceArray:
+        for i, (place, array, name) in enumerate(zip(replay.inputs, given, self._names)):
+            same = name in self._feeds or (name in self.request.fixed and versions[i] is not None)
+            key = versions[i]
+            if type(array) is DeviceArray and not (same and replay.versions[i] == key):
                 place[...] = array
+            replay.versions[i] = key
         replay.captured.replay()
         return [self.device.duplicate(y) if type(y) is DeviceArray else y for y in replay.outputs]
 

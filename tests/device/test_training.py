@@ -22,7 +22,7 @@ def convolutional() -> gluon.HybridBlock:
     net = gluon.nn.HybridSequential(prefix="net_")
     with net.name_scope():
         net.add(
-            gluon.nn.Conv2D(4, 3, padding=1),
+            gluon.nn.Conv2D(4, 3, padding=1, use_bias=False),  # of which BatchNorm leaves no gradient but noise
             gluon.nn.BatchNorm(),
             gluon.nn.Activation("relu"),
             gluon.nn.MaxPool2D(),
@@ -151,7 +151,7 @@ def test_a_forward_pass_copies_its_input_and_what_is_read(device: Mock, static: 
         assert (done.downloads, done.downloaded_bytes) == (1, 8 * 3 * 4)
         assert done.constants == 0
         assert done.replays == (static and number > 0), "captured when it has run twice"
-        assert not done.replays or done.launches <= 2, "nothing but the copies into the graph and out of it"
+        assert not done.replays or number == 1 or done.launches + done.copies <= 2, "nothing but the copies into the graph and out of it"
 
 
 def test_a_captured_run_sees_other_inputs_and_weights(device: Mock) -> None:
