@@ -31,6 +31,8 @@ gc.disable()  # until all is collected, which makes hundreds of thousands of obj
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    told = "whatever is computed is computed on a device: a mock, or the first GPU"
+    parser.addoption("--on", choices=("mock", "gpu"), help=told)
     parser.addoption("--row", default="", metavar="TEXT", help="of tests of many rows, those whose names hold this")
     told = "all cases of sweeps of which a share is looked at otherwise"
     parser.addoption("--all-cases", action="store_true", help=told)
@@ -40,6 +42,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if on := config.getoption("--on"):
+        from hybrid.device import mock, registry
+        from hybrid.execution import backends
+        from hybrid.execution.device_program import DeviceBackend
+
+        config.addinivalue_line("filterwarnings", "ignore::hybrid.execution.on_device.DeviceFallback")
+        backends.register(DeviceBackend(mock.Mock(0) if on == "mock" else registry.device(0)))
     shares.everything, shares.turn = config.getoption("--all-cases"), config.getoption("--turn")
 
 

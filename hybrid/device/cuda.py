@@ -26,8 +26,8 @@ class _Late:
 
 
 cupy: Any = _Late()
-OPTIONS = ("--std=c++17",)
-"""For NVRTC. Nothing that trades accuracy for speed."""
+OPTIONS = ("--std=c++17", "--fmad=false")
+"""For NVRTC. Nothing that trades accuracy for speed; where products are added up kernels say fmaf."""
 
 
 def count() -> int:

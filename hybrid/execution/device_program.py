@@ -25,6 +25,7 @@ from ..ops.normalization import LayerNorm
 from ..passes import PASSES, Optimized, Rewriter, optimize
 from ..passes.hoist_constants import without_hoisting
 from .backend import Backend, Bound, Fallback, Request, too_large
+from . import device_kernels  # noqa: F401  its rules
 from .hooks import HOOKS, Observer
 from .on_device import apply_on_device
 from .plan import Plan, make_plan
