@@ -141,5 +141,42 @@ def _forward(name: str) -> Callable[..., Any]:
     return method
 
 
-for _name in ["all", "any", "argmax", "argmin", "argpartition", "argsort", "clip", "conj", "copy", "cumprod", "cumsum", "diagonal", "dot", "fill", "flatten", "max", "mean", "min", "nonzero", "partition", "prod", "ptp", "put", "ravel", "repeat", "reshape", "round", "sort", "squeeze", "std", "swapaxes", "take", "trace", "transpose", "var", "view"]:
+for _name in [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "argpartition",
+    "argsort",
+    "clip",
+    "conj",
+    "copy",
+    "cumprod",
+    "cumsum",
+    "diagonal",
+    "dot",
+    "fill",
+    "flatten",
+    "max",
+    "mean",
+    "min",
+    "nonzero",
+    "partition",
+    "prod",
+    "ptp",
+    "put",
+    "ravel",
+    "repeat",
+    "reshape",
+    "round",
+    "sort",
+    "squeeze",
+    "std",
+    "swapaxes",
+    "take",
+    "trace",
+    "transpose",
+    "var",
+    "view",
+]:
     setattr(DeviceArray, _name, _forward(_name))

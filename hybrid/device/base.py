@@ -1,6 +1,7 @@
 """Device: what a device has to be able to do, and what all of them do alike.
 
-A device has two streams: COMPUTE, in which everything runs in the order of the calls, and COPY, on which data come in meanwhile. Calls
+A device has two streams: COMPUTE, in which everything runs in the order of the calls, and COPY, on which data come in
+meanwhile. Calls
 return before the work is done; what fails then is raised by whoever waits next (``synchronize``, ``download``)."""
 
 from __future__ import annotations
@@ -141,7 +142,8 @@ class Device:
         raise NotImplementedError
 
     def kernel(self, source: str, name: str) -> Callable[..., None]:
-        """A kernel of our own: ``run(grid, block, arguments, shared_bytes)`` with DeviceArrays, and NumPy's scalars, as arguments."""
+        """A kernel of our own: ``run(grid, block, arguments, shared_bytes)`` with DeviceArrays, and NumPy's scalars, as
+        arguments."""
         raise NotImplementedError
 
     @property

@@ -48,8 +48,9 @@ extern "C" __global__ void softmax(const float* x, float* y, int columns, int lo
 """
 
 CONVOLUTION = """
-// y (N, F, R, S) of x (N, C, H, W) and weight (F, C/groups, kh, kw), as a product of weight with windows that are never written down:
-// a block computes 64 filters (blockIdx.y) of a group (blockIdx.z) at 64 pixels (blockIdx.x) of all images; a thread 4 by 4 of these.
+// y (N, F, R, S) of x (N, C, H, W) and weight (F, C/groups, kh, kw), as a product of weight with windows that are never
+// written down: a block computes 64 filters (blockIdx.y) of a group (blockIdx.z) at 64 pixels (blockIdx.x) of all images; a
+// thread 4 by 4 of these.
 extern "C" __global__ void convolution(const float* x, const float* weight, const float* bias, float* y,
     int has_bias, int batch, int channels, int height, int width, int filters, int rows, int columns, int kh, int kw,
     int sh, int sw, int dh, int dw, int ph, int pw, int groups)

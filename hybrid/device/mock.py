@@ -1,8 +1,9 @@
 """Devices without hardware: what a GPU refuses is refused, what it does is counted, and what would be a race is an error.
 
-Memory of a mock device is no NumPy array, and only Device.download reads it. It has CuPy's functions, as cupy.json has them recorded, and
-no others. Every stream has a clock and every piece of memory the times at which streams have used it: work that uses memory which another
-stream writes, or has still to read, without having waited for that, raises DeviceError. Errors that come late are planted: ``fail_later``.
+Memory of a mock device is no NumPy array, and only Device.download reads it. It has CuPy's functions, as cupy.json has them
+recorded, and no others. Every stream has a clock and every piece of memory the times at which streams have used it: work
+that uses memory which another stream writes, or has still to read, without having waited for that, raises DeviceError.
+Errors that come late are planted: ``fail_later``.
 
 ``with hybrid.device.registry.using(mocks(2)):`` gpu(0) and gpu(1) are such devices."""
 

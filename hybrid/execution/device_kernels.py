@@ -1,4 +1,5 @@
-"""Operators by kernels of our own (device/kernels.py), where a device runs such: element-wise chains, softmax, convolution; of float32.
+"""Operators by kernels of our own (device/kernels.py), where a device runs such: element-wise chains, softmax, convolution;
+of float32.
 
 Everything else is what ``compute`` says, by the device's own functions."""
 
@@ -22,7 +23,10 @@ from .on_device import device_rule
 _FLOAT = np.dtype(np.float32)
 
 C = {
-    **{n: f"{n}f({{0}})" for n in ("sqrt", "cbrt", "exp", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tan")},
+    **{
+        n: f"{n}f({{0}})"
+        for n in ("sqrt", "cbrt", "exp", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tan")
+    },
     **{n: f"{n}f({{0}})" for n in ("sinh", "cosh", "tanh", "erf", "floor", "ceil", "trunc", "round")},
     **{f"arc{n}": f"a{n}f({{0}})" for n in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
     "abs": "fabsf({0})",
@@ -58,8 +62,8 @@ C = {
     "where": "{0} != 0.0f ? {1} : {2}",
     "float32": "{0}",
 }
-"""Opcodes of a chain (ops/fused.py) on floats, in C, with MXNet's answers to halves (rint) and NaN (copysign, sign). What is not here has
-no kernel of ours."""
+"""Opcodes of a chain (ops/fused.py) on floats, in C, with MXNet's answers to halves (rint) and NaN (copysign, sign). What is
+not here has no kernel of ours."""
 
 
 def chain_source(code: str, shapes: Sequence[tuple[int, ...]]) -> str | None:

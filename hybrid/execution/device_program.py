@@ -1,8 +1,8 @@
 """Graphs on a device: one operator after the other, everything between them in the device's memory; as one captured graph where the
 memory of a run is kept (``static_alloc``).
 
-``DeviceBackend`` is a backend whose arrays come from the host and go back there: registered before the others it has a device compute
-whatever anybody runs."""
+``DeviceBackend`` is a backend whose arrays come from the host and go back there: registered before the others it has a
+device compute whatever anybody runs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from ..ops.fused_norm import RMSNorm
 from ..ops.normalization import LayerNorm
 from ..passes import PASSES, Optimized, Rewriter, optimize
 from ..passes.hoist_constants import without_hoisting
-from .backend import Backend, Bound, Fallback, Request, too_large
 from . import device_kernels  # noqa: F401  its rules
+from .backend import Backend, Bound, Fallback, Request, too_large
 from .hooks import HOOKS, Observer
 from .on_device import apply_on_device
 from .plan import Plan, make_plan

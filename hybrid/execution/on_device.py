@@ -1,7 +1,8 @@
 """Operators on arrays of a device: as ``compute`` says it, where the device has all that it uses; else on the CPU, by copies.
 
-What ``compute`` uses that the device lacks raises LeavesDevice (device/array.py). The operator then runs on the CPU, with these inputs
-and from then on, with one warning an operator. Operators that draw numbers always do: a seed means the same numbers everywhere."""
+What ``compute`` uses that the device lacks raises LeavesDevice (device/array.py). The operator then runs on the CPU, with such
+inputs from then on, with one warning an operator. Operators that draw numbers always do: a seed means the same numbers
+everywhere."""
 
 from __future__ import annotations
 

@@ -200,7 +200,9 @@ class RNN(Op):
         memory = np.empty_like(x, shape=count)
         if not training:  # zeros that nobody touches cost nothing
             memory = np.zeros(count, x.dtype) if type(x) is np.ndarray else np.zeros_like(x, shape=count)
-        out, last = self._forward(x, packed, initial, lengths, seed, memory if training else np.empty_like(x, shape=count))
+        out, last = self._forward(
+            x, packed, initial, lengths, seed, memory if training else np.empty_like(x, shape=count)
+        )
         states = [np.stack(s) for s in zip(*last)] if self.state_outputs else []
         results = tuple(a.astype(data.dtype, copy=False) for a in (out, *states))
         return (*results, memory, seed) if self.drops else (*results, memory)
@@ -237,7 +239,11 @@ class RNN(Op):
         for layer in range(self.num_layers):
             x = self._dropout(x, layer, seed)
             final = layer == self.num_layers - 1
-            out = np.empty_like(x, order="C", shape=(*x.shape[:2], self.directions * self.result_size)) if final else between[layer]
+            out = (
+                np.empty_like(x, order="C", shape=(*x.shape[:2], self.directions * self.result_size))
+                if final
+                else between[layer]
+            )
             for run, own, _ in self._layer_directions(packed, cells, layer, initial, lengths, kept):
                 last.append(run.forward(x, out[:, :, own]))
             x = out

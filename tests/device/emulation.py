@@ -60,7 +60,9 @@ class Emulated(Mock):
     def kernel(self, source: str, name: str) -> Callable[..., None]:
         run = getattr(compiled(source), f"run_{name}")
 
-        def launch(grid: tuple[int, ...], block: tuple[int, ...], arguments: Sequence[Any], shared_bytes: int = 0) -> None:
+        def launch(
+            grid: tuple[int, ...], block: tuple[int, ...], arguments: Sequence[Any], shared_bytes: int = 0
+        ) -> None:
             self.counters.launches += 1
             self.ran.append(name)
             given = []

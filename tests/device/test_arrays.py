@@ -27,7 +27,14 @@ def test_arrays_live_where_they_were_made(devices: Sequence[Mock]) -> None:
     assert x._memory.device is devices[1]
     assert (x.context, (x + x).context, x[0].context, x.T.context) == (mx.gpu(1),) * 4
     with mx.gpu(1):
-        for made in (nd.zeros(2), nd.ones((2, 2)), nd.arange(4), nd.random.uniform(shape=(2,)), nd.array([1]), nd.eye(2)):
+        for made in (
+            nd.zeros(2),
+            nd.ones((2, 2)),
+            nd.arange(4),
+            nd.random.uniform(shape=(2,)),
+            nd.array([1]),
+            nd.eye(2),
+        ):
             assert made.context == mx.gpu(1)
             assert type(made._memory) is DeviceArray
     assert nd.zeros(2).context == mx.cpu()
@@ -210,7 +217,9 @@ def test_errors_come_late(device: Mock, how: str) -> None:
 def test_memory_that_runs_out(device: Mock) -> None:
     with registry.using(mocks(1, 1 << 20)):
         kept = nd.zeros((200_000,), ctx=mx.gpu())
-        with pytest.raises(OutOfMemory, match=r"gpu\(0\): out of memory: 800000 bytes wanted, 2485\d\d of 1048576 are free"):
+        with pytest.raises(
+            OutOfMemory, match=r"gpu\(0\): out of memory: 800000 bytes wanted, 2485\d\d of 1048576 are free"
+        ):
             kept + 1
         del kept
         assert nd.zeros((200_000,), ctx=mx.gpu())[0].asscalar() == 0
@@ -219,7 +228,9 @@ def test_memory_that_runs_out(device: Mock) -> None:
 def test_the_cpu_takes_over_with_one_warning(device: Mock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_device, "_warned", set())
     x = nd.array([[3, 1, 2]], ctx=mx.gpu())
-    with pytest.warns(DeviceFallback, match=r"topk runs on the CPU, its arrays are copied from gpu\(0\) and back") as seen:
+    with pytest.warns(
+        DeviceFallback, match=r"topk runs on the CPU, its arrays are copied from gpu\(0\) and back"
+    ) as seen:
         y = nd.topk(x, k=2, ret_typ="mask")
         nd.topk(x * 2, k=2, ret_typ="mask")
     assert len(seen) == 1

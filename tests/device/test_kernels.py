@@ -30,7 +30,9 @@ def same(op: Op, *arrays: np.ndarray, kernel: str) -> None:
     device = Emulated()
     node = Node(op, "node", [Entry(Node(None, str(i))) for i in range(len(arrays))])
     graph = Graph([Entry(node)])
-    found = infer(graph, {str(i): a.shape for i, a in enumerate(arrays)}, {str(i): a.dtype for i, a in enumerate(arrays)})
+    found = infer(
+        graph, {str(i): a.shape for i, a in enumerate(arrays)}, {str(i): a.dtype for i, a in enumerate(arrays)}
+    )
     specs = [found.spec(Entry(node, i)) for i in range(node.num_outputs)]
     (result,), why = apply_on_device(device, op, [device.upload(a) for a in arrays], specs, name="node")
     assert why is None

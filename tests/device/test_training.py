@@ -37,7 +37,7 @@ def recurrent() -> gluon.HybridBlock:
     net = gluon.nn.HybridSequential(prefix="net_")
     with net.name_scope():
         net.add(
-            gluon.nn.HybridLambda(lambda F, x: x.reshape((8, 8, 24))),
+            gluon.nn.HybridLambda(lambda F, x: x.reshape((8, 8, 24))),  # noqa: N803
             gluon.rnn.LSTM(5),
             gluon.nn.LayerNorm(),
             gluon.nn.Dense(3, activation="tanh"),
@@ -151,7 +151,9 @@ def test_a_forward_pass_copies_its_input_and_what_is_read(device: Mock, static: 
         assert (done.downloads, done.downloaded_bytes) == (1, 8 * 3 * 4)
         assert done.constants == 0
         assert done.replays == (static and number > 0), "captured when it has run twice"
-        assert not done.replays or number == 1 or done.launches + done.copies <= 2, "nothing but the copies into the graph and out of it"
+        assert not done.replays or number == 1 or done.launches + done.copies <= 2, (
+            "nothing but the copies into the graph and out of it"
+        )
 
 
 def test_a_captured_run_sees_other_inputs_and_weights(device: Mock) -> None:
