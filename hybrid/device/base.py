@@ -237,7 +237,7 @@ class Device:
         self.counters.downloads += 1
         self.counters.downloaded_bytes += array.nbytes
         if not array.flags.c_contiguous:
-            array = array.copy()
+            array = self.duplicate(array)
         found = self._read(array.memory)
         self.synchronize()
         return found
