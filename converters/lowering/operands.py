@@ -43,7 +43,7 @@ class _Operands(Rewriting):
             return False
         assert shape is not None
         if node.op_type in BINARY and len(node.inputs) == 2:
-            return self._binary(node, *node.inputs[:2], shape)
+            return self._binary(node, node.inputs[0], node.inputs[1], shape)
         if node.op_type == "Sum" or (node.op_type in ("Max", "Min") and len(node.inputs) > 2):
             return self._several(node, shape)
         if node.op_type in ("Expand", "Tile") and self.graph.constant(node.inputs[1]) is not None:
