@@ -289,6 +289,7 @@ def test_large_models_are_verified_in_place(lenet: Path, tmp_path: Path, monkeyp
 
 
 @pytest.mark.slow
+@pytest.mark.share(8)
 def test_weights_past_two_gigabytes_go_beside_the_file(tmp_path: Path) -> None:
     data = Node(None, "data")
     weight = Node(None, "fc_weight")

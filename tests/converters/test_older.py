@@ -22,6 +22,7 @@ from converters.registry import EXPORT, OLDEST, PASSTHROUGH
 from hybrid.core.examples import Maker
 from hybrid.core.op import OPS, Example
 from hybrid.execution.program import Program
+from tests import shares
 from tests.grouped import run
 from tests.models.networks import Network, agree, networks
 from tests.table.examples import examples, graph_of
@@ -309,7 +310,8 @@ def test_examples_say_the_same_at_the_oldest_opset_of_their_operator() -> None:
 
 @pytest.mark.slow
 def test_examples_say_the_same_at_all_older_opsets() -> None:
-    run([(f"{i} {e.op!r}", e) for i, e in enumerate(EXAMPLES)], lambda e: say_the_same(e, range(OLDEST, 13)))
+    rows = [(f"{i} {e.op!r}", e) for i, e in enumerate(EXAMPLES)]
+    run(shares.some(rows, lambda row: row[0], 4), lambda e: say_the_same(e, range(OLDEST, 13)))
 
 
 AS_OF = 24
@@ -334,7 +336,8 @@ def test_the_record_of_oldest_opsets_is_what_is_found() -> None:
 
 @pytest.mark.slow
 def test_the_whole_record_of_oldest_opsets_is_what_is_found() -> None:
-    assert not stale([n for n in oldest.recorded() if not newer_than(n)]), "run: python -m converters.oldest"
+    some = shares.some((n for n in oldest.recorded() if not newer_than(n)), str, 4)
+    assert not stale([*some]), "run: python -m converters.oldest"
 
 
 def test_an_operator_counts_from_the_opset_of_which_all_its_examples_are() -> None:
@@ -357,6 +360,7 @@ def test_most_operators_are_written_at_older_opsets() -> None:
 
 
 @pytest.mark.models
+@pytest.mark.share(2)
 @pytest.mark.parametrize("opset", [7, 9, 10, 11, 12])
 @pytest.mark.parametrize("network", [pytest.param(n, id=n.name) for n in networks()])
 def test_a_network_at_an_older_opset_gives_what_mxnet_gave(network: Network, opset: int) -> None:

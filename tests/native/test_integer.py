@@ -197,6 +197,7 @@ def test_convolutions(level, data, weights, attrs, types):
 
 @over("data, weights, attrs", WINDOWS)
 @pytest.mark.parametrize("types", [(*t, y) for t, y in zip(TYPES, BYTES * 2)])
+@pytest.mark.share(2)
 def test_convolutions_quantised_again(level, data, weights, attrs, types):
     x, w = whole(*data, dtype=types[0]), whole(*weights, dtype=types[1])
     filters = len(w)
@@ -615,6 +616,7 @@ def test_onnx_global_means(level, shape):
 
 @over("left, n", SIZES)
 @pytest.mark.parametrize("types", TYPES)
+@pytest.mark.share(2)
 def test_products_with_what_follows(level, left, n, types):
     a, b = whole(*left, dtype=types[0]), whole(left[-1], n, dtype=types[1])
     columns = np.linspace(0.01, 0.05, n).astype("float32")

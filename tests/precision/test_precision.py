@@ -385,6 +385,7 @@ def test_options_that_do_not_go_together(options: list[str], told: str, tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.share(2)
 @pytest.mark.parametrize("network", networks(), ids=lambda n: n.name)
 def test_every_network_in_every_precision(network) -> None:
     """The tables of docs/precision.md: none silently wrong, and where one is refused a node is named."""

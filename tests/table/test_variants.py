@@ -173,6 +173,7 @@ def test_answers_are_those_of_mxnet() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.share(8)
 def test_all_answers_are_those_of_mxnet() -> None:
     every = list(recorded())
     assert len(every) > 25000

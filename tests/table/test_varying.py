@@ -80,7 +80,7 @@ def _differences(op: Op, arrays: Sequence[np.ndarray]) -> tuple[int, list[str]]:
 ALL = list(enumerate(examples()))
 
 
-@each(ALL, numbered)
+@each(ALL, numbered, share=2)
 def test_other_sizes_give_what_numpy_computes(row: Numbered) -> None:
     op, arrays = row[1]
     if "rng" not in op.needs and not op.mutates and not any(a.dtype == object for a in arrays):

@@ -12,6 +12,7 @@ import hybrid as mx
 from hybrid import gluon, nd, sym
 from hybrid.eager.cached_op import CachedOp
 from hybrid.execution.program import Program
+from tests import shares
 
 from .interleavings import CHANNELS, SHAPES, SURFACES, Block, Shadow, interleave, same
 
@@ -27,7 +28,7 @@ def test_any_order_of_writes_and_runs_gives_what_the_shadow_gives(surface) -> No
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("surface", SURFACES, ids=lambda s: s.__name__)
 def test_many_more_orders_do(surface) -> None:
-    for seed in range(100, 200):
+    for seed in range(100, 200) if shares.everything else range(100, 140):
         interleave(surface, seed)
 
 
