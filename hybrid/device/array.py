@@ -30,7 +30,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     device: Any
     """The Device (base.py) that has the memory."""
     memory: Any
-    """What the device has for it."""
+    """Memory as the device has it."""
     shape: tuple[int, ...]
     dtype: np.dtype
 
@@ -70,7 +70,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def address(self) -> int:
-        """Where it begins."""
+        """Address of its first element."""
         return self.device.address(self)
 
     @property

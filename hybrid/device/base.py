@@ -46,7 +46,7 @@ _IGNORING_NAN = {"fmax": np.maximum, "fmin": np.minimum}
 
 @dataclass
 class Counters:
-    """What a device has done. Bytes of memory are those in use now, and at most."""
+    """Counts of a device's work. Bytes of memory are those in use now, and at most."""
 
     uploads: int = 0
     uploaded_bytes: int = 0
@@ -292,7 +292,7 @@ class Device:
         return found
 
     def _outside(self, value: Any) -> Any:
-        """What the device's functions give, as arrays."""
+        """Results of the device's functions, as arrays."""
         if self._is_memory(value):
             return DeviceArray(self, value)
         if isinstance(value, tuple | list):
@@ -393,7 +393,7 @@ class Device:
     # -- graphs ---------------------------------------------------------------------------------------------------------
 
     def capture(self, run: Callable[[], Any]) -> tuple[Any, Captured]:
-        """What ``run()`` gives, and its work on the device to be run again. It must have run before, so that nothing is new.
+        """Results of ``run()``, and its work on the device to be run again. It must have run before, so that nothing is new.
 
         Raises LeavesDevice where it copies from the host, or reads."""
         with self._recording():

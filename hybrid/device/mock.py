@@ -39,7 +39,7 @@ _WRITING_METHODS = frozenset(("__setitem__", "fill", "put", "sort", "partition")
 
 @functools.cache
 def _cupy() -> dict[str, Any]:
-    """What CuPy has of NumPy's API (tests/device/record_cupy.py)."""
+    """Functions of NumPy's API that CuPy has (tests/device/record_cupy.py)."""
     return json.loads((Path(__file__).parent / "cupy.json").read_text())
 
 

@@ -1,4 +1,4 @@
-"""Which devices there are: the GPUs that CuPy finds, or others that were put in their place."""
+"""Devices that there are: the GPUs that CuPy finds, or others that were put in their place."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def _number(text: str) -> str | None:
 
 
 def _place(shape: tuple[int, ...], whole: tuple[int, ...]) -> str:
-    """Where an array of a shape has what belongs to element i of the whole."""
+    """Place in an array of a shape of what belongs to element i of the whole."""
     if shape == whole:
         return "i"
     terms, step, behind = [], 1, 1

@@ -31,7 +31,7 @@ from .on_device import apply_on_device
 from .plan import Plan, make_plan
 
 FUSED = (FusedElementwise.name, LayerNorm.name, RMSNorm.name, FusedAttention.name)
-"""What passes make of several operators, and a device runs as one."""
+"""Operators that passes make of several, and a device runs as one."""
 USED = (
     "fold_shapes",
     "resolve_like_ops",
@@ -70,7 +70,7 @@ class OnDevice(Bound):
         self._inference = optimized.inference
         self._watched = () if self._constant is None else tuple(self._place[n.name] for n in self._constant.variables())
         self._held: tuple[Any, list[Any]] | None = None
-        """What follows from constants, and the versions of these."""
+        """Arrays that follow from constants, and the versions of these."""
         self._uploaded: dict[int, tuple[Any, Any, Any]] = {}
         """Copies of constant arrays of the host: the array, its version, and the copy."""
         self._runs = 0

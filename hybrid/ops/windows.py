@@ -76,6 +76,12 @@ def columns(x, kernel, stride, dilate, pad, steps, groups, least=0) -> Iterator[
             yield slice(n, n + count), slice(row, row + rows), piece.reshape(groups, depth // groups, -1)
 
 
+def _steps(sizes, kernel, stride, dilate, pad):
+    """Spatial sizes of a convolution's result."""
+    reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilate)]
+    return tuple((n + 2 * p - r) // s + 1 for n, p, r, s in zip(sizes, pad, reach, stride))
+
+
 def convolve(x, weight, stride, dilate, pad, groups, out=None):
     """The cross-correlation of x (N, C, *spatial) with weight (O, C/groups, *kernel), without bias."""
     if type(x) is not np.ndarray:
@@ -83,8 +89,7 @@ def convolve(x, weight, stride, dilate, pad, groups, out=None):
     kernel = weight.shape[2:]
     batch, channels = x.shape[:2]
     filters = len(weight)
-    reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilate)]
-    steps = tuple((n + 2 * p - r) // s + 1 for n, p, r, s in zip(x.shape[2:], pad, reach, stride))
+    steps = _steps(x.shape[2:], kernel, stride, dilate, pad)
     if out is None:
         out = np.empty((batch, filters, *steps), x.dtype)
     if not out.size:
@@ -249,8 +254,7 @@ def _unfolded(x, kernel, stride, dilate, pad, steps, groups):
 def convolve_by_taps(x, weight, stride, dilate, pad, groups):
     """convolve, of an array of a device."""
     kernel, filters = weight.shape[2:], len(weight)
-    reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilate)]
-    steps = tuple((n + 2 * p - r) // s + 1 for n, p, r, s in zip(x.shape[2:], pad, reach, stride))
+    steps = _steps(x.shape[2:], kernel, stride, dilate, pad)
     if not x.size or not weight.size:
         return np.zeros_like(x, order="C", shape=(len(x), filters, *steps))
     piece = _unfolded(x, kernel, stride, dilate, pad, steps, groups)

@@ -1,4 +1,4 @@
-"""What deploy writes, without anything of ours around it: the program in C++ for a compiler, handlers in processes of their own."""
+"""Files that deploy writes, alone: the program in C++ for a compiler, handlers in processes of their own."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def scores(model: Path) -> np.ndarray:
 
 
 def alone(code: str, folder: Path, *arguments: object) -> str:
-    """What a program prints in a folder, in which nothing of ours can be imported."""
+    """Output of a program in a folder, in which nothing of ours can be imported."""
     words = [sys.executable, "-c", code, *map(str, arguments)]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
