@@ -13,11 +13,13 @@ import bridge
 from .. import report
 from ..inputs import parse_dynamic
 from ..job import check_target
+from ..many.lists import is_list
 from ..paths import BadInput
 from ..renaming import parse_renames
 from .conversion_options import Conversion, Rename, read_conversion
 from .groups import grouped
 from .import_options import DynamicAxes, ForMxnet, Fp32
+from .many_options import Many, convert_list
 from .options import Comparing, Feeding, General, Verbose, read_images, read_inputs
 from .pipeline_options import Before, Behind
 from .precision_options import Asked, wishes_of
@@ -27,8 +29,12 @@ from .shell import errors, print_result, progress
 @grouped
 def convert(
     symbol: Annotated[
-        str, typer.Argument(help="PREFIX-symbol.json, PREFIX, a folder, or an archive: .tar.gz, .tgz, .tar, .zip.")
+        str,
+        typer.Argument(
+            help="PREFIX-symbol.json, PREFIX, a folder, or an archive: .tar.gz, .tgz, .tar, .zip; or many: a list (.txt)."
+        ),
     ],
+    context: typer.Context,
     params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
     output: Annotated[
         Path | None,
@@ -49,11 +55,16 @@ def convert(
     behind: Behind,
     precision: Asked,
     comparing: Comparing,
+    many: Many,
     general: General,
 ) -> None:
     """Convert an exported symbol with its parameters to ONNX; the file appears only when both give the same numbers."""
+    if is_list(symbol, output):
+        convert_list(context, symbol, params, output, many, general, verbose)
+        return
     as_json, report_to = general.as_json, general.report_to
     with errors(as_json, report_to, verbose), progress(as_json) as tell:
+        many.refuse(symbol)
         wanted = wishes_of(precision)
         convert_to = bridge.convert if wanted is None else functools.partial(bridge.convert_in, wanted)
         model = bridge.open_model(symbol, params, foreign=True)

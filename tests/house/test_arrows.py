@@ -22,6 +22,7 @@ ALLOWED = {
     "PIL": ("hybrid",),
     "cupy": ("hybrid.device.cuda",),
     "graphviz": ("hybrid",),
+    "distributed": ("bridge.many.work",),
     "mpi4py": ("hybrid.kvstore.world",),
     "ml_dtypes": ("hybrid", "converters", "bridge"),
     "mxnet": ("bridge.scripts.record_with_mxnet",),
