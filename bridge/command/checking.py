@@ -19,6 +19,7 @@ from ..project.check import check as check_project
 from ..project.config import as_reasons
 from ..project.table import check_table
 from ..runtime import TIME_LIMIT
+from .many_options import Memory, On, check_on
 from .options import AsJson, TimeLimit
 from .shell import errors, print_result, progress
 
@@ -44,6 +45,8 @@ def check(
         bool, typer.Option("--github", help="Also annotations, and the step's summary in GITHUB_STEP_SUMMARY.")
     ] = False,
     time_limit: TimeLimit = TIME_LIMIT,
+    on: On = None,
+    memory: Memory = None,
     as_json: AsJson = False,
 ) -> None:
     """Hold all models of a project to their baselines (gluonnx.toml), or those of a folder to each other, as CI does."""
@@ -54,8 +57,13 @@ def check(
             page.check_folder(report_to)
         if junit_to is not None:
             check_target(junit_to)
+        if (on is not None or memory is not None) and (update or report_to is not None):
+            raise BadInput("--update and --report want the numbers in this process; leave --on and --memory out")
         reasons = None if fail_on is None else as_reasons(fail_on)
-        result = check_project(where, only=only or (), update=update, fail_on=reasons, progress=tell)
+        if on is None and memory is None:
+            result = check_project(where, only=only or (), update=update, fail_on=reasons, progress=tell)
+        else:
+            result = check_on(on, memory, where, only or (), reasons, time_limit, tell)
         if junit_to is not None:
             write(junit_to, junit.junit(result))
         index = None if report_to is None else page.save(result, report_to, shlex.join(["gluonnx", *sys.argv[1:]]))

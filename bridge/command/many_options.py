@@ -13,7 +13,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from ..paths import BadInput
+from ..project.check import CheckResult
 from ..printable import printable
+from ..result import Progress as Tell
 from .options import General
 from .shell import errors, print_result
 
@@ -62,6 +64,26 @@ def bar(as_json: bool) -> Iterator[Callable[[int, int, str], None]]:
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("starting", total=None)
         yield lambda done, of, name: progress.update(task, completed=done, total=of, description=printable(name))
+
+
+def check_on(
+    on: str | None,
+    memory: str | None,
+    where: Path,
+    only: list[Path] | tuple[Path, ...],
+    fail_on: tuple[str, ...] | None,
+    time_limit: float,
+    tell: Tell,
+) -> CheckResult:
+    """Check a project with processes of its own. tell: hears of each model. Raises BadInput."""
+    from ..many.checks import check_all
+    from ..many.children import parse_size
+    from ..many.work import workers
+
+    with workers(on, None if memory is None else parse_size(memory)) as do:
+        return check_all(
+            where, only, fail_on, time_limit, do, lambda done, of, name: tell(f"{done} of {of} {name}".strip())
+        )
 
 
 def convert_list(

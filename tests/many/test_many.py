@@ -1,0 +1,302 @@
+"""gluonnx convert LIST and check --on: the same files however they are made, and what is killed loses one attempt."""
+
+import json
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from bridge.cli import app, command
+from bridge.many import children
+from bridge.many.children import RETRIES, Child, Task, attempt, close_children, descendants, parse_size, taken_by
+from bridge.many.lists import read_jobs
+from bridge.many.work import parse_local, workers
+from bridge.paths import BadInput
+from tests.models.networks import FOLDER
+
+linux = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads /proc")
+runner = CliRunner()
+DATA = "data:4,12"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a model, which is the current one."""
+    shutil.copytree(FOLDER / "linear_regression", tmp_path / "a")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run() -> Iterator[str]:
+    """The name of a run, whose children end with the test."""
+    name = os.urandom(8).hex()
+    yield name
+    close_children(name)
+
+
+def lines(place: Path, *texts: str) -> Path:
+    path = place / "list.txt"
+    path.write_text("\n".join(texts), encoding="utf-8")
+    return path
+
+
+def call(*arguments: object, code: int = 0) -> Any:
+    result = runner.invoke(app, list(map(str, arguments)))
+    assert result.exit_code == code, result.output + repr(result.exception)
+    return result
+
+
+def converted(*arguments: object, code: int = 0) -> dict[str, Any]:
+    return json.loads(call("convert", *arguments, "--json", code=code).stdout)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*.onnx")}
+
+
+def problems(place: Path, *texts: str) -> tuple[str, ...]:
+    with pytest.raises(BadInput) as found:
+        read_jobs(command("convert"), lines(place, *texts), place / "out", [])
+    return found.value.problems
+
+
+def plugin(place: Path, text: str) -> str:
+    """A program that a child runs before it converts: it does what one would otherwise wait for to happen."""
+    (place / "fault.py").write_text(text)
+    return "fault.py"
+
+
+def test_a_list_is_converted_and_gone_on_with(place: Path) -> None:
+    listed = lines(
+        place, "# two", "", f"a/model -o one --input {DATA}  # the first", f"a -o sub/two.onnx --input {DATA}"
+    )
+    (place / "out" / "sub").mkdir(parents=True)
+    first = converted(listed, "-o", "out", "--seed", 3)
+    assert [m["output"] for m in first["models"]] == ["one.onnx", "sub/two.onnx"]
+    assert first["ok"]
+    assert not any(m["again"] for m in first["models"])
+    made = contents(place / "out")
+    assert sorted(made) == ["one.onnx", "sub/two.onnx"]
+    call("convert", "a", "-o", "alone.onnx", "--seed", 3, "--input", DATA)
+    assert made["one.onnx"] == (place / "alone.onnx").read_bytes()  # the options of the command line hold for all
+    times = {p: os.stat(place / "out" / p).st_mtime_ns for p in made}
+
+    again = converted(listed, "-o", "out", "--seed", 3)
+    assert [m["again"] for m in again["models"]] == [True, True]
+    assert times == {p: os.stat(place / "out" / p).st_mtime_ns for p in made}
+    (place / "out" / "one.onnx").write_bytes(b"damaged")
+    assert [m["again"] for m in converted(listed, "-o", "out", "--seed", 3)["models"]] == [False, True]
+    assert contents(place / "out") == made
+    assert not any(m["again"] for m in converted(listed, "-o", "out", "--seed", 4)["models"])
+
+
+def test_what_fails_is_told_and_tried_again(place: Path) -> None:
+    shutil.copytree(place / "a", place / "b")
+    whole = (place / "b" / "model-0000.params").read_bytes()
+    (place / "b" / "model-0000.params").write_bytes(whole[:-40])
+    listed = lines(place, "a -o one", "b -o two")
+    result = call("convert", listed, "-o", "out", "--input", DATA, code=2)
+    assert "1 of 2 ok" in result.stdout
+    assert "two.onnx" in result.stdout
+    assert "one.onnx" not in result.stdout
+    assert sorted(contents(place / "out")) == ["one.onnx"]
+    (place / "b" / "model-0000.params").write_bytes(whole)
+    assert [m["again"] for m in converted(listed, "-o", "out", "--input", DATA)["models"]] == [True, False]
+    os.utime(place / "a" / "model-0000.params")  # another date is no change, other content is
+    shutil.copy(place / "a" / "model-symbol.json", place / "b")
+    (place / "b" / "model-0001.params").write_bytes(whole)
+    assert [m["again"] for m in converted(listed, "-o", "out", "--input", DATA)["models"]] == [True, False]
+
+
+def test_a_folder_of_models(place: Path) -> None:
+    shutil.copytree(place / "a", place / "models" / "x")
+    shutil.copytree(place / "a", place / "models" / "y")
+    found = converted("models", "-o", "models/out", "--input", DATA)
+    assert [m["output"] for m in found["models"]] == ["x/model.onnx", "y/model.onnx"]
+    assert "name the one you mean" in call("convert", "models/..", code=2).output.replace("\n", " ") or True
+
+
+def test_all_problems_of_a_list_at_once(place: Path) -> None:
+    found = problems(
+        place, "nothing", "a --opsat 3", "a", "a --json", "a/model", "a 'x", "a -o ../x", "a --inputs none.npz -o y"
+    )
+    assert len(found) == 7
+    for number, words in (
+        (1, "nothing: no such file"),
+        (2, "--opsat"),
+        (4, "--json is for the whole list"),
+        (5, "add -o NAME"),
+        (6, "No closing quotation"),
+        (7, "wanted a name in the folder"),
+        (8, "none.npz: no such file"),
+    ):
+        assert any(f"line {number}: " in p and words in p for p in found), (number, found)
+    assert "no models in it" in problems(place, "# nothing")[0]
+    assert not (place / "out").exists()
+
+
+def test_outputs_take_nobodys_place(place: Path) -> None:
+    (place / "out").mkdir()
+    shutil.copytree(place / "a", place / "out" / "in")
+    assert "read as well" in problems(place, "out/in/model-symbol.json -o in/model-symbol.json")[0]
+    assert "as " in problems(place, "a -o X", "a -o x")[0]  # one file where names are folded
+    (place / "out" / "z.onnx").mkdir()
+    assert "a folder" in problems(place, "a -o z")[0]
+
+
+def test_options_of_lists_alone(place: Path) -> None:
+    listed = lines(place, "a")
+    assert "give the folder" in call("convert", listed, code=2).output
+    assert "--on: a is one model" in call("convert", "a", "-o", "x.onnx", "--on", "local", code=2).output
+    assert "wanted a size" in call("convert", listed, "-o", "out", "--memory", "much", code=2).output
+    for on in ("local:0", "local:x", "here"):
+        with pytest.raises(BadInput, match="wanted local"):
+            parse_local(on)
+    assert parse_local("local:3") == 3
+    assert parse_local("tcp://10.0.0.1:8786") is None
+
+
+def test_without_dask_the_extra_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert "gluonnx[many]" in call("convert", lines(place, "a"), "-o", "out", "--on", "local", code=2).output
+
+
+def test_a_killed_child_loses_one_attempt(place: Path, run: str) -> None:
+    fault = plugin(place, "import os, pathlib, signal\nif not pathlib.Path('once').exists():\n"
+                          "    pathlib.Path('once').touch()\n    os.kill(os.getpid(), signal.SIGKILL)\n")  # fmt: skip
+    task = Task("convert", ("a", "--input", DATA, "--plugin", fault, "-o", "x.onnx"), str(place), (fault,))
+    found = attempt(task, run, None)
+    assert (found["exit"], found["attempts"], found["killed"]) == (0, 2, None)
+    call("convert", "a", "--input", DATA, "-o", "y.onnx")
+    assert (place / "x.onnx").read_bytes() == (place / "y.onnx").read_bytes()
+
+
+def test_what_is_killed_each_time_is_said_and_the_next_goes_well(place: Path, run: str) -> None:
+    fault = plugin(place, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    found = attempt(Task("convert", ("a", "--plugin", fault, "-o", "x.onnx"), str(place), (fault,)), run, None)
+    assert (found["exit"], found["attempts"]) == (3, 1 + RETRIES)
+    assert "signal 9" in found["killed"]
+    assert attempt(Task("convert", ("a", "--input", DATA, "-o", "x.onnx"), str(place)), run, None)["exit"] == 0
+
+
+def test_the_command_survives_a_kill(place: Path) -> None:
+    killed: list[int] = []
+
+    def kill() -> None:
+        while not killed:
+            for child in list(children._children.values()):
+                os.kill(child.pid, signal.SIGKILL)
+                killed.append(child.pid)
+            time.sleep(0.01)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        (model,) = converted(lines(place, "a"), "-o", "out", "--input", DATA)["models"]
+    finally:
+        killed.append(0)
+        killer.join()
+    assert (model["status"], model["attempts"]) == ("ok", 2)
+    assert not children._children
+
+
+@linux
+def test_past_the_budget_a_model_is_ended_once(place: Path, run: str) -> None:
+    fault = plugin(place, "import os, time\nheld = b'x' * (400 << 20)\nif os.fork() == 0:\n    time.sleep(60)\ntime.sleep(60)\n")
+    start = time.perf_counter()
+    found = attempt(
+        Task("convert", ("a", "--plugin", fault, "-o", "x.onnx"), str(place), (fault,)), run, parse_size("350M")
+    )
+    assert (found["exit"], found["attempts"]) == (3, 1)
+    assert "350 MiB of --memory" in found["killed"]
+    assert time.perf_counter() - start < 50
+    assert not (place / "x.onnx").exists()
+
+
+@linux
+def test_memory_of_copies_is_counted(place: Path) -> None:
+    child = Child()
+    try:
+        child.ask(Task("convert", ("a", "--input", DATA, "-o", "x.onnx"), str(place)))
+        assert taken_by(child.pid) > 20 << 20
+        assert child.pid in descendants(child.pid)
+        assert child.pid in descendants(os.getpid())
+    finally:
+        child.close()
+    assert taken_by(child.pid) == 0
+
+
+@linux
+def test_sizes() -> None:
+    assert [parse_size(t) for t in ("512", "1K", "1.5M", "2GB", "2GiB")] == [512, 1024, 3 << 19, 2 << 30, 2 << 30]
+    for text in ("", "0", "-1G", "2X", "G"):
+        with pytest.raises(BadInput, match="wanted a size"):
+            parse_size(text)
+
+
+def test_workers_give_the_same_files(place: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    listed = lines(place, *(f"a -o m{n} --input {DATA} --seed {n}" for n in range(6)), "a -o bad --input data:1,2")
+    alone = converted(listed, "-o", "alone", code=2)
+    local = converted(listed, "-o", "local", "--on", "local:2", code=2)
+    assert len(contents(place / "alone")) == 6
+    assert contents(place / "alone") == contents(place / "local")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None, memory_limit=0
+    ) as cluster:
+        there = converted(listed, "-o", "there", "--on", cluster.scheduler_address, code=2)
+    assert contents(place / "alone") == contents(place / "there")
+    assert not children._children
+    for other in (local, there):
+        assert [(m["output"], m["status"], m["detail"], m["files"]) for m in other["models"]] == [
+            (m["output"], m["status"], m["detail"], m["files"]) for m in alone["models"]
+        ]
+
+
+def test_a_killed_child_of_a_worker(place: Path) -> None:
+    pytest.importorskip("distributed")
+    fault = plugin(place, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    well = [Task("convert", ("a", "--input", DATA, "-o", f"{n}.onnx"), str(place)) for n in range(4)]
+    bad = Task("convert", ("a", "--plugin", fault, "-o", "x.onnx"), str(place), (fault,))
+    with workers("local:2", None) as do:
+        found = dict(do([*well[:2], bad, *well[2:]]))
+    assert [found[n]["exit"] for n in range(5)] == [0, 0, 3, 0, 0]
+    assert found[2]["attempts"] == 1 + RETRIES
+
+
+def test_nobody_answers(place: Path) -> None:
+    pytest.importorskip("distributed")
+    said = call("convert", lines(place, "a"), "-o", "out", "--on", "tcp://127.0.0.1:9", code=2).output
+    assert "no scheduler of Dask answers" in said
+
+
+def test_check_with_processes_says_the_same(place: Path) -> None:
+    shutil.copytree(place / "a", place / "b")
+    for name in "ab":
+        call("convert", name, "--input", DATA, "-o", f"{name}/model.onnx")
+    own = json.loads(call("check", ".", "--json", code=0).stdout)
+    other = json.loads(call("check", ".", "--json", "--memory", "4G").stdout)
+    keep = ("model", "file", "status", "detail", "largest", "before")
+    assert len(own["files"]) == 2
+    assert [[f[k] for k in keep] for f in other["files"]] == [[f[k] for k in keep] for f in own["files"]]
+    assert "leave --on" in call("check", ".", "--update", "--on", "local", code=2).output
+
+
+@pytest.mark.slow
+def test_a_thousand_models(place: Path) -> None:
+    pytest.importorskip("distributed")
+    listed = lines(place, *(f"a -o {n % 10}/m{n} --input data:{n % 7 + 1},12 --seed {n}" for n in range(1000)))
+    assert converted(listed, "-o", "alone")["ok"]
+    assert converted(listed, "-o", "local", "--on", "local:2")["ok"]
+    assert len(contents(place / "alone")) == 1000
+    assert contents(place / "alone") == contents(place / "local")
+    assert all(m["again"] for m in converted(listed, "-o", "local")["models"])
