@@ -58,9 +58,14 @@ def imresize(src: NDArray, w: int, h: int, interp: int = 1, out: NDArray | None 
     """The image in another size. interp: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 what suits, 10 any.
 
     Raises MXNetError for another method, a size of 0, or a dtype that images do not have."""
-    method = interp_method(interp, (*src.shape[:2], h, w)) if interp in (9, 10) else interp
+    return _wrap_pixels(resized(src.asnumpy(), w, h, interp), out)
+
+
+def resized(pixels: np.ndarray, width: int, height: int, interp: int) -> np.ndarray:
+    """``imresize`` of a NumPy array."""
+    method = interp_method(interp, (*pixels.shape[:2], height, width)) if interp in (9, 10) else interp
     try:
-        return _wrap_pixels(resample.resize(src.asnumpy(), w, h, method), out)
+        return resample.resize(pixels, width, height, method)
     except ValueError as error:
         raise MXNetError(f"imresize: {error}") from error
 
@@ -131,8 +136,13 @@ def scale_down(src_size: tuple[int, int], size: tuple[int, int]) -> tuple[int, i
 def resize_short(src: NDArray, size: int, interp: int = 2) -> NDArray:
     """The image in its proportions, its shorter side ``size`` long."""
     height, width = src.shape[:2]
-    new_height, new_width = (size * height // width, size) if height > width else (size, size * width // height)
+    new_width, new_height = short_size(height, width, size)
     return imresize(src, new_width, new_height, interp_method(interp, (height, width, new_height, new_width)))
+
+
+def short_size(height: int, width: int, size: int) -> tuple[int, int]:
+    """Width and height of such an image in its proportions, the shorter side ``size`` long."""
+    return (size, size * height // width) if height > width else (size * width // height, size)
 
 
 def fixed_crop(src: NDArray, x0: int, y0: int, w: int, h: int, size: Any = None, interp: int = 2) -> NDArray:
@@ -154,10 +164,14 @@ def random_crop(src: NDArray, size: tuple[int, int], interp: int = 2) -> tuple[N
 
 def center_crop(src: NDArray, size: tuple[int, int], interp: int = 2) -> tuple[NDArray, Box]:
     """The part of that size (or smaller, and then enlarged) in the middle, and where it is."""
-    height, width = src.shape[:2]
+    x0, y0, width, height = box = center_box(src.shape[0], src.shape[1], size)
+    return fixed_crop(src, x0, y0, width, height, size, interp), box
+
+
+def center_box(height: int, width: int, size: tuple[int, int]) -> Box:
+    """The part of an image of that height and width that ``center_crop`` takes."""
     new_width, new_height = scale_down((width, height), size)
-    x0, y0 = (width - new_width) // 2, (height - new_height) // 2
-    return fixed_crop(src, x0, y0, new_width, new_height, size, interp), (x0, y0, new_width, new_height)
+    return (width - new_width) // 2, (height - new_height) // 2, new_width, new_height
 
 
 def random_size_crop(
@@ -179,7 +193,14 @@ def sized_crop(
     src: NDArray, size: tuple[int, int], area: Any, ratio: tuple[float, float], interp: int, generator: Any
 ) -> tuple[NDArray, Box]:
     """random_size_crop with a generator of random numbers, Python's ``random`` or a ``random.Random``."""
-    height, width = src.shape[:2]
+    x0, y0, width, height = box = sized_box(src.shape[0], src.shape[1], size, area, ratio, generator)
+    return fixed_crop(src, x0, y0, width, height, size, interp), box
+
+
+def sized_box(
+    height: int, width: int, size: tuple[int, int], area: Any, ratio: tuple[float, float], generator: Any
+) -> Box:
+    """The part of an image of that height and width that ``sized_crop`` takes."""
     least, most = area if isinstance(area, tuple | list) else (area, 1.0)
     for _ in range(10):
         wanted = generator.uniform(least, most) * height * width
@@ -188,8 +209,8 @@ def sized_crop(
         if 0 < new_width <= width and 0 < new_height <= height:
             x0 = generator.randint(0, width - new_width)
             y0 = generator.randint(0, height - new_height)
-            return fixed_crop(src, x0, y0, new_width, new_height, size, interp), (x0, y0, new_width, new_height)
-    return center_crop(src, size, interp)
+            return x0, y0, new_width, new_height
+    return center_box(height, width, size)
 
 
 def color_normalize(src: NDArray, mean: Any, std: Any = None) -> NDArray:

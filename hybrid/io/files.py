@@ -6,7 +6,7 @@ import logging
 import math
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -107,21 +107,32 @@ class MXDataIter(DataIter):
         """Go to the next batch; False when none is left."""
         if self._skip and self._current is not None:
             return True
-        if self._ended or self._place >= self._count:
+        if self._ended:
             return False
-        places = np.arange(self._place, self._place + self.batch_size)
+        found = next(self._turns(), None)
+        if found is None:
+            return False
+        places, pad = found
         self._place += self.batch_size
-        pad = max(0, self._place - self._count)
-        if pad and self._round:
-            places %= self._count
-        elif pad:
-            places[-pad:] = self._before[-pad:]
         self._ended = pad > 0
         self._start = pad if self._round else 0
         self._before = places
         chosen = self._order[places]
         self._current = DataBatch(*self._batch(chosen), pad, chosen.astype(np.uint64))
         return True
+
+    def _turns(self) -> Iterator[tuple[np.ndarray, int]]:
+        """Places in the order, and how many of them only pad, of every batch that this epoch still has."""
+        before = self._before
+        for start in range(self._place, self._count, self.batch_size):
+            places = np.arange(start, start + self.batch_size)
+            pad = max(0, start + self.batch_size - self._count)
+            if pad and self._round:
+                places %= self._count
+            elif pad:
+                places[-pad:] = before[-pad:]
+            yield places, pad
+            before = places
 
     def getdata(self) -> list[NDArray]:
         """The data of the current batch."""

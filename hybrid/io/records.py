@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
+import os
 import random
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import image, recordio
 from .. import ndarray as nd
+from ..context import resolve
 from ..core.error import FormatError, MXNetError
+from ..formats import images
 from ..formats.files import locate_errors
-from ..image.image import sized_crop
+from ..image.image import Box, resized, short_size, sized_box
 from ..ndarray import NDArray
+from ..ops import resample
+from .ahead import Ahead
 from .files import HARMLESS, MXDataIter, _part, _shape, warn_of_unknown
 
 MISSING: dict[str, Any] = {
@@ -36,6 +46,28 @@ MISSING: dict[str, Any] = {
 """Settings of MXNet's iterator that are not there, with the values at which they change nothing."""
 
 
+DRAWN = 10
+"""The inter_method that is drawn for each image, with Python's own random numbers."""
+
+
+class _Choice(NamedTuple):
+    """What was drawn for an image."""
+
+    box: Box
+    mirrored: bool
+
+
+class _Ready(NamedTuple):
+    """A batch that was read ahead: data and labels; what is cut of its images where their colors are still to vary; or the error
+    of its first broken record; and the generator of random numbers as it is after them."""
+
+    data: np.ndarray
+    labels: np.ndarray
+    uncolored: list[Any]
+    error: Exception | None
+    after: Any
+
+
 class ImageRecordIter(MXDataIter):
     """Batches of images (batch, *data_shape), red first, and labels.
 
@@ -44,9 +76,14 @@ class ImageRecordIter(MXDataIter):
     varied by brightness, contrast, saturation, pca_noise; at last (x - mean) / std * scale. shuffle with seed draws a
     new order every epoch; num_parts and part_index: one of several parts.
 
+    From the first batch of an epoch on a thread reads prefetch_buffer batches ahead (0: none), for which preprocess_threads
+    threads decode, at most one for each core. The numbers are the same with any of them. Colors are varied when a batch is
+    asked for, and an inter_method of 10 keeps all from being read ahead: both draw from the program's own random numbers.
+
     Raises MXNetError for settings that are not there, FormatError for a broken record, an image that is smaller than
     data_shape, or other labels than label_width says. Needs Pillow."""
 
+    _ahead: Ahead | None = None
     dtypes = ("float32", "float64")
     normal_dtype = "float32"
 
@@ -92,6 +129,8 @@ class ImageRecordIter(MXDataIter):
         scale: float = 1.0,
         data_name: str = "data",
         label_name: str = "softmax_label",
+        preprocess_threads: int = 4,
+        prefetch_buffer: int = 4,
         **others: Any,
     ):
         warn_of_unknown(self, [name for name in others if name not in HARMLESS and name not in MISSING])
@@ -109,6 +148,11 @@ class ImageRecordIter(MXDataIter):
         self._shape = _shape(data_shape)
         if len(self._shape) != 3 or self._shape[0] not in (1, 3):
             raise MXNetError(f"{type(self).__name__}: got data_shape={data_shape}, wanted (1 or 3, height, width)")
+        if preprocess_threads < 1 or prefetch_buffer < 0:
+            raise MXNetError(
+                f"{type(self).__name__}: got preprocess_threads={preprocess_threads}, prefetch_buffer={prefetch_buffer}; "
+                "wanted at least 1 and 0"
+            )
         self._width = label_width
         self._file = recordio.MXRecordIO(path_imgrec, "r")
         if path_imgidx:
@@ -121,7 +165,7 @@ class ImageRecordIter(MXDataIter):
         self._listed = image.iterator.read_list(path_imglist) if path_imglist else None
         self._random = random.Random(seed if seed_aug is None else seed_aug)
         self._mixer = np.random.RandomState(seed) if shuffle else None
-        self._resize, self._pad, self._fill, self._method = resize, pad, fill_value, inter_method
+        self._resize, self._pad, self._fill_value, self._method = resize, pad, fill_value, inter_method
         self._rand_crop, self._mirror, self._rand_mirror = rand_crop, mirror, rand_mirror
         self._crops: Any = None
         if random_resized_crop:
@@ -142,62 +186,183 @@ class ImageRecordIter(MXDataIter):
         channels = self._shape[0]
         self._mean = np.array([mean_r, mean_g, mean_b][:channels], np.float32)
         self._scale = scale / np.array([std_r, std_g, std_b][:channels], np.float32)
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self._threads = min(int(preprocess_threads), cores)
+        resizes = resize > 0 or random_resized_crop
+        self._prefetch = 0 if resizes and inter_method == DRAWN else int(prefetch_buffer)
         super().__init__(len(self._starts), batch_size, round_batch, data_name, label_name)
 
-    def _batch(self, places: np.ndarray) -> tuple[list[NDArray], list[NDArray]]:
-        examples = [self._example(self._starts[i]) for i in places]
-        labels = np.stack([label for _, label in examples]).astype(np.float32)
-        data = np.stack([pixels for pixels, _ in examples]).astype(self._dtype)
-        return [nd.array(data, dtype=self._dtype)], [nd.array(labels[:, 0] if self._width == 1 else labels)]
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_ahead": None}
 
-    def _example(self, start: int) -> tuple[np.ndarray, np.ndarray]:
-        """The pixels and labels of the record at a position."""
+    def _rewind(self) -> None:
+        self._drop_ahead()
+        super()._rewind()
+
+    def _drop_ahead(self) -> None:
+        """Forget what was read ahead; the random numbers are those of the batches that were given, whatever was read."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead.pid == os.getpid():
+            ahead.close()
+
+    def iter_next(self) -> bool:
+        """Go to the next batch; False when none is left. Raises what its records raised when they were read."""
+        if self._ahead is not None and self._ahead.pid != os.getpid():
+            self._drop_ahead()
+        if (
+            self._ahead is None
+            and self._prefetch
+            and not self._ended
+            and not (self._skip and self._current is not None)
+        ):
+            plan = [self._order[places] for places, _ in self._turns()]
+            worker = copy.copy(self)  # as this one stands; it may be collected while the copy works
+            worker._random, worker._current = copy.copy(self._random), None
+            worker._file = recordio.MXRecordIO(self._file.uri, "r")  # a fork finds no lock of this one's held
+            self._ahead = Ahead(lambda stopped: worker._prepare(plan, stopped), self._prefetch)
+        return super().iter_next()
+
+    def _batch(self, places: np.ndarray) -> tuple[list[NDArray], list[NDArray]]:
+        if self._ahead is None:
+            data, labels = self._room(len(places))
+            for row, example in enumerate(places):
+                start = self._starts[example]
+                pixels, labels[row] = self._decode(start)
+                choice = self._draw(start, *pixels.shape[:2])
+                self._finish(self._vary(self._cut(pixels, choice), choice), data[row])
+        else:
+            data, labels = self._take()
+        where = resolve(None)
+        return [NDArray._own(data, where)], [NDArray._own(labels[:, 0].copy() if self._width == 1 else labels, where)]
+
+    def _room(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Memory for the data and labels of a batch."""
+        return np.empty((count, *self._shape), self._dtype), np.empty((count, self._width), np.float32)
+
+    def _take(self) -> tuple[np.ndarray, np.ndarray]:
+        """Data and labels of the batch that was read ahead."""
+        assert self._ahead is not None
+        try:
+            ready: _Ready = self._ahead.take()
+        except BaseException:  # Ctrl-C: what comes next is for the batch that is not waited for any more
+            self._drop_ahead()
+            raise
+        self._random = ready.after
+        for row, (pixels, choice) in enumerate(ready.uncolored):
+            self._finish(self._vary(pixels, choice), ready.data[row])
+        if ready.error is not None:  # after the images before it, for which random numbers are drawn all the same
+            raise ready.error
+        return ready.data, ready.labels
+
+    def _prepare(self, plan: list[np.ndarray], stopped: Callable[[], bool]) -> Iterator[_Ready]:
+        """The batches of a plan one after the other. Threads decode images and fill batches with them; random numbers are drawn
+        here, image after image, as without threads."""
+        starts = iter([self._starts[example] for places in plan for example in places])
+        with ThreadPoolExecutor(self._threads, "decode") as pool:
+            decoded = deque(
+                (start, pool.submit(self._decode, start)) for start in itertools.islice(starts, 2 * self._threads)
+            )
+            for places in plan:
+                data, labels = self._room(len(places))
+                error: Exception | None = None
+                filling = []
+                for row in range(len(places)):
+                    if stopped():
+                        for _, future in decoded:
+                            future.cancel()
+                        return
+                    start, future = decoded.popleft()
+                    following = next(starts, None)
+                    if following is not None:
+                        decoded.append((following, pool.submit(self._decode, following)))
+                    if error is not None:
+                        continue
+                    try:
+                        pixels, labels[row] = future.result()
+                        choice = self._draw(start, *pixels.shape[:2])
+                    except Exception as problem:
+                        error = problem
+                        continue
+                    filling.append((pool.submit(self._fill, pixels, choice, data[row]), choice))
+                uncolored = []
+                for future, choice in filling:
+                    try:
+                        uncolored.append((future.result(), choice))
+                    except Exception as problem:
+                        error = problem
+                        break
+                yield _Ready(data, labels, uncolored if self._colors else [], error, copy.copy(self._random))
+
+    def _decode(self, start: int) -> tuple[np.ndarray, np.ndarray]:
+        """The pixels, resized and padded, and the labels of the record at a position."""
         with locate_errors(f"{self._file.uri}, record at byte {start}"):
             header, data = recordio.unpack(self._file.read_at(start) or b"")
-            picture = image.imdecode(data, 1 if self._shape[0] == 3 else 0)
-        label = np.asarray(header.label, np.float32).reshape(-1)
-        if self._listed is not None:
-            if header.id not in self._listed:
-                raise FormatError(f"{self._file.uri}: the image of number {header.id} is not in path_imglist")
-            label = self._listed[header.id][0]
-        if len(label) != self._width:
-            raise FormatError(
-                f"{self._file.uri}: rec file provide {len(label)}-dimensional label but label_width is set to {self._width}"
-            )
-        pixels = self._augment(picture)
-        return self._finish(np.moveaxis(pixels, 2, 0)), label
-
-    def _augment(self, picture: NDArray) -> np.ndarray:
-        """The image cut to size and varied, (height, width, channels)."""
-        height, width = self._shape[1:]
+            pixels = images.decode(data, 1 if self._shape[0] == 3 else 0)
+            label = np.asarray(header.label, np.float32).reshape(-1)
+            if self._listed is not None:
+                if header.id not in self._listed:
+                    raise FormatError(f"the image of number {header.id} is not in path_imglist")
+                label = self._listed[header.id][0]
+            if len(label) != self._width:
+                raise FormatError(
+                    f"rec file provide {len(label)}-dimensional label but label_width is set to {self._width}"
+                )
+        pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels
         if self._resize > 0:
-            picture = image.resize_short(picture, self._resize, self._method)
+            width, height = short_size(pixels.shape[0], pixels.shape[1], self._resize)
+            pixels = resized(pixels, width, height, self._method)
+        if self._pad and self._crops is None:
+            pixels = resample.pad(pixels, self._pad, self._pad, self._pad, self._pad, 0, self._fill_value)
+        return pixels, label
+
+    def _draw(self, start: int, height: int, width: int) -> _Choice:
+        """What is done to an image of that size. All of the iterator's own random numbers are drawn here."""
+        size = self._shape[2], self._shape[1]
         if self._crops is not None:
             area, ratio = self._crops
-            picture = sized_crop(picture, (width, height), area, ratio, self._method, self._random)[0]
+            box = sized_box(height, width, size, area, ratio, self._random)
         else:
-            if self._pad:
-                p = self._pad
-                picture = image.copyMakeBorder(picture, p, p, p, p, 0, self._fill)
-            spare_y, spare_x = picture.shape[0] - height, picture.shape[1] - width
+            spare_y, spare_x = height - size[1], width - size[0]
             if spare_y < 0 or spare_x < 0:
                 raise FormatError(
-                    f"{self._file.uri}: input image size smaller than input shape: {picture.shape[:2]} against {(height, width)}"
+                    f"{self._file.uri}, record at byte {start}: input image size smaller than input shape: "
+                    f"{(height, width)} against {size[::-1]}"
                 )
             y, x = (self._random.randint(0, s) if self._rand_crop else s // 2 for s in (spare_y, spare_x))
-            picture = image.fixed_crop(picture, x, y, width, height)
+            box = x, y, *size
+        return _Choice(box, bool(self._mirror or (self._rand_mirror and self._random.random() < 0.5)))
+
+    def _fill(self, pixels: np.ndarray, choice: _Choice, room: np.ndarray) -> np.ndarray | None:
+        """Put an image into a batch; where colors are to vary, which is done later, give what is cut of it."""
+        pixels = self._cut(pixels, choice)
         if self._colors:
-            picture = picture.astype("float32")
+            return pixels.copy()
+        self._finish(self._vary(pixels, choice), room)
+        return None
+
+    def _cut(self, pixels: np.ndarray, choice: _Choice) -> np.ndarray:
+        """The part that was drawn, in the size of data_shape."""
+        x, y, width, height = choice.box
+        part = pixels[y : y + height, x : x + width]
+        _, high, wide = self._shape
+        return part if (width, height) == (wide, high) else resized(part, wide, high, self._method)
+
+    def _vary(self, pixels: np.ndarray, choice: _Choice) -> np.ndarray:
+        """Colors varied, with Python's and NumPy's own random numbers; and mirrored."""
+        if self._colors:
+            picture = nd.array(pixels, dtype=np.float32)
             for augmenter in self._colors:
                 picture = augmenter(picture)
-        pixels = picture.asnumpy()
-        if self._mirror or (self._rand_mirror and self._random.random() < 0.5):
-            pixels = pixels[:, ::-1]
-        return pixels
+            pixels = picture.asnumpy()
+        return pixels[:, ::-1] if choice.mirrored else pixels
 
-    def _finish(self, pixels: np.ndarray) -> np.ndarray:
-        """Normalized, with channels first."""
-        return (pixels.astype(np.float32) - self._mean[:, None, None]) * self._scale[:, None, None]
+    def _finish(self, pixels: np.ndarray, room: np.ndarray) -> None:
+        """Put pixels (height, width, channels) into a batch, normalized."""
+        wide = room if room.dtype == np.float32 else np.empty(self._shape, np.float32)
+        np.subtract(np.moveaxis(pixels, 2, 0), self._mean[:, None, None], out=wide)
+        wide *= self._scale[:, None, None]
+        if wide is not room:
+            room[...] = wide
 
 
 class ImageRecordUInt8Iter(ImageRecordIter):
@@ -206,9 +371,9 @@ class ImageRecordUInt8Iter(ImageRecordIter):
     dtypes = ("uint8",)
     normal_dtype = "uint8"
 
-    def _finish(self, pixels: np.ndarray) -> np.ndarray:
-        """As they are, with channels first."""
-        return pixels.clip(0, 255)
+    def _finish(self, pixels: np.ndarray, room: np.ndarray) -> None:
+        """Put pixels into a batch as they are."""
+        room[...] = np.moveaxis(pixels.clip(0, 255), 2, 0)
 
 
 class ImageRecordInt8Iter(ImageRecordUInt8Iter):
@@ -217,10 +382,10 @@ class ImageRecordInt8Iter(ImageRecordUInt8Iter):
     dtypes = ("int8",)
     normal_dtype = "int8"
 
-    def _finish(self, pixels: np.ndarray) -> np.ndarray:
-        """Less the whole numbers nearest to the mean, with channels first; what int8 cannot hold is its nearest."""
+    def _finish(self, pixels: np.ndarray, room: np.ndarray) -> None:
+        """Put pixels into a batch, less the whole numbers nearest to the mean; what int8 cannot hold is its nearest."""
         mean = np.trunc(self._mean + np.copysign(np.float32(0.5), self._mean))  # halves away from 0, as in C
-        return (super()._finish(pixels) - mean[:, None, None]).clip(-128, 127)
+        room[...] = np.moveaxis((pixels.clip(0, 255) - mean).clip(-128, 127), 2, 0)
 
 
 ImageRecordIter_v1 = ImageRecordIter
