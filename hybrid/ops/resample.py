@@ -7,6 +7,7 @@ OpenCV's last rounding there depends on the place in the row.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -155,11 +156,24 @@ _TAPS: dict[int, Callable[[int, int], Taps]] = {
 
 def _sum(image: np.ndarray, axis: int, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Weighted sums of rows (axis 0) or columns (axis 1)."""
+    if axis == 1:  # the channels as columns of their own: NumPy is slow where the last axis is short
+        channels = math.prod(image.shape[2:])
+        places = (places[:, None] * channels + np.arange(channels)[:, None]).reshape(-1, places.shape[1])
+        weights = np.repeat(weights, channels, axis=0)
+        flat = image.reshape(len(image), -1)
+        return _weighted(flat, 1, places, weights).reshape(len(image), -1, *image.shape[2:])
+    return _weighted(image, 0, places, weights)
+
+
+def _weighted(image: np.ndarray, axis: int, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Weighted sums along an axis."""
     shape = [1] * image.ndim
     shape[axis] = -1
     total = np.take(image, places[:, 0], axis=axis) * weights[:, 0].reshape(shape)
     for tap in range(1, places.shape[1]):
-        total += np.take(image, places[:, tap], axis=axis) * weights[:, tap].reshape(shape)
+        part = np.take(image, places[:, tap], axis=axis)
+        part *= weights[:, tap].reshape(shape)
+        total += part
     return total
 
 
