@@ -99,6 +99,7 @@ def test_a_list_is_converted_and_gone_on_with(place: Path) -> None:
     assert not any(m["again"] for m in converted(listed, "-o", "out", "--seed", 4)["models"])
 
 
+@pytest.mark.slow
 def test_what_fails_is_told_and_tried_again(place: Path) -> None:
     shutil.copytree(place / "a", place / "b")
     whole = (place / "b" / "model-0000.params").read_bytes()
@@ -122,7 +123,7 @@ def test_a_folder_of_models(place: Path) -> None:
     shutil.copytree(place / "a", place / "models" / "y")
     found = converted("models", "-o", "models/out", "--input", DATA)
     assert [m["output"] for m in found["models"]] == ["x/model.onnx", "y/model.onnx"]
-    assert "name the one you mean" in call("convert", "models/..", code=2).output.replace("\n", " ") or True
+    assert "below it are" in " ".join(call("convert", "models", code=2).output.split())  # without -o DIR
 
 
 def test_all_problems_of_a_list_at_once(place: Path) -> None:
@@ -180,6 +181,7 @@ def test_a_killed_child_loses_one_attempt(place: Path, run: str) -> None:
     assert (place / "x.onnx").read_bytes() == (place / "y.onnx").read_bytes()
 
 
+@pytest.mark.slow
 def test_what_is_killed_each_time_is_said_and_the_next_goes_well(place: Path, run: str) -> None:
     fault = plugin(place, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
     found = attempt(Task("convert", ("a", "--plugin", fault, "-o", "x.onnx"), str(place), (fault,)), run, None)
@@ -211,7 +213,9 @@ def test_the_command_survives_a_kill(place: Path) -> None:
 
 @linux
 def test_past_the_budget_a_model_is_ended_once(place: Path, run: str) -> None:
-    fault = plugin(place, "import os, time\nheld = b'x' * (400 << 20)\nif os.fork() == 0:\n    time.sleep(60)\ntime.sleep(60)\n")
+    fault = plugin(
+        place, "import os, time\nheld = b'x' * (400 << 20)\nif os.fork() == 0:\n    time.sleep(60)\ntime.sleep(60)\n"
+    )
     start = time.perf_counter()
     found = attempt(
         Task("convert", ("a", "--plugin", fault, "-o", "x.onnx"), str(place), (fault,)), run, parse_size("350M")
@@ -262,6 +266,7 @@ def test_workers_give_the_same_files(place: Path) -> None:
         ]
 
 
+@pytest.mark.slow
 def test_a_killed_child_of_a_worker(place: Path) -> None:
     pytest.importorskip("distributed")
     fault = plugin(place, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
@@ -273,6 +278,7 @@ def test_a_killed_child_of_a_worker(place: Path) -> None:
     assert found[2]["attempts"] == 1 + RETRIES
 
 
+@pytest.mark.slow
 def test_nobody_answers(place: Path) -> None:
     pytest.importorskip("distributed")
     said = call("convert", lines(place, "a"), "-o", "out", "--on", "tcp://127.0.0.1:9", code=2).output
