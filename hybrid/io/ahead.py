@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Ahead:
-    """What a generator gives, up to ``count`` steps before it is asked for. Whoever takes from it knows how many there are.
+    """Steps of a generator, made up to ``count`` of them before they are asked for. Whoever takes from it knows how many there are.
 
     make: called with a function that says whether nobody wants more, gives the generator; it must not hold whoever holds this
     object, so that both can be collected, with which the thread ends. pid: the process that has the thread; a fork has none."""

@@ -51,7 +51,7 @@ DRAWN = 10
 
 
 class _Choice(NamedTuple):
-    """What was drawn for an image."""
+    """Choices drawn for an image."""
 
     box: Box
     mirrored: bool
@@ -316,7 +316,7 @@ class ImageRecordIter(MXDataIter):
         return pixels, label
 
     def _draw(self, start: int, height: int, width: int) -> _Choice:
-        """What is done to an image of that size. All of the iterator's own random numbers are drawn here."""
+        """Choices for an image of that size. All of the iterator's own random numbers are drawn here."""
         size = self._shape[2], self._shape[1]
         if self._crops is not None:
             area, ratio = self._crops

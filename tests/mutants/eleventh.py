@@ -381,8 +381,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "b24-crop-width-height",
         "hybrid/image/image.py",
-        'in the middle, and where it is."""\n    height, width = src.shape[:2]\n',
-        'in the middle, and where it is."""\n    width, height = src.shape[:2]\n',
+        "center_box(src.shape[0], src.shape[1], size)",
+        "center_box(src.shape[1], src.shape[0], size)",
         "tests/io/test_recorded.py -k test_gives_what_mxnet_gave",
     ),
     (

@@ -883,8 +883,8 @@ DATA = _area(
         (
             "shorter side",
             "image/image.py",
-            "(size, size * width // height)",
-            "(size, size * height // width)",
+            "(size * width // height, size)",
+            "(size * height // width, size)",
             "tests/io",
         ),
     ],

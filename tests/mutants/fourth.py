@@ -226,8 +226,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "fallback crop loses interp",
         "hybrid/image/image.py",
-        "return center_crop(src, size, interp)",
-        "return center_crop(src, size)",
+        "size, interp), box\n\n\ndef sized_box(",
+        "size), box\n\n\ndef sized_box(",
         "tests/io/test_images.py -k test_interpolation_is_the_one_asked_for",
     ),
     (
