@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from ..paths import BadInput
-from ..project.check import CheckResult
 from ..printable import printable
+from ..project.check import CheckResult
 from ..result import Progress as Tell
 from .options import General
 from .shell import errors, print_result

@@ -17,8 +17,8 @@ from .work import Doing, Tell
 def check_all(
     where: Path, only: Sequence[Path], fail_on: tuple[str, ...] | None, time_limit: float, do: Doing, tell: Tell
 ) -> CheckResult:
-    """Check the models of a project, as bridge.project.check does, but that no file has its ``result``. do: gets it done. tell: hears
-    of each model. Raises BadInput for what is wrong with the project itself."""
+    """Check the models of a project, as bridge.project.check does, but that no file has its ``result``. do: gets it done. tell: hears of
+    each model. Raises BadInput for what is wrong with the project itself."""
     start = time.perf_counter()
     project = load_project(where)
     if only:

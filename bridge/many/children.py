@@ -107,7 +107,7 @@ class Child:
         raise Killed(self._last_words())
 
     def _last_words(self) -> str:
-        """How the process ended, and the last line that it wrote where it ended by itself."""
+        """The end of the process in words, and the last line that it wrote where it ended by itself."""
         code = self._process.wait()
         if code < 0:
             return f"its process was ended by signal {-code} ({signal.strsignal(-code)})"

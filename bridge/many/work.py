@@ -34,7 +34,7 @@ STATUSES: Mapping[int, str] = {
     4: "says little",
     70: "internal error",
 }
-"""What an exit status of a command means; ``killed`` is what ended its process instead."""
+"""Meaning of an exit status of a command; ``killed`` is what ended its process instead."""
 SEVERITY = (70, 1, 2, 3, 4)
 """Exit statuses, in the order in which one of them becomes that of the whole."""
 Tell = Callable[[int, int, str], None]
@@ -45,7 +45,7 @@ Doing = Callable[[Sequence[Task]], Iterator[tuple[int, dict[str, Any]]]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one model. output: in the folder that was written to. files: name and SHA-256 of each that appeared. result:
+    """The outcome of one model. output: in the folder that was written to. files: name and SHA-256 of each that appeared. result:
     what ``gluonnx convert --json`` says. again: it was done in an earlier run, and nothing it depends on has changed."""
 
     model: str
@@ -68,7 +68,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class ManyResult:
-    """What came of all models, in the order of the list."""
+    """Outcomes of all models, in the order of the list."""
 
     outcomes: tuple[Outcome, ...]
     seconds: float
@@ -143,7 +143,7 @@ def _key(job: Job, common: Sequence[str]) -> str:
 
 
 def _noted(job: Job, key: str, out: Path) -> Outcome | None:
-    """What was noted of a model, if it is well, of the same key, and its files are as they were written."""
+    """The note of a model, if it is well, of the same key, and its files are as they were written."""
     try:
         told = json.loads((out / NOTES / f"{job.output}.json").read_bytes())
         if told["key"] != key or told["exit"]:

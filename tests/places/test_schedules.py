@@ -234,7 +234,7 @@ def test_a_trainer_over_places(hybrid: bool, predict: bool) -> None:
         net.add(gluon.nn.Dense(16, activation="tanh", in_units=20), gluon.nn.Dense(5, in_units=16))
         net.initialize(mx.init.Constant(0.1), ctx=contexts)
         for p in net.collect_params().values():
-            p.set_data(nd.array(np.random.default_rng(len(p.name)).normal(size=p.shape)))
+            p.set_data(nd.array(np.random.default_rng(p.shape[0]).normal(size=p.shape)))
         if hybrid:
             net.hybridize()
         trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5, "momentum": 0.9})
