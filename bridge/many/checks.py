@@ -17,8 +17,8 @@ from .work import Doing, Tell
 def check_all(
     where: Path, only: Sequence[Path], fail_on: tuple[str, ...] | None, time_limit: float, do: Doing, tell: Tell
 ) -> CheckResult:
-    """Check the models of a project, as bridge.project.check does, but that no file has its ``result``. do: gets it done. tell: hears of
-    each model. Raises BadInput for what is wrong with the project itself."""
+    """Check the models of a project, as bridge.project.check does, but that no file has its ``result``. do: gets it done.
+    tell: hears of each model. Raises BadInput for what is wrong with the project itself."""
     start = time.perf_counter()
     project = load_project(where)
     if only:
@@ -42,12 +42,13 @@ def _files(entry: Entry, told: Mapping[str, Any]) -> list[FileResult]:
     """The files of one model, from what a process said."""
     result = told["result"]
     if result is None or "files" not in result:
-        detail = told["killed"] or "; ".join(str(result.get("error", "")).splitlines())
+        detail = told["killed"] or "; ".join(str((result or {}).get("error", "")).splitlines())
         return [FileResult(entry.name, entry.files[0], "failed", detail, seconds=told["seconds"])]
     return [
         FileResult(
             *(f["model"], f["file"], f["status"], f["detail"]),
-            *(None if f[n] is None else float(f[n]) for n in ("largest", "before")),
+            largest=None if f["largest"] is None else float(f["largest"]),
+            before=None if f["before"] is None else float(f["before"]),
             seconds=f["seconds"],
         )
         for f in result["files"]

@@ -28,7 +28,7 @@ def run(name: str, arguments: list[str]) -> dict[str, Any]:
         except SystemExit as end:
             status = end.code
         except Exception as error:  # of the command line: a wrong option, a plug-in that fails
-            text = error.format_message() if hasattr(error, "format_message") else f"{type(error).__name__}: {error}"
+            text = str(getattr(error, "message", "")) or f"{type(error).__name__}: {error}"
             return {"exit": getattr(error, "exit_code", 70), "result": {"error": text, "problems": []}}
     try:
         result = json.loads(said.getvalue())

@@ -189,7 +189,7 @@ def _client(on: str) -> Iterator[Any]:
     """The way to Dask. Raises BadInput."""
     count = parse_local(on)
     try:
-        from distributed import Client, LocalCluster
+        from distributed import Client, LocalCluster  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise BadInput(f"--on {on}: wants Dask; pip install 'gluonnx[many]'") from None
     if count is None:
@@ -255,7 +255,7 @@ def _same_everywhere(client: Any, out: Path | None) -> None:
 
 def _spread(client: Any, tasks: Sequence[Task], run: str, memory: int | None) -> Iterator[tuple[int, dict[str, Any]]]:
     """Do tasks on the workers. No more are handed out than are worked on, so that a worker that dies takes nothing else along."""
-    from distributed import KilledWorker, as_completed
+    from distributed import KilledWorker, as_completed  # pyright: ignore[reportMissingImports]
 
     waiting: Iterator[tuple[int, Task]] = iter(enumerate(tasks))
     number_of: dict[str, int] = {}

@@ -42,9 +42,10 @@ class _Operands(Rewriting):
         if not known or self.graph.dtype(node.outputs[0]) != F32:
             return False
         assert shape is not None
-        if node.op_type in BINARY and len(node.inputs) == 2:
+        count = len(node.inputs)
+        if node.op_type in BINARY and count == 2:
             return self._binary(node, node.inputs[0], node.inputs[1], shape)
-        if node.op_type == "Sum" or (node.op_type in ("Max", "Min") and len(node.inputs) > 2):
+        if node.op_type == "Sum" or (node.op_type in ("Max", "Min") and count > 2):
             return self._several(node, shape)
         if node.op_type in ("Expand", "Tile") and self.graph.constant(node.inputs[1]) is not None:
             return self._repeated(node, shape)

@@ -40,7 +40,7 @@ def test_bit_for_bit(ranks: int, form: str, tmp_path: Path) -> None:
     for rank in range(max(1, ranks)):
         with np.load(tmp_path / f"whole-{rank}.npz") as whole, np.load(tmp_path / f"rest-{rank}.npz") as rest:
             assert int(whole["done"]) == 20
-            # the last state is that after the fourth batch of the second epoch; rank 0 may not have come to it when another is killed
+            # the last state is that after the fourth batch of the second epoch, to which rank 0 may not have come when another dies
             assert int(rest["done"]) in ([20 - 9, 20 - 7] if ranks else [20 - 9])
             assert {n: a.tobytes() for n, a in whole.items() if n != "done"} == {
                 n: a.tobytes() for n, a in rest.items() if n != "done"

@@ -10,6 +10,7 @@ from tests.house.source import PACKAGES, nodes, sources
 
 # Who may touch environment variables, and why.
 ENVIRONMENT = {
+    ("bridge", "many", "children"): "the process that does the work finds modules where this one does",
     ("hybrid", "kvstore", "world"): "GLUONNX_DIST_TIMEOUT, which every error that it decides names",
     ("bridge", "command", "checking"): "GITHUB_STEP_SUMMARY, the file that --github asks for",
     (
