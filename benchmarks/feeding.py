@@ -29,8 +29,9 @@ import numpy as np
 
 import hybrid as mx
 from hybrid import autograd, gluon
+from hybrid.execution.scheduler import usable_cpus
 
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+CORES = usable_cpus()
 WIDTH, HEIGHT, CLASSES = 500, 375, 10
 MEAN, STD = (123.68, 116.28, 103.53), (58.395, 57.12, 57.375)
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hybrid.execution.scheduler import usable_cpus
 from hybrid.formats.files import write
 
 from ..engines import EngineError
@@ -219,7 +220,7 @@ def parse_local(on: str) -> int | None:
             )
         return None
     if on == "local":
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return usable_cpus()
     if not number.isdecimal() or not int(number):
         raise BadInput(f"--on {on}: wanted local:N with N workers, 1 or more")
     return int(number)

@@ -358,7 +358,12 @@ class Scheduler:
             self._changed.notify_all()
 
 
-SCHEDULER = Scheduler(max(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))
+def usable_cpus() -> int:
+    """Number of processors that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+SCHEDULER = Scheduler(max(2, usable_cpus()))
 
 
 def _stop_before_fork() -> None:

@@ -17,6 +17,7 @@ from .. import image, recordio
 from .. import ndarray as nd
 from ..context import resolve
 from ..core.error import FormatError, MXNetError
+from ..execution.scheduler import usable_cpus
 from ..formats import images
 from ..formats.files import locate_errors
 from ..image.image import Box, resized, short_size, sized_box
@@ -186,7 +187,7 @@ class ImageRecordIter(MXDataIter):
         channels = self._shape[0]
         self._mean = np.array([mean_r, mean_g, mean_b][:channels], np.float32)
         self._scale = scale / np.array([std_r, std_g, std_b][:channels], np.float32)
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        cores = usable_cpus()
         self._threads = min(int(preprocess_threads), cores)
         resizes = resize > 0 or random_resized_crop
         self._prefetch = 0 if resizes and inter_method == DRAWN else int(prefetch_buffer)

@@ -88,8 +88,27 @@ def sum_arrays(values: list[NDArray]) -> NDArray:
     return total
 
 
+class AddingStore(KVStoreBase):
+    """Base of stores that keep nothing: they only add up and copy."""
+
+    def total(self, key: Any, values: list[NDArray], priority: int) -> NDArray:
+        """The sum of all that is pushed, of which values are what this process pushes."""
+        raise NotImplementedError
+
+    def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
+        values = _as_list(value)
+        total = self.total(key, values, priority)
+        for target in values if out is None else _as_list(out):
+            target[:] = total
+
+    def is_capable(self, capability: str) -> bool:
+        if capability.lower() != KVStoreBase.OPTIMIZER:
+            raise ValueError(f"Unknown capability: {capability}")
+        return False
+
+
 @KVStoreBase.register
-class TestStore(KVStoreBase):
+class TestStore(AddingStore):
     """A store that keeps nothing: it only adds up and copies."""
 
     __test__ = False  # no test case of pytest
@@ -98,16 +117,8 @@ class TestStore(KVStoreBase):
         for target in _as_list(out):
             target[:] = value
 
-    def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
-        values = _as_list(value)
-        total = sum_arrays(values).copy()
-        for target in values if out is None else _as_list(out):
-            target[:] = total
-
-    def is_capable(self, capability: str) -> bool:
-        if capability.lower() != KVStoreBase.OPTIMIZER:
-            raise ValueError(f"Unknown capability: {capability}")
-        return False
+    def total(self, key: Any, values: list[NDArray], priority: int) -> NDArray:
+        return sum_arrays(values).copy()
 
     @property
     def type(self) -> str:

@@ -6,13 +6,14 @@ from typing import Any
 
 from ..base import _as_list
 from ..core.error import MXNetError
-from .base import KVStoreBase, sum_arrays
+from ..ndarray import NDArray
+from .base import AddingStore, KVStoreBase, sum_arrays
 from .collectives import broadcast, sum_over_ranks
 from .dist import joined
 
 
 @KVStoreBase.register
-class Horovod(KVStoreBase):
+class Horovod(AddingStore):
     """Sums of gradients over all processes, for a Trainer that updates by itself. Source: MXNet 2.0's store of that name."""
 
     def __init__(self) -> None:
@@ -24,18 +25,10 @@ class Horovod(KVStoreBase):
         for target in _as_list(out):
             target[:] = found
 
-    def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
-        values = _as_list(value)
+    def total(self, key: Any, values: list[NDArray], priority: int) -> NDArray:
         if any(v.stype != "default" for v in values):
             raise MXNetError("horovod: got a sparse array, wanted dense ones; dist_sync takes both")
-        total = sum_over_ranks(self._world, f"pushpull {key}", sum_arrays(values), priority)
-        for target in values if out is None else _as_list(out):
-            target[:] = total
-
-    def is_capable(self, capability: str) -> bool:
-        if capability.lower() != KVStoreBase.OPTIMIZER:
-            raise ValueError(f"Unknown capability: {capability}")
-        return False
+        return sum_over_ranks(self._world, f"pushpull {key}", sum_arrays(values), priority)
 
     @property
     def type(self) -> str:
