@@ -158,10 +158,11 @@ def _sum(image: np.ndarray, axis: int, places: np.ndarray, weights: np.ndarray) 
     """Weighted sums of rows (axis 0) or columns (axis 1)."""
     if axis == 1:  # the channels as columns of their own: NumPy is slow where the last axis is short
         channels = math.prod(image.shape[2:])
+        shape = (len(image), len(places), *image.shape[2:])
         places = (places[:, None] * channels + np.arange(channels)[:, None]).reshape(-1, places.shape[1])
         weights = np.repeat(weights, channels, axis=0)
-        flat = image.reshape(len(image), -1)
-        return _weighted(flat, 1, places, weights).reshape(len(image), -1, *image.shape[2:])
+        flat = image.reshape(len(image), image.shape[1] * channels)
+        return _weighted(flat, 1, places, weights).reshape(shape)
     return _weighted(image, 0, places, weights)
 
 

@@ -3,7 +3,7 @@
     python -m tests.bridge.alarms [--only TEXT] [--seeds 0,1,2] [--deep] [--zoo]
 
 Each is converted with inputs drawn for its recorded shapes, and the file that appears is verified once more in its own right with
-others. --deep: networks of hundreds of layers with random sane weights too (tests/bridge/deep.py); --zoo: those of the model zoo.
+others. --deep: networks of hundreds of layers with random sane weights too (tests/bridge/deep.py); --zoo: all of Gluon's zoo.
 Prints a line for each that is refused, and the counts; 1 when there is one."""
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 import bridge
 from hybrid.core.op import Spec
+from hybrid.gluon.model_zoo import vision
 from tests.bridge import deep, zoo
 from tests.models.networks import networks
 
@@ -31,7 +32,7 @@ def candidates(only: str, with_deep: bool, with_zoo: bool, folder: Path) -> Iter
     for name in deep.NAMES if with_deep else ():
         if only in name:
             yield name, *deep.exported(name, folder)
-    for name in zoo.NAMES if with_zoo else ():
+    for name in vision.MODELS if with_zoo else ():
         if only in name:
             yield name, zoo.exported(name, folder), {"data": zoo.shape_of(name)}
 
