@@ -1,4 +1,5 @@
-"""``import mxnet as mx`` for programs written for MXNet: every module named mxnet is one of these, under a second name."""
+"""``import mxnet as mx`` for programs written for MXNet: every module named mxnet is one of these, under a second name; so is every
+module named ``gluonnx.mx``."""
 
 from __future__ import annotations
 
@@ -14,29 +15,32 @@ from .shown import show
 
 _HERE = __package__ or "hybrid"
 _RENAMED = {
-    "mxnet.gluon.model_zoo.model_store": f"{_HERE}.gluon.model_zoo.model_store",
-    "mxnet.ndarray.ndarray": f"{_HERE}.ndarray",
-    "mxnet.symbol.symbol": f"{_HERE}.symbol",
-    **{f"mxnet.{short}": f"{_HERE}.{full}" for short, full in (("io.io", "io"), ("image.image", "image"))},
+    ".ndarray.ndarray": ".ndarray",
+    ".symbol.symbol": ".symbol",
+    ".io.io": ".io",
+    ".image.image": ".image",
 }
 """Modules of MXNet that are called otherwise here, beyond what ``hybrid.X`` for ``mxnet.X`` says."""
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds ``mxnet`` and its modules here, and "loads" them by handing out the modules that there are."""
+    """Finds a package of another name and its modules here, and "loads" them by handing out the modules that there are."""
+
+    def __init__(self, package: str):
+        self.package = package
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname in ("horovod", "horovod.mxnet"):
+        if self.package == "mxnet" and fullname in ("horovod", "horovod.mxnet"):
             return _horovod(fullname, self)
-        if fullname != "mxnet" and not fullname.startswith("mxnet."):
+        if fullname != self.package and not fullname.startswith(f"{self.package}."):
             return None
-        found = _find(fullname)
+        found = _find(fullname, self.package)
         return None if found is None else importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> Any:
-        found = _find(spec.name)
+        found = _find(spec.name, self.package)
         if spec.name == "mxnet":
             import multiprocessing.pool  # noqa: F401  MXNet imports it, and programs use it without importing it themselves
         # the import system is about to write a spec and a loader of its own into it
@@ -48,7 +52,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         fullname = module.__name__ if module.__spec__ is None else module.__spec__.name
         for name, value in (state or {}).items():
             setattr(module, name, value if name != "__path__" or value is not None else [])
-        show(fullname, module)
+        if self.package == "mxnet":
+            show(fullname, module)
 
 
 def _horovod(fullname: str, finder: _Finder) -> importlib.machinery.ModuleSpec | None:
@@ -58,9 +63,10 @@ def _horovod(fullname: str, finder: _Finder) -> importlib.machinery.ModuleSpec |
     return importlib.machinery.ModuleSpec(fullname, finder, is_package=True)
 
 
-def _find(fullname: str) -> Any:
+def _find(fullname: str, package: str) -> Any:
     """The module here that ``fullname`` means, or None."""
-    own = _RENAMED.get(fullname, _HERE + fullname.removeprefix("mxnet"))
+    inner = fullname.removeprefix(package)
+    own = _HERE + _RENAMED.get(inner, inner)
     if fullname in ("horovod", "horovod.mxnet"):
         own = f"{_HERE}.horovod"
     try:
@@ -69,7 +75,7 @@ def _find(fullname: str) -> Any:
         if error.name is None or not own.startswith(error.name):
             raise
     parent, _, name = fullname.rpartition(".")
-    held = _find(parent) if parent else None
+    held = _find(parent, package) if parent else None
     part = getattr(held, name, None)
     return part if hasattr(part, "__name__") and not callable(part) else None
 
@@ -84,5 +90,12 @@ def install_as_mxnet() -> None:
         raise ImportError(
             f"install_as_mxnet: another mxnet has been imported already, from {where}; call this before anything imports it"
         )
-    if not any(isinstance(f, _Finder) for f in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    give_modules_as("mxnet")
+
+
+def give_modules_as(package: str) -> None:
+    """Make every import of a module of that package give the one here: there is one of each, whatever it is imported as.
+
+    Without this, ``from gluonnx.mx.gluon import nn`` would read the files again, into classes that know nothing of the first ones."""
+    if not any(isinstance(f, _Finder) and f.package == package for f in sys.meta_path):
+        sys.meta_path.insert(0, _Finder(package))

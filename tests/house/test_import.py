@@ -145,6 +145,26 @@ def test_the_face_shows_what_the_packages_offer() -> None:
     assert (said.stdout, said.returncode) == (f"gluonnx {VERSION}\n", 0)
 
 
+def test_modules_of_the_face_are_those_of_the_engine() -> None:
+    """Read a second time under the name gluonnx.mx, their classes would know nothing of the first ones."""
+    code = """
+from gluonnx.mx import autograd
+from gluonnx.mx.gluon import nn
+import gluonnx.mx.gluon.data.vision as vision
+import gluonnx.mx.io.io, hybrid.gluon.data.vision, hybrid.io, sys
+assert autograd is hybrid.autograd and nn is hybrid.gluon.nn and vision is hybrid.gluon.data.vision
+assert sys.modules["gluonnx.mx.io.io"] is hybrid.io and nn.__spec__.name == "hybrid.gluon.nn"
+net = nn.Dense(2)
+net.initialize()
+print(net(gluonnx.mx.nd.ones((1, 3))).shape)
+try:
+    import gluonnx.mx.nothing
+except ModuleNotFoundError as error:
+    print(error)
+"""
+    assert python(code).splitlines() == ["(1, 2)", "No module named 'gluonnx.mx.nothing'"]
+
+
 def test_the_version_has_one_home() -> None:
     """pyproject.toml has to say it too, for whoever installs."""
     assert f'\nversion = "{VERSION}"\n' in (ROOT / "pyproject.toml").read_text()
