@@ -20,6 +20,8 @@ SHARE = 0.1
 """Of the magnitude that slices have in the middle, that such a slice has at least."""
 RESOLUTION = 1 / 128
 """Of the tensor's largest number that the scale of a slice is at least: times 1e-5 that is what float32 resolves beside it."""
+TIES = "ties"
+"""The judge that finds outputs equal which differ by choices between equal numbers alone (ties.py)."""
 COARSENESS = ("bfloat16", "float16")
 """Dtypes whose rounding shows in whatever is computed from them, coarsest first."""
 
@@ -138,6 +140,8 @@ class Difference:
             return "is 0 or 1 everywhere, which hides differences of the scores"
         if self.settled_by == "node by node":
             return "depends on how sums are rounded"
+        if self.settled_by == TIES:
+            return "depends on which of some numbers that are equal up to rounding is chosen"
         return "is one value everywhere" if self.constant else ""
 
     @property
