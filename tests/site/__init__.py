@@ -1,0 +1,1 @@
+"""The site: the pages of docs/ that are written from the code, and what mkdocs is told beside mkdocs.yml."""
