@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hybrid.core.attrs import HALVES
+
 from .measures import Details
 from .models import BadInput
 
@@ -22,8 +24,6 @@ RESOLUTION = 1 / 128
 """Of the tensor's largest number that the scale of a slice is at least: times 1e-5 that is what float32 resolves beside it."""
 TIES = "ties"
 """The judge that finds outputs equal which differ by choices between equal numbers alone (ties.py)."""
-COARSENESS = ("bfloat16", "float16")
-"""Dtypes whose rounding shows in whatever is computed from them, coarsest first."""
 
 
 class Tolerance(NamedTuple):
@@ -65,15 +65,10 @@ def as_tolerance(limits: Tolerance | tuple[float, float] | None) -> Tolerance | 
     return limits
 
 
-def is_coarse(dtype: np.dtype | None) -> bool:
-    """True for a dtype that rounds more than float32 does; False where it is not known."""
-    return dtype is not None and dtype.name in COARSENESS
-
-
 def coarsest(dtypes: Iterable[str]) -> str:
     """The name among these that rounds most; empty when none of them rounds more than float32 does."""
     seen = set(dtypes)
-    return next((d for d in COARSENESS if d in seen), "")
+    return next((d for d in HALVES if d in seen), "")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto
 
-from converters.onnx_types import code_of
+from converters.onnx_types import HALF_CODES, code_of
 from converters.proto_nodes import reads
 
 MADE = "/made"
@@ -102,7 +102,7 @@ def widened_model(model: onnx.ModelProto, halved: bool = False) -> onnx.ModelPro
     """The model with float64 in place of float32: inputs, constants and casts. halved: of float16 and bfloat16 too."""
     wide = onnx.ModelProto()
     wide.CopyFrom(model)
-    kinds = frozenset((TensorProto.FLOAT, *((TensorProto.FLOAT16, TensorProto.BFLOAT16) if halved else ())))
+    kinds = frozenset((TensorProto.FLOAT, *(HALF_CODES if halved else ())))
     _widen(wide.graph, kinds)
     for function in wide.functions:
         for node in function.node:

@@ -11,15 +11,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from hybrid.core.attrs import DTypeKind, Optional, is_float
+from hybrid.core.attrs import DTypeKind, Optional, is_float, is_half
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Op, Spec
 from hybrid.execution.apply import apply
 from hybrid.ir.graph import Entry, Graph, Node, SubgraphFunction
 from hybrid.ir.infer import Inference, infer
 from hybrid.ops.casting import AmpCast, AmpMulticast
-
-from .compare import is_coarse
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 JITTERED = 1 << 20
@@ -44,7 +42,7 @@ def _widened_op(op: Op, dtype: np.dtype | None) -> Op:
     """The operator that makes float64 where this one makes float32 because an attribute says so. dtype: of what it reads first; its
     numbers are those of half precision where that is: 0.1 is 0.09998 there, in every runtime."""
     wide: dict[str, object] = {}
-    if is_coarse(dtype):
+    if is_half(dtype):
         held = {n: getattr(op, n) for n in NUMBERS if n in op.fields}
         wide = {n: float(np.asarray(v, dtype)) for n, v in held.items() if isinstance(v, float)}
     for field in op.fields.values():

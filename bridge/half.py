@@ -11,15 +11,15 @@ import numpy as np
 import onnx
 
 from converters.error import ConversionError
-from converters.onnx_types import dtype_of
+from converters.onnx_types import HALF_CODES, dtype_of
 from converters.proto_nodes import reads
 from converters.writer import PROTOBUF_LIMIT
-from hybrid.core.attrs import is_float
+from hybrid.core.attrs import HALVES, is_float, is_half
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.ir.graph import Entry
 
-from .compare import COARSENESS, coarsest, is_coarse
+from .compare import coarsest
 from .engines import Arrays, Engine, NativeEngine, OnnxEngine
 from .models import BadInput, Model
 
@@ -34,7 +34,7 @@ def half_of(model: Model) -> str:
     if model.proto is None:
         return ""
     told = next((p.value for p in model.proto.metadata_props if p.key == PRECISION), "")
-    if told in COARSENESS:
+    if told in HALVES:
         return told
     counts: dict[str, int] = {}
     for tensor in model.proto.graph.initializer:
@@ -45,7 +45,7 @@ def half_of(model: Model) -> str:
         counts[name] = counts.get(name, 0) + 1
     counts.pop("", None)
     most = max(counts, key=lambda name: counts[name], default="")
-    return most if most in COARSENESS else ""
+    return most if most in HALVES else ""
 
 
 def _float_of(code: int) -> str:
@@ -58,12 +58,12 @@ def _float_of(code: int) -> str:
 
 def widen_half(arrays: Mapping[str, np.ndarray]) -> Arrays:
     """Arrays by name, those of half precision in float32."""
-    return {n: a.astype(SINGLE) if a.dtype.name in COARSENESS else a for n, a in arrays.items()}
+    return {n: a.astype(SINGLE) if is_half(a.dtype) else a for n, a in arrays.items()}
 
 
 def widen_specs(specs: Mapping[str, Spec]) -> dict[str, Spec]:
     """Specs by name, those of half precision in float32."""
-    return {n: Spec(s.shape, SINGLE) if is_coarse(s.dtype) else s for n, s in specs.items()}
+    return {n: Spec(s.shape, SINGLE) if is_half(s.dtype) else s for n, s in specs.items()}
 
 
 def with_rounding(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -76,7 +76,7 @@ def with_rounding(model: onnx.ModelProto) -> onnx.ModelProto:
     except (onnx.shape_inference.InferenceError, ValueError):
         typed = model.graph
     codes = {i.name: i.type.tensor_type.elem_type for i in (*typed.value_info, *typed.output)}
-    half = {n for n, c in codes.items() if c in (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)}
+    half = {n for n, c in codes.items() if c in HALF_CODES}
     out = onnx.ModelProto()
     out.CopyFrom(model)
     del out.graph.node[:]
@@ -94,7 +94,7 @@ def _saturated(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Numbers in another dtype of floats, finite ones as the nearest finite number of it."""
     with np.errstate(over="ignore"):
         found = value.astype(dtype)
-        over = ~np.isfinite(found.astype(SINGLE)) & np.isfinite(value) if dtype.name in COARSENESS else np.False_
+        over = ~np.isfinite(found.astype(SINGLE)) & np.isfinite(value) if is_half(dtype) else np.False_
         if over.any():
             most = np.finfo(np.float16).max if dtype.name == "float16" else float.fromhex("0x1.fep127")
             found[over] = np.copysign(most, value[over]).astype(dtype)
@@ -120,7 +120,7 @@ class HalfEngine(OnnxEngine):
     @property
     def rounded(self) -> dict[str, np.dtype]:
         """Dtypes of the inputs of half precision."""
-        return {n: s.dtype for n, s in self.held.items() if s.dtype is not None and s.dtype.name in COARSENESS}
+        return {n: s.dtype for n, s in self.held.items() if is_half(s.dtype)}
 
     @functools.cached_property
     def _dtypes(self) -> dict[str, np.dtype]:
@@ -228,7 +228,7 @@ def engines_apart(left: Engine, right: Engine, specs: Mapping[str, Spec]) -> tup
 
 def _halved_inputs(engine: OnnxEngine) -> set[str]:
     """Inputs of half precision."""
-    return {n for n, s in engine.specs.items() if is_coarse(s.dtype)}
+    return {n for n, s in engine.specs.items() if is_half(s.dtype)}
 
 
 def _rounds_inputs(engine: OnnxEngine, peer: Engine) -> bool:
@@ -246,12 +246,12 @@ def _is_finer(engine: Engine, specs: Mapping[str, Spec], other: Model) -> bool:
         inferred = engine.model.infer({n: s for n, s in specs.items() if n in engine.inputs})
     except MXNetError:  # what is not known yet a draw may tell; what is wrong whoever draws says
         inferred = None
-    halved = {n for n, a in params.items() if is_coarse(a.dtype)}
+    halved = {n for n, a in params.items() if is_half(a.dtype)}
     for node in engine.graph.nodes:
         if node.op is None or inferred is None:
             continue
-        if any(is_coarse(inferred.spec(Entry(node, i)).dtype) for i in range(node.num_outputs)):
+        if any(is_half(inferred.spec(Entry(node, i)).dtype) for i in range(node.num_outputs)):
             halved |= {e.name for e in node.inputs if e.node.is_variable and e.name in params}
     theirs = other.proto.graph.initializer if other.proto is not None else ()
-    held = sum(int(np.prod(t.dims, dtype=np.int64)) for t in theirs if _float_of(t.data_type) in COARSENESS)
+    held = sum(int(np.prod(t.dims, dtype=np.int64)) for t in theirs if _float_of(t.data_type) in HALVES)
     return held > 1.05 * sum(params[n].size for n in halved)  # numbers of operators are stored in the file too

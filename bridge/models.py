@@ -22,7 +22,7 @@ from converters.names import kept_names
 from converters.onnx_types import declared_spec
 from converters.reader import OnnxFile, data_files, read_model
 from converters.writer import Converted
-from hybrid.core.attrs import is_float
+from hybrid.core.attrs import is_float, is_half
 from hybrid.core.error import MXNetError
 from hybrid.core.memory_budget import amount, memory_budget, size_of
 from hybrid.core.op import Spec
@@ -470,7 +470,7 @@ def check_dtypes(model: Model, specs: Mapping[str, Spec]) -> list[str]:
         wanted = inferred.spec(Entry(node)).dtype
         if got is not None and wanted is not None and got != wanted:
             do = f"convert it, as in array.astype({str(wanted)!r}), or give its shape without a dtype"
-            if got.name in ("float16", "bfloat16"):
+            if is_half(got):
                 do += f"; verify compares a {got} ONNX file with this model as it is, and rounds what goes into it"
             problems.append(f"input {node.name}: got {got}, wanted {wanted}; {do}")
     return problems

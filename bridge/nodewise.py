@@ -15,21 +15,19 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 
+from hybrid.core.attrs import HALVES, is_float, is_half
 from hybrid.core.attrs import dtype as read_dtype
-from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 from hybrid.ir.graph import Entry
 from hybrid.ir.infer import infer
 
 from .compare import (
-    COARSENESS,
     TOLERANCES,
     Difference,
     Tolerance,
     close_within,
     compare,
     distance,
-    is_coarse,
     slice_scales,
     statistics,
 )
@@ -327,12 +325,12 @@ class _Judge:
         if is_float(want.dtype) and got.dtype != want.dtype and is_float(got.dtype):
             got = got.astype(want.dtype)  # what is more exact inside is no fault; what is less shows in the numbers
         part = self.source.part(self.cut, [tensor.name])
-        if rounded in COARSENESS and part is not None and dtype == np.float32 and self._rounds(part, values):
+        if rounded in HALVES and part is not None and dtype == np.float32 and self._rounds(part, values):
             dtype = read_dtype(rounded)  # on the way: who leaves out such a pair of casts is the more exact
         units = max(part.tolerance if part else 0.0, UNITS)
         large = part is not None and part.operators > LARGE
         if is_float(want.dtype) and got.dtype == want.dtype:
-            limit = epsilon(dtype) * (1 if dtype.name in COARSENESS else units)
+            limit = epsilon(dtype) * (1 if is_half(dtype) else units)
             found = close_within(tensor.name, got, want, 0.0 if large else limit)
             if found is not None:
                 return found, ""
@@ -367,7 +365,7 @@ class _Judge:
                 with np.errstate(invalid="ignore"):  # infinite on both sides
                     moved = np.maximum(moved, np.nan_to_num(np.abs(_flat(other) - truth), nan=np.inf))
         response = moved if whole else slice_scales(moved)
-        halved = dtype.name in COARSENESS
+        halved = is_half(dtype)
         factor = UNITS_COARSE if halved else units
         half = epsilon(dtype) * np.abs(truth)
         allowed = response if whole else factor * (response + half)
@@ -428,7 +426,7 @@ class _Judge:
             (id(n), i)
             for n in part.graph.nodes
             for i in range(n.num_outputs)
-            if is_coarse(inferred.spec(Entry(n, i)).dtype)
+            if is_half(inferred.spec(Entry(n, i)).dtype)
         }
         return any(
             (id(n), 0) in halves and any((id(e.node), e.index) in halves for e in n.inputs)

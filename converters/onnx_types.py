@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, TypeProto
 
+from hybrid.core.attrs import HALVES
 from hybrid.core.attrs import dtype as named_dtype
 from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape
@@ -56,6 +57,8 @@ ELEMENT_TYPES = {
     26: ElementType("int2", 2, "int32_data"),
 }
 CODES = {kind.dtype: code for code, kind in ELEMENT_TYPES.items()}
+HALF_CODES = frozenset(CODES[name] for name in HALVES)
+"""The data types of half precision."""
 KEY = "__kind__"
 """The hidden attribute of a variable that says its type."""
 

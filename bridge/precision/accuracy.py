@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from converters.onnx_types import HALF_CODES
 from converters.precision.retype import GREATEST, tensor_types
 from converters.writer import Converted
 
@@ -181,10 +182,10 @@ def measure(
 
 
 def _kinds(after: Converted) -> set[str]:
-    """Tensors that nodes of float16, or on 8-bit integers, make."""
+    """Tensors that nodes of half precision, or on 8-bit integers, make."""
     typed = tensor_types(after).graph
     infos = (*typed.value_info, *typed.output, *typed.input)
-    half = {i.name for i in infos if i.type.tensor_type.elem_type == onnx.TensorProto.FLOAT16}
+    half = {i.name for i in infos if i.type.tensor_type.elem_type in HALF_CODES}
     integers = {o for n in after.model.graph.node if n.op_type == "DequantizeLinear" for o in n.output}
     reading = {o for n in after.model.graph.node if integers.intersection(n.input) for o in n.output}
     return half | reading

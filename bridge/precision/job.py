@@ -21,6 +21,7 @@ from converters.forms import PLAIN
 from converters.precision.qdq import OLDEST
 from converters.precision.retype import GREATEST, WIDENED, from_proto, retype
 from converters.writer import DATA_KEY, Converted
+from hybrid.core.attrs import is_half
 from hybrid.core.op import Spec
 from hybrid.formats.files import move, scratch
 
@@ -397,7 +398,7 @@ def _single(wishes: Single, held: Model, before: Converted, examples: Examples, 
     limits = None if count > len(before.model.graph.node) // 2 else TOLERANCES["float16"]
     against, _ = _against(held, made.converted, dataclasses.replace(examples, feeds=wider), tell, limits)
     own = {i.name: onnx_spec(i).dtype for i in before.model.graph.input}
-    fed = {n: np.dtype(np.float32) for n, d in own.items() if d is not None and d.name in ("float16", "bfloat16")}
+    fed = {n: np.dtype(np.float32) for n, d in own.items() if is_half(d)}
     layers = measure(before, made.converted, examples.feeds, fed=fed)
     report = _report(
         "float32",

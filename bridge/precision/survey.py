@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import onnx
 
-from converters.onnx_types import dtype_of
+from converters.onnx_types import HALF_CODES, dtype_of
 from converters.precision.retype import tensor_types
 from converters.writer import Converted
-from hybrid.core.attrs import is_float
+from hybrid.core.attrs import is_float, is_half
 
 from ..engines import Arrays, OnnxEngine, in_groups
 from ..half import with_rounding
@@ -68,11 +68,11 @@ def as_taken(converted: Converted, feeds: Mapping[str, np.ndarray]) -> Arrays:
 
 def halves(converted: Converted) -> int:
     """Number of tensors of half precision."""
-    names = ("float16", "bfloat16")
-    found = sum(a.dtype.name in names for a in converted.initializers.values())
-    found += sum(s.dtype is not None and s.dtype.name in names for s in specs_of_onnx(converted.model).values())
-    code = {onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16}
-    return found + sum(a.i in code for n in converted.model.graph.node if n.op_type == "Cast" for a in n.attribute)
+    found = sum(is_half(a.dtype) for a in converted.initializers.values())
+    found += sum(is_half(s.dtype) for s in specs_of_onnx(converted.model).values())
+    return found + sum(
+        a.i in HALF_CODES for n in converted.model.graph.node if n.op_type == "Cast" for a in n.attribute
+    )
 
 
 def float_tensors(converted: Converted) -> dict[str, int]:

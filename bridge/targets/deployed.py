@@ -11,6 +11,7 @@ from typing import Any
 import onnx
 
 from converters.error import ConversionError, Problem
+from converters.onnx_types import HALF_CODES
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 
@@ -192,10 +193,7 @@ def on_target(
 
 def _has_halves(model: onnx.ModelProto) -> bool:
     """True where a file takes or gives numbers of 16 bits."""
-    return any(
-        v.type.tensor_type.elem_type in (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
-        for v in (*model.graph.input, *model.graph.output)
-    )
+    return any(v.type.tensor_type.elem_type in HALF_CODES for v in (*model.graph.input, *model.graph.output))
 
 
 def _place_of(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hybrid.core.attrs import HALVES
 from hybrid.core.op import Spec
 
 from ..builder import OnnxNode
@@ -35,7 +36,7 @@ NATIVE = frozenset(("ArgMax", "ArgMin"))
 LARGEST = 1 << 24
 MASKED = -1e30
 """A number of which Softmax makes 0 beside any that occurs."""
-FLOATS = ("float16", "bfloat16", "float64")
+FLOATS = (*HALVES, "float64")
 
 
 def floats(graph: OnnxGraph) -> None:

@@ -17,12 +17,12 @@ import onnx
 from onnx import AttributeProto, TensorProto
 
 from ..error import ConversionError
-from ..onnx_types import code_of, dtype_of
+from ..onnx_types import HALF_CODES, code_of, dtype_of
 from ..schemas import schema_of
 from ..writer import EXTERNAL_OVER, Converted
 
 HALVED: Mapping[int, int] = {TensorProto.FLOAT: TensorProto.FLOAT16}
-WIDENED: Mapping[int, int] = {TensorProto.FLOAT16: TensorProto.FLOAT, TensorProto.BFLOAT16: TensorProto.FLOAT}
+WIDENED: Mapping[int, int] = dict.fromkeys(HALF_CODES, TensorProto.FLOAT)
 GREATEST = float(np.finfo(np.float16).max)
 """65504, the greatest finite number of float16."""
 NEVER = frozenset(

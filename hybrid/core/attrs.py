@@ -390,6 +390,15 @@ def is_float(dtype: np.dtype, *, small: bool = False) -> bool:
     return dtype.kind == "f" or dtype.name == "bfloat16" or (small and "float" in dtype.name)
 
 
+HALVES = ("bfloat16", "float16")
+"""Names of the dtypes of half precision, the one that rounds most first."""
+
+
+def is_half(dtype: np.dtype | None) -> bool:
+    """True for floats of 16 bits; False where the dtype is not known."""
+    return dtype is not None and dtype.name in HALVES
+
+
 def dtype_flag(value: Any) -> int:
     """The code that MXNet has for a dtype. Raises ValueError for one that it has no code for."""
     name = dtype(value).name

@@ -52,7 +52,7 @@ def verified(a: Any, b: Any, **options: Any) -> bridge.VerifyResult:
 
 @pytest.fixture
 def _without_float64(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where moving the inputs by a rounding happens to move no choice, float64 does not tell."""
+    """A judge that float64 tells nothing, as where inputs moved by a rounding happen to move no choice."""
     monkeypatch.setattr(judge, "_truth", lambda *_: None)
 
 
