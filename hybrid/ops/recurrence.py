@@ -127,17 +127,24 @@ class LayerDirection(NamedTuple):
     def _lstm(self, given):
         cells, (_, size) = self._cells(len(given)), self._sizes
         project = None if self.cell.h2r is None else part(self.packed, self.cell.h2r).T
-        # one tanh for all gates: sigmoid(x) = (1 + tanh(x / 2)) / 2
+        # one tanh for all gates: sigmoid(x) = (1 + tanh(x / 2)) / 2. Shut gates are exact to an epsilon of 1 then, which is not
+        # enough of float64: that is what others are held against
+        exact = given.dtype == np.float64
         scale = np.repeat(np.array([0.5, 0.5, 1, 0.5], given.dtype), size)
         shift = 1 - scale
 
         def step(t, recalled, states):
             gates, cell = given[t], cells[t]
             gates += recalled
-            gates *= scale
-            np.tanh(gates, out=gates)
-            gates *= scale
-            gates += shift
+            if exact:
+                new = np.tanh(gates[:, 2 * size : 3 * size])
+                sigmoid(gates, out=gates)
+                gates[:, 2 * size : 3 * size] = new
+            else:
+                gates *= scale
+                np.tanh(gates, out=gates)
+                gates *= scale
+                gates += shift
             np.multiply(gates[:, size : 2 * size], states[1], out=cell)
             cell += gates[:, :size] * gates[:, 2 * size : 3 * size]
             cell = self.clipped(cell)

@@ -41,6 +41,17 @@ def test_lengths_mean_each_sequence_by_itself(mode):
             np.testing.assert_allclose(state[:, i : i + 1], wanted, atol=1e-6)
 
 
+def test_shut_gates_are_exact_in_float64():
+    """Verification takes float64 for the truth: by tanh a gate at -40 would be 0, and files that are right be called wrong."""
+    op, _ = make(mode="lstm", num_layers=1, bidirectional=False)
+    packed = np.zeros(op.parameter_count(3))
+    packed[-4:] = packed[-20:-16] = [-30, -40, -60, -300]  # the biases of output gates, of both products, or of one
+    data, hidden, cell = np.zeros((1, 1, 3)), np.zeros((1, 1, 4)), np.full((1, 1, 4), 3.0)
+    out, *_ = op.compute(data, packed, hidden, cell)
+    given = packed[-20:-16] + packed[-4:]
+    np.testing.assert_allclose(out[0, 0], np.tanh(1.5) / (1 + np.exp(-given)), rtol=1e-12)
+
+
 def test_clipping_bounds_the_cell_at_every_step():
     op, arrays = make(mode="lstm", lstm_state_clip_min=-0.1, lstm_state_clip_max=0.2, num_layers=1, bidirectional=False)
     plain, _ = make(mode="lstm", num_layers=1, bidirectional=False)
