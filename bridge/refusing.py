@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from converters.error import ConversionError, UnsupportedModel
 from converters.export import untranslatable
+from converters.writer import Converted
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.core.shapes import is_known
-from hybrid.ir.graph import Entry, Node
+from hybrid.ir.graph import Entry, Graph, Node
 
 from .models import ONNX, Model
 from .paths import BadInput
@@ -18,25 +21,78 @@ from .settle import example, settle_inputs
 
 MOST = 3
 """Places to cut at that are proposed together."""
+SECONDS = 10.0
+"""Time spent on looking for places; a try that was begun is ended."""
+
+
+class Try(NamedTuple):
+    """What came of a network that was cut at some tensors."""
+
+    words: str = ""
+    """The command that converts it; empty where it does not convert."""
+    failing: frozenset[str] = frozenset()
+    """Nodes that are in the way there."""
 
 
 def with_cut_points(
-    error: UnsupportedModel, model: Model, specs: Mapping[str, Spec], opset: int | str | None
+    error: UnsupportedModel,
+    model: Model,
+    specs: Mapping[str, Spec],
+    opset: int | str | None,
+    check: Callable[[Converted], None],
 ) -> UnsupportedModel:
-    """The error with a command that converts the network up to the nodes that do not convert, where there is one: it was tried."""
+    """The error with a command that converts the network up to the nodes that do not convert, where there is one: it was tried.
+
+    check: raises ConversionError for what must not be written."""
     assert model.graph is not None
     # without sizes more nodes fail than those that have no translation whatever the sizes are
     failing = {p.node for p in untranslatable(model.graph, opset if isinstance(opset, int) else None) or error.problems}
-    nodes = [n for n in model.graph.nodes if n.op is not None and n.name in failing]
-    before, heads = tensors_before(model, nodes)
-    cuts = tuple(dict.fromkeys(e.name for e in before))[:MOST]
-    others = tuple(dict.fromkeys(e.name for e in heads))  # outputs that do not follow from what fails stay
-    for names in dict.fromkeys([tuple(dict.fromkeys((*others, *cuts))), others, *((c,) for c in cuts)]):
-        if names and (inputs := _converts(model, names, specs, opset)) is not None:
-            return UnsupportedModel(
-                error.problems, hint=f"up to there it converts: {command_for(model, inputs, names)}"
-            )
-    return error
+    words = find_cut(model, failing, lambda names: _try(model, names, specs, opset, check))
+    return UnsupportedModel(error.problems, hint=f"up to there it converts: {words}") if words else error
+
+
+def find_cut(model: Model, failing: Collection[str], attempt: Callable[[tuple[str, ...]], Try]) -> str:
+    """The words of the first try that works: right before the nodes that fail, and before those that are found to fail when these
+    are cut away; then further and further up, by halves. Empty where none does, or not in SECONDS.
+
+    Outputs that do not follow from what fails stay."""
+    assert model.graph is not None
+    end, wrong = time.monotonic() + SECONDS, set(failing)
+    tried: dict[tuple[str, ...], Try] = {}
+
+    def works(names: tuple[str, ...]) -> bool:
+        if names and names not in tried and time.monotonic() < end:
+            tried[names] = attempt(names)
+        return bool(tried.get(names, Try()).words)
+
+    while True:
+        nodes = [n for n in model.graph.nodes if n.op is not None and n.name in wrong]
+        before, heads = tensors_before(model, nodes)
+        others = tuple(dict.fromkeys(e.name for e in heads))
+        cuts = tuple(dict.fromkeys(e.name for e in before))[:MOST]
+        together = tuple(dict.fromkeys((*others, *cuts)))
+        if works(together):
+            return tried[together].words
+        learned = tried.get(together, Try()).failing - wrong
+        if not learned:
+            break
+        wrong |= learned
+    for names in (others, *((c,) for c in cuts)):
+        if works(names):
+            return tried[names].words
+    for entry in before[:MOST]:
+        above = [n for n in Graph([entry]).nodes[:-1] if n.op is not None]
+        found, low, high = "", 0, len(above)
+        while low < high:
+            middle = (low + high) // 2
+            names = (Entry(above[middle]).name,)
+            if works(names):
+                found, low = tried[names].words, middle + 1
+            else:
+                high = middle
+        if found:
+            return found
+    return ""
 
 
 def command_for(model: Model, inputs: Mapping[str, Spec], outputs: Sequence[str], options: Sequence[str] = ()) -> str:
@@ -64,10 +120,14 @@ def tensors_before(model: Model, failing: Sequence[Node]) -> tuple[list[Entry], 
     return before, heads
 
 
-def _converts(
-    model: Model, names: Sequence[str], specs: Mapping[str, Spec], opset: int | str | None
-) -> dict[str, Spec] | None:
-    """The inputs with which the network converts up to these tensors; None where it does not."""
+def _try(
+    model: Model,
+    names: Sequence[str],
+    specs: Mapping[str, Spec],
+    opset: int | str | None,
+    check: Callable[[Converted], None],
+) -> Try:
+    """The network cut at these tensors, converted."""
     try:
         cut = model.select(list(names))
         assert cut.graph is not None
@@ -77,10 +137,12 @@ def _converts(
         except BadInput:
             made = {n: _made_up(model, n) for n in cut.variables() if n not in known}
             settled = settle_inputs(cut, known | made, {})
-        ONNX.translated(cut, inputs=settled, opset=opset)
+        check(ONNX.translated(cut, inputs=settled, opset=opset))
+    except UnsupportedModel as error:
+        return Try(failing=frozenset(p.node for p in error.problems))
     except (BadInput, MXNetError, ConversionError):
-        return None
-    return {n: s for n, s in settled.items() if is_known(s.shape)}
+        return Try()
+    return Try(command_for(model, {n: s for n, s in settled.items() if is_known(s.shape)}, names))
 
 
 def _made_up(model: Model, name: str) -> Spec:

@@ -48,7 +48,7 @@ def as_onnx(network: Network, how: Written, opset: int | str | None, keep_inputs
     try:
         made = translated(how, network.model, network.shaped, most, default=default_opset(), keep_inputs=keep_inputs)
     except converters.UnsupportedModel as error:
-        raise with_cut_points(error, network.model, network.specs, opset) from error
+        raise with_cut_points(error, network.model, network.specs, opset, check_model) from error
     rename_inputs(made.model.graph, network.names)
     return Made(made, made if network.detector is None else network.detector.finished(made))
 

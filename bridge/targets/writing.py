@@ -17,13 +17,12 @@ from converters.onnx_types import code_of
 from converters.writer import EXTERNAL_OVER, Converted
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
-from hybrid.ir.graph import Node
 
 from ..compare import Tolerance
 from ..engines import NativeEngine
 from ..models import ONNX, BadInput, Model
 from ..paths import one_or_more
-from ..refusing import MOST, command_for, tensors_before
+from ..refusing import Try, command_for, find_cut
 from ..result import Progress
 from .check import problems
 from .deployed import Outcome, on_target, raise_failed
@@ -126,21 +125,21 @@ def _advice(how: Written, model: Model, specs: Mapping[str, Spec], every: Sequen
     for words, other in _other_forms(how):
         if _fits(dataclasses.replace(how, forms=other), model, specs):
             return f"it fits with {' '.join(words)}"
-    failing = _nodes_of(model, {p.node for p in every})
-    before, _ = tensors_before(model, failing)
-    candidates = list(dict.fromkeys(e.name for e in before))
-    for names in dict.fromkeys([tuple(candidates[:MOST]), *((c,) for c in candidates[:MOST])]):
-        if not names:
-            continue
+
+    def attempt(names: tuple[str, ...]) -> Try:
         try:
             cut = model.select(list(names))
         except BadInput:
-            continue
+            return Try()
         assert cut.graph is not None
         known = {n.name: specs[n.name] for n in cut.graph.variables() if n.name in specs}
-        if _fits(how, cut, known):
-            return f"up to there it fits: {command_for(model, known, names, options)}"
-    return ""
+        left = _refused(how, cut, known)
+        if left:
+            return Try(failing=_nodes_of(model, left))
+        return Try() if left is None else Try(command_for(model, known, names, options))
+
+    words = find_cut(model, _nodes_of(model, {p.node for p in every}), attempt)
+    return f"up to there it fits: {words}" if words else ""
 
 
 def _other_forms(how: Written) -> list[tuple[tuple[str, ...], Forms]]:
@@ -149,18 +148,25 @@ def _other_forms(how: Written) -> list[tuple[tuple[str, ...], Forms]]:
 
 
 def _fits(how: Written, model: Model, specs: Mapping[str, Spec]) -> bool:
+    return _refused(how, model, specs) == set()
+
+
+def _refused(how: Written, model: Model, specs: Mapping[str, Spec]) -> set[str] | None:
+    """Names of the ONNX nodes that a target refuses, or of nodes that do not translate; None where it is not known which."""
     try:
         made = translated(how, model, specs, None)
+    except UnsupportedModel as error:
+        return {p.node for p in error.problems}
     except (BadInput, MXNetError, converters.ConversionError):
-        return False
-    return not any(refusals(p, made) for p in how.profiles)
+        return None
+    return {r.node for p in how.profiles for r in refusals(p, made)}
 
 
-def _nodes_of(model: Model, names: set[str]) -> list[Node]:
+def _nodes_of(model: Model, names: set[str]) -> frozenset[str]:
     """The symbol's nodes that ONNX nodes of these names come from: those are called after them, with an ending behind a slash."""
     assert model.graph is not None
     starts = {n[:i] for n in names for i, c in enumerate(f"{n}/") if c == "/"}
-    return [n for n in model.graph.nodes if n.op is not None and n.name in starts]
+    return frozenset(n.name for n in model.graph.nodes if n.op is not None and n.name in starts)
 
 
 def run_on_targets(

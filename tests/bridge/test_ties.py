@@ -39,7 +39,7 @@ def model(
         [helper.make_tensor_value_info(last, kind, None)],
         [
             numpy_helper.from_array(third, "third"),
-            numpy_helper.from_array(np.float32(0.33333334), "near"),
+            numpy_helper.from_array(np.asarray(0.33333334, np.float32), "near"),
             numpy_helper.from_array(TABLE, "table"),
         ],
     )
@@ -61,8 +61,8 @@ def _without_float64(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_ties_are_no_difference_and_no_proof(last: str) -> None:
     """Also of what follows from the choice, here a row of a table, which is another altogether."""
     a, b = model(divided=True, last=last), model(divided=False, last=last)
-    outputs = [bridge.run(m, {"x": X})[last] for m in (a, b)]
-    assert not np.array_equal(*outputs)
+    one, two = (bridge.run(m, {"x": X})[last] for m in (a, b))
+    assert not np.array_equal(one, two)
     result = verified(a, b)
     assert result.verdict == "equivalent"  # one, two and scores agree, and say something
     assert result.little == (f"{last} depends on which of some numbers that are equal up to rounding is chosen",)
@@ -74,7 +74,7 @@ def test_ties_are_no_difference_and_no_proof(last: str) -> None:
 
 @pytest.mark.usefixtures("_without_float64")
 def test_of_a_symbol_too_whose_places_are_floats() -> None:
-    x = mx.sym.var("x")
+    x: Any = mx.sym.var("x")
     scores = mx.sym.concat(x / 3, x * 0.33333334, dim=1, name="scores")
     net = mx.sym.argmax(scores, axis=1, name="label")
     other = model(divided=False)
@@ -111,7 +111,7 @@ def test_a_wrong_choice_is_still_one(
 def test_scores_that_are_wrong_make_no_tie() -> None:
     """Less than a tenth of a percent off, which moves no score far, and choices: the node before them is at fault."""
     a, b = model(divided=True), model(divided=True)
-    b.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.float32(3.001), "third"))
+    b.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.asarray(3.001, np.float32), "third"))
     result = verified(a, b)
     assert result.verdict == "not equivalent"
     assert result.divergence is not None and result.divergence.node == "one"

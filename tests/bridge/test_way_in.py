@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 
 import bridge
 import hybrid as mx
-from bridge import cli
+from bridge import cli, refusing
 from tests.house.docs import ROOT, block
 from tests.models.networks import networks
 
@@ -285,6 +286,45 @@ def test_outputs_that_do_not_follow_from_what_fails_are_offered(tmp_path: Path) 
     assert hint.startswith("up to there it converts: ")
     assert hint.endswith("--input data:2,3 --outputs good_output")
     assert "equivalent" in call(*hint.split("gluonnx ")[1].split())
+
+
+def test_a_place_further_up_is_offered_where_the_one_before_does_not_convert(net: Path) -> None:
+    """Before the operator of nobody stands one whose attributes have no translation; both branches end in it."""
+    symbol = mx.sym.load(f"{net}-symbol.json")
+    worse = mx.sym.Dropout(symbol, p=1, mode="always", name="worse")
+    raw = json.loads((mx.sym.tanh(worse, name="one") + mx.sym.exp(symbol, name="two")).tojson())
+    raw["nodes"][-1] |= {"op": "an_operator_of_nobody", "attrs": {}}
+    Path(f"{net}-symbol.json").write_text(json.dumps(raw))
+    hint = call("convert", net, "--input", "data:2,3", code=2).splitlines()[-1]
+    assert hint.endswith("--outputs relu1_output --outputs two_output")
+    assert "equivalent" in call(*hint.split("gluonnx ")[1].split())
+
+
+def _chain(length: int) -> Any:
+    x = mx.sym.var("data")
+    for i in range(length):
+        x = mx.sym.tanh(x, name=f"n{i}")
+    return bridge.open_model(x)
+
+
+def test_further_up_is_found_in_few_tries_where_nobody_says_what_fails() -> None:
+    tried = []
+
+    def attempt(names: tuple[str, ...]) -> refusing.Try:
+        tried.append(names)
+        return refusing.Try("words" if int(names[0][1:].removesuffix("_output")) <= 37 else "")
+
+    assert refusing.find_cut(_chain(200), {"n199"}, attempt) == "words"
+    assert ("n37_output",) in tried
+    assert len(set(tried)) <= 10
+
+
+def test_looking_for_a_place_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 10**6, 4))
+    monkeypatch.setattr(refusing.time, "monotonic", lambda: next(clock))
+    tried = []
+    assert refusing.find_cut(_chain(200), {"n199"}, lambda names: tried.append(names) or refusing.Try()) == ""
+    assert len(tried) == 2
 
 
 def test_networks_are_all_still_there() -> None:
