@@ -22,7 +22,7 @@ from ..core.precision import FLOAT32
 from ..device.base import Device
 from ..execution import backends
 from ..execution.backend import SMALL, Shortcut, ShortcutInParts
-from ..execution.context import device_for, resolve
+from ..execution.context import Context, device_for, resolve
 from ..execution.hooks import HOOKS, Observer
 from ..execution.precision_report import PrecisionReport, report
 from ..execution.program import Program, Specialization
@@ -36,6 +36,11 @@ from .dispatch import without_aliasing
 from .np_array import ndarray
 from .tape import STATE, TapeRecord
 from .watch import Watch
+
+
+Place = tuple[int, int]
+"""The queue of a context, as which its programs are known."""
+CPU: Place = Context("cpu").queue
 
 
 class BackwardProgram(NamedTuple):
@@ -96,7 +101,7 @@ class CachedOp:
         self._draws = {training: any(op.draws(training) for op in ops) for training in (False, True)}
         """True where a run, in training or not, takes random numbers."""
         self._recorded: Graph | None = None
-        self._programs: dict[tuple[bool, int], Program] = {}
+        self._programs: dict[tuple[bool, Place], Program] = {}
         self._splits: dict[Any, Split] = {}
         self._backwards: dict[Any, BackwardProgram] = {}
         self.watch: Watch | None = None
@@ -105,10 +110,10 @@ class CachedOp:
     def __reduce__(self) -> Any:
         return CachedOp, (self.symbol, tuple(self.flags.items()))
 
-    def program(self, training: bool, place: int = 0) -> Program:
-        """The program that runs without gradients. Each place (the number of a device) has its own: it holds what follows from
-        parameters, of which each place has other ones. In training nothing is held, and all share one."""
-        key = training, 0 if training else place
+    def program(self, training: bool, place: Place = CPU) -> Program:
+        """The program that runs without gradients. Each place has its own: it holds what follows from parameters, of which each
+        place has other ones. In training nothing is held, and all share one."""
+        key = training, CPU if training else place
         if key not in self._programs:
             self._programs[key] = self._program(self.graph, training, self.flags.get("precision"))
         return self._programs[key]
@@ -127,10 +132,10 @@ class CachedOp:
             precision=precision,
         )
 
-    def split(self, wanted: tuple[int, ...], training: bool, place: int = 0) -> Split:
+    def split(self, wanted: tuple[int, ...], training: bool, place: Place = CPU) -> Split:
         """The forward part for gradients of the wanted inputs; one a place, as of ``program``."""
-        key = wanted, training, self.watch is not None, 0 if training else place
-        if key not in self._splits and key[-1]:
+        key = wanted, training, self.watch is not None, CPU if training else place
+        if key not in self._splits and key[-1] != CPU:
             first = self.split(wanted, training)
             graph = first.program.graph
             program = self._program(graph, training, FLOAT32) if first.error is None else self.program(training, place)
@@ -252,7 +257,7 @@ class CachedOp:
             return None
         if any(a._ctx.is_device for a in args):
             return None
-        bound = self.program(False, args[0]._ctx.device_id if args else 0).prepare(_signature(args)[1]).bound
+        bound = self.program(False, _place(args)).prepare(_signature(args)[1]).bound
         if bound.long:
             return None
         held = [None if i in given else a._read() for i, a in enumerate(args)]
@@ -278,7 +283,7 @@ class CachedOp:
         if STATE.recording:
             wanted = tuple(i for i, x in enumerate(args) if x._origin is not None and i not in self.states)
         training = STATE.training
-        place = args[0]._ctx.device_id if args else 0
+        place = _place(args)
         if not wanted:
             return launch(self.program(training, place), args, self._draws[training], observe, self.face)
         split = self.split(wanted, training, place)
@@ -288,6 +293,11 @@ class CachedOp:
         for i, y in enumerate(made):
             y._origin = (made_by, i)
         return made[:count]
+
+
+def _place(args: Sequence[NDArray]) -> Place:
+    """The place whose program such a call runs."""
+    return args[0]._ctx.queue if args else CPU
 
 
 class FastCall:

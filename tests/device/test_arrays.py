@@ -17,6 +17,7 @@ from hybrid.device import registry
 from hybrid.device.array import DeviceArray, DeviceError, LeavesDevice
 from hybrid.device.base import COPY, STAGED
 from hybrid.device.mock import Mock, mocks
+from hybrid.eager.cached_op import CachedOp
 from hybrid.execution import on_device
 from hybrid.execution.on_device import DeviceFallback
 
@@ -281,3 +282,18 @@ def test_nothing_is_left(device: Mock) -> None:
     device.synchronize()
     device.release_memory()
     assert device.counters.live_bytes == 0
+
+
+def test_a_gpu_and_a_cpu_of_one_number_have_programs_of_their_own(devices: Sequence[Mock]) -> None:
+    """Each holds what follows from its own weights: nothing is brought anew when calls take turns."""
+    net = mx.gluon.nn.Dense(4, in_units=3)
+    contexts = [mx.cpu(1), mx.gpu(1)]
+    net.initialize(ctx=contexts)
+    net.hybridize()
+    for i, array in enumerate(net.weight.list_data()):
+        array[:] = i + 1
+    for _ in range(2):
+        assert [net(nd.ones((2, 3), ctx=c)).asnumpy()[0, 0] for c in contexts] == [3, 6]
+    op = net._cached_op
+    assert isinstance(op, CachedOp)
+    assert len({id(op.program(False, c.queue)) for c in contexts}) == 2

@@ -216,8 +216,8 @@ def test_each_place_holds_its_own_weights() -> None:
             assert np.all(net(nd.ones((3, 64), ctx=mx.cpu(i))).asnumpy() == 64 * (i + 1))
     op = net._cached_op
     assert isinstance(op, CachedOp)
-    programs = [op.program(False, i) for i in range(2)]
-    assert programs[0] is not programs[1] and op.program(True, 0) is op.program(True, 1)
+    programs = [op.program(False, mx.cpu(i).queue) for i in range(2)]
+    assert programs[0] is not programs[1] and op.program(True, mx.cpu(0).queue) is op.program(True, mx.cpu(1).queue)
     net.weight.data(mx.cpu(1))[:] = 5
     assert [net(nd.ones((1, 64), ctx=mx.cpu(i))).asnumpy()[0, 0] for i in range(2)] == [64, 320]
 
