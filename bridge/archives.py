@@ -13,7 +13,7 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -175,11 +175,7 @@ def sizes_beside(folder: Path) -> dict[str, tuple[int, ...]]:
     """Shapes of inputs by name, as SageMaker (model-shapes.json; image_shape in hyperparams.json) and MXNet's model servers
     (signature.json) write them beside a symbol. What reads as something else is passed over."""
     found: dict[str, tuple[int, ...]] = {}
-    for name, read in (
-        ("hyperparams.json", _hyperparameters),
-        ("signature.json", _signature),
-        ("model-shapes.json", _shapes),
-    ):
+    for name, read in BESIDE.items():
         path = folder / name
         if path.is_file() and path.stat().st_size <= LARGEST_NOTE:
             try:
@@ -204,3 +200,11 @@ def _hyperparameters(content: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     if len(sizes) == 1:
         sizes = [3, sizes[0], sizes[0]]
     return {"data": (1, *sizes)} if len(sizes) == 3 else {}
+
+
+BESIDE: Mapping[str, Callable[[Any], Mapping[str, tuple[int, ...]]]] = {
+    "hyperparams.json": _hyperparameters,
+    "signature.json": _signature,
+    "model-shapes.json": _shapes,
+}
+"""Files with shapes of inputs that may stand beside a symbol, and what reads them."""

@@ -25,16 +25,13 @@ import converters
 from hybrid.core.error import InternalError, MXNetError
 
 from .. import report
+from ..exits import BAD_INPUT, INTERNAL, NOT_EQUIVALENT, RUNTIME, SAYS_LITTLE
 from ..faces.data import dumps, facts
 from ..paths import BadInput
 from ..printable import message, printable
 from ..recorded import own_version
 from ..result import Progress as Tell
 from ..result import VerifyResult
-
-NOT_EQUIVALENT, BAD_INPUT, RUNTIME, SAYS_LITTLE = 1, 2, 3, 4
-INTERNAL = 70
-"""Exit status of an internal software error, as in sysexits.h."""
 
 
 def print_result(

@@ -15,6 +15,7 @@ import sys
 from typing import Any
 
 from bridge.cli import command
+from bridge.exits import INTERNAL
 
 
 def run(name: str, arguments: list[str]) -> dict[str, Any]:
@@ -29,11 +30,11 @@ def run(name: str, arguments: list[str]) -> dict[str, Any]:
             status = end.code
         except Exception as error:  # of the command line: a wrong option, a plug-in that fails
             text = str(getattr(error, "message", "")) or f"{type(error).__name__}: {error}"
-            return {"exit": getattr(error, "exit_code", 70), "result": {"error": text, "problems": []}}
+            return {"exit": getattr(error, "exit_code", INTERNAL), "result": {"error": text, "problems": []}}
     try:
         result = json.loads(said.getvalue())
     except ValueError:
-        return {"exit": 70, "result": {"error": f"no JSON: {said.getvalue()[:200]}", "problems": []}}
+        return {"exit": INTERNAL, "result": {"error": f"no JSON: {said.getvalue()[:200]}", "problems": []}}
     return {"exit": status if isinstance(status, int) else 0, "result": result}
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..exits import RUNTIME
 from ..paths import BadInput
 
 TICK = 0.05
@@ -200,7 +201,13 @@ def attempt(task: Task, run: str, memory: int | None) -> dict[str, Any]:
                 break
             continue
         return {**found, "killed": None, "attempts": number, "seconds": time.perf_counter() - start}
-    return {"exit": 3, "result": None, "killed": words, "attempts": number, "seconds": time.perf_counter() - start}
+    return {
+        "exit": RUNTIME,
+        "result": None,
+        "killed": words,
+        "attempts": number,
+        "seconds": time.perf_counter() - start,
+    }
 
 
 def _child(run: str, plugins: tuple[str, ...], memory: int | None) -> Child:

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ..job import check_target
-from ..paths import BadInput, file_of, newest_params, symbols_of
+from ..paths import BadInput, file_of, symbols_of
 from .children import Task
+from .notes import NOTES, read_with
 
-NOTES = ".gluonnx"
-"""Folder in the one that is written to, for what is noted of each model."""
 OF_ALL = ("as_json", "report_to", "verbose", "on", "memory")
 """Options, by their names in Python, that are for the whole list and not for one model."""
 
@@ -142,8 +141,6 @@ def _job(command: Any, where: str, words: list[str], folder: str, common: Sequen
     params = told["params"]
     if params is not None and not params.is_file():
         raise BadInput(f"{params}: no such parameter file")
-    if params is None and file.suffix == ".json":
-        params = newest_params(file)
     named = Path(told["output"] or f"{_name(file)}.onnx")
     if named.is_absolute() or ".." in named.parts:
         raise BadInput(f"-o {named}: wanted a name in the folder that is written to")
@@ -157,7 +154,7 @@ def _job(command: Any, where: str, words: list[str], folder: str, common: Sequen
     missing += [f"{o}: no such file" for o in told.get("also") or () if not o.exists()]
     if missing:
         raise BadInput(*missing)
-    reads: dict[Path, None] = dict.fromkeys([file, *([] if params is None else [params]), *given])
+    reads: dict[Path, None] = dict.fromkeys([*read_with(file, params), *given])
     return Job(where, str(path), tuple(words), tuple(told["plugin"] or ()), tuple(reads), named.as_posix())
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import hashlib
-import json
 import logging
 import os
 import time
@@ -17,27 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.execution.scheduler import usable_cpus
-from hybrid.formats.files import write
 
 from ..engines import EngineError
+from ..exits import MEANINGS, RUNTIME, worst
 from ..faces.data import versions
 from ..paths import BadInput
 from ..recorded import own_version
 from ..result import identify
 from .children import RETRIES, Task, attempt, close_children
-from .lists import NOTES, Job
+from .lists import Job
+from .notes import NOTES, Notes, key_of
 
-STATUSES: Mapping[int, str] = {
-    0: "ok",
-    1: "not equivalent",
-    2: "bad input",
-    3: "runtime failed",
-    4: "says little",
-    70: "internal error",
-}
-"""Meaning of an exit status of a command; ``killed`` is what ended its process instead."""
-SEVERITY = (70, 1, 2, 3, 4)
-"""Exit statuses, in the order in which one of them becomes that of the whole."""
 Tell = Callable[[int, int, str], None]
 """Called with how many are done, of how many, and the name of the last."""
 Doing = Callable[[Sequence[Task]], Iterator[tuple[int, dict[str, Any]]]]
@@ -77,8 +65,7 @@ class ManyResult:
     @property
     def exit_status(self) -> int:
         """0 where all went well, else the worst of theirs."""
-        found = {o.exit for o in self.outcomes}
-        return next((code for code in SEVERITY if code in found), 0)
+        return worst({o.exit for o in self.outcomes})
 
     @property
     def summary(self) -> str:
@@ -102,10 +89,11 @@ def convert_all(jobs: Sequence[Job], out: Path, common: Sequence[str], do: Doing
     out = Path(os.path.abspath(out))
     for folder in {(out / job.output).parent for job in jobs}:
         folder.mkdir(parents=True, exist_ok=True)
-    keys = [_key(job, common) for job in jobs]
+    notes = Notes(out / NOTES)
+    keys = [key_of([common, job.arguments, job.output], job.reads) for job in jobs]
     found: dict[int, Outcome] = {}
     for number, (job, key) in enumerate(zip(jobs, keys)):
-        if (before := _noted(job, key, out)) is not None:
+        if (before := _noted(job, notes.find(job.output, key), out)) is not None:
             found[number] = before
     left = [n for n in range(len(jobs)) if n not in found]
     tell(len(found), len(jobs), "")
@@ -114,15 +102,14 @@ def convert_all(jobs: Sequence[Job], out: Path, common: Sequence[str], do: Doing
         number = left[place]
         job = jobs[number]
         outcome = found[number] = _outcome(job, told, out)
-        note = out / NOTES / f"{job.output}.json"
-        note.parent.mkdir(parents=True, exist_ok=True)
-        write(note, json.dumps({"key": keys[number], **outcome.as_dict()}, indent=1))
+        if not outcome.exit:
+            notes.write(job.output, keys[number], outcome.as_dict())
         tell(len(found), len(jobs), job.output)
     return ManyResult(tuple(found[n] for n in range(len(jobs))), time.perf_counter() - start)
 
 
 def _outcome(job: Job, told: Mapping[str, Any], out: Path) -> Outcome:
-    status, code, result = STATUSES.get(told["exit"], f"exit status {told['exit']}"), told["exit"], told["result"]
+    status, code, result = MEANINGS.get(told["exit"], f"exit status {told['exit']}"), told["exit"], told["result"]
     detail, files = "", ()
     if told["killed"] is not None:
         status, detail = "killed", told["killed"]
@@ -136,24 +123,14 @@ def _outcome(job: Job, told: Mapping[str, Any], out: Path) -> Outcome:
     return Outcome(job.source, job.output, status, code, detail, told["attempts"], told["seconds"], files, result)
 
 
-def _key(job: Job, common: Sequence[str]) -> str:
-    """Hash of everything that decides what a conversion writes: versions, the command line, and each file's name and content."""
-    files = [(p.name, f.sha256) for p in job.reads for f in identify([p])]
-    told = [versions(own_version()), list(common), list(job.arguments), job.output, files]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
-
-
-def _noted(job: Job, key: str, out: Path) -> Outcome | None:
-    """The note of a model, if it is well, of the same key, and its files are as they were written."""
+def _noted(job: Job, told: Mapping[str, Any] | None, out: Path) -> Outcome | None:
+    """The note of a model, if its files are as they were written."""
     try:
-        told = json.loads((out / NOTES / f"{job.output}.json").read_bytes())
-        if told["key"] != key or told["exit"]:
-            return None
-        files = tuple((f["name"], f["sha256"]) for f in told["files"])
-        if [f.sha256 for f in identify(out / name for name, _ in files)] != [s for _, s in files]:
+        files = tuple((f["name"], f["sha256"]) for f in told["files"]) if told is not None else ()
+        if told is None or [f.sha256 for f in identify(out / name for name, _ in files)] != [s for _, s in files]:
             return None
         keep = {n: told[n] for n in ("status", "exit", "detail", "attempts", "seconds", "result")}
-    except (OSError, ValueError, KeyError, TypeError):  # none, or not ours
+    except (KeyError, TypeError):  # not ours
         return None
     return Outcome(job.source, job.output, files=files, again=True, **keep)
 
@@ -275,7 +252,7 @@ def _spread(client: Any, tasks: Sequence[Task], run: str, memory: int | None) ->
             told = future.result()
         except KilledWorker as error:
             words = f"the workers that had it died ({error})"
-            told = {"exit": 3, "result": None, "killed": words, "attempts": 1, "seconds": 0.0}
+            told = {"exit": RUNTIME, "result": None, "killed": words, "attempts": 1, "seconds": 0.0}
         except (concurrent.futures.CancelledError, asyncio.CancelledError):
             raise EngineError("the scheduler is gone; the same command goes on with what is left") from None
         width = max(1, sum(client.nthreads().values()))

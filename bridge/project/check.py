@@ -12,6 +12,7 @@ import numpy as np
 
 from hybrid.core.error import MXNetError
 
+from .. import exits
 from ..cases import taken
 from ..compare import Difference, Tolerance, compare
 from ..engines import EngineError, engine_for
@@ -33,8 +34,13 @@ WORDS: Mapping[str, str] = {
     "bad": "ERROR",
     "failed": "ERROR",
 }
-EXITS: Mapping[str, int] = {"differs": 1, "bad": 2, "missing": 2, "failed": 3, "says-little": 4}
-"""Exit statuses, those of the other commands. The first in this order that occurs is that of all."""
+EXITS: Mapping[str, int] = {
+    "differs": exits.NOT_EQUIVALENT,
+    "bad": exits.BAD_INPUT,
+    "missing": exits.BAD_INPUT,
+    "failed": exits.RUNTIME,
+    "says-little": exits.SAYS_LITTLE,
+}
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,8 @@ class FileResult:
     """The same when the baseline was written; None where nobody noted it."""
     result: VerifyResult | None = None
     seconds: float = 0.0
+    again: bool = False
+    """True where an earlier run found this, and nothing that it depends on has changed."""
 
     @property
     def change(self) -> str:
@@ -63,7 +71,9 @@ class FileResult:
         return f"{(self.largest / self.before - 1) * 100:+.0f} % since the baseline"
 
     def as_dict(self) -> dict[str, Any]:
-        told = {k: getattr(self, k) for k in ("model", "file", "status", "detail", "largest", "before", "seconds")}
+        told = {
+            k: getattr(self, k) for k in ("model", "file", "status", "detail", "largest", "before", "seconds", "again")
+        }
         return {**told, "verification": None if self.result is None else self.result.as_dict()}
 
 
@@ -86,8 +96,7 @@ class CheckResult:
     @property
     def exit_status(self) -> int:
         """0 where nothing is a reason to fail, else as the commands have it."""
-        found = {f.status for f in self.files if self.fails(f)}
-        return next((code for status, code in EXITS.items() if status in found), 0)
+        return exits.worst({EXITS[f.status] for f in self.files if self.fails(f)})
 
     @property
     def ok(self) -> bool:
@@ -96,7 +105,9 @@ class CheckResult:
     @property
     def summary(self) -> str:
         """One line: how many of how many are well."""
-        return f"{sum(f.status == 'ok' for f in self.files)} of {len(self.files)} ok"
+        again = sum(f.again for f in self.files)
+        well = sum(f.status == "ok" for f in self.files)
+        return f"{well} of {len(self.files)} ok" + (f", {again} of them from before" if again else "")
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -126,9 +137,7 @@ def check(
     Raises BadInput for what is wrong with the file itself; what is wrong with a model is a result."""
     start = time.perf_counter()
     tell = progress or (lambda _text: None)
-    project = where if isinstance(where, Project) else load_project(where)
-    if only:
-        project = project.only(only)
+    project = load_project(where, only) if not isinstance(where, Project) else where.only(only) if only else where
     files: list[FileResult] = []
     updated: list[str] = []
     for entry in project.entries:

@@ -143,22 +143,24 @@ class Project:
         return replace(self, entries=tuple(e for e in self.entries if any(map(e.owns, paths))), alone=())
 
 
-def load_project(where: str | os.PathLike[str] = ".") -> Project:
-    """The project in a gluonnx.toml, or in the folder that has one; of a folder without one, what lies in it. Raises BadInput with
-    everything that is wrong."""
+def load_project(where: str | os.PathLike[str] = ".", only: Sequence[str | os.PathLike[str]] = ()) -> Project:
+    """The project in a gluonnx.toml, or in the folder that has one; of a folder without one, what lies in it. only: files; the
+    models that these belong to, where there are any. Raises BadInput with everything that is wrong."""
     path = Path(where)
     if path.is_dir():
         path = path / NAME if (path / NAME).exists() else path
-    if path.is_dir():
-        return found_in(path)
+    found = found_in(path, only) if path.is_dir() else _read(_told(path), path)
+    return found.only(only) if only else found
+
+
+def _told(path: Path) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
-            told = tomllib.load(file)
+            return tomllib.load(file)
     except FileNotFoundError:
         raise BadInput(f"{path}: no such file; wanted a {NAME}, or a folder with one or with models") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadInput(f"{path}: not TOML: {error}") from None
-    return _read(told, path)
 
 
 def _read(told: Mapping[str, Any], path: Path) -> Project:
@@ -355,18 +357,25 @@ def _rule(told: Mapping[str, Any], problems: list[str], where: str) -> Rule | No
 # -- a folder without a file ------------------------------------------------------------------------------------------------
 
 
-def found_in(folder: Path) -> Project:
+def found_in(folder: Path, only: Sequence[str | os.PathLike[str]] = ()) -> Project:
     """The project of a folder that has no gluonnx.toml: what belongs together by its name. x-symbol.json and x.onnx are one model,
-    as are x.onnx and x_fp16.onnx, x-opt.onnx or x.int8.onnx; x.npz is its baseline when it is a recording. Raises BadInput when
-    there is nothing."""
-    symbols = {p.with_name(p.name.removesuffix("-symbol.json")): p for p in sorted(folder.rglob("*-symbol.json"))}
-    onnx = {p.with_suffix(""): p for p in sorted(folder.rglob("*.onnx"))}
-    stems = sorted({*symbols, *onnx}, key=lambda p: (len(p.name), p))
+    as are x.onnx and x_fp16.onnx, x-opt.onnx or x.int8.onnx; x.npz is its baseline when it is a recording. only: files; those that
+    lie beside none of them are not looked at, where that will do. Raises BadInput when there is nothing."""
+    ends = ("*-symbol.json", "*.onnx")
+    beside = {Path(os.path.abspath(f)).parent for f in only}
+    here = Path(os.path.abspath(folder))
+    inside = [folder / place.relative_to(here) for place in beside if place.is_relative_to(here)]
+    some = bool(only) and len(inside) == len(beside) and NAME not in {os.path.basename(f) for f in only}
+    if some:
+        symbol_files, onnx_files = ([p for place in inside for p in place.glob(end)] for end in ends)
+    else:
+        symbol_files, onnx_files = (list(folder.rglob(end)) for end in ends)
+    symbols = {p.with_name(p.name.removesuffix("-symbol.json")): p for p in symbol_files}
+    onnx = {p.with_suffix(""): p for p in onnx_files}
     groups: dict[Path, list[Path]] = {}
-    for stem in stems:
-        head = next((g for g in groups if g.parent == stem.parent and _belongs(stem.name, g.name)), None)
-        here = [known[stem] for known in (symbols, onnx) if stem in known]
-        groups.setdefault(stem if head is None else head, []).extend(here)
+    for stem in sorted({*symbols, *onnx}, key=lambda p: (len(p.name), p)):
+        files = [known[stem] for known in (symbols, onnx) if stem in known]
+        groups.setdefault(next((g for g in _heads(stem) if g in groups), stem), []).extend(files)
     entries, alone = [], []
     for stem, paths in sorted(groups.items()):
         recorded = stem.with_name(f"{stem.name}.npz")
@@ -378,6 +387,8 @@ def found_in(folder: Path) -> Project:
         name = stem.relative_to(folder).as_posix()
         files = tuple(written[: len(paths)])
         entries.append(Entry(name, files, folder, baseline=written[-1] if baseline else None))
+    if some and not entries:
+        return found_in(folder)
     if not entries:
         said = f"; {', '.join(alone)} has nothing to be compared with" if alone else ""
         raise BadInput(
@@ -387,5 +398,9 @@ def found_in(folder: Path) -> Project:
     return Project(tuple(entries), folder, alone=tuple(alone))
 
 
-def _belongs(name: str, head: str) -> bool:
-    return name == head or (name.startswith(head) and name[len(head)] in "-_.")
+def _heads(stem: Path) -> Iterator[Path]:
+    """The names of which another may be a form, the shortest first: a.b_c is one of a, of a.b, and itself."""
+    for i in range(1, len(stem.name)):
+        if stem.name[i] in "-_.":
+            yield stem.with_name(stem.name[:i])
+    yield stem

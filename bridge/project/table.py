@@ -15,7 +15,13 @@ def check_table(result: CheckResult, index: Path | None = None) -> Page:
     result = clean(result)
     columns = [Column("model"), Column("file"), Column("verdict"), Column("largest", right=True), Column("", fold=True)]
     rows = [
-        (f.model, f.file, Line(WORDS[f.status], _tone(f, result)), figure(f), f.detail or f.change)
+        (
+            f.model,
+            f.file,
+            Line(WORDS[f.status], _tone(f, result)),
+            figure(f),
+            f.detail or ("from before" if f.again else f.change),
+        )
         for f in result.files
     ]
     blocks: list[Block] = [Grid(columns, rows)]

@@ -1,4 +1,5 @@
-"""Training that is cut off: ``resuming.py gluon|module STORE FOLDER|- OUT [BATCHES]``; the last rank is killed after these.
+"""Training that is cut off: ``resuming.py gluon|module STORE FOLDER|- OUT [BATCHES [EPOCHS]]``; the last rank is killed after these
+batches, where that is no ``-``.
 
 Weights of the end go to OUT, of rank 0. Dropout, shuffling, momentum, a rate schedule and compressed gradients all have a state."""
 
@@ -10,7 +11,8 @@ import mxnet as mx
 import numpy as np
 
 FORM, STORE, FOLDER, OUT = sys.argv[1:5]
-LEFT = int(sys.argv[5]) if len(sys.argv) > 5 else None
+LEFT = int(sys.argv[5]) if sys.argv[5:6] not in ([], ["-"]) else None
+EPOCHS = int(sys.argv[6]) if len(sys.argv) > 6 else 4
 mx.random.seed(11)
 np.random.seed(11)
 store = mx.kv.create(STORE) if STORE != "none" else None
@@ -48,7 +50,7 @@ def gluon():
     loader = mx.gluon.data.DataLoader(mx.gluon.data.ArrayDataset(X, Y), 8, shuffle=True)
     loss = mx.gluon.loss.SoftmaxCrossEntropyLoss()
     run = mx.resuming.Training(None if FOLDER == "-" else FOLDER, net=net, trainer=trainer, every=2)
-    for _ in run.epochs(4):
+    for _ in run.epochs(EPOCHS):
         for x, y in run.batches(loader):
             with mx.autograd.record():
                 value = loss(net(x), y)
@@ -66,7 +68,7 @@ def module():
     batches = mx.io.NDArrayIter(X, Y, 8, shuffle=True)
     made.fit(
         batches,
-        num_epoch=4,
+        num_epoch=EPOCHS,
         kvstore=store or "local",
         optimizer="sgd",
         optimizer_params={**SETTINGS, "momentum": 0.9},
