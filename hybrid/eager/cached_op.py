@@ -37,7 +37,6 @@ from .np_array import ndarray
 from .tape import STATE, TapeRecord
 from .watch import Watch
 
-
 Place = tuple[int, int]
 """The queue of a context, as which its programs are known."""
 CPU: Place = Context("cpu").queue

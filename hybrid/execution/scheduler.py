@@ -76,10 +76,16 @@ class Task:
         elsewhere: bool = False,
     ):
         self.run, self.size, self.place, self.elsewhere = run, size, place, elsewhere
-        self.reads, self.writes = tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes))
+        self.reads, self.writes = _different(reads), _different(writes)
         self.waits = 0
         self.users: list[Task] = []
         self.done = False
+
+
+def _different(given: Iterable[Var]) -> tuple[Var, ...]:
+    """Each once, in their order."""
+    found = tuple(given)
+    return tuple(dict.fromkeys(found)) if len(found) > 1 else found
 
 
 class Place:
@@ -97,14 +103,11 @@ class Queues:
 
     def __init__(self) -> None:
         self._places: dict[Hashable, Place] = {}
-        self._waiting: list[Place] = []
+        self.waiting: list[Place] = []
         """Those of which there are tasks; the one that was served longest ago comes first."""
 
-    def __bool__(self) -> bool:
-        return bool(self._waiting)
-
     def __len__(self) -> int:
-        return sum(len(p.queue) for p in self._waiting)
+        return sum(len(p.queue) for p in self.waiting)
 
     def in_use(self) -> int:
         """Number of places that have work, waiting or running."""
@@ -116,28 +119,30 @@ class Queues:
         if place is None:
             place = self._places[task.place] = Place()
         if not place.queue:
-            self._waiting.append(place)
+            self.waiting.append(place)
         place.queue.append(task)
 
     def take(self) -> Task:
         """Take the task that is to run next, which counts as running from now on."""
-        waiting = self._waiting
-        place = waiting[0] if len(waiting) == 1 else min(waiting, key=lambda p: p.running)
-        task = place.queue.popleft()
+        waiting = self.waiting
+        if len(waiting) == 1:  # as a rule
+            place = waiting[0]
+            if len(place.queue) == 1:
+                waiting.clear()
+        else:
+            place = min(waiting, key=lambda p: p.running)
+            waiting.remove(place)
+            if len(place.queue) > 1:
+                waiting.append(place)
         place.running += 1
-        if not place.queue:
-            waiting.remove(place)
-        elif len(waiting) > 1:
-            waiting.remove(place)
-            waiting.append(place)
-        return task
+        return place.queue.popleft()
 
     def put_back(self, task: Task) -> None:
         """Let a task that was taken be the next of its place again."""
         self.leave(task)
         place = self._places[task.place]
         if not place.queue:
-            self._waiting.append(place)
+            self.waiting.append(place)
         place.queue.appendleft(task)
 
     def leave(self, task: Task) -> None:
@@ -162,6 +167,8 @@ class Scheduler:
         self._ready = Queues()
         self._threads: list[threading.Thread] = []
         self._idle = 0
+        self._asleep = 0
+        """Threads that sleep until something changes: idle ones, and those that wait for a value."""
         self._stopping = False
         self._collected = 0
         self._pending = 0
@@ -201,10 +208,12 @@ class Scheduler:
                 if var not in written:
                     var.readers.append(task)
             for var in written:
-                for other in (var.writer, *var.readers):
-                    if other is not None:
-                        before[id(other)] = other
-                var.writer, var.readers = task, []
+                if var.writer is not None:
+                    before[id(var.writer)] = var.writer
+                if var.readers:
+                    before.update((id(other), other) for other in var.readers)
+                    var.readers = []
+                var.writer = task
                 var.mark_written()
             task.waits = len(before)
             for other in before.values():
@@ -266,7 +275,7 @@ class Scheduler:
 
     def _wake(self) -> None:
         self._collected = 0
-        if not self._ready:
+        if not self._ready.waiting:
             return
         if self._idle:
             self._changed.notify(len(self._ready))
@@ -278,11 +287,11 @@ class Scheduler:
     def _work(self) -> None:
         while True:
             with self.lock:
-                while not self._ready:
+                while not self._ready.waiting:
                     if self._stopping:
                         return
                     self._idle += 1
-                    self._changed.wait()
+                    self._sleep()
                     self._idle -= 1
                 task = self._ready.take()
             self._execute(task)
@@ -291,16 +300,24 @@ class Scheduler:
         """Run tasks in this thread until it is over."""
         while True:
             with self.lock:
-                while not self._ready:
+                while not self._ready.waiting:
                     if over():
                         return
-                    self._changed.wait()
+                    self._sleep()
                 if over():
                     return
                 task = self._ready.take()
-                if self._ready:
+                if self._ready.waiting:
                     self._wake()
             self._execute(task)
+
+    def _sleep(self) -> None:
+        """Wait until something changes. The caller holds the lock."""
+        self._asleep += 1
+        try:
+            self._changed.wait()
+        finally:
+            self._asleep -= 1
 
     def _execute(self, task: Task) -> None:
         error = next((v.error for v in task.reads if v.error is not None), None)
@@ -355,7 +372,8 @@ class Scheduler:
                     self._ready.put(user)
             self._pending -= 1
             self._bytes -= task.size
-            self._changed.notify_all()
+            if self._asleep:
+                self._changed.notify_all()
 
 
 def usable_cpus() -> int:

@@ -83,8 +83,10 @@ def sum_arrays(values: list[NDArray]) -> NDArray:
     if len(values) == 1:
         return values[0]
     total: Any = values[0]
-    for value in values[1:]:
-        total = total + value.as_in_context(values[0].context)
+    here = values[0].context
+    for value in values[1:]:  # places of the CPU read each other's memory
+        near = not here.is_device and not value.context.is_device
+        total = total + (value if near else value.as_in_context(here))
     return total
 
 

@@ -6,6 +6,7 @@ import gc
 import os
 import threading
 import time
+import tracemalloc
 import weakref
 from typing import Any
 
@@ -18,6 +19,7 @@ import hybrid as mx
 from hybrid import autograd, gluon, nd
 from hybrid.eager.cached_op import CachedOp
 from hybrid.execution.scheduler import MOST_WORKERS, SCHEDULER, Queues, Scheduler, Task, Var
+from hybrid.kvstore.base import sum_arrays
 
 BIG = 600  # matrices of that side are too large to be multiplied at once
 STEPS = st.tuples(
@@ -248,3 +250,17 @@ def test_a_trainer_over_places(hybrid: bool, predict: bool) -> None:
         found.append([p.data(c).asnumpy() for p in net.collect_params().values() for c in contexts[-1:]])
     for one, other in zip(*found):
         np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_of_places_are_added_up_where_they_are() -> None:
+    """Memory is taken for the sum alone: places of the CPU read what lies on others."""
+    parts = [nd.full((600, 600), i + 1, ctx=mx.cpu(i)) for i in range(2)]
+    nd.waitall()
+    tracemalloc.start()
+    total = sum_arrays(parts)
+    total.wait_to_read()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert total.context == mx.cpu(0) and np.all(total.asnumpy() == 3)
+    assert peak < 1.5 * 600 * 600 * 4, "no copy of a part beside it"
+    assert [p.asnumpy()[0, 0] for p in parts] == [1, 2]
