@@ -32,6 +32,7 @@ from ..printable import message, printable
 from ..recorded import own_version
 from ..result import Progress as Tell
 from ..result import VerifyResult
+from ..troubles import address
 
 
 def print_result(
@@ -76,23 +77,23 @@ def errors(as_json: bool, report_to: Path | None = None, verbose: bool = False) 
         raise
     except bridge.NotEquivalent as error:
         found = error.result
-        data = {"error": str(error), "verification": found.as_dict()}
+        data = {"error": str(error), "see": address(error), "verification": found.as_dict()}
         print_result(data, as_json, lambda: report.verify_table(found), report_to)
         if not as_json:
-            _fail(f"{message(error)}; nothing was written", as_json)
+            _fail(f"{message(error)}; nothing was written", address(error), as_json)
         raise typer.Exit(status_of(found, strict=True)) from None
     except Exception as error:
         text, status = _message_and_status(error, verbose)
         problems = [p._asdict() if hasattr(p, "_asdict") else str(p) for p in getattr(error, "problems", ())]
         if report_to is not None:
-            _report_error(text, status, problems, report_to)
-        _fail(text, as_json, problems)
+            _report_error(text, status, problems, address(error), report_to)
+        _fail(text, address(error), as_json, problems)
         raise typer.Exit(status) from None
 
 
-def _report_error(text: str, status: int, problems: list[Any], report_to: Path) -> None:
+def _report_error(text: str, status: int, problems: list[Any], see: str, report_to: Path) -> None:
     """Write the report of a command that ended in an error, where one can be written."""
-    told = {"error": text, "problems": problems}
+    told = {"error": text, "problems": problems, "see": see}
     with suppress(BadInput, OSError):  # the error may be that there is no place for it
         report.check_path(report_to)
         report.save(report.error_page(text, status), report_to, shlex.join(["gluonnx", *sys.argv[1:]]), told)
@@ -131,9 +132,11 @@ def _internal(error: Exception) -> str:
     return f"internal error: {said}; this is a fault of gluonnx: please report it with {file.name} and, if you can, the model"
 
 
-def _fail(text: str, as_json: bool, problems: list[Any] | None = None) -> None:
+def _fail(text: str, see: str, as_json: bool, problems: list[Any] | None = None) -> None:
+    """see: the address of what there is to say of such errors."""
     if as_json:
-        told = {"error": text, "problems": problems or []}
+        told = {"error": text, "problems": problems or [], "see": see}
         print(dumps(facts(told, shlex.join(["gluonnx", *sys.argv[1:]]), own_version())))
     else:
-        Console(stderr=True, soft_wrap=True, **report.PLAIN).print(Text.assemble(("error:", "bold red"), f" {text}"))
+        told = Text.assemble(("error:", "bold red"), f" {text}\n", (f"see {see}", "dim"))
+        Console(stderr=True, soft_wrap=True, **report.PLAIN).print(told)

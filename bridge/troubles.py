@@ -1,0 +1,666 @@
+"""Errors by what they say: what each means, what to do, and where the site says so.
+
+``TROUBLES`` is the one table. The command ends an error with the ``address`` of its entry; docs/troubleshooting.md is written
+from it: ``python -m tests.site.troubleshooting > docs/troubleshooting.md``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from hybrid.core.version import SITE
+
+PAGE = f"{SITE}/troubleshooting.html"
+"""The page of all entries."""
+
+
+class Trouble(NamedTuple):
+    """Errors of a class, those that say something in particular or all others."""
+
+    anchor: str
+    title: str
+    error: str
+    """The class, with its module."""
+    says: str
+    """An expression that is found in the message; of entries of one class the first whose expression is found holds, an empty one
+    always is."""
+    example: str
+    """A message, as it is printed."""
+    means: str
+    do: tuple[str, ...]
+    """Steps to take, the likeliest first."""
+
+
+BAD_INPUT = "bridge.paths.BadInput"
+UNSUPPORTED = "converters.error.UnsupportedModel"
+FORMAT, OPERATOR = "hybrid.core.error.FormatError", "hybrid.core.error.OpError"
+
+TROUBLES = (
+    # -- what was given -------------------------------------------------------------------------------------------------
+    Trouble(
+        "shape-of-input",
+        "The shape of an input is not known",
+        BAD_INPUT,
+        r"shape of input|has unknown dims; give it|input \S+: the shape",
+        "cannot tell the shape of input data; give it, for instance --input data:1,3,224,224",
+        "A symbol does not say how large its inputs are: MXNet was told when the network was bound. The sizes "
+        "decide what is written, so they are not guessed.",
+        (
+            "Give it: `--input data:1,3,224,224`, the batch first. `gluonnx inspect MODEL` lists the inputs.",
+            "For a size that stays open add `--dynamic data:0=batch`.",
+            "From Python: `gluonnx.convert(model, inputs={'data': (1, 3, 224, 224)})`.",
+        ),
+    ),
+    Trouble(
+        "channels",
+        "The shape of an input does not fit the weights",
+        BAD_INPUT,
+        r"channels, and the first convolution|try --input",
+        "data (1, 4, 32, 32): 4 channels, and the first convolution (conv0) wants 3; try --input data:1,3,32,32",
+        "The parameters were made for another shape. Often the axes are in another order: MXNet's pictures are "
+        "(N, C, H, W).",
+        (
+            "Take the shape that the message proposes.",
+            "For a file that takes (N, H, W, C) convert with the network's own shape and add `--layout NHWC`.",
+        ),
+    ),
+    Trouble(
+        "missing-parameters",
+        "Parameters are missing, or belong to another network",
+        BAD_INPUT,
+        r"missing parameter|are missing; give it as the second|other parameters:|no such parameter file",
+        "no .params file was found beside the symbol, and conv0_weight, bn0_gamma and 56 more are missing; give "
+        "it as the second argument",
+        "The symbol names weights that no file holds. `NAME-0000.params` beside `NAME-symbol.json` is found; the "
+        "newest epoch is taken.",
+        (
+            "Give the file: `gluonnx convert model-symbol.json weights.params`.",
+            (
+                "When the message lists as many other parameters, symbol and parameters come from two exports: take "
+                "those of one."
+            ),
+            "When a name is an input of yours, say so: `--input NAME:1,16`.",
+        ),
+    ),
+    Trouble(
+        "unknown-input",
+        "There is no input of that name",
+        BAD_INPUT,
+        r"unknown input|the model takes ",
+        "unknown input dat: the model takes data",
+        "A name given with `--input`, `--dynamic` or in a file of arrays is none of the model's inputs.",
+        ("Take one of the names in the message; `gluonnx inspect MODEL` shows them with their shapes.",),
+    ),
+    Trouble(
+        "unknown-output",
+        "There is no output of that name",
+        BAD_INPUT,
+        r"no output ",
+        "no output 'nope' in the graph; did you mean bn1_output? (inspect --nodes lists all)",
+        "`--outputs` cuts the graph at tensors inside. Their names are those of nodes with `_output` behind "
+        "(`_output0`, ... where there are several).",
+        ("`gluonnx inspect MODEL --nodes` lists all names.",),
+    ),
+    Trouble(
+        "no-such-file",
+        "A file is not there, or is something else",
+        BAD_INPUT,
+        "no such file|not a regular file|a folder with|without (pictures|\\.npz)|these are parameters|is ONNX "
+        "already|MXNet symbol already|wanted the path|holds \\d+ symbols|holds no ",
+        "nothere: no such file; wanted a -symbol.json or .onnx file, an archive (.tar.gz, .zip), or the prefix "
+        "of a symbol",
+        "A model is a symbol, its prefix (`net` for `net-symbol.json` and `net-0000.params`), a folder with one "
+        "model, an archive, or an ONNX file. `convert` takes MXNet's, `import` takes ONNX.",
+        ("Check the path; in a folder of several models name the file you mean.",),
+    ),
+    Trouble(
+        "place-to-write",
+        "A file cannot be written there",
+        BAD_INPUT,
+        "no such folder to write|nothing may be written|there already|a folder; give the name|a device or a "
+        "pipe|writing it would destroy|no folder .* to make it in|wanted a folder",
+        "nofolder: no such folder to write a.onnx to",
+        "Files appear when they are finished and proved, and never in the place of what is read.",
+        (
+            "Make the folder, or give another place with `-o`.",
+            "`deploy --replace` takes the place of what is there already.",
+        ),
+    ),
+    Trouble(
+        "value-of-option",
+        "An option has a value that it cannot take",
+        BAD_INPUT,
+        r"^(\S+: )?got |wanted one of|: got |choose another with --opset",
+        "got opset 99, wanted 7 to 28 (the newest that onnx defines) or 'newest'",
+        "The message says what was given and what there is.",
+        ("Take one of the values that the message lists; `gluonnx COMMAND --help` explains them.",),
+    ),
+    Trouble(
+        "not-installed",
+        "Something optional is not installed",
+        BAD_INPUT,
+        r"pip install|is not installed",
+        "openvino is not installed (No module named 'openvino'); pip install 'gluonnx[openvino]'",
+        "Parts that few need come as extras.",
+        ("Run the command in the message. A target may live in another Python: see [targets](targets.md).",),
+    ),
+    Trouble(
+        "bad-input",
+        "What was given cannot be used",
+        BAD_INPUT,
+        "",
+        "--match chooses among nodes: add --nodes",
+        "The message says what was got, what was wanted and what to do. All problems are in it at once; of many, "
+        "`--verbose` shows all. Nothing was written.",
+        ("Do what the message says.",),
+    ),
+    Trouble(
+        "too-inexact",
+        "The file in fewer bits is less exact than was asked for",
+        "bridge.precision.job.TooInexact",
+        "",
+        "output: 31.2 dB of signal to noise where 40 are wanted (cosine 0.99921, max abs 0.12 of 3.4)",
+        "With `--fp16` or `--quantize` the file is compared with the network in float32, layer by layer. Its "
+        "error is larger than the limit that holds.",
+        (
+            (
+                "Look at the layers that lose most, with `--report report.html`, and keep these in float32: "
+                "[precision](precision.md)."
+            ),
+            "For 8 bits give more pictures, of the kind that the network will see.",
+        ),
+    ),
+    # -- what cannot be said --------------------------------------------------------------------------------------------
+    Trouble(
+        "unknown-operator",
+        "An operator is not known",
+        UNSUPPORTED,
+        r"unknown operator",
+        "1 node cannot be written as ONNX:\n  mine (MyOwn): unknown operator 'MyOwn'",
+        "The symbol uses an operator that MXNet 1.9.1 does not have: one of a fork, of a later version, or of "
+        "your own.",
+        (
+            "Define it, with its translation, in a plug-in: [plugins](plugins.md), `--plugin mine.py`.",
+            "Cut the graph before it: the message may end in a command that does.",
+        ),
+    ),
+    Trouble(
+        "size-is-dynamic",
+        "A size has to be a number",
+        UNSUPPORTED,
+        r"dynamic|is open|size .* unknown|unknown size",
+        "1 node cannot be written as ONNX:\n  crop (Crop): needs the size of axis 2 of data, which is dynamic",
+        "A translation needs a size that was left open with `--dynamic`, and ONNX has no words for it without "
+        "the number.",
+        ("Give the size with `--input`, and keep only the axes open that have to be: the batch is enough for most.",),
+    ),
+    Trouble(
+        "shape-not-known",
+        "A shape does not follow from the inputs",
+        UNSUPPORTED,
+        r"not known|only known at run time",
+        "1 node cannot be read:\n  node (Pad): the rank of x is not known; give the shapes of all inputs",
+        "An operator of the other side needs to know how many axes a tensor has, or a value that is only "
+        "computed when the model runs.",
+        (
+            "Give the shapes of all inputs (`--input`).",
+            (
+                "Where an axis or a shape arrives at run time: [decision "
+                "0012](decisions/0012-shapes-that-values-decide.md)."
+            ),
+        ),
+    ),
+    Trouble(
+        "target-lacks",
+        "The target does not have it",
+        UNSUPPORTED,
+        ", and \\S+ (reads|takes|has|wants)|[\\w.-] (has no(?! value| translation| kernel)|wants input|takes no) |which \\S+ "
+        "has not",
+        "1 node cannot run on opencv-4.6:\n  det (NonMaxSuppression): opencv-4.6 has no NonMaxSuppression",
+        "The file would be right, and the engine that was named with `--target` does not load it or gets it "
+        "wrong: the profiles of 28 engines know.",
+        (
+            "Choose a newer release of the target: `gluonnx targets` lists them.",
+            "Suppression of boxes: `--nms none` leaves it to the target ([detection](detection.md)).",
+        ),
+    ),
+    Trouble(
+        "newer-opset",
+        "The opset has no words for it",
+        UNSUPPORTED,
+        r"opset",
+        "1 node cannot be written as ONNX:\n  grid (BilinearSampler): onnxruntime has no kernel at opset 11 for GridSample",
+        "What the node computes can be said in a newer version of ONNX only, or onnxruntime has no kernel for it "
+        "at this one.",
+        (
+            "Leave `--opset` out: the oldest that loses nothing is chosen.",
+            "The column *ONNX from opset* of [the operators](operators.md) says from which one on.",
+        ),
+    ),
+    Trouble(
+        "cannot-be-written",
+        "Nodes do not translate",
+        UNSUPPORTED,
+        "",
+        "1 node cannot be written as ONNX:\n  nms (_contrib_box_nms): overlap threshold -1: a negative one suppresses "
+        "all but the best; use 0 or more",
+        "ONNX has no operator that computes the same, with these attributes. Every such node is listed, with the "
+        "reason; nothing was written, for a file that is nearly right would be worse.",
+        (
+            "The message may end in a command that converts up to there.",
+            (
+                "[The operators](operators.md) say what is refused of each. A plug-in may say it in another way: "
+                "[plugins](plugins.md)."
+            ),
+        ),
+    ),
+    Trouble(
+        "unsupported",
+        "A translation refuses",
+        "converters.error.Unsupported",
+        "",
+        "p=1 leaves nothing but NaN; use p < 1",
+        "Raised by translations of operators, those of plug-ins too, and collected: a conversion tells all of "
+        "them as one `UnsupportedModel`.",
+        ("In a plug-in raise it for what the translation cannot say.",),
+    ),
+    Trouble(
+        "conversion-error",
+        "There is no ONNX model",
+        "converters.error.ConversionError",
+        "",
+        "got input 'dat', wanted some of data",
+        "The input of a conversion is at fault, or ONNX cannot say it.",
+        ("Do what the message says; `gluonnx inspect MODEL` shows the graph as it was read.",),
+    ),
+    Trouble(
+        "cannot-upgrade",
+        "An old ONNX file cannot be read as a newer one",
+        "bridge.upgrading.CannotUpgrade",
+        "",
+        "Loop loop0 holds subgraphs",
+        "Models of opsets 1 to 6 are rewritten for onnxruntime, which is the witness of an import. This one cannot be.",
+        ("Import with `--no-verify` and look at the numbers yourself, or export the model anew with a newer opset.",),
+    ),
+    # -- files ----------------------------------------------------------------------------------------------------------
+    Trouble(
+        "damaged-file",
+        "A file is damaged or cut short",
+        FORMAT,
+        r"damaged|cut short|cut off|not JSON|fetch",
+        "half-0000.params: array 6 of 58, offset 2344: data float32[16, 16, 3, 3] wants 9216 bytes, got 2656; "
+        "the file is cut short or damaged, fetch it again",
+        "What is in the file ends too early or contradicts itself: a broken download, a full disk, or a pointer "
+        "of Git LFS in the place of the file.",
+        ("Fetch it again, and compare its size with the origin's.",),
+    ),
+    Trouble(
+        "format",
+        "A file is not what it was given for",
+        FORMAT,
+        "",
+        "net-symbol.json: got a list, wanted the JSON of a symbol, such as model-symbol.json",
+        "The content is not that of a symbol, of parameters, or of whatever was expected there.",
+        ("Check that files were not swapped: first the symbol, second the parameters.",),
+    ),
+    Trouble(
+        "missing-file",
+        "A file that another one names is not there",
+        "hybrid.core.error.MissingFile",
+        "",
+        "cannot read 'net-0000.params': there is no such file",
+        "Weights of large ONNX models lie in files beside them; model zoos' files come from the network, unless "
+        "it is not asked.",
+        (
+            "Put the file where the message says.",
+            "Pretrained weights: [decision 0027](decisions/0027-downloads.md).",
+        ),
+    ),
+    Trouble(
+        "unreadable-file",
+        "A file cannot be opened",
+        "hybrid.core.error.UnreadableFile",
+        "",
+        "cannot read 'net-0000.params': Permission denied",
+        "It is there and the system does not let it be read, or an address does not answer.",
+        ("Look at its permissions, or fetch it by hand and put it there.",),
+    ),
+    Trouble(
+        "os-error",
+        "The system refuses",
+        "builtins.OSError",
+        "",
+        "[Errno 28] No space left on device",
+        "The message is the operating system's.",
+        (
+            (
+                "Make room, or give another place. A file that was there is whole: new ones are written beside and "
+                "renamed."
+            ),
+        ),
+    ),
+    Trouble(
+        "mixed-files",
+        "Two files were not written together",
+        "hybrid.core.error.MixedFiles",
+        "",
+        "net-0000.params and net-symbol.json were not written together: the first has the digest 5f3a, the second "
+        "names 81c0.",
+        "A warning: a symbol remembers the parameters that it was written with, and these are others.",
+        ("Nothing, when you trained on. Otherwise take the two files of one export.",),
+    ),
+    # -- results --------------------------------------------------------------------------------------------------------
+    Trouble(
+        "says-little",
+        "The outputs agree, and that says little",
+        "bridge.job.NotEquivalent",
+        r"^says little",
+        "says little: output is constant",
+        "An output that is constant, saturated, empty or NaN would agree with nearly anything.",
+        (
+            "Verify with real inputs: `--inputs FILE.npz` or `--image`.",
+            "Without `--strict` it is a note.",
+        ),
+    ),
+    Trouble(
+        "not-equivalent",
+        "Two models give different numbers",
+        "bridge.job.NotEquivalent",
+        "",
+        "not equivalent: output: 12 of 1000 elements differ; the first node that differs is conv3 (Convolution)",
+        "The file was written beside its place, run, and gave other numbers; it was not kept. The first node "
+        "that computes something else from the same inputs is named. [Verification](verification.md) says how it "
+        "is found and what counts as equal.",
+        (
+            "Write the page: `--report report.html` shows both sides layer by layer.",
+            "`gluonnx reduce` makes of it a small file that still differs. Please report that one.",
+        ),
+    ),
+    # -- engines --------------------------------------------------------------------------------------------------------
+    Trouble(
+        "engine-failed",
+        "An engine failed",
+        "bridge.engines.EngineError",
+        "",
+        "onnxruntime failed: [ONNXRuntimeError] : 1 : FAIL : Non-zero status code returned while running Loop node",
+        "onnxruntime, or the engine that a runner or a target names, did not run a model that follows ONNX's "
+        "rules. Exit status 3.",
+        ("Try another release of it; `--no-verify` writes the file unproved.",),
+    ),
+    Trouble(
+        "out-of-time",
+        "An engine took too long",
+        "bridge.engines.OutOfTime",
+        "",
+        "onnxruntime has not run the model to its end within 600 s; it may hold a loop without an end",
+        "The process of the engine was ended.",
+        (
+            "Where the model holds no loop without an end allow more: `--time-limit`, `gluonnx.set_time_limit(seconds)`.",
+        ),
+    ),
+    Trouble(
+        "run-failed",
+        "onnxruntime refuses a run",
+        "bridge.runtime.RunFailed",
+        "",
+        "[ONNXRuntimeError] : 1 : FAIL : Non-zero status code returned while running Conv node",
+        "The message is onnxruntime's. Commands tell it as an engine that failed.",
+        ("See [An engine failed](#engine-failed).",),
+    ),
+    Trouble(
+        "process-ended",
+        "The process of onnxruntime has ended",
+        "bridge.runtime.ProcessEnded",
+        "",
+        "SIGSEGV",
+        "onnxruntime runs in a process of its own ([decision "
+        "0019](decisions/0019-onnxruntime-in-a-process-of-its-own.md)), and that crashed or was killed, perhaps "
+        "for its memory.",
+        ("Give smaller inputs, or try another release of onnxruntime.",),
+    ),
+    Trouble(
+        "target-failed",
+        "A file does not run, or differs, on its target",
+        "bridge.targets.deployed.TargetFailed",
+        "",
+        "opencv-4.6: differs at pool1 (MaxPool)",
+        "The file was run on the engine that `--target` names, and that gave other numbers or none.",
+        ("[Targets](targets.md) lists what is known of each engine; a newer release may do.",),
+    ),
+    Trouble(
+        "target-refuses",
+        "A target does not take the file",
+        "bridge.targets.process.Refused",
+        "",
+        "opencv (opencv-python-headless 5.0.0) says: Can't create layer of type: DequantizeLinear",
+        "The engine itself refused to load the file or to take an input. Its words follow.",
+        ("Say which engine it is for, so that the file is written for it: `--target`.",),
+    ),
+    Trouble(
+        "target-crashed",
+        "A target's process has ended",
+        "bridge.targets.process.Crashed",
+        "",
+        "tract (tract 0.22.1) crashed with SIGABRT",
+        "The engine crashed in its own process.",
+        ("Try another release; please report the file to its makers.",),
+    ),
+    Trouble(
+        "target-late",
+        "A target takes too long",
+        "bridge.targets.process.Late",
+        "",
+        "mnn (MNN 3.3.0) took more than 300 s and was ended",
+        "The engine's process was ended.",
+        ("Give smaller inputs.",),
+    ),
+    Trouble(
+        "out-of-memory",
+        "It would take more memory than there is",
+        "builtins.MemoryError",
+        "",
+        "out of memory (no details); give smaller input shapes",
+        "Nothing was written.",
+        ("Give smaller inputs, a batch of 1 first.",),
+    ),
+    Trouble(
+        "memory-budget",
+        "It would take more memory than may be taken",
+        "hybrid.core.error.OutOfMemory",
+        "",
+        "the tensor 'pad0' takes 1.2 TiB, and the memory budget is 14.9 GiB; give smaller inputs",
+        "A size in a file or in data asks for more than the budget, which is what the machine has left. It may "
+        "be damaged, or a network that cannot run at that size.",
+        (
+            "Check the sizes of the inputs.",
+            "`mx.set_memory_budget(bytes)` sets another budget.",
+        ),
+    ),
+    Trouble(
+        "internal-error",
+        "An internal error",
+        "builtins.Exception",
+        "",
+        "internal error: KeyError: 'data' (infer.py, line 120); this is a fault of gluonnx: please report it "
+        "with /tmp/gluonnx-x.txt and, if you can, the model",
+        "A fault of gluonnx, not of yours. Exit status 70. The file has the versions, the command and the "
+        "traceback; it holds no numbers of the model.",
+        ("Report it with that file. `gluonnx reduce` often makes a model of a few nodes that shows the same.",),
+    ),
+    # -- MXNet's Python API ---------------------------------------------------------------------------------------------
+    Trouble(
+        "mxnet-error",
+        "MXNetError",
+        "hybrid.core.error.MXNetError",
+        "",
+        "simple_bind error",
+        "The base of all errors that the Python API raises on purpose; `except mx.base.MXNetError` catches them "
+        "all, as it does in MXNet.",
+        ("Do what the message says. Where MXNet has words of its own for a case they are kept.",),
+    ),
+    Trouble(
+        "operator-has-no-gradient",
+        "An operator has no gradient",
+        OPERATOR,
+        r"non-differentiable|gradient rule",
+        "_contrib_calibrate_entropy is non-differentiable: it has no gradient rule",
+        "`backward` came to an operator that has none, in MXNet neither.",
+        (
+            "Put `mx.nd.BlockGrad` (or `detach()`) before it when no gradient should flow.",
+            "The column *gradient* of [the operators](operators.md) tells which have one.",
+        ),
+    ),
+    Trouble(
+        "operator-not-known",
+        "There is no operator of that name",
+        OPERATOR,
+        r"unknown operator",
+        "unknown operator 'MyOwn'",
+        "A symbol or a call names an operator that MXNet 1.9.1 does not have.",
+        (
+            "Check the spelling.",
+            "Define it: [plugins](plugins.md).",
+        ),
+    ),
+    Trouble(
+        "operator",
+        "An operator cannot take what it was given",
+        OPERATOR,
+        "",
+        "Convolution: got data of shape (1, 4, 32, 32), wanted 3 channels",
+        "Attributes or inputs do not fit: the message says which operator, what it got and what it wanted. While "
+        "a graph is inferred it begins with the node's name.",
+        ("`help(mx.nd.NAME)` and [the operators](operators.md) say what it takes.",),
+    ),
+    Trouble(
+        "operand",
+        "An argument is no array, or no symbol",
+        "hybrid.core.error.OperandError",
+        "",
+        "tile: type <class 'list'> not supported",
+        "Functions of `mx.nd` take NDArrays, those of `mx.sym` Symbols, those of `mx.np` arrays of mx.np. Under "
+        "`set_np` Gluon gives the latter.",
+        (
+            (
+                "Make one: `mx.nd.array(x)`, `mx.np.array(x)`; between the two `x.as_nd_ndarray()` and "
+                "`x.as_np_ndarray()`."
+            ),
+        ),
+    ),
+    Trouble(
+        "not-for-symbols",
+        "Only arrays can do that",
+        "hybrid.core.error.NotImplementedForSymbol",
+        "",
+        "Function asnumpy is not implemented for Symbol and only available in NDArray.",
+        "Inside `hybrid_forward` of a hybridized block there are symbols, which have no values yet.",
+        ("Say it in operators of `F`, or do not hybridize that block.",),
+    ),
+    Trouble(
+        "not-for-sparse",
+        "Only dense arrays can do that",
+        "hybrid.core.error.NotSupportedForSparseNDArray",
+        "",
+        "Function reshape (namely operator Reshape) with arguments (4,) is not supported for SparseNDArray and only "
+        "available in NDArray.",
+        "Sparse arrays have fewer methods, here as in MXNet.",
+        ("`x.tostype('default')` makes it dense.",),
+    ),
+    Trouble(
+        "parameters-of-a-block",
+        "Parameters do not fit a block",
+        "hybrid.gluon.base_parameter.ParameterError",
+        "",
+        "Failed loading Parameter 'dense0_weight' from saved params: shape incompatible expected (10, 5) vs saved (4, 3)",
+        "Names or shapes in a file are not those of the block.",
+        (
+            (
+                "A block with another prefix: `save_parameters` and `load_parameters` go by structure, "
+                "`collect_params().save` by name."
+            ),
+            "`allow_missing=True` and `ignore_extra=True` take what there is.",
+        ),
+    ),
+    Trouble(
+        "deferred-initialization",
+        "A parameter has no shape yet",
+        "hybrid.gluon.base_parameter.DeferredInitializationError",
+        "",
+        "Parameter 'dense0_weight' has not been initialized yet because initialization was deferred.",
+        "Layers without `in_units` or `in_channels` learn their sizes from the first data.",
+        ("Call the block once with data, or give the sizes.",),
+    ),
+    Trouble(
+        "device",
+        "A device has failed",
+        "hybrid.device.array.DeviceError",
+        "",
+        "hybrid.device.array.DeviceError",
+        "The device failed, maybe some time ago: what has run since then may not have. `mx.gpu(i)` is CuPy's device i.",
+        ("`mx.context.num_gpus()` tells how many there are; `mx.cpu()` always is. See [gpu](gpu.md).",),
+    ),
+    Trouble(
+        "device-fallback",
+        "Check failed: e == cudaSuccess: CUDA: out of memory (gpu(0))",
+        "hybrid.execution.on_device.DeviceFallback",
+        "",
+        "_linalg_syevd runs on the CPU, its arrays are copied from gpu(0) and back: CuPy has no such function",
+        "A warning, once for each operator: the result is right and slower.",
+        ("Nothing, or leave the operator out of the part that has to be fast.",),
+    ),
+    Trouble(
+        "leaves-device",
+        "An array would leave its device unasked",
+        "hybrid.device.array.LeavesDevice",
+        "",
+        "an array on gpu(0) is not converted unasked",
+        "The engine's own guard against silent copies. Programs see results, or a fallback's warning.",
+        ("Seen in a program of yours it is a fault: please report it. `x.asnumpy()` copies on purpose.",),
+    ),
+    Trouble(
+        "internal-error-of-the-engine",
+        "The engine contradicts itself",
+        "hybrid.core.error.InternalError",
+        "",
+        "inference does not come to an end at fc1; please report this symbol",
+        "A fault of gluonnx, found by one of its own checks.",
+        ("Please report it with the symbol.",),
+    ),
+    Trouble(
+        "native-argument",
+        "The compiled part was called wrongly",
+        "hybrid.core.error.NativeArgumentError",
+        "",
+        "got an array of 12 bytes, wanted 16",
+        "A fault of gluonnx: its Python part and its compiled part disagree. Two versions may be installed over "
+        "one another.",
+        ("Install it anew: `pip install --force-reinstall gluonnx`. Does it stay, please report it.",),
+    ),
+    Trouble(
+        "compiled-file",
+        "A compiled file does not go alone",
+        "hybrid.execution.saved.NotAlone",
+        "",
+        "a step of the program refuses these inputs",
+        "`gluonnx compile` writes programs that have a kernel for each step; this network has a step that only "
+        "NumPy does.",
+        ("Run the model itself: compiled files save the start, not the run.",),
+    ),
+)
+
+
+def trouble_of(error: BaseException) -> Trouble:
+    """The entry of an error: of the nearest of its classes that has entries the first that its message fits."""
+    text = getattr(error, "full", str(error))
+    for cls in type(error).__mro__:
+        name = f"{cls.__module__}.{cls.__qualname__}"
+        for entry in TROUBLES:
+            if entry.error == name and re.search(entry.says, text):
+                return entry
+    raise TypeError(f"got {type(error).__name__}, wanted an Exception")
+
+
+def address(error: BaseException) -> str:
+    """The place on the site that says more of an error."""
+    return f"{PAGE}#{trouble_of(error).anchor}"
