@@ -1,6 +1,7 @@
 """The first words to somebody with a model in hand: what was read, what is missing, and what to type instead."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
