@@ -18,8 +18,9 @@ import numpy as np
 
 from .attrs import dtype as read_dtype
 from .error import OpError
+from .later import Later
 from .np_mode import is_np_shape
-from .op import DENSE, FAMILY, FUSED, MISSING, REGISTRY, Op, find, lookup
+from .op import DENSE, FAMILY, FUSED, REGISTRY, Op, find, lookup
 
 SUBMODULES = {
     "op": "",
@@ -245,7 +246,7 @@ def make(
             function = _by_mode(function, _with_memo(plain, cls, names, tail, fast))
     function.__name__ = function.__qualname__ = name
     function.__module__ = module
-    function.__doc__ = document(cls)
+    function.__doc__ = Later(cls.__doc__ or cls.name, lambda: _document(cls, name, module, tail))
     function.__signature__ = signature(cls, tail)  # type: ignore[attr-defined]
     return function
 
@@ -337,6 +338,14 @@ def _is_zero(value: Any) -> bool:
     return any(map(_is_zero, value)) if type(value) is tuple else type(value) is float and not value
 
 
+def _document(cls: type[Op], name: str, module: str, tail: tuple[str, ...]) -> str:
+    """The docstring of a function. What puts it together is loaded when somebody reads one."""
+    from .documents import document
+
+    place = f"mx.{module.partition('.')[2]}".replace("ndarray", "nd").replace("symbol", "sym").removesuffix(".op")
+    return document(cls, f"{place}.{name}", tail)
+
+
 def signature(cls: type[Op], tail: tuple[str, ...]) -> inspect.Signature:
     """Inputs (None: not given), attributes with their defaults, and the frontend's own keywords."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -351,18 +360,6 @@ def signature(cls: type[Op], tail: tuple[str, ...]) -> inspect.Signature:
     taken = {p.name for p in parameters}
     parameters += [inspect.Parameter(t, inspect.Parameter.KEYWORD_ONLY, default=None) for t in tail if t not in taken]
     return inspect.Signature(parameters)
-
-
-def document(cls: type[Op]) -> str:
-    """The docstring of an operator's functions: what it says of itself, then inputs and attributes."""
-    lines = [inspect.cleandoc(cls.__doc__ or cls.name), "", "Parameters", "----------"]
-    for name in cls.inputs:
-        what = "any number of inputs" if name.startswith("*") else "auxiliary state" if name in cls.mutates else "input"
-        lines.append(f"{name} : {what}")
-    for field in cls.fields.values():
-        default = "required" if field.default is MISSING else f"default {field.default!r}"
-        lines.append(f"{field.name} : {field.kind.label}, {default}")
-    return "\n".join(lines)
 
 
 def attributes(cls: type[Op], given: dict[str, Any], inputs: int) -> dict[str, Any]:

@@ -132,6 +132,9 @@ class Op:
     static_form: ClassVar[str] = ""
     """Name of the operator that says with attributes what this one is told by further inputs, once these are known."""
     fields: ClassVar[dict[str, Field]] = {}
+    meanings: ClassVar[dict[str, str]] = {}
+    """Meanings of attributes and inputs that differ from what their names mean elsewhere (meanings.py), or from what the classes
+    above say."""
     _key: tuple[Any, ...]
     _hash: int
     calls: dict[tuple[Any, ...], Any]

@@ -272,6 +272,8 @@ class LeakyReLU(Op):
     Shapes: data (N, C, ...) or (C,), gamma (1,), (C,), (1, C), (N, C) or (N, 1) -> as data.
     """
 
+    meanings = {"gamma": "Slopes below 0 that are learnt; there with act_type prelu."}
+
     refuses = WHOLE
 
     act_type: Literal["elu", "gelu", "leaky", "prelu", "rrelu", "selu"] = "leaky"

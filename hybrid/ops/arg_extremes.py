@@ -16,6 +16,8 @@ class ArgExtreme(Op):
 
     NaN counts as more extreme than anything."""
 
+    meanings = {"axis": "Axis that is looked along, negative ones counted from the last; None: all elements, in order."}
+
     is_ordering = True
 
     axis: int | None = None

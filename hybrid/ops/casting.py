@@ -84,6 +84,8 @@ class AmpMulticast(Op):
     to whole numbers if it is of these; here they stay.
     Shapes: each output has the shape of its input."""
 
+    meanings = {"num_outputs": "Number of arrays."}
+
     num_outputs: Arity
     cast_narrow: bool = False
 

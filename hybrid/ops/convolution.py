@@ -256,6 +256,8 @@ class Deconvolution(Windowed):
     and adj follow from it). Channels-last layouts are refused, as MXNet does.
     """
 
+    meanings = {"target_shape": "Sizes of the output's spatial axes; empty: they follow from the rest."}
+
     adj: Sizes = ()
     target_shape: Sizes = ()
     num_filter: Count

@@ -154,6 +154,8 @@ class FullLike(Elementwise):
 class Range(Op):
     """start, start + step, ... below stop, each ``repeat`` times; stop alone counts from 0."""
 
+    meanings = {"step": "Distance from one number to the next; negative: downwards."}
+
     start: float
     stop: float | None = None
     step: float = 1.0
@@ -249,6 +251,8 @@ class NumpyArange(Range):
 class Linspace(Op):
     """num values from start to stop, the last included with endpoint. Shapes: -> (num,)."""
 
+    meanings = {"stop": "Last number, or with endpoint False the one after it."}
+
     start: float
     stop: float
     num: Size
@@ -287,6 +291,8 @@ class FromAttributes(Op):
 
 class Window(FromAttributes):
     """M weights that rise from the ends to the middle; none where M < 1."""
+
+    meanings = {"M": "Number of weights."}
 
     M: int | None = None
     ctx: str = ""
@@ -387,6 +393,8 @@ class Indices(FromAttributes):
 class LogSpace(FromAttributes):
     """num powers of base, their exponents evenly spaced from start to stop (numpy.logspace). Shapes: -> (num,)."""
 
+    meanings = {"start": "First exponent.", "stop": "Last exponent, or with endpoint False the one after it."}
+
     start: float
     stop: float
     num: int
@@ -450,6 +458,8 @@ class Eye(Op):
 class LegacyEye(Eye):
     """Ones on the k-th diagonal (MXNet eye): M of 0 or less means N."""
 
+    meanings = {"M": "Number of columns; 0 or less: as many as rows."}
+
     M: int = 0
     k: int = 0
     ctx: str = ""
@@ -463,6 +473,8 @@ class LegacyEye(Eye):
 @op("_npi_eye")
 class NumpyEye(Eye):
     """Ones on the k-th diagonal (numpy.eye): M = None means N."""
+
+    meanings = {"M": "Number of columns; None: as many as rows."}
 
     M: int | None = None
     k: int = 0
@@ -498,6 +510,8 @@ class Identity(FilledNumpy):
 @op("_contrib_arange_like", "_npx_arange_like")
 class ArangeLike(Op):
     """start, start + step, ... in the shape of data, or as many as data is long along axis; each ``repeat`` times."""
+
+    meanings = {"axis": "Axis of data whose size counts, negative ones counted from the last; None: its whole shape."}
 
     start: float = 0.0
     step: float = 1.0

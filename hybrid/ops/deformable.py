@@ -198,6 +198,8 @@ class ModulatedDeformableConvolution(Deformed):
 
     Around the image there are zeros, which points between are interpolated with. Source: Zhu et al. 2018, arXiv:1811.11168."""
 
+    meanings = {"mask": "Factors of the taps, 0 to 1."}
+
     im2col_step: int = 64
     layout: Literal["NCDHW", "NCHW", "NCW"] | None = None
 

@@ -130,6 +130,8 @@ class DensityOp(Op):
     Shapes: sample (..., *n), parameters (...) -> (..., *n); for Dirichlet all have one more axis, last, which is summed over.
     """
 
+    meanings = {"beta": "Rates of the gamma distributions.", "p": "Probabilities of a failure."}
+
     density: ClassVar[Density]
     tolerance = 256.0  # logarithms of gamma functions that nearly cancel, then exponentiated
     epsilon = float(np.finfo(np.float32).eps)  # MXNet's constants and digamma function are float32 whatever the dtype

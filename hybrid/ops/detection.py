@@ -420,6 +420,8 @@ class BoxDecode(Op):
     Shapes: data (N, A, 4), anchors (1, A, 4), corners or (with format center) centre and size -> (N, A, 4). A positive
     clip bounds the logarithm of the growth. Source: MXNet box_decode."""
 
+    meanings = {"clip": "Greatest logarithm of the growth; not positive: no bound."}
+
     refuses = WHOLE
 
     std0: float = 1.0

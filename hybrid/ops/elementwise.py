@@ -247,6 +247,8 @@ class NpCopy(Identity):
 class GradientMultiplier(Identity):
     """The input as it is; its gradient is multiplied by scalar."""
 
+    meanings = {"scalar": "Factor of the gradient."}
+
     scalar: float = 1.0
     is_int: bool = True
 
@@ -360,6 +362,8 @@ class ClipBackward(Elementwise):
 class SmoothL1(Elementwise):
     """|x| - 0.5 / scalar**2, rounded off by a parabola 0.5 * (scalar * x)**2 where |x| is below 1 / scalar**2."""
 
+    meanings = {"scalar": "Width of the parabola is 2 / scalar**2."}
+
     scalar: float | None = None
 
     @property
@@ -391,6 +395,8 @@ class SmoothL1(Elementwise):
 @op("hard_sigmoid")
 class HardSigmoid(Elementwise):
     """alpha * x + beta, cut to 0..1. alpha and beta are float32."""
+
+    meanings = {"alpha": "Slope.", "beta": "Number at 0."}
 
     alpha: float = 0.2
     beta: float = 0.5

@@ -52,6 +52,8 @@ class Broadcasting(Op):
 class BroadcastTo(Broadcasting):
     """data repeated along axes of size 1 to the given shape, where 0 keeps a dim. The rank stays."""
 
+    meanings = {"shape": "Shape of the result, of the same rank; 0 keeps a dim."}
+
     shape: Shape = ()
 
     def target_sizes(self, rank: int) -> list[int | None]:
@@ -74,6 +76,8 @@ class NumpyBroadcastTo(Broadcasting):
     """array repeated along axes of size 1 and new axes in front to the given shape, where -2 keeps a dim.
 
     Source: mx.np.broadcast_to."""
+
+    meanings = {"shape": "Shape of the result; -2 keeps a dim."}
 
     shape: Shape = ()
 
@@ -98,6 +102,8 @@ class NumpyBroadcastTo(Broadcasting):
 @op("broadcast_axis", "broadcast_axes")
 class BroadcastAxis(Broadcasting):
     """data repeated along each axis, which has size 1, to the size given for it."""
+
+    meanings = {"axis": "Axes that are repeated, each of size 1.", "size": "New size of each of these axes."}
 
     axis: Shape = ()
     size: Shape = ()
@@ -211,6 +217,10 @@ class Tile(Op):
 class Repeat(Op):
     """Every number of data repeats times along axis, or of the flattened data. Zero times gives the shape (0,)."""
 
+    meanings = {
+        "axis": "Axis along which numbers are repeated, negative ones counted from the last; None: data is flattened first."
+    }
+
     objects = True
 
     repeats: Size
@@ -270,6 +280,8 @@ class Pad(Op):
     repeats the last number, reflect mirrors data at its last number.
     """
 
+    meanings = {"mode": "What the border holds: see above."}
+
     mode: Literal["constant", "edge", "reflect"]
     pad_width: Shape
     constant_value: float = 0.0
@@ -323,6 +335,8 @@ class NumpyPad(Op):
     constant puts constant_value there, edge repeats the last number, reflect and symmetric mirror data at and behind it,
     maximum and minimum put those along the axis. Source: mx.np.pad.
     """
+
+    meanings = {"mode": "What the border holds: see above."}
 
     pad_width: tuple[tuple[int, ...], ...]
     mode: Literal["constant", "edge", "reflect", "symmetric", "maximum", "minimum"] = "constant"

@@ -16,6 +16,8 @@ from .composing import definite, known, placed_at, reshaped
 class Mirroring(Op):
     """Base of reverse: the numbers in opposite order along some axes."""
 
+    meanings = {"axis": "Axes along which the order is reversed."}
+
     axis: Shape
 
     view = True
@@ -64,6 +66,8 @@ class Reverse(Mirroring):
 @op("_npi_flip")
 class NumpyFlip(Mirroring):
     """The numbers in opposite order along axis (one or several; None: all). Source: mx.np.flip."""
+
+    meanings = {"axis": "Axes along which the order is reversed; None: all."}
 
     axis: Shape | None
 
@@ -271,6 +275,8 @@ class Roll(Op):
 
     Source: mx.np.roll."""
 
+    meanings = {"axis": "Axes along which numbers move; None: through all of data."}
+
     shift: Shape | None = None
     axis: Shape | None = None
 
@@ -326,6 +332,8 @@ class Roll(Op):
 @op("_npi_rot90")
 class Rot90(Op):
     """data turned k times by a right angle, from the first of axes towards the second. Source: mx.np.rot90."""
+
+    meanings = {"k": "Number of right angles.", "axes": "The plane: from the first axis towards the second."}
 
     k: int = 1
     axes: Shape | None = (0, 1)

@@ -45,6 +45,12 @@ class HawkesLL(Op):
     valid_length (N,) of points that count, max_time (N,) at which observation ends -> (N,) and the new state (N, K). The
     gradient is that of the likelihood, by lda, alpha and beta. Source: MXNet hawkesll; Hawkes 1971, Biometrika 58."""
 
+    meanings = {
+        "alpha": "Growth of the intensity by a point, for each mark.",
+        "beta": "Rate at which that is forgotten, per unit of time.",
+        "state": "Sums over the past at the beginning.",
+    }
+
     exception = "a recurrence over events"
 
     refuses = WHOLE

@@ -160,6 +160,8 @@ class ImageCrop(Op):
 
     Shapes: (H, W, C) -> (height, width, C), or (N, H, W, C) -> (N, height, width, C)."""
 
+    meanings = {"x": "First column, in pixels.", "y": "First row, in pixels."}
+
     x: int
     y: int
     width: int
@@ -209,6 +211,8 @@ class ImageResize(Op):
     size: (width, height), or one number for both; with keep_ratio one number is the shorter side. interp: 0 nearest, 1 linear,
     2 cubic, 3 area, 4 Lanczos over 8x8, 5 linear with exact rounding.
     Shapes: (H, W, C) -> (height, width, C), or (N, H, W, C) -> (N, height, width, C). uint8, 16 bits, float32 or float64."""
+
+    meanings = {"size": "Width and height of the result in pixels, or one number for both."}
 
     size: Shape = ()
     keep_ratio: bool = False
@@ -476,6 +480,8 @@ def lit(data: np.ndarray, alpha: np.ndarray) -> np.ndarray:
 @op("_image_adjust_lighting", "_npx__image_adjust_lighting")
 class AdjustLighting(Picture):
     """AlexNet's change of lighting, by three given amounts. Shapes: (H, W, C) -> the same."""
+
+    meanings = {"alpha": "Amounts of the three colours of lighting, in units of 1 for 255."}
 
     alpha: Floats
 

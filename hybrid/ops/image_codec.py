@@ -70,6 +70,8 @@ class CvCopyMakeBorder(_Framed):
     type: 0 of values (one a channel, or ``value`` for all), 1 the outermost pixels repeated, 2 mirrored with them, 3 wrapped
     round, 4 mirrored without them. Source: MXNet copyMakeBorder, which is OpenCV's."""
 
+    meanings = {"value": "Number in the border, of all channels."}
+
     top: int
     bot: int
     left: int
@@ -119,6 +121,8 @@ class CvImDecode(Op):
     """The picture in the bytes of a file. Shapes: (n,) uint8 -> (H, W, C) uint8, which the bytes decide.
 
     flag: 1 three channels, 0 one (gray). to_rgb: red first, else blue first. Source: MXNet imdecode."""
+
+    meanings = {"flag": "1: three channels, 0: one (gray)."}
 
     flag: int = 1
     to_rgb: bool = True

@@ -71,6 +71,12 @@ class Take(Indexing):
     Shapes: a (..., n, ...), indices of any shape, which takes the place of the axis. Mode raise refuses negative ones.
     """
 
+    meanings = {
+        "a": "The array that parts are taken of.",
+        "axis": "Axis that positions count along; negative ones count from the last.",
+        "mode": "Of positions outside clip takes the nearest inside, wrap counts on from the other end, raise refuses.",
+    }
+
     axis: int = 0
     mode: Literal["clip", "wrap", "raise"] = "clip"
 
@@ -122,6 +128,8 @@ class Take(Indexing):
 
 class EmbeddingBase(Indexing):
     """Base of embeddings: rows of weight by position."""
+
+    meanings = {"data": "Positions, whole numbers of any dtype.", "dtype": "Dtype of weight and result."}
 
     input_dim: Count
     output_dim: Count
@@ -204,6 +212,8 @@ class BatchTake(Indexing):
     Shapes: a (n, m), indices (n,) int32 -> (n,).
     """
 
+    meanings = {"a": "The matrix that numbers are taken of."}
+
     inputs = ("a", "indices")
 
     def infer_shape(self, a, indices):
@@ -245,6 +255,10 @@ class Pick(Indexing):
     Shapes: data (..., n, ...), index the same without the axis or with 1 there; the result keeps a 1 with
     keepdims, and when data has no other axis.
     """
+
+    meanings = {
+        "axis": "Axis that positions count along, negative ones counted from the last; None: data is flattened first."
+    }
 
     axis: int | None = -1
     keepdims: bool = False
@@ -500,6 +514,8 @@ class OneHot(Op):
     Shapes: indices (...) -> (..., depth).
     """
 
+    meanings = {"dtype": "Dtype of the result."}
+
     depth: int
     on_value: float = 1.0
     off_value: float = 0.0
@@ -552,6 +568,8 @@ class RavelMultiIndex(Op):
     Shapes: data (rank of shape, n) -> (n,). Coordinates outside are reckoned with all the same.
     """
 
+    meanings = {"shape": "Shape of the array that the coordinates lie in."}
+
     shape: Shape
 
     def infer_input_shapes(self, shapes, outputs):
@@ -590,6 +608,8 @@ class RavelMultiIndex(Op):
 @op("_unravel_index", "unravel_index")
 class UnravelIndex(Op):
     """Positions in a flattened array of the given shape, as columns of coordinates. Shapes: data (n,) -> (rank, n)."""
+
+    meanings = {"shape": "Shape of the array that the coordinates lie in."}
 
     shape: Shape
 
@@ -675,6 +695,8 @@ class IndexCopy(Indexing):
 class IndexArray(Op):
     """For every number of data its coordinates (int64), along a new last axis; only those on axes, if given."""
 
+    meanings = {"axes": "Axes whose coordinates are given; None: all."}
+
     axes: Shape | None = None
 
     def chosen(self, rank: int) -> list[int]:
@@ -716,6 +738,8 @@ class IndexArray(Op):
 class BooleanMask(Indexing):
     """The rows of data for which index is not 0. Shapes: data (n, ...), index (n,) -> (how many, ...)."""
 
+    meanings = {"axis": "Axis that is chosen along; 0 is the only one."}
+
     axis: int = 0
 
     primitive = True
@@ -754,6 +778,11 @@ class BooleanMask(Indexing):
 @op("_np_cumsum", "cumsum")
 class CumSum(Op):
     """Running sums along axis, or of the flattened array; of bools as int64."""
+
+    meanings = {
+        "axis": "Axis along which sums run, negative ones counted from the last; None: data is flattened first.",
+        "dtype": "Dtype to add up in, and of the result; None: that of the data.",
+    }
 
     axis: int | None = None
     dtype: DType | None = None

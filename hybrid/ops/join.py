@@ -92,6 +92,8 @@ class Concat(Joining):
 class NumpyConcatenate(Joining):
     """The inputs one after another along axis; without an axis they are flattened first. Source: mx.np.concatenate."""
 
+    meanings = {"axis": "Axis along which the inputs are joined; None: they are flattened first."}
+
     keeps = True
 
     axis: int | None = 0
@@ -226,6 +228,8 @@ class DepthStack(Extending):
 class Stacking(Op):
     """Base of stack: the inputs, which have one shape, along a new axis."""
 
+    meanings = {"axis": "Position of the new axis in the result; negative ones count from its last."}
+
     objects = True
 
     num_args: Arity
@@ -327,6 +331,8 @@ class Splitting(Op):
 @op("SliceChannel", "split")
 class SliceChannel(Splitting):
     """data cut into num_outputs equal pieces along axis."""
+
+    meanings = {"num_outputs": "Number of equal pieces."}
 
     num_outputs: Arity
     axis: int = 1

@@ -21,6 +21,8 @@ class IdentityAttachKLSparseReg(Op):
     mean of data, which moves in the backward pass. Meant for sigmoids: means of 0 or 1 give infinity. Source: MXNet
     IdentityAttachKLSparseReg (which has a gradient for matrices only); Hinton, A practical guide to training RBMs, 2010."""
 
+    meanings = {"momentum": "Part of the running mean that stays at each step, 0 to 1."}
+
     sparseness_target: float = 0.100000001
     penalty: float = 0.00100000005
     momentum: float = 0.899999976

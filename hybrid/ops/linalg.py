@@ -190,6 +190,8 @@ class TensordotAxes(Tensordot):
 class TensordotCount(Tensordot):
     """numpy.tensordot over the last ``axes`` axes of a and the first of b."""
 
+    meanings = {"axes": "Number of axes that are summed over: the last of a, the first of b."}
+
     axes: int
 
     def pairs(self, a_rank, b_rank):
@@ -205,6 +207,8 @@ class TensordotCount(Tensordot):
 @op("_linalg_syrk", "linalg_syrk")
 class Syrk(Products):
     """alpha A A^T, or with transpose alpha A^T A. Shapes: (..., M, N) -> (..., M, M) or (..., N, N)."""
+
+    meanings = {"transpose": "A^T A; else A A^T."}
 
     transpose: bool = False
     alpha: float = 1.0

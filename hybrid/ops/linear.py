@@ -296,6 +296,8 @@ def want_at_least(op: Op, shape: tuple, rank: int) -> None:
 class Gemm(MatrixProducts):
     """Matrices lie along ``axis`` (rows) and the last axis (columns)."""
 
+    meanings = {"axis": "Axis of the matrices' rows, negative ones counted from the last; columns are the last axis."}
+
     alpha: float = 1.0
     axis: int = -2
 

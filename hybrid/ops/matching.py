@@ -182,6 +182,12 @@ class BipartiteMatching(Op):
     Scores not beyond threshold do not match, and with a positive topk there are at most topk + 1 matches.
     Source: MXNet bipartite_matching."""
 
+    meanings = {
+        "topk": "Greatest number of matches, less 1; not positive: no bound.",
+        "is_ascend": "The lowest score is the best; else the highest.",
+        "threshold": "Scores not beyond it do not match.",
+    }
+
     exception = "chooses among boxes, or makes them, in steps of its own"
 
     refuses = WHOLE

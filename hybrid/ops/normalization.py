@@ -141,6 +141,8 @@ class BatchNorm(_BatchNorm):
     Source: Ioffe and Szegedy 2015.
     """
 
+    meanings = {"axis": "Axis of the channels; negative ones count from the last."}
+
     eps: float = 0.0010000000474974513
     axis: int = 1
     cudnn_off: bool = False
@@ -205,6 +207,8 @@ class LayerNorm(_Affine):
     Shapes: data (..., C, ...) with C at axis, gamma and beta (C,). Further outputs: the mean and sqrt(var + eps), with size 1
     at axis. Source: Ba, Kiros and Hinton 2016.
     """
+
+    meanings = {"axis": "Axis that is normalised; negative ones count from the last."}
 
     axis: int = -1
     eps: float = 9.99999975e-06
@@ -375,6 +379,11 @@ class L2Normalization(Op):
     Shapes: data (N, ...) -> as data; channel and spatial want at least 3 dimensions.
     """
 
+    meanings = {
+        "mode": "What a sum is over: see above.",
+        "eps": "Number that is added to the sum, against division by 0.",
+    }
+
     refuses = WHOLE
 
     eps: float = 1.00000001e-10
@@ -436,6 +445,8 @@ class LRN(Elementwise):
 
     Shapes: data (N, C, H, W) -> as data. Source: Krizhevsky, Sutskever and Hinton 2012.
     """
+
+    meanings = {"alpha": "Factor of the sum of squares.", "beta": "Power of the denominator."}
 
     refuses = WHOLE
 
@@ -509,6 +520,11 @@ class Dropout(Op):
     In inference data passes unchanged, unless mode is always. The second output, which only the engine sees, is what data
     was multiplied by. Shapes: data -> as data. Source: Srivastava et al. 2014.
     """
+
+    meanings = {
+        "axes": "Axes along which all elements share one fate; empty: each has its own.",
+        "mode": "training: only then; always: in inference too.",
+    }
 
     exception = "computes something else in training than in inference"
 

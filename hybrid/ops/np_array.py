@@ -252,6 +252,11 @@ class EDiff1D(Op):
     Shapes: input1 of n numbers, then the arrays that come before (to_begin_arr_given) and after, flattened -> (n - 1 + more,).
     """
 
+    meanings = {
+        "input1": "The numbers it works on.",
+        "input2": "What comes before, or, where only that is given, after.",
+    }
+
     to_begin_arr_given: bool = False
     to_end_arr_given: bool = False
     to_begin_scalar: float | None = None
@@ -313,6 +318,8 @@ class PolyVal(Op):
     """The polynomial with coefficients p, that of the highest power first, at every x (numpy.polyval).
 
     Shapes: p (n,), x any -> as x; 0 without coefficients."""
+
+    meanings = {"p": "Coefficients, that of the highest power first."}
 
     inputs = ("p", "x")
 
@@ -379,6 +386,8 @@ class Average(Op):
 
     Shapes: a; weights as a, or (n,) for the one axis -> what is left; the second output (shown with ``returned``) is the sum of
     the weights, or how many there are, in one number unless weights have the shape of a. Of integers, in integers."""
+
+    meanings = {"axis": "Axes that are reduced, negative ones counted from the last; empty or None: all."}
 
     axis: Axes = None
     returned: bool = False

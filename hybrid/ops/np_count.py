@@ -185,6 +185,8 @@ class Percentile(Op):
 
     Shapes: a, q () or (k,) -> what is left of a, for an array q with its k as first axis. float64 of float64, else float32."""
 
+    meanings = {"axis": "Axes that are reduced, negative ones counted from the last; empty or None: all."}
+
     axis: Axes = None
     interpolation: Literal["linear", "lower", "higher", "midpoint", "nearest"] = "linear"
     keepdims: bool = False

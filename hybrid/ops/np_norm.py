@@ -19,6 +19,8 @@ class Norm(Op):
     flag 2 the sum of the singular values; else ord 1 and -1 the largest and smallest sum of a column, 2 and -2 the largest
     and smallest singular value. flag -2: the root of the sum of squares of everything. Shapes: as reductions over axis."""
 
+    meanings = {"axis": "The axis of vectors, or the two of matrices; None: the last two."}
+
     ord: float = 2.0
     axis: Shape | None = None
     keepdims: bool = False

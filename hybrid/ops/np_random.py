@@ -207,6 +207,8 @@ class Sampler(Op):
 class Drawn(Sampler):
     """Base of those that draw from a law."""
 
+    meanings = {"a": "Shape of the distribution, positive."}
+
     law: ClassVar[Distribution]
 
     def output_names(self):
@@ -319,6 +321,8 @@ class Gamma(Sampler):
 
     Shapes: parameters that broadcast to size -> size, or without size what they make."""
 
+    meanings = {"shape": "Shape of the distribution, positive."}
+
     shape: float | None
     scale: float | None
     size: Sizes | None = None
@@ -398,6 +402,12 @@ class Choice(Op):
 
     Without replace none comes twice. Shapes: [array (a, ...)], [p (a,)] -> size, or () without one."""
 
+    meanings = {
+        "a": "Number of positions; None: as many as the array is long.",
+        "input1": "The array (where a is None), else the probabilities.",
+        "input2": "Probabilities of the positions; there with weighted.",
+    }
+
     a: int | None
     size: Sizes | None
     ctx: str = "cpu"
@@ -461,6 +471,8 @@ class Multinomial(Op):
     left of 1.
 
     Shapes: [a (k,)] -> (*size, k)."""
+
+    meanings = {"n": "Number of trials.", "a": "Probabilities of the outcomes; there where pvals is None."}
 
     n: int
     pvals: Floats | None = None

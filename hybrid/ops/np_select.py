@@ -57,6 +57,8 @@ class Unique(Op):
     Further outputs, where asked for, int64: the first position of each, for each element which of them it is, and how often each
     occurs. Shapes: (..., n, ...) -> (..., how many, ...), (how many,), (n,), (how many,)."""
 
+    meanings = {"axis": "Axis along which parts are compared; None: data is flattened first."}
+
     return_index: bool = False
     return_inverse: bool = False
     return_counts: bool = False
@@ -112,6 +114,12 @@ class Unique(Op):
 class Placed(Op):
     """Base of operators that work at places along axis, or in the flattened array: at int_ind, at those of a slice, or at those
     in the array obj, where that is an input. A step by itself is a slice too."""
+
+    meanings = {
+        "axis": "Axis that positions count along; None: arr is flattened first.",
+        "start": "First position of the slice; None: the beginning.",
+        "stop": "Position behind the last of the slice; None: the end.",
+    }
 
     start: int | None = None
     stop: int | None = None
@@ -448,6 +456,8 @@ class MaskAssign(Op):
 @op("_npi_boolean_mask_assign_scalar")
 class MaskAssignScalar(MaskAssign):
     """data with the number value where mask, of its dims from start_axis on, is other than 0 (data[mask] = value)."""
+
+    meanings = {"value": "Number to put there."}
 
     value: float
     start_axis: int

@@ -141,6 +141,8 @@ class Update(Writer):
 
     With an input weight32 that is the weight proper, and the float16 weight no more than its rounded copy."""
 
+    meanings = {"momentum": "Part of the last step that stays, 0 to 1."}
+
     refuses = WHOLE
 
     small: ClassVar[tuple[str, ...]] = ()
@@ -395,6 +397,8 @@ class MpAdamwUpdate(Decoupled):
 class FtrlUpdate(Update):
     """Follow the regularized leader (McMahan et al., 2013): weights whose z is within lamda1 become zero."""
 
+    meanings = {"beta": "Summand of the learning rate's denominator."}
+
     lr: float
     lamda1: float = 0.01
     beta: float = 1.0
@@ -417,6 +421,8 @@ class FtrlUpdate(Update):
 @op("ftml_update")
 class FtmlUpdate(Update):
     """Follow the moving leader (Zheng and Kwok, ICML 2017), with g = clip(rescale_grad * grad + wd * weight)."""
+
+    meanings = {"v": "Running mean of the gradient's square."}
 
     lr: float
     beta1: float = 0.6
@@ -577,6 +583,11 @@ class MpLambUpdatePhase1(LambPhase1):
 
 class LambPhase2(Update):
     """Base of the second phase: the weight after the step."""
+
+    meanings = {
+        "lower_bound": "Least norm of the weight; negative: none.",
+        "upper_bound": "Greatest norm of the weight; negative: none.",
+    }
 
     lr: float
     lower_bound: float = -1.0

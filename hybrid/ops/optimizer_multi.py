@@ -19,6 +19,8 @@ from .optimizer import Writer, adamw, lamb_direction, lamb_scaled, sgd, sgd_mome
 class MultiUpdate(Writer):
     """Base. ``block`` names the inputs of one weight, ``tail`` those behind all of them; states wide as in Update."""
 
+    meanings = {"*data": "For each weight in turn: the weight, its gradient, its states."}
+
     exception = "writes to weights and states in place"
 
     inputs = ("*data",)
@@ -312,6 +314,11 @@ def norm(array: Any) -> Any:
 class MultiLamb(MultiUpdate):
     """Base of LAMB: both phases, each weight with its own count of steps."""
 
+    meanings = {
+        "lower_bound": "Least norm of a weight; negative: none.",
+        "upper_bound": "Greatest norm of a weight; negative: none.",
+    }
+
     learning_rates: Floats
     beta1: float = 0.9
     beta2: float = 0.999
@@ -355,6 +362,11 @@ class MultiLars(Op):
 
     Shapes: lrs, weights_sum_sq, grads_sum_sq, wds (n,) -> (n,).
     """
+
+    meanings = {
+        "eta": "Part of the weight's norm that a step is as long as.",
+        "eps": "Number that is added to the denominator, against division by 0.",
+    }
 
     eta: float
     eps: float

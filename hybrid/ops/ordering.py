@@ -46,6 +46,10 @@ def _insertion_sort(values: np.ndarray, ascending: bool) -> list[int]:
 class Ordering(Op):
     """Base of operators that order along an axis, or the flattened array."""
 
+    meanings = {
+        "axis": "Axis along which they are ordered, negative ones counted from the last; None: data is flattened first."
+    }
+
     axis: int | None = -1
 
     def along(self, rank: int) -> int:
@@ -72,6 +76,8 @@ class TopK(Ordering):
 
     ret_typ says what of them: value; indices (their positions, in dtype); both; mask (1 at their places, 0 elsewhere).
     """
+
+    meanings = {"k": "How many; less than 1: all.", "dtype": "Dtype of positions."}
 
     primitive = True
 
@@ -242,6 +248,8 @@ class Taken(Positioned):
 @op("argsort", "_npi_argsort")
 class ArgSort(Ordering):
     """The positions of the numbers in order along axis, in dtype."""
+
+    meanings = {"dtype": "Dtype of the positions."}
 
     is_ordering = True
 

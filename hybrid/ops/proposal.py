@@ -18,6 +18,11 @@ class _Proposals(Op):
     than wanted stay they are repeated in order. Corners are inclusive pixels. Source: MXNet Proposal, MultiProposal; Ren et
     al., Faster R-CNN, arXiv:1506.01497."""
 
+    meanings = {
+        "threshold": "Overlap above which the worse of two boxes is dropped.",
+        "ratios": "Heights of anchors over their widths.",
+    }
+
     exception = "chooses among boxes, or makes them, in steps of its own"
 
     is_ordering = True

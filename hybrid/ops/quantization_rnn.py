@@ -28,6 +28,8 @@ class QuantizedRNN(Quantized, RNN):
     Source: MXNet contrib.quantized_rnn.
     """
 
+    meanings = {"min_data": "Scale of the data.", "max_data": "Shift of the data."}
+
     exception = "rounds and saturates integers as oneDNN does"
 
     inputs = ("data", "parameters", "state", "state_cell", "min_data", "max_data")

@@ -133,6 +133,8 @@ PRIMITIVE_LAWS = ("uniform", "normal", "gamma", "exponential", "poisson")
 class Sampler(Op):
     """Base of the operators that draw from a law. Samples have no derivative with regard to anything: zeros."""
 
+    meanings = {"beta": "Scales of the gamma distributions.", "p": "Probabilities of a failure."}
+
     law: ClassVar[Distribution]
 
     exception = "draws numbers in an order of its own"
@@ -158,6 +160,13 @@ class Sampler(Op):
 
 class Scalars(Sampler):
     """Base of samplers whose parameters are attributes."""
+
+    meanings = {
+        "alpha": "Shape of the gamma distribution; dispersion of the generalized negative binomial one.",
+        "beta": "Scale of the gamma distribution.",
+        "k": "Number of failures at which counting ends.",
+        "p": "Probability of a failure.",
+    }
 
     def check(self):
         values = self.values()
@@ -236,6 +245,8 @@ class Like(Scalars, Elementwise):
 
 class Arrays(Sampler):
     """Base of samplers whose parameters are arrays: ``shape`` samples for each. Shapes: (...) each -> (..., *shape)."""
+
+    meanings = {"shape": "Shape of the samples for each element of the parameters; empty: one."}
 
     shape: Sizes = ()
     dtype: DType | None = None
@@ -374,6 +385,12 @@ class SampleMultinomial(Op):
     of the probabilities of what was drawn; its gradient is that of log(data) at those places, for policy gradients.
     Shapes: (..., k) -> (..., *shape), and (1,) where that would be empty.
     """
+
+    meanings = {
+        "data": "Probabilities, along the last axis.",
+        "shape": "Shape of the samples from each distribution; empty: one.",
+        "dtype": "Dtype of the indices.",
+    }
 
     shape: Sizes = ()
     get_prob: bool = False

@@ -126,6 +126,8 @@ def deviation_gradient(F, dy, x, mean, axis: Axes, ddof: int = 0):
 class Reduction(Op):
     """axis: which axes go (all when there is none); exclude: all the others go instead."""
 
+    meanings = {"axis": "Axes that are reduced, negative ones counted from the last; empty or None: all."}
+
     axis: Axes = None
     keepdims: bool = False
     exclude: bool = False
@@ -309,6 +311,11 @@ class Norm(Op):
 
     Two infinities give NaN with ord 2, for MXNet scales by the largest element."""
 
+    meanings = {
+        "axis": "Axes that are reduced, negative ones counted from the last; empty or None: all.",
+        "ord": "1: sum of absolute values, 2: root of the sum of squares.",
+    }
+
     ord: int = 2
     axis: Axes = None
     out_dtype: DType | None = None
@@ -377,6 +384,8 @@ class Norm(Op):
 @op("moments")
 class Moments(Op):
     """Mean and (population) variance along axes. Two outputs of the reduced shape."""
+
+    meanings = {"axes": "Axes that are reduced, negative ones counted from the last; empty or None: all."}
 
     refuses = BOOLS
 
@@ -466,6 +475,11 @@ class ReductionPlan(NamedTuple):
 
 class NpReduction(Op):
     """axis: which axes go, all when there is None."""
+
+    meanings = {
+        "axis": "Axes that are reduced, negative ones counted from the last; empty or None: all.",
+        "dtype": "Dtype to add up in, and of the result; None: as said above.",
+    }
 
     axis: Axes = None
     keepdims: bool = False

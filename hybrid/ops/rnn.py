@@ -28,6 +28,8 @@ class RNN(Op):
     Source: MXNet RNN, whose LSTM with projection is Sak et al. 2014, arXiv:1402.1128.
     """
 
+    meanings = {"mode": "Kind of cell.", "p": "Probability with which an output becomes 0 between layers in training."}
+
     state_size: Count
     num_layers: Count
     bidirectional: bool = False
@@ -358,6 +360,8 @@ class RnnParamConcat(Op):
 
     Shapes: (..., k, ...) each, alike but for axis dim -> (..., sum of k, ...). Unknown sizes along dim follow from the
     output's: they are equal, those of the first layer's i2h weights in both directions. Source: MXNet _rnn_param_concat."""
+
+    meanings = {"*data": "Parameters of the layers, in the order in which RNN reads them."}
 
     num_args: Arity
     dim: int = 1

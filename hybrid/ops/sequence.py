@@ -62,6 +62,8 @@ class SequenceMask(Sequences):
     Shapes: data (steps, batch, ...), or (batch, steps, ...) with axis=1; sequence_length (batch,).
     """
 
+    meanings = {"axis": "Axis of the steps, 0 or 1.", "value": "Number in the steps after the end."}
+
     value: float = 0.0
     axis: int = 0
 
@@ -108,6 +110,8 @@ class SequenceLast(Sequences):
     Shapes: data (steps, batch, ...), or (batch, steps, ...) with axis=1; sequence_length (batch,) -> (batch, ...). A length
     outside 1 to steps is taken as the nearest of these (MXNet reads outside of the array).
     """
+
+    meanings = {"axis": "Axis of the steps, 0 or 1."}
 
     axis: int = 0
 
@@ -160,6 +164,8 @@ class SequenceReverse(Sequences):
     Shapes: data (steps, batch, ...), sequence_length (batch,). A length above the steps is taken as that many (MXNet reads
     outside of the array).
     """
+
+    meanings = {"axis": "Axis of the steps; 0 is the only one."}
 
     axis: int = 0
 

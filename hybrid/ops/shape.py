@@ -187,6 +187,8 @@ class Reshape(Reshaping):
     spelling: one 0 is inferred, and keep_highest keeps the first dim. Source: MXNet Reshape.
     """
 
+    meanings = {"shape": "Sizes and codes, as said above."}
+
     shape: Shape = ()
     reverse: bool = False
     target_shape: ShapeOrNone = ()
@@ -336,6 +338,8 @@ class Flatten(Reshaping):
 class ExpandDims(Reshaping):
     """A new axis of size 1 at position axis of the result."""
 
+    meanings = {"axis": "Position of the new axis in the result; negative ones count from its last."}
+
     axis: int
 
     def sizes(self, data):
@@ -358,6 +362,8 @@ class ExpandDims(Reshaping):
 @op("squeeze")
 class Squeeze(Reshaping):
     """Without the axes, which have size 1; by default without all such axes. An array of one element keeps one dim."""
+
+    meanings = {"axis": "Axes to drop, each of size 1; None: all such axes."}
 
     axis: Shape | None = None
 
@@ -471,6 +477,8 @@ class Permutation(Op):
 class Transpose(Permutation):
     """Axes reordered: axis i of the result is axis axes[i] of data; by default all axes reversed."""
 
+    meanings = {"axes": "Axes of data in their new order; empty: reversed."}
+
     axes: Shape = ()
 
     primitive = True
@@ -493,6 +501,8 @@ class Transpose(Permutation):
 @op("_np_transpose")
 class NumpyTranspose(Transpose):
     """Axes reordered: axis i of the result is axis axes[i] of a; by default all reversed. Source: mx.np.transpose."""
+
+    meanings = {"axes": "Axes of a in their new order; None: reversed."}
 
     # an optional tuple here: mx.np.transpose writes None
     axes: Shape | None = None

@@ -133,6 +133,8 @@ class SliceAssign(Sliced):
 class SliceAssignScalar(Sliced):
     """data with a number in every place of data[begin:end:step]."""
 
+    meanings = {"scalar": "Number to put there."}
+
     scalar: float = 0.0
 
     positional_first = ("scalar",)
@@ -168,6 +170,8 @@ class SliceAxis(Op):
     """The part of data from begin to end (exclusive; None: to the last) along axis; negative ones count from behind.
 
     Other than with slice, positions outside the axis and empty parts are refused."""
+
+    meanings = {"begin": "First position along axis.", "end": "Position behind the last along axis; None: the end."}
 
     axis: int
     begin: int
@@ -220,6 +224,8 @@ class SliceAxis(Op):
 @op("slice_like")
 class SliceLike(Op):
     """The first numbers of data along axes (all by default), as many as shape_like has there."""
+
+    meanings = {"axes": "Axes that are cut, negative ones counted from the last; empty: all."}
 
     axes: Shape = ()
 
@@ -278,6 +284,8 @@ class Crop(Op):
     Shapes: data (N, C, H, W), like (_, _, h, w) -> (N, C, h, w). The window begins at offset, or is in the middle with
     center_crop, which goes before offset. Source: MXNet Crop.
     """
+
+    meanings = {"offset": "First row and column of the window, in pixels."}
 
     num_args: Arity
     offset: Shape = (0, 0)

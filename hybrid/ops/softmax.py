@@ -251,6 +251,8 @@ class Softmin(SoftmaxLike):
 class SoftmaxActivation(Elementwise):
     """Softmax over the last axis (mode instance), or over axis 1 (mode channel), which takes a third axis."""
 
+    meanings = {"mode": "instance: over the last axis; channel: over axis 1."}
+
     refuses = WHOLE
 
     mode: Literal["channel", "instance"] = "instance"

@@ -58,6 +58,8 @@ class GetNnz(OfStorage):
 
     MXNet itself has no axis 0. Source: MXNet getnnz."""
 
+    meanings = {"axis": "0: of each column, 1: of each row; None: of the whole matrix."}
+
     axis: int | None = None
 
     def check(self):
@@ -400,6 +402,8 @@ class Retain(Op):
     """data with the rows that indices name, and zeros for all others. Shapes: data (n, ...), indices (k,) -> as data.
 
     ``nd.sparse.retain`` gives a row_sparse array of these rows. Source: MXNet sparse_retain."""
+
+    meanings = {"indices": "Rows to keep, whole numbers."}
 
     exception = "asks which places a sparse array stores"
 

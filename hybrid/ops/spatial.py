@@ -33,6 +33,8 @@ class GridGenerator(Op):
     that is added to the identity -> (N, 2, H, W). float32. Source: MXNet GridGenerator; Jaderberg et al., Spatial
     Transformer Networks, arXiv:1506.02025."""
 
+    meanings = {"target_shape": "Height and width of the grid, for affine."}
+
     transform_type: Literal["affine", "warp"]
     target_shape: tuple[int, ...] = (0, 0)
 
@@ -141,6 +143,8 @@ class SpatialTransformer(Op):
     """data read bilinearly on a grid that an affine map makes: GridGenerator and BilinearSampler in one.
 
     Shapes: data (N, C, H, W), loc (N, 6) -> (N, C, *target_shape). Source: MXNet SpatialTransformer."""
+
+    meanings = {"target_shape": "Height and width of the result."}
 
     exception = "samples between pixels where data says"
 

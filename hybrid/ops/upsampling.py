@@ -25,6 +25,8 @@ class UpSampling(Op):
     Shapes: data (N, C, H, W) -> (N, C, H scale, W scale); weight (C, 1, k, k) with k = 2 scale - scale % 2.
     """
 
+    meanings = {"scale": "Factor of height and width.", "num_filter": "Number of channels, for sample_type bilinear."}
+
     scale: Count
     num_filter: Size = 0
     sample_type: Literal["bilinear", "nearest"]
@@ -140,6 +142,13 @@ class BilinearResize2D(Op):
     is the first old one either way.
     Shapes: data (N, C, H, W), like (N', C', h, w) -> (N, C, h, w).
     """
+
+    meanings = {
+        "mode": "How the new size is found: see above.",
+        "height": "New height, in pixels.",
+        "width": "New width, in pixels.",
+        "like": "Images whose size counts; there with mode like.",
+    }
 
     exception = "samples between pixels in ways that its attributes choose"
 

@@ -12,6 +12,8 @@ from .composing import of_floats, placed_at
 class Where(Op):
     """x where condition is other than 0 (NaN is), else y. Shapes: all equal, or condition (N,) choosing rows."""
 
+    meanings = {"x": "Numbers where condition holds."}
+
     objects = True
 
     inputs = ("condition", "x", "y")
@@ -92,6 +94,8 @@ class WhereNumbers(Op):
 class WhereNumberFirst(WhereNumbers):
     """scalar where condition is other than 0, else x. Shapes broadcast."""
 
+    meanings = {"x": "Numbers where condition does not hold.", "scalar": "Number where it holds."}
+
     scalar: float = 0.0
 
     inputs = ("condition", "x")
@@ -113,6 +117,8 @@ class WhereNumberFirst(WhereNumbers):
 @op("_npi_where_rscalar")
 class WhereNumberSecond(WhereNumbers):
     """y where condition is other than 0, else scalar. Shapes broadcast."""
+
+    meanings = {"y": "Numbers where condition holds.", "scalar": "Number where it does not."}
 
     scalar: float = 0.0
 

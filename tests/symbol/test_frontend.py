@@ -75,7 +75,7 @@ def test_signatures_show_defaults() -> None:
         == "(data=None, weight=None, bias=None, num_hidden=required, no_bias=False, flatten=True, *, out=None, name=None)"
     )
     assert str(inspect.signature(sym.Concat)) == "(*data, num_args=required, dim=1, name=None, attr=None, out=None)"
-    assert "num_hidden : int, required" in nd.FullyConnected.__doc__
+    assert "num_hidden : int >= 1, required" in nd.FullyConnected.__doc__
 
 
 def test_every_name_of_the_tables_is_an_operator() -> None:
