@@ -22,6 +22,7 @@ from .draws import EXPECTED, KINDS, Kind, Seen, Way, draw
 from .engines import Engine, NativeEngine, OnnxEngine
 from .half import HalfEngine
 from .models import BadInput, Model
+from .paths import SizesWanted
 from .result import Case
 
 T = TypeVar("T")
@@ -186,12 +187,10 @@ class Cases:
         ]
         if not open_dims:
             return
-        problems = [
-            f"give the shape of input {n}, for instance --input {n}:{_example(self.wanted[n].shape)}" for n in open_dims
-        ]
+        problems = []
         if set(self.left.inputs) != set(self.right.inputs):
-            problems += [f"{e.model.name} takes {', '.join(e.inputs)}" for e in (self.left, self.right)]
-        raise BadInput(*problems)
+            problems = [f"{e.model.name} takes {', '.join(e.inputs)}" for e in (self.left, self.right)]
+        raise SizesWanted({n: _example(self.wanted[n].shape) for n in open_dims}, *problems)
 
     def _numbers_taken(self) -> dict[str, Taken]:
         """Numbers that inputs take by the graphs of both; of two ONNX models by the first that we can read."""

@@ -16,7 +16,7 @@ from hybrid.core.error import FormatError, InternalError, MXNetError
 from hybrid.execution.saved import NotAlone, SavedProgram, save
 from hybrid.formats.compiled import Mapped, Writer, checksum
 
-from .paths import BadInput, file_of, newest_params
+from .paths import BadInput, SizesWanted, file_of, newest_params
 
 if TYPE_CHECKING:
     from .engines import NativeEngine
@@ -102,9 +102,7 @@ def compile(
         n for n, s in wanted.items() if s is None or s.shape is None or any(type(d) is not int for d in s.shape)
     ]:
         shapes = {n: wanted[n].shape if wanted[n] else None for n in lacking}
-        raise BadInput(
-            *(f"give the shape of input {n}, for instance --input {n}:{_example(s)}" for n, s in shapes.items())
-        )
+        raise SizesWanted({n: _example(s) for n, s in shapes.items()})
     known = numbers_taken(opened.native.infer(wanted))
     feeds = {**draw({n: s for n, s in wanted.items() if n not in arrays}, known, seed), **arrays}
     complete = native.complete(feeds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,17 @@ class BadInput(ValueError):
         self.full = "\n".join(problems)
         """The message with all problems."""
         super().__init__("\n".join([*problems[:SHOWN], *more]))
+
+
+class SizesWanted(BadInput):
+    """Raised when inputs are to be drawn whose sizes nothing tells. sizes: by input sizes that would do, as texts (1,3,224,224)."""
+
+    def __init__(self, sizes: Mapping[str, str], *problems: str):
+        self.sizes = dict(sizes)
+        super().__init__(
+            *(f"give the shape of input {n}, for instance --input {n}:{example}" for n, example in sizes.items()),
+            *problems,
+        )
 
 
 def listed(names: Iterable[str], most: int = SHOWN) -> str:

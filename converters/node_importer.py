@@ -28,7 +28,7 @@ from .error import ConversionError, Problem, Unsupported
 from .import_state import FOLDED, INLINE, ImportedSubgraph, ImportedValue, ImportState, dtype_attribute
 from .onnx_types import code_of, declared_spec, dtype_of, known_dims
 from .proto_nodes import attribute_of, function_key, standard_of, topological_order
-from .registry import FAMILY, NOT_IMPORTED, earlier_import_handler, family_name, import_handler
+from .registry import FAMILY, NOT_IMPORTED, STANDARD, earlier_import_handler, family_name, import_handler
 from .schemas import attribute_types, misfit, missing_inputs, well_formed
 
 DEPTH = 32
@@ -446,9 +446,17 @@ class Importer:
         types = attribute_types(proto.op_type, opset, self.domain, False)
         if not types or not given.keys() <= types.keys():
             types = attribute_types(proto.op_type, opset, self.domain)
-        known = types or function_key(proto) in self.shared.functions
+        known = types or self._function() is not None
         reading = None if known else import_handler(self.domain, proto.op_type, opset)
         return well_formed(types if reading is None else reading.types, given)
+
+    def _function(self) -> onnx.FunctionProto | None:
+        """The model's function that says what the node computes. A reading that a user has registered, for a domain of their
+        own, goes before it (docs/plugins.md); where the model defines an operator of ours anew, the model's word counts."""
+        function = self.shared.functions.get(function_key(self.node))
+        if function is None or self.domain in STANDARD:
+            return function
+        return None if import_handler(self.domain, self.node.op_type, self.opsets.get(self.domain, 1)) else function
 
     def _stand_in(self, reason: str, *, reported: bool = False) -> list[ImportedValue | None]:
         """Stand-ins for the outputs of the node being read, which cannot be. reported: a problem says so already."""
@@ -513,7 +521,7 @@ class Importer:
     def _translate(self, inputs: list[ImportedValue | None], attributes: dict[str, Any], problems: list[str]) -> Any:
         """Results of the node. problems: faults that have been found in it so far."""
         name = self.node.op_type
-        function = self.shared.functions.get(function_key(self.node))
+        function = self._function()
         if function is not None:
             return self.expand(function, inputs)
         opset = self.opsets.get(self.domain, 1)

@@ -120,6 +120,8 @@ def export_handler(name: str, opset: int) -> Handler | None:
 ML, TRAINING, MS = "ai.onnx.ml", "ai.onnx.preview.training", "com.microsoft"
 """The domains beside the standard's own; the last is onnxruntime's, of which onnx has no schemas."""
 _FAMILIES = {"": FAMILY, ML: "_onnx_ml_", TRAINING: "_onnx_training_", MS: "_onnx_ms_"}
+STANDARD = frozenset(_FAMILIES)
+"""Domains that are not a user's."""
 
 IMPORT: Table[tuple[str, str], dict[int, ImportHandler]] = Table(TRANSLATIONS)
 """By (domain, operator): the functions that read it, by the opset from which they hold."""

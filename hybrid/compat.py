@@ -96,6 +96,6 @@ def install_as_mxnet() -> None:
 def give_modules_as(package: str) -> None:
     """Make every import of a module of that package give the one here: there is one of each, whatever it is imported as.
 
-    Without this, ``from gluonnx.mx.gluon import nn`` would read the files again, into classes that know nothing of the first ones."""
+    Without this, ``from gluonnx.mx.gluon import nn`` would read the files again, into classes that know nothing of the first."""
     if not any(isinstance(f, _Finder) and f.package == package for f in sys.meta_path):
         sys.meta_path.insert(0, _Finder(package))

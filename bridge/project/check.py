@@ -17,12 +17,12 @@ from ..cases import taken
 from ..compare import Difference, Tolerance, compare
 from ..engines import EngineError, engine_for
 from ..models import BadInput, Model, open_model
-from ..paths import file_of
+from ..paths import SizesWanted, file_of
 from ..printable import message
 from ..recorded import Recording, is_recording, load_recording, record, with_facts
 from ..result import Progress, VerifyResult
 from ..verify import verify
-from .config import REASONS, Entry, Project, Rule, Rules, load_project
+from .config import NAME, REASONS, Entry, Project, Rule, Rules, load_project
 
 Status = Literal["ok", "differs", "says-little", "missing", "bad", "failed"]
 """bad: what was given cannot be used; failed: a runtime did not run it."""
@@ -264,7 +264,11 @@ def _is_there(entry: Entry, file: str) -> bool:
 
 def _problem(entry: Entry, file: str, error: Exception, seconds: float) -> FileResult:
     status: Status = "failed" if isinstance(error, EngineError) else "bad"
-    return FileResult(entry.name, file, status, "; ".join(message(error).splitlines()), seconds=seconds)
+    told = message(error)
+    if isinstance(error, SizesWanted):  # who reads this has a file to write it in, and no option
+        sizes = ", ".join(f"{n} = [{example.replace(',', ', ')}]" for n, example in error.sizes.items())
+        told = f"give the sizes of inputs in {NAME}, for instance inputs = {{ {sizes} }}"
+    return FileResult(entry.name, file, status, "; ".join(told.splitlines()), seconds=seconds)
 
 
 def _detail(result: VerifyResult) -> str:

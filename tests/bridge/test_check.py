@@ -479,3 +479,16 @@ def test_bad_options(project: Callable[..., Path]) -> None:
     assert "no such folder" in call("check", folder, "--junit", folder / "a" / "b.xml", code=2)
     assert "wanted some of" in call("check", folder, "--fail-on", "all", code=2)
     assert "give one of them" in call("check", folder, "--github", "--json", code=2)
+
+
+def test_sizes_that_nothing_tells_are_asked_for_in_the_file(project: Callable[..., Path]) -> None:
+    """Not by an option, which this command has none of."""
+    folder = project('[model.net]\nfiles = ["models/net"]\nbaseline = "net.npz"\n')
+    (file,) = bridge.check(folder, update=True).files
+    assert (file.status, "--input" in file.detail) == ("bad", False)
+    said = re.search(r"gluonnx\.toml, for instance (inputs = .*)", file.detail)
+    assert said
+    (folder / NAME).write_text(
+        (folder / NAME).read_text() + said[1].replace("[1, 3, 224, 224]", "[2, 1, 28, 28]") + "\n"
+    )
+    assert bridge.check(folder, update=True).ok
