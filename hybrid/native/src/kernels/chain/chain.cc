@@ -105,6 +105,7 @@ class Chain : public Kernel {
   struct BoundLoop {
     Loop loop;
     int operands[3];
+    int singles;
     int result;
     bool single;
   };
@@ -184,7 +185,7 @@ class Chain : public Kernel {
         slot.steady &= operand.steady;
         singles |= operand.single << o;
       }
-      BoundLoop bound{instruction.word->loops[singles], {0, 0, 0}, instruction.result, slot.single};
+      BoundLoop bound{instruction.word->loop, {0, 0, 0}, singles, instruction.result, slot.single};
       for (int o = 0; o < 3; ++o) bound.operands[o] = instruction.operands[std::min(o, arity - 1)];
       for (int o = 0; o < arity; ++o) {
         int operand = instruction.operands[o];
@@ -239,7 +240,7 @@ class Chain : public Kernel {
       }
       if (!stored_) from[result] = out + start * size;
       for (const BoundLoop& s : steps_)
-        s.loop(const_cast<std::byte*>(from[s.result]), from[s.operands[0]], from[s.operands[1]], from[s.operands[2]], n);
+        s.loop(const_cast<std::byte*>(from[s.result]), from[s.operands[0]], from[s.operands[1]], from[s.operands[2]], s.singles, n);
       if (stored_) store(out, from[result], start, n);
     }
   }
@@ -276,7 +277,7 @@ class Chain : public Kernel {
     }
     if (!changed) return;
     for (const BoundLoop& s : steady_steps_)
-      s.loop(const_cast<std::byte*>(from[s.result]), from[s.operands[0]], from[s.operands[1]], from[s.operands[2]],
+      s.loop(const_cast<std::byte*>(from[s.result]), from[s.operands[0]], from[s.operands[1]], from[s.operands[2]], s.singles,
              s.single ? 1 : tile_);
   }
 

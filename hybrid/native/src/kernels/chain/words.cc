@@ -142,16 +142,7 @@ constexpr float CHEAP = 0.05f, MATH = 0.5f;  // nanoseconds per element, about
 
 template <class T, int ARITY, auto F>
 constexpr Word word(const char* name, float cost, bool exact = false) {
-  if constexpr (ARITY == 1) return {name, 1, cost, exact, {loop<T, F, 1, 0>, loop<T, F, 1, 1>}};
-  else if constexpr (ARITY == 2)
-    return {name, 2, cost, exact, {loop<T, F, 2, 0>, loop<T, F, 2, 1>, loop<T, F, 2, 2>, loop<T, F, 2, 3>}};
-  else
-    return {name,
-            3,
-            cost,
-            exact,
-            {loop<T, F, 3, 0>, loop<T, F, 3, 1>, loop<T, F, 3, 2>, loop<T, F, 3, 3>, loop<T, F, 3, 4>, loop<T, F, 3, 5>,
-             loop<T, F, 3, 6>, loop<T, F, 3, 7>}};
+  return {name, ARITY, cost, exact, loop<T, F, ARITY>};
 }
 
 // One element after the other, by the C library and the like.
@@ -336,12 +327,12 @@ constexpr Word FLOAT64[] = {
 constexpr const char* LOGIC[] = {"copy", "not", "max", "min", "eq", "ne", "gt", "ge", "lt", "le", "and", "or", "xor", "where"};
 
 template <class From, class To>
-constexpr Word CAST = {"cast", 1, CHEAP, EXACT, {between<To, From, convert<To, From>, false>, between<To, From, convert<To, From>, true>}};
+constexpr Word CAST = {"cast", 1, CHEAP, EXACT, between<To, From, convert<To, From>>};
 
 constexpr std::uint8_t truth_of(auto x) { return x != 0; }
 template <class From>
 constexpr Word TRUTH = {
-    "bool", 1, CHEAP, EXACT, {between<std::uint8_t, From, truth_of<From>, false>, between<std::uint8_t, From, truth_of<From>, true>}};
+    "bool", 1, CHEAP, EXACT, between<std::uint8_t, From, truth_of<From>>};
 
 constexpr Word TO_FLOAT16 = word<float, 1, [](Reg a) { return rounded_to_float16(a); }>("float16", CHEAP, EXACT);
 constexpr Word TO_BFLOAT16 = word<float, 1, [](Reg a) { return rounded_to_bfloat16(a); }>("bfloat16", CHEAP, EXACT);
@@ -349,9 +340,9 @@ constexpr Word TO_BFLOAT16 = word<float, 1, [](Reg a) { return rounded_to_bfloat
 inline float double_to_float16(double x) { return float16_value(as_float16(odd_float(x))); }
 inline float double_to_bfloat16(double x) { return bfloat16_value(as_bfloat16(convert<float>(x))); }
 constexpr Word DOUBLE_TO_FLOAT16 = {
-    "float16", 1, 4.f, EXACT, {between<float, double, double_to_float16, false>, between<float, double, double_to_float16, true>}};
+    "float16", 1, 4.f, EXACT, between<float, double, double_to_float16>};
 constexpr Word DOUBLE_TO_BFLOAT16 = {
-    "bfloat16", 1, 4.f, EXACT, {between<float, double, double_to_bfloat16, false>, between<float, double, double_to_bfloat16, true>}};
+    "bfloat16", 1, 4.f, EXACT, between<float, double, double_to_bfloat16>};
 
 // f(a number of the type that a dtype is computed in)
 template <class F>

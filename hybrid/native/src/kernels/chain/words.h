@@ -1,4 +1,4 @@
-// The words of _fused_chain (OPCODES in hybrid/ops/fused.py): how many operands each takes, and its loops.
+// The words of _fused_chain (OPCODES in hybrid/ops/fused.py): how many operands each takes, and its loop.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct Word {
   int arity = 0;
   float cost = 0;      // nanoseconds per element, about
   bool exact = false;  // of halves that are given as float32 it makes numbers that are halves
-  Loop loops[8] = {};  // by which operands are single numbers: bit i for operand i
+  Loop loop = nullptr;
 };
 
 // What numbers of a dtype are computed in: halves are float32 that were rounded, truth is a byte.
