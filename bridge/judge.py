@@ -107,7 +107,7 @@ class _Trial:
             located=tuple({f.tensor: f for f in reversed(faults)}.values())[::-1],
             inner=max((len(i.compared) for i in self.inner.values()), default=0),
             little=tuple(f"{d.name} {d.little}" for d in little),
-            causes={} if failed is None else self._causes([f.node for f in faults]),
+            causes={} if failed is None else self._causes(faults),
             repro=self._write_repro(failed),  # which may warn
             warnings=tuple(dict.fromkeys([*self.warnings, *left_out])),
         )
@@ -314,15 +314,16 @@ class _Trial:
             if fault is not None:
                 self.warnings.append(fault)
 
-    def _causes(self, faults: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    def _causes(self, faults: Sequence[Divergence]) -> Mapping[str, tuple[str, ...]]:
         """The differences of the models, which are found without running them, at the nodes at fault."""
-        nodes = faults or ([self.divergence.node] if self.divergence is not None else [])
+        nodes = faults or ([self.divergence] if self.divergence is not None else [])
         left, right = (getattr(e, "model", None) for e in (self.left, self.right))
         if left is None or right is None or not nodes:  # of a runner there may be nothing to be seen inside
             return {}
         self.tell("comparing weights and attributes")
         try:
-            return causes(left, right, nodes)
+            also = {f.node: [*([f.second_node] if f.second_node else []), *f.span] for f in reversed(nodes)}
+            return causes(left, right, [f.node for f in nodes], also)
         except (MXNetError, ConversionError, OSError) as error:  # the verdict matters more
             self.warnings.append(f"what differs between the models was not looked for ({str(error).splitlines()[0]})")
             return {}

@@ -219,15 +219,16 @@ def _compare(
         layers = [t for t in group if any(filled.get(n) is not values.get(n) for n in chosen.get(t.name, ()))]
         if not layers:
             return
+        given = {**values, **filled}  # the other side may make them from more
         try:
-            want = source.run_forced(cut, filled, [t.name for t in layers])
+            want = source.run_forced(cut, given, [t.name for t in layers])
             got = other.run_forced(
-                cut_other, {theirs.get(n, n): v for n, v in filled.items()}, [theirs[t.name] for t in layers]
+                cut_other, {theirs.get(n, n): v for n, v in given.items()}, [theirs[t.name] for t in layers]
             )
         except (EngineError, MXNetError):  # what was made up is no input for it
             return
         for tensor in layers:
-            enter(tensor, got[theirs[tensor.name]], want[tensor.name], filled, "where no zero goes in")
+            enter(tensor, got[theirs[tensor.name]], want[tensor.name], given, "where no zero goes in")
 
     source.walk(case.feeds, [g.shown for g in groups], visit)
     inner.pairs = theirs

@@ -3,44 +3,71 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..models import Model
-from .diff import Comparison, compare_networks
+from .diff import Change, Comparison, compare_networks
 from .network import Network, Operation, networks_of
 
 TOLD = 5  # words for one node
+FORM = ("Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Cast", "expand_dims", "cast")
+"""Operators that files in other forms have more or fewer of."""
 
 
-def causes(left: Model, right: Model, nodes: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """By node what differs there between the models, in words. nodes: names in either model, those of a symbol too where that is
-    compared as ONNX. Nodes for which nothing is found are left out. Raises hybrid's and converters' errors."""
+def causes(
+    left: Model, right: Model, nodes: Iterable[str], also: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, tuple[str, ...]]:
+    """By node what differs there between the models, in words, what is least likely to be a mere form first.
+
+    nodes: names in either model, those of a symbol too where that is compared as ONNX. also: by node further names, as that of its
+    partner and of those that could only be compared together with it, which are looked at where it has no difference itself. Where
+    none of all these differs, what does elsewhere is told with the first. Nodes for which nothing is found are left out. Raises
+    hybrid's and converters' errors."""
     if any(m.graph is None and m.proto is None for m in (left, right)):  # a runner shows nothing inside
         return {}
     found = compare_networks(*networks_of(left, right))
     words: dict[str, list[str]] = {}
-    for change in found.changes:
+    changes = sorted(found.changes, key=_form)
+    for change in changes:
         for name in {change.node, change.second} - {""}:
-            words.setdefault(name, []).append(
-                change.text
-                if change.kind not in ("added", "removed")
-                else f"{change.operator} {change.node} is {change.text}"
-            )
-    out = {}
+            words.setdefault(name, []).append(_words(change))
+    out: dict[str, tuple[str, ...]] = {}
     made: dict[str, set[str]] = {}
     times = Counter(n.name for m in (left, right) if m.graph is not None for n in m.graph.nodes)
     for entry in (e for m in (left, right) if m.graph is not None for e in m.graph.internals().outputs):
         made.setdefault(entry.node.name, set()).add(entry.name)
-    for node in dict.fromkeys(nodes):
+    listed = list(dict.fromkeys(nodes))
+
+    def told_of(node: str) -> list[str]:
         same = [node, *(f"{node}_{i}" for i in range(1, times[node]))]  # several may be called so, and get numbers
         own = list(dict.fromkeys(op for name in same for op in _of_node(found, name, made)))
         names = {op.name for op in own}
         told = [t for name, texts in words.items() if name in names for t in texts]
-        if not told:
-            told = [t for name in _beside(found, own) for t in words.get(name, ())]
-        if told:
+        return told or [t for name in _beside(found, own) for t in words.get(name, ())]
+
+    for node in listed:
+        each = (told_of(name) for name in (node, *(also or {}).get(node, ())))
+        if told := next(filter(None, each), None):
             out[node] = tuple(dict.fromkeys(told))[:TOLD]
+    if not out and listed and changes:
+        places = [f"at {c.node} ({c.operator}): " if c.node and "added" != c.kind != "removed" else "" for c in changes]
+        out[listed[0]] = tuple(dict.fromkeys(f"{p}{_words(c)}" for p, c in zip(places, changes)))[:TOLD]
     return out
+
+
+def _words(change: Change) -> str:
+    if change.kind not in ("added", "removed"):
+        return change.text
+    return f"{change.operator} {change.node} is {change.text}"
+
+
+def _form(change: Change) -> int:
+    """A rank: how likely a difference is a mere form."""
+    if change.kind in ("operator", "attribute", "parameter"):
+        return 0
+    if change.kind in ("added", "removed"):
+        return 3 if change.operator in FORM else 2
+    return 1 if change.kind in ("wiring", "output") else 4
 
 
 def _of_node(found: Comparison, node: str, made: Mapping[str, set[str]]) -> list[Operation]:

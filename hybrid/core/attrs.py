@@ -12,7 +12,7 @@ import math
 import re
 import types
 import typing
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeGuard
 
 import numpy as np
 
@@ -394,7 +394,7 @@ HALVES = ("bfloat16", "float16")
 """Names of the dtypes of half precision, the one that rounds most first."""
 
 
-def is_half(dtype: np.dtype | None) -> bool:
+def is_half(dtype: np.dtype | None) -> TypeGuard[np.dtype]:
     """True for floats of 16 bits; False where the dtype is not known."""
     return dtype is not None and dtype.name in HALVES
 
