@@ -16,6 +16,8 @@ LOWERINGS = (
     "states",
     "lengths",
     "pools",
+    "gates",
+    "reversals",
     "products",
     "floats",
     "lookups",

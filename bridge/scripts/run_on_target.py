@@ -190,16 +190,24 @@ def tract(model, asked):
 
 def onnx2torch(model, asked):
     """The model as a module of PyTorch: a function from arrays by name to the outputs in order."""
+    import onnx
     import torch  # pyright: ignore[reportMissingImports]
     from onnx2torch import convert  # pyright: ignore[reportMissingImports]
 
     torch.set_num_threads(1)
     net = convert(model).eval()
+    # it gives one thing for each node that makes outputs: a tensor, or a tuple of all outputs of the node
+    makers = {
+        name: (node.output[0], place) for node in onnx.load(model).graph.node for place, name in enumerate(node.output)
+    }
+    nodes = list(dict.fromkeys(makers[name][0] for name in asked["outputs"] if name in makers))
 
     def run(feeds):
         with torch.no_grad():
             found = net(*[torch.from_numpy(np.array(a)) for a in feeds.values()])
-        return [f.numpy() for f in (found if isinstance(found, (list, tuple)) else [found])]
+        parts = dict(zip(nodes, found if len(nodes) > 1 else [found]))
+        chosen = [(parts[makers[name][0]], makers[name][1]) for name in asked["outputs"]]
+        return [(part[place] if isinstance(part, tuple) else part).numpy() for part, place in chosen]
 
     return run
 

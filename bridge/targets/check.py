@@ -91,6 +91,10 @@ def _of_node(profile: Profile, known: Known, node: onnx.NodeProto) -> Iterator[s
         shape = known.shape(node.input[0])
         if shape is not None and not least <= len(shape) <= most:
             yield f"{len(shape)} dimensions, and {profile.name} takes {least} to {most}"
+    if kind in profile.types:
+        dtype = TensorProto.DataType.Name(known.types.get(node.output[0], 0)).lower()
+        if dtype in profile.types[kind]:
+            yield f"{node.output[0]} is of {dtype}, for which {profile.name} has no {kind}"
     for name in (*node.input, *node.output):
         dtype = TensorProto.DataType.Name(known.types.get(name, 0)).lower()
         if dtype in profile.dtypes and not (profile.own_types and kind == "Cast" and name in known.ends):

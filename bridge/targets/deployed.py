@@ -134,6 +134,7 @@ def on_target(
     specs: Mapping[str, Spec],
     *,
     arrays: Mapping[str, Any] | None = None,
+    drawn: bool = False,
     seed: int = 0,
     names: Mapping[str, str] | None = None,
     ranges: Mapping[str, tuple[float, float]] | None = None,
@@ -142,7 +143,8 @@ def on_target(
     time_limit: float = TIME_LIMIT,
 ) -> Outcome:
     """The outcome of a file on one target. left: what is right, our engine as a rule. model: the file's graph. found: what the
-    profile says of it. specs, arrays: of the inputs of left. The rest as Cases takes it."""
+    profile says of it. specs, arrays: of the inputs of left. drawn: on drawn inputs beside the arrays. The rest as Cases takes
+    it."""
     lacks = lacking(found)
     told: dict[str, Any] = {"target": profile.name, "lacks": lacks}
     if place is None:
@@ -156,8 +158,11 @@ def on_target(
         right = OutputsOnly(runner)
         cases: list[Case] = []
         try:
-            made = Cases(left, right, specs, arrays or {}, names=names, ranges=ranges, files=files)
-            cases = [made.case(seed)] + ([] if arrays else [made.case(seed + 1)])
+            told_of_draws: dict[str, Any] = {"names": names, "ranges": ranges, "files": files}
+            made = Cases(left, right, specs, arrays or {}, **told_of_draws)
+            cases = [made.case(seed)]
+            if drawn or not arrays:
+                cases.append(Cases(left, right, specs, {}, **told_of_draws).case(seed + 1))
             result, rounding = check(left, right, cases, tolerance=tolerance), None
             bound = max(profile.rounding or 0.0, HALF if _has_halves(model) else 0.0)
             if (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import onnx
 from onnx import AttributeProto, helper
 
@@ -45,6 +46,15 @@ class Known:
         known = {} if schema is None else schema.attributes
         found = {n: _value(a.default_value) for n, a in known.items() if a.default_value.type}
         return found | {a.name: _value(a) for a in node.attribute}
+
+    def numbers(self, name: str) -> np.ndarray | None:
+        """A stored constant; None for what is computed, or stored elsewhere."""
+        stored = self.stored.get(name)
+        if stored is None:
+            maker = self.makers.get(name)
+            value = [a.t for a in maker.attribute if a.name == "value"] if maker is not None else []
+            stored = value[0] if value and maker is not None and maker.op_type == "Constant" else None
+        return None if stored is None else onnx.numpy_helper.to_array(stored)
 
     def shape(self, name: str) -> tuple[int | str, ...] | None:
         """The shape of a tensor, sizes that are open by their names; None where it is not known."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Callable
 
 import onnx
 
+from converters.lowering.gates import CLOSE, SLOPE
 from converters.lowering.operands import APART
 
 from .known import Known
 
+ROWS = 16
+"""Rows from which on OpenVINO computes products of products by other code."""
 Rule = Callable[[Known, onnx.NodeProto], str]
 """From what is known of a file and a node to words for the form that it has; empty where it has not."""
 
@@ -155,16 +159,108 @@ def _batch_of_sequences(known: Known, node: onnx.NodeProto) -> str:
     return f"{shape[1]} sequences at once" if shape and len(shape) == 3 and shape[1] != 1 else ""
 
 
+def _turned_slice(known: Known, node: onnx.NodeProto) -> str:
+    """Slice with a negative step, of four dimensions or more."""
+    if node.op_type != "Slice" or len(node.input) < 5 or len(known.shape(node.input[0]) or ()) < 4:
+        return ""
+    steps = known.numbers(node.input[4])
+    return "a negative step" if steps is not None and (steps < 0).any() else ""
+
+
+def _uneven_padding(known: Known, node: onnx.NodeProto) -> str:
+    """AveragePool with other padding at the end than at the beginning."""
+    pads = known.attributes(node).get("pads") if node.op_type == "AveragePool" else None
+    half = len(pads or ()) // 2
+    return f"pads={pads}" if pads and pads[:half] != pads[half:] else ""
+
+
+def _keyword_name(_known: Known, node: onnx.NodeProto) -> str:
+    """A node whose name is a word of Python."""
+    return f"the name {node.name}" if keyword.iskeyword(node.name) else ""
+
+
+def _activation_of_another(known: Known, node: onnx.NodeProto) -> str:
+    """A product or quotient that looks like an activation or a norm, whose factor is another tensor than the one inside: a
+    times Tanh(Softplus(b)), times Erf of b plus a number, times HardSigmoid of b with HardSwish's slope, or divided by ReduceL2
+    of b."""
+    if node.op_type not in ("Mul", "Div") or len(node.input) != 2:
+        return ""
+    pairs = [(node.input[0], node.input[1])] + ([] if node.op_type == "Div" else [(node.input[1], node.input[0])])
+    for factor, gate in pairs:
+        read = known.makers.get(gate)
+        if read is None or factor in known.constants:
+            continue
+        inside = _inside_gate(known, read) if node.op_type == "Mul" else _inside_norm(read)
+        if inside is not None and inside != factor:
+            return (
+                f"{factor} {'divided' if node.op_type == 'Div' else 'multiplied'} by {read.op_type} of another tensor"
+            )
+    return ""
+
+
+def _inside_norm(read: onnx.NodeProto) -> str | None:
+    """The tensor that a norm is made of; None for no norm."""
+    return read.input[0] if read.op_type == "ReduceL2" else None
+
+
+def _inside_gate(known: Known, read: onnx.NodeProto) -> str | None:
+    """The tensor that a gate is made of; None for no gate."""
+    maker = known.makers.get(read.input[0]) if read.input else None
+    if read.op_type == "HardSigmoid":
+        return read.input[0] if abs(known.attributes(read)["alpha"] - SLOPE) <= CLOSE else None
+    if read.op_type == "Tanh" and maker is not None and maker.op_type == "Softplus":
+        return maker.input[0]
+    if read.op_type == "Add" and maker is not None and maker.op_type == "Erf":
+        scaled = known.makers.get(maker.input[0])
+        return scaled.input[0] if scaled is not None and scaled.op_type in ("Div", "Mul") else maker.input[0]
+    return None
+
+
+def _sum_behind_products(known: Known, node: onnx.NodeProto) -> str:
+    """Add or Sub, with another computed tensor, of a product of fewer than 16 rows of a product: Sub of anything, Add of what
+    nodes make."""
+    if node.op_type not in ("Add", "Sub") or any(i in known.constants for i in node.input):
+        return ""
+    made, other = (node.input[0], node.input[1])
+    places = [(made, other)] if node.op_type == "Sub" else [(made, other), (other, made)]
+    for made, other in places:
+        if node.op_type == "Add" and other not in known.makers:
+            continue
+        shape = known.shape(made)
+        few = shape is not None and len(shape) == 2 and isinstance(shape[0], int) and shape[0] < ROWS
+        if few and _is_product(known, made) and _behind_product(known, known.makers[made].input[0]):
+            return f"{made}, a product of {shape[0]} rows behind a product" if shape else ""
+    return ""
+
+
+def _is_product(known: Known, name: str) -> bool:
+    maker = known.makers.get(name)
+    return maker is not None and maker.op_type in ("Gemm", "MatMul") and maker.input[1] in known.constants
+
+
+def _behind_product(known: Known, name: str) -> bool:
+    """True for a product, and for what one operation on each element makes of one."""
+    maker = known.makers.get(name)
+    if maker is None:
+        return False
+    return _is_product(known, name) or (len(maker.input) == 1 and _is_product(known, maker.input[0]))
+
+
 RULES: dict[str, Rule] = {
+    "activation of another": _activation_of_another,
     "batch of instances": _batch_of_instances,
     "batch of sequences": _batch_of_sequences,
     "counted padding": _counted_padding,
+    "keyword name": _keyword_name,
     "power with number": _power_with_number,
     "product of rows": _product_of_rows,
     "product with activation": _product_with_activation,
     "rounded convolution": _rounded_convolution,
     "split into steps": _split_into_steps,
     "sum of shapes": _sum_of_shapes,
+    "sum behind products": _sum_behind_products,
     "turned division": _turned_division,
+    "turned slice": _turned_slice,
+    "uneven padding": _uneven_padding,
     "whole numbers": _whole_numbers,
 }

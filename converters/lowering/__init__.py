@@ -11,11 +11,13 @@ from ..forms import LOWERINGS
 from ..onnx_graph import OnnxGraph, live
 from ..passes import clean
 from .floats import floats, products
+from .gates import gates
 from .layouts import layouts
 from .lookups import lookups
 from .operands import operands
 from .pools import pools
 from .recurrences import grus, lengths, recurrences, rnns, states
+from .reversals import reversals
 
 _BY_NAME: dict[str, Callable[[OnnxGraph], None]] = {
     "recurrences": recurrences,
@@ -24,6 +26,8 @@ _BY_NAME: dict[str, Callable[[OnnxGraph], None]] = {
     "states": states,
     "lengths": lengths,
     "pools": pools,
+    "gates": gates,
+    "reversals": reversals,
     "products": products,
     "floats": floats,
     "lookups": lookups,

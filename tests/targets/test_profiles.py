@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
 import onnx
 import onnx.defs
+import onnx.parser
 import pytest
 from onnx import TensorProto, helper
 
@@ -193,3 +195,54 @@ def test_one_file_for_several_targets() -> None:
         written_for(["coreml", "onnxruntime-mobile"], None)
     with pytest.raises(BadInput, match="got opset 17, wanted 7 to 12"):
         written_for("opencv-4.6", 17)
+
+
+def graph(text: str, opset: int = 13, **constants: Any) -> onnx.ModelProto:
+    """A model of nodes in ONNX's text; constants are stored in it."""
+    made = onnx.parser.parse_model(f'<ir_version: 7, opset_import: ["": {opset}]> {text}')
+    made.graph.initializer.extend(onnx.numpy_helper.from_array(np.asarray(a), n) for n, a in constants.items())
+    return made
+
+
+W, V = np.ones((4, 3), np.float32), np.ones((3, 4), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("target", "text", "constants", "told"),
+    [
+        ("opencv", "g (float[2,3] a, float[2,3] b) => (float[2,3] y) { s = HardSigmoid<alpha=0.16666667>(b) y = Mul(a, s) }", {},
+         "a multiplied by HardSigmoid of another tensor, which it takes for an activation of that tensor"),
+        ("opencv", "g (float[2,3] a) => (float[2,3] y) { s = HardSigmoid<alpha=0.16666667>(a) y = Mul(a, s) }", {}, ""),
+        ("opencv", "g (float[2,3] a, float[2,3] b) => (float[2,3] y) { s = HardSigmoid(b) y = Mul(s, a) }", {}, ""),
+        ("opencv", "g (float[2,3] a, float[2,3] b) => (float[2,3] y) { s = Softplus(b) t = Tanh(s) y = Mul(t, a) }", {},
+         "a multiplied by Tanh of another tensor"),
+        ("opencv", "g (float[2,3] a) => (float[2,3] y) { s = Softplus(a) t = Tanh(s) y = Mul(a, t) }", {}, ""),
+        ("opencv", "g (float[2,3] a, float[2,3] b) => (float[2,3] y) { d = Div(b, k) e = Erf(d) f = Add(e, o) y = Mul(a, f) }",
+         {"k": np.float32(1.5), "o": np.float32(1)}, "a multiplied by Add of another tensor"),
+        ("opencv", "g (float[2,3] a, float[2,3] b) => (float[2,3] y) { n = ReduceL2<axes=[1]>(b) y = Div(a, n) }", {},
+         "a divided by ReduceL2 of another tensor"),
+        ("opencv", "g (float[2,3] a) => (float[2,3] y) { n = ReduceL2<axes=[1]>(a) y = Div(a, n) }", {}, ""),
+        ("opencv", "g (int64[2,3] a) => (int64[2,1] y) { y = ReduceMax<axes=[1]>(a) }", {}, "of int64, for which opencv has no"),
+        ("onnxruntime-1.15", "g (int8[3] a, int8[3] b) => (int8[3] y) { y = Max(a, b) }", {}, "of int8"),
+        ("onnxruntime-1.15", "g (int32[3] a, int32[3] b) => (int32[3] y) { y = Max(a, b) }", {}, ""),
+        ("mnn", "g (float[1,2,4,4,4] a) => (float[1,2,3,3,3] y) { y = MaxPool<kernel_shape=[2,2,2]>(a) }", {}, "5 dimensions"),
+        ("onnx2torch", "g (float[1,2,5,5] a) => (float[1,2,4,4] y) { y = AveragePool<kernel_shape=[3,3],pads=[0,0,1,1]>(a) }", {},
+         "pads=[0, 0, 1, 1], which it has not"),
+        ("openvino", "g (float[5,4] x, float[5,4] l) => (float[5,4] y) { h = MatMul(x,W) t = Tanh(h) p = MatMul(t,V) y= Sub(p,l) }",
+         {"W": W, "V": V}, "a product of 5 rows behind a product, which it crashes on"),
+        ("openvino", "g (float[5,4] x, float[5,4] l) => (float[5,4] y) { h = MatMul(x,W) t = Tanh(h) p = MatMul(t,V) y= Add(p,l) }",
+         {"W": W, "V": V}, ""),
+        ("openvino", "g (float[16,4] x, float[16,4] l) => (float[16,4] y) { h = MatMul(x, W) p = MatMul(h, V) y = Sub(p, l) }",
+         {"W": W, "V": V}, ""),
+        ("openvino", "g (float[5,4] x, float[5,3] l) => (float[5,3] y) { h = MatMul(x, W) y = Sub(h, l) }", {"W": W}, ""),
+    ],
+)  # fmt: skip
+def test_what_engines_crash_on_or_take_for_something_else(target: str, text: str, constants: Any, told: str) -> None:
+    found = reasons(target, graph(text, **constants))
+    assert len(found) == bool(told), found
+    assert all(told in f for f in found)
+
+
+def test_a_node_called_as_a_word_of_python_is_no_module_of_pytorch() -> None:
+    made = helper.make_node("Relu", ["x"], ["y"], name="class")
+    assert "the name class, which is none" in "".join(reasons("onnx2torch", model(made)))
