@@ -18,6 +18,7 @@ LOWERINGS = (
     "pools",
     "gates",
     "reversals",
+    "reductions",
     "products",
     "floats",
     "lookups",

@@ -143,6 +143,19 @@ def _whole_numbers(known: Known, node: onnx.NodeProto) -> str:
     return "whole numbers" if whole and (node.op_type == "Div" or any(i in known.constants for i in node.input)) else ""
 
 
+def _whole_numbers_to_one(known: Known, node: onnx.NodeProto) -> str:
+    """A reduction of whole numbers that names all of its axes."""
+    shape = known.shape(node.input[0]) if node.op_type.startswith("Reduce") else None
+    if not shape or not onnx.TensorProto.DataType.Name(known.types.get(node.input[0], 0)).lower().startswith(
+        ("int", "uint")
+    ):
+        return ""
+    axes = known.attributes(node).get("axes")
+    if axes is None and len(node.input) > 1:
+        axes = known.numbers(node.input[1])
+    return f"axes={[int(a) for a in axes]} of whole numbers" if axes is not None and len(axes) == len(shape) else ""
+
+
 def _both_shapes(
     known: Known, node: onnx.NodeProto, kinds: tuple[str, ...]
 ) -> tuple[tuple[int | str, ...], tuple[int | str, ...]] | None:
@@ -271,4 +284,5 @@ RULES: dict[str, Rule] = {
     "turned slice": _turned_slice,
     "uneven padding": _uneven_padding,
     "whole numbers": _whole_numbers,
+    "whole numbers to one": _whole_numbers_to_one,
 }

@@ -17,6 +17,7 @@ from .lookups import lookups
 from .operands import operands
 from .pools import pools
 from .recurrences import grus, lengths, recurrences, rnns, states
+from .reductions import reductions
 from .reversals import reversals
 
 _BY_NAME: dict[str, Callable[[OnnxGraph], None]] = {
@@ -28,6 +29,7 @@ _BY_NAME: dict[str, Callable[[OnnxGraph], None]] = {
     "pools": pools,
     "gates": gates,
     "reversals": reversals,
+    "reductions": reductions,
     "products": products,
     "floats": floats,
     "lookups": lookups,

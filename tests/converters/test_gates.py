@@ -1,4 +1,4 @@
-"""Gates and reversed slices in the forms that OpenCV and MNN get right; what their profiles say of those forms that they do not."""
+"""Gates, reductions to one and reversed slices in the forms that OpenCV and MNN get right; what profiles say of the others."""
 
 from typing import Any
 
@@ -64,3 +64,16 @@ def test_slices_that_run_backwards_are_gathered(begin: Any, end: Any, step: Any)
     np.testing.assert_array_equal(got, want)
     (told,) = problems(profile_of("mnn"), plain)
     assert "a negative step, which it crashes on" in str(told)
+
+
+@pytest.mark.parametrize("kind", ["sum", "max"])
+def test_whole_numbers_are_reduced_to_one_without_naming_axes(kind: str) -> None:
+    net = getattr(sym, kind)(sym.cast(sym.Variable("x"), dtype="int32"), axis=(0, 1), keepdims=True)
+    model, got, want = written(net, (4, 5), 13, "reductions")
+    (node,) = (n for n in model.graph.node if n.op_type.startswith("Reduce"))
+    assert len(node.input) == 1
+    assert [a.name for a in node.attribute] == ["keepdims"]
+    np.testing.assert_array_equal(got, want)
+    assert problems(profile_of("opencv"), model) == []
+    plain, _, _ = written(net, (4, 5), 13)
+    assert "it crashes on" in str(problems(profile_of("opencv"), plain))
