@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT))  # mkdocs runs this file by its path
 from mkdocs.structure.files import File, Files  # noqa: E402
 
 from hybrid.core.version import REPOSITORY  # noqa: E402
-from tests.site import decisions, reference  # noqa: E402
+from tests.site import decisions, operators, reference  # noqa: E402
 
 DOCUMENTS = {"architecture.md": "ARCHITECTURE.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
 """Pages that are documents of the root."""
@@ -76,8 +76,11 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Turn links that leave docs/ to where the site or the repository has what they name; begin lists as Markdown here wants it."""
+    """Add to pages what the code says; turn links that leave docs/ to where the site or the repository has what they name; begin
+    lists as Markdown here wants it."""
     place = page.file.src_uri
+    if place == operators.PAGE:
+        markdown = operators.page(markdown)
     origin = DOCUMENTS.get(place, f"docs/{place}")
     parts = FENCE.split(markdown)
     return "".join(p if FENCE.fullmatch(p) else _lists(_links(p, origin, place)) for p in parts)

@@ -1,11 +1,147 @@
-"""The reference of the Python API, as pages of Markdown made of what is imported."""
+"""The reference of the Python API, as pages of Markdown made of what is imported: signatures and docstrings, as ``help`` shows them,
+those of functions that are made of operators too. Names are those of MXNet 1.9.1 (fixtures/api), and what ``gluonnx`` offers."""
 
 from __future__ import annotations
 
 import functools
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import bridge
+from tests.house import api
+
+FOLDER = "reference"
+WIDTH = 96
+SHORT = {"mxnet": "mx", "mxnet.ndarray": "mx.nd", "mxnet.symbol": "mx.sym", "mxnet.numpy": "mx.np"}
+SHORT |= {"mxnet.numpy_extension": "mx.npx"}
+"""Modules by the names that programs use."""
+PAGES = {
+    "ndarray": ("Arrays: mx.nd", ("ndarray", "ndarray.contrib", "ndarray.linalg", "ndarray.image", "ndarray.random", "ndarray.sparse")),
+    "symbol": ("Symbols: mx.sym", ("symbol", "executor", "attribute", "name")),
+    "numpy": ("NumPy's interface: mx.np, mx.npx", ("numpy", "numpy.linalg", "numpy.random", "numpy_extension", "util")),
+    "autograd": ("Gradients, contexts, seeds", ("autograd", "context", "random", "engine")),
+    "gluon": ("Gluon: blocks and training", ("gluon", "gluon.block", "gluon.parameter", "gluon.trainer", "gluon.utils")),
+    "gluon-layers": ("Gluon: layers and losses", ("gluon.nn", "gluon.rnn", "gluon.loss")),
+    "gluon-data": ("Gluon: data and model zoo", ("gluon.data", "gluon.data.vision.datasets", "gluon.data.vision.transforms", "gluon.model_zoo.vision")),
+    "gluon-contrib": ("Gluon: contrib", ("gluon.contrib.nn", "gluon.contrib.cnn", "gluon.contrib.rnn", "gluon.contrib.data", "gluon.contrib.estimator")),
+    "module": ("Module and its kin", ("module", "model", "rnn", "callback", "monitor", "kvstore")),
+    "training": ("Optimizers, initializers, metrics", ("optimizer", "lr_scheduler", "initializer", "metric")),
+    "data": ("Data: io, image, recordio", ("io", "image", "image.detection", "recordio")),
+    "contrib": ("Contrib: AMP, INT8, text, ONNX", ("contrib.amp", "contrib.quantization", "contrib.text", "contrib.onnx", "onnx")),
+    "tools": ("Tools around networks", ("operator", "visualization", "profiler", "runtime", "test_utils")),
+}  # fmt: skip
+"""Pages: title and modules of MXNet."""
+
+
+class Shown(NamedTuple):
+    """A name on a page."""
+
+    name: str
+    what: Any
 
 
 @functools.cache
 def pages() -> dict[str, str]:
     """Text by the name of the page."""
-    return {}
+    found = {f"{FOLDER}/gluonnx.md": _page("Python: gluonnx", "What the commands do, as functions.", [*_of_bridge()])}
+    seen: set[int] = set()
+    for name, (title, modules) in PAGES.items():
+        entries = [e for module in modules for e in _of_module(f"mxnet.{module}", seen)]
+        where = ", ".join(f"`{_short(f'mxnet.{m}')}`" for m in modules)
+        said = f"{where}, with `import hybrid as mx` or `from gluonnx import mx`."
+        if name == "symbol":
+            said += " The functions of operators are those of [mx.nd](ndarray.md), on symbols."
+        found[f"{FOLDER}/{name}.md"] = _page(title, said, entries)
+    rows = [f"| [{text.split(chr(10), 1)[0][2:]}]({page.split('/')[1]}) | {len(HEADING.findall(text))} |" for page, text in found.items()]
+    head = "# Python API\n\nSignatures and docstrings, as `help` shows them.\n\n| page | names |\n|---|---|\n"
+    return {f"{FOLDER}/index.md": head + "\n".join(rows) + "\n", **found}
+
+
+HEADING = re.compile(r"^## ", re.MULTILINE)
+
+
+def _short(module: str) -> str:
+    parent, _, last = module.rpartition(".")
+    return SHORT.get(module) or f"{_short(parent)}.{last}"
+
+
+def _of_bridge() -> Iterator[Shown]:
+    for name in sorted(bridge.__all__):
+        what = getattr(bridge, name)
+        if callable(what):
+            yield Shown(f"gluonnx.{name}", what)
+
+
+def _of_module(module: str, seen: set[int]) -> Iterator[Shown]:
+    """Functions and classes that a module shows and none before has."""
+    for item in api.public():
+        if item.module != module or not item.name or "." in item.name or item.kind not in ("function", "class"):
+            continue
+        what = api.find(item)
+        ours = getattr(what, "__module__", "").split(".")[0] in ("hybrid", "bridge", "converters")
+        made = module.startswith("mxnet.symbol") and api.find(item._replace(module="mxnet.ndarray")) is not api._ABSENT
+        if ours and callable(what) and id(what) not in seen and not (made and item.kind == "function"):
+            seen.add(id(what))
+            yield Shown(f"{_short(module)}.{item.name}", what)
+
+
+def _page(title: str, said: str, entries: list[Shown]) -> str:
+    return "\n".join([f"# {title}", "", *textwrap.wrap(said, WIDTH), "", *map(_entry, entries)])
+
+
+def _entry(shown: Shown) -> str:
+    lines = [f"## {shown.name} {{#{shown.name}}}", "", *_code(signature(shown.name.rsplit(".", 1)[1], shown.what)), ""]
+    lines += [text(shown.what), ""]
+    if inspect.isclass(shown.what):
+        for name, member in vars(shown.what).items():
+            if not name.startswith("_") and (callable(member) or isinstance(member, property | classmethod | staticmethod)):
+                lines += _member(name, member)
+    return "\n".join(lines)
+
+
+def _member(name: str, member: Any) -> Iterator[str]:
+    """A method or a property, without a heading of its own."""
+    inner = getattr(member, "__func__", member)
+    said = text(inner)
+    called = name if isinstance(member, property) else signature(name, inner).replace("\n", " ")
+    yield from (f"**`{' '.join(called.split())}`**", "", *([said, ""] if said else []))
+
+
+def signature(name: str, what: Any) -> str:
+    """A name with its parameters, in lines that are not too long."""
+    try:
+        parameters = str(inspect.signature(what))
+    except (TypeError, ValueError):
+        parameters = "(...)"
+    parameters = re.sub(r"<(?:class '(?:\w+\.)*(\w+)'|(?:function|object) [^>]*?(\w+)[^>]*)>", r"\1\2", parameters)
+    if len(name) + len(parameters) <= WIDTH or "->" in parameters[-40:] and len(parameters) < WIDTH:
+        return f"{name}{parameters}"
+    return "\n".join(textwrap.wrap(f"{name}{parameters}", WIDTH, subsequent_indent="    ", break_long_words=False))
+
+
+def _code(lines: str) -> list[str]:
+    return ["```python", lines, "```"]
+
+
+def text(what: Any) -> str:
+    """The docstring as Markdown: indented lines are code, marks of ours are those of Markdown, all else is as it is written."""
+    found = inspect.getdoc(what) or ""
+    if inspect.isclass(what) and what.__doc__ is None:
+        found = ""
+    lines = []
+    for line in found.split("\n"):
+        code = line.startswith("    ")
+        lines.append(line if code else _escaped(line))
+    return "\n".join(lines)
+
+
+def _escaped(line: str) -> str:
+    parts = re.split(r"(``.+?``|`[^`]+`)", line)
+    return "".join(
+        f"`{part.strip('`')}`" if part.startswith("`") and len(part) > 2 else re.sub(r"([*<\[{])", r"\\\1", part) for part in parts
+    )
+
+

@@ -1,0 +1,46 @@
+"""docs/operators.md as the site shows it: in the table of operators what each is, and the targets that refuse it."""
+
+from __future__ import annotations
+
+import re
+
+from bridge.targets.profile import profiles
+from converters import ops  # noqa: F401  fills OPS
+from hybrid.core.op import OPS
+
+from . import on_targets
+
+PAGE = "operators.md"
+HEAD = "| operator | other names |"
+ROW = re.compile(r"^\| `(\w+)` \|(.*)$", re.MULTILINE)
+
+
+def page(markdown: str) -> str:
+    """The page's text with a column more, and under each name what the operator is."""
+    before, head, table = markdown.partition(HEAD)
+    assert head, f"{PAGE} has no table of operators"
+    table, end, after = table.partition("\n\n")
+    refusing = on_targets.recorded()
+    lines = table.split("\n")
+    lines[0] += " not on |"
+    lines[1] += "---|"
+    rows = [_row(line, refusing) for line in lines[2:]]
+    said = (
+        f"- *not on*: of {len(profiles())} engines and releases ([targets.md](targets.md)) those that refuse each of the\n"
+        "  operator's first examples, by their profiles; what they take may still be refused for its attributes or sizes.\n\n"
+    )
+    return "".join([before.rstrip("\n"), "\n", said, head, "\n".join([*lines[:2], *rows]), end, after])
+
+
+def _row(line: str, refusing: dict[str, list[str]]) -> str:
+    found = ROW.fullmatch(line)
+    assert found is not None, line
+    name = found[1]
+    return f"| `{name}`<br>{summary(name)} |{found[2]} {', '.join(refusing.get(name, ()))} |"
+
+
+def summary(name: str) -> str:
+    """The first sentence of an operator's description, for a cell of a table."""
+    text = " ".join((OPS[name].__doc__ or "").split("\n\n")[0].split())
+    first = re.match(r".*?[.:](?= |$)", text)
+    return (first[0] if first else text).replace("|", "\\|").replace("``", "`").rstrip(":")
