@@ -18,6 +18,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from hybrid.core.version import VERSION
 
+from .command.examples import epilog
+
 COMMANDS = {
     "convert": "converting.convert",
     "import": "converting.import_",
@@ -71,7 +73,7 @@ def command(name: str) -> Any:
     """The command of that name, its module loaded."""
     module, function = COMMANDS[name].split(".")
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(name)(getattr(importlib.import_module(f"bridge.command.{module}"), function))
+    alone.command(name, epilog=epilog(name))(getattr(importlib.import_module(f"bridge.command.{module}"), function))
     return typer.main.get_command(alone)
 
 
