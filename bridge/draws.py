@@ -21,6 +21,8 @@ WIDER = (10, 3)
 """Times that wide draws are as wide as what is expected: at first, and where that is too much for float32."""
 LARGEST = (100, 10)
 """The same of the largest numbers among edges."""
+NORMAL = "standard normal"
+"""Words for numbers of an input that nothing is known of."""
 SMALL_TABLE = 4096
 """Rows of a table up to which draws look at every one."""
 
@@ -204,7 +206,7 @@ class _Draw:
     def _normal(self) -> tuple[np.ndarray, str]:
         values, mild = self.rng.standard_normal(self.shape), min(self.way.mild, 1)
         if self.way.kind == "expected":
-            return values, "standard normal"
+            return values, NORMAL
         if self.way.kind == "wide":
             return values * WIDER[mild], f"normal, {WIDER[mild]} times wider"
         most = LARGEST[mild]

@@ -21,7 +21,7 @@ from .inputs import Given, Inputs, as_specs, loaded, sources_of
 from .judge import check
 from .models import BadInput, Model, check_dtypes, open_model
 from .paths import one_or_more
-from .precision.beside import DRAWS, hold_beside, quantized_side
+from .precision.beside import DRAWS, hold_beside, quantized_side, ranges_held
 from .recorded import Recording, load_recording
 from .result import Progress, VerifyResult, identify, with_names, with_warnings
 from .runners import as_side, is_runner
@@ -128,6 +128,10 @@ def verify(
             if quantized is not None:  # integers are calibrated for the numbers that the network expects
                 kinds, count = KINDS[:1], runs if arrays else max(runs, DRAWS)
             cases = make_cases(left, right, specs, arrays, seed, runs=count, kinds=kinds, files=sources, **told)
+            held = {} if quantized is None else ranges_held((first, second)[quantized], cases, ranges or {})
+            if held:
+                told["ranges"] = {**(ranges or {}), **held}
+                cases = make_cases(left, right, specs, arrays, seed, runs=count, kinds=kinds, files=sources, **told)
             for number, given in enumerate(also, len(cases)):
                 further = loaded(given, first)
                 more, values = as_specs(further)

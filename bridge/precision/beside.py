@@ -15,6 +15,7 @@ from converters.writer import Converted
 from hybrid.core.op import Spec
 
 from ..compare import Difference, compare
+from ..draws import NORMAL
 from ..engines import Arrays
 from ..half import PRECISION
 from ..models import ONNX, BadInput, Model
@@ -30,6 +31,8 @@ DRAWS = 8
 """Sets of inputs that are drawn, as many as where a file is quantised with nothing to calibrate on."""
 
 
+OUTSIDE = 0.01
+"""The share of drawn numbers that may lie beyond what the first quantisation holds."""
 DROP = 10.0
 """Decibels that a layer at fault loses of those that its inputs have."""
 SLACK = 3.0
@@ -58,6 +61,45 @@ def _is_quantized(model: Model) -> bool:
         return told == INT8 or any(n.op_type == "DequantizeLinear" for n in model.proto.graph.node)
     nodes = model.graph.all_nodes() if model.graph is not None else ()
     return any(n.op is not None and ("quantize" in n.op.name or getattr(n.op, "quantized", False)) for n in nodes)
+
+
+def ranges_held(
+    model: Model, cases: Sequence[Case], given: Mapping[str, tuple[float, float]]
+) -> dict[str, tuple[float, float]]:
+    """The ranges, by input, that a file's quantisation of it holds, where nothing else is known of what the network expects, and
+    what was drawn lies outside, or fills less than half. given: ranges that were asked for, which stay."""
+    found = {}
+    for name, (low, high) in _calibrated(model).items():
+        own = next((n for n, other in cases[0].names.items() if other == name), name)
+        drawn = [c.feeds[own] for c in cases if c.origins.get(own, "").endswith(NORMAL)]
+        if own in given or name in given or not drawn:
+            continue
+        values = np.concatenate([np.asarray(a, np.float64).ravel() for a in drawn])
+        outside = float(np.mean((values < low) | (values > high)))
+        if outside > OUTSIDE or np.ptp(values) < (high - low) / 2:
+            found[own] = (low, high)
+    return found
+
+
+def _calibrated(model: Model) -> dict[str, tuple[float, float]]:
+    """The ranges of inputs of a file that QuantizeLinear reads."""
+    assert model.proto is not None
+    graph = model.proto.graph
+    stored = {t.name: t for t in graph.initializer}
+    stored |= {
+        n.output[0]: a.t for n in graph.node if n.op_type == "Constant" for a in n.attribute if a.name == "value"
+    }
+    inputs, found = {i.name for i in graph.input}, {}
+    for node in graph.node:
+        if node.op_type != "QuantizeLinear" or node.input[0] not in inputs or node.input[1] not in stored:
+            continue
+        scale = onnx.numpy_helper.to_array(stored[node.input[1]])
+        has_zero = len(node.input) > 2 and node.input[2] in stored
+        zero = onnx.numpy_helper.to_array(stored[node.input[2]]) if has_zero else np.zeros((), np.uint8)
+        if scale.size == zero.size == 1 and zero.dtype.kind in "iu":
+            limits, step, at = np.iinfo(zero.dtype), float(scale.reshape(())), int(zero.reshape(()))
+            found[node.input[0]] = ((int(limits.min) - at) * step, (int(limits.max) - at) * step)
+    return found
 
 
 def hold_beside(first: Model, second: Model, place: int, cases: Sequence[Case], tell: Progress) -> QuantizedResult:

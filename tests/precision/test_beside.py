@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import bridge
+import hybrid as mx
 from bridge.cli import app
 from bridge.precision.beside import QuantizedResult, quantized_side
 
@@ -76,6 +77,45 @@ def test_a_file_that_is_wrong_in_one_output_alone(files: tuple[Path, Path], tmp_
     found = bridge.verify(SOURCE, tmp_path / "hole.onnx", inputs=SIZE)
     assert found.verdict == "not equivalent"
     assert [d.name for d in found.differences if not d.equal] == ["softmax_output"]
+
+
+@pytest.fixture(scope="module")
+def of_pixels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The network on integers, calibrated on numbers from 0 to 255, of which its graph says nothing."""
+    path = tmp_path_factory.mktemp("pixels") / "int8.onnx"
+    pixels = np.random.default_rng(5).integers(0, 256, (4, *SIZE["data"])).astype(np.float32)
+    data = [{"data": p} for p in pixels]
+    bridge.convert_in(bridge.Quantized(data=data), SOURCE, output=path, inputs=SIZE, draws=("expected",))
+    return path
+
+
+@pytest.mark.parametrize("integers_first", [False, True])
+def test_inputs_are_drawn_from_what_integers_were_calibrated_on(of_pixels: Path, integers_first: bool) -> None:
+    pair = (of_pixels, SOURCE) if integers_first else (SOURCE, of_pixels)
+    found = bridge.verify(*pair, seed=3)
+    told = [r["inputs"]["data"]["from"] for r in found.runs]
+    assert found.equivalent
+    assert all("evenly from 0 to 255" in t for t in told), told
+    outside = bridge.verify(*pair, seed=3, ranges={"data": (-1, 1)})  # which is what was asked for
+    assert "evenly from -1 to 1" in outside.runs[0]["inputs"]["data"]["from"]
+    assert not outside.equivalent
+
+
+def test_what_a_network_is_known_to_expect_is_drawn_whatever_integers_hold(tmp_path: Path) -> None:
+    """Else a file that was calibrated on other numbers than it will get would be called good."""
+    net = mx.sym.load(f"{SOURCE}-symbol.json")
+    pictures = (mx.sym.Variable("pictures") - 127.5) * 0.0078125
+    pixels = net(data=pictures)
+    params = mx.nd.load(f"{SOURCE}-0000.params")
+    inputs = {"pictures": SIZE["data"]}
+    data = [{"pictures": np.random.default_rng(5).uniform(0, 1, SIZE["data"]).astype(np.float32)}]
+    path = tmp_path / "int8.onnx"
+    bridge.convert_in(bridge.Quantized(data=data), pixels, params, output=path, inputs=inputs, draws=("expected",))
+    plain = tmp_path / "plain.onnx"
+    bridge.convert(pixels, params, output=plain, inputs=inputs, verify=False)
+    found = bridge.verify(plain, path, seed=3)
+    assert "from 0 to 255" in found.runs[0]["inputs"]["pictures"]["from"], found.runs[0]["inputs"]
+    assert not found.equivalent
 
 
 def test_the_command_line(files: tuple[Path, Path], tmp_path: Path) -> None:
