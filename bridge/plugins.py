@@ -10,6 +10,21 @@ from pathlib import Path
 from .paths import BadInput
 
 
+def find_plugin(name: str) -> None:
+    """Look whether there is such a file or module, and run nothing. Raises BadInput."""
+    path = Path(name)
+    if path.suffix == ".py" or path.exists():
+        if not path.is_file():
+            raise BadInput(f"plugin {name}: no such file")
+        return
+    try:
+        found = importlib.util.find_spec(name.partition(".")[0])  # of what is inside its package would be run
+    except ValueError:
+        found = None
+    if found is None:
+        raise BadInput(f"plugin {name}: neither a Python file (.py) nor a module that is installed")
+
+
 def load_plugin(name: str) -> None:
     """Run a Python file, or import a module: what it registers is known from then on. It is a program and may do anything, so name
     only those that you would run. Raises BadInput for one that fails."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 
 from ..job import check_target
 from ..paths import BadInput, file_of, symbols_of
+from ..plugins import find_plugin
 from .children import Task
 from .notes import NOTES, read_with
 
@@ -69,6 +71,7 @@ def read_jobs(command: Any, source: Path, output: Path, common: Sequence[str]) -
     mean. common: options for all. Raises BadInput with everything that is wrong, before anything is done."""
     jobs: list[Job] = []
     problems: list[str] = []
+    command = _running_nothing(command)
     for where, words, folder in _lines(source, problems):
         try:
             jobs.append(_job(command, where, words, folder, common))
@@ -97,6 +100,17 @@ def read_jobs(command: Any, source: Path, output: Path, common: Sequence[str]) -
     if problems:
         raise BadInput(*problems)
     return jobs
+
+
+def _running_nothing(command: Any) -> Any:
+    """The command, but that it runs no plug-in when it reads its options: each is for the process of its models, and two may have
+    operators of one name."""
+    found = copy.copy(command)
+    found.params = [copy.copy(param) for param in command.params]
+    for param in found.params:
+        if param.name == "plugin":
+            param.callback = None
+    return found
 
 
 def _lines(source: Path, problems: list[str]) -> Iterator[tuple[str, list[str], str]]:
@@ -152,6 +166,11 @@ def _job(command: Any, where: str, words: list[str], folder: str, common: Sequen
         if (o := told.get(option)) is not None and not o.exists()
     ]
     missing += [f"{o}: no such file" for o in told.get("also") or () if not o.exists()]
+    for plugin in told["plugin"] or ():
+        try:
+            find_plugin(plugin)
+        except BadInput as error:
+            missing += error.problems
     if missing:
         raise BadInput(*missing)
     reads: dict[Path, None] = dict.fromkeys([*read_with(file, params), *given])

@@ -178,7 +178,12 @@ def _client(on: str) -> Iterator[Any]:
         with client:
             yield client
         return
-    told: dict[str, Any] = {"n_workers": count, "threads_per_worker": 1, "memory_limit": 0, "dashboard_address": None}
+    told: dict[str, Any] = {
+        "n_workers": count,
+        "threads_per_worker": 1,
+        "memory_limit": 0,
+        "dashboard_address": "127.0.0.1:0",
+    }
     with (
         # threads hand out the work; what may be killed is the child process that each has
         LocalCluster(**told, processes=False, silence_logs=logging.ERROR) as cluster,

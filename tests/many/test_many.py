@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -15,11 +16,12 @@ import pytest
 from typer.testing import CliRunner
 
 from bridge.cli import app, command
-from bridge.many import children
-from bridge.many.children import RETRIES, Child, Task, attempt, close_children, descendants, parse_size, taken_by
+from bridge.many import child, children, work
+from bridge.many.children import RETRIES, Task, attempt, close_children, descendants, parse_size, taken_by
 from bridge.many.lists import read_jobs
 from bridge.many.work import parse_local, workers
 from bridge.paths import BadInput
+from tests.many.making import make_models
 from tests.models.networks import FOLDER
 
 linux = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads /proc")
@@ -41,6 +43,29 @@ def run() -> Iterator[str]:
     name = os.urandom(8).hex()
     yield name
     close_children(name)
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> list[Task]:
+    """Commands run in this process, one after the other, and are noted: starting processes takes longest."""
+    asked: list[Task] = []
+
+    def attempt(task: Task, run: str, memory: int | None) -> dict[str, Any]:
+        asked.append(task)
+        return {**child.run(task.command, list(task.arguments)), "killed": None, "attempts": 1, "seconds": 0.0}
+
+    monkeypatch.setattr(work, "attempt", attempt)
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    return asked
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[str]:
+    """The address of a scheduler of Dask with a worker, in threads of this process."""
+    distributed = pytest.importorskip("distributed")
+    told = {"n_workers": 1, "threads_per_worker": 1, "memory_limit": 0, "dashboard_address": "127.0.0.1:0"}
+    with distributed.LocalCluster(**told, processes=False) as cluster:
+        yield cluster.scheduler_address
 
 
 def lines(place: Path, *texts: str) -> Path:
@@ -75,7 +100,7 @@ def plugin(place: Path, text: str) -> str:
     return "fault.py"
 
 
-def test_a_list_is_converted_and_gone_on_with(place: Path) -> None:
+def test_a_list_is_converted_and_gone_on_with(place: Path, here: list[Task]) -> None:
     listed = lines(
         place, "# two", "", f"a/model -o one --input {DATA}  # the first", f"a -o sub/two.onnx --input {DATA}"
     )
@@ -93,14 +118,16 @@ def test_a_list_is_converted_and_gone_on_with(place: Path) -> None:
     again = converted(listed, "-o", "out", "--seed", 3)
     assert [m["again"] for m in again["models"]] == [True, True]
     assert times == {p: os.stat(place / "out" / p).st_mtime_ns for p in made}
+    assert len(here) == 2
     (place / "out" / "one.onnx").write_bytes(b"damaged")
     assert [m["again"] for m in converted(listed, "-o", "out", "--seed", 3)["models"]] == [False, True]
     assert contents(place / "out") == made
     assert not any(m["again"] for m in converted(listed, "-o", "out", "--seed", 4)["models"])
+    (place / "a" / "signature.json").write_text('{"inputs": [{"data_name": "data", "data_shape": [2, 12]}]}')
+    assert not any(m["again"] for m in converted(listed, "-o", "out", "--seed", 4)["models"])
 
 
-@pytest.mark.slow
-def test_what_fails_is_told_and_tried_again(place: Path) -> None:
+def test_what_fails_is_told_and_tried_again(place: Path, here: list[Task]) -> None:
     shutil.copytree(place / "a", place / "b")
     whole = (place / "b" / "model-0000.params").read_bytes()
     (place / "b" / "model-0000.params").write_bytes(whole[:-40])
@@ -118,7 +145,7 @@ def test_what_fails_is_told_and_tried_again(place: Path) -> None:
     assert [m["again"] for m in converted(listed, "-o", "out", "--input", DATA)["models"]] == [True, False]
 
 
-def test_a_folder_of_models(place: Path) -> None:
+def test_a_folder_of_models(place: Path, here: list[Task]) -> None:
     shutil.copytree(place / "a", place / "models" / "x")
     shutil.copytree(place / "a", place / "models" / "y")
     found = converted("models", "-o", "models/out", "--input", DATA)
@@ -128,9 +155,10 @@ def test_a_folder_of_models(place: Path) -> None:
 
 def test_all_problems_of_a_list_at_once(place: Path) -> None:
     found = problems(
-        place, "nothing", "a --opsat 3", "a", "a --json", "a/model", "a 'x", "a -o ../x", "a --inputs none.npz -o y"
+        *(place, "nothing", "a --opsat 3", "a", "a --json", "a/model", "a 'x", "a -o ../x", "a --inputs none.npz -o y"),
+        "a -o z --plugin none.py --plugin no.such.module",
     )
-    assert len(found) == 7
+    assert len(found) == 9
     for number, words in (
         (1, "nothing: no such file"),
         (2, "--opsat"),
@@ -139,6 +167,8 @@ def test_all_problems_of_a_list_at_once(place: Path) -> None:
         (6, "No closing quotation"),
         (7, "wanted a name in the folder"),
         (8, "none.npz: no such file"),
+        (9, "plugin none.py: no such file"),
+        (9, "plugin no.such.module: neither"),
     ):
         assert any(f"line {number}: " in p and words in p for p in found), (number, found)
     assert "no models in it" in problems(place, "# nothing")[0]
@@ -171,14 +201,23 @@ def test_without_dask_the_extra_is_named(place: Path, monkeypatch: pytest.Monkey
     assert "gluonnx[many]" in call("convert", lines(place, "a"), "-o", "out", "--on", "local", code=2).output
 
 
-def test_a_killed_child_loses_one_attempt(place: Path, run: str) -> None:
+def test_a_killed_child_loses_one_attempt(place: Path) -> None:
     fault = plugin(place, "import os, pathlib, signal\nif not pathlib.Path('once').exists():\n"
                           "    pathlib.Path('once').touch()\n    os.kill(os.getpid(), signal.SIGKILL)\n")  # fmt: skip
-    task = Task("convert", ("a", "--input", DATA, "--plugin", fault, "-o", "x.onnx"), str(place), (fault,))
-    found = attempt(task, run, None)
-    assert (found["exit"], found["attempts"], found["killed"]) == (0, 2, None)
+    (model,) = converted(lines(place, f"a --plugin {fault} -o x"), "-o", "out", "--input", DATA)["models"]
+    assert (model["status"], model["attempts"]) == ("ok", 2)
+    assert not children._children
     call("convert", "a", "--input", DATA, "-o", "y.onnx")
-    assert (place / "x.onnx").read_bytes() == (place / "y.onnx").read_bytes()
+    assert (place / "out" / "x.onnx").read_bytes() == (place / "y.onnx").read_bytes()
+
+
+def test_plugins_run_where_their_models_do_alone(place: Path) -> None:
+    for name in ("one", "other"):
+        (place / f"{name}.py").write_text("raise SystemExit('it was run')")
+    jobs = read_jobs(
+        command("convert"), lines(place, "a -o x --plugin one.py", "a -o y --plugin other.py"), place / "out", []
+    )
+    assert [j.plugins for j in jobs] == [("one.py",), ("other.py",)]
 
 
 @pytest.mark.slow
@@ -190,14 +229,15 @@ def test_what_is_killed_each_time_is_said_and_the_next_goes_well(place: Path, ru
     assert attempt(Task("convert", ("a", "--input", DATA, "-o", "x.onnx"), str(place)), run, None)["exit"] == 0
 
 
+@pytest.mark.slow
 def test_the_command_survives_a_kill(place: Path) -> None:
     killed: list[int] = []
 
     def kill() -> None:
         while not killed:
-            for child in list(children._children.values()):
-                os.kill(child.pid, signal.SIGKILL)
-                killed.append(child.pid)
+            for each in list(children._children.values()):
+                os.kill(each.pid, signal.SIGKILL)
+                killed.append(each.pid)
             time.sleep(0.01)
 
     killer = threading.Thread(target=kill)
@@ -227,16 +267,21 @@ def test_past_the_budget_a_model_is_ended_once(place: Path, run: str) -> None:
 
 
 @linux
-def test_memory_of_copies_is_counted(place: Path) -> None:
-    child = Child()
-    try:
-        child.ask(Task("convert", ("a", "--input", DATA, "-o", "x.onnx"), str(place)))
-        assert taken_by(child.pid) > 20 << 20
-        assert child.pid in descendants(child.pid)
-        assert child.pid in descendants(os.getpid())
-    finally:
-        child.close()
-    assert taken_by(child.pid) == 0
+def test_memory_of_copies_is_counted() -> None:
+    program = "import os; held = b'x' * (30 << 20); os.fork(); print(flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(2)] == [b"\n", b"\n"]
+        both = list(descendants(process.pid))
+        assert both[0] == process.pid
+        assert len(both) == 2
+        assert taken_by(process.pid, 1 << 40) > 60 << 20  # as long as that is not too much they count once for each
+        assert 30 << 20 < taken_by(process.pid) < 60 << 20
+        assert process.pid in descendants(os.getpid())
+        process.communicate(b"\n\n")
+    assert taken_by(process.pid) == 0
 
 
 @linux
@@ -247,20 +292,15 @@ def test_sizes() -> None:
             parse_size(text)
 
 
-def test_workers_give_the_same_files(place: Path) -> None:
-    distributed = pytest.importorskip("distributed")
+def test_workers_give_the_same_files(place: Path, cluster: str) -> None:
     listed = lines(place, *(f"a -o m{n} --input {DATA} --seed {n}" for n in range(6)), "a -o bad --input data:1,2")
-    alone = converted(listed, "-o", "alone", code=2)
     local = converted(listed, "-o", "local", "--on", "local:2", code=2)
-    assert len(contents(place / "alone")) == 6
-    assert contents(place / "alone") == contents(place / "local")
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None, memory_limit=0
-    ) as cluster:
-        there = converted(listed, "-o", "there", "--on", cluster.scheduler_address, code=2)
-    assert contents(place / "alone") == contents(place / "there")
+    there = converted(listed, "-o", "there", "--on", cluster, code=2)
     assert not children._children
-    for other in (local, there):
+    alone = converted(listed, "-o", "alone", code=2)
+    assert len(contents(place / "alone")) == 6
+    for name, other in (("local", local), ("there", there)):
+        assert contents(place / "alone") == contents(place / name)
         assert [(m["output"], m["status"], m["detail"], m["files"]) for m in other["models"]] == [
             (m["output"], m["status"], m["detail"], m["files"]) for m in alone["models"]
         ]
@@ -298,9 +338,41 @@ def test_check_with_processes_says_the_same(place: Path) -> None:
 
 
 @pytest.mark.slow
+@linux
+def test_a_killed_worker_of_a_cluster(place: Path) -> None:
+    """Workers in processes of their own, over TCP, each started again by its nanny."""
+    distributed = pytest.importorskip("distributed")
+    listed = lines(place, *make_models(place, 30))
+    serial = converted(listed, "-o", "alone")
+    told = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": 0, "dashboard_address": "127.0.0.1:0"}
+    with distributed.LocalCluster(**told, processes=True, host="127.0.0.1") as cluster:
+        killed: list[int] = []
+
+        def kill() -> None:
+            while len(killed) < 2 and not all((place / "out" / m["output"]).exists() for m in serial["models"]):
+                for nanny in cluster.workers.values():
+                    pid = nanny.pid
+                    if (
+                        pid is not None and pid not in killed and len(list(descendants(pid))) > 1
+                    ):  # it has a child: it works
+                        os.kill(pid, signal.SIGKILL)
+                        killed.append(pid)
+                        break
+                time.sleep(0.5)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        there = converted(listed, "-o", "out", "--on", cluster.scheduler_address)
+        killer.join()
+    assert killed
+    assert [m["files"] for m in there["models"]] == [m["files"] for m in serial["models"]]
+    assert contents(place / "out") == contents(place / "alone")
+
+
+@pytest.mark.slow
 def test_a_thousand_models(place: Path) -> None:
     pytest.importorskip("distributed")
-    listed = lines(place, *(f"a -o {n % 10}/m{n} --input data:{n % 7 + 1},12 --seed {n}" for n in range(1000)))
+    listed = lines(place, *make_models(place, 1000))
     assert converted(listed, "-o", "alone")["ok"]
     assert converted(listed, "-o", "local", "--on", "local:2")["ok"]
     assert len(contents(place / "alone")) == 1000
