@@ -1,5 +1,5 @@
-"""Operators by kernels of our own (device/kernels.py), where a device runs such: element-wise chains, softmax, convolution;
-of float32.
+"""Operators by kernels of our own (device/kernels.py), where a device runs such: element-wise chains, softmax, normalization;
+of float32. Windows and attention are in device_windows.py.
 
 Everything else is what ``compute`` says, by the device's own functions."""
 
@@ -14,13 +14,14 @@ import numpy as np
 
 from ..device.array import DeviceArray
 from ..device.base import Device
-from ..device.kernels import CHAIN, CONVOLUTION, SOFTMAX, THREADS, TILE
-from ..ops.convolution import Convolution
+from ..device.kernels import CHAIN, NORMALIZATION, SOFTMAX, THREADS
 from ..ops.fused import OPCODES, FusedElementwise
+from ..ops.fused_norm import RMSNorm
+from ..ops.normalization import LayerNorm
 from ..ops.softmax import LogSoftmax, Softmax
 from .on_device import device_rule
 
-_FLOAT = np.dtype(np.float32)
+FLOAT = np.dtype(np.float32)
 
 C = {
     **{
@@ -113,8 +114,9 @@ def _place(shape: tuple[int, ...], whole: tuple[int, ...]) -> str:
     return " + ".join(terms) or "0"
 
 
-def _are_floats(device: Device, arrays: Sequence[DeviceArray]) -> bool:
-    return device.has_kernels and all(a.dtype == _FLOAT and a.size and a.flags.c_contiguous for a in arrays)
+def are_floats(device: Device, arrays: Sequence[DeviceArray]) -> bool:
+    """True for what kernels of ours take, on a device that runs them."""
+    return device.has_kernels and all(a.dtype == FLOAT and a.size and a.flags.c_contiguous for a in arrays)
 
 
 _sources = functools.lru_cache(maxsize=512)(chain_source)
@@ -123,9 +125,9 @@ _sources = functools.lru_cache(maxsize=512)(chain_source)
 @device_rule(FusedElementwise)
 def run_chain(device: Device, op: FusedElementwise, arrays: Sequence[DeviceArray]) -> DeviceArray | None:
     """A chain in one launch."""
-    if not _are_floats(device, arrays) or (source := _sources(op.code, tuple(a.shape for a in arrays))) is None:
+    if not are_floats(device, arrays) or (source := _sources(op.code, tuple(a.shape for a in arrays))) is None:
         return None
-    y = device.empty(np.broadcast_shapes(*(a.shape for a in arrays)), _FLOAT)
+    y = device.empty(np.broadcast_shapes(*(a.shape for a in arrays)), FLOAT)
     grid = (-(-y.size // THREADS),)
     device.kernel(source, "chain")(grid, (THREADS,), (y, np.int64(y.size), *arrays))
     return y
@@ -135,33 +137,38 @@ def run_chain(device: Device, op: FusedElementwise, arrays: Sequence[DeviceArray
 def run_softmax(device: Device, op: Any, arrays: Sequence[DeviceArray]) -> DeviceArray | None:
     """Softmax or its logarithm along the last axis, a block a row."""
     x = arrays[0]
-    if len(arrays) > 1 or not _are_floats(device, arrays) or op.axis not in (-1, x.ndim - 1):
+    if len(arrays) > 1 or not are_floats(device, arrays) or op.axis not in (-1, x.ndim - 1):
         return None
-    if op.temperature not in (None, 1.0) or op.infer_type(*(a.dtype for a in arrays)) != _FLOAT:
+    if op.temperature not in (None, 1.0) or op.infer_type(*(a.dtype for a in arrays)) != FLOAT:
         return None
-    y = device.empty(x.shape, _FLOAT)
+    y = device.empty(x.shape, FLOAT)
     rows, columns = x.size // x.shape[-1], x.shape[-1]
     logarithm = np.int32(type(op).means(LogSoftmax))
     device.kernel(SOFTMAX, "softmax")((rows,), (THREADS,), (x, y, np.int32(columns), logarithm))
     return y
 
 
-@device_rule(Convolution)
-def run_convolution(device: Device, op: Convolution, arrays: Sequence[DeviceArray]) -> DeviceArray | None:
-    """A convolution in two dimensions, channels ahead, as an implicit product."""
-    x, weight = arrays[:2]
-    if not _are_floats(device, arrays) or len(op.kernel) != 2 or op.channels_last:
+@device_rule(LayerNorm)
+def run_layer_norm(device: Device, op: LayerNorm, arrays: Sequence[DeviceArray]) -> list[DeviceArray] | None:
+    """Layer normalization along the last axis, a block a row."""
+    x = arrays[0]
+    if not are_floats(device, arrays) or op.axis not in (-1, x.ndim - 1):
         return None
-    rows, columns = op.steps(x.shape[2:])
-    y = device.empty((len(x), op.num_filter, rows, columns), _FLOAT)
-    pixels, mine = len(x) * rows * columns, op.num_filter // op.num_group
-    grid = (-(-pixels // TILE), -(-mine // TILE), op.num_group)
-    if not y.size or grid[1] > 65535 or grid[2] > 65535:
+    y, mean, root = (device.empty(s, FLOAT) for s in (x.shape, *[(*x.shape[:-1], 1)] * 2))
+    numbers = np.int32(x.shape[-1]), np.float32(op.eps), np.int32(False)
+    kernel = device.kernel(NORMALIZATION, "normalization")
+    kernel((x.size // x.shape[-1],), (THREADS,), (*arrays, y, mean, root, *numbers))
+    return [y, mean, root]
+
+
+@device_rule(RMSNorm)
+def run_rms_norm(device: Device, op: RMSNorm, arrays: Sequence[DeviceArray]) -> DeviceArray | None:
+    """Division by the root of the mean square along the last axis, a block a row."""
+    x, gamma = arrays
+    if not are_floats(device, arrays):
         return None
-    numbers = (
-        *(len(arrays) > 2, *x.shape, op.num_filter, rows, columns, *op.kernel),
-        *(*op.strides, *op.dilations, *op.pads, op.num_group),
-    )
-    bias = arrays[2] if len(arrays) > 2 else weight
-    device.kernel(CONVOLUTION, "convolution")(grid, (THREADS,), (x, weight, bias, y, *map(np.int32, numbers)))
+    y = device.empty(x.shape, FLOAT)
+    numbers = np.int32(x.shape[-1]), np.float32(op.eps), np.int32(True)
+    kernel = device.kernel(NORMALIZATION, "normalization")
+    kernel((x.size // x.shape[-1],), (THREADS,), (x, gamma, gamma, y, y, y, *numbers))
     return y

@@ -24,7 +24,6 @@ from ..ops.fused_norm import RMSNorm
 from ..ops.normalization import LayerNorm
 from ..passes import PASSES, Optimized, Rewriter, optimize
 from ..passes.hoist_constants import without_hoisting
-from . import device_kernels  # noqa: F401  its rules
 from .backend import Backend, Bound, Fallback, Request, too_large
 from .hooks import HOOKS, Observer
 from .on_device import apply_on_device

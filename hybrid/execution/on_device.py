@@ -47,6 +47,8 @@ def rule_of(op: Op) -> Rule | None:
     """The rule of an operator, remembered with it."""
     found = op.memo.get("device rule", _UNKNOWN)
     if found is _UNKNOWN:
+        from . import device_kernels, device_windows  # noqa: F401  whose rules these are; they need this module
+
         found = op.memo["device rule"] = next((r for c, r in RULES if type(op).means(c)), None)
     return found
 

@@ -153,7 +153,7 @@ class FusedAttention(Op):
             none = np.isneginf(top) if self.blind == "zeros" else np.isnan(shares).any(-1, keepdims=True)
             shares = np.where(none, number(0), shares)
         y = (shares.reshape(b, groups, h // groups, s, t) @ v[:, :, None]).reshape(b, h, s, v.shape[3])
-        result = np.empty(placed(y.shape, self.result_axes), y.dtype)
+        result = np.empty_like(y, order="C", shape=placed(y.shape, self.result_axes))
         result.transpose(self.result_axes)[...] = y
         return narrow(result, query.dtype)
 

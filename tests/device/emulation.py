@@ -14,11 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from hybrid.device import kernels
 from hybrid.device.array import DeviceArray
 from hybrid.device.base import COMPUTE
 from hybrid.device.mock import Mock
 
 HEADER = Path(__file__).parent / "cuda_on_cpu.h"
+TOGETHER = "\n".join(
+    text
+    for name, text in vars(kernels).items()
+    if isinstance(text, str) and name.isupper() and name not in ("CHAIN", "_PRODUCT")
+)
+"""All kernels whose text is always the same, which are compiled at once."""
 FOLDER = Path(tempfile.mkdtemp(prefix="gluonnx-kernels-"))
 
 
@@ -58,7 +65,7 @@ class Emulated(Mock):
         return True
 
     def kernel(self, source: str, name: str) -> Callable[..., None]:
-        run = getattr(compiled(source), f"run_{name}")
+        run = getattr(compiled(TOGETHER if source in TOGETHER else source), f"run_{name}")
 
         def launch(
             grid: tuple[int, ...], block: tuple[int, ...], arguments: Sequence[Any], shared_bytes: int = 0
