@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .core.attrs import Int, Tuple
+from .frontend.drawing import Drawing
 from .symbol import Symbol
 
 _SIZES = Tuple(Int())
@@ -152,16 +153,42 @@ def plot_network(
     node_attrs: Mapping[str, str] | None = None,
     hide_weights: bool = True,
 ) -> Any:
-    """A graphviz.Digraph of the network; its ``view()`` or ``render()`` needs the program dot, its ``source`` does not.
+    """A drawing of the network: a graphviz.Digraph where that package is installed, as in MXNet, else a Drawing of our own.
 
-    shape, dtype: of the inputs, to be shown (with what follows from them) at the arrows. node_attrs: Graphviz attributes of all
-    boxes. Raises ImportError without the Python package graphviz."""
-    try:
-        from graphviz import Digraph  # type: ignore[import-not-found]
-    except ImportError as error:
-        raise ImportError(
-            "Draw network requires graphviz library: pip install graphviz, or gluonnx[viz] which brings it"
-        ) from error
+    Both show themselves in notebooks and have ``render()`` and ``source``. A Digraph's ``render()`` and ``view()`` need the program
+    dot; a Drawing's ``render()`` writes SVG alone, and needs nothing.
+
+    Parameters
+    ----------
+    symbol : Symbol
+        The network.
+    title : str
+        Name of the drawing, and of the files that it writes.
+    save_format : str
+        Format of ``render()``, of a Digraph.
+    shape, dtype : dict or None
+        Shapes and dtypes of the inputs by name; those of all tensors are then written at the arrows, shapes without the batch.
+    node_attrs : dict or None
+        Graphviz attributes of all boxes, such as {"fixedsize": "false"}.
+    hide_weights : bool
+        Leave variables out that are named as weights are.
+
+    Raises
+    ------
+    TypeError
+        For what is no Symbol.
+    ValueError
+        Where shape or dtype is not enough to know all.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=10, name="fc")
+    >>> drawing = mx.viz.plot_network(net, shape={"data": (1, 4)})
+    >>> "fc" in drawing.source
+    True
+
+    Source: MXNet visualization.plot_network."""
     nodes, _ = _layers(symbol)
     shapes = _shapes(symbol, shape)
     types: dict[str, Any] = {}
@@ -182,7 +209,12 @@ def plot_network(
         )
     box = {"shape": "box", "fixedsize": "true", "width": "1.3", "height": "0.8034", "style": "filled"}
     box.update(node_attrs or {})
-    dot = Digraph(name=title, format=save_format)
+    try:
+        from graphviz import Digraph  # type: ignore[import-not-found]
+    except ImportError:
+        dot: Any = Drawing(title)
+    else:
+        dot = Digraph(name=title, format=save_format)
     hidden = set()
     for node in nodes:
         own = dict(box)

@@ -1,4 +1,6 @@
-"""Examples at the end of each command's help. Tests run all of them, in a folder that holds a small network as ``model-symbol.json``,
+"""Examples at the end of each command's help.
+
+Tests run all of them, in a folder that holds a small network as ``model-symbol.json``,
 ``model-0000.params`` and ``model.onnx``, another one as ``other.onnx``, ``inputs.npz`` and a ``gluonnx.toml``."""
 
 from __future__ import annotations

@@ -126,6 +126,10 @@ def _outputs(made: Symbol) -> Any:
     return made if made._face is Symbol or len(made._entries) == 1 else list(made)
 
 
+PICTURED = 150
+"""Nodes of the largest graph that a notebook draws."""
+
+
 class Symbol:
     """Outputs of a graph, with all that leads to them. Made by ``mx.sym.var``, the functions of ``mx.sym``, and ``load``."""
 
@@ -163,7 +167,7 @@ class Symbol:
         return f"<Symbol {self.name}>"
 
     def _repr_html_(self) -> str:
-        """Its nodes as a table, for notebooks."""
+        """Its graph as a picture, where it is not too large for one, and its nodes as a table, for notebooks."""
         nodes = self.graph.nodes
         rows = [
             (
@@ -175,7 +179,13 @@ class Symbol:
             for node in nodes
         ]
         outputs = ", ".join(self.list_outputs())
-        return table(f"{len(nodes)} nodes -> {outputs}", ("node", "operator", "inputs", "attributes"), rows)
+        listed = table(f"{len(nodes)} nodes -> {outputs}", ("node", "operator", "inputs", "attributes"), rows)
+        if len(nodes) > PICTURED:
+            return listed
+        from .drawing import of_graph, svg
+
+        picture = f'<div style="overflow:auto;max-height:600px;background:#fff">{svg(of_graph(self.graph))}</div>'
+        return f"{picture}<details><summary>{len(nodes)} nodes</summary>{listed}</details>"
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -3,8 +3,10 @@
 import builtins
 import logging
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -155,7 +157,7 @@ def test_feed_forward_of_arrays(caplog: pytest.LogCaptureFixture) -> None:
         model.fit(data, labels[1:])
 
 
-def test_plot_network_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plot_network_draws_without_graphviz(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     original = builtins.__import__
 
     def refuse(name: str, *args: Any, **kwargs: Any) -> Any:
@@ -164,8 +166,13 @@ def test_plot_network_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> Non
         return original(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(ImportError, match=r"gluonnx\[viz\]"):
-        mx.viz.plot_network(network())
+    drawn = mx.viz.plot_network(network(), title="net", shape={"data": (2, 5)})
+    assert ElementTree.fromstring(drawn._repr_svg_()).tag.endswith("svg")
+    assert drawn.source.startswith('digraph "net" {') and "FullyConnected" in drawn.source
+    assert drawn.render(str(tmp_path / "net")) == str(tmp_path / "net.svg")
+    assert (tmp_path / "net.svg").read_text() == drawn._repr_svg_()
+    with pytest.raises(mx.MXNetError, match=r"wanted svg.*gluonnx\[viz\]"):
+        drawn.render(format="pdf")
 
 
 def test_plot_network_warns_of_names_that_are_there_twice() -> None:

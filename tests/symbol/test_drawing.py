@@ -1,0 +1,68 @@
+"""Drawings of graphs: everything is in its layer, nothing overlaps, arrows lead from above to below."""
+
+import re
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+from hybrid.frontend.drawing import BOX, TALL, Drawing, layers_of, layout, of_graph, svg
+
+
+def drawing(*edges: str) -> Drawing:
+    """A drawing of arrows such as "a>b"."""
+    made = Drawing()
+    for edge in edges:
+        giver, taker = edge.split(">")
+        made.edge(taker, giver)
+    return made
+
+
+def test_layers_are_the_longest_way_from_a_source() -> None:
+    assert layers_of(drawing("a>b", "b>c", "a>c", "d>c")) == {"a": 0, "b": 1, "c": 2, "d": 0}
+    with pytest.raises(mx.MXNetError, match="circle"):
+        layers_of(drawing("a>b", "b>a"))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_boxes_do_not_overlap_and_arrows_go_down(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    made = drawing(*(f"{a}>{b}" for b in range(1, 30) for a in rng.choice(b, min(b, 2), replace=False)))
+    found = layout(made)
+    boxes = list(found.at.values())
+    for i, (x, y) in enumerate(boxes):
+        assert BOX / 2 <= x <= found.width - BOX / 2 and TALL / 2 <= y <= found.height - TALL / 2
+        assert all(abs(x - p) > BOX or abs(y - q) > TALL for p, q in boxes[:i])
+    for bends in found.bends:
+        assert all(above[1] < below[1] for above, below in pairwise(bends))
+
+
+def test_a_chain_is_straight() -> None:
+    found = layout(drawing("a>b", "b>c", "c>d", "d>e"))
+    assert len({x for x, _ in found.at.values()}) == 1
+
+
+def test_a_symbol_is_drawn_without_its_parameters() -> None:
+    data = mx.sym.var("<data>")
+    left = mx.sym.Activation(mx.sym.FullyConnected(data, num_hidden=4, name="fc"), act_type="relu", name="act")
+    made = of_graph((left + mx.sym.FullyConnected(data, num_hidden=4, name="side")).graph)
+    assert "fc_weight" not in made.boxes and {"<data>", "fc", "act", "side"} < {*made.boxes}
+    assert {(e.giver, e.taker) for e in made.edges} > {("<data>", "fc"), ("fc", "act"), ("<data>", "side")}
+    tree = ElementTree.fromstring(svg(made))
+    texts = [t.text for t in tree.iter() if t.tag.endswith("}text")]
+    assert "<data>" in texts and "FullyConnected" in texts
+    assert len([t for t in tree.iter() if t.tag.endswith("}rect")]) == len(made.boxes) == 5
+    shown = mx.sym.Group([left])._repr_html_()
+    assert re.search(r"<svg .*</svg>.*<table", shown, re.DOTALL)
+
+
+def test_names_that_are_there_twice_get_boxes_of_their_own() -> None:
+    twice = mx.sym.var("x") + mx.sym.var("x")
+    made = of_graph(twice.graph)
+    assert len(made.boxes) == 3 and len(made.edges) == 2
+
+
+def test_nothing_is_drawn_of_nothing() -> None:
+    assert ElementTree.fromstring(svg(Drawing())).get("height") == "18"
