@@ -142,8 +142,9 @@ class Engine(Protocol):
         values: Mapping[str, np.ndarray],
         name: str,
         jitter: tuple[float, int] | None = None,
+        halved: bool = False,
     ) -> np.ndarray | None:
-        """As forced, one tensor, in float64; None when that cannot be. jitter: as Exact.run takes it."""
+        """As forced, one tensor, in float64; None when that cannot be. jitter, halved: as Exact.run takes them."""
         ...
 
     def exact_by_oracle(
@@ -331,10 +332,11 @@ class NativeEngine:
         values: Mapping[str, np.ndarray],
         name: str,
         jitter: tuple[float, int] | None = None,
+        halved: bool = False,
     ) -> np.ndarray | None:
         graph = self.part(cut, [name]).graph
         try:
-            return Exact(graph, self.model.params).run(self._part_values(graph, values), jitter)[0]
+            return Exact(graph, self.model.params).run(self._part_values(graph, values), jitter, halved)[0]
         except MXNetError:
             return None
 
@@ -564,11 +566,12 @@ class OnnxEngine:
         values: Mapping[str, np.ndarray],
         name: str,
         jitter: tuple[float, int] | None = None,
+        halved: bool = False,
     ) -> np.ndarray | None:
         if self.part(cut, [name]) is None:
             return None
         assert self.native_engine is not None
-        return self.native_engine.exact(cut, values, name, jitter)
+        return self.native_engine.exact(cut, values, name, jitter, halved)
 
     def exact_by_oracle(
         self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str, halved: bool = False

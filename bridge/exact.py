@@ -6,6 +6,7 @@ last place of what goes in moves what comes out."""
 
 from __future__ import annotations
 
+import functools
 import zlib
 from collections.abc import Mapping, Sequence
 
@@ -20,6 +21,7 @@ from hybrid.ir.infer import Inference, infer
 from hybrid.ops.casting import AmpCast, AmpMulticast
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+HALF = float(np.finfo(np.float16).eps)
 JITTERED = 1 << 20
 """Parameters of more elements than this are not moved: what they are multiplied with is, which has the same effect."""
 
@@ -38,16 +40,21 @@ NUMBERS = ("scalar", "a_min", "a_max")
 """Attributes that hold a number of the tensor's dtype."""
 
 
-def _widened_op(op: Op, dtype: np.dtype | None) -> Op:
-    """The operator that makes float64 where this one makes float32 because an attribute says so. dtype: of what it reads first; its
-    numbers are those of half precision where that is: 0.1 is 0.09998 there, in every runtime."""
+def _widens(dtype: object, halved: bool) -> bool:
+    """True for float32, and with halved for half precision."""
+    return dtype == SINGLE or (halved and isinstance(dtype, np.dtype) and is_half(dtype))
+
+
+def _widened_op(op: Op, dtype: np.dtype | None, halved: bool) -> Op:
+    """The operator that makes float64 where this one makes float32 (halved: or half precision) because an attribute says so. dtype:
+    of what it reads first; its numbers are those of half precision where that is: 0.1 is 0.09998 there, in every runtime."""
     wide: dict[str, object] = {}
     if is_half(dtype):
         held = {n: getattr(op, n) for n in NUMBERS if n in op.fields}
         wide = {n: float(np.asarray(v, dtype)) for n, v in held.items() if isinstance(v, float)}
     for field in op.fields.values():
         kind = field.kind.kind if isinstance(field.kind, Optional) else field.kind
-        if isinstance(kind, DTypeKind) and getattr(op, field.name) == SINGLE:
+        if isinstance(kind, DTypeKind) and _widens(getattr(op, field.name), halved):
             wide[field.name] = "float64"
     if not wide:
         return op
@@ -65,23 +72,32 @@ class Exact:
         names = {n.name for n in graph.variables()}
         self.params = {n: a for n, a in params.items() if n in names}
 
-    def run(self, feeds: Mapping[str, np.ndarray], jitter: tuple[float, int] | None = None) -> list[np.ndarray]:
+    def run(
+        self, feeds: Mapping[str, np.ndarray], jitter: tuple[float, int] | None = None, halved: bool = False
+    ) -> list[np.ndarray]:
         """The outputs, floats in float64. jitter: (by how many units in the last place of their own dtype all floats that go in are
-        moved at most, seed).
+        moved at most, seed). halved: casts to half precision do not round either,
+        and what is moved is by units of that.
 
         Raises MXNetError where an operator does not compute in float64."""
         given = {**self.params, **{n: np.asarray(a) for n, a in feeds.items()}}
         inference = self._infer(self.graph, given, self.params)
         shifted = (
-            {} if jitter is None else {n: perturb(a, *jitter, n) for n, a in given.items() if self._moves(n, a, feeds)}
+            {}
+            if jitter is None
+            else {
+                n: perturb(a, *jitter, n, HALF if halved else 0.0) for n, a in given.items() if self._moves(n, a, feeds)
+            }
         )
-        return self._evaluate(self.graph, inference, {**given, **shifted})
+        return self._evaluate(self.graph, inference, {**given, **shifted}, halved)
 
     @staticmethod
     def _moves(name: str, array: np.ndarray, feeds: Mapping[str, np.ndarray]) -> bool:
         return is_float(array.dtype) and (name in feeds or array.size <= JITTERED)
 
-    def _evaluate(self, graph: Graph, inference: Inference, given: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    def _evaluate(
+        self, graph: Graph, inference: Inference, given: Mapping[str, np.ndarray], halved: bool
+    ) -> list[np.ndarray]:
         last = {(id(e.node), e.index): n for n in graph.nodes for e in n.inputs}
         kept = {(id(e.node), e.index) for e in graph.outputs}
         values: dict[tuple[int, int], np.ndarray] = {}
@@ -90,7 +106,7 @@ class Exact:
                 values[id(node), 0] = widen(given[node.name])
                 continue
             arrays = [values[id(e.node), e.index] for e in node.inputs]
-            for i, result in enumerate(self._apply(node, arrays, inference)):
+            for i, result in enumerate(self._apply(node, arrays, inference, halved)):
                 values[id(node), i] = widen(result)
             for entry in node.inputs:
                 key = id(entry.node), entry.index
@@ -98,18 +114,21 @@ class Exact:
                     values.pop(key, None)
         return [values[id(e.node), e.index] for e in graph.outputs]
 
-    def _apply(self, node: Node, arrays: list[np.ndarray], inference: Inference) -> tuple[np.ndarray, ...]:
+    def _apply(
+        self, node: Node, arrays: list[np.ndarray], inference: Inference, halved: bool
+    ) -> tuple[np.ndarray, ...]:
         assert node.op is not None
         found = [inference.spec(Entry(node, i)) for i in range(node.num_outputs)]
         # dtypes only where an operator asks: what computes float32 whatever it gets is widened afterwards
         asks = "specs" in node.op.needs
         if node.means(AmpCast, AmpMulticast):  # which leave float64 alone: here that stands for their float32
-            return tuple(_rounded(a, s.dtype) for a, s in zip(arrays, found))
-        specs = [Spec(s.shape, (DOUBLE if s.dtype == SINGLE else s.dtype) if asks else None) for s in found]
-        subgraphs = [SubgraphFunction(g, self._run_subgraph) for g in node.subgraphs]
+            return tuple(a if halved and is_half(s.dtype) else _rounded(a, s.dtype) for a, s in zip(arrays, found))
+        specs = [Spec(s.shape, (DOUBLE if _widens(s.dtype, halved) else s.dtype) if asks else None) for s in found]
+        run = functools.partial(self._run_subgraph, halved=halved)
+        subgraphs = [SubgraphFunction(g, run) for g in node.subgraphs]
         try:
             return apply(
-                _widened_op(node.op, inference.spec(node.inputs[0]).dtype if node.inputs else None),
+                _widened_op(node.op, inference.spec(node.inputs[0]).dtype if node.inputs else None, halved),
                 arrays,
                 specs,
                 name=node.name,
@@ -120,9 +139,9 @@ class Exact:
             narrow = [a.astype(d) if d is not None and a.dtype == DOUBLE else a for a, d in zip(arrays, kinds)]
             return apply(node.op, narrow, [Spec(s.shape) for s in found], name=node.name, subgraphs=subgraphs)
 
-    def _run_subgraph(self, graph: Graph, held: Sequence[np.ndarray]) -> list[np.ndarray]:
+    def _run_subgraph(self, graph: Graph, held: Sequence[np.ndarray], halved: bool) -> list[np.ndarray]:
         given = graph.feeds(held)
-        return self._evaluate(graph, self._infer(graph, given, {}), given)
+        return self._evaluate(graph, self._infer(graph, given, {}), given, halved)
 
     @staticmethod
     def _infer(graph: Graph, given: Mapping[str, np.ndarray], constants: Mapping[str, np.ndarray]) -> Inference:
@@ -132,11 +151,12 @@ class Exact:
         return infer(graph, {n: given[n].shape for n in names}, dtypes, default_dtype=SINGLE, values=constants)
 
 
-def perturb(array: np.ndarray, units: float, seed: int, name: str) -> np.ndarray:
-    """The array in float64, every number moved by at most so many units in the last place."""
+def perturb(array: np.ndarray, units: float, seed: int, name: str, least: float = 0.0) -> np.ndarray:
+    """The array in float64, every number moved by at most so many units in the last place, or of the relative size least where that
+    is larger."""
 
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
-    return widen(array) * (1 + units * epsilon(array.dtype) * rng.uniform(-1, 1, array.shape))
+    return widen(array) * (1 + units * max(epsilon(array.dtype), least) * rng.uniform(-1, 1, array.shape))
 
 
 def epsilon(dtype: np.dtype) -> float:

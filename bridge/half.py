@@ -181,8 +181,9 @@ class HalfEngine(OnnxEngine):
         values: Mapping[str, np.ndarray],
         name: str,
         jitter: tuple[float, int] | None = None,
+        halved: bool = False,
     ) -> np.ndarray | None:
-        return super().exact(cut, self.narrow(values), name, jitter)
+        return super().exact(cut, self.narrow(values), name, jitter, halved)
 
     def exact_by_oracle(
         self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str, halved: bool = False

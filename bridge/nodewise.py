@@ -41,6 +41,7 @@ EXPOSED_BYTES = 96 << 20  # of tensors and of weights held at a time
 DRAWS = 4  # of values moved by a unit in the last place
 UNITS = 32.0  # how many times that response another float32 result may be off: sums in another order, Winograd
 UNITS_COARSE = 4.0  # the same for float16 and bfloat16, which are computed in float32 and rounded once
+OWN = 2.0  # how many times the reference's own rounding to half precision, over several nodes, models may differ in float64
 STEPS = 8.0  # units in the last place that may decide between two whole numbers
 SHARP = (
     1024.0  # epsilons of a slice's scale up to which being within rounding is enough for a verdict; of half precision 1
@@ -383,11 +384,17 @@ class _Judge:
         # float64 does not round as half precision does, so that models which are the same agree as well there as in float32
         reach = response * (epsilon(np.dtype(np.float32)) / epsilon(dtype))
         apart = 2 * np.minimum(reach, sharp) + half
+        smooth = self._exact(tensor, values, halved=True) if halved else truth  # who casts less is the more exact
+        smooth = truth if smooth is None or smooth.shape != truth.shape else smooth
+        if halved and part is not None and part.operators > 1:  # nor is who rounds elsewhere on the way any worse
+            apart = np.maximum(
+                apart, OWN * np.maximum(slice_scales(want - smooth), self._rounding(tensor, values, smooth))
+            )
         found = [self._foreign(tensor, values, halved)]
-        agree = [_same(found[0], truth, apart)]
+        agree = [_same(found[0], smooth, apart)]
         if not wrong.any() and not agree[0]:  # how we read the other model is no word against its runtime
-            found.append(self._read(tensor, values))
-            agree.append(_same(found[1], truth, apart))
+            found.append(self._read(tensor, values, halved))
+            agree.append(_same(found[1], smooth, apart))
         if not wrong.any() and any(agree):
             return plain.accept("float64"), ""
         if agree[0] and not whole:
@@ -406,7 +413,7 @@ class _Judge:
         for w in against:
             if _within(got, w, np.full(w.shape, RUNTIME * _scale(w))).all():
                 what = "differ between the models in float64 too"
-                return plain.refuse(_count_wrong(~_within(w, truth, apart), w, truth, what)), ""
+                return plain.refuse(_count_wrong(~_within(w, smooth, apart), w, smooth, what)), ""
         if wrong.any():
             return plain.refuse(_count_wrong(wrong, got, truth, "beyond what rounding gives")), ""
         if doubtful.any():
@@ -435,18 +442,26 @@ class _Judge:
             if n.op is not None
         )
 
-    def _exact(self, tensor: Tensor, values: Arrays, jitter: tuple[float, int] | None = None) -> np.ndarray | None:
-        found = self.source.exact(self.cut, values, tensor.name, jitter)
+    def _exact(
+        self, tensor: Tensor, values: Arrays, jitter: tuple[float, int] | None = None, halved: bool = False
+    ) -> np.ndarray | None:
+        found = self.source.exact(self.cut, values, tensor.name, jitter, halved)
         return None if found is None else _flat(found)
+
+    def _rounding(self, tensor: Tensor, values: Arrays, smooth: np.ndarray) -> np.ndarray:
+        """Moves of a tensor, by slice, when floats of all that it is made from are moved as half precision rounds them."""
+        runs = [self._exact(tensor, values, (0.5, seed), halved=True) for seed in range(DRAWS)]
+        moves = [np.abs(r - smooth) for r in runs if r is not None and r.shape == smooth.shape]
+        return slice_scales(np.max(moves, axis=0)) if moves else np.zeros_like(smooth)
 
     def _foreign(self, tensor: Tensor, values: Arrays, halved: bool) -> np.ndarray | None:
         """The other model in float64, by an evaluator that is not ours. halved: in place of half precision too."""
         found = self.other.exact_by_oracle(self.cut_other, self._their_names(values), self.theirs[tensor.name], halved)
         return None if found is None else _flat(found)
 
-    def _read(self, tensor: Tensor, values: Arrays) -> np.ndarray | None:
+    def _read(self, tensor: Tensor, values: Arrays, halved: bool) -> np.ndarray | None:
         """The other model in float64, as we read it."""
-        found = self.other.exact(self.cut_other, self._their_names(values), self.theirs[tensor.name])
+        found = self.other.exact(self.cut_other, self._their_names(values), self.theirs[tensor.name], halved=halved)
         return None if found is None else _flat(found)
 
     def _their_names(self, values: Arrays) -> Arrays:

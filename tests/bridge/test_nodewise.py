@@ -96,7 +96,7 @@ class Known:
     def part(self, cut: Any, names: Any) -> Part | None:
         return self.piece
 
-    def exact(self, cut: Any, values: Any, name: str, jitter: tuple[float, int] | None = None) -> Any:
+    def exact(self, cut: Any, values: Any, name: str, jitter: Any = None, halved: bool = False) -> Any:
         self.asked.append(jitter)
         if jitter is None or self.truth is None:
             return self.truth
@@ -417,7 +417,7 @@ class Acted:
         made = self.made(values) if callable(self.made) else self.made
         return {n: made[n] for n in names if made.get(n) is not None}
 
-    def exact(self, cut: Any, values: Any, name: str, jitter: Any = None) -> Any:
+    def exact(self, cut: Any, values: Any, name: str, jitter: Any = None, halved: bool = False) -> Any:
         found = self.shown.get(name)
         return None if found is None else found.astype(np.float64)
 
@@ -558,7 +558,7 @@ def test_float64_where_little_is_known() -> None:
         assert found.equal and bool(other.asked) == asked
 
     class Deaf(Known):
-        def exact(self, cut: Any, values: Any, name: str, jitter: Any = None) -> Any:
+        def exact(self, cut: Any, values: Any, name: str, jitter: Any = None, halved: bool = False) -> Any:
             return {0: None, 1: TRUTH[:2]}.get(jitter[1], TRUTH * (1 + 64 * EPS)) if jitter else TRUTH
 
     assert local(Deaf(TRUTH, part=part()), Known(None), off(1000, dtype=F32), off(0, dtype=F32))[0].equal
