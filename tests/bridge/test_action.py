@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import venv
 import zipfile
 from pathlib import Path
 
@@ -95,6 +96,28 @@ def test_the_action_says_what_fails(place: Path) -> None:
     pages = {p.name for p in (place / "out put").iterdir()}
     assert pages == {"index.html", "junit.xml", "lenet--model.html", "lenet--wrong.html"}
     assert (place / "summary.md").read_text().startswith("### ❌ gluonnx: 1 of 2 ok")
+
+
+@pytest.mark.slow
+def test_the_step_that_installs_does(tmp_path: Path) -> None:
+    """As it stands in the file, of this checkout, in pure Python, where what it depends on is there; the command that it leaves is
+    of what was installed."""
+    (step,) = (s for s in steps() if "env.INSTALL" in s)
+    venv.create(tmp_path / "env", with_pip=True)
+    (site,) = (tmp_path / "env").glob("lib/python*/site-packages")
+    (site / "there.pth").write_text("\n".join(p for p in sys.path if p.endswith("site-packages")))
+    (tmp_path / "step.sh").write_text(step["run"])
+    path = f"{tmp_path / 'env' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    told = {**os.environ, "INSTALL": str(ROOT), "GLUONNX_PURE": "1", "PATH": path}
+    told.pop("PYTHONPATH", None)
+    for command in (
+        ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(tmp_path / "step.sh")],
+        ["gluonnx", "--version"],
+    ):
+        done = subprocess.run(command, cwd=tmp_path, env=told, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert re.match(r"gluonnx \d", done.stdout)
+    assert (site / "bridge" / "cli.py").exists()
 
 
 def test_every_value_of_the_action_is_an_input_of_its() -> None:
