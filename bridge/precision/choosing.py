@@ -7,6 +7,7 @@ much stay in float32. If the whole then is too far off, the layers that hurt the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -234,7 +235,8 @@ def choose(
     choice.without_lonely_sums()
 
     def build(products: Iterable[Product]) -> Converted:
-        return to_qdq(choice.before, list(products), scales, weights=wishes.weights)
+        chosen = [p if wishes.biases else replace(p, bias=None) for p in products]
+        return to_qdq(choice.before, chosen, scales, weights=wishes.weights)
 
     def fails(layers: Sequence[Accuracy]) -> bool:
         return any(a.sqnr < wishes.least or a.misplaced for a in layers if a.tensor in judged)

@@ -109,6 +109,9 @@ def convert_in(
     where its outputs are too far off."""
     tell = progress or (lambda _text: None)
     target = None if output is None else Path(output)
+    profiles = written_for(options.get("targets"), None).profiles
+    if isinstance(precision, Quantized) and any(p.symmetric for p in profiles):
+        precision = dataclasses.replace(precision, activations="int8", weights="int8", biases=False)
     if options.get("training"):
         raise BadInput("another precision is for inference; leave out --training, or --fp16, --fp32 and --quantize")
     model = open_model(symbol, params, foreign=True)
@@ -135,7 +138,6 @@ def convert_in(
         tell("reading examples")
         examples = _examples(precision, held, model, result, inputs, rename or {}, ranges, seed)
         made = _MADE[type(precision)](precision, held, before, examples, tell)
-        profiles = written_for(options.get("targets"), None).profiles
         check_places(profiles, made.converted)
         report = dataclasses.replace(made.report, bytes=(plain.stat().st_size, 0))
         report = _labelled(precision, report, before, made.converted, examples)

@@ -64,6 +64,8 @@ class Quantized(Wishes):
     weights: str = ""
     """int8 (TensorRT; onnxruntime where the CPU has VNNI), uint8 (the same numbers, exact in onnxruntime on any CPU), or int7 (half
     as fine, exact on any CPU too). By default uint8 beside activations of uint8, and int8 beside int8."""
+    biases: bool = True
+    """True: biases on int32, as integer kernels add them up; False: on float32 (TensorRT)."""
 
     def __post_init__(self) -> None:
         problems = []

@@ -110,7 +110,9 @@ def mnn(model, asked):
     if not os.path.exists(made):
         raise Refused(said)
     names = list(asked["inputs"])
-    net = MNN.nn.load_module_from_file(made, names, list(asked["outputs"]))
+    runtime = MNN.nn.create_runtime_manager(({"precision": "high", "backend": 0, "numThread": 1},))
+    runtime.set_hint(3, 0)  # WINOGRAD_MEMORY_LEVEL: no large tiles, which round convolutions to 3 digits
+    net = MNN.nn.load_module_from_file(made, names, list(asked["outputs"]), runtime_manager=runtime)
     kinds = {"float32": MNN.expr.float, "int32": MNN.expr.int, "uint8": MNN.expr.uint8, "int8": MNN.expr.int8}
 
     def run(feeds):

@@ -68,6 +68,8 @@ class Profile:
     """By operator the least and greatest number of dimensions of its first input."""
     wrong: Mapping[str, str] = field(default_factory=dict)
     """By operator in words in which form its numbers are wrong or it stops, as rules.py knows it by name."""
+    symmetric: bool = False
+    """True where 8-bit integers are int8 with zero points of 0 alone, and biases floats: --quantize then writes these."""
     quirks: tuple[str, ...] = ()
     """Peculiarities in words, with what is done about them."""
     rounding: float | None = None

@@ -267,12 +267,25 @@ def _behind_product(known: Known, name: str) -> bool:
     return _is_product(known, name) or (len(maker.input) == 1 and _is_product(known, maker.input[0]))
 
 
+def _moved_integers(known: Known, node: onnx.NodeProto) -> str:
+    """QuantizeLinear or DequantizeLinear of other integers than int8, or with a zero point that is not 0."""
+    if node.op_type not in ("QuantizeLinear", "DequantizeLinear"):
+        return ""
+    name = node.output[0] if node.op_type == "QuantizeLinear" else node.input[0]
+    dtype = onnx.TensorProto.DataType.Name(known.types.get(name, 0)).lower()
+    if dtype not in ("int8", "undefined"):
+        return f"integers of {dtype}"
+    zero = known.numbers(node.input[2]) if len(node.input) > 2 and node.input[2] else None
+    return "" if zero is None or not zero.any() else f"a zero point of {zero.ravel()[0]}"
+
+
 RULES: dict[str, Rule] = {
     "activation of another": _activation_of_another,
     "batch of instances": _batch_of_instances,
     "batch of sequences": _batch_of_sequences,
     "counted padding": _counted_padding,
     "keyword name": _keyword_name,
+    "moved integers": _moved_integers,
     "power with number": _power_with_number,
     "product of rows": _product_of_rows,
     "product with activation": _product_with_activation,

@@ -98,7 +98,12 @@ def _mark(cell: Mapping[str, Any] | None) -> str:
     """A cell of the matrix in a few words."""
     if cell is None:
         return ""
-    return _verdict(cell) + (f" {EARLIER}" if "now" in cell else "")
+    return _verdict(cell) + (f" {EARLIER}" if _is_earlier(cell) else "")
+
+
+def _is_earlier(cell: Mapping[str, Any]) -> bool:
+    """True for a cell that was measured with another file than is written today, or before cells knew their files."""
+    return "now" in cell or ("file" not in cell and cell["verdict"] != BY_US)
 
 
 def _verdict(cell: Mapping[str, Any]) -> str:
@@ -141,8 +146,9 @@ def _rows(cells: Cells, shown: Sequence[str], networks: Sequence[str]) -> list[s
 
 def _earlier(cells: Cells, shown: Sequence[str], networks: Sequence[str]) -> list[str]:
     """Words for cells that were measured with another file than is written today."""
-    count = sum("now" in c for (t, n), c in cells.items() if t in shown and n in networks)
-    return ["", f"{EARLIER} ({count} cells): measured with the file that an earlier converter wrote."] if count else []
+    count = sum(_is_earlier(c) for (t, n), c in cells.items() if t in shown and n in networks)
+    said = "measured with the file that an earlier converter wrote, or not known with which (`--stale` measures them)"
+    return ["", f"{EARLIER} ({count} cells): {said}."] if count else []
 
 
 def _rebuilt(cells: Cells, shown: Sequence[str], issue: Sequence[str], zoo: Sequence[str]) -> str:
