@@ -1,5 +1,4 @@
-"""Many small models converted by one process after the other and by workers: time, processor time, memory, and whether all files are
-the same.
+"""Many small models converted one after the other and by workers: time, processor time, memory, and whether files are the same.
 
 python benchmarks/many.py [--models 1000] [--on none,local:2] [--json]
 
