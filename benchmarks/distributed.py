@@ -9,8 +9,8 @@ memory, which they share).
 
 The model: a step of N ranks takes T(N) = C(N) + U + E(N) + X(N) seconds. C(N): forward and backward pass of a batch divided by N,
 as one process takes for it; U: the update of all weights, which every rank does whole; E(N): what a rank's processor has to do for
-exchanges, from such of 2 and 4 ranks; X(N): latency and bandwidth of what lies between ranks. C, U and E are processor times, so that
-every rank has to have a core of its own. docs/distributed.md says what else it assumes."""
+exchanges, from such of 2 and 4 ranks; X(N): latency and bandwidth of what lies between ranks. C, U and E are processor times, so
+that every rank has to have a core of its own. docs/distributed.md says what else it assumes."""
 
 from __future__ import annotations
 
