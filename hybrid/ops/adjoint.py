@@ -13,7 +13,7 @@ from ..core.attrs import Size
 from ..core.forking import cached_property
 from ..core.op import BACKWARD, DENSE, Op, Storage, op
 from ..core.shapes import merge
-from .common import as_forward_wants, types_as_forward_wants, want_answers, widen
+from .common import as_array, as_forward_wants, types_as_forward_wants, want_answers, widen
 
 T = TypeVar("T", bound=type[Op])
 
@@ -70,7 +70,7 @@ class Adjoint(Op):
             want_answers(self, self.original, arrays, {"dy": (dy, self.original.output_names()[0])})
         wide = [widen(a) for a in (dy, *arrays)]
         result = self.original.adjoint(self.of, *wide)  # type: ignore[attr-defined]
-        return np.asarray(result).astype(arrays[self.of].dtype, copy=False)
+        return as_array(result).astype(arrays[self.of].dtype, copy=False)
 
     def infer_storage(self, stypes=(), shapes=(), result=()):
         return Storage("row_sparse") if getattr(self.original, "sparse_grad", False) else DENSE

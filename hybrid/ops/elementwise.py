@@ -596,7 +596,7 @@ class AllFinite(Op):
         return None if data.dtype is None else _composed_finite(F, data)
 
     def compute(self, data):
-        return np.array([np.isfinite(data).all()], np.float32)
+        return np.isfinite(data).all().astype(np.float32).reshape(1)
 
     @classmethod
     def examples(cls, make):

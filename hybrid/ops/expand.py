@@ -249,7 +249,7 @@ class Repeat(Op):
 
     def adjoint(self, of, dy, data):
         if self.repeats == 0:
-            return np.zeros(data.shape, dy.dtype)
+            return np.zeros_like(dy, order="C", shape=data.shape)
         after = 1 if self.axis is None else math.prod(data.shape[axis_of(self, self.axis, data.ndim) + 1 :])
         split = dy.reshape(data.size // after if after else 0, self.repeats, after)
         return split.sum(1).reshape(data.shape)

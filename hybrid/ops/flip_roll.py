@@ -142,7 +142,7 @@ class Diagonals(Op):
         k = self.place()[0]
         if data.ndim == 1:
             return np.diagonal(dy, k)
-        out = np.zeros(data.shape, dy.dtype)
+        out = np.zeros_like(dy, order="C", shape=data.shape)
         places = np.arange(dy.shape[-1])
         # the two axes to the front, behind which those of dy are in order
         by_place = np.moveaxis(out, self.axes(data.ndim), (0, 1))

@@ -328,7 +328,7 @@ class Pick(Indexing):
         return where if where.ndim == data.ndim else np.expand_dims(where, axis)
 
     def adjoint(self, of, dy, data, index):
-        out, where = np.zeros(data.shape, dy.dtype), self.where(data, index)
+        out, where = np.zeros_like(dy, order="C", shape=data.shape), self.where(data, index)
         np.put_along_axis(out, where, dy.reshape(where.shape), self.along(data.ndim))
         return out
 
@@ -763,7 +763,7 @@ class BooleanMask(Indexing):
         return data[index != 0]
 
     def adjoint(self, of, dy, data, index):
-        out, kept = np.zeros(data.shape, dy.dtype), index != 0
+        out, kept = np.zeros_like(dy, order="C", shape=data.shape), index != 0
         if len(dy) != np.count_nonzero(kept):
             raise self.error(f"got dy of {len(dy)} rows, wanted {np.count_nonzero(kept)}, which index keeps")
         out[kept] = dy

@@ -72,7 +72,7 @@ class ExtractTriangle(Triangle):
         return a[(..., *places(a.shape[-1], self.offset, self.lower))].copy()
 
     def adjoint(self, of, dy, a):
-        out = np.zeros(a.shape, dy.dtype)
+        out = np.zeros_like(dy, order="C", shape=a.shape)
         out[(..., *places(a.shape[-1], self.offset, self.lower))] = dy
         return out
 

@@ -562,7 +562,7 @@ class Attention(Products):
         """The inverse of parts; None stands for zeros."""
         some = next(p for p in parts if p is not None)
         rows, t, d = some.shape
-        out = np.zeros((t, rows, len(parts), d), some.dtype)
+        out = np.zeros_like(some, order="C", shape=(t, rows, len(parts), d))
         for i, part in enumerate(parts):
             if part is not None:
                 out[:, :, i] = part.transpose(1, 0, 2)

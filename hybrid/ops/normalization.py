@@ -496,7 +496,7 @@ class LRN(Elementwise):
     def compute(self, data):
         x = widen(data)
         before = min(self.reach, x.shape[1])  # there are no channels farther away
-        squares = np.zeros((len(x), x.shape[1] + 2 * before, *x.shape[2:]), x.dtype)
+        squares = np.zeros_like(x, order="C", shape=(len(x), x.shape[1] + 2 * before, *x.shape[2:]))
         squares[:, before : before + x.shape[1]] = np.square(x)
         norm = np.zeros_like(x)
         for i in range(2 * before + 1):

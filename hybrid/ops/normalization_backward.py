@@ -140,8 +140,8 @@ class BackwardNormalization(_NormalizationBackward):
         shape, constant, axes = self.shape3(data.shape), self.constant(training), AXES[self.over]
         gammas, means, scales = self.view_parameters(data, gamma, mean, spread)
         y, x = widen(dy).reshape(shape), widen(data).reshape(shape)
-        dx = np.empty(shape, x.dtype)
-        sums = np.zeros((2, shape[1]), x.dtype)
+        dx = np.empty_like(x, order="C", shape=shape)
+        sums = np.zeros_like(x, order="C", shape=(2, shape[1]))
         batch = self.over == "batch"
         for piece in self.pieces(shape, x.itemsize) if data.size else ():  # of nothing there are no means
             part, g, m, s = (_cut(a, piece) for a in (y, gammas, means, scales))
@@ -153,7 +153,8 @@ class BackwardNormalization(_NormalizationBackward):
             if by_gamma is None:
                 by_gamma = (part * h).sum((0, 2))
             by_beta = part.sum((0, 2))
-            sums[:, piece[1]] += by_gamma, by_beta
+            sums[0, piece[1]] += by_gamma
+            sums[1, piece[1]] += by_beta
             v = part * (g * s) if batch else part * g / s
             if constant:
                 dx[piece] = v

@@ -231,7 +231,7 @@ class Diff(Op):
     def adjoint(self, of, dy, a):
         axis = axis_of(self, self.axis, a.ndim)
         if self.n >= a.shape[axis]:
-            return np.zeros(a.shape, dy.dtype)
+            return np.zeros_like(dy, order="C", shape=a.shape)
         for _ in range(self.n):  # what a number lends to the difference behind it, it takes from that before it
             ends = [(0, 0)] * a.ndim
             ends[axis] = (1, 1)
@@ -304,7 +304,7 @@ class EDiff1D(Op):
             own = dy[:before] if of == 1 and self.to_begin_arr_given else dy[after:]
             return own.reshape(arrays[of - 1].shape)
         if data.size < 2:
-            return np.zeros(data.shape, dy.dtype)
+            return np.zeros_like(dy, order="C", shape=data.shape)
         return -np.diff(np.pad(dy[before:after], 1)).reshape(data.shape)
 
     @classmethod

@@ -157,7 +157,7 @@ class NormBackward(Norm):
             moved = np.moveaxis(x, axes, places)
             steep = self._of_columns(moved) if kind == "column" else self._of_singular(moved, kind)
             out = np.moveaxis(np.moveaxis(head, axes, places) * steep, places, axes)
-        return np.asarray(out).astype(data.dtype, copy=False)
+        return as_array(out).astype(data.dtype, copy=False)
 
     def _along(self, x: np.ndarray, norm: np.ndarray) -> np.ndarray:
         if self.ord in (0, 1):

@@ -105,7 +105,7 @@ def lamb_scaled(op: Any, lr: Any, weight: Any, step: Any, r1: Any, r2: Any) -> A
         r1 = np.maximum(r1, single(op.lower_bound))
     if op.upper_bound >= 0:
         r1 = np.minimum(r1, single(op.upper_bound))
-    ratio = 1 if r1 == 0 or r2 == 0 else r1 / r2
+    ratio = np.where((r1 == 0) | (r2 == 0), single(1), r1 / r2)
     return weight - lr * ratio * step
 
 

@@ -116,7 +116,7 @@ class TopK(Ordering):
     def compute(self, data):
         values, order = self.select_sorted(data, self.is_ascend, self.k if self.k > 0 else None)
         if self.ret_typ == "mask":
-            mask = np.zeros(self.flat(data.shape), data.dtype)
+            mask = np.zeros_like(data, order="C", shape=self.flat(data.shape))
             np.put_along_axis(mask, order, np.ones((), data.dtype), self.along(data.ndim))
             return mask.reshape(data.shape)
         positions = order.astype(self.dtype)
@@ -219,7 +219,7 @@ class SortBackward(Positioned):
         return data
 
     def compute(self, dy, order, data):
-        out = np.zeros(self.flat(data.shape), dy.dtype)
+        out = np.zeros_like(dy, order="C", shape=self.flat(data.shape))
         np.put_along_axis(out, self.positions(order, data), dy, self.along(data.ndim))
         return out.reshape(data.shape)
 

@@ -237,7 +237,7 @@ class BackwardAdaptiveAvgPooling2D(AdaptiveAvgPooling2D):
         x = widen(dy)
         for axis in (2, 3):
             lead, size = (slice(None),) * axis, data.shape[axis]
-            out = np.zeros((*x.shape[:axis], size, *x.shape[axis + 1 :]), x.dtype)
+            out = np.zeros_like(x, order="C", shape=(*x.shape[:axis], size, *x.shape[axis + 1 :]))
             for i, (start, end) in enumerate(self.cells(size, self.grid[axis - 2])):
                 out[(*lead, slice(start, end))] += x[(*lead, slice(i, i + 1))] / x.dtype.type(end - start)
             x = out

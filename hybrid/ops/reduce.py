@@ -454,7 +454,7 @@ class MultiSumSq(Op):
         return F.Concat(*squares, dim=0)
 
     def compute(self, *arrays):
-        return np.array([np.square(a.astype(np.float32)).sum() for a in arrays], np.float32)
+        return np.stack([np.square(a.astype(np.float32)).sum() for a in arrays])
 
     @classmethod
     def examples(cls, make):

@@ -145,7 +145,7 @@ class SequenceLast(Sequences):
         return last, np.arange(len(last))
 
     def adjoint(self, of, dy, data, *lengths):
-        out = np.zeros(data.shape, dy.dtype)
+        out = np.zeros_like(dy, order="C", shape=data.shape)
         by_step = out if self.axis == 0 else out.swapaxes(0, 1)
         by_step[self.last(by_step, lengths[0]) if lengths else -1] = dy
         return out

@@ -48,7 +48,7 @@ class Sliced(Op):
 
 def within(data: np.ndarray, part: tuple[slice, ...], dy: np.ndarray) -> np.ndarray:
     """The gradient of data whose part has the gradient dy."""
-    out = np.zeros(data.shape, dy.dtype)
+    out = np.zeros_like(dy, order="C", shape=data.shape)
     out[part] = dy
     return out
 

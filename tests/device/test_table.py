@@ -4,15 +4,21 @@ Where there is a GPU, it is that; else a mock. (``pytest tests/table --on gpu`` 
 
 import json
 import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pytest
 
 import hybrid as mx
-from hybrid.core.op import Example
+from hybrid import autograd, nd
+from hybrid.core.error import MXNetError
+from hybrid.core.op import Example, Op
 from hybrid.device.base import Device
 from hybrid.device.mock import Mock
-from hybrid.execution import backends
+from hybrid.eager import array
+from hybrid.execution import backends, on_device
 from hybrid.execution.device_program import DeviceBackend
 from hybrid.execution.program import Program
 from tests import shares
@@ -37,8 +43,8 @@ def same_on_device(example: Example, device: Device) -> None:
         backends.unregister(backend)
     for result, want in zip(got, wants, strict=True):
         close(result, want, example.op)
-    for name, array in here.items():
-        close(there[name], array, example.op)
+    for name, written in here.items():
+        close(there[name], written, example.op)
 
 
 def test_all_examples_are_the_same_on_the_device(any_device: Device) -> None:
@@ -87,6 +93,43 @@ def test_most_of_the_core_stays_on_the_device(any_device: Device) -> None:
             (stays.add if why is None else lambda n, why=why: leaves.setdefault(n, why))(example.op.name)
     share = len(stays - leaves.keys()) / len(stays | leaves.keys())
     assert share > 0.6, json.dumps(leaves, indent=1)
+
+
+def test_most_gradients_stay_on_the_device(devices: Sequence[Mock], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of what networks are made of among them: products, normalization, convolution, pooling, moving things about."""
+    left: set[str] = set()
+    stayed: set[str] = set()
+    inner = on_device.apply_on_device
+
+    def noted(device: Device, op: Op, *args: Any, **kwargs: Any) -> Any:
+        results, why = inner(device, op, *args, **kwargs)
+        if op.name.startswith("_backward"):
+            (stayed if why is None else left).add(op.name)
+        return results, why
+
+    monkeypatch.setattr(array, "apply_on_device", noted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for example in examples():
+            if example.op.name.startswith("_onnx_") or {"rng", "subgraphs"} & {*example.op.needs}:
+                continue
+            with suppress(MXNetError):  # what has no gradient
+                inputs = [nd.array(a, ctx=mx.gpu(), dtype=a.dtype) for a in example.arrays]
+                for x in inputs:
+                    if np.dtype(x.dtype).kind == "f":
+                        x.attach_grad()
+                with autograd.record():
+                    made = array.invoke(example.op, inputs)
+                first = made[0] if isinstance(made, list) else made
+                if np.dtype(first.dtype).kind == "f":
+                    first.backward()
+    assert len(stayed - left) / len(stayed | left) > 0.75, left
+    common = (
+        "FullyConnected Convolution_data Convolution_weight Pooling batch_normalization normalization dot batch_dot "
+    )
+    common += "slice slice_axis transpose softmax pick SequenceMask"
+    assert not {f"_backward_{n}" for n in common.split()} & left
+    assert {f"_backward_{n}" for n in ("FullyConnected", "Pooling", "batch_normalization", "pick")} <= stayed
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float64", "int32", "int64", "uint8", "bool"])
