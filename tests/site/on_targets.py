@@ -26,8 +26,8 @@ from hybrid.formats.files import write
 from hybrid.ir.graph import Entry, Graph, Node
 
 RECORD = Path(__file__).parents[2] / "docs" / "operators-on-targets.json"
-EXAMPLES = 2
-"""Examples of an operator that are tried."""
+EXAMPLES = 1
+"""Examples of an operator that are tried, the first ones."""
 OF_SIZES = "input"
 """The place of problems with an input's sizes, which are the example's."""
 

@@ -1,5 +1,5 @@
-"""The reference of the Python API, as pages of Markdown made of what is imported: signatures and docstrings, as ``help`` shows them,
-those of functions that are made of operators too. Names are those of MXNet 1.9.1 (fixtures/api), and what ``gluonnx`` offers."""
+"""The reference of the Python API, as pages of Markdown made of what is imported: signatures and docstrings, as ``help`` shows
+them, those of functions that are made of operators too. Names are those of MXNet 1.9.1 (fixtures/api), and of gluonnx."""
 
 from __future__ import annotations
 
@@ -19,20 +19,26 @@ SHORT = {"mxnet": "mx", "mxnet.ndarray": "mx.nd", "mxnet.symbol": "mx.sym", "mxn
 SHORT |= {"mxnet.numpy_extension": "mx.npx"}
 """Modules by the names that programs use."""
 PAGES = {
-    "ndarray": ("Arrays: mx.nd", ("ndarray", "ndarray.contrib", "ndarray.linalg", "ndarray.image", "ndarray.random", "ndarray.sparse")),
-    "symbol": ("Symbols: mx.sym", ("symbol", "executor", "attribute", "name")),
-    "numpy": ("NumPy's interface: mx.np, mx.npx", ("numpy", "numpy.linalg", "numpy.random", "numpy_extension", "util")),
-    "autograd": ("Gradients, contexts, seeds", ("autograd", "context", "random", "engine")),
-    "gluon": ("Gluon: blocks and training", ("gluon", "gluon.block", "gluon.parameter", "gluon.trainer", "gluon.utils")),
-    "gluon-layers": ("Gluon: layers and losses", ("gluon.nn", "gluon.rnn", "gluon.loss")),
-    "gluon-data": ("Gluon: data and model zoo", ("gluon.data", "gluon.data.vision.datasets", "gluon.data.vision.transforms", "gluon.model_zoo.vision")),
-    "gluon-contrib": ("Gluon: contrib", ("gluon.contrib.nn", "gluon.contrib.cnn", "gluon.contrib.rnn", "gluon.contrib.data", "gluon.contrib.estimator")),
-    "module": ("Module and its kin", ("module", "model", "rnn", "callback", "monitor", "kvstore")),
-    "training": ("Optimizers, initializers, metrics", ("optimizer", "lr_scheduler", "initializer", "metric")),
-    "data": ("Data: io, image, recordio", ("io", "image", "image.detection", "recordio")),
-    "contrib": ("Contrib: AMP, INT8, text, ONNX", ("contrib.amp", "contrib.quantization", "contrib.text", "contrib.onnx", "onnx")),
-    "tools": ("Tools around networks", ("operator", "visualization", "profiler", "runtime", "test_utils")),
-}  # fmt: skip
+    "ndarray": ("Arrays: mx.nd", "ndarray ndarray.contrib ndarray.linalg ndarray.image ndarray.random ndarray.sparse"),
+    "symbol": ("Symbols: mx.sym", "symbol executor attribute name"),
+    "numpy": ("NumPy's interface: mx.np, mx.npx", "numpy numpy.linalg numpy.random numpy_extension util"),
+    "autograd": ("Gradients, contexts, seeds", "autograd context random engine"),
+    "gluon": ("Gluon: blocks and training", "gluon gluon.block gluon.parameter gluon.trainer gluon.utils"),
+    "gluon-layers": ("Gluon: layers and losses", "gluon.nn gluon.rnn gluon.loss"),
+    "gluon-data": (
+        "Gluon: data and model zoo",
+        "gluon.data gluon.data.vision.datasets gluon.data.vision.transforms gluon.model_zoo.vision",
+    ),
+    "gluon-contrib": (
+        "Gluon: contrib",
+        "gluon.contrib.nn gluon.contrib.cnn gluon.contrib.rnn gluon.contrib.data gluon.contrib.estimator",
+    ),
+    "module": ("Module and its kin", "module model rnn callback monitor kvstore"),
+    "training": ("Optimizers, initializers, metrics", "optimizer lr_scheduler initializer metric"),
+    "data": ("Data: io, image, recordio", "io image image.detection recordio"),
+    "contrib": ("Contrib: AMP, INT8, text, ONNX", "contrib.amp contrib.quantization contrib.text contrib.onnx onnx"),
+    "tools": ("Tools around networks", "operator visualization profiler runtime test_utils"),
+}
 """Pages: title and modules of MXNet."""
 
 
@@ -49,13 +55,16 @@ def pages() -> dict[str, str]:
     found = {f"{FOLDER}/gluonnx.md": _page("Python: gluonnx", "What the commands do, as functions.", [*_of_bridge()])}
     seen: set[int] = set()
     for name, (title, modules) in PAGES.items():
-        entries = [e for module in modules for e in _of_module(f"mxnet.{module}", seen)]
-        where = ", ".join(f"`{_short(f'mxnet.{m}')}`" for m in modules)
+        entries = [e for module in modules.split() for e in _of_module(f"mxnet.{module}", seen)]
+        where = ", ".join(f"`{_short(f'mxnet.{m}')}`" for m in modules.split())
         said = f"{where}, with `import hybrid as mx` or `from gluonnx import mx`."
         if name == "symbol":
             said += " The functions of operators are those of [mx.nd](ndarray.md), on symbols."
         found[f"{FOLDER}/{name}.md"] = _page(title, said, entries)
-    rows = [f"| [{text.split(chr(10), 1)[0][2:]}]({page.split('/')[1]}) | {len(HEADING.findall(text))} |" for page, text in found.items()]
+    titles = (
+        (page.split("/")[1], text.split("\n", 1)[0][2:], len(HEADING.findall(text))) for page, text in found.items()
+    )
+    rows = [f"| [{title}]({page}) | {count} |" for page, title, count in titles]
     head = "# Python API\n\nSignatures and docstrings, as `help` shows them.\n\n| page | names |\n|---|---|\n"
     return {f"{FOLDER}/index.md": head + "\n".join(rows) + "\n", **found}
 
@@ -97,7 +106,9 @@ def _entry(shown: Shown) -> str:
     lines += [text(shown.what), ""]
     if inspect.isclass(shown.what):
         for name, member in vars(shown.what).items():
-            if not name.startswith("_") and (callable(member) or isinstance(member, property | classmethod | staticmethod)):
+            if not name.startswith("_") and (
+                callable(member) or isinstance(member, property | classmethod | staticmethod)
+            ):
                 lines += _member(name, member)
     return "\n".join(lines)
 
@@ -117,7 +128,7 @@ def signature(name: str, what: Any) -> str:
     except (TypeError, ValueError):
         parameters = "(...)"
     parameters = re.sub(r"<(?:class '(?:\w+\.)*(\w+)'|(?:function|object) [^>]*?(\w+)[^>]*)>", r"\1\2", parameters)
-    if len(name) + len(parameters) <= WIDTH or "->" in parameters[-40:] and len(parameters) < WIDTH:
+    if len(name) + len(parameters) <= WIDTH or ("->" in parameters[-40:] and len(parameters) < WIDTH):
         return f"{name}{parameters}"
     return "\n".join(textwrap.wrap(f"{name}{parameters}", WIDTH, subsequent_indent="    ", break_long_words=False))
 
@@ -141,7 +152,6 @@ def text(what: Any) -> str:
 def _escaped(line: str) -> str:
     parts = re.split(r"(``.+?``|`[^`]+`)", line)
     return "".join(
-        f"`{part.strip('`')}`" if part.startswith("`") and len(part) > 2 else re.sub(r"([*<\[{])", r"\\\1", part) for part in parts
+        f"`{part.strip('`')}`" if part.startswith("`") and len(part) > 2 else re.sub(r"([*<\[{])", r"\\\1", part)
+        for part in parts
     )
-
-

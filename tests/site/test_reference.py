@@ -1,0 +1,30 @@
+"""The reference has what ``help`` has, of functions made of operators too."""
+
+import re
+
+from tests.site import reference
+
+
+def test_a_function_of_an_operator_has_its_parameters() -> None:
+    text = reference.pages()["reference/ndarray.md"]
+    entry = text.split("## mx.nd.Convolution ", 1)[1].split("\n## ", 1)[0]
+    assert "num_filter" in entry and "```python\nConvolution(" in entry
+
+
+def test_names_are_there_once() -> None:
+    names = [n for text in reference.pages().values() for n in re.findall(r"^## .*\{#(.+)\}$", text, re.MULTILINE)]
+    assert len(names) == len(set(names)) > 1000
+    for name in ("gluonnx.convert", "mx.gluon.nn.Dense", "mx.autograd.record", "mx.np.dot", "mx.mod.Module", "mx.metric.F1"):
+        assert name.replace("mx.mod.", "mx.module.") in names, name
+
+
+def test_docstrings_become_markdown() -> None:
+    def example() -> None:
+        """Say ``a*b`` of *args and <b> [x].
+
+            x = a * b  # code
+
+        More."""
+
+    said = reference.text(example)
+    assert said == "Say `a*b` of \\*args and \\<b> \\[x].\n\n    x = a * b  # code\n\nMore."
