@@ -85,8 +85,39 @@ def grad(
 ) -> Any:
     """The gradients of heads with respect to variables, as a list of new arrays, also when variables is one array.
 
-    create_graph: record their computation, so that they can be differentiated in turn. retain_graph: as create_graph when
-    None. Raises MXNetError for a head that was not recorded, or a variable that no head depends on."""
+    Parameters
+    ----------
+    heads : NDArray or list of NDArray
+        What was computed while recording.
+    variables : NDArray or list of NDArray
+        Arrays that it depends on, of any shape; gradients have theirs, and their dtypes.
+    head_grads : NDArray, list or None
+        Gradients that come from above, each of its head's shape; None: ones.
+    retain_graph : bool or None
+        Keep what was recorded, so that it can be gone through again; None: as create_graph.
+    create_graph : bool
+        Record the computation of the gradients, so that they can be differentiated in turn.
+    train_mode : bool
+        Compute them as in training.
+
+    Raises
+    ------
+    MXNetError
+        For a head that was not recorded, or a variable that no head depends on.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.nd.array([3.0])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = x * x * x
+    ...     (first,) = mx.autograd.grad(y, [x], create_graph=True)
+    >>> first.backward()
+    >>> first.asscalar().item(), x.grad.asscalar().item()
+    (27.0, 18.0)
+
+    Source: MXNet autograd.grad."""
     arrays, grads = heads_of(heads, head_grads)
     wanted = [variables] if isinstance(variables, NDArray) else list(variables)
     if not wanted:

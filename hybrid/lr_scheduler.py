@@ -16,7 +16,18 @@ __all__ = [
 
 
 class LRScheduler:
-    """Base: called with the number of updates so far, gives the rate. The first warmup_steps lead up to base_lr."""
+    """Base: called with the number of updates so far, gives the rate. The first warmup_steps lead up to base_lr.
+
+    Parameters
+    ----------
+    base_lr : float, default 0.01
+        Learning rate after the warm-up.
+    warmup_steps : int, default 0
+        Number of updates of the warm-up; 0: none.
+    warmup_begin_lr : float, default 0
+        Learning rate at the beginning of the warm-up.
+    warmup_mode : str, default 'linear'
+        linear: growing up to base_lr; constant: warmup_begin_lr all the while."""
 
     def __init__(
         self,
@@ -53,7 +64,25 @@ class LRScheduler:
 
 
 class FactorScheduler(LRScheduler):
-    """Multiplies the rate with factor every ``step`` updates, down to stop_factor_lr."""
+    """Multiplies the rate with factor every ``step`` updates, down to stop_factor_lr.
+
+    Parameters
+    ----------
+    base_lr : float, default 0.01
+        Learning rate after the warm-up.
+    warmup_steps : int, default 0
+        Number of updates of the warm-up; 0: none.
+    warmup_begin_lr : float, default 0
+        Learning rate at the beginning of the warm-up.
+    warmup_mode : str, default 'linear'
+        linear: growing up to base_lr; constant: warmup_begin_lr all the while.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> schedule = mx.lr_scheduler.FactorScheduler(step=10, factor=0.5, base_lr=1.0)
+    >>> [schedule(update) for update in (1, 11, 21)]
+    [1.0, 0.5, 0.25]"""
 
     def __init__(
         self,
@@ -92,7 +121,18 @@ class FactorScheduler(LRScheduler):
 
 
 class MultiFactorScheduler(LRScheduler):
-    """Multiplies the rate with factor after each of the numbers of updates in ``step``, an increasing list."""
+    """Multiplies the rate with factor after each of the numbers of updates in ``step``, an increasing list.
+
+    Parameters
+    ----------
+    base_lr : float, default 0.01
+        Learning rate after the warm-up.
+    warmup_steps : int, default 0
+        Number of updates of the warm-up; 0: none.
+    warmup_begin_lr : float, default 0
+        Learning rate at the beginning of the warm-up.
+    warmup_mode : str, default 'linear'
+        linear: growing up to base_lr; constant: warmup_begin_lr all the while."""
 
     def __init__(
         self,
@@ -163,7 +203,20 @@ class _Decay(LRScheduler):
 
 
 class PolyScheduler(_Decay):
-    """From base_lr to final_lr as the power ``pwr`` of what is left."""
+    """From base_lr to final_lr as the power ``pwr`` of what is left.
+
+    Parameters
+    ----------
+    max_update : int
+        Update at which the last learning rate is reached.
+    base_lr : float, default 0.01
+        Learning rate after the warm-up.
+    warmup_steps : int, default 0
+        Number of updates of the warm-up; 0: none.
+    warmup_begin_lr : float, default 0
+        Learning rate at the beginning of the warm-up.
+    warmup_mode : str, default 'linear'
+        linear: growing up to base_lr; constant: warmup_begin_lr all the while."""
 
     def __init__(
         self,
@@ -183,7 +236,20 @@ class PolyScheduler(_Decay):
 
 
 class CosineScheduler(_Decay):
-    """From base_lr to final_lr along half a cosine (Loshchilov and Hutter, arXiv 1608.03983)."""
+    """From base_lr to final_lr along half a cosine (Loshchilov and Hutter, arXiv 1608.03983).
+
+    Parameters
+    ----------
+    max_update : int
+        Update at which the last learning rate is reached.
+    base_lr : float, default 0.01
+        Learning rate after the warm-up.
+    warmup_steps : int, default 0
+        Number of updates of the warm-up; 0: none.
+    warmup_begin_lr : float, default 0
+        Learning rate at the beginning of the warm-up.
+    warmup_mode : str, default 'linear'
+        linear: growing up to base_lr; constant: warmup_begin_lr all the while."""
 
     def __init__(
         self,

@@ -35,7 +35,16 @@ def _pairs(labels: Any, preds: Any) -> Iterator[Pair]:
 
 
 class EvalMetric:
-    """Base class: ``update(labels, preds)`` adds to the sums, ``get()`` gives (name, sum / count)."""
+    """Base class: ``update(labels, preds)`` adds to the sums, ``get()`` gives (name, sum / count).
+
+    Parameters
+    ----------
+    name : str
+        Name that the number is shown by.
+    output_names : list of str or None, default None
+        Outputs to look at, of those that are given by name; None: all.
+    label_names : list of str or None, default None
+        Labels to look at, of those that are given by name; None: all."""
 
     num_inst: Any
     sum_metric: Any
@@ -199,7 +208,26 @@ class _Plain(EvalMetric):
 @register
 @alias("acc")
 class Accuracy(_Plain):
-    """The part of predictions that are right; of scores the greatest along axis counts."""
+    """The part of predictions that are right; of scores the greatest along axis counts.
+
+    Parameters
+    ----------
+    axis : int, default 1
+        Axis of the channels; negative ones count from the last.
+    name : str, default 'accuracy'
+        Name that the number is shown by.
+    output_names : list of str or None, default None
+        Outputs to look at, of those that are given by name; None: all.
+    label_names : list of str or None, default None
+        Labels to look at, of those that are given by name; None: all.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> metric = mx.metric.Accuracy()
+    >>> metric.update([mx.nd.array([0, 1])], [mx.nd.array([[0.9, 0.1], [0.8, 0.2]])])
+    >>> metric.get()
+    ('accuracy', 0.5)"""
 
     def __init__(
         self, axis: int = 1, name: str = "accuracy", output_names: Any = None, label_names: Any = None
@@ -312,7 +340,18 @@ class _Binary(_Plain):
 
 @register
 class F1(_Binary):
-    """The F1 score of two classes: the harmonic mean of precision and recall of class 1."""
+    """The F1 score of two classes: the harmonic mean of precision and recall of class 1.
+
+    Parameters
+    ----------
+    name : str, default 'f1'
+        Name that the number is shown by.
+    output_names : list of str or None, default None
+        Outputs to look at, of those that are given by name; None: all.
+    label_names : list of str or None, default None
+        Labels to look at, of those that are given by name; None: all.
+    average : str, default 'macro'
+        macro: mean of the batches; micro: of all examples at once."""
 
     score = staticmethod(_fscore)
 
@@ -408,7 +447,16 @@ class _Distance(_Plain):
 
 @register
 class MAE(_Distance):
-    """Mean absolute error."""
+    """Mean absolute error.
+
+    Parameters
+    ----------
+    name : str, default 'mae'
+        Name that the number is shown by.
+    output_names : list of str or None, default None
+        Outputs to look at, of those that are given by name; None: all.
+    label_names : list of str or None, default None
+        Labels to look at, of those that are given by name; None: all."""
 
     def __init__(self, name: str = "mae", output_names: Any = None, label_names: Any = None) -> None:
         super().__init__(name, output_names, label_names)
@@ -419,7 +467,16 @@ class MAE(_Distance):
 
 @register
 class MSE(_Distance):
-    """Mean squared error."""
+    """Mean squared error.
+
+    Parameters
+    ----------
+    name : str, default 'mse'
+        Name that the number is shown by.
+    output_names : list of str or None, default None
+        Outputs to look at, of those that are given by name; None: all.
+    label_names : list of str or None, default None
+        Labels to look at, of those that are given by name; None: all."""
 
     def __init__(self, name: str = "mse", output_names: Any = None, label_names: Any = None) -> None:
         super().__init__(name, output_names, label_names)
@@ -430,7 +487,16 @@ class MSE(_Distance):
 
 @register
 class RMSE(_Distance):
-    """Root of the mean squared error, averaged over updates."""
+    """Root of the mean squared error, averaged over updates.
+
+    Parameters
+    ----------
+    name : str, default 'rmse'
+        Name that the number is shown by.
+    output_names : list of str or None, default None
+        Outputs to look at, of those that are given by name; None: all.
+    label_names : list of str or None, default None
+        Labels to look at, of those that are given by name; None: all."""
 
     def __init__(self, name: str = "rmse", output_names: Any = None, label_names: Any = None) -> None:
         super().__init__(name, output_names, label_names)
@@ -461,7 +527,18 @@ class _Likelihood(_Plain):
 @register
 @alias("ce")
 class CrossEntropy(_Likelihood):
-    """Cross entropy of predicted probabilities."""
+    """Cross entropy of predicted probabilities.
+
+    Parameters
+    ----------
+    eps : float, default 1e-12
+        Number that is added to probabilities, against log(0).
+    name : str, default 'cross-entropy'
+        Name that the number is shown by.
+    output_names : list of str or None, default None
+        Outputs to look at, of those that are given by name; None: all.
+    label_names : list of str or None, default None
+        Labels to look at, of those that are given by name; None: all."""
 
     def __init__(
         self, eps: float = 1e-12, name: str = "cross-entropy", output_names: Any = None, label_names: Any = None

@@ -73,7 +73,20 @@ def _softrelu(F: Any, x: Any) -> Any:  # noqa: N803
 
 
 class L2Loss(Loss):
-    """weight / 2 (label - pred)^2, averaged. label is reshaped to pred (N, ...); gives (N,)."""
+    """weight / 2 (label - pred)^2, averaged. label is reshaped to pred (N, ...); gives (N,).
+
+    Parameters
+    ----------
+    weight : float or None, default 1.0
+        Number that the loss is multiplied by; None: 1.
+    batch_axis : int, default 0
+        Axis of the batch, which keeps one loss for each of its places.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.loss.L2Loss()(mx.nd.array([[1.0, 3.0]]), mx.nd.array([[1.0, 1.0]])).asnumpy().tolist()
+    [1.0]"""
 
     def __init__(self, weight: float | None = 1.0, batch_axis: int = 0, **kwargs: Any):
         super().__init__(weight, batch_axis, **kwargs)
@@ -86,7 +99,14 @@ class L2Loss(Loss):
 
 
 class L1Loss(Loss):
-    """weight |label - pred|, averaged. label is reshaped to pred (N, ...); gives (N,)."""
+    """weight |label - pred|, averaged. label is reshaped to pred (N, ...); gives (N,).
+
+    Parameters
+    ----------
+    weight : float or None, default None
+        Number that the loss is multiplied by; None: 1.
+    batch_axis : int, default 0
+        Axis of the batch, which keeps one loss for each of its places."""
 
     def __init__(self, weight: float | None = None, batch_axis: int = 0, **kwargs: Any):
         super().__init__(weight, batch_axis, **kwargs)
@@ -100,7 +120,14 @@ class L1Loss(Loss):
 class SigmoidBinaryCrossEntropyLoss(Loss):
     """-(pos_weight label log p + (1 - label) log(1 - p)), averaged, where p = sigmoid(pred), or pred with from_sigmoid.
 
-    label is reshaped to pred (N, ...), pos_weight broadcasts to it; gives (N,)."""
+    label is reshaped to pred (N, ...), pos_weight broadcasts to it; gives (N,).
+
+    Parameters
+    ----------
+    weight : float or None, default None
+        Number that the loss is multiplied by; None: 1.
+    batch_axis : int, default 0
+        Axis of the batch, which keeps one loss for each of its places."""
 
     def __init__(self, from_sigmoid: bool = False, weight: float | None = None, batch_axis: int = 0, **kwargs: Any):
         super().__init__(weight, batch_axis, **kwargs)
@@ -137,7 +164,23 @@ class SoftmaxCrossEntropyLoss(Loss):
     """-log of the probability of the label, averaged.
 
     pred (N, ..., C, ...) holds scores, or log-probabilities with from_logits; axis is that of the C classes. label has the
-    shape of pred without that axis, or with sparse_label off is reshaped to pred and holds probabilities. Gives (N,)."""
+    shape of pred without that axis, or with sparse_label off is reshaped to pred and holds probabilities. Gives (N,).
+
+    Parameters
+    ----------
+    axis : int, default -1
+        Axis of the channels; negative ones count from the last.
+    weight : float or None, default None
+        Number that the loss is multiplied by; None: 1.
+    batch_axis : int, default 0
+        Axis of the batch, which keeps one loss for each of its places.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> loss = mx.gluon.loss.SoftmaxCrossEntropyLoss()
+    >>> loss(mx.nd.array([[2.0, 2.0], [9.0, -9.0]]), mx.nd.array([1, 0])).round().asnumpy().tolist()
+    [1.0, 0.0]"""
 
     def __init__(
         self,
@@ -168,7 +211,16 @@ SoftmaxCELoss = SoftmaxCrossEntropyLoss
 class KLDivLoss(Loss):
     """label (log label - pred), summed: the divergence from distribution label to pred, both (N, ...); gives (N,).
 
-    pred holds log-probabilities, or with from_logits off scores along axis."""
+    pred holds log-probabilities, or with from_logits off scores along axis.
+
+    Parameters
+    ----------
+    axis : int, default -1
+        Axis of the channels; negative ones count from the last.
+    weight : float or None, default None
+        Number that the loss is multiplied by; None: 1.
+    batch_axis : int, default 0
+        Axis of the batch, which keeps one loss for each of its places."""
 
     def __init__(
         self,
@@ -233,7 +285,14 @@ class CTCLoss(Loss):
 class HuberLoss(Loss):
     """Squares up to a distance rho, then straight lines: (label - pred)^2 / (2 rho), or |label - pred| - rho / 2; averaged.
 
-    label is reshaped to pred (N, ...); gives (N,)."""
+    label is reshaped to pred (N, ...); gives (N,).
+
+    Parameters
+    ----------
+    weight : float or None, default None
+        Number that the loss is multiplied by; None: 1.
+    batch_axis : int, default 0
+        Axis of the batch, which keeps one loss for each of its places."""
 
     def __init__(self, rho: float = 1, weight: float | None = None, batch_axis: int = 0, **kwargs: Any):
         super().__init__(weight, batch_axis, **kwargs)
@@ -247,7 +306,16 @@ class HuberLoss(Loss):
 
 
 class HingeLoss(Loss):
-    """max(0, margin - pred label), averaged, for labels -1 and 1. label is reshaped to pred (N, ...); gives (N,)."""
+    """max(0, margin - pred label), averaged, for labels -1 and 1. label is reshaped to pred (N, ...); gives (N,).
+
+    Parameters
+    ----------
+    margin : float, default 1
+        Distance at which a score is far enough.
+    weight : float or None, default None
+        Number that the loss is multiplied by; None: 1.
+    batch_axis : int, default 0
+        Axis of the batch, which keeps one loss for each of its places."""
 
     def __init__(self, margin: float = 1, weight: float | None = None, batch_axis: int = 0, **kwargs: Any):
         super().__init__(weight, batch_axis, **kwargs)
@@ -260,7 +328,16 @@ class HingeLoss(Loss):
 
 
 class SquaredHingeLoss(Loss):
-    """max(0, margin - pred label)^2, averaged, for labels -1 and 1. label is reshaped to pred (N, ...); gives (N,)."""
+    """max(0, margin - pred label)^2, averaged, for labels -1 and 1. label is reshaped to pred (N, ...); gives (N,).
+
+    Parameters
+    ----------
+    margin : float, default 1
+        Distance at which a score is far enough.
+    weight : float or None, default None
+        Number that the loss is multiplied by; None: 1.
+    batch_axis : int, default 0
+        Axis of the batch, which keeps one loss for each of its places."""
 
     def __init__(self, margin: float = 1, weight: float | None = None, batch_axis: int = 0, **kwargs: Any):
         super().__init__(weight, batch_axis, **kwargs)
@@ -275,7 +352,14 @@ class SquaredHingeLoss(Loss):
 class LogisticLoss(Loss):
     """log(1 + exp(-pred label)), averaged, for labels -1 and 1, or 0 and 1 with label_format binary.
 
-    label is reshaped to pred (N, ...); gives (N,). Raises ValueError for another label_format."""
+    label is reshaped to pred (N, ...); gives (N,). Raises ValueError for another label_format.
+
+    Parameters
+    ----------
+    weight : float or None, default None
+        Number that the loss is multiplied by; None: 1.
+    batch_axis : int, default 0
+        Axis of the batch, which keeps one loss for each of its places."""
 
     def __init__(self, weight: float | None = None, batch_axis: int = 0, label_format: str = "signed", **kwargs: Any):
         super().__init__(weight, batch_axis, **kwargs)
@@ -293,7 +377,16 @@ class LogisticLoss(Loss):
 
 
 class TripletLoss(Loss):
-    """max(0, margin + |pred - positive|^2 - |pred - negative|^2), all (N, ...); gives (N,)."""
+    """max(0, margin + |pred - positive|^2 - |pred - negative|^2), all (N, ...); gives (N,).
+
+    Parameters
+    ----------
+    margin : float, default 1
+        Distance at which a score is far enough.
+    weight : float or None, default None
+        Number that the loss is multiplied by; None: 1.
+    batch_axis : int, default 0
+        Axis of the batch, which keeps one loss for each of its places."""
 
     def __init__(self, margin: float = 1, weight: float | None = None, batch_axis: int = 0, **kwargs: Any):
         super().__init__(weight, batch_axis, **kwargs)
@@ -310,7 +403,14 @@ class PoissonNLLLoss(Loss):
     """exp(pred) - target pred, or pred - target log(pred + epsilon) with from_logits off; averaged over everything.
 
     compute_full adds Stirling's approximation of log(target!) where target is above 1. target is reshaped to pred; gives
-    one number."""
+    one number.
+
+    Parameters
+    ----------
+    weight : float or None, default None
+        Number that the loss is multiplied by; None: 1.
+    batch_axis : int, default 0
+        Axis of the batch, which keeps one loss for each of its places."""
 
     def __init__(
         self,
@@ -341,7 +441,16 @@ class PoissonNLLLoss(Loss):
 
 
 class CosineEmbeddingLoss(Loss):
-    """1 - cos for pairs labelled 1, max(0, cos - margin) for those labelled -1; inputs (N, D), label (N,); gives (N, 1)."""
+    """1 - cos for pairs labelled 1, max(0, cos - margin) for those labelled -1; inputs (N, D), label (N,); gives (N, 1).
+
+    Parameters
+    ----------
+    weight : float or None, default None
+        Number that the loss is multiplied by; None: 1.
+    batch_axis : int, default 0
+        Axis of the batch, which keeps one loss for each of its places.
+    margin : float, default 0
+        Distance at which a score is far enough."""
 
     def __init__(self, weight: float | None = None, batch_axis: int = 0, margin: float = 0, **kwargs: Any):
         super().__init__(weight, batch_axis, **kwargs)

@@ -16,11 +16,40 @@ __all__ = ["Trainer"]
 
 
 class Trainer:
-    """``step(batch_size)`` after each ``backward``.
+    """``step(batch_size)`` after each ``backward``: every parameter a step further along its gradient.
 
-    params: a ParameterDict, a dict, or a list of parameters. optimizer: its name with optimizer_params, or an Optimizer.
-    kvstore: a store or its name, used with several contexts, or with several processes (``dist_sync``: docs/distributed.md);
-    update_on_kvstore: whether the weights are updated in it."""
+    Parameters
+    ----------
+    params : ParameterDict, dict or list of Parameter
+        Parameters to train; those whose grad_req is "null" stay as they are.
+    optimizer : str or Optimizer
+        The rule, or its name: "sgd", "adam", ...
+    optimizer_params : dict or None
+        Arguments of the rule where it is named, such as {"learning_rate": 0.1, "wd": 1e-4}.
+    kvstore : KVStore, str or None
+        A store or its name, used with several contexts, or with several processes (``dist_sync``: docs/distributed.md).
+    compression_params : dict or None
+        How gradients are compressed on their way to the store: {"type": "2bit", "threshold": 0.5}; None: not.
+    update_on_kvstore : bool or None
+        Update the weights in the store; None: where that is of use.
+
+    Raises
+    ------
+    ValueError
+        For params that are no Parameters, and for an optimizer with optimizer_params besides.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.nn.Dense(1, in_units=2)
+    >>> net.initialize()
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    >>> with mx.autograd.record():
+    ...     loss = (net(mx.nd.ones((4, 2))) - 1) ** 2
+    >>> loss.backward()
+    >>> trainer.step(batch_size=4)
+
+    Source: MXNet gluon.Trainer."""
 
     def __init__(
         self,

@@ -15,7 +15,20 @@ from .sparse import by_rows
 
 @register
 class Adam(Optimizer):
-    """Adam (Kingma and Ba, arXiv 1412.6980)."""
+    """Adam (Kingma and Ba, arXiv 1412.6980).
+
+    Parameters
+    ----------
+    learning_rate : float, default 0.001
+        Learning rate; of a scheduler, where there is one, its base_lr.
+    beta1 : float, default 0.9
+        Part of the mean gradient that stays at each step, 0 to 1.
+    beta2 : float, default 0.999
+        Part of the mean square that stays at each step, 0 to 1.
+    epsilon : float, default 1e-08
+        Number that is added to the denominator, against division by 0.
+    lazy_update : bool, default True
+        Touch only the rows that a row_sparse gradient stores."""
 
     stores_rows = True
 
@@ -46,7 +59,12 @@ class Adam(Optimizer):
 
 @register
 class AdaGrad(Optimizer):
-    """AdaGrad (Duchi et al., 2011)."""
+    """AdaGrad (Duchi et al., 2011).
+
+    Parameters
+    ----------
+    eps : float, default 1e-07
+        Number that is added to the denominator, against division by 0."""
 
     stores_rows = True
 
@@ -71,7 +89,22 @@ class AdaGrad(Optimizer):
 
 @register
 class RMSProp(Optimizer):
-    """RMSProp: Tieleman and Hinton's of 2012, or with centered Graves's (arXiv 1308.0850)."""
+    """RMSProp: Tieleman and Hinton's of 2012, or with centered Graves's (arXiv 1308.0850).
+
+    Parameters
+    ----------
+    learning_rate : float, default 0.001
+        Learning rate; of a scheduler, where there is one, its base_lr.
+    gamma1 : float, default 0.9
+        Part of the mean square that stays at each step, 0 to 1.
+    gamma2 : float, default 0.9
+        Part of the last step that stays, 0 to 1 (centered).
+    epsilon : float, default 1e-08
+        Number that is added to the denominator, against division by 0.
+    centered : bool, default False
+        Take the square of the mean gradient off the mean square (Graves 2013).
+    clip_weights : float or None, default None
+        Largest absolute value of a weight; None: not clipped."""
 
     stores_rows = True
 
@@ -108,7 +141,14 @@ class RMSProp(Optimizer):
 
 @register
 class AdaDelta(Optimizer):
-    """AdaDelta (Zeiler, arXiv 1212.5701). It has no learning rate."""
+    """AdaDelta (Zeiler, arXiv 1212.5701). It has no learning rate.
+
+    Parameters
+    ----------
+    rho : float, default 0.9
+        Part of the mean squares that stays at each step, 0 to 1.
+    epsilon : float, default 1e-05
+        Number that is added to the denominator, against division by 0."""
 
     def __init__(self, rho: float = 0.90, epsilon: float = 1e-5, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -132,7 +172,16 @@ class AdaDelta(Optimizer):
 
 @register
 class Ftrl(Optimizer):
-    """Follow the regularized leader (McMahan et al., 2013): sparse weights."""
+    """Follow the regularized leader (McMahan et al., 2013): sparse weights.
+
+    Parameters
+    ----------
+    lamda1 : float, default 0.01
+        Weight of the L1 regularization.
+    learning_rate : float, default 0.1
+        Learning rate; of a scheduler, where there is one, its base_lr.
+    beta : float, default 1
+        Summand of the learning rate's denominator."""
 
     stores_rows = True
 
@@ -154,7 +203,16 @@ class Ftrl(Optimizer):
 
 @register
 class FTML(Optimizer):
-    """Follow the moving leader (Zheng and Kwok, ICML 2017)."""
+    """Follow the moving leader (Zheng and Kwok, ICML 2017).
+
+    Parameters
+    ----------
+    beta1 : float, default 0.6
+        Part of the mean gradient that stays at each step, 0 to 1.
+    beta2 : float, default 0.999
+        Part of the mean square that stays at each step, 0 to 1.
+    epsilon : float, default 1e-08
+        Number that is added to the denominator, against division by 0."""
 
     def __init__(self, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -175,7 +233,16 @@ class FTML(Optimizer):
 
 @register
 class Adamax(Optimizer):
-    """Adam by the greatest gradient instead of the mean square (Kingma and Ba, arXiv 1412.6980)."""
+    """Adam by the greatest gradient instead of the mean square (Kingma and Ba, arXiv 1412.6980).
+
+    Parameters
+    ----------
+    learning_rate : float, default 0.002
+        Learning rate; of a scheduler, where there is one, its base_lr.
+    beta1 : float, default 0.9
+        Part of the mean gradient that stays at each step, 0 to 1.
+    beta2 : float, default 0.999
+        Part of the mean square that stays at each step, 0 to 1."""
 
     def __init__(self, learning_rate: float = 0.002, beta1: float = 0.9, beta2: float = 0.999, **kwargs: Any) -> None:
         super().__init__(learning_rate=learning_rate, **kwargs)
@@ -198,7 +265,20 @@ class Adamax(Optimizer):
 
 @register
 class Nadam(Optimizer):
-    """Adam with Nesterov's momentum (Dozat, 2016). The schedule of momentum is one for all weights."""
+    """Adam with Nesterov's momentum (Dozat, 2016). The schedule of momentum is one for all weights.
+
+    Parameters
+    ----------
+    learning_rate : float, default 0.001
+        Learning rate; of a scheduler, where there is one, its base_lr.
+    beta1 : float, default 0.9
+        Part of the mean gradient that stays at each step, 0 to 1.
+    beta2 : float, default 0.999
+        Part of the mean square that stays at each step, 0 to 1.
+    epsilon : float, default 1e-08
+        Number that is added to the denominator, against division by 0.
+    schedule_decay : float, default 0.004
+        Decay of the momentum's schedule."""
 
     def __init__(
         self,
@@ -236,7 +316,24 @@ class Nadam(Optimizer):
 
 @register
 class LAMB(Optimizer):
-    """Adam's step scaled to the norm of each layer, for large batches (You et al., arXiv 1904.00962)."""
+    """Adam's step scaled to the norm of each layer, for large batches (You et al., arXiv 1904.00962).
+
+    Parameters
+    ----------
+    learning_rate : float, default 0.001
+        Learning rate; of a scheduler, where there is one, its base_lr.
+    beta1 : float, default 0.9
+        Part of the mean gradient that stays at each step, 0 to 1.
+    beta2 : float, default 0.999
+        Part of the mean square that stays at each step, 0 to 1.
+    epsilon : float, default 1e-06
+        Number that is added to the denominator, against division by 0.
+    lower_bound : float or None, default None
+        Least norm of the weight; None: none.
+    upper_bound : float or None, default None
+        Greatest norm of the weight; None: none.
+    bias_correction : bool, default True
+        Correct mean and mean square for having begun at 0."""
 
     stores_rows = True
 

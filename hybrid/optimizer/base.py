@@ -21,7 +21,30 @@ class Optimizer:
 
     param_idx2name names the weights; by default names that do not end in _weight or _gamma get no decay. sym: a symbol
     whose ``__lr_mult__`` and ``__wd_mult__`` attributes count. param_dict: index to Gluon parameter, whose multipliers
-    count before all others."""
+    count before all others.
+
+    Parameters
+    ----------
+    rescale_grad : float, default 1.0
+        Number that gradients are multiplied by first; Trainer sets it to 1 over the batch size.
+    param_idx2name : dict or None, default None
+        Names of parameters by their index, for lr_mult and wd_mult.
+    wd : float, default 0.0
+        Weight decay: part of the weight that is added to its gradient.
+    clip_gradient : float or None, default None
+        Largest absolute value of a gradient's element; None: not clipped.
+    learning_rate : float, default None
+        Learning rate; of a scheduler, where there is one, its base_lr.
+    lr_scheduler : LRScheduler or None, default None
+        Learning rate by the number of updates.
+    sym : Symbol or None, default None
+        Network whose attributes __lr_mult__ and __wd_mult__ count.
+    begin_num_update : int, default 0
+        Number of updates that counting starts with.
+    multi_precision : bool, default False
+        Keep weights of float16 in float32 too, and update these.
+    param_dict : dict or None, default None
+        Parameters by index, whose lr_mult and wd_mult count."""
 
     opt_registry: ClassVar[dict[str, type[Optimizer]]] = {}
     stores_rows: ClassVar[bool] = False

@@ -95,7 +95,23 @@ def _several(prefix: str, multi: bool, momentum: bool) -> str:
 
 @register
 class SGD(_Aggregated):
-    """Stochastic gradient descent, with momentum when that is not 0."""
+    """Stochastic gradient descent, with momentum when that is not 0.
+
+    Parameters
+    ----------
+    momentum : float, default 0.0
+        Part of the last step that stays, 0 to 1.
+    lazy_update : bool, default True
+        Touch only the rows that a row_sparse gradient stores.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> rule = mx.optimizer.SGD(learning_rate=0.5)
+    >>> weight, gradient = mx.nd.array([1.0]), mx.nd.array([1.0])
+    >>> rule.update(0, weight, gradient, rule.create_state(0, weight))
+    >>> weight.asscalar().item()
+    0.5"""
 
     def _update(self, indices: Any, weights: Any, grads: Any, states: Any, multi: bool) -> None:
         lrs, wds = self._get_lrs(indices), self._get_wds(indices)
@@ -179,7 +195,12 @@ class LARS(_Aggregated):
 
 @register
 class NAG(_Momentum):
-    """Nesterov's accelerated gradient."""
+    """Nesterov's accelerated gradient.
+
+    Parameters
+    ----------
+    momentum : float, default 0.0
+        Part of the last step that stays, 0 to 1."""
 
     def _update(self, index: Any, weight: Array, grad: Array, state: Any, multi: bool) -> None:
         lr, wd = self._start(index, weight, grad)
@@ -196,7 +217,16 @@ class NAG(_Momentum):
 
 @register
 class Signum(Optimizer):
-    """Steps by the sign of the momentum, or of the gradient when momentum is 0 (Bernstein et al., arXiv 1802.04434)."""
+    """Steps by the sign of the momentum, or of the gradient when momentum is 0 (Bernstein et al., arXiv 1802.04434).
+
+    Parameters
+    ----------
+    learning_rate : float, default 0.01
+        Learning rate; of a scheduler, where there is one, its base_lr.
+    momentum : float, default 0.9
+        Part of the last step that stays, 0 to 1.
+    wd_lh : float, default 0.0
+        Weight decay apart from the gradient."""
 
     stores_rows = True
 

@@ -59,6 +59,13 @@ class DataLoader:
 
     Raises ValueError for arguments that contradict each other; in iteration what dataset and batchify_fn raise (from a
     process with its traceback as cause), multiprocessing.TimeoutError, and RuntimeError for a worker that died.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> dataset = mx.gluon.data.ArrayDataset(mx.nd.ones((10, 3)), mx.nd.zeros(10))
+    >>> [data.shape for data, label in mx.gluon.data.DataLoader(dataset, batch_size=4)]
+    [(4, 3), (4, 3), (2, 3)]
     """
 
     def __init__(

@@ -51,7 +51,14 @@ class LeakyReLU(HybridBlock):
 class PReLU(HybridBlock):
     """LeakyReLU whose slopes are learnt: one for all (in_channels 1), or one for each channel, which is axis 1.
 
-    Parameter: alpha (in_channels,). He et al. 2015, arXiv:1502.01852."""
+    Parameter: alpha (in_channels,). He et al. 2015, arXiv:1502.01852.
+
+    Parameters
+    ----------
+    alpha_initializer : Initializer
+        Of the slopes.
+    in_channels : int, default 1
+        Channels of the input; 0: the first input tells."""
 
     def __init__(self, alpha_initializer: Any = _QUARTER, in_channels: int = 1, **kwargs: Any):
         super().__init__(**kwargs)

@@ -101,7 +101,34 @@ class Dense(HybridBlock):
     """x @ weight.T + bias, then an activation if one is named. Operator FullyConnected.
 
     With flatten (N, ...) -> (N, units), all axes but the first taken as one; else (..., in_units) -> (..., units).
-    in_units 0 is taken from the first input. Parameters: weight (units, in_units), bias (units,)."""
+    in_units 0 is taken from the first input. Parameters: weight (units, in_units), bias (units,).
+
+    Parameters
+    ----------
+    units : int
+        Number of outputs.
+    activation : str or None, default None
+        What is applied to the output: relu, sigmoid, tanh, softrelu, softsign; None: nothing.
+    use_bias : bool, default True
+        Add a bias that is learnt.
+    flatten : bool, default True
+        All axes but the first are one; else only the last is multiplied.
+    dtype : str or dtype, default 'float32'
+        Dtype of the parameters.
+    weight_initializer : Initializer, str or None, default None
+        Initializer, or its name; None: the one given to ``initialize``.
+    bias_initializer : Initializer, str or None, default 'zeros'
+        Initializer, or its name; None: the one given to ``initialize``.
+    in_units : int, default 0
+        Size of the last axis of the input (of all axes but the first, with flatten); 0: the first input tells.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.nn.Dense(10)
+    >>> net.initialize()
+    >>> net(mx.nd.ones((2, 3, 4))).shape, net.weight.shape
+    ((2, 10), (10, 12))"""
 
     def __init__(
         self,
@@ -230,7 +257,32 @@ class BatchNorm(_BatchNorm):
     """Normalizes each channel over a batch, and keeps running means and variances for inference.
 
     axis is that of the channels; scale off fixes gamma at 1 and center off beta at 0. Parameters, all (in_channels,): gamma,
-    beta, and the states running_mean and running_var. Ioffe and Szegedy 2015, arXiv:1502.03167. Operator BatchNorm."""
+    beta, and the states running_mean and running_var. Ioffe and Szegedy 2015, arXiv:1502.03167. Operator BatchNorm.
+
+    Parameters
+    ----------
+    axis : int, default 1
+        Axis of the channels; negative ones count from the last.
+    momentum : float, default 0.9
+        Part of the running statistics that stays at each step, 0 to 1.
+    epsilon : float, default 1e-05
+        Number that is added to the variance, against division by 0.
+    center : bool, default True
+        Add a beta that is learnt.
+    scale : bool, default True
+        Multiply by a gamma that is learnt.
+    use_global_stats : bool, default False
+        Normalise by the running statistics in training too.
+    beta_initializer : Initializer or str, default 'zeros'
+        Of the summands.
+    gamma_initializer : Initializer or str, default 'ones'
+        Of the factors.
+    running_mean_initializer : Initializer or str, default 'zeros'
+        Of the running mean.
+    running_variance_initializer : Initializer or str, default 'ones'
+        Of the running variance.
+    in_channels : int, default 0
+        Channels of the input; 0: the first input tells."""
 
 
 class BatchNormReLU(_BatchNorm):
@@ -260,7 +312,24 @@ class _Norm(HybridBlock):
 class InstanceNorm(_Norm):
     """Normalizes each channel of each sample over its other axes. Ulyanov et al. 2016, arXiv:1607.08022.
 
-    axis is that of the channels. Parameters gamma and beta (in_channels,). Operator InstanceNorm."""
+    axis is that of the channels. Parameters gamma and beta (in_channels,). Operator InstanceNorm.
+
+    Parameters
+    ----------
+    axis : int, default 1
+        Axis of the channels; negative ones count from the last.
+    epsilon : float, default 1e-05
+        Number that is added to the variance, against division by 0.
+    center : bool, default True
+        Add a beta that is learnt.
+    scale : bool, default False
+        Multiply by a gamma that is learnt.
+    beta_initializer : Initializer or str, default 'zeros'
+        Of the summands.
+    gamma_initializer : Initializer or str, default 'ones'
+        Of the factors.
+    in_channels : int, default 0
+        Channels of the input; 0: the first input tells."""
 
     def __init__(
         self,
@@ -293,7 +362,32 @@ class InstanceNorm(_Norm):
 class LayerNorm(_Norm):
     """Normalizes along one axis. Parameters gamma and beta (in_channels,). Ba et al. 2016, arXiv:1607.06450.
 
-    Operator LayerNorm."""
+    Operator LayerNorm.
+
+    Parameters
+    ----------
+    axis : int, default -1
+        Axis of the channels; negative ones count from the last.
+    epsilon : float, default 1e-05
+        Number that is added to the variance, against division by 0.
+    center : bool, default True
+        Add a beta that is learnt.
+    scale : bool, default True
+        Multiply by a gamma that is learnt.
+    beta_initializer : Initializer or str, default 'zeros'
+        Of the summands.
+    gamma_initializer : Initializer or str, default 'ones'
+        Of the factors.
+    in_channels : int, default 0
+        Channels of the input; 0: the first input tells.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> norm = mx.gluon.nn.LayerNorm()
+    >>> norm.initialize()
+    >>> norm(mx.nd.random.uniform(shape=(2, 5))).shape
+    (2, 5)"""
 
     def __init__(
         self,
@@ -323,7 +417,22 @@ class LayerNorm(_Norm):
 
 class GroupNorm(_Norm):
     """Normalizes groups of channels of (N, C, ...). Parameters gamma and beta (num_groups,). Wu and He 2018,
-    arXiv:1803.08494. Operator GroupNorm."""
+    arXiv:1803.08494. Operator GroupNorm.
+
+    Parameters
+    ----------
+    num_groups : int, default 1
+        Number of groups of channels.
+    epsilon : float, default 1e-05
+        Number that is added to the variance, against division by 0.
+    center : bool, default True
+        Add a beta that is learnt.
+    scale : bool, default True
+        Multiply by a gamma that is learnt.
+    beta_initializer : Initializer or str, default 'zeros'
+        Of the summands.
+    gamma_initializer : Initializer or str, default 'ones'
+        Of the factors."""
 
     def __init__(
         self,
@@ -352,7 +461,28 @@ class GroupNorm(_Norm):
 class Embedding(HybridBlock):
     """Rows of a table: whole numbers of any shape (...) -> (..., output_dim). Operator Embedding.
 
-    Parameter: weight (input_dim, output_dim); with sparse_grad its gradient is row_sparse."""
+    Parameter: weight (input_dim, output_dim); with sparse_grad its gradient is row_sparse.
+
+    Parameters
+    ----------
+    input_dim : int
+        Number of rows: how many different positions there are.
+    output_dim : int
+        Numbers in each row.
+    dtype : str or dtype, default 'float32'
+        Dtype of the parameters.
+    weight_initializer : Initializer, str or None, default None
+        Initializer, or its name; None: the one given to ``initialize``.
+    sparse_grad : bool, default False
+        Store the gradient as row_sparse.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> words = mx.gluon.nn.Embedding(100, 8)
+    >>> words.initialize()
+    >>> words(mx.nd.array([[3, 14], [15, 92]])).shape
+    (2, 2, 8)"""
 
     def __init__(
         self,

@@ -127,7 +127,34 @@ class _Conv(HybridBlock):
 class Conv1D(_Conv):
     """Convolution over one axis: (N, C, W) -> (N, channels, W'). Operator Convolution.
 
-    Raises AssertionError for another layout than NCW."""
+    Raises AssertionError for another layout than NCW.
+
+    Parameters
+    ----------
+    channels : int
+        Number of filters: channels of the output.
+    kernel_size : int or tuple of int
+        Sizes of the window, one for each spatial axis or one for all.
+    strides : int or tuple of int, default 1
+        Steps of the window along each spatial axis.
+    padding : int or tuple of int, default 0
+        Elements added at both ends of each spatial axis.
+    dilation : int or tuple of int, default 1
+        Distances between the elements that a window reads.
+    groups : int, default 1
+        Number of groups that channels are divided into, each by itself.
+    layout : str, default 'NCW'
+        Order of the axes.
+    activation : str or None, default None
+        What is applied to the output: relu, sigmoid, tanh, softrelu, softsign; None: nothing.
+    use_bias : bool, default True
+        Add a bias that is learnt.
+    weight_initializer : Initializer, str or None, default None
+        Initializer, or its name; None: the one given to ``initialize``.
+    bias_initializer : Initializer, str or None, default 'zeros'
+        Initializer, or its name; None: the one given to ``initialize``.
+    in_channels : int, default 0
+        Channels of the input; 0: the first input tells."""
 
     def __init__(
         self,
@@ -156,7 +183,42 @@ class Conv1D(_Conv):
 class Conv2D(_Conv):
     """Convolution over 2 axes: (N, C, H, W) -> (N, channels, H', W'). Operator Convolution.
 
-    Raises AssertionError for another layout than NCHW and NHWC."""
+    Raises AssertionError for another layout than NCHW and NHWC.
+
+    Parameters
+    ----------
+    channels : int
+        Number of filters: channels of the output.
+    kernel_size : int or tuple of int
+        Sizes of the window, one for each spatial axis or one for all.
+    strides : int or tuple of int, default (1, 1)
+        Steps of the window along each spatial axis.
+    padding : int or tuple of int, default (0, 0)
+        Elements added at both ends of each spatial axis.
+    dilation : int or tuple of int, default (1, 1)
+        Distances between the elements that a window reads.
+    groups : int, default 1
+        Number of groups that channels are divided into, each by itself.
+    layout : str, default 'NCHW'
+        Order of the axes.
+    activation : str or None, default None
+        What is applied to the output: relu, sigmoid, tanh, softrelu, softsign; None: nothing.
+    use_bias : bool, default True
+        Add a bias that is learnt.
+    weight_initializer : Initializer, str or None, default None
+        Initializer, or its name; None: the one given to ``initialize``.
+    bias_initializer : Initializer, str or None, default 'zeros'
+        Initializer, or its name; None: the one given to ``initialize``.
+    in_channels : int, default 0
+        Channels of the input; 0: the first input tells.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.nn.Conv2D(8, kernel_size=3, padding=1, strides=2, activation="relu")
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 3, 32, 32))).shape, layer.weight.shape
+    ((1, 8, 16, 16), (8, 3, 3, 3))"""
 
     def __init__(
         self,
@@ -185,7 +247,34 @@ class Conv2D(_Conv):
 class Conv3D(_Conv):
     """Convolution over 3 axes: (N, C, D, H, W) -> (N, channels, D', H', W'). Operator Convolution.
 
-    Raises AssertionError for another layout than NCDHW and NDHWC."""
+    Raises AssertionError for another layout than NCDHW and NDHWC.
+
+    Parameters
+    ----------
+    channels : int
+        Number of filters: channels of the output.
+    kernel_size : int or tuple of int
+        Sizes of the window, one for each spatial axis or one for all.
+    strides : int or tuple of int, default (1, 1, 1)
+        Steps of the window along each spatial axis.
+    padding : int or tuple of int, default (0, 0, 0)
+        Elements added at both ends of each spatial axis.
+    dilation : int or tuple of int, default (1, 1, 1)
+        Distances between the elements that a window reads.
+    groups : int, default 1
+        Number of groups that channels are divided into, each by itself.
+    layout : str, default 'NCDHW'
+        Order of the axes.
+    activation : str or None, default None
+        What is applied to the output: relu, sigmoid, tanh, softrelu, softsign; None: nothing.
+    use_bias : bool, default True
+        Add a bias that is learnt.
+    weight_initializer : Initializer, str or None, default None
+        Initializer, or its name; None: the one given to ``initialize``.
+    bias_initializer : Initializer, str or None, default 'zeros'
+        Initializer, or its name; None: the one given to ``initialize``.
+    in_channels : int, default 0
+        Channels of the input; 0: the first input tells."""
 
     def __init__(
         self,
@@ -215,7 +304,36 @@ class Conv1DTranspose(_Conv):
     """The transpose of Conv1D: a convolution's gradient as a layer. Operator Deconvolution.
 
     output_padding is added to one side of the output, where strides leave its size open. Raises AssertionError for another
-    layout than NCW."""
+    layout than NCW.
+
+    Parameters
+    ----------
+    channels : int
+        Number of filters: channels of the output.
+    kernel_size : int or tuple of int
+        Sizes of the window, one for each spatial axis or one for all.
+    strides : int or tuple of int, default 1
+        Steps of the window along each spatial axis.
+    padding : int or tuple of int, default 0
+        Elements added at both ends of each spatial axis.
+    output_padding : int or tuple of int, default 0
+        Elements added at the end of each spatial axis of the output, below strides.
+    dilation : int or tuple of int, default 1
+        Distances between the elements that a window reads.
+    groups : int, default 1
+        Number of groups that channels are divided into, each by itself.
+    layout : str, default 'NCW'
+        Order of the axes.
+    activation : str or None, default None
+        What is applied to the output: relu, sigmoid, tanh, softrelu, softsign; None: nothing.
+    use_bias : bool, default True
+        Add a bias that is learnt.
+    weight_initializer : Initializer, str or None, default None
+        Initializer, or its name; None: the one given to ``initialize``.
+    bias_initializer : Initializer, str or None, default 'zeros'
+        Initializer, or its name; None: the one given to ``initialize``.
+    in_channels : int, default 0
+        Channels of the input; 0: the first input tells."""
 
     def __init__(
         self,
@@ -247,7 +365,36 @@ class Conv2DTranspose(_Conv):
     """The transpose of Conv2D: a convolution's gradient as a layer. Operator Deconvolution.
 
     output_padding is added to one side of the output, where strides leave its size open. Raises AssertionError for another
-    layout than NCHW and NHWC."""
+    layout than NCHW and NHWC.
+
+    Parameters
+    ----------
+    channels : int
+        Number of filters: channels of the output.
+    kernel_size : int or tuple of int
+        Sizes of the window, one for each spatial axis or one for all.
+    strides : int or tuple of int, default (1, 1)
+        Steps of the window along each spatial axis.
+    padding : int or tuple of int, default (0, 0)
+        Elements added at both ends of each spatial axis.
+    output_padding : int or tuple of int, default (0, 0)
+        Elements added at the end of each spatial axis of the output, below strides.
+    dilation : int or tuple of int, default (1, 1)
+        Distances between the elements that a window reads.
+    groups : int, default 1
+        Number of groups that channels are divided into, each by itself.
+    layout : str, default 'NCHW'
+        Order of the axes.
+    activation : str or None, default None
+        What is applied to the output: relu, sigmoid, tanh, softrelu, softsign; None: nothing.
+    use_bias : bool, default True
+        Add a bias that is learnt.
+    weight_initializer : Initializer, str or None, default None
+        Initializer, or its name; None: the one given to ``initialize``.
+    bias_initializer : Initializer, str or None, default 'zeros'
+        Initializer, or its name; None: the one given to ``initialize``.
+    in_channels : int, default 0
+        Channels of the input; 0: the first input tells."""
 
     def __init__(
         self,
@@ -279,7 +426,36 @@ class Conv3DTranspose(_Conv):
     """The transpose of Conv3D: a convolution's gradient as a layer. Operator Deconvolution.
 
     output_padding is added to one side of the output, where strides leave its size open. Raises AssertionError for another
-    layout than NCDHW and NDHWC."""
+    layout than NCDHW and NDHWC.
+
+    Parameters
+    ----------
+    channels : int
+        Number of filters: channels of the output.
+    kernel_size : int or tuple of int
+        Sizes of the window, one for each spatial axis or one for all.
+    strides : int or tuple of int, default (1, 1, 1)
+        Steps of the window along each spatial axis.
+    padding : int or tuple of int, default (0, 0, 0)
+        Elements added at both ends of each spatial axis.
+    output_padding : int or tuple of int, default (0, 0, 0)
+        Elements added at the end of each spatial axis of the output, below strides.
+    dilation : int or tuple of int, default (1, 1, 1)
+        Distances between the elements that a window reads.
+    groups : int, default 1
+        Number of groups that channels are divided into, each by itself.
+    layout : str, default 'NCDHW'
+        Order of the axes.
+    activation : str or None, default None
+        What is applied to the output: relu, sigmoid, tanh, softrelu, softsign; None: nothing.
+    use_bias : bool, default True
+        Add a bias that is learnt.
+    weight_initializer : Initializer, str or None, default None
+        Initializer, or its name; None: the one given to ``initialize``.
+    bias_initializer : Initializer, str or None, default 'zeros'
+        Initializer, or its name; None: the one given to ``initialize``.
+    in_channels : int, default 0
+        Channels of the input; 0: the first input tells."""
 
     def __init__(
         self,
@@ -353,7 +529,20 @@ class _Pooling(HybridBlock):
 
 
 class MaxPool1D(_Pooling):
-    """The maximum of each window, over one axis. Operator Pooling. Raises AssertionError for another layout."""
+    """The maximum of each window, over one axis. Operator Pooling. Raises AssertionError for another layout.
+
+    Parameters
+    ----------
+    pool_size : int or tuple of int, default 2
+        Sizes of the window, one for each spatial axis or one for all.
+    strides : int or tuple of int, default None
+        Steps of the window along each spatial axis.
+    padding : int or tuple of int, default 0
+        Elements added at both ends of each spatial axis.
+    layout : str, default 'NCW'
+        Order of the axes.
+    ceil_mode : bool, default False
+        Windows at the end that do not fit are kept; else dropped."""
 
     def __init__(
         self,
@@ -370,7 +559,26 @@ class MaxPool1D(_Pooling):
 
 
 class MaxPool2D(_Pooling):
-    """The maximum of each window, over 2 axes. Operator Pooling. Raises AssertionError for another layout."""
+    """The maximum of each window, over 2 axes. Operator Pooling. Raises AssertionError for another layout.
+
+    Parameters
+    ----------
+    pool_size : int or tuple of int, default (2, 2)
+        Sizes of the window, one for each spatial axis or one for all.
+    strides : int or tuple of int, default None
+        Steps of the window along each spatial axis.
+    padding : int or tuple of int, default 0
+        Elements added at both ends of each spatial axis.
+    layout : str, default 'NCHW'
+        Order of the axes.
+    ceil_mode : bool, default False
+        Windows at the end that do not fit are kept; else dropped.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.nn.MaxPool2D(pool_size=2)(mx.nd.ones((1, 3, 8, 6))).shape
+    (1, 3, 4, 3)"""
 
     def __init__(
         self,
@@ -387,7 +595,20 @@ class MaxPool2D(_Pooling):
 
 
 class MaxPool3D(_Pooling):
-    """The maximum of each window, over 3 axes. Operator Pooling. Raises AssertionError for another layout."""
+    """The maximum of each window, over 3 axes. Operator Pooling. Raises AssertionError for another layout.
+
+    Parameters
+    ----------
+    pool_size : int or tuple of int, default (2, 2, 2)
+        Sizes of the window, one for each spatial axis or one for all.
+    strides : int or tuple of int, default None
+        Steps of the window along each spatial axis.
+    padding : int or tuple of int, default 0
+        Elements added at both ends of each spatial axis.
+    ceil_mode : bool, default False
+        Windows at the end that do not fit are kept; else dropped.
+    layout : str, default 'NCDHW'
+        Order of the axes."""
 
     def __init__(
         self,
@@ -405,7 +626,22 @@ class MaxPool3D(_Pooling):
 
 class AvgPool1D(_Pooling):
     """The average of each window, over one axis. Operator Pooling. Padding counts as zeros
-    unless count_include_pad is off. Raises AssertionError for another layout."""
+    unless count_include_pad is off. Raises AssertionError for another layout.
+
+    Parameters
+    ----------
+    pool_size : int or tuple of int, default 2
+        Sizes of the window, one for each spatial axis or one for all.
+    strides : int or tuple of int, default None
+        Steps of the window along each spatial axis.
+    padding : int or tuple of int, default 0
+        Elements added at both ends of each spatial axis.
+    layout : str, default 'NCW'
+        Order of the axes.
+    ceil_mode : bool, default False
+        Windows at the end that do not fit are kept; else dropped.
+    count_include_pad : bool, default True
+        Padding counts in the number that a mean divides by."""
 
     def __init__(
         self,
@@ -424,7 +660,22 @@ class AvgPool1D(_Pooling):
 
 class AvgPool2D(_Pooling):
     """The average of each window, over 2 axes. Operator Pooling. Padding counts as zeros
-    unless count_include_pad is off. Raises AssertionError for another layout."""
+    unless count_include_pad is off. Raises AssertionError for another layout.
+
+    Parameters
+    ----------
+    pool_size : int or tuple of int, default (2, 2)
+        Sizes of the window, one for each spatial axis or one for all.
+    strides : int or tuple of int, default None
+        Steps of the window along each spatial axis.
+    padding : int or tuple of int, default 0
+        Elements added at both ends of each spatial axis.
+    ceil_mode : bool, default False
+        Windows at the end that do not fit are kept; else dropped.
+    layout : str, default 'NCHW'
+        Order of the axes.
+    count_include_pad : bool, default True
+        Padding counts in the number that a mean divides by."""
 
     def __init__(
         self,
@@ -443,7 +694,22 @@ class AvgPool2D(_Pooling):
 
 class AvgPool3D(_Pooling):
     """The average of each window, over 3 axes. Operator Pooling. Padding counts as zeros
-    unless count_include_pad is off. Raises AssertionError for another layout."""
+    unless count_include_pad is off. Raises AssertionError for another layout.
+
+    Parameters
+    ----------
+    pool_size : int or tuple of int, default (2, 2, 2)
+        Sizes of the window, one for each spatial axis or one for all.
+    strides : int or tuple of int, default None
+        Steps of the window along each spatial axis.
+    padding : int or tuple of int, default 0
+        Elements added at both ends of each spatial axis.
+    ceil_mode : bool, default False
+        Windows at the end that do not fit are kept; else dropped.
+    layout : str, default 'NCDHW'
+        Order of the axes.
+    count_include_pad : bool, default True
+        Padding counts in the number that a mean divides by."""
 
     def __init__(
         self,

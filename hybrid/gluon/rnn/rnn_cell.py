@@ -84,7 +84,24 @@ class _GatedCell(HybridRecurrentCell):
 
 
 class RNNCell(_GatedCell):
-    """h' = activation(W x + b + R h + c). Elman 1990."""
+    """h' = activation(W x + b + R h + c). Elman 1990.
+
+    Parameters
+    ----------
+    hidden_size : int
+        Number of units of a layer.
+    activation : str or None, default 'tanh'
+        What is applied to the output: relu, sigmoid, tanh, softrelu, softsign; None: nothing.
+    i2h_weight_initializer : Initializer, str or None, default None
+        Of the weights from input to hidden.
+    h2h_weight_initializer : Initializer, str or None, default None
+        Of the weights from hidden to hidden.
+    i2h_bias_initializer : Initializer or str, default 'zeros'
+        Of the biases from input to hidden.
+    h2h_bias_initializer : Initializer or str, default 'zeros'
+        Of the biases from hidden to hidden.
+    input_size : int, default 0
+        Size of the last axis of the input; 0: the first input tells."""
 
     def __init__(
         self,
@@ -130,7 +147,26 @@ class RNNCell(_GatedCell):
 class LSTMCell(_GatedCell):
     """Long short-term memory, gates i f g o: c' = f c + i g, h' = o tanh(c'); states h and c, both (N, H).
 
-    Hochreiter and Schmidhuber 1997."""
+    Hochreiter and Schmidhuber 1997.
+
+    Parameters
+    ----------
+    hidden_size : int
+        Number of units of a layer.
+    i2h_weight_initializer : Initializer, str or None, default None
+        Of the weights from input to hidden.
+    h2h_weight_initializer : Initializer, str or None, default None
+        Of the weights from hidden to hidden.
+    i2h_bias_initializer : Initializer or str, default 'zeros'
+        Of the biases from input to hidden.
+    h2h_bias_initializer : Initializer or str, default 'zeros'
+        Of the biases from hidden to hidden.
+    input_size : int, default 0
+        Size of the last axis of the input; 0: the first input tells.
+    activation : str or None, default 'tanh'
+        What is applied to the output: relu, sigmoid, tanh, softrelu, softsign; None: nothing.
+    recurrent_activation : str, default 'sigmoid'
+        Activation of the gates."""
 
     _gates = 4
 
@@ -187,7 +223,22 @@ class LSTMCell(_GatedCell):
 
 class GRUCell(_GatedCell):
     """Gated recurrent unit, gates r z n: h' = (1 - z) n + z h, n = tanh(W x + b + r (R h + c)). Cho et al. 2014,
-    arXiv:1406.1078, as cuDNN has it."""
+    arXiv:1406.1078, as cuDNN has it.
+
+    Parameters
+    ----------
+    hidden_size : int
+        Number of units of a layer.
+    i2h_weight_initializer : Initializer, str or None, default None
+        Of the weights from input to hidden.
+    h2h_weight_initializer : Initializer, str or None, default None
+        Of the weights from hidden to hidden.
+    i2h_bias_initializer : Initializer or str, default 'zeros'
+        Of the biases from input to hidden.
+    h2h_bias_initializer : Initializer or str, default 'zeros'
+        Of the biases from hidden to hidden.
+    input_size : int, default 0
+        Size of the last axis of the input; 0: the first input tells."""
 
     _gates = 3
 

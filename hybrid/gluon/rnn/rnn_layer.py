@@ -257,7 +257,34 @@ class _RNNLayer(HybridBlock):
 
 
 class RNN(_RNNLayer):
-    """Layers of h' = activation(W x + b + R h + c), activation relu or tanh; see _RNNLayer. Raises KeyError for others."""
+    """Layers of h' = activation(W x + b + R h + c), activation relu or tanh; see _RNNLayer. Raises KeyError for others.
+
+    Parameters
+    ----------
+    hidden_size : int
+        Number of units of a layer.
+    num_layers : int, default 1
+        Number of layers on top of each other.
+    activation : str or None, default 'relu'
+        What is applied to the output: relu, sigmoid, tanh, softrelu, softsign; None: nothing.
+    layout : str, default 'TNC'
+        Order of the axes.
+    dropout : float, default 0
+        Probability with which an output becomes 0 between layers in training.
+    bidirectional : bool, default False
+        Run backwards too, and join both.
+    i2h_weight_initializer : Initializer, str or None, default None
+        Of the weights from input to hidden.
+    h2h_weight_initializer : Initializer, str or None, default None
+        Of the weights from hidden to hidden.
+    i2h_bias_initializer : Initializer or str, default 'zeros'
+        Of the biases from input to hidden.
+    h2h_bias_initializer : Initializer or str, default 'zeros'
+        Of the biases from hidden to hidden.
+    input_size : int, default 0
+        Size of the last axis of the input; 0: the first input tells.
+    dtype : str or dtype, default 'float32'
+        Dtype of the parameters."""
 
     def __init__(
         self,
@@ -286,7 +313,52 @@ class LSTM(_RNNLayer):
     """Layers of LSTM cells, with states h (L*D, N, R) and c (L*D, N, H); see _RNNLayer and rnn.LSTMCell.
 
     projection_size: that of h, projected after each step (Sak et al. 2014, arXiv:1402.1128). state_clip_min and
-    state_clip_max bound the cell state."""
+    state_clip_max bound the cell state.
+
+    Parameters
+    ----------
+    hidden_size : int
+        Number of units of a layer.
+    num_layers : int, default 1
+        Number of layers on top of each other.
+    layout : str, default 'TNC'
+        Order of the axes.
+    dropout : float, default 0
+        Probability with which an output becomes 0 between layers in training.
+    bidirectional : bool, default False
+        Run backwards too, and join both.
+    input_size : int, default 0
+        Size of the last axis of the input; 0: the first input tells.
+    i2h_weight_initializer : Initializer, str or None, default None
+        Of the weights from input to hidden.
+    h2h_weight_initializer : Initializer, str or None, default None
+        Of the weights from hidden to hidden.
+    i2h_bias_initializer : Initializer or str, default 'zeros'
+        Of the biases from input to hidden.
+    h2h_bias_initializer : Initializer or str, default 'zeros'
+        Of the biases from hidden to hidden.
+    projection_size : int or None, default None
+        Number of outputs that the hidden state is projected to; None: no projection.
+    h2r_weight_initializer : Initializer, str or None, default None
+        Of the weights of the projection.
+    state_clip_min : float or None, default None
+        Least cell state; None: not clipped.
+    state_clip_max : float or None, default None
+        Greatest cell state; None: not clipped.
+    state_clip_nan : bool, default False
+        Replace NaN in a clipped cell state.
+    dtype : str or dtype, default 'float32'
+        Dtype of the parameters.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.rnn.LSTM(hidden_size=16, num_layers=2)
+    >>> layer.initialize()
+    >>> states = layer.begin_state(batch_size=3)
+    >>> outputs, states = layer(mx.nd.ones((5, 3, 8)), states)
+    >>> outputs.shape, [s.shape for s in states]
+    ((5, 3, 16), [(2, 3, 16), (2, 3, 16)])"""
 
     def __init__(
         self,
@@ -323,7 +395,32 @@ class LSTM(_RNNLayer):
 
 
 class GRU(_RNNLayer):
-    """Layers of gated recurrent units; see _RNNLayer and rnn.GRUCell."""
+    """Layers of gated recurrent units; see _RNNLayer and rnn.GRUCell.
+
+    Parameters
+    ----------
+    hidden_size : int
+        Number of units of a layer.
+    num_layers : int, default 1
+        Number of layers on top of each other.
+    layout : str, default 'TNC'
+        Order of the axes.
+    dropout : float, default 0
+        Probability with which an output becomes 0 between layers in training.
+    bidirectional : bool, default False
+        Run backwards too, and join both.
+    input_size : int, default 0
+        Size of the last axis of the input; 0: the first input tells.
+    i2h_weight_initializer : Initializer, str or None, default None
+        Of the weights from input to hidden.
+    h2h_weight_initializer : Initializer, str or None, default None
+        Of the weights from hidden to hidden.
+    i2h_bias_initializer : Initializer or str, default 'zeros'
+        Of the biases from input to hidden.
+    h2h_bias_initializer : Initializer or str, default 'zeros'
+        Of the biases from hidden to hidden.
+    dtype : str or dtype, default 'float32'
+        Dtype of the parameters."""
 
     def __init__(
         self,
