@@ -55,7 +55,7 @@ def check(
             raise BadInput("--github writes to standard output, where --json is one object: give one of them")
         if report_to is not None:
             page.check_folder(report_to)
-        if junit_to is not None:
+        if junit_to is not None and junit_to.parent != report_to:  # that folder will be there
             check_target(junit_to)
         if (on is not None or memory is not None) and (update or report_to is not None):
             raise BadInput("--update and --report want the numbers in this process; leave --on and --memory out")
@@ -64,9 +64,9 @@ def check(
             result = check_project(where, only=only or (), update=update, fail_on=reasons, progress=tell)
         else:
             result = check_on(on, memory, where, only or (), reasons, time_limit, tell)
+        index = None if report_to is None else page.save(result, report_to, shlex.join(["gluonnx", *sys.argv[1:]]))
         if junit_to is not None:
             write(junit_to, junit.junit(result))
-        index = None if report_to is None else page.save(result, report_to, shlex.join(["gluonnx", *sys.argv[1:]]))
         summary = os.environ.get("GITHUB_STEP_SUMMARY") if on_github else None
         if summary:
             before = Path(summary).read_text(encoding="utf-8") if Path(summary).exists() else ""

@@ -144,9 +144,18 @@ def _frozen(value: Any) -> Any:
     return {k: _frozen(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
+def _is_release(name: str, engine: str) -> bool:
+    """True for the name of an engine with the numbers of a release behind it."""
+    return name.startswith(f"{engine}-") and name.removeprefix(f"{engine}-").replace(".", "").isdigit()
+
+
 def profile_of(name: str) -> Profile:
-    """The profile of that name. Raises BadInput for names that there are not."""
+    """The profile of that name; of one that stands for several releases (tensorrt) the newest. Raises BadInput for names that there
+    are not."""
     known = profiles()
+    releases = {tuple(map(int, n.removeprefix(f"{name}-").split("."))): n for n in known if _is_release(n, name)}
+    if name not in known and releases:
+        name = releases[max(releases)]
     if name not in known:
         close = difflib.get_close_matches(name, known, 1)
         meant = f", did you mean {close[0]}?" if close else ""

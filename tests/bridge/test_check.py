@@ -453,10 +453,10 @@ def test_everything_at_once(project: Callable[..., Path], monkeypatch: pytest.Mo
     summary = folder / "summary.md"
     summary.write_text("# before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    out = call("check", folder, "--report", folder / "out", "--junit", folder / "out.xml", "--github", code=1)
+    out = call("check", folder, "--report", folder / "out", "--junit", folder / "out/all.xml", "--github", code=1)
     assert re.search(r"^::error title=lenet%3A models/wrong.onnx FAIL::first: fullyconnected0", out, re.MULTILINE)
     assert summary.read_text().startswith("# before\n### ❌ gluonnx: 1 of 2 ok")
-    assert ET.parse(folder / "out.xml").getroot().get("failures") == "1"
+    assert ET.parse(folder / "out/all.xml").getroot().get("failures") == "1"
     page = Page((folder / "out" / "index.html").read_text())
     assert not page.open
     assert len(page.links) == 2

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +34,20 @@ def block(path: Path, name: str) -> Block:
     """The one block of that name."""
     (found,) = (b for b in blocks(path) if b.name == name)
     return found
+
+
+def pairs(parts: Iterable[Block]) -> Iterator[tuple[Block, str | None]]:
+    """Blocks, each with what a block named ``output`` right behind it says that it prints; None where there is none."""
+    parts = list(parts)
+    for part, following in zip(parts, [*parts[1:], None]):
+        if part.name != "output":
+            yield part, following.text if following is not None and following.name == "output" else None
+
+
+def says(expected: str, printed: str) -> bool:
+    """True where something printed what a document shows; ``...`` stands for anything there, also for several lines."""
+    shown, found = ("\n".join(line.rstrip() for line in text.strip().splitlines()) for text in (expected, printed))
+    return re.fullmatch(".*?".join(map(re.escape, shown.split("..."))), found, re.DOTALL) is not None
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.docs import BLOCK, ROOT, Block, block, blocks
+from tests.house.docs import BLOCK, ROOT, Block, block, blocks, pairs, says
 from tests.house.source import nodes, sources
 
 README, CONTRIBUTING = ROOT / "README.md", ROOT / "CONTRIBUTING.md"
@@ -38,24 +38,30 @@ def run(command: list[str], cwd: Path, **environment: str) -> str:
     return done.stdout
 
 
-def with_command(folder: Path) -> dict[str, str]:
-    """An environment in which ``gluonnx`` is the command of the packages in the folder, and ``python`` the one that runs this."""
+def with_command(folder: Path, packages: Path | None = None) -> dict[str, str]:
+    """An environment in which ``gluonnx`` is the command of the packages in the folder, or elsewhere, and ``python`` the one that
+    runs this."""
+    packages = packages or folder
     commands = folder / ".commands"
     commands.mkdir()
     for name, what in (
-        ("gluonnx", f"PYTHONPATH={folder} exec {sys.executable} -m gluonnx"),
+        ("gluonnx", f"PYTHONPATH={packages} exec {sys.executable} -m gluonnx"),
         ("python", f"exec {sys.executable}"),
     ):
         (commands / name).write_text(f'#!/bin/sh\n{what} "$@"\n')
         (commands / name).chmod(0o755)
-    return {"PATH": f"{commands}:{os.environ['PATH']}", "PYTHONPATH": str(folder)}
+    return {"PATH": f"{commands}:{os.environ['PATH']}", "PYTHONPATH": str(packages)}
 
 
-def execute(part: Block, folder: Path, environment: dict[str, str]) -> None:
-    if part.language == "python":
-        run([sys.executable, "-W", "error", "-c", part.text], folder, **environment)
+def execute(part: Block, folder: Path, environment: dict[str, str]) -> str:
+    """What the block prints; ``file: PATH`` makes a file of it."""
+    if part.name == "file":
+        (folder / part.argument).write_text(part.text)
+    elif part.language == "python":
+        return run([sys.executable, "-W", "error", "-c", part.text], folder, **environment)
     elif part.language == "bash":
-        run(["bash", "-euc", part.text], folder, **environment)
+        return run(["bash", "-euc", part.text], folder, **environment)
+    return ""
 
 
 @pytest.mark.slow
@@ -70,6 +76,41 @@ def test_readme_blocks_run(tmp_path: Path) -> None:
     for part in blocks(README):
         if part.name not in SET_UP:
             execute(part, tmp_path, environment)
+
+
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_tutorials_print_what_they_show(page: Path, tmp_path: Path) -> None:
+    """Each page's blocks in order, in one folder, beside the fixtures."""
+    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
+    environment = with_command(tmp_path, ROOT)
+    shown = 0
+    for part, expected in pairs(blocks(page)):
+        printed = execute(part, tmp_path, environment)
+        if expected is not None:
+            shown += 1
+            assert says(expected, printed), f"{part.text}\nshown:\n{expected}\nprinted:\n{printed}"
+    assert shown >= 2
+
+
+def test_what_a_document_shows_is_compared() -> None:
+    printed = "read a\nwrote b (3.5 kB)  \nnote: c\n"
+    assert says("read a\nwrote b (...)\nnote: c\n", printed)
+    assert says("read a\n...\n", printed)
+    assert not says("read a\n", printed)
+    assert not says("read a\nwrote c (...)\nnote: c\n", printed)
+    parts = [Block("", "", "bash", "a"), Block("output", "", "text", "b"), Block("", "", "bash", "c")]
+    assert [(p.text, e) for p, e in pairs(parts)] == [("a", "b"), ("c", None)]
+
+
+def test_tutorials_are_narrow() -> None:
+    """Prose and commands: what is printed is as wide as it is."""
+    for page in TUTORIALS:
+        shown = "".join(b.text for b in blocks(page) if b.name == "output").splitlines()
+        assert not [line for line in page.read_text().splitlines() if len(line) > 100 and line not in shown], page
 
 
 @pytest.mark.slow
