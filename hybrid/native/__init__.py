@@ -174,7 +174,11 @@ def why_not() -> str | None:
     if LEVELS:
         return None
     if _core is not None:
-        return f"no kernels were compiled for this CPU, which has the levels {', '.join(_core.cpu_levels())}"
+        there = sorted(p.stem.removeprefix("_kernels_") for p in _library("any").parent.glob("_kernels_*"))
+        return (
+            f"its kernels are for CPUs of other levels ({', '.join(there) or 'none'}), and this CPU has "
+            f"{', '.join(_core.cpu_levels())}; install gluonnx on this machine, or build it with -C cmake.define.LEVELS=all"
+        )
     if problem == f"No module named '{__name__}._core'":
         return "it was not compiled when gluonnx was installed, for which a C++ compiler has to be there"
     return f"it does not load: {problem}"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -97,5 +99,31 @@ def test_kernels_for_none_of_the_levels_of_this_machine(monkeypatch: pytest.Monk
     assert native.why_not() is None
     levels = native.LEVELS
     monkeypatch.setattr(native, "LEVELS", ())
-    said, _, named = str(native.why_not()).partition(", which has the levels ")
-    assert said == "no kernels were compiled for this CPU" and {*levels} <= {*named.split(", ")}
+    said = str(native.why_not())
+    compiled, _, has = said.partition("), and this CPU has ")
+    assert compiled.startswith("its kernels are for CPUs of other levels (") and {*levels} <= {
+        *has.partition(";")[0].split(", ")
+    }
+    assert {*levels} <= {*compiled.partition("(")[2].split(", ")} and "LEVELS=all" in said
+
+
+@pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
+def test_on_a_lesser_machine_numpy_does_everything(tmp_path: Path) -> None:
+    """As where a container that was built for one CPU runs on an older one: a message, and the same numbers."""
+    folder = Path(native.__file__).parent
+    shutil.copytree(
+        folder.parent, tmp_path / "hybrid", ignore=shutil.ignore_patterns("_kernels_*", "src", "__pycache__")
+    )
+    (tmp_path / "hybrid" / "native" / f"_kernels_v9{native.files()[1].suffix}").touch()
+    program = """if True:
+        import logging
+        logging.basicConfig(format="%(message)s")
+        import hybrid as mx
+        from hybrid import native
+        assert native.LEVELS == () and native.level() is None
+        native.warn_not_compiled()
+        print((mx.nd.array([1, -2, 3]) * 2).asnumpy().tolist())"""
+    run = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert run.stdout == "[2.0, -4.0, 6.0]\n"
+    assert "its kernels are for CPUs of other levels (v9), and this CPU has " in run.stderr
+    assert "install gluonnx on this machine" in run.stderr

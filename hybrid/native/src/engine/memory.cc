@@ -32,7 +32,6 @@
 namespace gluonnx {
 namespace {
 
-constexpr std::size_t ALIGNMENT = 64;
 constexpr std::size_t MAPPED = std::size_t{1} << 18;  // from here on pages of their own, which go back when they are released
 constexpr std::size_t LARGE_PAGE = std::size_t{1} << 21;
 constexpr int CLASSES = 64 * 8;

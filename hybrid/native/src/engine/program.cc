@@ -21,7 +21,6 @@
 namespace gluonnx {
 namespace {
 
-constexpr std::size_t ALIGNMENT = 64;
 constexpr std::size_t TRIMMED = std::size_t{1} << 22;  // bytes of weights, from which on memory is worth the time
 
 // Rounded up, because the scratch that follows is aligned.

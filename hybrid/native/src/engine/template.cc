@@ -7,12 +7,13 @@
 #include <set>
 #include <stdexcept>
 
+#include "memory.h"
+
 namespace gluonnx {
 namespace {
 
 constexpr std::int64_t LARGEST = std::int64_t{1} << 62;
-constexpr std::size_t ALIGNMENT = 64;  // a cache line, and the widest vector register
-constexpr std::size_t MANY = 2000;     // storages, from which on not each is held against each
+constexpr std::size_t MANY = 2000;  // storages, from which on not each is held against each
 
 void wanted(bool there) {
   if (!there) throw std::invalid_argument("a template names an expression, an atom or a storage that there is not");
