@@ -18,6 +18,8 @@ README, CONTRIBUTING = ROOT / "README.md", ROOT / "CONTRIBUTING.md"
 PACKAGES = ("bridge", "converters", "gluonnx", "hybrid")
 # set-up blocks: `main-job` runs in test_main_job, `tests` in .ci/run (it would call itself from here)
 SET_UP = ("main-job", "tests")
+PAGES = [ROOT / "docs" / f"{name}.md" for name in ("commands", "python", "from-onnx", "programs", "engine")]
+"""What the README says in a line, told at length."""
 
 
 def copy(target: Path, *parts: str) -> Path:
@@ -65,15 +67,15 @@ def execute(part: Block, folder: Path, environment: dict[str, str]) -> str:
 
 
 @pytest.mark.slow
-def test_readme_blocks_run(tmp_path: Path) -> None:
+def test_blocks_of_the_readme_and_its_pages_run(tmp_path: Path) -> None:
     copy(tmp_path, *PACKAGES, "fixtures/models", "fixtures/onnx/torch_cnn_legacy")
     environment = with_command(tmp_path)
-    set_up = block(README, "main-job").text
-    job = "\n".join(
-        re.sub(r"^\S*/gluonnx", "gluonnx", line) for line in set_up.splitlines() if "gluonnx convert" in line
-    )
-    run(["bash", "-euc", job], tmp_path, **environment)
-    for part in blocks(README):
+    (job, shown), *_ = pairs(blocks(README))
+    assert job.name == "main-job"
+    assert shown
+    command = re.sub(r"^\S*/gluonnx", "gluonnx", job.text.split("\n", 1)[1])
+    assert says(shown, run(["bash", "-euc", command], tmp_path, **environment))
+    for part in (b for page in (README, *PAGES) for b in blocks(page)):
         if part.name not in SET_UP:
             execute(part, tmp_path, environment)
 
