@@ -26,7 +26,7 @@ SECONDS = 10.0
 
 
 class Try(NamedTuple):
-    """What came of a network that was cut at some tensors."""
+    """Outcome of a network that was cut at some tensors."""
 
     words: str = ""
     """The command that converts it; empty where it does not convert."""

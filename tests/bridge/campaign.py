@@ -39,7 +39,7 @@ from tests.models.networks import FOLDER, Network
 
 Model = onnx.ModelProto
 CAUSE = "cause"
-"""What is counted beside the scores: causes that tell what was planted."""
+"""A count beside the scores: of causes that tell what was planted."""
 MARGIN = 32.0
 """Times what a unit in the last place does that sums in another order may do."""
 EITHER = ("two_at_once",)

@@ -1,4 +1,4 @@
-"""What a verdict says is the cause, held against what was planted; and the campaign's own measures of it."""
+"""Causes as a verdict tells them, held against what was planted; and the campaign's own measures of it."""
 
 import itertools
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What was planted, as a report has to tell it: patterns that the causes of a verdict are held against."""
+"""Patterns of what was planted, as a report has to tell it, that the causes of a verdict are held against."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onnx import numpy_helper
 FOLDED = ("optimized", "slimmed")
 """Variants in which weights are others than those that a fault was planted into: folded, transposed, merged."""
 SWAPPED = r"^output \d+: .* instead of"
-"""What is said of outputs in each other's place."""
+"""A pattern of outputs in each other's place."""
 SILENT = ("Identity",)
 """Operators that a report may tell as what they stand for being left out."""
 

@@ -655,7 +655,7 @@ ROWS: list[tuple[str, ...]] = [
     (
         "exercise mixes values",
         "bridge/nodewise.py",
-        "_other, {theirs.get(n, n): v for n, v in filled.items()}, [theirs[t.name] for t in layers]",
+        "_other, {theirs.get(n, n): v for n, v in given.items()}, [theirs[t.name] for t in layers]",
         "_other, {theirs.get(n, n): v for n, v in values.items()}, [theirs[t.name] for t in layers]",
         "tests/house/test_smoke.py -k test_converts_and_agrees",
     ),

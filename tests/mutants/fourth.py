@@ -639,7 +639,7 @@ ROWS: list[tuple[str, ...]] = [
     (
         "stepwise exact without jitter",
         "bridge/nodewise.py",
-        "found = self.source.exact(self.cut, values, tensor.name, jitter)",
+        "found = self.source.exact(self.cut, values, tensor.name, jitter, halved)",
         "found = self.source.exact(self.cut, values, tensor.name)",
         "tests/bridge/test_nodewise.py -k test_float64_decides_beyond_that",
     ),
