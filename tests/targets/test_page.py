@@ -1,10 +1,14 @@
 """docs/targets.md is what ``python -m tests.targets --write`` writes, no cell of it is silently wrong or silently old, and most of
 issue 17's networks run in OpenCV 4.6."""
 
+import pytest
+
 from bridge.targets.deployed import AGREES, DIFFERS
-from bridge.targets.profile import profiles
+from bridge.targets.profile import profile_of, profiles
+from tests.models.networks import networks
 
 from .__main__ import ISSUE, NETWORKS, PAGE, SHOWN, ZOO, recorded, written
+from .cells import up_to_date
 from .rebuilt import COMMITTED
 
 
@@ -24,3 +28,17 @@ def test_opencv_46_runs_most_of_the_issues_networks() -> None:
     cells = recorded()
     assert len({*COMMITTED, *ISSUE}) == 34
     assert sum(cells["opencv-4.6", n]["verdict"] == AGREES for n in (*COMMITTED, *ISSUE)) >= 24
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("name", ["lenet", "gru_states"])
+def test_a_cell_is_of_the_file_that_is_written_today(name: str) -> None:
+    """Or it says that it is not, or does not know its file."""
+    (network,) = (n for n in networks() if n.name == name)
+    cells, old = recorded(), {}
+    for target in SHOWN:
+        known = cells[target, name]
+        now = up_to_date(network, profile_of(target), known, runs=False)
+        if known.get("now", known.get("file")) != now.get("now", now.get("file")) and "file" in known:
+            old[target] = now
+    assert old == {}, "python -m tests.targets --stale --networks " + name
