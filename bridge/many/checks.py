@@ -19,7 +19,7 @@ from .notes import NOTES, Notes, key_of, read_with
 from .work import Doing, Tell
 
 FOLDER = "check"
-"""Where in the folder of notes those of checks are."""
+"""Folder in that of notes, for those of checks."""
 
 
 def check_all(

@@ -36,7 +36,7 @@ class Notes:
         return self.folder / f"{name}.json"
 
     def find(self, name: str, key: str) -> dict[str, Any] | None:
-        """What was noted; None for nothing, for another key, and for what is no note of ours."""
+        """The note of that name; None for nothing, for another key, and for what is no note of ours."""
         try:
             told = json.loads(self._place(name).read_bytes())
             return told if told["key"] == key else None

@@ -109,7 +109,7 @@ class Part:
             return process.returncode, log.read().decode(errors="replace"), who
 
     ends_all = True
-    """Whether a kill ends the command."""
+    """True where a kill ends the command."""
 
     def victims(self, first: int) -> dict[str, list[int]]:
         """Those that may be killed, by what they are; first: the process that was started."""
