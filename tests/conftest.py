@@ -33,6 +33,8 @@ gc.disable()  # until all is collected, which makes hundreds of thousands of obj
 def pytest_addoption(parser: pytest.Parser) -> None:
     told = "whatever is computed is computed on a device: a mock, or the first GPU"
     parser.addoption("--on", choices=("mock", "gpu"), help=told)
+    told = "of all tests, one in N, the same ones on every run (as of --turn)"
+    parser.addoption("--share", type=int, default=1, metavar="N", help=told)
     parser.addoption("--row", default="", metavar="TEXT", help="of tests of many rows, those whose names hold this")
     told = "all cases of sweeps of which a share is looked at otherwise"
     parser.addoption("--all-cases", action="store_true", help=told)
@@ -75,6 +77,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             config.hook.pytest_deselected(items=left)
             out = set(left)
             items[:] = [i for i in items if i not in out]
+    if (count := config.getoption("--share")) > 1:
+        left = [i for i in items if shares.number(i.nodeid, count)]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [i for i in items if not shares.number(i.nodeid, count)]
     items.sort(key=lambda item: not (item.get_closest_marker("slow") and not hasattr(item, "callspec")))
 
 
