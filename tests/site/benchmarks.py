@@ -35,8 +35,7 @@ Written by `python -m tests.site.benchmarks > docs/benchmarks.md` from
 `python -m tests.site.benchmarks NAME OPTIONS` runs `benchmarks/NAME.py` and keeps a new one.
 
 Only ratios within one row mean something: what is compared takes its turns in processes of its
-own. *load* is the number of processes that wanted a processor when the run began; where it is
-larger than the number of cores seconds are those of a busy machine.
+own. *load* is the number of processes that wanted a processor when the run began.
 """
 
 
@@ -87,6 +86,8 @@ def _section(record: dict[str, Any]) -> Iterator[str]:
     )
     where += f"; {versions}."
     yield from (*textwrap.wrap(where, WIDTH), "")
+    if record["load"] > machine["cores"]:
+        yield from ("**A busy machine: times and their ratios say little here, sizes hold.**", "")
     rows = _rows(record["results"])
     columns = list(dict.fromkeys(column for row in rows for column in row))
     yield f"| {' | '.join(columns)} |"
@@ -99,7 +100,8 @@ def _section(record: dict[str, Any]) -> Iterator[str]:
 def _rows(results: Any) -> list[dict[str, Any]]:
     """Results as rows: objects by name get the name as their first cell, objects inside are columns of their own."""
     if isinstance(results, dict):
-        results = [{"": name, **(row if isinstance(row, dict) else {"value": row})} for name, row in results.items()]
+        by_name = all(isinstance(row, dict) for row in results.values())
+        results = [{"": name, **row} for name, row in results.items()] if by_name else [results]
     return [dict(_flat(row)) for row in results]
 
 

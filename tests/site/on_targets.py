@@ -72,8 +72,8 @@ def _refusing(examples: Sequence[Example]) -> Iterator[str]:
 
 
 def recorded() -> dict[str, list[str]]:
-    """The targets that refuse each operator that is written."""
-    return json.loads(RECORD.read_text(encoding="utf-8"))
+    """The targets that refuse each operator that is written; empty as long as nobody has asked."""
+    return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.is_file() else {}
 
 
 if __name__ == "__main__":

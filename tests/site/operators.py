@@ -16,27 +16,30 @@ ROW = re.compile(r"^\| `(\w+)` \|(.*)$", re.MULTILINE)
 
 
 def page(markdown: str) -> str:
-    """The page's text with a column more, and under each name what the operator is."""
+    """The page's text with what the operator is under each name, and a column more where it is known which targets refuse it."""
     before, head, table = markdown.partition(HEAD)
     assert head, f"{PAGE} has no table of operators"
     table, end, after = table.partition("\n\n")
     refusing = on_targets.recorded()
     lines = table.split("\n")
-    lines[0] += " not on |"
-    lines[1] += "---|"
+    said = ""
+    if refusing:
+        lines[0] += " not on |"
+        lines[1] += "---|"
+        said = (
+            f"- *not on*: of {len(profiles())} engines and releases ([targets.md](targets.md)) those that refuse an operator's\n"
+            "  first example, by their profiles; what they take may still be refused for its attributes or sizes.\n"
+        )
     rows = [_row(line, refusing) for line in lines[2:]]
-    said = (
-        f"- *not on*: of {len(profiles())} engines and releases ([targets.md](targets.md)) those that refuse each of the\n"
-        "  operator's first examples, by their profiles; what they take may still be refused for its attributes or sizes.\n\n"
-    )
-    return "".join([before.rstrip("\n"), "\n", said, head, "\n".join([*lines[:2], *rows]), end, after])
+    return "".join([before.rstrip("\n"), "\n", said, "\n", head, "\n".join([*lines[:2], *rows]), end, after])
 
 
 def _row(line: str, refusing: dict[str, list[str]]) -> str:
     found = ROW.fullmatch(line)
     assert found is not None, line
     name = found[1]
-    return f"| `{name}`<br>{summary(name)} |{found[2]} {', '.join(refusing.get(name, ()))} |"
+    last = f" {', '.join(refusing.get(name, ()))} |" if refusing else ""
+    return f"| `{name}`<br>{summary(name)} |{found[2]}{last}"
 
 
 def summary(name: str) -> str:

@@ -87,8 +87,8 @@ def _svg(width: float, height: float, parts: Sequence[str]) -> str:
 
 def _boxes(graph: Graph, before: Graph | None = None) -> list[Box]:
     """A graph's operators, in order; those that were not there before are marked."""
-    known = set() if before is None else {id(n) for n in before.nodes}
-    return [_box(n, before is not None and id(n) not in known) for n in graph.nodes if n.op is not None]
+    known = set() if before is None else {(n.op, n.name) for n in before.nodes}
+    return [_box(n, before is not None and (n.op, n.name) not in known) for n in graph.nodes if n.op is not None]
 
 
 def _box(node: Node, marked: bool) -> Box:

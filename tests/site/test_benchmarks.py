@@ -20,8 +20,12 @@ def test_every_record_says_where_when_and_how() -> None:
 
 
 def test_results_become_rows() -> None:
-    assert _rows({"mlp": {"imperative": 2.0}, "n": 3}) == [{"": "mlp", "imperative": 2.0}, {"": "n", "value": 3}]
-    assert _rows([{"model": "a", "seconds": {"write": 1.0}}]) == [{"model": "a", "seconds write": 1.0}]
+    assert _rows({"mlp": {"imperative": 2.0}}) == [{"": "mlp", "imperative": 2.0}]
+    assert (
+        _rows({"model": "a", "seconds": {"write": 1.0}})
+        == _rows([{"model": "a", "seconds": {"write": 1.0}}])
+        == [{"model": "a", "seconds write": 1.0}]
+    )
     record = {
         "benchmark": "convert",
         "command": "python benchmarks/convert.py x --json",

@@ -14,7 +14,14 @@ def test_a_function_of_an_operator_has_its_parameters() -> None:
 def test_names_are_there_once() -> None:
     names = [n for text in reference.pages().values() for n in re.findall(r"^## .*\{#(.+)\}$", text, re.MULTILINE)]
     assert len(names) == len(set(names)) > 1000
-    for name in ("gluonnx.convert", "mx.gluon.nn.Dense", "mx.autograd.record", "mx.np.dot", "mx.mod.Module", "mx.metric.F1"):
+    for name in (
+        "gluonnx.convert",
+        "mx.gluon.nn.Dense",
+        "mx.autograd.record",
+        "mx.np.dot",
+        "mx.mod.Module",
+        "mx.metric.F1",
+    ):
         assert name.replace("mx.mod.", "mx.module.") in names, name
 
 
