@@ -117,7 +117,8 @@ def bench(
     many as our engine uses. seconds: of each engine, in so many rounds. profile: also time every step of ours. precision: of ours'
     constant weights; what that costs is told beside the comparison, which is of weights as they are.
     Raises BadInput, converters.UnsupportedModel, EngineError or hybrid's errors.
-    """
+    seed: of the numbers that are drawn. tolerance: (atol, rtol), where the usual one is not to be used. progress:
+    called with a text whenever something else begins."""
     tell = progress or (lambda _text: None)
     for name, value in (("batch", batch), ("threads", threads), ("rounds", rounds)):
         if value is not None and value < 1:

@@ -67,7 +67,7 @@ def compile(
     ``MODEL.gluonnx``. The file appears only when it gives the same bits as the model on seeded inputs; it is for this version of
     gluonnx and this CPU, and ``CompiledModel`` notices when it is not.
     Raises BadInput, or MXNetError naming the steps that cannot be saved.
-    """
+    seed: of the numbers that are drawn."""
     from converters.names import unique
     from hybrid.core.op import Spec
     from hybrid.formats.files import move, scratch

@@ -122,7 +122,8 @@ def convert(
 
     Raises BadInput, converters.UnsupportedModel (listing every node), NotEquivalent, EngineError (of targets TargetFailed),
     hybrid's FormatError.
-    """
+    seed: of the numbers that are drawn. progress: called with a text whenever something else
+    begins."""
     tell = progress or (lambda _text: None)
     clock = Clock()
     how = written_for(targets, opset, forms)

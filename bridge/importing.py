@@ -107,7 +107,9 @@ def import_onnx(
     the model in newer forms, or onnx's own evaluator, and a warning says so.
     Raises BadInput, converters.UnsupportedModel listing every node that cannot be read, NotEquivalent (nothing is written),
     EngineError when neither runs it, or hybrid's errors for files that are no models.
-    """
+    rename: other names for inputs and outputs, by those that they have. seed: of the numbers that are drawn. tolerance:
+    (atol, rtol), where the usual one is not to be used. repro: a folder for the smallest part that differs. progress:
+    called with a text whenever something else begins."""
     tell = progress or (lambda _text: None)
     clock = Clock()
     tell("reading")

@@ -180,7 +180,7 @@ def inspect(
 
     With shapes for its inputs (given, or stored in the model) every node is translated on trial, attributes and all;
     without, operators are looked up by name. Raises BadInput, also for inputs that the model does not have, or FormatError.
-    """
+    opset: the one that nodes are asked to convert for; None: the oldest from 13 on that loses nothing."""
     opened = open_model(model, params, foreign=True)
     inputs = loaded(inputs, opened)
     opened = opened.inferring(inputs)

@@ -103,7 +103,9 @@ def matrix(
     models: one or a list of what open_model takes, of functions from arrays by name to outputs, and of recordings (.npz), which are
     rows by themselves. runners: names as runners.SPECS has them; by default those of DEFAULT. inputs:
     arrays or shapes by name, or an .npz; by default those of the recording among the models, or seeded ones of the models' own
-    shapes. tolerance: in place of the dtypes' own. A runner that fails is a row that says so. Raises BadInput."""
+    shapes. tolerance: in place of the dtypes' own. A runner that fails is a row that says so. Raises BadInput.
+    seed: of the numbers that are drawn. progress: called with a text whenever something else
+    begins."""
     tell = progress or (lambda _text: None)
     several = list(models) if isinstance(models, list | tuple) else [models]
     found = [opened(m, params) for m in several]

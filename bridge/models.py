@@ -302,7 +302,7 @@ def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Mod
     params: a path, a dict of arrays, or None to take the newest ``PREFIX-NNNN.params`` beside a symbol file.
     foreign: keep operators that are not known, so that they can be listed.
     Raises BadInput or hybrid's FormatError and OpError.
-    """
+    source: a path, a prefix, a Symbol, a block, or an ONNX model."""
     if isinstance(source, Model):
         return source
     if isinstance(source, str | os.PathLike):

@@ -102,7 +102,8 @@ def is_recording(path: str | os.PathLike[str]) -> bool:
 def load_recording(path: str | os.PathLike[str] | Recording) -> Recording:
     """The recording in an .npz. A file of other names is one of outputs alone, of one run, whose inputs somebody else has.
 
-    Raises BadInput for what is neither."""
+    Raises BadInput for what is neither.
+    path: the .npz."""
     if isinstance(path, Recording):
         return path
     path = Path(path)
@@ -221,7 +222,8 @@ def record(
     model: what open_model takes. inputs: arrays or shapes by name, an .npz, a folder of them, an earlier recording (of which the
     inputs are taken), or a list of these, a run each; what is not given is drawn. output: the .npz to write. engine, outputs: as
     run takes them. ranges: (low, high) of what is drawn, by name. runs: how many sets are drawn, where all is.
-    Raises BadInput, EngineError or hybrid's errors."""
+    Raises BadInput, EngineError or hybrid's errors.
+    seed: of the numbers that are drawn."""
     opened = open_model(model, params)
     read = [Path(inputs)] if isinstance(inputs, str | os.PathLike) else []
     if output is not None:

@@ -93,7 +93,8 @@ def verify(
     is given another size is tried too. tolerance: (atol, rtol) over the outputs, in place of all other measures.
     repro: a folder to write a minimal reproduction to when they differ. layers: measure every tensor inside also when they agree.
     Raises BadInput, EngineError, or hybrid's errors.
-    """
+    seed: of the numbers that are drawn. progress: called with a text whenever something else
+    begins."""
     start = time.perf_counter()
     limits, names_of_outputs = as_tolerance(tolerance), one_or_more(outputs)
     if b is None:

@@ -19,13 +19,13 @@ from .symbol import Symbol
 
 
 def set_recording(is_recording: bool) -> bool:
-    """Record operations from now on, or no more; gives what it was."""
+    """Record operations from now on (is_recording), or no more; gives what it was."""
     before, STATE.recording = STATE.recording, bool(is_recording)
     return before
 
 
 def set_training(train_mode: bool) -> bool:
-    """Let operators behave as in training from now on, or as in prediction; gives what it was."""
+    """Let operators behave as in training from now on (train_mode), or as in prediction; gives what it was."""
     before, STATE.training = STATE.training, bool(train_mode)
     return before
 
@@ -46,7 +46,7 @@ def record(train_mode: bool = True) -> StateScope:
 
 
 def pause(train_mode: bool = False) -> StateScope:
-    """``with pause():`` does not record, whatever is around it."""
+    """``with pause():`` does not record, whatever is around it. train_mode: operators behave as in training."""
     return StateScope(False, train_mode)
 
 
@@ -135,7 +135,7 @@ def grad(
 
 
 def get_symbol(x: NDArray) -> Symbol:
-    """The recorded computation of an array as a Symbol; arrays that it started from become variables.
+    """The recorded computation of an array x as a Symbol; arrays that it started from become variables.
 
     Raises MXNetError for an array that was not recorded, or through a record that is no operator."""
     from .name import NameManager

@@ -197,7 +197,14 @@ create = registry.get_create_func(Initializer, "initializer")
 
 
 class Load:
-    """Takes arrays from a file or a dict by name (``arg:`` and ``aux:`` dropped), and default_init for the others."""
+    """Takes arrays from a file or a dict by name (``arg:`` and ``aux:`` dropped), and default_init for the others.
+
+    Parameters
+    ----------
+    param : dict or str
+        Arrays by name, or the file that has them.
+    verbose : bool, default False
+        Say of each parameter where it comes from."""
 
     def __init__(self, param: Any, default_init: Any = None, verbose: bool = False):
         if isinstance(param, str):
@@ -229,7 +236,12 @@ class Load:
 
 
 class Mixed:
-    """One initializer for each of several patterns: the first whose regular expression begins the name is taken."""
+    """One initializer for each of several patterns: the first whose regular expression begins the name is taken.
+
+    Parameters
+    ----------
+    initializers : list of Initializer
+        One for each pattern."""
 
     def __init__(self, patterns: Sequence[str], initializers: Sequence[Any]):
         if len(patterns) != len(initializers):
@@ -274,7 +286,12 @@ class One(Initializer):
 
 @register
 class Constant(Initializer):
-    """A number, or an array of values of the parameter's shape."""
+    """A number, or an array of values of the parameter's shape.
+
+    Parameters
+    ----------
+    value : float or array
+        The number, or the numbers, in every place."""
 
     def __init__(self, value: Any):
         super().__init__(value=value)
@@ -317,7 +334,14 @@ class Normal(Initializer):
 
 @register
 class Orthogonal(Initializer):
-    """Orthogonal rows (or columns, when there are more rows) of length scale. Source: Saxe et al., arXiv 1312.6120."""
+    """Orthogonal rows (or columns, when there are more rows) of length scale. Source: Saxe et al., arXiv 1312.6120.
+
+    Parameters
+    ----------
+    scale : bool, default 1.414
+        Multiply by a gamma that is learnt.
+    rand_type : str, default 'uniform'
+        uniform, or normal."""
 
     def __init__(self, scale: float = 1.414, rand_type: str = "uniform"):
         super().__init__(scale=scale, rand_type=rand_type)
@@ -341,7 +365,12 @@ class Xavier(Initializer):
     """Random numbers that keep the size of gradients about the same in all layers. Source: Glorot and Bengio 2010.
 
     They are uniform within, or (rnd_type="gaussian") normal with standard deviation, sqrt(magnitude / n), where n is how
-    many numbers go into each output ("in"), how many each input goes to ("out"), or the mean of both ("avg")."""
+    many numbers go into each output ("in"), how many each input goes to ("out"), or the mean of both ("avg").
+
+    Parameters
+    ----------
+    factor_type : str, default 'avg'
+        Number of elements to reckon with: in (inputs), out (outputs), avg (their mean)."""
 
     def __init__(self, rnd_type: str = "uniform", factor_type: str = "avg", magnitude: float = 3):
         super().__init__(rnd_type=rnd_type, factor_type=factor_type, magnitude=magnitude)
@@ -369,7 +398,12 @@ class Xavier(Initializer):
 
 @register
 class MSRAPrelu(Xavier):
-    """Xavier's normal numbers of magnitude 2 / (1 + slope^2), for PReLU units of that slope. Source: He et al. 2015."""
+    """Xavier's normal numbers of magnitude 2 / (1 + slope^2), for PReLU units of that slope. Source: He et al. 2015.
+
+    Parameters
+    ----------
+    factor_type : str, default 'avg'
+        Number of elements to reckon with: in (inputs), out (outputs), avg (their mean)."""
 
     def __init__(self, factor_type: str = "avg", slope: float = 0.25):
         super().__init__("gaussian", factor_type, 2.0 / (1 + slope**2))
@@ -408,7 +442,20 @@ GATES = {"lstm": ("_i", "_f", "_c", "_o"), "gru": ("_r", "_z", "_o"), "rnn_tanh"
 class FusedRNN(Initializer):
     """Initializes the packed parameters of a fused RNN, gate by gate, by init (None: the initializer called first).
 
-    Forget gates of an LSTM get forget_bias. The other arguments are those of the network."""
+    Forget gates of an LSTM get forget_bias. The other arguments are those of the network.
+
+    Parameters
+    ----------
+    init : Initializer, str or None
+        How it begins; None: as ``initialize`` says.
+    num_hidden : int
+        Number of units of a layer.
+    num_layers : int
+        Number of layers on top of each other.
+    mode : str
+        Kind of cell: rnn_relu, rnn_tanh, lstm, gru.
+    bidirectional : bool, default False
+        Run backwards too, and join both."""
 
     def __init__(
         self,

@@ -140,7 +140,16 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> Any:
 @register
 @alias("composite")
 class CompositeEvalMetric(EvalMetric):
-    """Several metrics as one; its names and values are lists."""
+    """Several metrics as one; its names and values are lists.
+
+    Parameters
+    ----------
+    name : str, default 'composite'
+        Name that the number is shown by.
+    output_names : list of str or None, default None
+        Outputs to look at, of those that are given by name; None: all.
+    label_names : list of str or None, default None
+        Labels to look at, of those that are given by name; None: all."""
 
     def __init__(
         self, metrics: Any = None, name: str = "composite", output_names: Any = None, label_names: Any = None
@@ -246,7 +255,16 @@ class Accuracy(_Plain):
 @register
 @alias("top_k_accuracy", "top_k_acc")
 class TopKAccuracy(_Plain):
-    """The part of samples whose label is among the top_k greatest scores."""
+    """The part of samples whose label is among the top_k greatest scores.
+
+    Parameters
+    ----------
+    name : str, default 'top_k_accuracy'
+        Name that the number is shown by.
+    output_names : list of str or None, default None
+        Outputs to look at, of those that are given by name; None: all.
+    label_names : list of str or None, default None
+        Labels to look at, of those that are given by name; None: all."""
 
     def __init__(
         self, top_k: int = 1, name: str = "top_k_accuracy", output_names: Any = None, label_names: Any = None
@@ -363,7 +381,18 @@ class F1(_Binary):
 
 @register
 class MCC(_Binary):
-    """Matthews' correlation coefficient of two classes (see PCC for more)."""
+    """Matthews' correlation coefficient of two classes (see PCC for more).
+
+    Parameters
+    ----------
+    name : str, default 'mcc'
+        Name that the number is shown by.
+    output_names : list of str or None, default None
+        Outputs to look at, of those that are given by name; None: all.
+    label_names : list of str or None, default None
+        Labels to look at, of those that are given by name; None: all.
+    average : str, default 'macro'
+        macro: mean of the batches; micro: of all examples at once."""
 
     score = staticmethod(_matthews)
 
@@ -383,7 +412,18 @@ class MCC(_Binary):
 
 @register
 class PCC(EvalMetric):
-    """Pearson's correlation coefficient of a confusion matrix: MCC for any number of classes (Gorodkin, 2004)."""
+    """Pearson's correlation coefficient of a confusion matrix: MCC for any number of classes (Gorodkin, 2004).
+
+    Parameters
+    ----------
+    name : str, default 'pcc'
+        Name that the number is shown by.
+    output_names : list of str or None, default None
+        Outputs to look at, of those that are given by name; None: all.
+    label_names : list of str or None, default None
+        Labels to look at, of those that are given by name; None: all.
+    has_global_stats : bool, default True
+        Read and not used, as in MXNet."""
 
     def __init__(
         self, name: str = "pcc", output_names: Any = None, label_names: Any = None, has_global_stats: bool = True
@@ -549,7 +589,18 @@ class CrossEntropy(_Likelihood):
 @register
 @alias("nll_loss")
 class NegativeLogLikelihood(_Likelihood):
-    """Negative log-likelihood of predicted probabilities."""
+    """Negative log-likelihood of predicted probabilities.
+
+    Parameters
+    ----------
+    eps : float, default 1e-12
+        Number that is added to probabilities, against log(0).
+    name : str, default 'nll-loss'
+        Name that the number is shown by.
+    output_names : list of str or None, default None
+        Outputs to look at, of those that are given by name; None: all.
+    label_names : list of str or None, default None
+        Labels to look at, of those that are given by name; None: all."""
 
     def __init__(
         self, eps: float = 1e-12, name: str = "nll-loss", output_names: Any = None, label_names: Any = None
@@ -559,7 +610,18 @@ class NegativeLogLikelihood(_Likelihood):
 
 @register
 class Perplexity(_Plain):
-    """exp of the mean of -log(probability of the label), labels that are ignore_label left out."""
+    """exp of the mean of -log(probability of the label), labels that are ignore_label left out.
+
+    Parameters
+    ----------
+    axis : int, default -1
+        Axis of the channels; negative ones count from the last.
+    name : str, default 'perplexity'
+        Name that the number is shown by.
+    output_names : list of str or None, default None
+        Outputs to look at, of those that are given by name; None: all.
+    label_names : list of str or None, default None
+        Labels to look at, of those that are given by name; None: all."""
 
     def __init__(
         self,
@@ -600,7 +662,18 @@ class Perplexity(_Plain):
 @register
 @alias("pearsonr")
 class PearsonCorrelation(_Plain):
-    """Pearson's correlation. average: 'macro' for the mean over updates, 'micro' for one over all samples."""
+    """Pearson's correlation. average: 'macro' for the mean over updates, 'micro' for one over all samples.
+
+    Parameters
+    ----------
+    name : str, default 'pearsonr'
+        Name that the number is shown by.
+    output_names : list of str or None, default None
+        Outputs to look at, of those that are given by name; None: all.
+    label_names : list of str or None, default None
+        Labels to look at, of those that are given by name; None: all.
+    average : str, default 'macro'
+        macro: mean of the batches; micro: of all examples at once."""
 
     def __init__(
         self, name: str = "pearsonr", output_names: Any = None, label_names: Any = None, average: str = "macro"
@@ -655,7 +728,16 @@ class PearsonCorrelation(_Plain):
 
 @register
 class Loss(_Plain):
-    """The mean of the outputs, for networks that end in their loss."""
+    """The mean of the outputs, for networks that end in their loss.
+
+    Parameters
+    ----------
+    name : str, default 'loss'
+        Name that the number is shown by.
+    output_names : list of str or None, default None
+        Outputs to look at, of those that are given by name; None: all.
+    label_names : list of str or None, default None
+        Labels to look at, of those that are given by name; None: all."""
 
     def __init__(self, name: str = "loss", output_names: Any = None, label_names: Any = None) -> None:
         super().__init__(name, output_names, label_names)
@@ -683,7 +765,18 @@ class Caffe(Loss):
 
 @register
 class CustomMetric(_Plain):
-    """The mean of feval(label, prediction), which gives a value, or a sum with a count, of NumPy arrays."""
+    """The mean of feval(label, prediction), which gives a value, or a sum with a count, of NumPy arrays.
+
+    Parameters
+    ----------
+    name : str, default None
+        Name that the number is shown by.
+    allow_extra_outputs : bool, default False
+        There may be more outputs than labels; the first ones count.
+    output_names : list of str or None, default None
+        Outputs to look at, of those that are given by name; None: all.
+    label_names : list of str or None, default None
+        Labels to look at, of those that are given by name; None: all."""
 
     def __init__(
         self,

@@ -74,7 +74,8 @@ def reduce(
     a, b, inputs, params, seed, tolerance: as verify takes them. output: a folder that does not exist, is empty, or holds what
     reduce wrote before. It gets model.onnx (b's part, or the ONNX model's where b is a symbol), test_data_set_0 with what goes in
     and what the other side gives, that other side as files, README.md and repro.py, which needs onnxruntime only and ends with 1
-    while the difference is there. Raises BadInput where there is no difference, or the folder holds something else."""
+    while the difference is there. Raises BadInput where there is no difference, or the folder holds something else.
+    progress: called with a text whenever something else begins."""
     start = time.perf_counter()
     tell = progress or (lambda _text: None)
     folder = check_folder(Path(output))

@@ -134,7 +134,8 @@ def check(
     where: a gluonnx.toml, a folder with one, or a folder of models that belong together by their names. only: files of
     models, those to be checked; all without. update: write the baselines
     anew by the first file of each model, and note how far the others are from them. fail_on: in place of what the file says.
-    Raises BadInput for what is wrong with the file itself; what is wrong with a model is a result."""
+    Raises BadInput for what is wrong with the file itself; what is wrong with a model is a result.
+    progress: called with a text whenever something else begins."""
     start = time.perf_counter()
     tell = progress or (lambda _text: None)
     project = load_project(where, only) if not isinstance(where, Project) else where.only(only) if only else where

@@ -87,7 +87,8 @@ def deploy(
     where the batch axis is open. replace: put new files in the place of those that are there. precision: another than the network's
     own, as convert_in takes it. conversion: the rest of what convert takes.
 
-    Nothing appears before all is ready. Raises BadInput, and what convert raises."""
+    Nothing appears before all is ready. Raises BadInput, and what convert raises.
+    progress: called with a text whenever something else begins."""
     tell = progress or (lambda _text: None)
     if to not in TARGETS:
         raise BadInput(f"got {to!r}, wanted one of {', '.join(TARGETS)}")

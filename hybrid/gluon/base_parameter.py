@@ -61,7 +61,26 @@ class Parameter:
 
     Its shape may hold 0 for what is not known, or be None; then its initialisation is deferred until it is. stype and
     grad_stype say as what values and gradients show; the memory behind both is dense, but for gradients that are row_sparse.
-    Raises ParameterError when it is given an array of another shape."""
+    Raises ParameterError when it is given an array of another shape.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter.
+    grad_req : str, default 'write'
+        write: gradients replace earlier ones; add: they add up; null: there are none.
+    dtype : str or dtype, default <class 'numpy.float32'>
+        Dtype of the numbers.
+    lr_mult : float, default 1.0
+        Factor of the learning rate.
+    wd_mult : float, default 1.0
+        Factor of the weight decay.
+    init : Initializer, str or None, default None
+        How it begins; None: as ``initialize`` says.
+    allow_deferred_init : bool, default False
+        Wait for the first input where the shape is not known; else that is an error.
+    differentiable : bool, default True
+        It may have a gradient."""
 
     def __init__(
         self,
@@ -494,7 +513,14 @@ class Parameter:
 
 
 class Constant(Parameter):
-    """A parameter that training leaves as it is; ``set_data`` still changes it."""
+    """A parameter that training leaves as it is; ``set_data`` still changes it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter.
+    value : float or array
+        The number, or the numbers, in every place."""
 
     def __init__(self, name: str, value: Any):
         self.value: NDArray = dressed(value if isinstance(value, NDArray) else ndarray.array(value))

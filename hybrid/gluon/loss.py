@@ -246,7 +246,14 @@ class CTCLoss(Loss):
 
     pred (N, T, C) of scores, or (T, N, C) with layout TNC; class C - 1 is the blank. label (N, L) padded with -1, or (L, N)
     with label_layout TN. pred_lengths and label_lengths (N,). Gives (N,). Graves et al. 2006. Raises AssertionError for other
-    layouts. Operator CTCLoss."""
+    layouts. Operator CTCLoss.
+
+    Parameters
+    ----------
+    layout : str, default 'NTC'
+        Order of the axes.
+    weight : float or None, default None
+        Number that the loss is multiplied by; None: 1."""
 
     def __init__(self, layout: str = "NTC", label_layout: str = "NT", weight: float | None = None, **kwargs: Any):
         if layout not in ("NTC", "TNC"):
@@ -478,7 +485,16 @@ class SDMLLoss(Loss):
     """Smoothed deep metric learning: each row of x1 (N, D) should be nearest to the same row of x2 among all rows of x2.
 
     Kullback-Leibler divergence of softmax(-squared distances) from smoothed one-hot labels; gives (N,). Bonadiman et al. 2019,
-    arXiv:1905.12786. Arrays only: the number of rows must be known."""
+    arXiv:1905.12786. Arrays only: the number of rows must be known.
+
+    Parameters
+    ----------
+    smoothing_parameter : float, default 0.3
+        Part of the probability that goes to all other pairs.
+    weight : float or None, default 1.0
+        Number that the loss is multiplied by; None: 1.
+    batch_axis : int, default 0
+        Axis of the batch, which keeps one loss for each of its places."""
 
     def __init__(
         self, smoothing_parameter: float = 0.3, weight: float | None = 1.0, batch_axis: int = 0, **kwargs: Any

@@ -18,7 +18,12 @@ from .utils import _indent
 
 
 class ParameterDict:
-    """Parameters by name, in order. Names made by ``get`` start with the prefix."""
+    """Parameters by name, in order. Names made by ``get`` start with the prefix.
+
+    Parameters
+    ----------
+    shared : ParameterDict or None, default None
+        Where parameters are looked for before new ones are made."""
 
     def __init__(self, prefix: str = "", shared: ParameterDict | None = None):
         self._prefix, self._shared = prefix, shared

@@ -83,7 +83,12 @@ def descriptions(shapes: Any) -> list[DataDesc] | None:
 class BaseModule:
     """Base class. Bind it to shapes, initialize parameters and optimizer, then step by step: forward, backward, update.
 
-    ``fit``, ``score`` and ``predict`` do these steps over iterators."""
+    ``fit``, ``score`` and ``predict`` do these steps over iterators.
+
+    Parameters
+    ----------
+    logger : module or Logger, default <module 'logging' from '/root/.pyenv/versions/3.11.7/lib/python3.11/logging/__init__.py'>
+        Where progress is written to."""
 
     def __init__(self, logger: Any = logging):
         self.logger = logger

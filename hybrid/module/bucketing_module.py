@@ -23,7 +23,24 @@ _SETTINGS = (
 class BucketingModule(BaseModule):
     """sym_gen(bucket_key) gives (symbol, data names, label names); batches say by bucket_key which one they are for.
 
-    default_bucket_key: of the symbol with all parameters, and the largest inputs. Source: MXNet BucketingModule."""
+    default_bucket_key: of the symbol with all parameters, and the largest inputs. Source: MXNet BucketingModule.
+
+    Parameters
+    ----------
+    logger : module or Logger, default <module 'logging' from '/root/.pyenv/versions/3.11.7/lib/python3.11/logging/__init__.py'>
+        Where progress is written to.
+    context : Context or list of Context, default cpu(0)
+        Device, or devices that share each batch.
+    work_load_list : list or None, default None
+        Share of each device in a batch; None: even.
+    fixed_param_names : list of str or None, default None
+        Parameters that are not trained.
+    state_names : list of str or None, default None
+        Inputs that are states, set between batches.
+    group2ctxs : dict or None, default None
+        Devices of attribute groups.
+    compression_params : dict or None, default None
+        How gradients are compressed on their way to the store; None: not."""
 
     def __init__(
         self,

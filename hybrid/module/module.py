@@ -28,7 +28,28 @@ class Module(BaseModule):
 
     context: one or a list of them, each of which computes a part of every batch, in proportion to work_load_list. group2ctxs:
     places for groups of operators; accepted, as there is but one kind of place. compression_params: of gradients sent between
-    machines. Source: MXNet Module."""
+    machines. Source: MXNet Module.
+
+    Parameters
+    ----------
+    data_names : list of str, default ('data',)
+        Inputs that data iterators give.
+    label_names : list of str, default ('softmax_label',)
+        Inputs that data iterators give as labels.
+    logger : module or Logger, default <module 'logging' from '/root/.pyenv/versions/3.11.7/lib/python3.11/logging/__init__.py'>
+        Where progress is written to.
+    context : Context or list of Context, default cpu(0)
+        Device, or devices that share each batch.
+    work_load_list : list or None, default None
+        Share of each device in a batch; None: even.
+    fixed_param_names : list of str or None, default None
+        Parameters that are not trained.
+    state_names : list of str or None, default None
+        Inputs that are states, set between batches.
+    group2ctxs : dict or None, default None
+        Devices of attribute groups.
+    compression_params : dict or None, default None
+        How gradients are compressed on their way to the store; None: not."""
 
     def __init__(
         self,

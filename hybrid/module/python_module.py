@@ -15,7 +15,18 @@ from .base_module import DEFAULT, BaseModule, Params
 
 
 class PythonModule(BaseModule):
-    """Base class: define forward, backward, the getters, and ``_compute_output_shapes``. Source: MXNet PythonModule."""
+    """Base class: define forward, backward, the getters, and ``_compute_output_shapes``. Source: MXNet PythonModule.
+
+    Parameters
+    ----------
+    data_names : list of str
+        Inputs that data iterators give.
+    label_names : list of str
+        Inputs that data iterators give as labels.
+    output_names : list of str
+        Names of what it gives.
+    logger : module or Logger, default <module 'logging' from '/root/.pyenv/versions/3.11.7/lib/python3.11/logging/__init__.py'>
+        Where progress is written to."""
 
     def __init__(self, data_names: Any, label_names: Any, output_names: Any, logger: Any = logging):
         super().__init__(logger=logger)
@@ -114,7 +125,18 @@ class PythonModule(BaseModule):
 
 class PythonLossModule(PythonModule):
     """A loss at the end of a SequentialModule: it hands on its input, and ``grad_func(scores, labels)`` gives the gradient, as
-    an NDArray or what can be made one. Source: MXNet PythonLossModule."""
+    an NDArray or what can be made one. Source: MXNet PythonLossModule.
+
+    Parameters
+    ----------
+    name : str, default 'pyloss'
+        Name of the module.
+    data_names : list of str, default ('data',)
+        Inputs that data iterators give.
+    label_names : list of str, default ('softmax_label',)
+        Inputs that data iterators give as labels.
+    logger : module or Logger, default <module 'logging' from '/root/.pyenv/versions/3.11.7/lib/python3.11/logging/__init__.py'>
+        Where progress is written to."""
 
     def __init__(
         self,

@@ -12,7 +12,12 @@ from .base_module import DEFAULT, BaseModule, Params
 
 class SequentialModule(BaseModule):
     """``add(module, take_labels=True)`` for modules that need the labels, ``auto_wiring=True`` for those whose inputs are called
-    otherwise than the outputs before. Source: MXNet SequentialModule."""
+    otherwise than the outputs before. Source: MXNet SequentialModule.
+
+    Parameters
+    ----------
+    logger : module or Logger, default <module 'logging' from '/root/.pyenv/versions/3.11.7/lib/python3.11/logging/__init__.py'>
+        Where progress is written to."""
 
     META_TAKE_LABELS: ClassVar[str] = "take_labels"
     META_AUTO_WIRING: ClassVar[str] = "auto_wiring"

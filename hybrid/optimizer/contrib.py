@@ -14,7 +14,12 @@ __all__ = ["GroupAdaGrad"]
 
 @register
 class GroupAdaGrad(Optimizer):
-    """AdaGrad with one history for each row of a matrix, for embeddings. It has no weight decay."""
+    """AdaGrad with one history for each row of a matrix, for embeddings. It has no weight decay.
+
+    Parameters
+    ----------
+    eps : float, default 1e-05
+        Number that is added to the denominator, against division by 0."""
 
     def __init__(self, eps: float = 1e-5, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -135,7 +135,18 @@ class ccSGD(SGD):  # noqa: N801  MXNet's name
 class LARS(_Aggregated):
     """SGD whose rate is scaled, layer by layer, by eta * |weight| / |gradient| (You et al., arXiv 1708.03888).
 
-    Not for biases, gammas and betas. momentum_correction follows changes of the learning rate."""
+    Not for biases, gammas and betas. momentum_correction follows changes of the learning rate.
+
+    Parameters
+    ----------
+    momentum : float, default 0.0
+        Part of the last step that stays, 0 to 1.
+    lazy_update : bool, default True
+        Touch only the rows that a row_sparse gradient stores.
+    eta : float, default 0.001
+        Part of the weight's norm that a step is as long as.
+    eps : float, default 0
+        Number that is added to the denominator, against division by 0."""
 
     def __init__(
         self,
@@ -248,7 +259,30 @@ class Signum(Optimizer):
 
 @register
 class SGLD(Optimizer):
-    """Gradient descent with Gaussian noise of variance lr, which samples from the posterior (Welling and Teh, 2011)."""
+    """Gradient descent with Gaussian noise of variance lr, which samples from the posterior (Welling and Teh, 2011).
+
+    Parameters
+    ----------
+    rescale_grad : float, default 1.0
+        Number that gradients are multiplied by first; Trainer sets it to 1 over the batch size.
+    param_idx2name : dict or None, default None
+        Names of parameters by their index, for lr_mult and wd_mult.
+    wd : float, default 0.0
+        Weight decay: part of the weight that is added to its gradient.
+    clip_gradient : float or None, default None
+        Largest absolute value of a gradient's element; None: not clipped.
+    learning_rate : float, default None
+        Learning rate; of a scheduler, where there is one, its base_lr.
+    lr_scheduler : LRScheduler or None, default None
+        Learning rate by the number of updates.
+    sym : Symbol or None, default None
+        Network whose attributes __lr_mult__ and __wd_mult__ count.
+    begin_num_update : int, default 0
+        Number of updates that counting starts with.
+    multi_precision : bool, default False
+        Keep weights of float16 in float32 too, and update these.
+    param_dict : dict or None, default None
+        Parameters by index, whose lr_mult and wd_mult count."""
 
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
@@ -258,7 +292,14 @@ class SGLD(Optimizer):
 
 @register
 class DCASGD(Optimizer):
-    """SGD that makes up for the delay of asynchronous gradients (Zheng et al., arXiv 1609.08326)."""
+    """SGD that makes up for the delay of asynchronous gradients (Zheng et al., arXiv 1609.08326).
+
+    Parameters
+    ----------
+    momentum : float, default 0.0
+        Part of the last step that stays, 0 to 1.
+    lamda : float, default 0.04
+        Weight of the correction for delay."""
 
     def __init__(self, momentum: float = 0.0, lamda: float = 0.04, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -285,7 +326,26 @@ class DCASGD(Optimizer):
 class LBSGD(_Momentum):
     """SGD for large batches: gradients of batch_scale calls are added up, the rate warms up (You et al., arXiv 1708.03888).
 
-    warmup_strategy: 'linear', 'power2' and 'sqrt' over warmup_epochs, or 'lars' by the norms."""
+    warmup_strategy: 'linear', 'power2' and 'sqrt' over warmup_epochs, or 'lars' by the norms.
+
+    Parameters
+    ----------
+    momentum : float, default 0.0
+        Part of the last step that stays, 0 to 1.
+    multi_precision : bool, default False
+        Keep weights of float16 in float32 too, and update these.
+    warmup_strategy : str, default 'linear'
+        How the learning rate grows.
+    warmup_epochs : int, default 5
+        Epochs of the warm-up.
+    batch_scale : int, default 1
+        Factor of the batch size.
+    updates_per_epoch : int, default 32
+        Updates of an epoch.
+    begin_epoch : int, default 0
+        Epoch that counting starts with.
+    num_epochs : int, default 60
+        Number of epochs."""
 
     stores_rows = True
 

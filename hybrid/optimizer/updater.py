@@ -12,7 +12,12 @@ from .base import Optimizer
 
 
 class Updater:
-    """Called with (index, gradient, weight), or with lists of them, it makes a state where there is none and updates."""
+    """Called with (index, gradient, weight), or with lists of them, it makes a state where there is none and updates.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The rule."""
 
     def __init__(self, optimizer: Optimizer) -> None:
         self.optimizer = optimizer

@@ -62,7 +62,12 @@ class Dataset:
 
 
 class SimpleDataset(Dataset):
-    """Anything that has ``len()`` and ``[]``."""
+    """Anything that has ``len()`` and ``[]``.
+
+    Parameters
+    ----------
+    data : list
+        Samples, or anything that has a length and is indexed."""
 
     def __init__(self, data: Any):
         self._data = data
@@ -179,7 +184,12 @@ class ArrayDataset(Dataset):
 
 
 class RecordFileDataset(Dataset):
-    """The records of a .rec file as bytes, in the order of the .idx file beside it."""
+    """The records of a .rec file as bytes, in the order of the .idx file beside it.
+
+    Parameters
+    ----------
+    filename : str
+        The .rec file; its index is the .idx beside it."""
 
     def __init__(self, filename: Any):
         self.filename = os.fspath(filename)

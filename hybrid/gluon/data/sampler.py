@@ -50,7 +50,14 @@ class RandomSampler(Sampler):
 
 
 class FilterSampler(Sampler):
-    """The indices of the samples that a function says True for; it is asked once, at the start."""
+    """The indices of the samples that a function says True for; it is asked once, at the start.
+
+    Parameters
+    ----------
+    fn : callable
+        What says of a sample whether it is kept.
+    dataset : Dataset
+        Samples by number."""
 
     def __init__(self, fn: Callable[[Any], Any], dataset: Any):
         self._indices = [i for i in range(len(dataset)) if fn(dataset[i])]

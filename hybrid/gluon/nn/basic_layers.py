@@ -286,7 +286,32 @@ class BatchNorm(_BatchNorm):
 
 
 class BatchNormReLU(_BatchNorm):
-    """BatchNorm, then the greater of that and 0. Operator _contrib_BatchNormWithReLU."""
+    """BatchNorm, then the greater of that and 0. Operator _contrib_BatchNormWithReLU.
+
+    Parameters
+    ----------
+    axis : int, default 1
+        Axis of the channels; negative ones count from the last.
+    momentum : float, default 0.9
+        Part of the running statistics that stays at each step, 0 to 1.
+    epsilon : float, default 1e-05
+        Number that is added to the variance, against division by 0.
+    center : bool, default True
+        Add a beta that is learnt.
+    scale : bool, default True
+        Multiply by a gamma that is learnt.
+    use_global_stats : bool, default False
+        Normalise by the running statistics in training too.
+    beta_initializer : Initializer or str, default 'zeros'
+        Of the summands.
+    gamma_initializer : Initializer or str, default 'ones'
+        Of the factors.
+    running_mean_initializer : Initializer or str, default 'zeros'
+        Of the running mean.
+    running_variance_initializer : Initializer or str, default 'ones'
+        Of the running variance.
+    in_channels : int, default 0
+        Channels of the input; 0: the first input tells."""
 
     def _normalize(self, F: Any, *arrays: Any) -> Any:  # noqa: N803
         return F.contrib.BatchNormWithReLU(*arrays, name="fwd", **self._kwargs)

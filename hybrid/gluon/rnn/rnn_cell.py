@@ -356,7 +356,12 @@ class HybridSequentialRNNCell(_Stack, HybridRecurrentCell):
 
 class DropoutCell(HybridRecurrentCell):
     """In training drops elements of the input, as nn.Dropout does; no states. Raises AssertionError for a rate that is no
-    number."""
+    number.
+
+    Parameters
+    ----------
+    axes : tuple of int, default ()
+        Axes along which all elements share one fate; empty: each has its own."""
 
     def __init__(self, rate: float, axes: Any = (), prefix: str | None = None, params: Any = None):
         super().__init__(prefix, params)
@@ -400,7 +405,12 @@ class DropoutCell(HybridRecurrentCell):
 class ModifierCell(HybridRecurrentCell):
     """Base class of what is put around a cell; the parameters are the cell's, which from then on is called through this.
 
-    Raises AssertionError for a cell that has a modifier already."""
+    Raises AssertionError for a cell that has a modifier already.
+
+    Parameters
+    ----------
+    base_cell : RNNCell
+        The cell that is changed."""
 
     def __init__(self, base_cell: Any):
         _want_unmodified(base_cell)
@@ -436,7 +446,16 @@ class ModifierCell(HybridRecurrentCell):
 class ZoneoutCell(ModifierCell):
     """In training leaves random elements of the output and of the states as they were a step before.
 
-    Krueger et al. 2017, arXiv:1606.01305. Raises AssertionError for a BidirectionalCell."""
+    Krueger et al. 2017, arXiv:1606.01305. Raises AssertionError for a BidirectionalCell.
+
+    Parameters
+    ----------
+    base_cell : RNNCell
+        The cell that is changed.
+    zoneout_outputs : float, default 0.0
+        Probability with which an output stays that of the step before, in training.
+    zoneout_states : float, default 0.0
+        Probability with which a state stays that of the step before, in training."""
 
     def __init__(self, base_cell: Any, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0):
         if isinstance(base_cell, BidirectionalCell):
@@ -477,7 +496,12 @@ class ZoneoutCell(ModifierCell):
 
 
 class ResidualCell(ModifierCell):
-    """Adds the input to the output, which must be of one shape. Wu et al. 2016, arXiv:1609.08144."""
+    """Adds the input to the output, which must be of one shape. Wu et al. 2016, arXiv:1609.08144.
+
+    Parameters
+    ----------
+    base_cell : RNNCell
+        The cell that is changed."""
 
     def hybrid_forward(self, F: Any, inputs: Any, states: States) -> tuple[Any, States]:  # noqa: N803
         """One step."""
@@ -508,7 +532,16 @@ class ResidualCell(ModifierCell):
 
 
 class BidirectionalCell(HybridRecurrentCell):
-    """One cell forwards and one backwards over a sequence; their outputs are joined. Only ``unroll`` makes sense."""
+    """One cell forwards and one backwards over a sequence; their outputs are joined. Only ``unroll`` makes sense.
+
+    Parameters
+    ----------
+    l_cell : RNNCell
+        The cell that runs forwards.
+    r_cell : RNNCell
+        The cell that runs backwards.
+    output_prefix : str, default 'bi_'
+        Beginning of the outputs' names."""
 
     def __init__(self, l_cell: Any, r_cell: Any, output_prefix: str = "bi_"):
         super().__init__(prefix="", params=None)
