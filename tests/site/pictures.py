@@ -195,7 +195,7 @@ def rooms() -> str:
     tall, left, step = 30, GAP + 150, 34
     for row, place in enumerate(places):
         y = 36 + row * tall
-        name = place.removeprefix("hybrid.") if place != "hybrid" else "hybrid (MXNet's names)"
+        name = place.removeprefix("hybrid.") if place != "hybrid" else "hybrid: MXNet's API"
         parts.append(f'<rect x="{GAP}" y="{y}" width="150" height="22" rx="4" fill="{BOX}" stroke="{SOFT}"/>')
         parts.append(_text(GAP + 8, y + 15, name, bold=True))
         below = [places.index(t) for t in uses[place] if places.index(t) > row]
