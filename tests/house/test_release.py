@@ -30,10 +30,10 @@ def function(name: str) -> str:
 def test_the_table_is_what_the_package_asks_for_and_ci_installs() -> None:
     table, project = supported(), PROJECT["project"]
     python = table.pop("python")
-    asked = dict(re.match(r"([a-z]+)>=([\d.]+)$", d).groups() for d in project["dependencies"] if ";" not in d)  # type: ignore[union-attr]
+    asked: dict[str, str] = dict(d.split(">=") for d in project["dependencies"] if ";" not in d)
     assert {n: release(oldest) for n, (oldest, _) in table.items()} == {n: release(v) for n, v in asked.items()}
     assert all(newest == "any later" for _, newest in table.values())
-    installed = dict(re.findall(r'"([a-z]+)==([\d.]+)\.\*"', function("oldest")))
+    installed: dict[str, str] = dict(re.findall(r'"([a-z]+)==([\d.]+)\.\*"', function("oldest")))
     assert {n: release(v) for n, v in installed.items()} == {n: release(v) for n, v in asked.items()}
     assert project["requires-python"] == f">={python[0]}" and f"python_of {python[0]})" in function("oldest")
     assert re.search(r"python=\$\(first_python ([\d.]+)", function("newest"))[1] == python[1]  # type: ignore[index]
