@@ -237,21 +237,16 @@ def _inside_gate(known: Known, read: onnx.NodeProto) -> str | None:
     return None
 
 
-def _sum_behind_products(known: Known, node: onnx.NodeProto) -> str:
-    """Add or Sub, with another computed tensor, of a product of fewer than 16 rows of a product: Sub of anything, Add of what
-    nodes make."""
-    if node.op_type not in ("Add", "Sub") or any(i in known.constants for i in node.input):
+def _difference_behind_products(known: Known, node: onnx.NodeProto) -> str:
+    """Sub, of a product of fewer than 16 rows of a product, and another computed tensor."""
+    if node.op_type != "Sub" or any(i in known.constants for i in node.input):
         return ""
-    made, other = (node.input[0], node.input[1])
-    places = [(made, other)] if node.op_type == "Sub" else [(made, other), (other, made)]
-    for made, other in places:
-        if node.op_type == "Add" and other not in known.makers:
-            continue
-        shape = known.shape(made)
-        few = shape is not None and len(shape) == 2 and isinstance(shape[0], int) and shape[0] < ROWS
-        if few and _is_product(known, made) and _behind_product(known, known.makers[made].input[0]):
-            return f"{made}, a product of {shape[0]} rows behind a product" if shape else ""
-    return ""
+    made = node.input[0]
+    shape = known.shape(made)
+    if shape is None or len(shape) != 2 or not isinstance(shape[0], int) or shape[0] >= ROWS:
+        return ""
+    behind = _is_product(known, made) and _behind_product(known, known.makers[made].input[0])
+    return f"{made}, a product of {shape[0]} rows behind a product" if behind else ""
 
 
 def _is_product(known: Known, name: str) -> bool:
@@ -284,6 +279,7 @@ RULES: dict[str, Rule] = {
     "batch of instances": _batch_of_instances,
     "batch of sequences": _batch_of_sequences,
     "counted padding": _counted_padding,
+    "difference behind products": _difference_behind_products,
     "keyword name": _keyword_name,
     "moved integers": _moved_integers,
     "power with number": _power_with_number,
@@ -292,7 +288,6 @@ RULES: dict[str, Rule] = {
     "rounded convolution": _rounded_convolution,
     "split into steps": _split_into_steps,
     "sum of shapes": _sum_of_shapes,
-    "sum behind products": _sum_behind_products,
     "turned division": _turned_division,
     "turned slice": _turned_slice,
     "uneven padding": _uneven_padding,

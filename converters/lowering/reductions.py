@@ -15,7 +15,8 @@ def reductions(graph: OnnxGraph) -> None:
 
 class _Reductions(Rewriting):
     def rewrite(self, node: OnnxNode) -> bool:
-        if not node.op_type.startswith("Reduce") or self.graph.dtype(node.inputs[0]).kind not in "iu":
+        dtype = self.graph.dtype(node.inputs[0])
+        if not node.op_type.startswith("Reduce") or dtype is None or dtype.kind not in "iu":
             return False
         shape, axes = self.shape(node.inputs[0]), node.attrs.get("axes")
         if axes is None and len(node.inputs) > 1:

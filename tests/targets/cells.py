@@ -43,12 +43,13 @@ def up_to_date(network: Network | Rebuilt, profile: Profile, known: Cell | None,
         if written.refusal is not None:
             now = written.refusal | ({"release": known["release"]} if place is None and known is not None else {})
             return known if known is not None and _told(known) == now else now
-        same = known is not None and known.get("file") == written.digest
-        if same and (place is None or known["release"] == written.release):
-            return known if "now" not in known else {k: v for k, v in known.items() if k != "now"}
-        if place is not None and (runs or known is None):
+        if known is None:
             return written.measured()
-        return known if known is None or known.get("now") == written.digest else known | {"now": written.digest}
+        if known.get("file") == written.digest and (place is None or known["release"] == written.release):
+            return known if "now" not in known else {k: v for k, v in known.items() if k != "now"}
+        if place is not None and runs:
+            return written.measured()
+        return known if known.get("now") == written.digest else known | {"now": written.digest}
 
 
 def _told(known: Cell) -> Cell:

@@ -115,8 +115,8 @@ def unet_deconv() -> Any:
 
 def arcface() -> Any:
     """InsightFace's residual network as it is deployed: pixels scaled inside, units of BatchNorm, PReLU, fc1 of 64 numbers."""
-    net = (sym.Variable("data") - 127.5) * 0.0078125
-    net = _conv(net, 8, "conv0", act="prelu")
+    data: Any = sym.Variable("data")
+    net = _conv((data - 127.5) * 0.0078125, 8, "conv0", act="prelu")
     for stage, filters in enumerate((8, 16)):
         for unit in range(2):
             name, stride = f"stage{stage}_unit{unit}", 2 - unit
