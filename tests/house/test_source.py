@@ -144,6 +144,7 @@ NAMED = {
     ("passes", "qdq_forms"): (6, "functions, and operators that have no class of their own"),
     ("passes", "scan_first_axis"): (1, "an operator that is loaded when a graph has one"),
     ("execution", "device_kernels"): (38, "opcodes of a chain, in C"),
+    ("execution", "device_windows"): (1, "what an attribute says"),
     ("execution", "control"): (4, "operators that are loaded when a graph has one"),
     ("execution", "settled"): (3, "operators that are loaded when a graph has one"),
     ("passes", "resolve_like_ops"): (1, "an operator that is loaded when a graph has one"),
