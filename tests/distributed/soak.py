@@ -342,10 +342,7 @@ class Models(Part):
                         )
                     )
                 end = time.monotonic() + 180
-                while (
-                    len([w for w in family(self.mark).values() if WORKER in w]) < 2
-                    or not file.exists()
-                ):
+                while len([w for w in family(self.mark).values() if WORKER in w]) < 2 or not file.exists():
                     if time.monotonic() > end:
                         raise RuntimeError(f"no cluster: {(self.folder / f'{out}.log').read_text()}")
                     time.sleep(0.5)
