@@ -19,7 +19,7 @@ from ..ops.fused import OPCODES, FusedElementwise
 from ..ops.fused_norm import RMSNorm
 from ..ops.normalization import LayerNorm
 from ..ops.softmax import LogSoftmax, Softmax
-from .on_device import device_rule
+from .device_rules import device_rule
 
 FLOAT = np.dtype(np.float32)
 

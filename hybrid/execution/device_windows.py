@@ -30,7 +30,7 @@ from ..ops.fused_attention import FusedAttention, placed
 from ..ops.pooling import Pooling
 from ..ops.pooling_backward import BackwardPooling
 from .device_kernels import FLOAT, are_floats
-from .on_device import device_rule
+from .device_rules import device_rule
 
 BLOCKS = 512
 """Blocks that the depth of a product is cut for where there are fewer, so that a GPU has work for all of its processors."""
@@ -47,7 +47,7 @@ def _blocks(rows: int, columns: int, deep: int) -> tuple[int, int, int] | None:
 
 
 def _geometry(op: Convolution, shape: tuple[int, ...]) -> tuple[np.int32, ...] | None:
-    """What kernels are told of a convolution of data of that shape; None for one that is not theirs."""
+    """Numbers that kernels take of a convolution of data of that shape; None for one that is not theirs."""
     if len(op.kernel) != 2 or op.channels_last:
         return None
     steps = op.steps(shape[2:])
@@ -105,7 +105,7 @@ def run_convolution_weight(device: Device, op: Any, arrays: Sequence[DeviceArray
 
 
 def _windows(op: Pooling, shape: tuple[int, ...]) -> tuple[np.int32, ...] | None:
-    """What kernels are told of pooling of data of that shape; None for what is not theirs."""
+    """Numbers that kernels take of pooling of data of that shape; None for what is not theirs."""
     if len(op.kernel) not in (1, 2) or op.global_pool or op.channels_last or op.power > 1:
         return None
     spatial = shape[2:]

@@ -7,7 +7,7 @@ everywhere."""
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,9 @@ from ..device.array import DeviceArray, DeviceError
 from ..device.base import Device
 from ..ir.graph import SubgraphFunction
 from .apply import apply
+from .device_rules import RULES, Rule
 from .hooks import HOOKS, compute_of
 
-Rule = Callable[[Device, Any, Sequence[DeviceArray]], "Any | None"]
-"""An operator by kernels of our own: its result (or several), None where these are not for such arrays."""
-RULES: list[tuple[type[Op], Rule]] = []
 _warned: set[tuple[str, str]] = set()
 
 
@@ -33,21 +31,11 @@ class DeviceFallback(UserWarning):
     """An operator runs on the CPU although its arrays are on a device."""
 
 
-def device_rule(*classes: type[Op]) -> Callable[[Rule], Rule]:
-    """Register a rule of operators that mean what one of the classes does."""
-
-    def register(rule: Rule) -> Rule:
-        RULES.extend((c, rule) for c in classes)
-        return rule
-
-    return register
-
-
 def rule_of(op: Op) -> Rule | None:
     """The rule of an operator, remembered with it."""
     found = op.memo.get("device rule", _UNKNOWN)
     if found is _UNKNOWN:
-        from . import device_kernels, device_windows  # noqa: F401  whose rules these are; they need this module
+        from . import device_kernels, device_windows  # noqa: F401  whose rules these are
 
         found = op.memo["device rule"] = next((r for c, r in RULES if type(op).means(c)), None)
     return found

@@ -24,7 +24,7 @@ needs_pillow = pytest.mark.skipif(importlib.util.find_spec("PIL") is None, reaso
 
 
 def python(folder: Path, *arguments: object, code: int = 0, **more: str) -> str:
-    """What Python prints, run in a folder with warnings as errors."""
+    """Output of Python, run in a folder with warnings as errors."""
     told = [sys.executable, "-W", "error", *map(str, arguments)]
     done = subprocess.run(told, cwd=folder, env=environment(**more), capture_output=True, text=True, timeout=280)
     assert done.returncode == code, done.stdout + done.stderr
@@ -32,7 +32,7 @@ def python(folder: Path, *arguments: object, code: int = 0, **more: str) -> str:
 
 
 def with_plugin() -> dict[str, str]:
-    """What makes pytest load our plugin in a checkout; where gluonnx is installed, it does that by itself."""
+    """Variables that make pytest load our plugin in a checkout; where gluonnx is installed, it does that by itself."""
     installed = importlib.metadata.entry_points(group="pytest11", name="gluonnx")
     return {} if installed else {"PYTEST_PLUGINS": "bridge.pytest_plugin"}
 

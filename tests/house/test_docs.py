@@ -19,7 +19,7 @@ PACKAGES = ("bridge", "converters", "gluonnx", "hybrid")
 # set-up blocks: `main-job` runs in test_main_job, `tests` in .ci/run (it would call itself from here)
 SET_UP = ("main-job", "tests")
 PAGES = [ROOT / "docs" / f"{name}.md" for name in ("commands", "python", "from-onnx", "programs", "engine")]
-"""What the README says in a line, told at length."""
+"""Pages that tell at length what the README says in a line."""
 
 
 def copy(target: Path, *parts: str) -> Path:
@@ -56,7 +56,7 @@ def with_command(folder: Path, packages: Path | None = None) -> dict[str, str]:
 
 
 def execute(part: Block, folder: Path, environment: dict[str, str]) -> str:
-    """What the block prints; ``file: PATH`` makes a file of it."""
+    """Output of the block; ``file: PATH`` makes a file of it."""
     if part.name == "file":
         (folder / part.argument).write_text(part.text)
     elif part.language == "python":
@@ -134,6 +134,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md")]
 DOCUMENTS += sorted((ROOT / "docs" / "decisions").glob("*.md"))
 EXAMPLES = {
+    "train.py",
     "script.py",
     "wheel.py",
     "model.onnx",

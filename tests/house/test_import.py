@@ -1,6 +1,5 @@
 """Cost of importing, and modules that it loads."""
 
-import inspect
 import json
 import math
 import os
@@ -11,12 +10,9 @@ from pathlib import Path
 import pytest
 
 import bridge
-import gluonnx
 import hybrid
-from bridge import cli
 from hybrid.core.version import VERSION
 from tests.house.docs import ROOT
-from tests.house.source import PACKAGES
 
 MEASURE = """
 import sys, time
@@ -163,21 +159,3 @@ except ModuleNotFoundError as error:
     print(error)
 """
     assert python(code).splitlines() == ["(1, 2)", "No module named 'gluonnx.mx.nothing'"]
-
-
-def test_the_version_has_one_home() -> None:
-    """pyproject.toml has to say it too, for whoever installs."""
-    assert f'\nversion = "{VERSION}"\n' in (ROOT / "pyproject.toml").read_text()
-    assert gluonnx.__version__ == VERSION
-
-
-def test_packages_say_that_they_are_typed() -> None:
-    assert all((folder / "py.typed").exists() for folder in PACKAGES.values())
-
-
-def test_commands_are_what_their_modules_have() -> None:
-    for name in cli.COMMANDS:
-        made = cli.command(name)
-        assert made.name == name
-        assert made.help is not None
-        assert inspect.cleandoc(made.help) == cli.purpose(name)

@@ -1,4 +1,4 @@
-"""What a release says of itself in several places: versions, what is supported, and the workflows that build it."""
+"""Claims of a release that stand in several places: versions, what is supported, and the workflows that build it."""
 
 import re
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import gluonnx
 from hybrid.core.version import VERSION
 from tests.house.docs import ROOT
 
@@ -56,6 +57,7 @@ def test_the_version_has_one_home() -> None:
     assert re.search(place["regex"], (ROOT / place["input"]).read_text())["value"] == VERSION  # type: ignore[index]
     assert f"\nversion: {VERSION}\n" in (ROOT / "CITATION.cff").read_text()
     assert f"\n## {VERSION}" in (ROOT / "CHANGELOG.md").read_text()
+    assert gluonnx.__version__ == VERSION
 
 
 def test_one_wheel_serves_later_pythons() -> None:

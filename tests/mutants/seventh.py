@@ -214,8 +214,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "a29-split-key",
         "hybrid/eager/cached_op.py",
-        "key = wanted, training, self.watch is not None, 0 if",
-        "key = wanted, self.watch is not None, 0 if",
+        "key = wanted, training, self.watch is not None, CPU if",
+        "key = wanted, self.watch is not None, CPU if",
         "tests/autograd/test_cached_op.py -k test_networks_that_train_and_do_not_by_turns",
     ),
     (

@@ -214,8 +214,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "cut for training or not",
         "hybrid/eager/cached_op.py",
-        "key = wanted, training, self.watch is not None, 0 if",
-        "key = wanted, True, self.watch is not None, 0 if",
+        "key = wanted, training, self.watch is not None, CPU if",
+        "key = wanted, True, self.watch is not None, CPU if",
         "tests/autograd tests/gluon/test_block.py tests/gluon/test_nn.py",
     ),
     (
