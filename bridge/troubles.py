@@ -42,7 +42,7 @@ TROUBLES = (
         "shape-of-input",
         "The shape of an input is not known",
         BAD_INPUT,
-        r"shape of input|has unknown dims; give it|input \S+: the shape",
+        r"shape of input|size of the pictures|has unknown dims; give it|input \S+: the shape",
         "cannot tell the shape of input data; give it, for instance --input data:1,3,224,224",
         "A symbol does not say how large its inputs are: MXNet was told when the network was bound. The sizes "
         "decide what is written, so they are not guessed.",
@@ -50,6 +50,18 @@ TROUBLES = (
             "Give it: `--input data:1,3,224,224`, the batch first. `gluonnx inspect MODEL` lists the inputs.",
             "For a size that stays open add `--dynamic data:0=batch`.",
             "From Python: `gluonnx.convert(model, inputs={'data': (1, 3, 224, 224)})`.",
+        ),
+    ),
+    Trouble(
+        "sizes-to-draw",
+        "Inputs are to be drawn, and nothing tells their sizes",
+        "bridge.paths.SizesWanted",
+        "",
+        "give the shape of input data, for instance --input data:1,3,224,224",
+        "Models are compared on numbers that are drawn, and neither of them says how large its inputs are.",
+        (
+            "Give the sizes (`--input data:1,3,224,224`) or arrays (`--inputs FILE.npz`).",
+            "For `gluonnx check` they stand in `gluonnx.toml`: `inputs = { data = [1, 3, 224, 224] }`.",
         ),
     ),
     Trouble(

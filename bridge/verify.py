@@ -9,9 +9,11 @@ from typing import Any
 
 import onnx
 
+from converters.error import ConversionError
 from hybrid.core.error import MXNetError
 
 from .cases import Cases, make_cases, taken
+from .change.causes import unreached
 from .compare import Tolerance, as_tolerance
 from .draws import KINDS, Kind
 from .engines import Engine, NativeEngine, engine_for
@@ -161,8 +163,20 @@ def verify(
     )
     if recording is not None:
         result = with_recording(result, recording, left, right, cases[0].names, limits, bool(outputs), progress)
+    elif half is None and result.verdict == "equivalent":
+        result = with_warnings(result, _unreached(first, second))
     if half is not None:
         note = f"{half.model.name} is of {half.precision_name}: compared as exactly as that allows"
         result = with_warnings(result, [note])
     identified = identify(first.files()), identify(second.files())
     return with_names(result, first.name, second.name, time.perf_counter() - start, identified)
+
+
+def _unreached(first: Model, second: Model) -> list[str]:
+    """Warnings of what differs although all inputs that were tried give the same."""
+    try:
+        found = unreached(first, second)
+    except (MXNetError, ConversionError, OSError):  # the verdict stands without them
+        return []
+    says = "no input that was tried tells the models apart, and yet they differ at"
+    return [f"{says} {told}; give inputs that reach it (--inputs, --range)" for told in found]

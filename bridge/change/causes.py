@@ -55,6 +55,21 @@ def causes(
     return out
 
 
+def unreached(left: Model, right: Model) -> list[str]:
+    """Attributes and parameters that differ between models of the same operations, in words, for models whose outputs agree: no input
+    has reached a bound, or an epsilon is below rounding.
+
+    Empty where operations differ too: forms are others then, and what differs need not mean anything. Raises hybrid's and
+    converters' errors."""
+    if any(m.graph is None and m.proto is None for m in (left, right)):
+        return []
+    changes = compare_networks(*networks_of(left, right)).changes
+    if any(c.kind not in ("attribute", "parameter") for c in changes):
+        return []
+    told = [f"{c.node} ({c.operator}): {_words(c)}" for c in changes]
+    return told[:TOLD] + [f"and {len(told) - TOLD} more"] * (len(told) > TOLD)
+
+
 def _words(change: Change) -> str:
     if change.kind not in ("added", "removed"):
         return change.text

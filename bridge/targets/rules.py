@@ -204,19 +204,20 @@ def _activation_of_another(known: Known, node: onnx.NodeProto) -> str:
         if read is None or factor in known.constants:
             continue
         inside = _inside_gate(known, read) if node.op_type == "Mul" else _inside_norm(read)
-        if inside is not None and _without_number(known, inside) != _without_number(known, factor):
+        if inside is not None and _source(known, inside) != _source(known, factor):
             return (
                 f"{factor} {'divided' if node.op_type == 'Div' else 'multiplied'} by {read.op_type} of another tensor"
             )
     return ""
 
 
-def _without_number(known: Known, name: str) -> str:
-    """The tensor, or the one that it is by a number."""
+def _source(known: Known, name: str) -> tuple[str, ...]:
+    """The tensor, or the one that it is by numbers; of integers that several nodes read back as floats the integers, and how."""
     maker = known.makers.get(name)
-    if maker is None or maker.op_type not in ("Mul", "Div") or not any(i in known.constants for i in maker.input):
-        return name
-    return next((i for i in maker.input if i not in known.constants), name)
+    while maker is not None and maker.op_type in ("Mul", "Div") and any(i in known.constants for i in maker.input):
+        name = next((i for i in maker.input if i not in known.constants), "")
+        maker = known.makers.get(name)
+    return (name,) if maker is None or maker.op_type != "DequantizeLinear" else tuple(maker.input)
 
 
 def _inside_norm(read: onnx.NodeProto) -> str | None:

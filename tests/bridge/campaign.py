@@ -206,7 +206,7 @@ def beyond_rounding(
     right: Model, wrong: Model, feeds: Mapping[str, np.ndarray], known: Container[str], groups: list[set[str]]
 ) -> bool:
     """True where float64 says that one of the tensors which the fault reaches first moves by more than roundings in float32 do:
-    MARGIN times what one unit in the last place of all that goes in, and of the result, does. True too where float64 says nothing.
+    MARGIN times what one unit in the last place of all that goes in does, and one of the result. True too where float64 says nothing.
     No verdict of the judge is asked, but its float64."""
     engine, other = (OnnxEngine(bridge.open_model(m)) for m in (right, wrong))
     names = [t.name for t in engine.inner_tensors() if t.name in known]
@@ -222,7 +222,7 @@ def beyond_rounding(
             return True
         response = slice_scales(np.max([np.abs(m - want) for m in moved], axis=0))
         own = float(np.finfo(np.float32).eps) * slice_scales(want)
-        if not (np.abs(got - want) <= MARGIN * (response + own)).all():  # NaN is beyond
+        if not (np.abs(got - want) <= MARGIN * response + own).all():  # NaN is beyond
             return True
     return False
 

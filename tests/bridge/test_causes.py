@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -128,3 +129,27 @@ def test_the_node_is_named_where_what_reads_an_output_has_other_weights(variant:
     result = bridge.verify(prefix.prefix, VARIANTS[variant](wrong), inputs=feeds)
     assert score(result, reached_first(right, wrong, set(makers)), makers, every=True) == "ok"
     assert cause(result.causes, patterns(right, wrong, variant), every=True)
+
+
+def test_what_no_input_reaches_is_told() -> None:
+    """An epsilon below rounding, and a bound beyond all that is drawn: equivalent, with a word of it."""
+    (note,) = bridge.verify(network(1e-12), network(1e-11), inputs=X).warnings
+    assert "tells the models apart" in note
+    assert "norm (LayerNormalization): epsilon 1e-12 -> 1e-11" in note
+    assert not bridge.verify(network(), network(), inputs=X).warnings
+
+
+def test_other_forms_are_not_told(tmp_path: Path) -> None:
+    """Files with folded normalizations or other operators have other parameters, which mean the same."""
+    session = onnxruntime.SessionOptions()
+    session.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    session.optimized_model_filepath = str(tmp_path / "o.onnx")
+    for name in ("resnet_v1_caffe_names", "vision_transformer"):
+        prefix = str(FOLDER / name / "model")
+        given = dict(np.load(FOLDER / name / "inputs.npz"))
+        bridge.convert(prefix, inputs=given, output=tmp_path / "m.onnx", verify=False)
+        onnxruntime.InferenceSession(tmp_path / "m.onnx", session, providers=["CPUExecutionProvider"])
+        for file in ("m.onnx", "o.onnx"):
+            found = bridge.verify(prefix, tmp_path / file, inputs=given, draws=("expected",))
+            assert found.verdict == "equivalent"
+            assert not [w for w in found.warnings if "tells the models apart" in w]
