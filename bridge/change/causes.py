@@ -56,8 +56,8 @@ def causes(
 
 
 def unreached(left: Model, right: Model) -> list[str]:
-    """Attributes and parameters that differ between models of the same operations, in words, for models whose outputs agree: no input
-    has reached a bound, or an epsilon is below rounding.
+    """Attributes and parameters that differ between models of the same operations, in words, for models whose outputs agree: no
+    input has reached a bound, or an epsilon is below rounding.
 
     Empty where operations differ too: forms are others then, and what differs need not mean anything. Raises hybrid's and
     converters' errors."""

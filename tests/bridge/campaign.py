@@ -206,8 +206,8 @@ def beyond_rounding(
     right: Model, wrong: Model, feeds: Mapping[str, np.ndarray], known: Container[str], groups: list[set[str]]
 ) -> bool:
     """True where float64 says that one of the tensors which the fault reaches first moves by more than roundings in float32 do:
-    MARGIN times what one unit in the last place of all that goes in does, and one of the result. True too where float64 says nothing.
-    No verdict of the judge is asked, but its float64."""
+    MARGIN times what one unit in the last place of all that goes in does, and one of the result. True too where float64 says
+    nothing. No verdict of the judge is asked, but its float64."""
     engine, other = (OnnxEngine(bridge.open_model(m)) for m in (right, wrong))
     names = [t.name for t in engine.inner_tensors() if t.name in known]
     given = {**feeds, **engine.expose(feeds, names)}

@@ -221,7 +221,7 @@ W, V = np.ones((4, 3), np.float32), np.ones((3, 4), np.float32)
          {"k": np.float32(1.5), "o": np.float32(1)}, "a multiplied by Add of another tensor"),
         ("opencv", "g (float[2,3] a) => (float[2,3] y) { d = Div(a, k) e = Erf(d) f = Add(e, o) h = Mul(a, k) y = Mul(h, f) }",
          {"k": np.float32(1.5), "o": np.float32(1)}, ""),
-        ("opencv", "g (float[2,3] c) => (float[2,3] y) { a = Mul(c,k) d = Div(a,k) e = Erf(d) f = Add(e,o) h = Mul(a,k) y = Mul(h,f) }",
+        ("opencv", "g (float[3] c) => (float[3] y) { a = Mul(c,k) d = Div(a,k) e = Erf(d) f = Add(e,o) h = Mul(a,k) y = Mul(h,f) }",
          {"k": np.float32(1.5), "o": np.float32(1)}, ""),
         ("opencv", "g (float[2,3] a, float[2,3] b) => (float[2,3] y) { n = ReduceL2<axes=[1]>(b) y = Div(a, n) }", {},
          "a divided by ReduceL2 of another tensor"),
