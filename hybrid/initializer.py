@@ -23,7 +23,16 @@ from .eager.array import NDArray
 
 
 class InitDesc(str):
-    """The name of a variable, with its attributes and the initializer to fall back on."""
+    """The name of a variable, with its attributes and the initializer to fall back on.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+    attrs : dict of str to str or None, default None
+        Attributes; ``__init__`` names an initializer of its own.
+    global_init : Initializer or None, default None
+        Initializer where there is no own one."""
 
     attrs: dict[str, str]
     global_init: Any
@@ -36,7 +45,7 @@ class InitDesc(str):
 
 
 def root_mean_square(array: NDArray) -> NDArray:
-    """The root of the mean of the squares of all elements, (1,): how large the numbers of a parameter are."""
+    """The root of the mean of the squares of all elements of an array, (1,): how large the numbers of a parameter are."""
     return ndarray.norm(array) / math.sqrt(array.size)
 
 

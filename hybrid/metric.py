@@ -19,7 +19,7 @@ Pair = tuple[numpy.ndarray, numpy.ndarray]
 
 
 def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool = False) -> tuple[Any, Any]:
-    """labels and preds; with wrap, single arrays as lists. Raises ValueError when their lengths (shapes) differ."""
+    """labels and preds; with wrap, single arrays as lists. Raises ValueError when their lengths differ, with shape their shapes."""
     found = (labels.shape, preds.shape) if shape else (len(labels), len(preds))
     if found[0] != found[1]:
         raise ValueError(f"Shape of labels {found[0]} does not match shape of predictions {found[1]}")
@@ -749,7 +749,16 @@ class Loss(_Plain):
 
 @register
 class Torch(Loss):
-    """Loss under another name."""
+    """Loss under another name.
+
+    Parameters
+    ----------
+    name : str, default 'torch'
+        Name that the number is shown by.
+    output_names : list of str or None, default None
+        Outputs to look at, of those that are given by name; None: all.
+    label_names : list of str or None, default None
+        Labels to look at, of those that are given by name; None: all."""
 
     def __init__(self, name: str = "torch", output_names: Any = None, label_names: Any = None) -> None:
         super().__init__(name, output_names, label_names)
@@ -757,7 +766,16 @@ class Torch(Loss):
 
 @register
 class Caffe(Loss):
-    """Loss under another name."""
+    """Loss under another name.
+
+    Parameters
+    ----------
+    name : str, default 'caffe'
+        Name that the number is shown by.
+    output_names : list of str or None, default None
+        Outputs to look at, of those that are given by name; None: all.
+    label_names : list of str or None, default None
+        Labels to look at, of those that are given by name; None: all."""
 
     def __init__(self, name: str = "caffe", output_names: Any = None, label_names: Any = None) -> None:
         super().__init__(name, output_names, label_names)
@@ -808,7 +826,24 @@ class CustomMetric(_Plain):
 def np(
     numpy_feval: Callable[[Any, Any], Any], name: str | None = None, allow_extra_outputs: bool = False
 ) -> CustomMetric:
-    """A CustomMetric of a function of NumPy arrays, with its name."""
+    """A CustomMetric of a function of NumPy arrays, with its name.
+
+    Parameters
+    ----------
+    numpy_feval : callable
+        Gives of (label, prediction) a value, or (sum, count).
+    name : str or None, default None
+        Name that the number is shown by; None: the function's.
+    allow_extra_outputs : bool, default False
+        More predictions than labels are taken; those beyond are passed over.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> metric = mx.metric.np(lambda label, pred: abs(label - pred).max(), name="worst")
+    >>> metric.update([mx.nd.array([1, 2])], [mx.nd.array([1, 4])])
+    >>> metric.get()
+    ('worst', 2.0)"""
 
     def feval(label: Any, pred: Any) -> Any:
         return numpy_feval(label, pred)

@@ -35,7 +35,12 @@ class Augmenter:
 
 
 class SequentialAug(Augmenter):
-    """Several one after the other."""
+    """Several one after the other.
+
+    Parameters
+    ----------
+    ts : list of Augmenter
+        The augmenters."""
 
     def __init__(self, ts: list[Any]):
         super().__init__()
@@ -52,7 +57,12 @@ class SequentialAug(Augmenter):
 
 
 class RandomOrderAug(SequentialAug):
-    """Several, in an order drawn anew each time."""
+    """Several, in an order drawn anew each time.
+
+    Parameters
+    ----------
+    ts : list of Augmenter
+        The augmenters, a list whose own order is mixed."""
 
     def __call__(self, src: NDArray) -> NDArray:
         random.shuffle(self.ts)
@@ -60,7 +70,14 @@ class RandomOrderAug(SequentialAug):
 
 
 class ResizeAug(Augmenter):
-    """The shorter side made ``size`` long."""
+    """The shorter side made ``size`` long.
+
+    Parameters
+    ----------
+    size : int
+        Its pixels.
+    interp : int, default 2
+        Interpolation as in ``imresize``."""
 
     def __init__(self, size: int, interp: int = 2):
         super().__init__(size=size, interp=interp)
@@ -71,7 +88,14 @@ class ResizeAug(Augmenter):
 
 
 class ForceResizeAug(Augmenter):
-    """Resized to (width, height), whatever the proportions."""
+    """Resized, whatever the proportions.
+
+    Parameters
+    ----------
+    size : tuple of int
+        (width, height) of the result.
+    interp : int, default 2
+        Interpolation as in ``imresize``."""
 
     def __init__(self, size: tuple[int, int], interp: int = 2):
         super().__init__(size=size, interp=interp)
@@ -83,7 +107,14 @@ class ForceResizeAug(Augmenter):
 
 
 class RandomCropAug(Augmenter):
-    """A part of a size from anywhere."""
+    """A part of a size from anywhere; see ``random_crop``.
+
+    Parameters
+    ----------
+    size : tuple of int
+        (width, height) of the result.
+    interp : int, default 2
+        Interpolation as in ``imresize``."""
 
     def __init__(self, size: tuple[int, int], interp: int = 2):
         super().__init__(size=size, interp=interp)
@@ -94,7 +125,18 @@ class RandomCropAug(Augmenter):
 
 
 class RandomSizedCropAug(Augmenter):
-    """A part of random area and proportions, resized."""
+    """A part of random area and proportions, resized; see ``random_size_crop``.
+
+    Parameters
+    ----------
+    size : tuple of int
+        (width, height) of the result.
+    area : float or tuple of float
+        Least and greatest share of the image that is taken, or the least alone.
+    ratio : tuple of float
+        Least and greatest width / height of the part.
+    interp : int, default 2
+        Interpolation as in ``imresize``."""
 
     def __init__(self, size: tuple[int, int], area: Any, ratio: tuple[float, float], interp: int = 2, **kwargs: Any):
         super().__init__(size=size, area=area, ratio=ratio, interp=interp)
@@ -110,7 +152,14 @@ class RandomSizedCropAug(Augmenter):
 
 
 class CenterCropAug(Augmenter):
-    """The part of a size in the middle."""
+    """The part of a size in the middle; see ``center_crop``.
+
+    Parameters
+    ----------
+    size : tuple of int
+        (width, height) of the result.
+    interp : int, default 2
+        Interpolation as in ``imresize``."""
 
     def __init__(self, size: tuple[int, int], interp: int = 2):
         super().__init__(size=size, interp=interp)
@@ -180,7 +229,16 @@ class HueJitterAug(Augmenter):
 
 
 class ColorJitterAug(RandomOrderAug):
-    """Brightness, contrast and saturation varied, in random order."""
+    """Brightness, contrast and saturation varied, in random order; each 0 or the most that its factor is off 1.
+
+    Parameters
+    ----------
+    brightness : float
+        As in BrightnessJitterAug.
+    contrast : float
+        As in ContrastJitterAug.
+    saturation : float
+        As in SaturationJitterAug."""
 
     def __init__(self, brightness: float, contrast: float, saturation: float):
         kinds = ((BrightnessJitterAug, brightness), (ContrastJitterAug, contrast), (SaturationJitterAug, saturation))
@@ -188,7 +246,16 @@ class ColorJitterAug(RandomOrderAug):
 
 
 class LightingAug(Augmenter):
-    """AlexNet's change of lighting: principal components of colors times normal random numbers."""
+    """AlexNet's change of lighting: principal components of colors times normal random numbers, added.
+
+    Parameters
+    ----------
+    alphastd : float
+        Deviation of the random numbers, drawn from ``numpy.random``.
+    eigval : array (3,)
+        Eigenvalues of the covariance of colors.
+    eigvec : array (3, 3)
+        Its eigenvectors, as columns."""
 
     def __init__(self, alphastd: float, eigval: Any, eigvec: Any):
         super().__init__(alphastd=alphastd, eigval=eigval, eigvec=eigvec)
@@ -236,7 +303,12 @@ class HorizontalFlipAug(Augmenter):
 
 
 class CastAug(Augmenter):
-    """Converted to a dtype."""
+    """Converted to a dtype.
+
+    Parameters
+    ----------
+    typ : str or dtype, default 'float32'
+        The dtype."""
 
     def __init__(self, typ: str = "float32"):
         super().__init__(type=typ)
@@ -281,7 +353,44 @@ def CreateAugmenter(  # noqa: N802  MXNet's name
 ) -> list[Augmenter]:
     """The usual augmenters for images that shall become (channels, height, width), in the usual order.
 
-    resize: the shorter side first; mean and std: True for ImageNet's."""
+    Parameters
+    ----------
+    data_shape : tuple of int
+        (channels, height, width) that images shall have.
+    resize : int, default 0
+        Pixels of the shorter side before all else; 0: leave it.
+    rand_crop : bool, default False
+        Cut from anywhere, not from the middle.
+    rand_resize : bool, default False
+        Cut a part of random area (8% and more) and proportions, 3:4 to 4:3; needs rand_crop.
+    rand_mirror : bool, default False
+        Swap left and right half of the time.
+    mean : True, array or None, default None
+        Taken off at last: True for ImageNet's, or 1 or 3 numbers, in pixel values; None: nothing.
+    std : True, array or None, default None
+        Divided by after that: True for ImageNet's, or 1 or 3 numbers; None: nothing.
+    brightness : float, default 0
+        Pixels times a random factor from 1 - brightness to 1 + brightness.
+    contrast : float, default 0
+        The same for their distance from the mean brightness.
+    saturation : float, default 0
+        The same for their distance from each pixel's gray.
+    hue : float, default 0
+        Colors turned by up to hue half turns about the gray axis.
+    pca_noise : float, default 0
+        Deviation of random factors of ImageNet's principal components of colors.
+    rand_gray : float, default 0
+        Probability that it turns gray.
+    inter_method : int, default 2
+        Interpolation as in ``imresize``.
+
+    Raises AssertionError for a mean or std of another kind, and for rand_resize without rand_crop.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> [type(a).__name__ for a in mx.image.CreateAugmenter((3, 8, 8), resize=10, rand_mirror=True)]
+    ['ResizeAug', 'CenterCropAug', 'HorizontalFlipAug', 'CastAug']"""
     made: list[Augmenter] = []
     if resize > 0:
         made.append(ResizeAug(resize, inter_method))

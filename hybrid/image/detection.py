@@ -48,7 +48,14 @@ class DetBorrowAug(DetAugmenter):
 
 
 class DetRandomSelectAug(DetAugmenter):
-    """One of several, drawn each time, or with probability skip_prob none. Raises ValueError for others than DetAugmenters."""
+    """One of several, drawn each time, or none.
+
+    Parameters
+    ----------
+    aug_list : DetAugmenter or list of DetAugmenter
+        The augmenters; others raise ValueError.
+    skip_prob : float, default 0
+        Probability of none."""
 
     def __init__(self, aug_list: Any, skip_prob: float = 0):
         super().__init__(skip_prob=skip_prob)
@@ -120,9 +127,22 @@ class _RandomBox(DetAugmenter):
 
 
 class DetRandomCropAug(_RandomBox):
-    """A part of random area and proportions that covers more than min_object_covered of every object that it touches.
+    """A part of random area and proportions that covers enough of every object that it touches.
 
-    Objects of which no more than min_eject_coverage is left are dropped. After max_attempts the image stays as it is."""
+    Warns, and does nothing, where a range is empty.
+
+    Parameters
+    ----------
+    min_object_covered : float, default 0.1
+        Share of every object touched that a part has to cover, and more.
+    aspect_ratio_range : float or tuple of float, default (0.75, 1.33)
+        Least and greatest width / height of the part.
+    area_range : float or tuple of float, default (0.05, 1.0)
+        Least and greatest share of the image that it covers.
+    min_eject_coverage : float, default 0.3
+        Objects of which no more than this share is left are dropped.
+    max_attempts : int, default 50
+        Parts that are tried before the image stays as it is."""
 
     def __init__(
         self,
@@ -202,7 +222,20 @@ class DetRandomCropAug(_RandomBox):
 
 
 class DetRandomPadAug(_RandomBox):
-    """The image somewhere on a larger area of one color, of random size and proportions."""
+    """The image somewhere on a larger area of one color, of random size and proportions.
+
+    Warns, and does nothing, where a range is empty or no area is larger than the image.
+
+    Parameters
+    ----------
+    aspect_ratio_range : float or tuple of float, default (0.75, 1.33)
+        Least and greatest width / height of the area.
+    area_range : float or tuple of float, default (1.0, 3.0)
+        Least and greatest size of the area, in images.
+    max_attempts : int, default 50
+        Areas that are tried before the image stays as it is.
+    pad_val : float or sequence of float, default (128, 128, 128)
+        Pixel values of the color, one for each channel."""
 
     def __init__(
         self,
@@ -247,7 +280,24 @@ def CreateMultiRandCropAugmenter(  # noqa: N802  MXNet's name
     max_attempts: Any = 50,
     skip_prob: float = 0,
 ) -> DetRandomSelectAug:
-    """One of several random crops; every setting may be a list with one value for each."""
+    """One of several random crops; every setting but skip_prob may be a list with one value for each.
+
+    Raises AssertionError for lists of different lengths.
+
+    Parameters
+    ----------
+    min_object_covered : float or list, default 0.1
+        Share of every object touched that a part has to cover, and more.
+    aspect_ratio_range : float or tuple of float or list, default (0.75, 1.33)
+        Least and greatest width / height of the part.
+    area_range : float or tuple of float or list, default (0.05, 1.0)
+        Least and greatest share of the image that it covers.
+    min_eject_coverage : float or list, default 0.3
+        Objects of which no more than this share is left are dropped.
+    max_attempts : int or list, default 50
+        Parts that are tried before the image stays as it is.
+    skip_prob : float, default 0
+        Probability of no crop."""
     settings = [
         value if isinstance(value, list) else [value]
         for value in (min_object_covered, aspect_ratio_range, area_range, min_eject_coverage, max_attempts)
@@ -281,7 +331,50 @@ def CreateDetAugmenter(  # noqa: N802  MXNet's name
     max_attempts: Any = 50,
     pad_val: Any = (127, 127, 127),
 ) -> list[DetAugmenter]:
-    """The usual augmenters for detection, in the usual order; rand_crop and rand_pad are probabilities."""
+    """The usual augmenters for detection, in the usual order.
+
+    Parameters
+    ----------
+    data_shape : tuple of int
+        (channels, height, width) that images shall have.
+    resize : int, default 0
+        Pixels of the shorter side before all else; 0: leave it.
+    rand_crop : float, default 0
+        Probability that a part is taken; see ``CreateMultiRandCropAugmenter``.
+    rand_pad : float, default 0
+        Probability that the image is put on a larger area; see ``DetRandomPadAug``.
+    rand_gray : float, default 0
+        Probability that it turns gray.
+    rand_mirror : bool, default False
+        Swap left and right half of the time.
+    mean : True, array or None, default None
+        Taken off at last: True for ImageNet's, or 1 or 3 numbers, in pixel values; None: nothing.
+    std : True, array or None, default None
+        Divided by after that: True for ImageNet's, or 1 or 3 numbers; None: nothing.
+    brightness : float, default 0
+        Pixels times a random factor from 1 - brightness to 1 + brightness.
+    contrast : float, default 0
+        The same for their distance from the mean brightness.
+    saturation : float, default 0
+        The same for their distance from each pixel's gray.
+    pca_noise : float, default 0
+        Deviation of random factors of ImageNet's principal components of colors.
+    hue : float, default 0
+        Colors turned by up to hue half turns about the gray axis.
+    inter_method : int, default 2
+        Interpolation as in ``imresize``.
+    min_object_covered : float or list, default 0.1
+        Share of every object touched that a part has to cover, and more.
+    aspect_ratio_range : float or tuple of float or list, default (0.75, 1.33)
+        Least and greatest width / height of the part.
+    area_range : float or tuple of float or list, default (0.05, 3.0)
+        Least and greatest share of the image that it covers; the greatest is also that of a padded area.
+    min_eject_coverage : float or list, default 0.3
+        Objects of which no more than this share is left are dropped.
+    max_attempts : int or list, default 50
+        Parts that are tried before the image stays as it is.
+    pad_val : float or sequence of float, default (127, 127, 127)
+        Pixel values around a padded image."""
     made: list[DetAugmenter] = []
     if resize > 0:
         made.append(DetBorrowAug(ResizeAug(resize, inter_method)))
@@ -303,7 +396,40 @@ class ImageDetIter(ImageIter):
     """As ImageIter, for detection: labels are (batch, objects, width), filled up with -1.
 
     A label in a file is: how many numbers its header has (itself included), how many an object has, the rest of the header, and
-    the objects. Images without a proper object are left out."""
+    the objects. Images without a proper object are left out. Further arguments are those of CreateDetAugmenter.
+
+    Parameters
+    ----------
+    batch_size : int
+        Number of images in a batch.
+    data_shape : tuple of int
+        (3, height, width) of an image in a batch.
+    path_imgrec : path or None, default None
+        Record file, as im2rec makes it.
+    path_imglist : path or None, default None
+        List of images: lines of number, labels and file, with tabs between; beside a record file its labels count.
+    path_root : path or None, default None
+        Folder that files in a list start from.
+    path_imgidx : path or None, default None
+        Index of the record file, which shuffle and parts need.
+    shuffle : bool, default False
+        Draw a new order at every reset, from Python's ``random``.
+    part_index : int, default 0
+        The part that this iterator reads, from 0.
+    num_parts : int, default 1
+        Number of equal parts that the images are divided into; what is left over is in none.
+    aug_list : list of DetAugmenter or None, default None
+        Augmenters; None: those of ``CreateDetAugmenter(data_shape, **kwargs)``.
+    imglist : list or None, default None
+        Labels and file of each image, [label, ..., file], in place of path_imglist.
+    data_name : str, default 'data'
+        Name of the images.
+    label_name : str, default 'label'
+        Name of the labels.
+    last_batch_handle : str, default 'pad'
+        Fate of the images that do not fill a batch: "pad", "discard" or "roll_over" as in NDArrayIter.
+
+    Raises FormatError that names an image whose label is none or has objects of another width."""
 
     def __init__(
         self,

@@ -21,10 +21,20 @@ Box = tuple[int, int, int, int]
 
 
 def imdecode(buf: Any, flag: int = 1, to_rgb: int = 1, out: NDArray | None = None) -> NDArray:
-    """The image in bytes (or an array of them), uint8.
+    """The image in bytes: (height, width, channels), uint8.
 
-    flag: 1 three channels, 0 one (gray). to_rgb: 1 red first, 0 blue first. Raises ValueError for what are no bytes,
-    MXNetError for what is no image or without Pillow."""
+    Parameters
+    ----------
+    buf : bytes, or array of uint8
+        File of an image, such as JPEG or PNG.
+    flag : int, default 1
+        1: three channels; 0: one, gray.
+    to_rgb : int, default 1
+        1: red first; 0: blue first.
+    out : NDArray or None, default None
+        Where to put it.
+
+    Raises ValueError for what are no bytes, MXNetError for what is no image, for an out of another shape, or without Pillow."""
     if isinstance(buf, NDArray):
         buf = buf.asnumpy()
     if not isinstance(buf, bytes | bytearray | memoryview | np.ndarray):
@@ -42,7 +52,20 @@ def imdecode(buf: Any, flag: int = 1, to_rgb: int = 1, out: NDArray | None = Non
 
 
 def imread(filename: Any, flag: int = 1, to_rgb: int = 1, out: NDArray | None = None) -> NDArray:
-    """The image in a file; see ``imdecode``. Raises MXNetError also where the file cannot be read."""
+    """The image in a file: (height, width, channels), uint8.
+
+    Parameters
+    ----------
+    filename : path
+        The file.
+    flag : int, default 1
+        1: three channels; 0: one, gray.
+    to_rgb : int, default 1
+        1: red first; 0: blue first.
+    out : NDArray or None, default None
+        Where to put it.
+
+    Raises MXNetError where the file cannot be read or is no image, or without Pillow."""
     try:
         data = read(filename)
     except OSError as error:
@@ -55,9 +78,29 @@ def imread(filename: Any, flag: int = 1, to_rgb: int = 1, out: NDArray | None = 
 
 
 def imresize(src: NDArray, w: int, h: int, interp: int = 1, out: NDArray | None = None) -> NDArray:
-    """The image in another size. interp: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 what suits, 10 any.
+    """The image in another size, (h, w, channels), of its own dtype.
 
-    Raises MXNetError for another method, a size of 0, or a dtype that images do not have."""
+    Parameters
+    ----------
+    src : NDArray
+        Image (height, width, channels).
+    w : int
+        Width of the result in pixels.
+    h : int
+        Height of the result in pixels.
+    interp : int, default 1
+        Interpolation: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 what suits (cubic to enlarge, area to shrink, else
+        linear), 10 any, drawn.
+    out : NDArray or None, default None
+        Where to put it.
+
+    Raises MXNetError for another method, a size of 0, or a dtype that images do not have.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.imresize(mx.nd.zeros((4, 6, 3), dtype="uint8"), 12, 8).shape
+    (8, 12, 3)"""
     return _wrap_pixels(resized(src.asnumpy(), w, h, interp), out)
 
 
@@ -81,8 +124,36 @@ def copyMakeBorder(  # noqa: N802  OpenCV's name
     values: Any = (),
     out: NDArray | None = None,
 ) -> NDArray:
-    """The image with a border. type: 0 of values (one a channel, or ``value`` for all), 1 the outermost pixels repeated,
-    2 mirrored with them, 3 wrapped round, 4 mirrored without them. Raises MXNetError for another type."""
+    """The image with a border, of its own dtype.
+
+    Parameters
+    ----------
+    src : NDArray
+        Image (height, width, channels).
+    top : int
+        Pixels added above.
+    bot : int
+        Pixels added below.
+    left : int
+        Pixels added on the left.
+    right : int
+        Pixels added on the right.
+    type : int, default 0
+        0: of values; 1: the outermost pixels repeated; 2: mirrored with them; 3: wrapped round; 4: mirrored without them.
+    value : float, default 0
+        Pixel value of a border of type 0.
+    values : sequence of float, default ()
+        The same with one for each channel, in place of value.
+    out : NDArray or None, default None
+        Where to put it.
+
+    Raises MXNetError for another type.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.copyMakeBorder(mx.nd.ones((2, 2, 1)), 1, 0, 0, 1).asnumpy()[:, :, 0].tolist()
+    [[0.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 1.0, 0.0]]"""
     try:
         bordered = resample.pad(src.asnumpy(), top, bot, left, right, type, values if len(values) else value)
     except ValueError as error:
@@ -123,7 +194,20 @@ _get_interp_method = interp_method
 
 
 def scale_down(src_size: tuple[int, int], size: tuple[int, int]) -> tuple[int, int]:
-    """A size made smaller, with its proportions, until it fits into an image's."""
+    """A size made smaller, with its proportions, until it fits into an image's.
+
+    Parameters
+    ----------
+    src_size : tuple of int
+        (width, height) of the image.
+    size : tuple of int
+        (width, height) that is wanted.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.scale_down((640, 480), (720, 120))
+    (640, 106)"""
     width, height = size
     most_width, most_height = src_size
     if most_height < height:
@@ -134,7 +218,22 @@ def scale_down(src_size: tuple[int, int], size: tuple[int, int]) -> tuple[int, i
 
 
 def resize_short(src: NDArray, size: int, interp: int = 2) -> NDArray:
-    """The image in its proportions, its shorter side ``size`` long."""
+    """The image in its proportions, its shorter side ``size`` long; the other is rounded down.
+
+    Parameters
+    ----------
+    src : NDArray
+        Image (height, width, channels).
+    size : int
+        Pixels of the shorter side.
+    interp : int, default 2
+        Interpolation as in ``imresize``.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.resize_short(mx.nd.zeros((20, 30, 3)), 10).shape
+    (10, 15, 3)"""
     height, width = src.shape[:2]
     new_width, new_height = short_size(height, width, size)
     return imresize(src, new_width, new_height, interp_method(interp, (height, width, new_height, new_width)))
@@ -146,7 +245,24 @@ def short_size(height: int, width: int, size: int) -> tuple[int, int]:
 
 
 def fixed_crop(src: NDArray, x0: int, y0: int, w: int, h: int, size: Any = None, interp: int = 2) -> NDArray:
-    """A part of the image, in another size where that is given."""
+    """A part of the image, (h, w, channels), or in another size where that is given.
+
+    Parameters
+    ----------
+    src : NDArray
+        Image (height, width, channels).
+    x0 : int
+        Left edge of the part.
+    y0 : int
+        Its top.
+    w : int
+        Its width.
+    h : int
+        Its height.
+    size : tuple of int or None, default None
+        (width, height) that the part is resized to.
+    interp : int, default 2
+        Interpolation as in ``imresize``."""
     out = src[y0 : y0 + h, x0 : x0 + w]
     if size is not None and (w, h) != tuple(size):
         out = imresize(out, *size, interp=interp_method(interp, (h, w, size[1], size[0])))
@@ -154,7 +270,18 @@ def fixed_crop(src: NDArray, x0: int, y0: int, w: int, h: int, size: Any = None,
 
 
 def random_crop(src: NDArray, size: tuple[int, int], interp: int = 2) -> tuple[NDArray, Box]:
-    """A part of that size (or smaller, and then enlarged) from anywhere, and where it is."""
+    """A part of that size (or smaller, and then enlarged) from anywhere, drawn from Python's ``random``.
+
+    Returns the image and its place (x, y, width, height) in src, in pixels.
+
+    Parameters
+    ----------
+    src : NDArray
+        Image (height, width, channels).
+    size : tuple of int
+        (width, height) of the result.
+    interp : int, default 2
+        Interpolation as in ``imresize``."""
     height, width = src.shape[:2]
     new_width, new_height = scale_down((width, height), size)
     x0 = random.randint(0, width - new_width)
@@ -163,7 +290,25 @@ def random_crop(src: NDArray, size: tuple[int, int], interp: int = 2) -> tuple[N
 
 
 def center_crop(src: NDArray, size: tuple[int, int], interp: int = 2) -> tuple[NDArray, Box]:
-    """The part of that size (or smaller, and then enlarged) in the middle, and where it is."""
+    """The part of that size (or smaller, and then enlarged) in the middle.
+
+    Returns the image and its place (x, y, width, height) in src, in pixels.
+
+    Parameters
+    ----------
+    src : NDArray
+        Image (height, width, channels).
+    size : tuple of int
+        (width, height) of the result.
+    interp : int, default 2
+        Interpolation as in ``imresize``.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> part, place = mx.image.center_crop(mx.nd.zeros((10, 20, 3)), (4, 6))
+    >>> part.shape, place
+    ((6, 4, 3), (8, 2, 4, 6))"""
     x0, y0, width, height = box = center_box(src.shape[0], src.shape[1], size)
     return fixed_crop(src, x0, y0, width, height, size, interp), box
 
@@ -177,10 +322,24 @@ def center_box(height: int, width: int, size: tuple[int, int]) -> Box:
 def random_size_crop(
     src: NDArray, size: tuple[int, int], area: Any, ratio: tuple[float, float], interp: int = 2, **kwargs: Any
 ) -> tuple[NDArray, Box]:
-    """A part of random area and proportions, resized to ``size``, and where it is.
+    """A part of random area and proportions, resized to ``size``; after ten draws that do not fit the part in the middle.
 
-    area: the least and greatest share of the image (or the least alone); ratio: of width to height. After ten tries that do
-    not fit it is the part in the middle."""
+    Returns the image and its place (x, y, width, height) in src, in pixels.
+
+    Parameters
+    ----------
+    src : NDArray
+        Image (height, width, channels).
+    size : tuple of int
+        (width, height) of the result.
+    area : float or tuple of float
+        Least and greatest share of the image that is taken, or the least alone.
+    ratio : tuple of float
+        Least and greatest width / height of the part.
+    interp : int, default 2
+        Interpolation as in ``imresize``.
+
+    Raises AssertionError for other arguments than the outdated min_area, which is area."""
     if "min_area" in kwargs:
         warnings.warn("`min_area` is deprecated. Please use `area` instead.", DeprecationWarning, stacklevel=2)
         area = kwargs.pop("min_area")
@@ -214,7 +373,16 @@ def sized_box(
 
 
 def color_normalize(src: NDArray, mean: Any, std: Any = None) -> NDArray:
-    """(src - mean) / std, in the memory of src; either may be None."""
+    """(src - mean) / std, in the memory of src, which is returned.
+
+    Parameters
+    ----------
+    src : NDArray
+        Image (height, width, channels) of a floating dtype.
+    mean : NDArray, float or None
+        Mean, of one number or one for each channel; None: leave it.
+    std : NDArray, float or None, default None
+        Deviation, likewise."""
     if mean is not None:
         src -= mean
     if std is not None:
@@ -223,9 +391,19 @@ def color_normalize(src: NDArray, mean: Any, std: Any = None) -> NDArray:
 
 
 def imrotate(src: NDArray, rotation_degrees: Any, zoom_in: bool = False, zoom_out: bool = False) -> NDArray:
-    """An image (channels, height, width), or a batch of them with an angle each, turned about its middle.
+    """An image turned about its middle, or a batch of them with an angle each; 0 beyond the border.
 
-    zoom_in: enlarged until no corner is empty; zoom_out: made smaller until nothing is cut off; else 0 beyond the border.
+    Parameters
+    ----------
+    src : NDArray
+        (channels, height, width) or (batch, channels, height, width), float32.
+    rotation_degrees : float, or array (batch,)
+        Angles in degrees.
+    zoom_in : bool, default False
+        Enlarge it until no corner is empty.
+    zoom_out : bool, default False
+        Make it smaller until nothing is cut off.
+
     Raises TypeError for dtypes but float32, ValueError for both zooms, other ranks, or too few angles."""
     if zoom_in and zoom_out:
         raise ValueError("`zoom_in` and `zoom_out` cannot be both True")
@@ -259,6 +437,17 @@ def imrotate(src: NDArray, rotation_degrees: Any, zoom_in: bool = False, zoom_ou
 
 
 def random_rotate(src: NDArray, angle_limits: Any, zoom_in: bool = False, zoom_out: bool = False) -> NDArray:
-    """As ``imrotate`` by random angles between two limits."""
+    """As ``imrotate`` by random angles, drawn from ``numpy.random``.
+
+    Parameters
+    ----------
+    src : NDArray
+        (channels, height, width) or (batch, channels, height, width), float32.
+    angle_limits : tuple of float
+        Least and greatest angle in degrees.
+    zoom_in : bool, default False
+        Enlarge images until no corner is empty.
+    zoom_out : bool, default False
+        Make them smaller until nothing is cut off."""
     size = None if src.ndim == 3 else src.shape[0]
     return imrotate(src, np.random.uniform(*angle_limits, size=size), zoom_in, zoom_out)

@@ -23,14 +23,46 @@ LABELS = ("int32", "float32", "int64", "float64")
 
 
 class ImageIter(DataIter):
-    """Batches of images (batch, 3, height, width), float32, and labels.
+    """Batches of images (batch, 3, height, width), float32, and labels, (batch,) or (batch, label_width).
 
-    Images come from path_imgrec (with path_imgidx for shuffle and parts), or from files under path_root that path_imglist
-    names (lines of number, labels, file, with tabs) or imglist ([label, ..., file] each). aug_list: augmenters, by default
-    CreateAugmenter(data_shape, **kwargs). last_batch_handle: "pad", "discard" or "roll_over" as in NDArrayIter. num_parts and
-    part_index: one of several equal parts. dtype: that of labels.
+    Images come from a record file, or from files that a list names. Further arguments are those of CreateAugmenter.
 
-    Raises FormatError that names an image which cannot be read."""
+    Parameters
+    ----------
+    batch_size : int
+        Number of images in a batch.
+    data_shape : tuple of int
+        (3, height, width) of an image in a batch.
+    label_width : int, default 1
+        Numbers in a label.
+    path_imgrec : path or None, default None
+        Record file, as im2rec makes it.
+    path_imglist : path or None, default None
+        List of images: lines of number, labels and file, with tabs between; beside a record file its labels count.
+    path_root : path or None, default None
+        Folder that files in a list start from.
+    path_imgidx : path or None, default None
+        Index of the record file, which shuffle and parts need.
+    shuffle : bool, default False
+        Draw a new order at every reset, from Python's ``random``.
+    part_index : int, default 0
+        The part that this iterator reads, from 0.
+    num_parts : int, default 1
+        Number of equal parts that the images are divided into; what is left over is in none.
+    aug_list : list of Augmenter or None, default None
+        Augmenters; None: those of ``CreateAugmenter(data_shape, **kwargs)``.
+    imglist : list or None, default None
+        Labels and file of each image, [label, ..., file], in place of path_imglist.
+    data_name : str, default 'data'
+        Name of the images.
+    label_name : str, default 'softmax_label'
+        Name of the labels.
+    dtype : str, default 'float32'
+        Dtype of labels read from a list: int32, int64, float32 or float64.
+    last_batch_handle : str, default 'pad'
+        Fate of the images that do not fill a batch: "pad", "discard" or "roll_over" as in NDArrayIter.
+
+    Raises FormatError that names an image which cannot be read, AssertionError where nothing says which images there are."""
 
     def __init__(
         self,

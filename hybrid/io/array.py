@@ -17,13 +17,35 @@ LAST_BATCH = ("pad", "discard", "roll_over")
 class NDArrayIter(DataIter):
     """Batches of arrays: of one, a list, or a dict of them, which come out in the order of their names.
 
-    shuffle: draw a new order (from ``numpy.random``) at every reset. last_batch_handle says what becomes of the examples that
-    do not fill a batch: "pad" fills it up from the start (``pad`` of the batch says how many), "discard" drops them,
-    "roll_over" keeps them for the first batch of the next epoch. layout: N is the axis of the examples.
+    Parameters
+    ----------
+    data : array, list of arrays, or dict of str to array
+        Inputs; what is no NDArray becomes one of float32.
+    label : array, list, dict or None, default None
+        Labels, with as many examples.
+    batch_size : int, default 1
+        Number of examples in a batch.
+    shuffle : bool, default False
+        Draw a new order at every reset, from ``numpy.random``.
+    last_batch_handle : str, default 'pad'
+        Fate of the examples that do not fill a batch: "pad" fills it up from the start (``pad`` of the batch says how many),
+        "discard" drops them, "roll_over" keeps them for the first batch of the next epoch.
+    data_name : str, default 'data'
+        Name of a single input; several in a list are called _0_data, _1_data, ...
+    label_name : str, default 'softmax_label'
+        Name of a single label, likewise.
+    layout : str, default 'NCHW'
+        A letter for each axis; N is the axis of the examples.
 
     Raises TypeError for what are no arrays, ValueError for arrays of fewer examples than the first, NotImplementedError for
     csr arrays other than with "discard".
-    """
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> batches = mx.io.NDArrayIter({"a": mx.nd.arange(5)}, mx.nd.ones(5), batch_size=2)
+    >>> [(b.data[0].asnumpy().tolist(), b.pad) for b in batches]
+    [([0.0, 1.0], 0), ([2.0, 3.0], 0), ([4.0, 0.0], 1)]"""
 
     def __init__(
         self,

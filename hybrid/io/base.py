@@ -45,7 +45,32 @@ class DataDesc(namedtuple("DataDesc", ["name", "shape"])):  # dtype and layout a
 
 
 class DataBatch:
-    """One batch: lists of arrays for data and label, and how many examples at its end only pad it."""
+    """One batch: lists of arrays for data and label, and how many examples at its end only pad it.
+
+    Parameters
+    ----------
+    data : list of NDArray
+        Inputs, the examples along the batch axis of each.
+    label : list of NDArray or None, default None
+        Labels, in the same order of examples.
+    pad : int or None, default None
+        Number of examples at the end that only fill the batch up; metrics and ``predict`` leave them out.
+    index : array of int or None, default None
+        Numbers of the examples.
+    bucket_key : object or None, default None
+        Bucket of the batch, by which BucketingModule chooses its network.
+    provide_data : list of DataDesc or None, default None
+        Descriptions of data, where they differ from the iterator's own, as those of a bucket do.
+    provide_label : list of DataDesc or None, default None
+        Descriptions of label.
+
+    Raises AssertionError where data or label is no list.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> print(mx.io.DataBatch([mx.nd.ones((2, 3))], [mx.nd.zeros(2)], pad=1))
+    DataBatch: data shapes: [(2, 3)] label shapes: [(2,)]"""
 
     def __init__(
         self,
@@ -78,7 +103,12 @@ class DataBatch:
 class DataIter:
     """Base class of iterators over batches: define ``next``, or ``iter_next`` and the getters it uses.
 
-    ``provide_data`` and ``provide_label`` are lists of DataDesc."""
+    ``provide_data`` and ``provide_label`` are lists of DataDesc.
+
+    Parameters
+    ----------
+    batch_size : int, default 0
+        Number of examples in a batch."""
 
     provide_data: Any
     provide_label: Any
@@ -139,7 +169,21 @@ class _Holding(DataIter):
 class ResizeIter(_Holding):
     """Another iterator with a number of batches of its own an epoch: cut off, or started again in between.
 
-    reset_internal: whether ``reset`` resets the other iterator too."""
+    Parameters
+    ----------
+    data_iter : DataIter
+        The other iterator.
+    size : int
+        Batches an epoch.
+    reset_internal : bool, default True
+        ``reset`` resets the other iterator too; else it goes on where it stands.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> three = mx.io.NDArrayIter(mx.nd.arange(6), batch_size=2)
+    >>> len(list(mx.io.ResizeIter(three, 5)))
+    5"""
 
     def __init__(self, data_iter: Any, size: int, reset_internal: bool = True):
         super().__init__(data_iter.batch_size)
@@ -175,8 +219,25 @@ class ResizeIter(_Holding):
 class PrefetchingIter(_Holding):
     """Other iterators side by side, each read one batch ahead by a thread of its own.
 
-    rename_data, rename_label: a dict from old to new names for each iterator, of what it describes by DataDescs. An error in an
-    iterator is raised by the ``next`` that would have given its batch."""
+    A batch has the arrays of all iterators, one iterator's after the other's. An error in an iterator is raised by the ``next``
+    that would have given its batch; AssertionError where one ends before another or their ``pad`` differs.
+
+    Parameters
+    ----------
+    iters : DataIter or list of DataIter
+        Iterators of one batch size.
+    rename_data : list of dict or None, default None
+        From old to new names, one dict for each iterator, of the data that it describes by DataDescs.
+    rename_label : list of dict or None, default None
+        The same for labels.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> left, right = (mx.io.NDArrayIter(mx.nd.ones((4, n)), batch_size=2) for n in (3, 5))
+    >>> both = mx.io.PrefetchingIter([left, right], rename_data=[{"data": "left"}, {"data": "right"}])
+    >>> [(d.name, d.shape) for d in both.provide_data]
+    [('left', (2, 3)), ('right', (2, 5))]"""
 
     def __init__(self, iters: Any, rename_data: Any = None, rename_label: Any = None):
         self.iters = iters if isinstance(iters, list) else [iters]

@@ -112,14 +112,128 @@ class ImageDetRecordIter(MXDataIter):
     how many numbers follow, and those of the record, filled up with label_pad_value.
 
     A record's label is (width of the header, width of an object, ..., then class, left, top, right, bottom, ... of each object),
-    places being shares of width and height; path_imglist takes its place where given. label_pad_width: by default the longest
-    label of all. Every image: resize (its shorter side); with random_..._prob its hue, saturation and lightness (as OpenCV's
-    HLS has them) and its contrast changed by at most max_random_...; mirrored with rand_mirror_prob; put somewhere on a larger
-    one of fill_value with rand_pad_prob; a part of it taken with rand_crop_prob, where one of num_crop_sampler samplers finds one
-    within its bounds, which are tuples of one number for each; and then brought to data_shape: resize_mode "force", "shrink"
-    (only smaller, keeping its shape, 0 beside it) or "fit". At last (x - mean) / std * scale, where these are more than 0;
-    mean_img is a file, which is made when it is not there. shuffle with seed draws a new order every epoch; num_parts and
-    part_index: one of several parts.
+    places being shares of width and height. Every image, in this order: resized; its colors changed (as OpenCV's HLS has them);
+    mirrored; put on a larger one; a part of it taken, where one of the samplers finds one within its bounds; brought to
+    data_shape; at last (x - mean) / std * scale. Data and labels are float32.
+
+    Parameters
+    ----------
+    path_imglist : path, default ''
+        List of images (number, labels and path, between tabs) whose labels take the place of those in the records.
+    path_imgrec : path, default './data/imgrec.rec'
+        Record file, as im2rec makes it.
+    aug_seq : str, default 'det_aug_default'
+        The only sequence of augmenters that there is.
+    label_width : int, default -1
+        Numbers in every label of the records; -1: as many as it has.
+    data_shape : tuple of int
+        (channels, height, width) of an image in a batch; 1 channel (gray) or 3.
+    num_parts : int, default 1
+        Number of parts that the records are divided into, one for each worker.
+    part_index : int, default 0
+        The part that this iterator reads, from 0; the last has what is left over.
+    label_pad_width : int, default 0
+        Numbers that every label is filled up to; 0: those of the longest.
+    label_pad_value : float, default -1
+        Number that fills them up.
+    shuffle : bool, default False
+        Draw a new order every epoch.
+    seed : int, default 0
+        Seed of the order and of all that is drawn.
+    batch_size : int
+        Number of examples in a batch, which has to be given.
+    round_batch : bool, default True
+        The last batch is filled up from the start, and the next epoch begins behind what filled it; else it is filled up with
+        what stood there in the batch before.
+    dtype : str or dtype, default None
+        float32; anything else raises MXNetError.
+    resize : int, default -1
+        Pixels of the shorter side, before all else; -1: leave it.
+    rand_crop_prob : float, default 0
+        Probability that a part is taken.
+    min_crop_scales : float or tuple of float, default (0.0,)
+        The least square root of the part's share of the image, one for all samplers or one for each.
+    max_crop_scales : float or tuple of float, default (1.0,)
+        The most.
+    min_crop_aspect_ratios : float or tuple of float, default (1.0,)
+        The least width / height of the part, one for all samplers or one for each.
+    max_crop_aspect_ratios : float or tuple of float, default (1.0,)
+        The most.
+    min_crop_overlaps : float or tuple of float, default (0.0,)
+        The least intersection over union of the part and one object, one for all samplers or one for each.
+    max_crop_overlaps : float or tuple of float, default (1.0,)
+        The most.
+    min_crop_sample_coverages : float or tuple of float, default (0.0,)
+        The least share of the part that one object covers, one for all samplers or one for each.
+    max_crop_sample_coverages : float or tuple of float, default (1.0,)
+        The most.
+    min_crop_object_coverages : float or tuple of float, default (0.0,)
+        The least share of one object that the part covers, one for all samplers or one for each.
+    max_crop_object_coverages : float or tuple of float, default (1.0,)
+        The most.
+    num_crop_sampler : int, default 1
+        Number of samplers, which are tried in an order that is drawn.
+    crop_emit_mode : str, default 'center'
+        Objects that stay in a part: "center" those whose middle is in it, "overlap" those by emit_overlap_thresh.
+    emit_overlap_thresh : float, default 0.3
+        Share of an object that has to be in the part, and more.
+    max_crop_trials : int or tuple of int, default (25,)
+        Parts that a sampler tries.
+    rand_pad_prob : float, default 0
+        Probability that an image is put somewhere on a larger one.
+    max_pad_scale : float, default 1
+        The most that the larger one's sides are, in sides of the image.
+    max_random_hue : int, default 0
+        The most that hue is changed by, of 180.
+    random_hue_prob : float, default 0
+        Probability of that.
+    max_random_saturation : int, default 0
+        The most that saturation is changed by, of 255.
+    random_saturation_prob : float, default 0
+        Probability of that.
+    max_random_illumination : int, default 0
+        The most that lightness is changed by, of 255.
+    random_illumination_prob : float, default 0
+        Probability of that.
+    max_random_contrast : float, default 0
+        Pixels times a factor from 1 - max_random_contrast to 1 + max_random_contrast.
+    random_contrast_prob : float, default 0
+        Probability of that.
+    rand_mirror_prob : float, default 0
+        Probability that left and right are swapped.
+    fill_value : int, default 127
+        Pixel value of what a larger image has around it.
+    inter_method : int, default 1
+        Interpolation: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 what suits, 10 any, drawn for each image.
+    resize_mode : str, default 'force'
+        Way to data_shape: "force" to just that size; "fit" as large as fits in its proportions, and "shrink" the same without
+        enlarging, both at the left and top with 0 beside it.
+    mean_img : path, default ''
+        File of the mean image, of data_shape, for means of 0; made of all images where it is not there.
+    mean_r : float, default 0
+        Mean of the first channel, red (of the only one where images are gray), in pixel values, taken off.
+    mean_g : float, default 0
+        Mean of green.
+    mean_b : float, default 0
+        Mean of blue.
+    mean_a : float, default 0
+        Mean of a fourth channel, which no image has; more than 0 it only keeps mean_img from being read.
+    std_r : float, default 0
+        Deviation of the first channel, which it is divided by where it is more than 0.
+    std_g : float, default 0
+        Deviation of green.
+    std_b : float, default 0
+        Deviation of blue.
+    std_a : float, default 0
+        Read over, since no image has a fourth channel.
+    scale : float, default 1
+        Factor of what comes of that.
+    data_name : str, default 'data'
+        Name of the data.
+    label_name : str, default 'softmax_label'
+        Name of the labels.
+    others : keywords
+        Settings of how MXNet's iterators go about it; of others a warning says that they are not known.
 
     Raises MXNetError for settings that are not there or make no sense, FormatError for a broken record or label. Needs Pillow."""
 

@@ -44,8 +44,24 @@ def warn_of_unknown(iterator: Any, names: Iterable[str]) -> None:
 class MXDataIter(DataIter):
     """Base class of iterators over files: batches of what ``_batch`` gives for the numbers of examples.
 
-    round_batch: the last batch is filled up from the start, and the next epoch begins behind what filled it; else it is filled
-    up with what stood there in the batch before. Raises MXNetError where a batch is larger than all there is."""
+    Raises MXNetError where a batch is larger than all there is, or batch_size is less than 1.
+
+    Parameters
+    ----------
+    count : int
+        Number of examples.
+    batch_size : int
+        Number of examples in a batch.
+    round_batch : bool, default True
+        The last batch is filled up from the start, and the next epoch begins behind what filled it; else it is filled up with
+        what stood there in the batch before.
+    data_name : str, default 'data'
+        Name of the data.
+    label_name : str, default 'softmax_label'
+        Name of the labels.
+    ignored : keywords
+        Settings of how MXNet's iterators go about it, such as preprocess_threads; of others a warning says that they are not
+        known."""
 
     _mixer: np.random.RandomState | None = None
     """Generator of the order of each epoch, for iterators that shuffle; set before the base's own __init__."""
@@ -169,10 +185,29 @@ def _files(path: Any) -> list[str]:
 
 
 class CSVIter(MXDataIter):
-    """Batches of the rows of CSV files (a file or a folder of them), each an example of data_shape.
+    """Batches of the rows of CSV files, each an example: data (batch, *data_shape), labels (batch, *label_shape).
 
-    label_csv: rows of label_shape; without it each label is one 0. dtype: float32, int32 or int64 for both.
-    Raises FormatError that names a row which does not fit, MXNetError for files that are not there or of another length."""
+    Labels of one number are (batch,). Further arguments are those of MXDataIter.
+
+    Parameters
+    ----------
+    data_csv : path
+        A file, or a folder whose files are read in the order of their names. Blank lines are passed over.
+    data_shape : tuple of int
+        Shape of an example; a row has as many numbers.
+    label_csv : path, default 'NULL'
+        Rows of the labels; without it every label is 0.
+    label_shape : tuple of int, default (1,)
+        Shape of a label.
+    batch_size : int
+        Number of examples in a batch, which has to be given.
+    round_batch : bool, default True
+        The last batch is filled up from the start; else with what stood there in the batch before.
+    dtype : str or dtype, default None
+        Dtype of data and labels: float32 (that of None), int32 or int64.
+
+    Raises FormatError that names a row which does not fit, MXNetError for files that are not there, for a number of labels other
+    than that of examples, and for other dtypes."""
 
     def __init__(
         self,
@@ -255,10 +290,33 @@ def _whole(text: str) -> int:
 
 
 class LibSVMIter(MXDataIter):
-    """Batches of the rows of a LibSVM file as csr matrices: lines ``label index:value ...``, indices from 0.
+    """Batches of the rows of a LibSVM file as csr matrices (batch, width): lines ``label index:value ...``, indices from 0.
 
-    label_libsvm: a file in the same form (what stands first in a line is passed over), for labels of label_shape. num_parts,
-    part_index: one of several parts. Raises FormatError that names a line it cannot read."""
+    Further arguments are those of MXDataIter.
+
+    Parameters
+    ----------
+    data_libsvm : path
+        A file, or a folder whose files are read in the order of their names.
+    data_shape : tuple of int
+        Shape of a row, (width,).
+    label_libsvm : path, default 'NULL'
+        A file in the same form (what stands first in a line is passed over), whose rows are labels, as csr matrices too; without
+        it the numbers that lines begin with are the labels, (batch,).
+    label_shape : tuple of int, default (1,)
+        Shape of a label of that file.
+    num_parts : int, default 1
+        Number of parts that the examples are divided into, one for each worker.
+    part_index : int, default 0
+        The part that this iterator reads, from 0; the last has what is left over.
+    batch_size : int
+        Number of examples in a batch, which has to be given.
+    round_batch : bool, default True
+        The last batch is filled up from the start; anything else raises MXNetError.
+    dtype : str or dtype, default None
+        float32; anything else raises MXNetError.
+
+    Raises FormatError that names a line it cannot read, or an index that is twice there or outside of data_shape."""
 
     def __init__(
         self,
@@ -344,11 +402,36 @@ def _part(count: int, num_parts: int, part_index: int) -> slice:
 
 
 class MNISTIter(MXDataIter):
-    """Batches of MNIST's files: images (batch, 1, 28, 28), or with flat (batch, 784), from 0 to 1; and labels.
+    """Batches of MNIST's files: images (batch, 1, 28, 28), pixels / 256, and labels (batch,), both float32.
 
-    What does not fill a batch is left out. shuffle: one order for good, drawn with seed. num_parts, part_index: one of
-    several parts. input_shape is read over, as by MXNet. Raises FormatError for files that are none of MNIST's, MXNetError for
-    those that are not there."""
+    Examples that do not fill a batch are left out. Further arguments are those of MXDataIter.
+
+    Parameters
+    ----------
+    image : path, default './train-images-idx3-ubyte'
+        IDX file of the images, compressed where it ends in .gz.
+    label : path, default './train-labels-idx1-ubyte'
+        IDX file of the labels.
+    batch_size : int, default 128
+        Number of examples in a batch.
+    shuffle : bool, default True
+        Mix the examples: one order, which stays.
+    flat : bool, default False
+        Images are (batch, 784).
+    seed : int, default 0
+        Seed of the order.
+    silent : bool, default False
+        Do not log how many images there are.
+    num_parts : int, default 1
+        Number of parts that the examples are divided into, one for each worker.
+    part_index : int, default 0
+        The part that this iterator reads, from 0.
+    dtype : str or dtype, default None
+        float32; anything else raises MXNetError.
+    input_shape : tuple of int or None, default None
+        Read over, as by MXNet.
+
+    Raises FormatError for files that are none of MNIST's, MXNetError for those that are not there or do not belong together."""
 
     def __init__(
         self,

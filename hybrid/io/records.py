@@ -70,16 +70,105 @@ class _Ready(NamedTuple):
 
 
 class ImageRecordIter(MXDataIter):
-    """Batches of images (batch, *data_shape), red first, and labels.
+    """Batches of images (batch, *data_shape), red first, and labels, (batch,) or (batch, label_width).
 
-    path_imgrec, and path_imgidx where there is one. Every image: resize (its shorter side), random_resized_crop, or pad and then
-    the part of data_shape in the middle or with rand_crop anywhere; mirrored with mirror, or at random with rand_mirror; colors
-    varied by brightness, contrast, saturation, pca_noise; at last (x - mean) / std * scale. shuffle with seed draws a
-    new order every epoch; num_parts and part_index: one of several parts.
+    Every image: resize (its shorter side), random_resized_crop, or pad and then the part of data_shape in the middle or with
+    rand_crop anywhere; mirrored; colors varied; at last (x - mean) / std * scale.
 
     From the first batch of an epoch on a thread reads prefetch_buffer batches ahead (0: none), for which preprocess_threads
     threads decode, at most one for each core. The numbers are the same with any of them. Colors are varied when a batch is
     asked for, and an inter_method of 10 keeps all from being read ahead: both draw from the program's own random numbers.
+
+    Parameters
+    ----------
+    path_imgrec : path
+        Record file, as im2rec makes it.
+    data_shape : tuple of int
+        (channels, height, width) of an image in a batch; 1 channel (gray) or 3.
+    batch_size : int
+        Number of examples in a batch, which has to be given.
+    path_imgidx : path, default ''
+        Index of the record file, where there is one: the records are then read in its order.
+    path_imglist : path, default ''
+        List of images (number, labels and path, between tabs) whose labels take the place of those in the records.
+    label_width : int, default 1
+        Numbers in a label.
+    shuffle : bool, default False
+        Draw a new order every epoch.
+    seed : int, default 0
+        Seed of the order, and of crops and mirroring.
+    seed_aug : int or None, default None
+        Seed of crops and mirroring, in place of seed.
+    num_parts : int, default 1
+        Number of parts that the records are divided into, one for each worker.
+    part_index : int, default 0
+        The part that this iterator reads, from 0; the last has what is left over.
+    round_batch : bool, default True
+        The last batch is filled up from the start, and the next epoch begins behind what filled it; else it is filled up with
+        what stood there in the batch before.
+    dtype : str or dtype, default None
+        Dtype of the images, float32 or float64; None: float32 (the UInt8 and Int8 iterators have uint8 and int8 alone).
+    resize : int, default -1
+        Pixels of the shorter side, before anything is cut out; -1: leave it.
+    rand_crop : bool, default False
+        Cut from anywhere, not from the middle.
+    random_resized_crop : bool, default False
+        Cut a part of random area and proportions and resize it to data_shape; rand_crop and pad do nothing then.
+    max_aspect_ratio : float, default 0
+        Of such a part the most that width / height may be, where min_aspect_ratio is given; else width / height lies between
+        1 / (1 + max_aspect_ratio) and 1 + max_aspect_ratio.
+    min_aspect_ratio : float or None, default None
+        The least that width / height may be.
+    max_random_area : float, default 1
+        The most that such a part covers, as a share of the image.
+    min_random_area : float, default 1
+        The least that it covers.
+    brightness : float, default 0
+        Pixels times a random factor from 1 - brightness to 1 + brightness.
+    contrast : float, default 0
+        The same for their distance from the mean brightness.
+    saturation : float, default 0
+        The same for their distance from each pixel's gray.
+    pca_noise : float, default 0
+        Deviation of random factors of ImageNet's principal components of colors, which are added.
+    fill_value : int, default 255
+        Pixel value of the border that pad adds.
+    inter_method : int, default 1
+        Interpolation: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 what suits, 10 any, drawn for each image.
+    pad : int, default 0
+        Pixels added on each side.
+    mirror : bool, default False
+        Swap left and right.
+    rand_mirror : bool, default False
+        Swap them for half of the images, drawn.
+    mean_r : float, default 0
+        Mean of the first channel, red (of the only one where images are gray), in pixel values, taken off.
+    mean_g : float, default 0
+        Mean of green.
+    mean_b : float, default 0
+        Mean of blue.
+    mean_a : float, default 0
+        Read over, since no image has a fourth channel.
+    std_r : float, default 1
+        Deviation of the first channel, which it is divided by.
+    std_g : float, default 1
+        Deviation of green.
+    std_b : float, default 1
+        Deviation of blue.
+    std_a : float, default 1
+        Read over, since no image has a fourth channel.
+    scale : float, default 1
+        Factor of what comes of that.
+    data_name : str, default 'data'
+        Name of the data.
+    label_name : str, default 'softmax_label'
+        Name of the labels.
+    preprocess_threads : int, default 4
+        Threads that decode, at most one for each core.
+    prefetch_buffer : int, default 4
+        Batches that are read ahead.
+    others : keywords
+        Settings of MXNet's iterator that are not there, taken at the values that change nothing.
 
     Raises MXNetError for settings that are not there, FormatError for a broken record, an image that is smaller than
     data_shape, or other labels than label_width says. Needs Pillow."""
@@ -367,7 +456,7 @@ class ImageRecordIter(MXDataIter):
 
 
 class ImageRecordUInt8Iter(ImageRecordIter):
-    """As ImageRecordIter, with pixels as they are, uint8."""
+    """As ImageRecordIter, with pixels as they are, uint8; mean, std and scale do not count."""
 
     dtypes = ("uint8",)
     normal_dtype = "uint8"

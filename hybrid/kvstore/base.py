@@ -17,17 +17,22 @@ STORES: dict[str, Callable[[str], Any]] = {}
 
 
 class KVStoreBase:
-    """Base of stores; programs may define and register their own."""
+    """Base of stores; programs may define and register their own. Keys are ints or strs; several are a list, with as many values.
+
+    Methods raise NotImplementedError where a store does not define them."""
 
     OPTIMIZER: ClassVar[str] = "optimizer"
     kv_registry: ClassVar[dict[str, Any]] = {}
 
     def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
-        """Keep a value under a key and copy it to all of out."""
+        """Keep a value under a key and copy it to all of out, an NDArray or a list of them. priority: read over, since all is done
+        at once."""
         raise NotImplementedError
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
-        """Add up values and copy the sum to out, or over the values."""
+        """Add up the arrays of one shape that value lists, of each key, and copy the sum to out, or over the values.
+
+        priority: read over."""
         raise NotImplementedError
 
     def set_optimizer(self, optimizer: Any) -> None:
@@ -39,21 +44,21 @@ class KVStoreBase:
         raise NotImplementedError
 
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
-        """Write the states of the optimizer to a file."""
+        """Write the states of the optimizer to a file (fname), and with dump_optimizer the optimizer itself."""
         raise NotImplementedError
 
     def load_optimizer_states(self, fname: str) -> None:
-        """Read the states of the optimizer from a file."""
+        """Read the states of the optimizer from a file (fname) that save_optimizer_states wrote."""
         raise NotImplementedError
 
     @property
     def type(self) -> str:
-        """The name it was made by."""
+        """The name that the store was made by."""
         raise NotImplementedError
 
     @property
     def rank(self) -> int:
-        """The number of this worker."""
+        """The number of this worker, from 0."""
         raise NotImplementedError
 
     @property
@@ -63,7 +68,7 @@ class KVStoreBase:
 
     @staticmethod
     def register(klass: T) -> T:
-        """Make a class known to ``create`` by its name in small letters. Decorator."""
+        """Make a class (klass) known to ``create`` by its name in small letters. Decorator. Warns where the name is taken."""
         if not isinstance(klass, type):
             raise AssertionError(f"register: got {klass!r}, wanted a class")
         name = klass.__name__.lower()
@@ -136,7 +141,25 @@ class TestStore(AddingStore):
 
 
 def create(name: str = "local") -> Any:
-    """The store of that name. Raises MXNetError for those that are not here, and for ``dist_*`` without mpi4py."""
+    """The store of that name, in any letters.
+
+    Parameters
+    ----------
+    name : str, default 'local'
+        "local", "device" and their kin add up within one process; ``dist_*`` over processes, which needs mpi4py; others were
+        registered.
+
+    Raises MXNetError for those that are not here, TypeError for what is no str.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> store, out = mx.kvstore.create("local"), mx.nd.zeros(2)
+    >>> store.init("w", mx.nd.zeros(2))
+    >>> store.push("w", [mx.nd.array([1, 2]), mx.nd.array([10, 20])])
+    >>> store.pull("w", out=out)
+    >>> out.asnumpy().tolist()
+    [11.0, 22.0]"""
     if not isinstance(name, str):
         raise TypeError("name must be a string")
     word = name.lower()

@@ -38,7 +38,15 @@ def _pairs(keys: Any, values: Any) -> Iterator[tuple[Any, list[NDArray]]]:
 
 
 class KVStore(KVStoreBase):
-    """Arrays by key. What is pushed from several devices is added up; with an optimizer it updates what is kept."""
+    """Arrays by key. What is pushed from several devices is added up; with an optimizer it updates what is kept.
+
+    Keys are ints or strs, values NDArrays or lists of them, one for each device; several keys go in a list, with as many values.
+    Other keys and values raise AssertionError, keys that nothing was kept under MXNetError. priority is read over everywhere.
+
+    Parameters
+    ----------
+    kind : str, default 'local'
+        The name that ``type`` gives."""
 
     def __init__(self, kind: str = "local") -> None:
         self._type = kind
@@ -46,14 +54,16 @@ class KVStore(KVStoreBase):
         self._updater: Any = None
 
     def init(self, key: Any, value: Any) -> None:
-        """Keep the first values. Raises MXNetError for a key that is there already."""
+        """Keep a copy of the first value under its key. Raises MXNetError for a key that is there already."""
         for name, arrays in _pairs(key, value):
             if name in self._kept:
                 raise MXNetError(f"duplicate init of key {name}")
             self._kept[name] = arrays[0].copy()
 
     def push(self, key: Any, value: Any, priority: int = 0) -> None:
-        """Add up values; the sum is kept, or given to the updater as a gradient."""
+        """Add up the arrays of a value; the sum is kept under its key, or given to the updater as a gradient.
+
+        priority: read over."""
         for name, arrays in _pairs(key, value):
             kept, total = self._of(name), self._sum(name, arrays, priority)
             self._apply(name, total, kept)
@@ -70,7 +80,10 @@ class KVStore(KVStoreBase):
             self._kept[name] = total.copy()
 
     def pull(self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True) -> None:
-        """Copy what is kept to arrays."""
+        """Copy what is kept under a key to arrays.
+
+        out: where to; None raises AssertionError. priority: read over. ignore_sparse: leave out arrays that are sparse, for which
+        row_sparse_pull is there."""
         if out is None:
             raise AssertionError("pull: wanted arrays in out")
         for name, arrays in _pairs(key, out):
@@ -79,18 +92,20 @@ class KVStore(KVStoreBase):
                     self._of(name).copyto(array)
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
-        """push, then pull to out, or over the values."""
+        """push a value under its key, then pull to out, or over the value. priority: read over."""
         self.push(key, value, priority)
         self.pull(key, value if out is None else out, priority)
 
     def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
-        """init, then pull."""
+        """init a key with a value, then pull to out. priority: read over."""
         self.init(key, value)
         self.pull(key, out, priority)
 
     def row_sparse_pull(self, key: Any, out: Any = None, priority: int = 0, row_ids: Any = None) -> None:
-        """Copy the rows that row_ids lists; all others become zero. One row_ids for all of out, or one each (a list for each of
-        several keys, too)."""
+        """Copy the rows of a key's array that row_ids lists to out; all others become zero. priority: read over.
+
+        row_ids: NDArrays of row numbers, one for all of out, or one each (a list for each of several keys, too). Raises
+        AssertionError without out or row_ids."""
         if out is None or row_ids is None:
             raise AssertionError("row_sparse_pull: wanted arrays in out, and row_ids")
         wanted = [rows for part in _as_list(row_ids) for rows in _as_list(part)]
@@ -122,7 +137,7 @@ class KVStore(KVStoreBase):
         return True
 
     def set_optimizer(self, optimizer: opt.Optimizer) -> None:
-        """Pushed sums are gradients from now on, by which the optimizer updates what is kept."""
+        """Pushed sums are gradients from now on, by which the optimizer, an mx.optimizer.Optimizer, updates what is kept."""
         self.set_updater(opt.get_updater(optimizer))
 
     def set_updater(self, updater: Updater) -> None:
@@ -132,11 +147,14 @@ class KVStore(KVStoreBase):
     _set_updater = set_updater
 
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
-        """Write the states of the optimizer (and itself, with dump_optimizer) to a file."""
+        """Write the states of the optimizer (and itself, with dump_optimizer) to a file, fname.
+
+        Raises AssertionError where no optimizer was set."""
         write(fname, self._with_states("save").get_states(dump_optimizer))
 
     def load_optimizer_states(self, fname: str) -> None:
-        """Read the states of the optimizer from a file. Raises FormatError when it holds none."""
+        """Read the states of the optimizer from a file, fname. Raises FormatError when it holds none, AssertionError where no
+        optimizer was set."""
         self._with_states("load").set_states(read(fname), fname)
 
     def _with_states(self, what: str) -> opt.Updater:
@@ -145,7 +163,7 @@ class KVStore(KVStoreBase):
         return self._updater
 
     def set_gradient_compression(self, compression_params: dict[str, Any]) -> None:
-        """Raises MXNetError: within one process nothing is sent that could be compressed."""
+        """Refuse compression_params with MXNetError: within one process nothing is sent that could be compressed."""
         raise MXNetError("Gradient compression is not supported for this type of kvstore")
 
     # -- this process ---------------------------------------------------------------------------------------------------

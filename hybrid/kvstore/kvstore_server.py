@@ -6,7 +6,7 @@ from ..core.error import MXNetError
 
 
 class KVStoreServer:
-    """In MXNet the process that keeps the arrays of a distributed store. Raises MXNetError."""
+    """In MXNet the process that keeps the arrays of a distributed store, kvstore. Raises MXNetError that says what to start."""
 
     def __init__(self, kvstore: Any) -> None:
         raise MXNetError(

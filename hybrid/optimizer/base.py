@@ -101,7 +101,7 @@ class Optimizer:
 
     @staticmethod
     def register(klass: T) -> T:
-        """Make a class known to ``create`` by its name in small letters. Decorator."""
+        """Make a class (klass) known to ``create`` by its name in small letters. Decorator. Warns where the name is taken."""
         if not isinstance(klass, type):
             raise AssertionError(f"register: got {klass!r}, wanted a class")
         known = Optimizer.opt_registry.get(klass.__name__.lower())

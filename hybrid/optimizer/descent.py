@@ -128,7 +128,7 @@ class SGD(_Aggregated):
 
 @register
 class ccSGD(SGD):  # noqa: N801  MXNet's name
-    """SGD under an old name."""
+    """SGD under an old name, with SGD's arguments."""
 
 
 @register
