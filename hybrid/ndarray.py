@@ -69,7 +69,10 @@ true_divide = divide
 def backward(
     self: NDArray, out_grad: NDArray | None = None, retain_graph: bool = False, train_mode: bool = True
 ) -> None:
-    """Compute gradients of everything that this was computed of and that has room for one; see autograd.backward."""
+    """Compute gradients of everything that this was computed of and that has room for one; see autograd.backward.
+
+    out_grad: what the array's elements weigh, of its shape; None: 1 each. retain_graph: keep what was recorded, to go through it
+    again. train_mode: False for gradients of inference. Raises MXNetError for an array that was not recorded."""
     from .eager.backward import backward
 
     backward([self], None if out_grad is None else [out_grad], retain_graph, train_mode)
@@ -77,7 +80,7 @@ def backward(
 
 @functions.method_of(NDArray)
 def tostype(self: NDArray, stype: str) -> Any:
-    """The array as ``default``, ``row_sparse`` or ``csr``."""
+    """The array in another storage, stype: ``default``, ``row_sparse`` or (of two axes) ``csr``."""
     from .eager.sparse import apply, from_dense
 
     if STATE.recording and self._origin is not None:
@@ -301,7 +304,10 @@ def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
 
 
 def split_v2(ary: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Any:
-    """Arity of an array: so many equal ones, or cut before the given indices.
+    """Parts of an array (ary) along an axis, a list of them, or the array where there is one; operator _split_v2.
+
+    indices_or_sections: the number of equal parts, or a tuple of the indices before which it is cut. squeeze_axis: leave out the
+    axis, of parts of length 1.
 
     Raises ValueError unless the axis can be cut into so many equal parts, or for what is neither a number nor a tuple."""
     if isinstance(indices_or_sections, int):

@@ -39,8 +39,9 @@ def bind(
 ) -> Any:
     """An Executor of the graph on arrays: lists in the order of list_arguments and list_auxiliary_states, or dicts.
 
-    group2ctx: contexts of the nodes that AttrScope(ctx_group=...) groups. Without it, raises MXNetError for arrays elsewhere
-    than ctx."""
+    args: the arguments. args_grad: arrays that ``backward`` puts gradients into, a dict may leave some out; None: none. grad_req:
+    "write", "add" or "null", for all or in a list or dict. aux_states: the auxiliary states. group2ctx: contexts of the nodes that
+    AttrScope(ctx_group=...) groups; without it, raises MXNetError for arrays elsewhere than ctx. shared_exec is read over."""
     from .executor import bind
 
     return bind(self, ctx, args, args_grad, grad_req, aux_states, group2ctx)
@@ -59,7 +60,10 @@ def simple_bind(
     shared_buffer: Any = None,
     **kwargs: tuple[int, ...],
 ) -> Any:
-    """An Executor on arrays of zeros, of shapes inferred from those given by name. group2ctx: as bind has it.
+    """An Executor on arrays of zeros, of shapes inferred from those given by name.
+
+    ctx: the device of the arrays. grad_req and group2ctx: as bind has them; arguments whose gradients are wanted get room for them.
+    type_dict: dtypes by name, float32 where nothing tells another. stype_dict is read over.
 
     With shared_buffer (a dict) and shared_exec, arguments of shared_arg_names and all auxiliary states are those of the other
     Executor; memory that they could share besides is not. Raises MXNetError when the shapes are not enough."""

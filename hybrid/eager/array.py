@@ -472,29 +472,35 @@ class NDArray:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Length of each axis."""
         memory = self._memory
         return self._var.shape if memory is None else memory.shape  # type: ignore[union-attr]
 
     @property
     def dtype(self) -> type:
+        """NumPy's type of an element, such as ``numpy.float32``."""
         return self._dtype.type
 
     @property
     def size(self) -> int:
+        """Number of elements."""
         return math.prod(self.shape)
 
     @property
     def ndim(self) -> int:
+        """Number of axes."""
         return len(self.shape)
 
     @property
     def context(self) -> Context:
+        """The device that the array is on."""
         return self._ctx
 
     ctx = context
 
     @property
     def T(self) -> NDArray:  # noqa: N802  MXNet's and NumPy's name
+        """The array with its axes in reverse order; of fewer than two axes itself."""
         return self if self.ndim < 2 else self.transpose()
 
     def __len__(self) -> int:
@@ -530,7 +536,19 @@ class NDArray:
     # -- gradients ----------------------------------------------------------------------------------------------------
 
     def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
-        """Make room for a gradient, of zeros for now, which ``backward`` puts there. Cuts the array off its history."""
+        """Make room for a gradient, of zeros for now, which ``backward`` puts there. Cuts the array off its history.
+
+        grad_req: "write" replaces what is there, "add" adds to it, "null" keeps none; another raises ValueError. stype: storage of
+        the gradient, such as row_sparse; None: as the array's.
+
+        >>> import hybrid as mx
+        >>> x = mx.nd.array([1, 2, 3])
+        >>> x.attach_grad()
+        >>> with mx.autograd.record():
+        ...     y = (x * x).sum()
+        >>> y.backward()
+        >>> x.grad.asnumpy().tolist()
+        [2.0, 4.0, 6.0]"""
         if grad_req not in ("write", "add", "null"):
             raise ValueError(f"grad_req={grad_req!r} is not 'write', 'add' or 'null'")
         grad = self._face._own(np.zeros(self.shape, self._dtype), self._ctx)
@@ -581,16 +599,28 @@ class NDArray:
     item = asscalar
 
     def astype(self, dtype: Any, copy: bool = True) -> NDArray:
+        """The values in another dtype; operator Cast.
+
+        dtype: its name, or NumPy's. copy: False gives the array itself where it has the dtype already. Raises TypeError for what is
+        no dtype.
+
+        >>> import hybrid as mx
+        >>> mx.nd.array([1.5, -1.5]).astype("int32").asnumpy().tolist()
+        [1, -1]"""
         wanted = array_dtype(dtype)
         if not copy and wanted == self._dtype:
             return self
         return invoke(Cast.bind(dtype=wanted), [self])
 
     def copy(self) -> NDArray:
+        """A copy in memory of its own, on the same device."""
         return invoke(_COPY, [self])
 
     def copyto(self, other: NDArray | Context) -> NDArray:
-        """Copy the values into another array of the same shape (its dtype stays), or into a new one on a device."""
+        """Copy the values into another array of the same shape (its dtype stays), or into a new one on a device.
+
+        other: the array, or a context. Returns where they are now. Raises MXNetError for another shape, TypeError for what is
+        neither."""
         if isinstance(other, Context):
             return self._on(resolve(other))
         if not isinstance(other, NDArray):
@@ -625,11 +655,13 @@ class NDArray:
         return made
 
     def as_in_context(self, context: Context) -> NDArray:
+        """The array itself where it is on the device that context names, else a copy there."""
         return self if context == self._ctx else self.copyto(context)
 
     as_in_ctx = as_in_context
 
     def as_nd_ndarray(self) -> NDArray:
+        """The array as one of mx.nd: itself."""
         return self
 
     def slice_assign(self, rhs: NDArray, begin: Any, end: Any, step: Any) -> NDArray:
@@ -637,7 +669,7 @@ class NDArray:
         return invoke(SliceAssign.bind(begin=begin, end=end, step=step), [self, rhs], self)
 
     def slice_assign_scalar(self, value: float, begin: Any, end: Any, step: Any) -> NDArray:
-        """Write a number over self[begin:end:step], as slice_assign does."""
+        """Write a number, value, over self[begin:end:step], as slice_assign does."""
         op = SliceAssignScalar.bind(scalar=value, begin=begin, end=end, step=step)
         return invoke(op, [self], self)
 
@@ -656,6 +688,7 @@ class NDArray:
 
     @property
     def writable(self) -> bool:
+        """True: every array can be written to."""
         return True
 
     # -- DLPack: memory shared with other libraries ---------------------------------------------------------------------
@@ -795,7 +828,15 @@ class NDArray:
         SCHEDULER.push(run, reads if whole and self._is_all_of(target) else [*reads, own], [own], 0, self._ctx.queue)
 
     def reshape(self, *shape: Any, **kwargs: Any) -> NDArray:
-        """The same memory in another shape; 0, -1, -2, -3 and -4 as in the operator Reshape."""
+        """The same memory in another shape.
+
+        shape: numbers, or a tuple of them; 0 keeps the axis, -1 is what is left over, -2 all further axes, -3 two axes in one, -4
+        one axis as the two that follow, as in the operator Reshape. reverse=True reads shapes from the right. Raises OpError where
+        the number of elements does not fit.
+
+        >>> import hybrid as mx
+        >>> mx.nd.ones((2, 3, 4)).reshape((0, -1)).shape
+        (2, 12)"""
         if len(shape) == 1 and isinstance(shape[0], tuple | list):
             shape = tuple(shape[0])
         elif not shape:
@@ -818,18 +859,38 @@ class NDArray:
         return made
 
     def expand_dims(self, axis: int, inplace: bool = False) -> NDArray:
+        """With another axis of length 1; operator expand_dims.
+
+        axis: its place in the result, from -ndim - 1 to ndim; another raises OpError. inplace: share the memory, else a copy.
+
+        >>> import hybrid as mx
+        >>> mx.nd.ones((2, 3)).expand_dims(1).shape
+        (2, 1, 3)"""
         op = ExpandDims.bind(axis=axis)
         return self._alias(op) if inplace else invoke(op, [self])
 
     def flatten(self, inplace: bool = False) -> NDArray:
+        """(N, ...) -> (N, all others in one); operator Flatten. inplace: share the memory, else a copy."""
         op = Flatten.bind()
         return self._alias(op) if inplace else invoke(op, [self])
 
     def squeeze(self, axis: Any = None, inplace: bool = False) -> NDArray:
+        """Without axes of length 1; operator squeeze.
+
+        axis: an int or a tuple of those to leave out, each of length 1 or OpError is raised; None: all of them. inplace: share the
+        memory, else a copy."""
         op = Squeeze.bind(axis=axis)
         return self._alias(op) if inplace else invoke(op, [self])
 
     def transpose(self, *axes: Any, **kwargs: Any) -> NDArray:
+        """Axes in another order; operator transpose.
+
+        axes: the old axes in their new order, as a tuple or one by one; without any in reverse. Raises OpError for what is no
+        permutation.
+
+        >>> import hybrid as mx
+        >>> mx.nd.ones((2, 3, 4)).transpose((0, 2, 1)).shape, mx.nd.ones((2, 3, 4)).transpose().shape
+        ((2, 4, 3), (4, 3, 2))"""
         unknown = kwargs.keys() - {"axes"}
         if unknown:
             raise OpError(f"transpose: Cannot find argument {', '.join(sorted(unknown))}, wanted axes")
@@ -837,6 +898,13 @@ class NDArray:
         return invoke(Transpose.bind(axes=tuple(chosen or ())), [self])
 
     def broadcast_to(self, shape: Any) -> NDArray:
+        """Repeated along axes of length 1 to a shape, which may have further axes in front; operator broadcast_to.
+
+        Raises OpError where the shapes do not fit.
+
+        >>> import hybrid as mx
+        >>> mx.nd.array([[1], [2]]).broadcast_to((2, 3)).asnumpy().tolist()
+        [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]"""
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         if 0 in shape and shape != self.shape:
             raise OpError(f"broadcast_to: array of shape {self.shape} cannot be broadcast to {shape}")
@@ -845,9 +913,13 @@ class NDArray:
         return invoke(BroadcastTo.bind(shape=shape), [source])
 
     def broadcast_like(self, other: NDArray) -> NDArray:
+        """As broadcast_to the shape of other."""
         return self.broadcast_to(other.shape)
 
     def diag(self, k: int = 0, **kwargs: Any) -> NDArray:
+        """The k-th diagonal of a matrix (0 the main one, above it more than 0), or the matrix of a vector; operator diag.
+
+        Of more axes it is taken over axis1 and axis2, 0 and 1 where not given. Raises OpError where there is no such diagonal."""
         return invoke(Diag.bind(k=k, **kwargs), [self])
 
     # -- arithmetic ---------------------------------------------------------------------------------------------------

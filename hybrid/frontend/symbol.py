@@ -219,9 +219,11 @@ class Symbol:
         raise _only_arrays("__array__", "np.array")
 
     def list_arguments(self) -> list[str]:
+        """Names of the variables but auxiliary states, in the order in which nodes need them: inputs, parameters and labels."""
         return [n.name for n in self.graph.arguments()]
 
     def list_auxiliary_states(self) -> list[str]:
+        """Names of the variables that operators write to, such as the moving statistics of BatchNorm."""
         return [n.name for n in self.graph.auxiliary_states()]
 
     def list_inputs(self) -> list[str]:
@@ -229,6 +231,7 @@ class Symbol:
         return [n.name for n in self.graph.variables()]
 
     def list_outputs(self) -> list[str]:
+        """Names of the outputs: the node's with ``_output`` (and a number, where it has several) behind it, a variable's own."""
         return [e.name for e in self._entries]
 
     def get_internals(self) -> Symbol:
@@ -244,8 +247,8 @@ class Symbol:
     # -- attributes ---------------------------------------------------------------------------------------------------
 
     def attr(self, key: str) -> str | None:
-        """The text of an attribute; ``lr_mult`` finds ``__lr_mult__`` too, ``_value_index`` is which of its node's outputs
-        a single output is."""
+        """The text of an attribute (key) of the first node, or None; ``lr_mult`` finds ``__lr_mult__`` too, ``_value_index`` is
+        which of its node's outputs a single output is."""
         if key == "_value_index" and len(self._entries) == 1:
             return str(self._entries[0].index)
         return self.list_attr().get(key)
@@ -325,34 +328,44 @@ class Symbol:
         return sym_op.abs(self)
 
     def astype(self, dtype: Any) -> Symbol:
+        """Cast to dtype, its name or NumPy's; operator Cast."""
         return sym_op.cast(self, dtype=dtype)
 
     def reshape(self, *args: Any, **kwargs: Any) -> Symbol:
+        """Of another shape; operator Reshape, whose arguments it takes: shape, and reverse."""
         return sym_op.reshape(self, *args, **kwargs)
 
     def flatten(self, inplace: bool = False, **kwargs: Any) -> Symbol:
+        """(N, ...) -> (N, all others in one); operator Flatten. inplace is read over."""
         return sym_op.flatten(self, **kwargs)
 
     def expand_dims(self, axis: int, inplace: bool = False, **kwargs: Any) -> Symbol:
+        """With another axis of length 1 in the place axis, from -ndim - 1 to ndim; operator expand_dims. inplace is read over."""
         return sym_op.expand_dims(self, axis=axis, **kwargs)
 
     def squeeze(self, axis: Any = None, inplace: bool = False, **kwargs: Any) -> Symbol:
+        """Without axes of length 1: those of axis (an int or a tuple) or all; operator squeeze. inplace is read over."""
         return sym_op.squeeze(self, axis=axis, **kwargs)
 
     def diag(self, k: int = 0, **kwargs: Any) -> Symbol:
+        """The k-th diagonal of a matrix, or the matrix of a vector; operator diag, whose axis1 and axis2 it takes too."""
         return sym_op.diag(self, k=k, **kwargs)
 
     def as_nd_ndarray(self) -> Symbol:
+        """The same outputs as a symbol of mx.sym."""
         return self if self._face is Symbol else Symbol(self._entries)
 
     def gradient(self, wrt: Any) -> Symbol:
-        """Refuses, as MXNet does: gradients come from autograd.grad, or from the backward of a bound executor."""
+        """Refuse with MXNetError, as MXNet does: gradients come from autograd.grad, or from the backward of a bound executor.
+
+        wrt: names of arguments."""
         raise MXNetError("Symbol.gradient is not implemented; use autograd, or bind with args_grad and call backward")
 
     def get_backend_symbol(self, backend: str) -> Symbol:
         """For "MKLDNN_QUANTIZE" the symbol with nodes fused that can be quantised together, as contrib.quantization wants it.
 
-        Raises MXNetError for others: MXNet's backends fuse nodes into operators of a library's own, which nothing else can run."""
+        backend: the name. Raises MXNetError for others: MXNet's backends fuse nodes into operators of a library's own, which nothing
+        else can run."""
         if backend != "MKLDNN_QUANTIZE":
             raise MXNetError(
                 f"get_backend_symbol: there is no backend {backend!r}; this engine runs every symbol as it is, leave the call out"
@@ -373,7 +386,10 @@ class Symbol:
         skip_infer: bool = False,
         **kwargs: Any,
     ) -> Symbol:
-        """The symbol itself, with a warning: there are no backends, and what one would compute is the same."""
+        """The symbol itself, with a warning: there are no backends, and what one would compute is the same.
+
+        backend: its name, for the warning. args, aux, ctx, shape_dict, type_dict, stype_dict and skip_infer, of which MXNet infers
+        what a backend has to know, are read over."""
         warnings.warn(
             f"optimize_for: there is no backend {backend!r}; the symbol stays as it is, which changes no result",
             stacklevel=2,
@@ -387,7 +403,7 @@ class Symbol:
     # -- files --------------------------------------------------------------------------------------------------------
 
     def tojson(self, remove_amp_cast: bool = True) -> str:
-        """Symbol JSON in the form of MXNet 1.9.1; by default without the casts that mixed precision put in, as there."""
+        """Symbol JSON in the form of MXNet 1.9.1. remove_amp_cast: without the casts that mixed precision put in, as there."""
         return self._text(remove_amp_cast)({})
 
     def _text(self, remove_amp_cast: bool) -> Callable[[Mapping[str, Any]], str]:
@@ -395,7 +411,9 @@ class Symbol:
         return partial(symbol_json.dumps, _without_amp(self.graph) if remove_amp_cast else self.graph)
 
     def save(self, fname: Any, remove_amp_cast: bool = True) -> None:
-        """Write the JSON to a file; an existing one is replaced only once the new one is whole on disk."""
+        """Write the JSON to a file; an existing one is replaced only once the new one is whole on disk.
+
+        fname: its path; TypeError for what is none. remove_amp_cast: as in tojson."""
         if not isinstance(fname, str | os.PathLike):
             raise TypeError(f"fname need to be string or path, got {type(fname).__name__}")
         write(fname, self.tojson(remove_amp_cast))
@@ -476,7 +494,14 @@ class Symbol:
     # -- running ------------------------------------------------------------------------------------------------------
 
     def eval(self, ctx: Context | None = None, **kwargs: Any) -> list[Any]:
-        """The outputs for arrays given by name of argument."""
+        """The outputs, a list of arrays, for arrays given by name of argument and auxiliary state.
+
+        ctx: the device; None: the current one. Raises ValueError or MXNetError for arrays that are missing or do not fit.
+
+        >>> import hybrid as mx
+        >>> a, b = mx.sym.var("a"), mx.sym.var("b")
+        >>> (a + b).eval(a=mx.nd.ones(2), b=mx.nd.ones(2))[0].asnumpy().tolist()
+        [2.0, 2.0]"""
         states = {n: kwargs[n] for n in self.list_auxiliary_states() if n in kwargs}
         return self.bind(ctx or current_context(), kwargs, grad_req="null", aux_states=states or None).forward()
 

@@ -22,7 +22,7 @@ MODULES = {
      "io": mx.io, "autograd": mx.autograd, "mod": mx.mod, "kvstore": mx.kvstore, "image": mx.image, "bridge": bridge}  # fmt: skip
 LEFT = {"bridge": 118}
 """Numbers of arguments that no docstring names, by module. They only fall."""
-CLASSES = ("kvstore.KVStore", "kvstore.KVStoreBase")
+CLASSES = ("nd.NDArray", "sym.Symbol", "kvstore.KVStore", "kvstore.KVStoreBase")
 """Classes whose methods say what their arguments mean."""
 EVERYWHERE = ("self", "cls", "args", "kwargs", "prefix", "params")
 """Arguments that mean the same wherever they are: the names of a block's parameters, and where these are kept."""
@@ -32,6 +32,8 @@ SHOWN = (
     "lr_scheduler.FactorScheduler", "metric.Accuracy", "autograd.grad", "viz.plot_network", "io.DataBatch", "io.ResizeIter",
     "io.PrefetchingIter", "io.NDArrayIter", "image.imresize", "image.copyMakeBorder", "image.scale_down", "image.resize_short",
     "image.center_crop", "image.CreateAugmenter", "metric.np", "kvstore.create",
+    "nd.NDArray.astype", "nd.NDArray.attach_grad", "nd.NDArray.reshape", "nd.NDArray.transpose", "nd.NDArray.expand_dims",
+    "nd.NDArray.broadcast_to", "sym.Symbol.eval",
 )  # fmt: skip
 
 
@@ -52,7 +54,11 @@ def below(kind: type) -> str:
             (found,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
             assert isinstance(found, ast.ClassDef)
             for field, text in zip(found.body, found.body[1:]):
-                if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+                if (
+                    isinstance(field, ast.AnnAssign)
+                    and isinstance(text, ast.Expr)
+                    and isinstance(text.value, ast.Constant)
+                ):
                     named.append(ast.unparse(field.target))
     return " ".join(named)
 
