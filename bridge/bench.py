@@ -72,8 +72,11 @@ class BenchResult:
     """Measurements of one bench."""
 
     model: str
+    """Its name."""
     inputs: dict[str, tuple[int, ...]]
+    """Shapes by name."""
     threads: int
+    """Threads of both engines."""
     level: str | None
     """The CPU level whose kernels were in use; None when NumPy computed."""
     seconds: dict[str, dict[str, Any]]
@@ -81,16 +84,22 @@ class BenchResult:
     ratio: float
     """onnxruntime's median over ours: how many times as fast ours is."""
     equivalent: bool
+    """True where both engines agreed, which is looked at before anything is measured."""
     differences: tuple[Difference, ...]
+    """Those of each output."""
     steps: tuple[StepTime, ...] = ()
+    """Times of our steps, with profile."""
     peak: Peak | None = None
+    """The most that this machine reaches, with profile; None without."""
     warnings: tuple[str, ...] = ()
+    """Remarks, such as why there is no profile."""
     fallbacks: tuple[FallbackCount, ...] = ()
     """Steps that NumPy computes."""
     precision: PrecisionReport | None = None
     """Costs of the precision that was asked for; the differences are those of weights as they are."""
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         told = None if self.precision is None else self.precision.as_dict()
         return {**asdict(self), "fallbacks": [f._asdict() for f in self.fallbacks], "precision": told}
 

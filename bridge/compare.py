@@ -76,15 +76,21 @@ class Difference:
     """The difference of ``got`` from ``want``. Measures cover the elements that are finite on both sides."""
 
     name: str
+    """The tensor's name."""
     dtype: str
+    """That of want."""
     shape: tuple[int, ...]
+    """That of want."""
     equal: bool
+    """True where it is within the rule, or a judge found that it is."""
     reason: str
     """Reason why they are not equal; empty when they are."""
     max_abs: float = 0.0
+    """The largest |got - want|."""
     max_rel: float = 0.0
     """max_abs over the largest |want|."""
     cosine: float = 1.0
+    """Cosine of the angle between both, as vectors."""
     top1: float | None = None
     """Share of rows whose largest element is at the same place (2-D and up, last axis of 2 or more)."""
     not_finite: int = 0
@@ -141,21 +147,32 @@ class Difference:
 
     @property
     def size(self) -> int:
+        """Number of elements."""
         return math.prod(self.shape)
 
     def accept(self, by: str) -> Difference:
-        """The same difference, found to be none."""
+        """The same difference, found to be none, and by which judge."""
         return replace(self, equal=True, reason="", settled_by=by)
 
     def refuse(self, reason: str) -> Difference:
+        """The same difference, found to be one, and why (reason)."""
         return replace(self, equal=False, reason=reason)
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         return asdict(self)
 
 
 def compare(name: str, got: np.ndarray, want: np.ndarray, tolerance: Tolerance | None = None) -> Difference:
-    """got against want, with the tolerance of want's dtype unless one is given."""
+    """The difference of one tensor, got, from another, want: of the same shape and dtype, or they are not equal.
+
+    name: what results call it. tolerance: by default that of want's dtype (TOLERANCES); integers and bools have to be the same
+    without one. NaN equals NaN, and an infinity the same one.
+
+    >>> import numpy as np, bridge
+    >>> found = bridge.compare("scores", np.float32([1, 2.1]), np.float32([1, 2]))
+    >>> found.equal, round(found.max_abs, 3), found.index
+    (False, 0.1, (1,))"""
     got, want = np.asarray(got), np.asarray(want)
     dtype, shape = want.dtype.name, want.shape
     if got.shape != want.shape and (got.size or want.size or got.ndim != want.ndim):  # of a loop that never runs

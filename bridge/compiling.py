@@ -36,19 +36,26 @@ class CompileResult:
     """The result of compile."""
 
     model: str
+    """Its name."""
     file: str
+    """The path written."""
     inputs: dict[str, dict[str, Any]]
     """Sizes and dtypes that it was compiled for."""
     outputs: tuple[str, ...]
+    """Their names."""
     level: str
     """The CPU level of the kernels."""
     steps: int
+    """Number of steps."""
     packed: int
     """Steps whose weights lie in the file as their kernels read them."""
     bytes: int
+    """Size of the file."""
     seconds: float
+    """Seconds that it took."""
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         return asdict(self)
 
 

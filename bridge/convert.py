@@ -35,23 +35,33 @@ class ConvertResult(Verified):
     """The result of a conversion."""
 
     model: str
+    """Its name."""
     files: tuple[str, ...]
     """Files written; empty when no output was asked for."""
     opset: int
+    """That of the file."""
     inputs: dict[str, dict[str, Any]]
+    """Shape and dtype of each by name, as far as they are known."""
     outputs: dict[str, dict[str, Any]]
+    """Shape and dtype of each by name, as far as they are known."""
     operators: dict[str, int]
     """ONNX operators and how often each occurs."""
     parameters: int
+    """Number of numbers in parameters that the graph reads."""
     bytes: int
+    """Size of the files, or of the model where none was written."""
     verified: bool
+    """True where it was held against the symbol."""
     verification: VerifyResult | None
+    """The result of that; None without it."""
     pruned: tuple[str, ...]
     """Inputs of the symbol that inference does not read (labels)."""
     unused: tuple[str, ...]
     """Parameters in the file that the graph does not mention."""
     warnings: tuple[str, ...]
+    """Remarks on the model and on the verification."""
     seconds: dict[str, float]
+    """By step: read, convert, write, verify, targets."""
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Outputs that only training needs, and the labels that feed them."""
     read: tuple[str, ...] = ()
@@ -60,6 +70,7 @@ class ConvertResult(Verified):
     """Outcomes of the file on each of the targets that it was written for."""
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         plain = dataclasses.replace(self, targets=())
         return {**Verified.as_dict(plain), "targets": [o.as_dict() for o in self.targets]}
 

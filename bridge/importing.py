@@ -53,25 +53,35 @@ class ImportResult(Verified):
     """The result of an import."""
 
     model: str
+    """Its name."""
     files: tuple[str, ...]
     """The symbol and its parameters; empty when no output was asked for."""
     opset: int
+    """That of the file."""
     inputs: dict[str, dict[str, Any]]
+    """Shape and dtype of each by name, as far as they are known."""
     outputs: tuple[str, ...]
+    """Their names."""
     operators: dict[str, int]
     """Operators of the symbol and how often each occurs."""
     parameters: int
+    """Number of numbers in the parameters."""
     bytes: int
+    """Size of the files, or of the parameters where none were written."""
     repairs: tuple[str, ...]
     """Faults of the model that have been put right."""
     mxnet: tuple[str, ...]
     """Reasons why MXNet 1.9.1 cannot load the files; empty when it does load them."""
     verified: bool
+    """True where the symbol was held against the file."""
     witness: str
     """Runtime that the numbers were compared with; empty when they were not."""
     verification: VerifyResult | None
+    """The result of that; None without it."""
     warnings: tuple[str, ...]
+    """Remarks on the model and on the verification."""
     seconds: dict[str, float]
+    """By step: read, import, write, verify."""
 
 
 def import_onnx(

@@ -38,20 +38,29 @@ class InspectResult:
     node, operator and reason."""
 
     model: str
+    """Its name."""
     kind: str
+    """"symbol" or "onnx"."""
     inputs: dict[str, dict[str, Any]]
+    """Shape and dtype of each by name, as far as they are known."""
     outputs: dict[str, dict[str, Any]]
+    """Shape and dtype of each by name, as far as they are known."""
     labels: tuple[str, ...]
     """Inputs that inference does not read."""
     parameters: int
+    """Number of numbers in the parameters."""
     parameter_bytes: int
+    """Bytes of the parameters."""
     dtypes: dict[str, int]
     """Parameter arrays by dtype."""
     missing: tuple[str, ...]
     """Parameters that the graph wants and no file gives."""
     unused: tuple[str, ...]
+    """Parameters that the graph does not mention."""
     operators: dict[str, int]
+    """Operators and how often each occurs."""
     opset: int | None
+    """That of an ONNX file (None where it says none), or that in which a symbol is written."""
     problems: tuple[converters.Problem, ...]
     checked: str
     """Extent to which convertibility was checked: "whole" (every node, with shapes) or "operators" (no shapes)."""
@@ -71,6 +80,7 @@ class InspectResult:
     """Names of the classes that an ONNX file carries (see pipeline/labels.py)."""
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         fallbacks = None if self.fallbacks is None else [f._asdict() for f in self.fallbacks]
         return {**asdict(self), "problems": [p._asdict() for p in self.problems], "fallbacks": fallbacks}
 
@@ -80,10 +90,12 @@ class OperatorsResult:
     """The table of operators."""
 
     operators: tuple[Row, ...]
+    """A row for each operator: its names, kernels, and the opsets in which it is written."""
     absent: dict[str, str]
     """Operators of MXNet 1.9.1 that are not here, and why."""
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         return {"operators": [row.as_dict() for row in self.operators], "absent": self.absent}
 
 
@@ -96,6 +108,7 @@ class NodesResult:
     """node, operator, and outputs: shape and dtype by name, as far as they are known."""
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         return asdict(self)
 
 

@@ -18,7 +18,7 @@ from .result import Progress, VerifyResult
 
 class NotEquivalent(RuntimeError):
     """The converted model gives other numbers, or (strict) what it gives says little; nothing was written. ``result`` says which
-    and from which node on."""
+    and from which node on, ``warnings`` has remarks on what was compared."""
 
     def __init__(self, result: VerifyResult, warnings: Sequence[str] = ()):
         self.result, self.warnings = result, tuple(warnings)
@@ -44,6 +44,7 @@ class Verified:
         return f"<{type(self).__name__} {self.model}: {verdict}, opset {self.opset}{files}>"
 
     def as_dict(self: Any) -> dict[str, Any]:
+        """Plain values for JSON."""
         out = asdict(self)
         if self.verification is not None:
             out["verification"] = self.verification.as_dict()

@@ -47,11 +47,13 @@ class MatrixResult:
     """The result of matrix: a table of runners by runners."""
 
     runners: tuple[str, ...]
+    """Their names."""
     cells: tuple[tuple[Cell | None, ...], ...]
     """A row for each runner; None where one of the two failed, and for a runner beside itself."""
     errors: dict[str, str]
     """By runner the words of those that failed."""
     inputs: dict[str, list[int]]
+    """Shapes of the inputs by name."""
     seconds: dict[str, float]
     """Of each runner, for opening and one run."""
 
@@ -62,6 +64,7 @@ class MatrixResult:
         return bool(found) and all(c.equal for c in found)
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         return {**asdict(self), "equal": self.equal}
 
     def rows(self) -> list[list[str]]:

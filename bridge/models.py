@@ -49,13 +49,17 @@ class Model:
     One that was opened from ONNX has its message (``proto``), and is read as a graph when somebody asks (``native``)."""
 
     name: str
+    """The name that results call it by."""
     graph: Graph | None = None
+    """The graph; None of an ONNX model."""
     params: Mapping[str, np.ndarray] = field(default_factory=dict)
     """By bare name, ``arg:`` and ``aux:`` taken off; usually memory-mapped."""
     proto: onnx.ModelProto | None = None
     """Without the weights when it was opened from a path."""
     path: Path | None = None
+    """The file that it was read from; None for one in memory."""
     params_path: Path | None = None
+    """The file of the parameters, where that is another."""
     file: OnnxFile | None = field(default=None, repr=False)
     """The ONNX file, with its weights mapped; None for one that came as a message."""
     names: Mapping[str, str] = field(default_factory=dict)
@@ -75,10 +79,12 @@ class Model:
 
     @property
     def is_onnx(self) -> bool:
+        """True where it was opened from ONNX."""
         return self.graph is None
 
     @property
     def kind(self) -> str:
+        """The name of its format."""
         return ONNX.name if self.is_onnx else SYMBOL.name
 
     def files(self) -> list[Path]:
@@ -122,7 +128,7 @@ class Model:
         return Facts(self.graph, self.params)
 
     def infer(self, specs: Mapping[str, Spec]) -> Inference:
-        """Shapes and dtypes of all tensors, from the parameters and what is known of the inputs; float32 where nothing decides.
+        """Shapes and dtypes of all tensors, from the parameters and specs, what is known of the inputs; float32 where nothing decides.
 
         Raises OpError, with the node's name, when they do not fit the graph."""
         return self.facts.infer(specs)

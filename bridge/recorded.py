@@ -51,9 +51,11 @@ class Recording:
     """Runs of a model that somebody recorded."""
 
     runs: tuple[RecordedRun, ...]
+    """Inputs and outputs of each run, by name."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """``by`` (who recorded: a runtime and its version), ``date``, ``model``, ``files`` (sha256 by name), ..."""
     path: Path | None = None
+    """The file; None for one in memory."""
 
     @property
     def by(self) -> str:
@@ -71,7 +73,7 @@ class Recording:
         return self.by.startswith("MXNet")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the .npz."""
+        """Write the .npz to a path."""
         arrays: dict[str, np.ndarray] = {}
         for number, each in enumerate(self.runs):
             for kind, named in zip(RecordedRun._fields, each):

@@ -20,8 +20,11 @@ class Divergence:
     """The first tensor that differs beyond tolerance, and whether its own node is to blame."""
 
     tensor: str
+    """The tensor's name."""
     node: str
+    """The node that makes it."""
     operator: str
+    """The node's operator."""
     accumulated: Difference
     """The difference in the whole model."""
     local: Difference | None
@@ -46,10 +49,13 @@ class Layer:
     """One tensor inside that both models make."""
 
     tensor: str
+    """Its name in the first model."""
     second: str
     """Its name in the second model."""
     node: str
+    """The node that makes it."""
     operator: str
+    """The node's operator."""
     accumulated: Difference | None
     """The difference in the whole model; None where it was not looked at."""
     local: Difference | None
@@ -81,7 +87,9 @@ class VerifyResult:
     """The result of verify: a verdict over every output of every run, and over every tensor inside that both models name."""
 
     a: str
+    """Name of the first model."""
     b: str
+    """Name of the second."""
     verdict: Verdict
     """"says little": the outputs agree, and so would those of another model; nothing before them says more."""
     runs: tuple[dict[str, Any], ...]
@@ -109,14 +117,19 @@ class VerifyResult:
     pictures: Mapping[str, tuple[bytes, ...]] = field(default_factory=dict, repr=False)
     """Small PNG images of inputs that look like images."""
     warnings: tuple[str, ...] = ()
+    """Remarks on what was compared, and how."""
     seconds: float = 0.0
+    """Seconds that it took."""
     repro: str | None = None
+    """Folder of the minimal reproduction; None where none was written."""
 
     @property
     def equivalent(self) -> bool:
+        """True where the verdict is "equivalent"."""
         return self.verdict == "equivalent"
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, without pictures."""
         out = {**asdict(replace(self, pictures={})), "equivalent": self.equivalent}
         del out["pictures"]  # the inputs can be drawn again
         if self.divergence is not None:

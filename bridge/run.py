@@ -84,7 +84,11 @@ def precision_report(
     outputs: str | Sequence[str] | None = None,
     precision: str,
 ) -> PrecisionReport:
-    """Costs of a precision of constant weights on these inputs, beside weights as they are, on our engine; the rest as in run."""
+    """Costs of a precision of constant weights on these inputs, beside weights as they are, on our engine.
+
+    model, params, inputs, outputs: as run takes them. precision: "bfloat16" or "int8". The result has a row for
+    each output (its greatest and mean difference, of its size) and for each layer whose weights are held so.
+    Raises BadInput or hybrid's errors."""
     opened = open_model(model, params)
     feeds = _arrays(loaded(inputs, opened))
     opened = opened.select(one_or_more(outputs)).inferring(feeds)

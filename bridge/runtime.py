@@ -51,9 +51,14 @@ _limit: float | None = TIME_LIMIT
 
 
 def set_time_limit(seconds: float | None) -> float | None:
-    """End, from now on, what onnxruntime takes longer for than this, opening a model or running it once, with EngineError; None for
-    no limit. At first it is 600. Gives what was set before. Raises ValueError for what is no positive number. Where processes are
-    not copied (not Linux) there is no limit."""
+    """End, from now on, what onnxruntime takes longer for than so many seconds, opening a model or running it once, with
+    EngineError; None for no limit. At first it is 600. Gives what was set before. Raises ValueError for what is no positive number.
+    Where processes are not copied (not Linux) there is no limit.
+
+    >>> import bridge
+    >>> before = bridge.set_time_limit(30)
+    >>> bridge.set_time_limit(before)
+    30.0"""
     global _limit
     if seconds is not None and not seconds > 0:
         raise ValueError(f"set_time_limit: got {seconds}, wanted a positive number of seconds, or None")

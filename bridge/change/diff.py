@@ -29,10 +29,13 @@ class Change:
     """One difference."""
 
     kind: Kind
+    """Class of the difference, such as attribute or wiring."""
     node: str
     """The operation's name in the first model; of what only the second has, its name there. Empty for inputs and outputs."""
     operator: str
+    """The operation's operator; empty for inputs and outputs."""
     text: str
+    """The difference in words."""
     second: str = ""
     """The name in the second model, where it is another."""
 
@@ -42,8 +45,11 @@ class DiffResult:
     """The result of diff: every difference of two models, in the order of the first one's operations."""
 
     a: str
+    """Name of the first model."""
     b: str
+    """Name of the second."""
     changes: tuple[Change, ...]
+    """All differences."""
     rewritten: tuple[str, ...] = ()
     """Forms that differ and mean the same: folded normalizations, transposed weights, copies, other names."""
     matched: int = 0
@@ -51,6 +57,7 @@ class DiffResult:
     operations: tuple[int, int] = (0, 0)
     """Numbers of operations in both."""
     seconds: float = 0.0
+    """Seconds that it took."""
     partners: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
     """Operations of the second model by those of the first."""
 
@@ -60,6 +67,7 @@ class DiffResult:
         return not self.changes
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         out = asdict(self)
         del out["partners"]
         return {**out, "same": self.same}

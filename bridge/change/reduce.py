@@ -29,12 +29,19 @@ class ReduceResult:
     """The result of reduce: a tensor that both models make from the same values, and differently."""
 
     a: str
+    """Name of the first model."""
     b: str
+    """Name of the second."""
     folder: str
+    """The folder written."""
     files: tuple[str, ...]
+    """Names of what is in it."""
     tensor: str
+    """The tensor's name."""
     node: str
+    """The node that makes it."""
     operator: str
+    """The node's operator."""
     operators: tuple[int, int]
     """Numbers of operators that are left of both models."""
     inputs: dict[str, list[int]]
@@ -44,8 +51,10 @@ class ReduceResult:
     causes: tuple[str, ...] = ()
     """Differences of the models there, in words."""
     seconds: float = 0.0
+    """Seconds that it took."""
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:

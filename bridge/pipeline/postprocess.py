@@ -34,6 +34,7 @@ class Postprocess:
     ``NAME_scores`` and ``NAME_classes``, in the place of the output."""
 
     softmax: bool = False
+    """Scores become probabilities, along axis."""
     argmax: bool = False
     """The class of the largest score, int64; of equal ones the first."""
     top_k: int | None = None

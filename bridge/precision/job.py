@@ -77,6 +77,7 @@ class ReducedResult(ConvertResult):
     """The new file against that one, node by node; None for 8-bit integers, of which ``accuracy`` tells all."""
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         out = {**super().as_dict(), "against": None if self.against is None else self.against.as_dict()}
         for name in ("outputs", "layers"):
             for entry, found in zip(out["accuracy"][name], getattr(self.accuracy, name)):
@@ -102,8 +103,10 @@ def convert_in(
 ) -> ReducedResult:
     """Convert a symbol with parameters to ONNX in another precision, and measure what that costs.
 
-    precision: Half, Single or Quantized. The rest is what bridge.convert takes; the tolerance among it is that of the file before
-    it is rewritten. The examples that numbers are measured on are those of precision.data, or else the inputs given and drawn.
+    precision: Half, Single or Quantized. symbol, params, inputs, outputs, also, rename, ranges, seed, external_data, progress and
+    further options are those of bridge.convert; the tolerance among them is that of the file before it is rewritten. output: the
+    file to write; it appears only when all is well. The examples that numbers are measured on are those of precision.data, or else
+    the inputs given and drawn. The result is a ConvertResult with ``accuracy``, what the precision costs, layer by layer.
 
     Raises what convert raises, NotEquivalent where a node of the new file computes something else, and TooInexact (a BadInput)
     where its outputs are too far off."""

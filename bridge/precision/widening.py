@@ -37,8 +37,9 @@ def import_widened(
     """Read an ONNX model in float16 or bfloat16 as a symbol in float32: casts between them go, and weights are what they were.
 
     First the model in float32 is held against the file, as exactly as half precision allows; then it is imported, and verified as
-    any import is. model, and the rest: what bridge.import_onnx takes. Raises what that raises, NotEquivalent also where float32
-    gives other numbers, and BadInput where nothing in the model is of half precision."""
+    any import is (verify=False leaves out both). model, output, inputs, ranges, seed, progress and further options are those of
+    bridge.import_onnx, without expected. Raises what that raises, NotEquivalent also where float32 gives other numbers, and
+    BadInput where nothing in the model is of half precision."""
     tell = progress or (lambda _text: None)
     if options.get("expected") is not None:
         raise BadInput("recorded outputs are those of the file's own precision: leave out --expected, or --fp32")

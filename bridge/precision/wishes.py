@@ -53,6 +53,7 @@ class Quantized(Wishes):
     """Convolutions and products on 8-bit integers, said by QuantizeLinear and DequantizeLinear."""
 
     method: Calibration = "minmax"
+    """Way to a tensor's range: minmax its extremes, percentile without the furthest, entropy the one that loses least (KL)."""
     percentile: float = 99.99
     """Percentage of a tensor's numbers that a range found by percentile holds."""
     activations: str = "uint8"

@@ -48,8 +48,11 @@ class FileResult:
     """One file of a model, and how far it is from what it is held to."""
 
     model: str
+    """Its name in the project."""
     file: str
+    """Path of the file that is held to it."""
     status: Status
+    """"ok", "differs", "says-little", "missing", "bad" (what was given cannot be used) or "failed" (a runtime did not run it)."""
     detail: str = ""
     """Words for what is wrong; empty where nothing is."""
     largest: float | None = None
@@ -57,7 +60,9 @@ class FileResult:
     before: float | None = None
     """The same when the baseline was written; None where nobody noted it."""
     result: VerifyResult | None = None
+    """The verification; None where there was none."""
     seconds: float = 0.0
+    """Seconds that it took."""
     again: bool = False
     """True where an earlier run found this, and nothing that it depends on has changed."""
 
@@ -71,6 +76,7 @@ class FileResult:
         return f"{(self.largest / self.before - 1) * 100:+.0f} % since the baseline"
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         told = {
             k: getattr(self, k) for k in ("model", "file", "status", "detail", "largest", "before", "seconds", "again")
         }
@@ -82,12 +88,15 @@ class CheckResult:
     """The check of a project."""
 
     files: tuple[FileResult, ...]
+    """Results of the files."""
     fail_on: tuple[str, ...] = REASONS
+    """Statuses that are a reason to fail, beside bad and failed."""
     updated: tuple[str, ...] = ()
     """Words for each baseline that was, or was not, written anew."""
     alone: tuple[str, ...] = ()
     """Files of the folder that nothing was compared with."""
     seconds: float = 0.0
+    """Seconds that it took."""
 
     def fails(self, file: FileResult) -> bool:
         """True where a file is a reason to fail."""
@@ -100,6 +109,7 @@ class CheckResult:
 
     @property
     def ok(self) -> bool:
+        """True where nothing is a reason to fail."""
         return not self.exit_status
 
     @property
@@ -110,6 +120,7 @@ class CheckResult:
         return f"{well} of {len(self.files)} ok" + (f", {again} of them from before" if again else "")
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         return {
             "ok": self.ok,
             "exit": self.exit_status,

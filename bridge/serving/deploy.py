@@ -46,13 +46,19 @@ class DeployResult:
     """The result of deploy."""
 
     model: str
+    """Its name."""
     to: str
+    """The target, such as triton."""
     name: str
+    """The model's name there."""
     place: str
+    """The folder or archive written."""
     files: tuple[str, ...]
     """Those written, and of an archive that alone."""
     inputs: dict[str, dict[str, Any]]
+    """Shape and dtype of each by name, as far as they are known."""
     outputs: dict[str, dict[str, Any]]
+    """Shape and dtype of each by name, as far as they are known."""
     classes: int
     """Number of classes that have names."""
     verdict: str
@@ -60,8 +66,10 @@ class DeployResult:
     start: str
     """The command that uses the files."""
     warnings: tuple[str, ...]
+    """Remarks on the model, and of the target."""
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         return asdict(self)
 
 

@@ -48,6 +48,7 @@ class Outcome:
     """The outcome of a file on a target."""
 
     target: str
+    """Its name, such as openvino."""
     verdict: str
     """"agrees", "differs", "refused", "crashed", "too late"; "fits" or "does not fit" by the profile, where it is not run."""
     release: str = ""
@@ -59,20 +60,25 @@ class Outcome:
     node: str = ""
     """The node that it fails on, found by cutting the file after more and more nodes; empty where none was found."""
     operator: str = ""
+    """The node's operator."""
     error: float | None = None
     """The greatest difference of an output, of its largest number."""
     rounding: float | None = None
     """The bound that decided, times the scale, where the target's arithmetic is coarser than float32; None for the judge's rule."""
     seconds: float = 0.0
+    """Seconds that running and comparing took."""
     lacks: Mapping[str, int] = field(default_factory=dict)
     """Operators of the file that the profile refuses, and how many nodes of each."""
     verification: VerifyResult | None = field(default=None, repr=False, compare=False)
+    """The comparison; None where it was not run, or did not come that far."""
 
     @property
     def good(self) -> bool:
+        """True where it agrees, or fits by the profile."""
         return self.verdict in (AGREES, FITS)
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         return {k: v for k, v in asdict(replace(self, verification=None)).items() if k != "verification"}
 
     @property
@@ -90,9 +96,13 @@ class TargetsResult:
     """A file on several targets."""
 
     model: str
+    """Its name."""
     outcomes: tuple[Outcome, ...]
+    """The outcome on each target, in the order asked for."""
     opset: int
+    """That of the file."""
     seconds: float = 0.0
+    """Seconds that it took."""
 
     @property
     def wrong(self) -> tuple[str, ...]:
@@ -105,6 +115,7 @@ class TargetsResult:
         return tuple(o.target for o in self.outcomes if not o.good)
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         return {
             "model": self.model,
             "opset": self.opset,
@@ -234,7 +245,10 @@ def verify_targets(
     """An ONNX file on targets: where one is installed it is run beside our engine on the same drawn (or given) inputs and judged as
     verify does; where not, its profile says whether the file fits.
 
-    source: the path of an ONNX file. Raises BadInput for another model, and for targets that there are not."""
+    source: the path of an ONNX file. targets: names, or "all". inputs: an .npz, or shapes or arrays by name; what is not given is
+    drawn. seed, ranges: of draws, ranges being (low, high) by name. tolerance: in place of the usual one, and of a target's
+    rounding. time_limit: seconds after which a target is too late. progress: called with a target's name whenever its turn comes.
+    Raises BadInput for another model, and for targets that there are not."""
     chosen, model, start = profiles_of(targets), open_model(source), time.perf_counter()
     if not model.is_onnx or model.path is None:
         raise BadInput(
