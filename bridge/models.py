@@ -128,7 +128,7 @@ class Model:
         return Facts(self.graph, self.params)
 
     def infer(self, specs: Mapping[str, Spec]) -> Inference:
-        """Shapes and dtypes of all tensors, from the parameters and specs, what is known of the inputs; float32 where nothing decides.
+        """Shapes and dtypes of all tensors, from the parameters and what specs say of the inputs; float32 where nothing decides.
 
         Raises OpError, with the node's name, when they do not fit the graph."""
         return self.facts.infer(specs)
