@@ -364,8 +364,8 @@ class Symbol:
     def get_backend_symbol(self, backend: str) -> Symbol:
         """For "MKLDNN_QUANTIZE" the symbol with nodes fused that can be quantised together, as contrib.quantization wants it.
 
-        backend: the name. Raises MXNetError for others: MXNet's backends fuse nodes into operators of a library's own, which nothing
-        else can run."""
+        backend: the name. Raises MXNetError for others: MXNet's backends fuse nodes into operators of a library's own, which
+        nothing else can run."""
         if backend != "MKLDNN_QUANTIZE":
             raise MXNetError(
                 f"get_backend_symbol: there is no backend {backend!r}; this engine runs every symbol as it is, leave the call out"

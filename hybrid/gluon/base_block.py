@@ -111,7 +111,7 @@ class Block:
         return self._params
 
     def register_child(self, block: Any, name: str | None = None) -> None:
-        """Make a block a child; assigning it to an attribute does so too."""
+        """Make a block a child, called name or by its number; assigning it to an attribute does so too."""
         self._children[str(len(self._children)) if name is None else name] = block
 
     def apply(self, fn: Callable[[Any], Any]) -> Any:
@@ -122,7 +122,11 @@ class Block:
         return self
 
     def collect_params(self, select: str | None = None) -> ParameterDict:
-        """All parameters of the block and its children, or those whose name a regular expression matches at its start."""
+        """All parameters of the block and its children, or those whose name a regular expression (select) matches at its start.
+
+        >>> import hybrid as mx
+        >>> list(mx.gluon.nn.Dense(2, prefix="top_").collect_params(".*weight").keys())
+        ['top_weight']"""
         self._check_container_with_block()
         chosen = ParameterDict(self._params.prefix)
         pattern = re.compile(select) if select else None
@@ -160,7 +164,10 @@ class Block:
         verbose: bool = False,
         force_reinit: bool = False,
     ) -> None:
-        """Initialize all parameters; those with an initializer of their own use that."""
+        """Initialize all parameters; those with an initializer of their own use that.
+
+        init: the initializer. ctx: contexts to put them on, one or a list; None: the current one. verbose: print what is
+        initialized how. force_reinit: also those that have values, which else stay, with a warning."""
         self.collect_params().initialize(init, ctx, verbose, force_reinit)
 
     def cast(self, dtype: Any) -> None:
@@ -171,7 +178,7 @@ class Block:
             parameter.cast(dtype)
 
     def hybridize(self, active: bool = True, **kwargs: Any) -> None:
-        """Hybridize all children; see HybridBlock.hybridize."""
+        """Hybridize all children, or with active=False let them run as written; see HybridBlock.hybridize."""
         for child in self._children.values():
             child.hybridize(active, **kwargs)
 
@@ -204,7 +211,7 @@ class Block:
         return handle
 
     def register_op_hook(self, callback: Callable[..., Any], monitor_all: bool = False) -> None:
-        """See HybridBlock.register_op_hook; for all children."""
+        """Have all children call ``callback`` for outputs (monitor_all: inputs too); see HybridBlock.register_op_hook."""
         for child in self._children.values():
             child.register_op_hook(callback, monitor_all)
 
@@ -217,7 +224,7 @@ class Block:
     # -- files --------------------------------------------------------------------------------------------------------
 
     def save_parameters(self, filename: Any, deduplicate: bool = False) -> None:
-        """Write all parameters to a file, named by where they are; with deduplicate shared ones once."""
+        """Write all parameters to a file, filename, named by where they are (``0.weight``); with deduplicate shared ones once."""
         ndarray.save(filename, self._parameters_to_save(deduplicate))
 
     def _parameters_to_save(self, deduplicate: bool = False) -> dict[str, ndarray.NDArray]:
@@ -239,7 +246,9 @@ class Block:
     ) -> None:
         """Read parameters from a file of save_parameters, or one with full names as older versions wrote them.
 
-        For what is raised see ParameterDict.load_dict."""
+        filename: the file. ctx: contexts to put the parameters on; None: where they are, or else the CPU.
+        allow_missing: leave parameters that it has not as they are. ignore_extra: pass over arrays that the network has not.
+        cast_dtype, dtype_source: as in ParameterDict.load_dict, as is what is raised."""
         loaded = read_file(filename)
         parameters = self._collect_params_with_prefix()
         if not loaded and not parameters:
@@ -254,14 +263,14 @@ class Block:
         load_all(parameters, loaded, missing, *flags, adopt=True)
 
     def save_params(self, filename: Any) -> None:
-        """The old save_parameters: full names without the prefix."""
+        """The old save_parameters to a file, filename: full names without the prefix."""
         warnings.warn("save_params is deprecated. Please use save_parameters.", stacklevel=2)
         self.collect_params().save(filename, strip_prefix=self.prefix)
 
     def load_params(
         self, filename: Any, ctx: Any = None, allow_missing: bool = False, ignore_extra: bool = False
     ) -> None:
-        """The old name of load_parameters."""
+        """The old name of load_parameters, whose filename, ctx, allow_missing and ignore_extra it takes."""
         warnings.warn("load_params is deprecated. Please use load_parameters.", stacklevel=2)
         self.load_parameters(filename, ctx, allow_missing, ignore_extra)
 

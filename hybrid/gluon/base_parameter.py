@@ -207,7 +207,9 @@ class Parameter:
     ) -> None:
         """Make the arrays: by init, else the parameter's own initializer, else default_init.
 
-        When the shape is not known yet, that waits for the first forward pass. Raises ValueError where it must not."""
+        ctx: contexts to put them on, one or a list; None: the current one. force_reinit: also where it has values, which else stay,
+        with a warning. When the shape is not known yet, that waits for the first forward pass. Raises ValueError where it must
+        not."""
         if self._data is not None and not force_reinit:
             warnings.warn(
                 f"Parameter '{self.name}' is already initialized, ignoring. Set force_reinit=True to re-initialize.",
@@ -308,7 +310,8 @@ class Parameter:
         return None
 
     def reset_ctx(self, ctx: Any) -> None:
-        """Move to other contexts; copies that differ are averaged. Raises ValueError when there is nothing to move."""
+        """Move to other contexts, ctx: one or a list; copies that differ are averaged. Raises ValueError when there is nothing
+        to move."""
         contexts = _contexts(ctx)
         if self._data is not None:
             data = self._reduce()
@@ -365,7 +368,7 @@ class Parameter:
             )
 
     def data(self, ctx: Context | None = None) -> NDArray:
-        """The array on a context; writing into it changes the parameter.
+        """The array on a context, ctx (None: the current one, or the only one); writing into it changes the parameter.
 
         Raises DeferredInitializationError when it waits for its shape, MXNetError when it is not on that context, not
         initialized, or sparse."""
@@ -391,7 +394,9 @@ class Parameter:
         return self._dressed(self._data)
 
     def set_data(self, data: Any) -> None:
-        """Give the parameter its values on all contexts; one that was never initialized becomes it, on the current one."""
+        """Give the parameter its values, data, on all contexts; one that was never initialized becomes it, on the current one.
+
+        Raises ParameterError for another shape."""
         array = as_nd(data) if isinstance(data, NDArray) else ndarray.array(data, dtype=self.dtype)
         self.shape = array.shape
         if self._data is not None:
@@ -417,7 +422,7 @@ class Parameter:
         return self._check_and_get(self._rows(row_id, "row_sparse_data()"), row_id.context)
 
     def list_row_sparse_data(self, row_id: NDArray) -> list[NDArray]:
-        """row_sparse_data on all contexts."""
+        """row_sparse_data of the rows row_id on all contexts."""
         return self._rows(row_id, "list_row_sparse_data()")
 
     def _rows(self, row_id: NDArray, call: str) -> list[NDArray]:
@@ -447,7 +452,7 @@ class Parameter:
             raise MXNetError(f"Cannot get gradient array for Parameter '{self.name}' because grad_req='null'")
 
     def grad(self, ctx: Context | None = None) -> NDArray:
-        """The gradient on a context. Raises MXNetError when grad_req is "null"; else as data.
+        """The gradient on a context, ctx as in data. Raises MXNetError when grad_req is "null"; else as data.
 
         With a sparse grad_stype it holds the rows that have one."""
         self._no_gradient()

@@ -92,7 +92,7 @@ class HybridBlock(Block):
             self._clear_cached_op()
 
     def register_child(self, block: Any, name: str | None = None) -> None:
-        """Make a HybridBlock a child. Raises ValueError for any other."""
+        """Make a HybridBlock a child, called name or by its number. Raises ValueError for any other."""
         if not isinstance(block, HybridBlock):
             raise ValueError(
                 f"Children of HybridBlock must also be HybridBlock, but {block} has type {type(block)}. "
@@ -113,13 +113,14 @@ class HybridBlock(Block):
         backward_bulk_size: int | None = None,
         **kwargs: Any,
     ) -> None:
-        """Switch running as a graph on or off, for the block and its children.
+        """Switch running as a graph on (active) or off, for the block and its children.
 
         static_alloc: keep the memory of a run for the next; static_shape: inputs keep their shapes, so that one plan is kept.
-        Keywords that MXNet does not have: precise: no kernel that trades accuracy for speed; precision: "bfloat16" or "int8" to
-        hold constant weights of products so where no gradients are wanted, or "float32", whatever set_precision says
-        (precision_report tells what it costs). The other options are MXNet's and change no results; backend is a partitioner of
-        its graphs, of which there is none here: a warning says so.
+        clear: forget the graph, so that the next call traces anew. Keywords that MXNet does not have: precise: no kernel that
+        trades accuracy for speed; precision: "bfloat16" or "int8" to hold constant weights of products so where no gradients
+        are wanted, or "float32", whatever set_precision says (precision_report tells what it costs). inline_limit,
+        forward_bulk_size and backward_bulk_size are MXNet's and change no results; backend is a partitioner of its graphs, of
+        which there is none here: a warning says so.
 
         Raises ValueError for another precision, and for bfloat16 or int8 with precise."""
         precise = bool(kwargs.pop("precise", False))
@@ -316,7 +317,7 @@ class HybridBlock(Block):
         return super().__call__(*args)
 
     def forward(self, x: Any, *args: Any) -> Any:
-        """The outputs for arrays, or for symbols; they may be nested in lists, and None.
+        """The outputs for arrays, or for symbols, x and what follows it; they may be nested in lists, and None.
 
         Raises ValueError when both kinds are mixed or there is neither; when hybridized also for arrays on different
         contexts, and for inputs of another structure than it was traced with."""
@@ -354,7 +355,7 @@ class HybridBlock(Block):
             return self.hybrid_forward(ARRAYS if is_np_array() else ndarray, x, *args, **parameters)
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N803  MXNet's name
-        """Compute the block's outputs, with F the module of functions for what x is; for subclasses to define.
+        """Compute the block's outputs, with F the module of functions for what x is (mx.nd or mx.sym); for subclasses to define.
 
         kwargs: the block's own parameters, as arrays or variables."""
         raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward")
@@ -443,7 +444,10 @@ class HybridBlock(Block):
         backward_bulk_size: int | None = None,
         **kwargs: Any,
     ) -> None:
-        """Hybridize and trace for such inputs. backend: as in hybridize, but ValueError without one."""
+        """Hybridize and trace for such inputs, x and what follows it.
+
+        backend: as in hybridize, but ValueError without one; clear, static_alloc, static_shape, inline_limit, forward_bulk_size and
+        backward_bulk_size as there."""
         if not backend:
             raise ValueError('Must specify "backend" to optimize_for')
         self.hybridize(
@@ -468,6 +472,8 @@ class HybridBlock(Block):
 
     def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> None:
         """Write ``PATH-symbol.json`` and ``PATH-NNNN.params``, for SymbolBlock.imports, Module and other languages.
+
+        path: the beginning of their names. epoch: the number NNNN. remove_amp_cast: without the casts that mixed precision put in.
 
         Raises MXNetError when the block was not traced as it is now."""
         if self._seen_changes != LAST.structure:

@@ -117,7 +117,7 @@ class ParameterDict:
         return found
 
     def update(self, other: Mapping[str, Parameter] | ParameterDict) -> None:
-        """Take over all parameters of another. Raises ParameterError when a name stands for two different ones."""
+        """Take over all parameters of another dict, other. Raises ParameterError when a name stands for two different ones."""
         double = [n for n, p in other.items() if self._params.get(n, p) is not p]
         if double:
             raise ParameterError(
@@ -135,7 +135,10 @@ class ParameterDict:
         verbose: bool = False,
         force_reinit: bool = False,
     ) -> None:
-        """Initialize all parameters; those with an initializer of their own use that."""
+        """Initialize all parameters; those with an initializer of their own use that.
+
+        init: the initializer. ctx: contexts to put them on, one or a list; None: the current one. verbose: print what is
+        initialized how. force_reinit: also those that have values, which else stay, with a warning."""
         if verbose:
             init.set_verbosity(verbose=verbose)
         for parameter in self.values():
@@ -147,7 +150,7 @@ class ParameterDict:
             parameter.zero_grad()
 
     def reset_ctx(self, ctx: Any) -> None:
-        """Move all parameters to other contexts."""
+        """Move all parameters to other contexts, ctx: one or a list."""
         for parameter in self.values():
             parameter.reset_ctx(ctx)
 
@@ -156,14 +159,15 @@ class ParameterDict:
         return list({ctx for parameter in self.values() for ctx in parameter.list_ctx()})
 
     def setattr(self, name: str, value: Any) -> None:
-        """Set an attribute of all parameters: ``setattr("grad_req", "null")``."""
+        """Set an attribute (name) of all parameters to a value: ``setattr("grad_req", "null")``."""
         for parameter in self.values():
             setattr(parameter, name, value)
 
     # -- files --------------------------------------------------------------------------------------------------------
 
     def save(self, filename: Any, strip_prefix: str = "") -> None:
-        """Write all parameters to a file, names without the prefix. Raises ParameterError where one does not start so."""
+        """Write all parameters to a file, filename, names without the prefix strip_prefix. Raises ParameterError where one
+        does not start so."""
         wrong = [p.name for p in self.values() if not p.name.startswith(strip_prefix)]
         if wrong:
             raise ParameterError(
@@ -182,7 +186,9 @@ class ParameterDict:
         cast_dtype: bool = False,
         dtype_source: str = "current",
     ) -> None:
-        """load_dict from a file."""
+        """load_dict from a file, filename; ctx, allow_missing, ignore_extra, restore_prefix, cast_dtype and dtype_source as there.
+
+        Raises also where a name does not start with restore_prefix."""
         wrong = [name for name in self.keys() if not name.startswith(restore_prefix)]
         if wrong:
             raise ParameterError(f"restore_prefix is '{restore_prefix}' but {', '.join(wrong)} do not start with it")
@@ -200,11 +206,13 @@ class ParameterDict:
         cast_dtype: bool = False,
         dtype_source: str = "current",
     ) -> None:
-        """Give the parameters values by name; ``arg:`` and ``aux:`` in front of names are ignored.
+        """Give the parameters the values of param_dict by name; ``arg:`` and ``aux:`` in front of names are ignored.
 
-        With cast_dtype values are converted to the dtypes the parameters have, or with dtype_source="saved" parameters to
-        the dtypes of the values. Raises ParameterError listing all that is missing, not wanted, or does not fit; then
-        nothing changed."""
+        ctx: contexts to put them on; None: where they are, or else the CPU. allow_missing: leave parameters that are not
+        given as they are. ignore_extra: pass over values that no parameter has the name of. restore_prefix: what the names given
+        lack in front. filename: what errors call the source. With cast_dtype values are converted to the dtypes the parameters
+        have, or with dtype_source="saved" parameters to the dtypes of the values. Raises ParameterError listing all that is
+        missing, not wanted, or does not fit; then nothing changed."""
         flags = allow_missing, ignore_extra, restore_prefix, filename, cast_dtype, dtype_source
         self._take(param_dict, ctx, *flags, adopt=False)
 

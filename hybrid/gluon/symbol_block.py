@@ -99,8 +99,10 @@ class SymbolBlock(HybridBlock):
     ) -> SymbolBlock:
         """The network of a symbol file, with the parameters of a parameter file.
 
-        Raises ParameterError naming every input that the symbol lacks, and every parameter that is missing, not wanted, or
-        of a shape that does not fit the others."""
+        symbol_file, param_file: paths; without the latter parameters are yet to be loaded. input_names: the inputs, a name or
+        a list. ctx: contexts to put the parameters on. allow_missing: leave parameters that the file has not. ignore_extra:
+        pass over arrays that the network has not. Raises ParameterError naming every input that the symbol lacks, and every
+        parameter that is missing, not wanted, or of a shape that does not fit the others."""
         loaded = symbol.load(symbol_file)
         names = [input_names] if isinstance(input_names, str) else list(input_names)
         known = loaded.list_inputs()
@@ -144,7 +146,8 @@ class SymbolBlock(HybridBlock):
             return super()._build_cache(*args)
 
     def forward(self, x: Any = None, *args: Any) -> Any:
-        """The outputs for arrays, or for symbols. Inputs and outputs of an imported network that are sequences are lists.
+        """The outputs for arrays, or for symbols, x and what follows it. Inputs and outputs of an imported network that are
+        sequences are lists.
 
         Raises TypeError for other inputs, ValueError for too few or many, MXNetError when shapes or dtypes do not fit."""
         given = () if x is None and not args else (x, *args)
@@ -205,7 +208,7 @@ class SymbolBlock(HybridBlock):
                         self._params[one].cast("float32")
 
     def reset_ctx(self, ctx: Any) -> None:
-        """Move all parameters to other contexts."""
+        """Move all parameters to other contexts, ctx: one or a list."""
         self.collect_params().reset_ctx(ctx)
 
 

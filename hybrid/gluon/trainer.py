@@ -192,7 +192,7 @@ class Trainer:
         return self._optimizer
 
     def set_learning_rate(self, lr: float) -> None:
-        """Set the learning rate. Raises UserWarning when a scheduler decides it."""
+        """Set the learning rate to lr. Raises UserWarning when a scheduler decides it."""
         self._optimizer.set_learning_rate(lr)
 
     # -- training ---------------------------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ class Trainer:
         self._allreduce_grads()
 
     def update(self, batch_size: float, ignore_stale_grad: bool = False) -> None:
-        """Update by gradients that allreduce_grads added up; see step."""
+        """Update by gradients that allreduce_grads added up; batch_size and ignore_stale_grad as in step."""
         self._prepare()
         self._only_here("update")
         self._check_and_rescale_grad(self._scale / batch_size)
@@ -271,7 +271,7 @@ class Trainer:
     # -- files ------------------------------------------------------------------------------------------------------------
 
     def save_states(self, fname: str) -> None:
-        """Write the optimizer and its states to a file, which MXNet 1.9.1 reads too."""
+        """Write the optimizer and its states to a file, fname, which MXNet 1.9.1 reads too."""
         self._prepare()
         if self._update_on_kvstore:
             if self._params_to_init:
@@ -283,7 +283,7 @@ class Trainer:
         write(fname, self._updaters[0].get_states(dump_optimizer=True))
 
     def load_states(self, fname: str) -> None:
-        """Read the optimizer and its states from a file of save_states, here or in MXNet.
+        """Read the optimizer and its states from a file of save_states, fname, written here or by MXNet.
 
         Nothing in it is executed. Raises FormatError when it holds no states."""
         self._prepare()

@@ -87,7 +87,7 @@ class BaseModule:
 
     Parameters
     ----------
-    logger : module or Logger, default <module 'logging' from '/root/.pyenv/versions/3.11.7/lib/python3.11/logging/__init__.py'>
+    logger : module or Logger, default logging
         Where progress is written to."""
 
     def __init__(self, logger: Any = logging):
@@ -120,7 +120,7 @@ class BaseModule:
     # -- over iterators -----------------------------------------------------------------------------------------------
 
     def forward_backward(self, data_batch: Any) -> None:
-        """forward in training mode, then backward."""
+        """forward of a data_batch in training mode, then backward."""
         self.forward(data_batch, is_train=True)
         self.backward()
 
@@ -154,7 +154,11 @@ class BaseModule:
         epoch: int = 0,
         sparse_row_id_fn: Any = None,
     ) -> list[tuple[str, float]]:
-        """The metric over an iterator (its first num_batch batches), as (name, value) pairs."""
+        """The metric over an iterator (its first num_batch batches), as (name, value) pairs.
+
+        eval_data: the iterator; reset: reset it first. eval_metric: an EvalMetric, or what metric.create takes. batch_end_callback,
+        score_end_callback: called with a BatchEndParam after each batch and after the last, in which epoch stands.
+        sparse_row_id_fn: as in prepare."""
         self._want("bind", "init_params")
         if not isinstance(eval_metric, metric.EvalMetric):
             eval_metric = metric.create(eval_metric)
@@ -173,7 +177,9 @@ class BaseModule:
     def iter_predict(
         self, eval_data: Any, num_batch: int | None = None, reset: bool = True, sparse_row_id_fn: Any = None
     ) -> Iterator[tuple[list[NDArray], int, Any]]:
-        """(outputs, number, batch) of every batch; outputs without those of padding."""
+        """(outputs, number, batch) of every batch of eval_data, or the first num_batch; outputs without those of padding.
+
+        reset: reset the iterator first. sparse_row_id_fn: as in prepare."""
         for nbatch, eval_batch in self._run(eval_data, num_batch, reset, sparse_row_id_fn):
             yield self._strip_padding(eval_batch), nbatch, eval_batch
 
@@ -186,10 +192,11 @@ class BaseModule:
         always_output_list: bool = False,
         sparse_row_id_fn: Any = None,
     ) -> Any:
-        """Outputs for an iterator, or for an array.
+        """Outputs for an iterator (its first num_batch batches), or for an array: eval_data.
 
-        All batches joined, and the array alone when there is one output only (but with always_output_list); a list for each
-        batch without merge_batches. Raises AssertionError when batches have different numbers of outputs and cannot be joined."""
+        reset: reset the iterator first. sparse_row_id_fn: as in prepare. All batches joined, and the array alone when there is
+        one output only (but with always_output_list); a list for each batch without merge_batches. Raises AssertionError when
+        batches have different numbers of outputs and cannot be joined."""
         self._want("bind", "init_params")
         if isinstance(eval_data, NDArray | np.ndarray):
             array = eval_data if isinstance(eval_data, NDArray) else ndarray.array(eval_data)
@@ -234,10 +241,54 @@ class BaseModule:
         monitor: Any = None,
         sparse_row_id_fn: Any = None,
     ) -> None:
-        """Bind, initialize, and train for epochs begin_epoch to num_epoch, logging metrics and times.
+        """Bind, initialize, and train for epochs begin_epoch to num_epoch - 1, logging metrics and times.
 
-        Callbacks (or lists of them) get a BatchEndParam after each batch, and (epoch, symbol, arguments, auxiliary states)
-        after each epoch."""
+        Parameters
+        ----------
+        train_data : DataIter
+            Examples to train on.
+        eval_data : DataIter or None, default None
+            Examples that are measured after each epoch.
+        eval_metric : EvalMetric or what metric.create takes, default 'acc'
+            Metric of training.
+        epoch_end_callback : callable or list, default None
+            Called after each epoch with (epoch, symbol, arguments, auxiliary states).
+        batch_end_callback : callable or list, default None
+            Called after each batch with a BatchEndParam.
+        kvstore : KVStore, str or None, default 'local'
+            Store that adds up gradients; as init_optimizer takes it.
+        optimizer : Optimizer or str, default 'sgd'
+            Optimizer, or its name.
+        optimizer_params : dict or pairs, default (('learning_rate', 0.01),)
+            Arguments of an optimizer that is named.
+        eval_end_callback : callable or list, default None
+            Called with a BatchEndParam once eval_data was measured.
+        eval_batch_end_callback : callable or list, default None
+            Called with a BatchEndParam after each batch of eval_data.
+        initializer : Initializer, default Uniform(0.01)
+            Of parameters that are not given.
+        arg_params : dict or None, default None
+            Arguments by name to begin with.
+        aux_params : dict or None, default None
+            Auxiliary states by name to begin with.
+        allow_missing : bool, default False
+            The initializer makes what arg_params and aux_params lack; else that raises RuntimeError.
+        force_rebind : bool, default False
+            Bind again where that was done.
+        force_init : bool, default False
+            Initialize again where that was done.
+        begin_epoch : int, default 0
+            Number of the first epoch.
+        num_epoch : int
+            Number behind the last epoch, which has to be given.
+        validation_metric : EvalMetric or what metric.create takes, default None
+            Metric of eval_data; None: eval_metric.
+        monitor : Monitor or None, default None
+            Watches what is computed.
+        sparse_row_id_fn : callable or None, default None
+            As in prepare.
+
+        Raises AssertionError without num_epoch."""
         if num_epoch is None:
             raise AssertionError("please specify number of epochs")
         self.bind(train_data.provide_data, train_data.provide_label, for_training=True, force_rebind=force_rebind)
@@ -357,7 +408,10 @@ class BaseModule:
         force_init: bool = False,
         allow_extra: bool = False,
     ) -> None:
-        """Give parameters their values: those given, with allow_missing the initializer's for others."""
+        """Give parameters their values: those of arg_params and aux_params, with allow_missing the initializer's for others.
+
+        Without either all come from the initializer. force_init: also where they were initialized, which else warns and does
+        nothing. allow_extra: pass over names that the network has not."""
         raise NotImplementedError
 
     def set_params(
@@ -368,7 +422,9 @@ class BaseModule:
         force_init: bool = True,
         allow_extra: bool = False,
     ) -> None:
-        """Assign parameters; with allow_missing those that are not given keep their values."""
+        """Assign parameters, arg_params and aux_params; with allow_missing those that are not given keep their values.
+
+        force_init, allow_extra: as in init_params."""
         self.init_params(
             initializer=None,
             arg_params=arg_params,
@@ -379,13 +435,13 @@ class BaseModule:
         )
 
     def save_params(self, fname: str) -> None:
-        """Write all parameters to a .params file."""
+        """Write all parameters to a .params file, fname."""
         arguments, states = self.get_params()
         named = {f"arg:{k}": v for k, v in arguments.items()} | {f"aux:{k}": v for k, v in states.items()}
         ndarray.save(fname, named)
 
     def load_params(self, fname: str) -> None:
-        """Assign the parameters of a .params file. Raises ValueError for a name that is neither ``arg:`` nor ``aux:``."""
+        """Assign the parameters of a .params file, fname. Raises ValueError for a name that is neither ``arg:`` nor ``aux:``."""
         loaded = params.load(fname)
         kinds: dict[str, Params] = {"arg": {}, "aux": {}}
         if not isinstance(loaded, dict):
@@ -398,7 +454,7 @@ class BaseModule:
         self.set_params(kinds["arg"], kinds["aux"])
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
-        """The states that are carried over batches, for modules that have some."""
+        """The states that are carried over batches, for modules that have some; merge_multi_context as in get_outputs."""
         self._want("bind", "init_params")
         return []
 
@@ -409,16 +465,17 @@ class BaseModule:
             raise AssertionError(f"{type(self).__name__} has no states")
 
     def install_monitor(self, mon: Any) -> None:
-        """Have a Monitor watch everything that is computed."""
+        """Have a Monitor, mon, watch everything that is computed."""
         raise NotImplementedError
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
     def prepare(self, data_batch: Any, sparse_row_id_fn: Callable[[Any], Any] | None = None) -> None:
-        """Get ready for a batch that comes next."""
+        """Get ready for a data_batch that comes next. sparse_row_id_fn: gives of a batch the rows of sparse parameters that it
+        reads."""
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
-        """Compute outputs for a batch; is_train None means for_training, as it was bound."""
+        """Compute outputs for a data_batch; is_train None means for_training, as it was bound."""
         raise NotImplementedError
 
     def backward(self, out_grads: Any = None) -> None:
@@ -438,7 +495,7 @@ class BaseModule:
         raise NotImplementedError
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
-        """Tell a metric the labels and the outputs. pre_sliced: labels are a list for each context."""
+        """Tell a metric, eval_metric, the labels and the outputs. pre_sliced: labels are a list for each context."""
         raise NotImplementedError
 
     # -- set-up -------------------------------------------------------------------------------------------------------
@@ -453,7 +510,11 @@ class BaseModule:
         shared_module: Any = None,
         grad_req: Any = "write",
     ) -> None:
-        """Make arrays for such inputs and labels, and what computes with them."""
+        """Make arrays for such inputs and labels, and what computes with them.
+
+        data_shapes, label_shapes: DataDescs or (name, shape) pairs. for_training: backward will be called. inputs_need_grad:
+        compute gradients of inputs too, for get_input_grads. force_rebind: anew where it was bound. shared_module: a bound
+        module whose parameters it shares. grad_req: "write", "add" or "null", for all or in a list or dict."""
         raise NotImplementedError
 
     def init_optimizer(
@@ -463,5 +524,9 @@ class BaseModule:
         optimizer_params: Any = DEFAULT,
         force_init: bool = False,
     ) -> None:
-        """Choose how update changes parameters: an Optimizer, or the name of one with its parameters."""
+        """Choose how update changes parameters: an Optimizer, or the name of one with its parameters.
+
+        kvstore: the store that adds up gradients, or its name; None, or one context, needs none. optimizer_params: arguments of an
+        optimizer that is named; its gradients are divided by the size of a batch unless they say otherwise (rescale_grad).
+        force_init: anew where that was done, which else warns and does nothing."""
         raise NotImplementedError

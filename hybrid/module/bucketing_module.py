@@ -27,7 +27,7 @@ class BucketingModule(BaseModule):
 
     Parameters
     ----------
-    logger : module or Logger, default <module 'logging' from '/root/.pyenv/versions/3.11.7/lib/python3.11/logging/__init__.py'>
+    logger : module or Logger, default logging
         Where progress is written to.
     context : Context or list of Context, default cpu(0)
         Device, or devices that share each batch.

@@ -36,7 +36,7 @@ class Module(BaseModule):
         Inputs that data iterators give.
     label_names : list of str, default ('softmax_label',)
         Inputs that data iterators give as labels.
-    logger : module or Logger, default <module 'logging' from '/root/.pyenv/versions/3.11.7/lib/python3.11/logging/__init__.py'>
+    logger : module or Logger, default logging
         Where progress is written to.
     context : Context or list of Context, default cpu(0)
         Device, or devices that share each batch.
@@ -109,7 +109,9 @@ class Module(BaseModule):
 
     @staticmethod
     def load(prefix: str, epoch: int, load_optimizer_states: bool = False, **kwargs: Any) -> Module:
-        """A Module of a checkpoint; other keywords are those of Module. States of the optimizer load with init_optimizer."""
+        """A Module of a checkpoint, ``PREFIX-symbol.json`` and ``PREFIX-NNNN.params``; other keywords are those of Module.
+
+        epoch: the number NNNN. load_optimizer_states: init_optimizer reads ``PREFIX-NNNN.states`` too."""
         symbol, arguments, states = load_checkpoint(prefix, epoch)
         made = Module(symbol=symbol, **kwargs)
         made._arg_params, made._aux_params = arguments, states
@@ -121,7 +123,9 @@ class Module(BaseModule):
     def save_checkpoint(
         self, prefix: str, epoch: int, save_optimizer_states: bool = False, remove_amp_cast: bool = True
     ) -> None:
-        """Write ``PREFIX-symbol.json``, ``PREFIX-NNNN.params`` and, if wished, ``PREFIX-NNNN.states``."""
+        """Write ``PREFIX-symbol.json``, ``PREFIX-NNNN.params`` and, with save_optimizer_states, ``PREFIX-NNNN.states``.
+
+        epoch: the number NNNN. remove_amp_cast: without the casts that mixed precision put in."""
         save_checkpoint(prefix, epoch, self._symbol, *self.get_params(), remove_amp_cast=remove_amp_cast)
         if save_optimizer_states:
             name = f"{prefix}-{epoch:04d}.states"
@@ -129,7 +133,7 @@ class Module(BaseModule):
             logging.info('Saved optimizer state to "%s"', name)
 
     def save_optimizer_states(self, fname: str) -> None:
-        """Write the states of the optimizer to a file, which MXNet 1.9.1 reads too."""
+        """Write the states of the optimizer to a file, fname, which MXNet 1.9.1 reads too."""
         self._want("init_optimizer")
         if self._update_on_kvstore:
             self._kvstore.save_optimizer_states(fname)
@@ -137,7 +141,7 @@ class Module(BaseModule):
             write(fname, self._updater.get_states())
 
     def load_optimizer_states(self, fname: str) -> None:
-        """Read the states of the optimizer from a file. Raises FormatError when it holds none."""
+        """Read the states of the optimizer from a file, fname. Raises FormatError when it holds none."""
         self._want("init_optimizer")
         if self._update_on_kvstore:
             self._kvstore.load_optimizer_states(fname)
@@ -302,7 +306,7 @@ class Module(BaseModule):
         return data, labels
 
     def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
-        """Go on with inputs of other shapes, and the same parameters."""
+        """Go on with inputs of other shapes, and the same parameters: data_shapes and label_shapes as bind takes them."""
         self._want("bind")
         self._data_shapes, self._label_shapes = self._describe(data_shapes, label_shapes)
         self._exec_group.reshape(self._data_shapes, self._label_shapes)
@@ -362,7 +366,7 @@ class Module(BaseModule):
             self._preload_opt_states = None
 
     def borrow_optimizer(self, shared_module: Module) -> None:
-        """Use the optimizer of another Module, states included."""
+        """Use the optimizer of another Module, shared_module, states included. Raises AssertionError where it has none."""
         if not shared_module.optimizer_initialized:
             raise AssertionError("borrow_optimizer: the other Module has no optimizer; call its init_optimizer first")
         self._optimizer = shared_module._optimizer

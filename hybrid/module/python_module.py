@@ -25,7 +25,7 @@ class PythonModule(BaseModule):
         Inputs that data iterators give as labels.
     output_names : list of str
         Names of what it gives.
-    logger : module or Logger, default <module 'logging' from '/root/.pyenv/versions/3.11.7/lib/python3.11/logging/__init__.py'>
+    logger : module or Logger, default logging
         Where progress is written to."""
 
     def __init__(self, data_names: Any, label_names: Any, output_names: Any, logger: Any = logging):
@@ -135,7 +135,7 @@ class PythonLossModule(PythonModule):
         Inputs that data iterators give.
     label_names : list of str, default ('softmax_label',)
         Inputs that data iterators give as labels.
-    logger : module or Logger, default <module 'logging' from '/root/.pyenv/versions/3.11.7/lib/python3.11/logging/__init__.py'>
+    logger : module or Logger, default logging
         Where progress is written to."""
 
     def __init__(

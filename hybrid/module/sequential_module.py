@@ -16,7 +16,7 @@ class SequentialModule(BaseModule):
 
     Parameters
     ----------
-    logger : module or Logger, default <module 'logging' from '/root/.pyenv/versions/3.11.7/lib/python3.11/logging/__init__.py'>
+    logger : module or Logger, default logging
         Where progress is written to."""
 
     META_TAKE_LABELS: ClassVar[str] = "take_labels"

@@ -22,8 +22,11 @@ MODULES = {
      "io": mx.io, "autograd": mx.autograd, "mod": mx.mod, "kvstore": mx.kvstore, "image": mx.image, "bridge": bridge}  # fmt: skip
 LEFT: dict[str, int] = {}
 """Numbers of arguments that no docstring names, by module. They only fall."""
-CLASSES = ("nd.NDArray", "sym.Symbol", "kvstore.KVStore", "kvstore.KVStoreBase")
-"""Classes whose methods say what their arguments mean."""
+CLASSES = (
+    "nd.NDArray", "sym.Symbol", "kvstore.KVStore", "kvstore.KVStoreBase", "gluon.Block", "gluon.HybridBlock", "gluon.Parameter",
+    "gluon.ParameterDict", "gluon.SymbolBlock", "gluon.Trainer", "mod.BaseModule", "mod.Module",
+)  # fmt: skip
+"""Classes whose methods, or those of their bases by the same name, say what their arguments mean."""
 EVERYWHERE = ("self", "cls", "args", "kwargs", "prefix", "params")
 """Arguments that mean the same wherever they are: the names of a block's parameters, and where these are kept."""
 SHOWN = (
@@ -33,7 +36,7 @@ SHOWN = (
     "io.PrefetchingIter", "io.NDArrayIter", "image.imresize", "image.copyMakeBorder", "image.scale_down", "image.resize_short",
     "image.center_crop", "image.CreateAugmenter", "metric.np", "kvstore.create",
     "nd.NDArray.astype", "nd.NDArray.attach_grad", "nd.NDArray.reshape", "nd.NDArray.transpose", "nd.NDArray.expand_dims",
-    "nd.NDArray.broadcast_to", "sym.Symbol.eval", "bridge.compare", "bridge.set_time_limit",
+    "nd.NDArray.broadcast_to", "sym.Symbol.eval", "gluon.Block.collect_params", "bridge.compare", "bridge.set_time_limit",
 )  # fmt: skip
 
 
@@ -103,7 +106,9 @@ def silent(kind: type) -> list[str]:
         if isinstance(member, property):
             found += [name] * (not inspect.getdoc(member))
         elif inspect.isroutine(member) and not inspect.ismethoddescriptor(method := getattr(kind, name)):
-            found += [name] * (not inspect.getdoc(method)) + [f"{name}({n})" for n in undescribed(method)]
+            bases = " ".join(part.__dict__[name].__doc__ or "" for part in kind.__mro__ if name in part.__dict__)
+            left = [n for n in undescribed(method) if not re.search(rf"\b{n}\b", bases)]
+            found += [name] * (not inspect.getdoc(method)) + [f"{name}({n})" for n in left]
     return found
 
 
