@@ -92,7 +92,7 @@ class Initializer:
         self._print_func: Callable[[NDArray], str] | None = None
 
     def set_verbosity(self, verbose: bool = False, print_func: Callable[[NDArray], str] | None = None) -> Initializer:
-        """Log every array that is initialized, with what print_func makes of it (its root mean square by default)."""
+        """Log, with verbose, every array that is initialized, and what print_func makes of it (by default its root mean square)."""
         self._verbose = verbose
         self._print_func = print_func or _size_of
         return self

@@ -51,7 +51,7 @@ class LRScheduler:
         self.warmup_mode = warmup_mode
 
     def get_warmup_lr(self, num_update: int) -> float:
-        """The rate while warming up."""
+        """The rate while warming up, after num_update updates. Raises AssertionError past warmup_steps."""
         if num_update >= self.warmup_steps:
             raise AssertionError(f"num_update={num_update} is past warmup_steps={self.warmup_steps}")
         if self.warmup_mode == "constant":

@@ -68,13 +68,14 @@ class EvalMetric:
         return {**self._kwargs, **own, "output_names": self.output_names, "label_names": self.label_names}
 
     def update_dict(self, label: dict[str, Any], pred: dict[str, Any]) -> None:
-        """update with arrays by name, those of output_names and label_names or all."""
+        """update with arrays by name, label and pred: those of label_names and output_names, or all. CompositeEvalMetric calls them
+        labels and preds."""
         preds = list(pred.values()) if self.output_names is None else [pred[n] for n in self.output_names]
         labels = list(label.values()) if self.label_names is None else [label[n] for n in self.label_names]
         self.update(labels, preds)
 
     def update(self, labels: Any, preds: Any) -> None:
-        """Take predictions and their labels into account."""
+        """Take predictions (preds) and their labels into account: NDArrays or lists of them, of as many, batches first."""
         raise NotImplementedError
 
     def _add(self, value: Any, count: int) -> None:
@@ -163,7 +164,7 @@ class CompositeEvalMetric(EvalMetric):
         self.metrics.append(create(metric))
 
     def get_metric(self, index: int) -> EvalMetric:
-        """One of the metrics. Raises ValueError (MXNet gives it back instead) when there are not as many."""
+        """The metric of an index. Raises ValueError (MXNet gives it back instead) when there are not as many."""
         try:
             return self.metrics[index]
         except IndexError:
@@ -320,7 +321,7 @@ def _fscore(counts: numpy.ndarray) -> float:
 
 
 def _matthews(counts: numpy.ndarray) -> float:
-    """Matthews' correlation coefficient; sums that are zero count as 1."""
+    """Matthews' correlation coefficient of counts (label, prediction); sums that are zero count as 1."""
     sums = [s for s in (*counts.sum(axis=0), *counts.sum(axis=1)) if s]
     return (counts[1, 1] * counts[0, 0] - counts[0, 1] * counts[1, 0]) / math.sqrt(math.prod(sums))
 
@@ -454,10 +455,12 @@ class PCC(EvalMetric):
 
     @property
     def sum_metric(self) -> float:  # type: ignore[override]
+        """The correlation times num_inst."""
         return self._correlation(self.lcm) * self.num_inst
 
     @property
     def global_sum_metric(self) -> float:  # type: ignore[override]
+        """The same since the last full reset."""
         return self._correlation(self.gcm) * self.global_num_inst
 
     def reset(self) -> None:
@@ -482,6 +485,7 @@ class _Distance(_Plain):
             self._add(self.distance(label - pred), 1)
 
     def distance(self, difference: numpy.ndarray) -> Any:
+        """The number of one batch, given the difference of labels and predictions."""
         raise NotImplementedError
 
 
@@ -692,7 +696,7 @@ class PearsonCorrelation(_Plain):
         self.reset_micro()
 
     def update_variance(self, new_values: numpy.ndarray, *aggregate: Any) -> tuple[Any, Any, Any]:
-        """(count, mean, sum of squared differences) with new values taken in (Welford, 1962)."""
+        """(count, mean, sum of squared differences), an aggregate, with new_values taken in (Welford, 1962)."""
         count, mean, squares = aggregate
         count += len(new_values)
         delta = new_values - mean
@@ -700,7 +704,8 @@ class PearsonCorrelation(_Plain):
         return count, mean, squares + numpy.sum(delta * (new_values - mean))
 
     def update_cov(self, label: numpy.ndarray, pred: numpy.ndarray) -> None:
-        """Take new values into the covariance; the mean of the labels has them already, that of the predictions not yet."""
+        """Take new values (label, pred) into the covariance; the mean of the labels has them already, not yet that of the
+        predictions."""
         self._conv += numpy.sum((label - self._label[0]) * (pred - self._pred[0]))
 
     def update(self, labels: Any, preds: Any) -> None:

@@ -113,7 +113,7 @@ class MXRecordIO:
         self.reset()
 
     def write(self, buf: bytes) -> None:
-        """Append a record. Raises MXNetError for one of 512 MiB or more."""
+        """Append a record, buf. Raises MXNetError for one of 512 MiB or more."""
         self._want(writing=True)
         self._check_process()
         if isinstance(buf, str):
@@ -249,7 +249,7 @@ class MXIndexedRecordIO(MXRecordIO):
         super().__setstate__(state)
 
     def seek(self, idx: Any) -> None:
-        """Make the record of a key the next one to be read. Raises KeyError for a key that the index does not hold."""
+        """Make the record of a key, idx, the next one to be read. Raises KeyError for a key that the index does not hold."""
         self._want(writing=False)
         self._check_process(reopen=True)
         position = self.idx[idx]
@@ -266,7 +266,7 @@ class MXIndexedRecordIO(MXRecordIO):
         return self._file.tell()
 
     def read_idx(self, idx: Any) -> bytes | None:
-        """The record of a key. Raises KeyError for a key that the index does not hold."""
+        """The record of a key, idx. Raises KeyError for a key that the index does not hold."""
         self._want(writing=False)
         self._check_process(reopen=True)
         with self._lock:
@@ -274,7 +274,7 @@ class MXIndexedRecordIO(MXRecordIO):
             return self.read()
 
     def write_idx(self, idx: Any, buf: bytes) -> None:
-        """Append a record under a key."""
+        """Append a record, buf, under a key, idx. Raises MXNetError for a key with tabs or line ends in it."""
         key = self.key_type(idx)
         if {"\t", "\n", "\r"} & set(str(key)):
             raise MXNetError(f"index {self.idx_path!r}: got the key {key!r}, wanted one without tabs and line ends")

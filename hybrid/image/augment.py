@@ -159,7 +159,7 @@ class CenterCropAug(Augmenter):
     size : tuple of int
         (width, height) of the result.
     interp : int, default 2
-        Interpolation as in ``imresize``."""
+        Interpolation as in ``imresize``, of an image that is smaller."""
 
     def __init__(self, size: tuple[int, int], interp: int = 2):
         super().__init__(size=size, interp=interp)

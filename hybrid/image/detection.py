@@ -506,7 +506,7 @@ class ImageDetIter(ImageIter):
         return objects
 
     def example(self, label: Any, image: NDArray) -> tuple[Any, NDArray] | None:
-        """An image ready for a batch, with its objects; None for one to leave out."""
+        """An image ready for a batch, with the objects of its label; None for one to leave out."""
         try:
             self.check_valid_image([image])
             image, objects = self.augmentation_transform(image, self._objects(label))
@@ -521,13 +521,13 @@ class ImageDetIter(ImageIter):
         return full, self.postprocess_data(image)
 
     def augmentation_transform(self, data: NDArray, label: np.ndarray) -> Sample:  # type: ignore[override]
-        """The image and its objects through all augmenters."""
+        """The image, data, and its objects, label, through all augmenters."""
         for augmenter in self.auglist:
             data, label = augmenter(data, label)
         return data, label
 
     def reshape(self, data_shape: Any = None, label_shape: Any = None) -> None:
-        """Other shapes of images or labels from the next batch on."""
+        """Other shapes of images (data_shape) or labels (label_shape, objects and their width) from the next batch on."""
         if data_shape is not None:
             self.check_data_shape(data_shape)
             self.provide_data = [DataDesc(self.provide_data[0].name, (self.batch_size, *data_shape))]
@@ -538,7 +538,7 @@ class ImageDetIter(ImageIter):
             self._describe(self.provide_label[0].name, self.label_shape)
 
     def check_label_shape(self, label_shape: Any) -> None:
-        """Raise ValueError unless it has room for all objects and is as wide as they are."""
+        """Raise ValueError unless label_shape has room for all objects and is as wide as they are."""
         if len(label_shape) != 2:
             raise ValueError("label_shape should have length 2")
         if label_shape[0] < self.label_shape[0]:
@@ -549,7 +549,7 @@ class ImageDetIter(ImageIter):
             raise ValueError(f"label_shape object width inconsistent: {self.label_shape[1]} vs {label_shape[1]}.")
 
     def sync_label_shape(self, it: ImageDetIter, verbose: bool = False) -> ImageDetIter:
-        """Give both iterators labels of the same shape, the larger."""
+        """Give both iterators, this and it, labels of the same shape, the larger; verbose: log that. Returns it."""
         if not isinstance(it, ImageDetIter):
             raise AssertionError("Synchronize with invalid iterator.")
         if self.label_shape[1] != it.label_shape[1]:

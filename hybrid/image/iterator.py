@@ -225,7 +225,8 @@ class ImageIter(DataIter):
             self.imgrec.reset()
 
     def batch(self, examples: list[tuple[Any, NDArray]], pad: int) -> DataBatch:
-        """A batch of labels and images."""
+        """A batch of examples, labels and images, of which pad only fill it up. Raises MXNetError for images of another shape than
+        data_shape, FormatError for labels of another width."""
         data = nd.stack(*[image.astype("float32") for _, image in examples])
         if data.shape[1:] != tuple(self.data_shape):
             raise MXNetError(f"the augmenters gave images of {data.shape[1:]}, wanted {self.data_shape}")
@@ -237,19 +238,19 @@ class ImageIter(DataIter):
         return DataBatch([data], [nd.array(np.stack(labels).reshape(wanted))], pad=pad)
 
     def check_data_shape(self, data_shape: Any) -> None:
-        """Raise ValueError unless it is (3, height, width)."""
+        """Raise ValueError unless data_shape is (3, height, width)."""
         if len(data_shape) != 3:
             raise ValueError("data_shape should have length 3, with dimensions CxHxW")
         if data_shape[0] != 3:
             raise ValueError("This iterator expects inputs to have 3 channels.")
 
     def check_valid_image(self, data: Any) -> None:
-        """Raise FormatError for what is no image."""
+        """Raise FormatError where data, a list of one, holds no image."""
         if not data[0].shape:
             raise FormatError("Data shape is wrong")
 
     def imdecode(self, s: bytes) -> NDArray:
-        """The image in bytes. Raises FormatError that names it, MXNetError without Pillow."""
+        """The image in bytes, s. Raises FormatError that names it, MXNetError without Pillow."""
         try:
             return imdecode(s)
         except (ValueError, RuntimeError) as error:
@@ -257,17 +258,17 @@ class ImageIter(DataIter):
             raise kind(f"Broken image {self._last}, {error}") from error
 
     def read_image(self, fname: str) -> bytes:
-        """The content of a file under path_root."""
+        """The content of a file, fname, under path_root."""
         return read(os.path.join(self.path_root or "", fname))
 
     def augmentation_transform(self, data: NDArray) -> NDArray:
-        """The image through all augmenters."""
+        """The image, data, through all augmenters."""
         for augmenter in self.auglist:
             data = augmenter(data)
         return data
 
     def postprocess_data(self, datum: NDArray) -> NDArray:
-        """Channels first."""
+        """An image, datum, with its channels first."""
         return nd.transpose(datum, axes=(2, 0, 1))
 
 

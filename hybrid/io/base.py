@@ -37,7 +37,7 @@ class DataDesc(namedtuple("DataDesc", ["name", "shape"])):  # dtype and layout a
 
     @staticmethod
     def get_list(shapes: Any, types: Any) -> list[DataDesc]:
-        """Descriptions from (name, shape) pairs and (name, dtype) pairs, the latter None for float32."""
+        """Descriptions from (name, shape) pairs, shapes, and (name, dtype) pairs, types; the latter None for float32."""
         if types is None:
             return [DataDesc(name, shape) for name, shape in shapes]
         dtypes = dict(types)

@@ -130,10 +130,14 @@ class Optimizer:
     # -- what a subclass defines --------------------------------------------------------------------------------------
 
     def create_state(self, index: Any, weight: Array) -> Any:
-        """Make what is kept of a weight from update to update: an array, a tuple of them, or None."""
+        """Make what is kept of a weight from update to update: an array, a tuple of them, or None.
+
+        index: the weight's number or name."""
 
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
-        """Change the weight (and its state) by one gradient."""
+        """Change the weight (and its state) by one gradient, grad, of its shape.
+
+        index: the weight's number or name, by which its updates are counted and its factors found; several at once are lists."""
         raise NotImplementedError
 
     # -- float32 masters ----------------------------------------------------------------------------------------------
@@ -150,14 +154,14 @@ class Optimizer:
         return bool(half and self.multi_precision)
 
     def create_state_multi_precision(self, index: Any, weight: Array) -> Any:
-        """create_state; of a float16 weight under multi_precision (float32 master, its state)."""
+        """create_state of an index and weight; of a float16 weight under multi_precision (float32 master, its state)."""
         if not self._masters(weight):
             return self.create_state(index, weight)
         master = weight.astype(np.float32)
         return master, self.create_state(index, master)
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """update, through the float32 master where create_state_multi_precision made one."""
+        """update of index, weight, grad and state, through the float32 master where create_state_multi_precision made one."""
         if not (self.multi_precision and weight.dtype == np.float16):
             self.update(index, weight, grad, state)
             return
@@ -173,7 +177,7 @@ class Optimizer:
         return self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)  # type: ignore[return-value]
 
     def set_learning_rate(self, lr: float) -> None:
-        """Set the rate. Raises UserWarning when a scheduler decides it."""
+        """Set the rate to lr. Raises UserWarning when a scheduler decides it."""
         if self.lr_scheduler is not None:
             raise UserWarning(
                 "LRScheduler of the optimizer has already been defined. Note that set_learning_rate can mutate the value "
@@ -182,15 +186,16 @@ class Optimizer:
         self.lr = lr
 
     def set_lr_scale(self, args_lrscale: Any) -> None:
-        """Gone from MXNet; raises DeprecationWarning. Use set_lr_mult."""
+        """Gone from MXNet; raises DeprecationWarning whatever args_lrscale is. Use set_lr_mult."""
         raise DeprecationWarning("set_lr_scale is gone; use set_lr_mult")
 
     def set_lr_mult(self, args_lr_mult: dict[Any, float]) -> None:
-        """Multipliers of the learning rate by name or index, over those of the symbol's attributes."""
+        """Set multipliers of the learning rate by name or index, args_lr_mult, over those of the symbol's attributes."""
         self.lr_mult = {**self._declared_factors("__lr_mult__"), **args_lr_mult}
 
     def set_wd_mult(self, args_wd_mult: dict[Any, float]) -> None:
-        """Multipliers of the weight decay by name or index, over those of the symbol's attributes and of the names."""
+        """Set multipliers of the weight decay by name or index, args_wd_mult, over those of the symbol's attributes and of the
+        names: 0 but for names that end in _weight or _gamma."""
         undecayed = {n: 0.0 for n in self.idx2name.values() if not self._decays(n)}
         self.wd_mult = {**undecayed, **self._declared_factors("__wd_mult__"), **args_wd_mult}
 

@@ -57,7 +57,7 @@ class Updater:
                 optimizer.update_multi_precision(indices, weights, grads, [self.states[i] for i in indices])
 
     def sync_state_context(self, state: Any, context: Context) -> Any:
-        """A state on a device: arrays, and tuples and lists of them."""
+        """A state on a device, context: arrays, and tuples and lists of them."""
         if isinstance(state, NDArray):
             return state.as_in_context(context)
         if isinstance(state, tuple | list):
@@ -65,7 +65,7 @@ class Updater:
         return state
 
     def get_states(self, dump_optimizer: bool = False) -> bytes:
-        """All states, with the optimizer if wished, as bytes that MXNet 1.9.1 reads too.
+        """All states, with dump_optimizer the optimizer too, as bytes that MXNet 1.9.1 reads too.
 
         Raises TypeError when there is something in them that such bytes cannot say."""
         return files.dump((self.states, self.optimizer) if dump_optimizer else self.states)

@@ -27,8 +27,10 @@ CLASSES = (
     "gluon.ParameterDict", "gluon.SymbolBlock", "gluon.Trainer", "mod.BaseModule", "mod.Module",
 )  # fmt: skip
 """Classes whose methods, or those of their bases by the same name, say what their arguments mean."""
-EVERYWHERE = ("self", "cls", "args", "kwargs", "prefix", "params")
-"""Arguments that mean the same wherever they are: the names of a block's parameters, and where these are kept."""
+WHOLE = ("optimizer", "lr_scheduler", "metric", "init", "io", "image", "kvstore", "bridge")
+"""Modules all of whose classes are such."""
+EVERYWHERE = ("self", "cls", "args", "kwargs", "prefix", "params", "_")
+"""Arguments that mean the same wherever they are: names of a block's parameters, where these are kept, and what is read over."""
 SHOWN = (
     "gluon.Trainer", "gluon.nn.Dense", "gluon.nn.Embedding", "gluon.nn.LayerNorm", "gluon.nn.Conv2D", "gluon.nn.MaxPool2D",
     "gluon.loss.SoftmaxCrossEntropyLoss", "gluon.loss.L2Loss", "gluon.rnn.LSTM", "gluon.data.DataLoader", "optimizer.SGD",
@@ -120,8 +122,9 @@ def test_methods_are_described(name: str) -> None:
     assert not silent(kind), "write what these do and mean"
 
 
-def test_methods_of_results_are_described() -> None:
-    found = {name: silent(kind) for name, kind in public(bridge) if inspect.isclass(kind)}
+@pytest.mark.parametrize("name", WHOLE)
+def test_methods_of_modules_are_described(name: str) -> None:
+    found = {n: silent(kind) for n, kind in public(MODULES[name]) if inspect.isclass(kind)}
     assert not any(found.values()), f"write what these do and mean: { {n: m for n, m in found.items() if m} }"
 
 

@@ -388,12 +388,12 @@ ROWS: list[tuple[str, ...]] = [
     (
         "b25-centre-size-order",
         "hybrid/image/augment.py",
-        'The part of a size in the middle."""\n'
+        'of an image that is smaller."""\n'
         "\n"
         "    def __init__(self, size: tuple[int, int], interp: int = 2):\n"
         "        super().__init__(size=size, interp=interp)\n"
         "        self.size, self.interp = size, interp\n",
-        'The part of a size in the middle."""\n'
+        'of an image that is smaller."""\n'
         "\n"
         "    def __init__(self, size: tuple[int, int], interp: int = 2):\n"
         "        super().__init__(size=size, interp=interp)\n"
