@@ -28,7 +28,9 @@ BatchEndParam = namedtuple("BatchEndParams", ["epoch", "nbatch", "eval_metric", 
 def module_checkpoint(
     mod: Any, prefix: str, period: int = 1, save_optimizer_states: bool = False
 ) -> Callable[..., None]:
-    """An epoch-end callback that saves a Module every ``period`` epochs."""
+    """An epoch-end callback that saves a Module, mod, every ``period`` epochs, with save_optimizer_states its optimizer's too.
+
+    Files are ``PREFIX-symbol.json``, ``PREFIX-NNNN.params`` and ``PREFIX-NNNN.states``, NNNN from 1."""
     period = int(max(1, period))
 
     def _callback(iter_no: int, sym: Any = None, arg: Any = None, aux: Any = None) -> None:
@@ -39,7 +41,7 @@ def module_checkpoint(
 
 
 def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
-    """An epoch-end callback that saves symbol and parameters every ``period`` epochs."""
+    """An epoch-end callback that saves symbol and parameters every ``period`` epochs; see save_checkpoint. NNNN is from 1."""
     period = int(max(1, period))
 
     def _callback(iter_no: int, sym: Any, arg: Any, aux: Any) -> None:
@@ -50,7 +52,7 @@ def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
 
 
 def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[Any], None]:
-    """A batch-end callback that logs the metric every ``period`` batches."""
+    """A batch-end callback that logs the metric every ``period`` batches, and with auto_reset begins it anew."""
 
     def _callback(param: Any) -> None:
         if param.nbatch % period == 0 and param.eval_metric is not None:
@@ -63,7 +65,9 @@ def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[Any], N
 
 
 class Speedometer:
-    """A batch-end callback that logs samples a second, and the metric, every ``frequent`` batches."""
+    """A batch-end callback that logs samples a second, and the metric, every ``frequent`` batches.
+
+    batch_size: samples in a batch. auto_reset: begin the metric anew each time, so that it is that of the batches since."""
 
     def __init__(self, batch_size: int, frequent: int = 50, auto_reset: bool = True) -> None:
         self.batch_size = batch_size

@@ -18,7 +18,10 @@ def save_checkpoint(
     aux_params: dict[str, NDArray],
     remove_amp_cast: bool = True,
 ) -> None:
-    """Write a model's two files; the symbol's only when there is one."""
+    """Write a model's two files, ``PREFIX-symbol.json`` and ``PREFIX-NNNN.params``; the symbol's only when there is one.
+
+    epoch: the number NNNN. arg_params, aux_params: parameters by name. remove_amp_cast: without the casts that mixed precision
+    put in."""
     named = {f"arg:{k}": v for k, v in arg_params.items()} | {f"aux:{k}": v for k, v in aux_params.items()}
     symbols = {} if symbol is None else {f"{prefix}-symbol.json": symbol._text(remove_amp_cast)}
     name = f"{prefix}-{epoch:04d}.params"

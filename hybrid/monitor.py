@@ -38,12 +38,12 @@ class Monitor:
         self.exes: list[Executor] = []
 
     def stat_helper(self, name: str, array: NDArray) -> None:
-        """Take note of one array; what executors call."""
+        """Take note of one array by its name; what executors call."""
         if self.activated and self.re_prog.match(name):
             self.queue.append((self.step, str(name), self.stat_func(array)))
 
     def install(self, exe: Executor) -> None:
-        """Watch an executor."""
+        """Watch an executor, exe."""
         exe.set_monitor_callback(self.stat_helper, self.monitor_all)
         self.exes.append(exe)
 

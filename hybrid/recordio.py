@@ -207,7 +207,18 @@ class MXIndexedRecordIO(MXRecordIO):
     """A record file with an index (lines of key, tab, position) for reading in any order.
 
     Each process reads by itself: after a fork or when sent to another process it opens the file anew. Several threads may
-    call ``read_idx`` at once. Raises FormatError for an index that cannot be read."""
+    call ``read_idx`` at once. Raises FormatError for an index that cannot be read.
+
+    Parameters
+    ----------
+    idx_path : path
+        File of the index.
+    uri : path
+        Record file.
+    flag : str
+        'r' to read, 'w' to write both anew.
+    key_type : callable, default int
+        What makes a key of the text in the index."""
 
     def __init__(self, idx_path: Any, uri: Any, flag: str, key_type: Any = int):
         self.idx_path = os.fspath(idx_path)
@@ -292,7 +303,12 @@ _IMAGE_HEADER = struct.Struct("<IfQQ")
 
 
 def pack(header: Any, s: bytes) -> bytes:
-    """A record of a header and the bytes of an image (or any bytes)."""
+    """A record of a header (an IRHeader) and the bytes s of an image (or any bytes).
+
+    >>> from hybrid import recordio
+    >>> header, data = recordio.unpack(recordio.pack(recordio.IRHeader(0, 3.0, 7, 0), b"image"))
+    >>> header.label, header.id, data
+    (3.0, 7, b'image')"""
     header = IRHeader(*header)
     if isinstance(header.label, numbers.Number):
         labels = b""
@@ -305,7 +321,8 @@ def pack(header: Any, s: bytes) -> bytes:
 
 
 def unpack(s: bytes) -> tuple[Any, bytes]:
-    """The header and the bytes after it. Raises FormatError where the record is too short for what it says it holds."""
+    """The header of a record s and the bytes after it. Raises FormatError where the record is too short for what it says it
+    holds."""
     if len(s) < _IMAGE_HEADER.size:
         raise FormatError(f"a packed record has at least {_IMAGE_HEADER.size} bytes, got {len(s)}")
     header = IRHeader(*_IMAGE_HEADER.unpack_from(s))
@@ -319,7 +336,8 @@ def unpack(s: bytes) -> tuple[Any, bytes]:
 
 
 def unpack_img(s: bytes, iscolor: int = -1) -> tuple[Any, np.ndarray]:
-    """The header and the image: (height, width, 3) in the order blue, green, red, or (height, width) where it is gray.
+    """The header of a record s and the image: (height, width, 3) in the order blue, green, red, or (height, width) where it is
+    gray.
 
     iscolor: 1 always color, 0 always gray, -1 as stored (with opacity as the fourth channel).
     Raises FormatError for what is no image; needs Pillow."""
@@ -330,7 +348,7 @@ def unpack_img(s: bytes, iscolor: int = -1) -> tuple[Any, np.ndarray]:
 def pack_img(header: Any, img: Any, quality: int = 95, img_fmt: str = ".jpg") -> bytes:
     """A record of a header and an image as ``unpack_img`` gives it, compressed.
 
-    quality: 1 to 100 for .jpg, 0 to 9 (the effort) for .png. Needs Pillow."""
+    img: the image, uint8. quality: 1 to 100 for .jpg, 0 to 9 (the effort) for .png. img_fmt: one of these. Needs Pillow."""
     return pack(header, encode(_swap(np.asarray(img)), img_fmt, quality))
 
 

@@ -70,9 +70,10 @@ def print_summary(
     line_length: int = 120,
     positions: Sequence[float] = (0.44, 0.64, 0.74, 1.0),
 ) -> None:
-    """Print a table of the layers: names, shapes (if there are any, without the batch), numbers of parameters, inputs.
+    """Print a table of the layers of a symbol: names, shapes (if there are any, without the batch), numbers of parameters, inputs.
 
-    positions: where columns end, as parts of line_length or, when the last is above 1, in characters."""
+    shape: shapes of the inputs by name. positions: where columns end, as parts of line_length or, when the last is above 1, in
+    characters."""
     nodes, heads = _layers(symbol)
     shapes = _shapes(symbol, shape)
     ends = [int(line_length * p) for p in positions] if positions[-1] <= 1 else [int(p) for p in positions]

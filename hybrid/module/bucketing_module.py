@@ -92,7 +92,9 @@ class BucketingModule(BaseModule):
     def load(
         prefix: str, epoch: int, sym_gen: Any = None, default_bucket_key: Any = None, **kwargs: Any
     ) -> BucketingModule:
-        """A BucketingModule of a checkpoint; other keywords are those of BucketingModule."""
+        """A BucketingModule with the parameters of ``PREFIX-NNNN.params``; other keywords are those of BucketingModule.
+
+        epoch: the number NNNN. sym_gen, default_bucket_key: as BucketingModule takes them; both have to be given."""
         _want_given(sym_gen=sym_gen, default_bucket_key=default_bucket_key)
         made = BucketingModule(sym_gen, default_bucket_key, **kwargs)
         made._loaded = load_params(prefix, epoch)
@@ -108,7 +110,10 @@ class BucketingModule(BaseModule):
         aux_params: Params | None = None,
         **kwargs: Any,
     ) -> BucketingModule:
-        """A BucketingModule with these parameters. sym_dict: symbols by bucket, of names that sym_gen gives; may be left out."""
+        """A BucketingModule with these parameters, arg_params and aux_params by name.
+
+        sym_dict: symbols by bucket, of names that sym_gen gives; may be left out. sym_gen, default_bucket_key: as BucketingModule
+        takes them; both have to be given."""
         _want_given(sym_gen=sym_gen, default_bucket_key=default_bucket_key)
 
         def generate(key: Any) -> tuple[Any, Any, Any]:
@@ -123,7 +128,10 @@ class BucketingModule(BaseModule):
 
     def save_checkpoint(self, prefix: str, epoch: int, remove_amp_cast: bool = False) -> None:
         """Write the parameters, and the symbol of every bucket that there is as ``PREFIX-KEY-symbol.json``; the keys are
-        in ``PREFIX.buckets``, if they are whole numbers."""
+        in ``PREFIX.buckets``, if they are whole numbers.
+
+        epoch: the number in the name of the parameters, ``PREFIX-NNNN.params``. remove_amp_cast: without the casts that mixed
+        precision put in."""
         self._want("bind", "init_params")
         arguments, states = self.get_params()
         save_checkpoint(prefix, epoch, None, arguments, states, remove_amp_cast=remove_amp_cast)
@@ -256,7 +264,7 @@ class BucketingModule(BaseModule):
             self.set_params(*kept)  # type: ignore[misc]
 
     def switch_bucket(self, bucket_key: Any, data_shapes: Any, label_shapes: Any = None) -> None:
-        """Go on with another bucket, bound to such inputs if it is not yet."""
+        """Go on with another bucket, bucket_key, bound to such inputs (data_shapes, label_shapes as in bind) if it is not yet."""
         self._want("bind")
         if bucket_key not in self._buckets:
             module = self._make_module(*self._generate(bucket_key))

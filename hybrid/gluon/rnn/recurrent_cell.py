@@ -50,11 +50,11 @@ class RecurrentCell(Block):
             cell.reset()
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
-        """Shape and layout of each state. Raises NotImplementedError: a cell must define it."""
+        """Shape and layout of each state for a batch_size (0: unknown). Raises NotImplementedError: a cell must define it."""
         raise NotImplementedError(f"{type(self).__name__} must define state_info")
 
     def begin_state(self, batch_size: int = 0, func: Any = ndarray.zeros, **kwargs: Any) -> States:
-        """The states before the first step: func of each one's shape and name, and of kwargs.
+        """The states before the first step for a batch_size: func of each one's shape and name, and of kwargs.
 
         Raises AssertionError for a cell that a modifier has been put around."""
         _want_unmodified(self)
@@ -76,7 +76,8 @@ class RecurrentCell(Block):
     ) -> tuple[Any, States]:
         """The outputs and the last states for a sequence.
 
-        inputs: one array in the layout, or a list of steps (N, C); length: how many there are. merge_outputs: outputs as one
+        inputs: one array in the layout, or a list of steps (N, C); length: how many there are. begin_state: the states before
+        the first, by default zeros. merge_outputs: outputs as one
         array (True) or a list of steps (False; and None, unless valid_length is given). valid_length (N,): outputs after it
         are zeros, and states are those at it. Raises AssertionError for a sequence of another length."""
         self.reset()
@@ -103,7 +104,7 @@ class RecurrentCell(Block):
         return activation(inputs, **kwargs)
 
     def forward(self, inputs: Any, states: States) -> tuple[Any, States]:
-        """The output and the new states of one step."""
+        """The output and the new states of one step, given its inputs (N, C) and the states."""
         self._counter += 1
         return super().forward(inputs, states)  # type: ignore[misc]  HybridBlock's, for those that are one
 

@@ -108,7 +108,7 @@ class _RNNLayer(HybridBlock):
         return {f"{prefix}{'.' if prefix else ''}{rename(n)}": p for n, p in self._reg_params.items()}
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
-        """Shape, layout and dtype of the states: one, (L*D, N, H)."""
+        """Shape, layout and dtype of the states for a batch_size: one, (L*D, N, H)."""
         return [self._state(batch_size, self._hidden_size)]
 
     def _state(self, batch_size: int, size: int) -> dict[str, Any]:
@@ -116,14 +116,14 @@ class _RNNLayer(HybridBlock):
         return {"shape": shape, "__layout__": "LNC", "dtype": self._dtype}
 
     def begin_state(self, batch_size: int = 0, func: Any = ndarray.zeros, **kwargs: Any) -> list[Any]:
-        """The states before the first step: func of each one's shape, dtype and name, and of kwargs."""
+        """The states before the first step for a batch_size: func of each one's shape, dtype and name, and of kwargs."""
         return [
             make_state(func, f"{self.prefix}h0_{i}", {**info, **kwargs})
             for i, info in enumerate(self.state_info(batch_size))
         ]
 
     def cast(self, dtype: Any) -> None:
-        """Convert the parameters, and the states that begin_state makes."""
+        """Convert the parameters, and the states that begin_state makes, to dtype."""
         super().cast(dtype)
         self._dtype = dtype
 
@@ -387,7 +387,7 @@ class LSTM(_RNNLayer):
         )  # fmt: skip
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
-        """Shape, layout and dtype of h and c."""
+        """Shape, layout and dtype of h and c for a batch_size."""
         return [
             self._state(batch_size, self._projection_size or self._hidden_size),
             self._state(batch_size, self._hidden_size),
