@@ -348,7 +348,7 @@ def unpack_img(s: bytes, iscolor: int = -1) -> tuple[Any, np.ndarray]:
 def pack_img(header: Any, img: Any, quality: int = 95, img_fmt: str = ".jpg") -> bytes:
     """A record of a header and an image as ``unpack_img`` gives it, compressed.
 
-    img: the image, uint8. quality: 1 to 100 for .jpg, 0 to 9 (the effort) for .png. img_fmt: one of these. Needs Pillow."""
+    img: the image, uint8. quality: 1 to 100 for .jpg, 0 to 9 (the effort) for .png. img_fmt: the extension. Needs Pillow."""
     return pack(header, encode(_swap(np.asarray(img)), img_fmt, quality))
 
 
