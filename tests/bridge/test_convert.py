@@ -100,7 +100,7 @@ def test_files_appear_when_they_are_verified_and_not_before(tmp_path: Path) -> N
 def test_a_job_infers_the_graph_once_for_each_set_of_sizes(lenet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A conversion with an axis that may vary: at the sizes given, with the axis unknown, at two sizes that show which axes of the
     outputs follow it, and at the second size that is verified. An import and a verification: at the sizes that they run, and a
-    verification at another batch, which is tried."""
+    verification at another batch, which is tried, and as the conversion before it, for what differs and no input tells."""
     asked: list[Graph] = []
     whole = facts.infer
     monkeypatch.setattr(
@@ -114,7 +114,7 @@ def test_a_job_infers_the_graph_once_for_each_set_of_sizes(lenet: Path, monkeypa
         (1, lambda: bridge.convert(lenet, inputs=data)),
         (5, lambda: bridge.convert(lenet, inputs=data, dynamic={"data": {0: "batch"}}, output=made)),
         (2, lambda: bridge.import_onnx(made)),
-        (2, lambda: bridge.verify(lenet, made, inputs=data)),
+        (2 + 3, lambda: bridge.verify(lenet, made, inputs=data)),
     ):
         asked.clear()
         job()
@@ -345,12 +345,12 @@ def test_near_ties_in_a_ranking_are_drawn_again(translation, monkeypatch: pytest
     for seed in tied[:4]:
         try:
             result = bridge.convert(ranking(), inputs={"data": (1, 8)}, seed=seed)
-            verdicts.add("near ties" in " ".join(result.warnings))
+            verdicts.add(any("near ties" in w or "chosen otherwise" in w for w in result.warnings))
         except bridge.NotEquivalent as error:
             assert error.result.divergence is not None
             assert (error.result.divergence.operator, error.result.divergence.kind) == ("argmax", "accumulated")
             verdicts.add("refused")
-    # with ties in all the draws it stays refused; without other rounding there is nothing to draw again
+    # with ties in all the draws it stays refused; without other rounding there is nothing to tell
     assert verdicts <= ({True, "refused"} if translation else {False})
     assert translation is None or True in verdicts
 

@@ -28,6 +28,7 @@ from bridge.inspect import InspectResult, OperatorsResult
 from bridge.printable import clean, printable
 from bridge.recorded import own_version
 from bridge.result import Divergence, VerifyResult
+from bridge.troubles import PAGE
 from converters import ConversionError, Problem, UnsupportedModel
 from converters.coverage import Row
 from hybrid.core.error import InternalError, MXNetError
@@ -580,7 +581,7 @@ def test_every_command_says_its_errors_as_it_is_asked_to(
             found = json.loads(asked.stdout)
             told = asked.exit_code, (found["error"], found["problems"]), asked.stderr
             said = (plain.exit_code, plain.stdout, plain.stderr), told
-            if said != ((2, "", "error: disk\n"), (2, ("disk", []), "")):
+            if said != ((2, "", f"error: disk\nsee {PAGE}#os-error\n"), (2, ("disk", []), "")):
                 wrong.append((arguments[0], stage, said))
     assert not wrong
 

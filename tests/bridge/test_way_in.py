@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import bridge
 import hybrid as mx
 from bridge import cli, refusing
-from tests.house.docs import ROOT, block
+from tests.house.docs import ROOT, block, blocks
 from tests.models.networks import networks
 
 FOLDER = ROOT / "fixtures/models"
@@ -217,7 +217,7 @@ def test_names_are_given_at_import(tmp_path: Path) -> None:
 
 def test_operators_of_users_as_documented(tmp_path: Path) -> None:
     page = ROOT / "docs/plugins.md"
-    (tmp_path / "my_ops.py").write_text(block(page, "file").text)
+    (tmp_path / "my_ops.py").write_text(next(b for b in blocks(page) if b.name == "file").text)
     (tmp_path / "run.py").write_text(RUN)
     commands = [line.split()[1:] for line in block(page, "convert").text.splitlines()]
     command = [sys.executable, "-W", "error", "run.py", json.dumps([["inspect", "net"], *commands])]

@@ -228,15 +228,15 @@ def test_memory_that_runs_out(device: Mock) -> None:
 
 def test_the_cpu_takes_over_with_one_warning(device: Mock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_device, "_warned", set())
-    x = nd.array([[3, 1, 2]], ctx=mx.gpu())
+    x = nd.array([[[0.9, 0, 0, 1, 1], [0.8, 0, 0, 1, 1]]], ctx=mx.gpu())
     with pytest.warns(
-        DeviceFallback, match=r"topk runs on the CPU, its arrays are copied from gpu\(0\) and back"
+        DeviceFallback, match=r"box_nms runs on the CPU, its arrays are copied from gpu\(0\) and back"
     ) as seen:
-        y = nd.topk(x, k=2, ret_typ="mask")
-        nd.topk(x * 2, k=2, ret_typ="mask")
+        y = nd.contrib.box_nms(x, score_index=0, coord_start=1)
+        nd.contrib.box_nms(x * 1, score_index=0, coord_start=1)
     assert len(seen) == 1
     assert y.context == mx.gpu()
-    np.testing.assert_array_equal(y.asnumpy(), [[1, 0, 1]])
+    np.testing.assert_array_equal(y.asnumpy()[0, :, 0], np.float32([0.9, -1]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nd.random.normal(shape=(2,), ctx=mx.gpu())  # which the CPU draws everywhere

@@ -159,6 +159,7 @@ def test_check_in_ci(tmp_path: Path) -> None:
     shutil.copy(ROOT / "fixtures/recorded/lenet.npz", tmp_path / "fixtures/recorded")
     folder = tmp_path / "examples/check_in_ci"
     part = (EXAMPLES / "README.md").read_text().split("cd examples/check_in_ci\n")[1].split("```")[0]
+    part = part.replace("\\\n", "")
     for line in part.splitlines():
         words = line.split("#")[0].split()
         said = python(folder, *(("-m", *words) if words[0] == "gluonnx" else words[1:]), **with_plugin())

@@ -27,8 +27,9 @@ from hybrid.core.attrs import (
     is_float,
     kind_of,
 )
+from hybrid.core.documents import document
 from hybrid.core.error import OpError
-from hybrid.core.functions import attribute_text, document, signature
+from hybrid.core.functions import attribute_text, signature
 from hybrid.core.op import REGISTRY, Op, lookup, op
 from tests.grouped import each
 from tests.table.goldens import Case, cases
@@ -482,7 +483,7 @@ def test_what_a_class_may_say_of_its_attributes() -> None:
         assert list(Thing.fields) == ["limit", "out"]
         assert [Thing.bind(limit=v).limit for v in ("None", "3", None, 4)] == [None, 3, None, 4]  # type: ignore[attr-defined]
         assert list(signature(Thing, ("out", "name")).parameters) == ["data", "limit", "out", "name"]
-        told = document(Thing).splitlines()
-        assert told[0] == name and told[2:5] == ["Parameters", "----------", "data : input"]
+        told = document(Thing, "nd.thing", ()).splitlines()
+        assert told[0] == name and told[2:5] == ["Parameters", "----------", "data : array"]
     finally:
         del REGISTRY[name]

@@ -370,11 +370,14 @@ def test_a_killed_worker_of_a_cluster(place: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_thousand_models(place: Path) -> None:
+@pytest.mark.timeout(3600)
+def test_a_thousand_models(place: Path, request: pytest.FixtureRequest) -> None:
+    """A thousand with --all-cases, else a few dozen."""
     pytest.importorskip("distributed")
-    listed = lines(place, *make_models(place, 1000))
+    count = 1000 if request.config.getoption("--all-cases") else 24
+    listed = lines(place, *make_models(place, count))
     assert converted(listed, "-o", "alone")["ok"]
     assert converted(listed, "-o", "local", "--on", "local:2")["ok"]
-    assert len(contents(place / "alone")) == 1000
+    assert len(contents(place / "alone")) == count
     assert contents(place / "alone") == contents(place / "local")
     assert all(m["again"] for m in converted(listed, "-o", "local")["models"])

@@ -198,7 +198,7 @@ def rooms() -> str:
         name = place.removeprefix("hybrid.") if place != "hybrid" else "hybrid: MXNet's API"
         parts.append(f'<rect x="{GAP}" y="{y}" width="150" height="22" rx="4" fill="{BOX}" stroke="{SOFT}"/>')
         parts.append(_text(GAP + 8, y + 15, name, bold=True))
-        below = [places.index(t) for t in uses[place] if places.index(t) > row]
+        below = sorted(places.index(t) for t in uses[place] if places.index(t) > row)
         if not below:
             continue
         x, last = left + 14 + (len(places) - row) * step / 2, 36 + max(below) * tall + 11

@@ -1,5 +1,6 @@
 """The DataLoader: what it gives in this process, from processes (forked or spawned) and threads, and how it ends."""
 
+import copyreg
 import gc
 import multiprocessing
 import os
@@ -54,6 +55,12 @@ class Odd(Exception):
 
 def fail_oddly(i: int) -> None:
     raise Odd(i, 2)
+
+
+@pytest.fixture(autouse=True)
+def odd_stays_odd(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask has all errors of a process that imports it rebuilt otherwise (tblib)."""
+    monkeypatch.delitem(copyreg.dispatch_table, Odd, raising=False)
 
 
 def die(i: int) -> None:
