@@ -104,6 +104,7 @@ class OutputsOnly:
         values: Mapping[str, np.ndarray],
         name: str,
         jitter: tuple[float, int] | None = None,
+        halved: bool = False,
     ) -> np.ndarray | None:
         return None
 

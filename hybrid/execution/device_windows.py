@@ -101,7 +101,8 @@ def run_convolution_weight(device: Device, op: Any, arrays: Sequence[DeviceArray
     parts = device.empty((slices, *weight.shape), FLOAT)
     numbers = np.int32(slices), np.int32(-(-depth // slices))
     device.kernel(CONVOLUTION_WEIGHT, "convolution_weight")(grid, (THREADS,), (dy, data, parts, *numbers, *geometry))
-    return np.reshape(parts, weight.shape) if slices == 1 else np.sum(parts, axis=0)
+    summed: Any = np.reshape(parts, weight.shape) if slices == 1 else np.sum(parts, axis=0)
+    return summed
 
 
 def _windows(op: Pooling, shape: tuple[int, ...]) -> tuple[np.int32, ...] | None:
