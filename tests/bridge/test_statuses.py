@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import hybrid as mx
 from bridge.cli import COMMANDS, app
 from bridge.command import running, shell
+from hybrid import native
 from tests.house.docs import ROOT
 
 STATUSES, SCHEMA = ROOT / "docs" / "exit-statuses.md", ROOT / "docs" / "report-schema.md"
@@ -95,6 +96,8 @@ def test_json_of_every_command_is_documented(told: Callable[..., tuple[int, dict
     assert {call[0] for _, call in CALLS} == {*COMMANDS}
     problems = []
     for heading, call in CALLS:
+        if heading == "compile" and native.level() is None:  # NumPy has no programs to save
+            continue
         status, data = told(*call)
         there = {*data} - COMMON
         if status not in (0, 1) or there != tables[heading]:
