@@ -11,6 +11,7 @@ import json
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from hybrid.core.error import MXNetError
 from hybrid.core.examples import Maker
@@ -21,24 +22,29 @@ from hybrid.ir.graph import Entry, Graph, Node
 from .error import ConversionError
 from .export import FLOOR, convert, newest_opset
 from .registry import EXPORT, OLDEST
+from .writer import Converted
 
 RECORD = Path(__file__).with_name("oldest.json")
 
 
 def is_written(example: Example, opset: int) -> bool:
     """True where a graph of an example alone is written at an opset: with its inputs fed, or all but the first stored."""
+    return any(write_alone(example, opset, stored) is not None for stored in (False, True))
+
+
+def write_alone(example: Example, opset: int | str | None, stored: bool, **options: Any) -> Converted | None:
+    """The file of a graph of an example alone; None where it is not written. stored: all inputs but the first are stored, as layers
+    have them, else all are fed. options: those of convert."""
     names = example.op.input_names()
     feeds = dict(zip(names, example.arrays, strict=True))
     node = Node(example.op, "node", [Entry(Node(None, n)) for n in names], example.op.dump())
     graph = Graph(Entry(node, i) for i in range(node.num_visible_outputs))
-    for stored in (names[len(names) :], names[1:]):
-        inputs = {n: Spec(a.shape, a.dtype) for n, a in feeds.items() if n not in stored}
-        try:
-            convert(graph, {n: feeds[n] for n in stored}, inputs, opset)
-        except (ConversionError, MXNetError):
-            continue
-        return True
-    return False
+    params = {n: feeds[n] for n in names[1:]} if stored else {}
+    inputs = {n: Spec(a.shape, a.dtype) for n, a in feeds.items() if n not in params}
+    try:
+        return convert(graph, params, inputs, opset, **options)
+    except (ConversionError, MXNetError):
+        return None
 
 
 def tried(name: str) -> tuple[int, ...]:

@@ -9,13 +9,11 @@ from pathlib import Path
 
 import converters.ops  # noqa: F401  fills EXPORT
 import hybrid
-from converters.error import ConversionError
-from converters.export import FLOOR, convert
+from converters.export import FLOOR
+from converters.oldest import write_alone
 from converters.registry import EXPORT
-from hybrid.core.error import MXNetError
 from hybrid.core.examples import Maker
-from hybrid.core.op import FAMILY, OPS, Spec
-from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.core.op import FAMILY, OPS
 
 RECORD = Path(hybrid.__file__).parent / "core" / "onnx_names.txt"
 MOST = 4
@@ -27,21 +25,13 @@ def written_as(name: str) -> str:
     example = next(iter(OPS[name].examples(Maker(OPS[name]))), None)
     if name not in EXPORT or name.startswith(FAMILY) or example is None:
         return ""
-    names = example.op.input_names()
-    feeds = dict(zip(names, example.arrays, strict=True))
-    node = Node(example.op, "node", [Entry(Node(None, n)) for n in names], example.op.dump())
-    graph = Graph(Entry(node, i) for i in range(node.num_visible_outputs))
-    for stored in (names[len(names) :], names[1:]):
-        inputs = {n: Spec(a.shape, a.dtype) for n, a in feeds.items() if n not in stored}
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                made = convert(graph, {n: feeds[n] for n in stored}, inputs, FLOOR)
-        except (ConversionError, MXNetError):
-            continue
-        kinds = list(dict.fromkeys(n.op_type for n in made.model.graph.node))
-        return ", ".join(kinds[:MOST]) + (f" and {len(kinds) - MOST} more" if len(kinds) > MOST else "")
-    return ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = next(filter(None, (write_alone(example, FLOOR, stored) for stored in (False, True))), None)
+    if made is None:
+        return ""
+    kinds = list(dict.fromkeys(n.op_type for n in made.model.graph.node))
+    return ", ".join(kinds[:MOST]) + (f" and {len(kinds) - MOST} more" if len(kinds) > MOST else "")
 
 
 def text() -> str:

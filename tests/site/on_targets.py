@@ -15,15 +15,12 @@ from pathlib import Path
 
 from bridge.targets.profile import Profile, profiles
 from bridge.targets.writing import Written, refusals, written_for
-from converters.error import ConversionError
-from converters.export import convert
 from converters.oldest import recorded as written_operators
+from converters.oldest import write_alone
 from converters.writer import Converted
-from hybrid.core.error import MXNetError
 from hybrid.core.examples import Maker
-from hybrid.core.op import OPS, Example, Spec
+from hybrid.core.op import OPS, Example
 from hybrid.formats.files import write
-from hybrid.ir.graph import Entry, Graph, Node
 
 RECORD = Path(__file__).parents[2] / "docs" / "operators-on-targets.json"
 EXAMPLES = 1
@@ -34,17 +31,9 @@ OF_SIZES = "input"
 
 def written(example: Example, how: Written) -> Converted | None:
     """The file of an example alone as targets want it; None where there is none, as where it cannot be written."""
-    names = example.op.input_names()
-    feeds = dict(zip(names, example.arrays, strict=True))
-    node = Node(example.op, "node", [Entry(Node(None, n)) for n in names], example.op.dump())
-    graph = Graph(Entry(node, i) for i in range(node.num_visible_outputs))
-    for stored, opset in itertools.product((names[1:], ()), how.opsets):
-        inputs = {n: Spec(a.shape, a.dtype) for n, a in feeds.items() if n not in stored}
-        try:
-            return convert(graph, {n: feeds[n] for n in stored}, inputs, opset, newest=how.newest, forms=how.forms)
-        except (ConversionError, MXNetError):
-            continue
-    return None
+    ways = itertools.product((True, False), how.opsets)
+    files = (write_alone(example, opset, stored, newest=how.newest, forms=how.forms) for stored, opset in ways)
+    return next(filter(None, files), None)
 
 
 def groups() -> dict[str, list[Profile]]:
