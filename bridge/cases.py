@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import onnx
 
-from converters.proto_nodes import reads
+from converters.proto_nodes import reads, stored_tensors
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Domain, Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape, show
@@ -387,10 +387,7 @@ def samplers(graph: Graph) -> Iterator[Node]:
 def _drawing(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
     """Nodes that draw random numbers from which an output follows, those of bodies included."""
     read = {o.name for o in graph.output}
-    constant = {i.name: i for i in graph.initializer}
-    constant |= {
-        n.output[0]: a.t for n in graph.node if n.op_type == "Constant" for a in n.attribute if a.name == "value"
-    }
+    constant = stored_tensors(graph)
     for node in reversed(graph.node):
         if not read.intersection(node.output):
             continue

@@ -35,6 +35,14 @@ def reads(node: onnx.NodeProto) -> Iterator[str]:
             yield from (o.name for o in body.output if o.name not in own)
 
 
+def stored_tensors(graph: onnx.GraphProto) -> dict[str, onnx.TensorProto]:
+    """By name the tensors that a graph holds: its initializers, and the values of Constant nodes."""
+    found = {t.name: t for t in graph.initializer}
+    return found | {
+        n.output[0]: a.t for n in graph.node if n.op_type == "Constant" for a in n.attribute if a.name == "value"
+    }
+
+
 def topological_order(nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
     """The nodes, inputs before users; in the order they stand in when that is so already.
 

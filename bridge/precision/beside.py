@@ -11,6 +11,7 @@ import onnx
 
 from converters.forms import USUAL
 from converters.precision.retype import from_proto
+from converters.proto_nodes import stored_tensors
 from converters.writer import Converted
 from hybrid.core.op import Spec
 
@@ -85,10 +86,7 @@ def _calibrated(model: Model) -> dict[str, tuple[float, float]]:
     """The ranges of inputs of a file that QuantizeLinear reads."""
     assert model.proto is not None
     graph = model.proto.graph
-    stored = {t.name: t for t in graph.initializer}
-    stored |= {
-        n.output[0]: a.t for n in graph.node if n.op_type == "Constant" for a in n.attribute if a.name == "value"
-    }
+    stored = stored_tensors(graph)
     inputs, found = {i.name for i in graph.input}, {}
     for node in graph.node:
         if node.op_type != "QuantizeLinear" or node.input[0] not in inputs or node.input[1] not in stored:

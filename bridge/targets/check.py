@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 import onnx
-from onnx import TensorProto
 
 from converters.error import Problem
 
@@ -92,11 +91,11 @@ def _of_node(profile: Profile, known: Known, node: onnx.NodeProto) -> Iterator[s
         if shape is not None and not least <= len(shape) <= most:
             yield f"{len(shape)} dimensions, and {profile.name} takes {least} to {most}"
     if kind in profile.types:
-        dtype = TensorProto.DataType.Name(known.types.get(node.output[0], 0)).lower()
+        dtype = known.dtype(node.output[0])
         if dtype in profile.types[kind]:
             yield f"{node.output[0]} is of {dtype}, for which {profile.name} has no {kind}"
     for name in (*node.input, *node.output):
-        dtype = TensorProto.DataType.Name(known.types.get(name, 0)).lower()
+        dtype = known.dtype(name)
         if dtype in profile.dtypes and not (profile.own_types and kind == "Cast" and name in known.ends):
             yield f"{name} is of {dtype}, which {profile.name} has not"
     for rule in profile.wrong:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, helper
 
+from converters.proto_nodes import stored_tensors
 from converters.schemas import schema_of
 
 AI_ONNX = ("", "ai.onnx")
@@ -49,12 +51,20 @@ class Known:
 
     def numbers(self, name: str) -> np.ndarray | None:
         """A stored constant; None for what is computed, or stored elsewhere."""
-        stored = self.stored.get(name)
-        if stored is None:
-            maker = self.makers.get(name)
-            value = [a.t for a in maker.attribute if a.name == "value"] if maker is not None else []
-            stored = value[0] if value and maker is not None and maker.op_type == "Constant" else None
+        stored = self._tensors.get(name)
         return None if stored is None else onnx.numpy_helper.to_array(stored)
+
+    @functools.cached_property
+    def _tensors(self) -> dict[str, onnx.TensorProto]:
+        return stored_tensors(self.model.graph)
+
+    def dtype(self, name: str) -> str:
+        """The name of a tensor's dtype as ONNX has it, in small letters: float, int64, ...; undefined where it is not known."""
+        return onnx.TensorProto.DataType.Name(self.types.get(name, 0)).lower()
+
+    def is_whole(self, name: str) -> bool:
+        """True for a tensor of integers."""
+        return self.dtype(name).startswith(("int", "uint"))
 
     def shape(self, name: str) -> tuple[int | str, ...] | None:
         """The shape of a tensor, sizes that are open by their names; None where it is not known."""

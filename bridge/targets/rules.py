@@ -138,17 +138,14 @@ def _whole_numbers(known: Known, node: onnx.NodeProto) -> str:
     """Arithmetic on whole numbers, of which one is a constant, or division of them."""
     if node.op_type not in ("Add", "Sub", "Mul", "Div", "Pow", "Sum"):
         return ""
-    dtypes = {onnx.TensorProto.DataType.Name(known.types.get(i, 0)).lower() for i in node.input}
-    whole = any(d.startswith(("int", "uint")) for d in dtypes)
+    whole = any(map(known.is_whole, node.input))
     return "whole numbers" if whole and (node.op_type == "Div" or any(i in known.constants for i in node.input)) else ""
 
 
 def _whole_numbers_to_one(known: Known, node: onnx.NodeProto) -> str:
     """A reduction of whole numbers that names all of its axes."""
     shape = known.shape(node.input[0]) if node.op_type.startswith("Reduce") else None
-    if not shape or not onnx.TensorProto.DataType.Name(known.types.get(node.input[0], 0)).lower().startswith(
-        ("int", "uint")
-    ):
+    if not shape or not known.is_whole(node.input[0]):
         return ""
     axes = known.attributes(node).get("axes")
     if axes is None and len(node.input) > 1:
@@ -268,7 +265,7 @@ def _moved_integers(known: Known, node: onnx.NodeProto) -> str:
     if node.op_type not in ("QuantizeLinear", "DequantizeLinear"):
         return ""
     name = node.output[0] if node.op_type == "QuantizeLinear" else node.input[0]
-    dtype = onnx.TensorProto.DataType.Name(known.types.get(name, 0)).lower()
+    dtype = known.dtype(name)
     if dtype not in ("int8", "undefined"):
         return f"integers of {dtype}"
     zero = known.numbers(node.input[2]) if len(node.input) > 2 and node.input[2] else None
