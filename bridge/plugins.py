@@ -10,12 +10,19 @@ from pathlib import Path
 from .paths import BadInput
 
 
+def _file(name: str) -> Path | None:
+    """The file that a plug-in is; None for a module. Raises BadInput for a file that is not there."""
+    path = Path(name)
+    if path.suffix != ".py" and not path.exists():
+        return None
+    if not path.is_file():
+        raise BadInput(f"plugin {name}: no such file")
+    return path
+
+
 def find_plugin(name: str) -> None:
     """Look whether there is such a file or module, and run nothing. Raises BadInput."""
-    path = Path(name)
-    if path.suffix == ".py" or path.exists():
-        if not path.is_file():
-            raise BadInput(f"plugin {name}: no such file")
+    if _file(name) is not None:
         return
     try:
         found = importlib.util.find_spec(name.partition(".")[0])  # of what is inside its package would be run
@@ -28,11 +35,8 @@ def find_plugin(name: str) -> None:
 def load_plugin(name: str) -> None:
     """Run a Python file, or import a module: what it registers is known from then on. It is a program and may do anything, so name
     only those that you would run. Raises BadInput for one that fails."""
-    path = Path(name)
     try:
-        if path.suffix == ".py" or path.exists():
-            if not path.is_file():
-                raise BadInput(f"plugin {name}: no such file")
+        if (path := _file(name)) is not None:
             module = f"gluonnx_plugin_{path.stem}"
             spec = importlib.util.spec_from_file_location(module, path)
             if spec is None or spec.loader is None:

@@ -173,10 +173,10 @@ def verify(
 
 
 def _unreached(first: Model, second: Model) -> list[str]:
-    """Warnings of what differs although all inputs that were tried give the same."""
+    """The warning of what differs although all inputs that were tried give the same."""
     try:
         found = unreached(first, second)
     except (MXNetError, ConversionError, OSError):  # the verdict stands without them
         return []
     says = "no input that was tried tells the models apart, and yet they differ at"
-    return [f"{says} {told}; give inputs that reach it (--inputs, --range)" for told in found]
+    return [f"{says} {'; '.join(found)}; give inputs that reach this (--inputs, --range)"] if found else []

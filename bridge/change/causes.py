@@ -23,9 +23,9 @@ def causes(
     partner and of those that could only be compared together with it, which are looked at where it has no difference itself. Where
     none of all these differs, what does elsewhere is told with the first. Nodes for which nothing is found are left out. Raises
     hybrid's and converters' errors."""
-    if any(m.graph is None and m.proto is None for m in (left, right)):  # a runner shows nothing inside
+    found = _compared(left, right)
+    if found is None:
         return {}
-    found = compare_networks(*networks_of(left, right))
     words: dict[str, list[str]] = {}
     changes = sorted(found.changes, key=_form)
     for change in changes:
@@ -61,13 +61,18 @@ def unreached(left: Model, right: Model) -> list[str]:
 
     Empty where operations differ too: forms are others then, and what differs need not mean anything. Raises hybrid's and
     converters' errors."""
-    if any(m.graph is None and m.proto is None for m in (left, right)):
+    found = _compared(left, right)
+    if found is None or any(c.kind not in ("attribute", "parameter") for c in found.changes):
         return []
-    changes = compare_networks(*networks_of(left, right)).changes
-    if any(c.kind not in ("attribute", "parameter") for c in changes):
-        return []
-    told = [f"{c.node} ({c.operator}): {_words(c)}" for c in changes]
+    told = [f"{c.node} ({c.operator}): {c.text}" for c in found.changes]
     return told[:TOLD] + [f"and {len(told) - TOLD} more"] * (len(told) > TOLD)
+
+
+def _compared(left: Model, right: Model) -> Comparison | None:
+    """Both models beside each other; None for a runner, which shows nothing inside."""
+    if any(m.graph is None and m.proto is None for m in (left, right)):
+        return None
+    return compare_networks(*networks_of(left, right))
 
 
 def _words(change: Change) -> str:

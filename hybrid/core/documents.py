@@ -176,7 +176,6 @@ def example_of(cls: type[Op], call: str, example: Example) -> list[str]:
         and (f.default is MISSING or f.kind.write(getattr(op, f.name)) != f.kind.write(f.default))
     ]
     called = f"{call}({', '.join([*given, *attrs])})"
-    shapes = _shapes(op, arrays)
     if call.startswith("mx.sym"):
         symbols = {name: f'mx.sym.var("{name}")' for name in names}
         return [
@@ -186,6 +185,7 @@ def example_of(cls: type[Op], call: str, example: Example) -> list[str]:
             "y.list_inputs()",
             repr(names),
         ]
+    shapes = _shapes(op, arrays)
     if shapes is None:
         return [*lines, f"y = {called}", "type(y).__name__", "'list'" if op.num_visible_outputs() > 1 else "'NDArray'"]
     if op.num_visible_outputs() == 1:
