@@ -15,8 +15,10 @@ def reductions(graph: OnnxGraph) -> None:
 
 class _Reductions(Rewriting):
     def rewrite(self, node: OnnxNode) -> bool:
+        if not node.op_type.startswith("Reduce"):
+            return False
         dtype = self.graph.dtype(node.inputs[0])
-        if not node.op_type.startswith("Reduce") or dtype is None or dtype.kind not in "iu":
+        if dtype is None or dtype.kind not in "iu":
             return False
         shape, axes = self.shape(node.inputs[0]), node.attrs.get("axes")
         if axes is None and len(node.inputs) > 1:

@@ -11,7 +11,7 @@ import converters
 import hybrid as mx
 from bridge.targets.check import problems
 from bridge.targets.profile import profile_of
-from converters.forms import Forms
+from converters.forms import LOWERINGS, Forms
 from hybrid.core.op import Spec
 
 sym = mx.sym
@@ -77,3 +77,11 @@ def test_whole_numbers_are_reduced_to_one_without_naming_axes(kind: str) -> None
     assert problems(profile_of("opencv"), model) == []
     plain, _, _ = written(net, (4, 5), 13)
     assert "it crashes on" in str(problems(profile_of("opencv"), plain))
+
+
+@pytest.mark.parametrize("lowering", LOWERINGS)
+def test_nodes_that_read_nothing_stay(lowering: str) -> None:
+    net = sym.Group([sym.Variable("x") * 2, sym.onnx.RandomUniform(shape=(4, 5), name="drawn")])
+    spec = Spec((2, 3), np.dtype(np.float32))
+    model = converters.to_onnx(net, {}, {"x": spec}, 13, forms=Forms(lowered=(lowering,)))
+    assert any(not n.input for n in model.graph.node)
