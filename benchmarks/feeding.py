@@ -12,7 +12,10 @@ and mirrored at random. For every kind of loader (KIND: several of those below; 
 - ``bound``: images a second that are possible where both share the processors and nothing is idle: 1 / (1 / decode + 1 / train).
 
 ``here`` is ImageRecordIter with nothing read ahead, ``records`` ImageRecordIter as it is by default, ``loader`` gluon's DataLoader
-with a worker process for each core, ``threads`` the same with threads."""
+with a worker process for each core, ``threads`` the same with threads. ``colors`` is ImageRecordIter with brightness, contrast,
+saturation and lighting varied, ``colors-here`` the same with nothing read ahead; ``detection`` is ImageDetRecordIter with parts,
+larger grounds, hues and mirroring, ``detection-here`` the same with nothing read ahead (their step takes the class of the first
+object)."""
 
 from __future__ import annotations
 
@@ -37,15 +40,24 @@ MEAN, STD = (123.68, 116.28, 103.53), (58.395, 57.12, 57.375)
 
 
 def write_records(path: str, count: int) -> None:
-    """Pictures of soft shapes and some noise, as records."""
+    """Pictures of soft shapes and some noise, as records; and in a second file with two objects in each."""
     numbers = np.random.RandomState(0)
+    objects = mx.recordio.MXRecordIO(objects_path(path), "w")
     writer = mx.recordio.MXIndexedRecordIO(path[:-4] + ".idx", path, "w")
     for number in range(count):
         shapes = mx.nd.array(numbers.randint(0, 256, (12, 16, 3)), dtype="uint8")
         picture = mx.image.imresize(shapes, WIDTH, HEIGHT, interp=2).asnumpy().astype(np.int64)
         picture = (picture + numbers.randint(-8, 9, picture.shape)).clip(0, 255).astype(np.uint8)
         writer.write_idx(number, mx.recordio.pack_img((0, number % CLASSES, number, 0), picture, 90, ".jpg"))
+        label = [2, 5, number % CLASSES, 0.2, 0.2, 0.6, 0.7, (number + 1) % CLASSES, 0.5, 0.4, 0.9, 0.9]
+        objects.write(mx.recordio.pack_img((0, label, number, 0), picture, 90, ".jpg"))
     writer.close()
+    objects.close()
+
+
+def objects_path(path: str) -> str:
+    """The file of pictures with objects that is beside that of pictures."""
+    return f"{path[:-4]}-objects.rec"
 
 
 Epoch = Callable[[], Iterator[tuple[Any, Any]]]
@@ -63,6 +75,26 @@ def records(path: str, size: int, batch: int, **settings: Any) -> Epoch:
         iterator.reset()
         for found in iterator:
             yield found.data[0], found.label[0]
+
+    return epoch
+
+
+COLORS = {"brightness": 0.3, "contrast": 0.3, "saturation": 0.3, "pca_noise": 0.1}
+
+
+def detection(path: str, size: int, batch: int, **settings: Any) -> Epoch:
+    """ImageDetRecordIter's batches, with the class of the first object of each picture."""
+    iterator = mx.io.ImageDetRecordIter(
+        path_imgrec=objects_path(path), data_shape=(3, size, size), batch_size=batch, shuffle=True,
+        rand_crop_prob=0.8, min_crop_scales=0.4, min_crop_overlaps=0.1, rand_pad_prob=0.5, max_pad_scale=2.0,
+        max_random_hue=18, random_hue_prob=0.5, max_random_contrast=0.3, random_contrast_prob=0.5, rand_mirror_prob=0.5,
+        **dict(zip(("mean_r", "mean_g", "mean_b"), MEAN)), **dict(zip(("std_r", "std_g", "std_b"), STD)), **settings,
+    )  # fmt: skip
+
+    def epoch() -> Iterator[tuple[Any, Any]]:
+        iterator.reset()
+        for found in iterator:
+            yield found.data[0], found.label[0][:, 6]
 
     return epoch
 
@@ -91,6 +123,10 @@ KINDS: dict[str, Callable[..., Epoch]] = {
     "records": records,
     "loader": loader,
     "threads": lambda *given: loader(*given, thread_pool=True),
+    "colors": lambda *given: records(*given, **COLORS),
+    "colors-here": lambda *given: records(*given, **COLORS, prefetch_buffer=0),
+    "detection": detection,
+    "detection-here": lambda *given: detection(*given, prefetch_buffer=0),
 }
 
 
@@ -163,7 +199,7 @@ def main() -> None:
             rows.append({"kind": kind, **{k: v * args.batch for k, v in figures.items()}, "waiting": waiting})
             if not args.json:
                 shown = "  ".join(f"{name} {value * args.batch:6.1f}/s" for name, value in figures.items())
-                print(f"{kind:8}  {shown}  waiting {waiting:5.1%}", flush=True)
+                print(f"{kind:14}  {shown}  waiting {waiting:5.1%}", flush=True)
             del epoch, source
     if args.json:
         print(json.dumps({"cores": CORES, "size": args.size, "batch": args.batch, "rows": rows}, indent=1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import random
 from collections.abc import Callable
@@ -13,9 +14,11 @@ import numpy as np
 from .. import image, recordio
 from .. import ndarray as nd
 from ..core.error import FormatError, MXNetError
+from ..formats import images
 from ..formats.files import locate_errors
-from ..ndarray import NDArray
-from .files import HARMLESS, MXDataIter, _part, _shape, warn_of_unknown
+from ..image.image import resized
+from .decoding import DRAWN, DecodingIter, Room
+from .files import HARMLESS, _part, _shape, warn_of_unknown
 
 
 class _Sampler(NamedTuple):
@@ -94,6 +97,35 @@ def _centers_inside(rows: np.ndarray, box: tuple[float, float, float, float], _:
     return (across >= x) & (across < x + width) & (down >= y) & (down < y + height)
 
 
+def _share_inside(
+    rows: np.ndarray, box: tuple[float, float, float, float], share: np.ndarray, least: float
+) -> np.ndarray:
+    return share > least
+
+
+class _Example(NamedTuple):
+    """What a record holds: an image (height, width, channels), its objects, and its own number."""
+
+    pixels: np.ndarray
+    label: _Label
+    number: int
+
+
+class _Choice(NamedTuple):
+    """Choices drawn for an image, and what they make of its label."""
+
+    method_before: int
+    colors: list[float]
+    """What is added to hue, saturation and lightness; and what of the pixels is added to them."""
+    mirrored: bool
+    sides: tuple[int, int, int, int] | None
+    """Pixels above, below, left and right of it on a larger one."""
+    part: tuple[int, int, int, int] | None
+    """Top, left, height and width of the part that is taken."""
+    method: int
+    label: np.ndarray
+
+
 def _numbers(value: Any, count: int, name: str) -> list[float]:
     """A setting of each of several samplers, given as one number, a tuple, or the text of one."""
     value = ast.literal_eval(value) if isinstance(value, str) else value
@@ -107,7 +139,7 @@ def _numbers(value: Any, count: int, name: str) -> list[float]:
     return values
 
 
-class ImageDetRecordIter(MXDataIter):
+class ImageDetRecordIter(DecodingIter):
     """Batches of images (batch, *data_shape), red first, and of labels (batch, 4 + width): channels, height and width of the image,
     how many numbers follow, and those of the record, filled up with label_pad_value.
 
@@ -115,6 +147,9 @@ class ImageDetRecordIter(MXDataIter):
     places being shares of width and height. Every image, in this order: resized; its colors changed (as OpenCV's HLS has them);
     mirrored; put on a larger one; a part of it taken, where one of the samplers finds one within its bounds; brought to
     data_shape; at last (x - mean) / std * scale. Data and labels are float32.
+
+    From the first batch of an epoch on a thread reads prefetch_buffer batches ahead (0: none), for which preprocess_threads
+    threads decode, at most one for each core. The numbers are the same with any of them.
 
     Parameters
     ----------
@@ -232,6 +267,10 @@ class ImageDetRecordIter(MXDataIter):
         Name of the data.
     label_name : str, default 'softmax_label'
         Name of the labels.
+    preprocess_threads : int, default 4
+        Threads that decode, at most one for each core.
+    prefetch_buffer : int, default 4
+        Batches that are read ahead.
     others : keywords
         Settings of how MXNet's iterators go about it; of others a warning says that they are not known.
 
@@ -295,6 +334,8 @@ class ImageDetRecordIter(MXDataIter):
         scale: float = 1.0,
         data_name: str = "data",
         label_name: str = "softmax_label",
+        preprocess_threads: int = 4,
+        prefetch_buffer: int = 4,
         **others: Any,
     ):
         self._shape = _shape(data_shape)
@@ -319,11 +360,11 @@ class ImageDetRecordIter(MXDataIter):
             object_coverages=(min_crop_object_coverages, max_crop_object_coverages),
             trials=max_crop_trials,
         )
-        self._keep = _centers_inside
+        self._keep: Callable[..., np.ndarray] = _centers_inside
         if crop_emit_mode == "overlap":
-            self._keep = lambda rows, box, share: share > emit_overlap_thresh
+            self._keep = functools.partial(_share_inside, least=emit_overlap_thresh)
         self._crop_prob, self._pad_prob, self._mirror_prob = rand_crop_prob, rand_pad_prob, rand_mirror_prob
-        self._pad_scale, self._fill = max_pad_scale, fill_value
+        self._pad_scale, self._fill_value = max_pad_scale, fill_value
         self._resize, self._mode, self._method = resize, resize_mode, inter_method
         self._colors = (
             (max_random_hue, random_hue_prob),
@@ -332,7 +373,7 @@ class ImageDetRecordIter(MXDataIter):
             (max_random_contrast, random_contrast_prob),
         )
         self._random, self._mixer = random.Random(seed), np.random.RandomState(seed) if shuffle else None
-        self._ids: list[int] = []
+        self._ids: np.ndarray | None = None
         self._listed = image.iterator.read_list(path_imglist) if path_imglist else None
         self._file = recordio.MXRecordIO(path_imgrec, "r")
         starts = self._file.positions()
@@ -346,7 +387,7 @@ class ImageDetRecordIter(MXDataIter):
             self._mean = np.array([mean_r, mean_g, mean_b][:channels], np.float32)[:, None, None]
         elif mean_img:
             self._mean = self._read_mean(mean_img)
-        super().__init__(len(self._starts), batch_size, round_batch, data_name, label_name)
+        super().__init__(batch_size, round_batch, data_name, label_name, preprocess_threads, prefetch_buffer)
 
     @staticmethod
     def _read_samplers(count: int, *, trials: Any, **bounds: tuple[Any, Any]) -> list[_Sampler]:
@@ -369,29 +410,37 @@ class ImageDetRecordIter(MXDataIter):
 
     def _label_width(self, wanted: int, padded: int) -> int:
         """Numbers in a filled up label. Raises MXNetError where a label has more, FormatError where it has not those wanted."""
-        most = max((len(self._label(start, wanted)) for start in self._starts), default=0)
+        most = 0
+        for start in self._starts:
+            with locate_errors(f"{self._file.uri}, record at byte {start}"):
+                label = self._label(self._unpack(start)[0])
+                if wanted > 0 and len(label) != wanted:
+                    raise FormatError(
+                        f"rec file provide {len(label)}-dimensional label but label_width is set to {wanted}"
+                    )
+            most = max(most, len(label))
         if self._listed is not None:
             most = max(most, *(len(label) for label, _ in self._listed.values()))
         if 0 < padded < most:
             raise MXNetError(f"ImageDetRecordIter: label_pad_width: {padded} smaller than estimated width: {most}")
         return max(most, padded)
 
-    def _label(self, start: int, wanted: int = -1) -> np.ndarray:
-        with locate_errors(f"{self._file.uri}, record at byte {start}"):
-            header, _ = recordio.unpack(self._file.read_at(start) or b"")
-            label = np.asarray(header.label, np.float32).reshape(-1)
-            if self._listed is not None:
-                if header.id not in self._listed:
-                    raise FormatError(f"the image of number {header.id} is not in path_imglist")
-                label = self._listed[header.id][0]
-            if wanted > 0 and len(label) != wanted:
-                raise FormatError(f"rec file provide {len(label)}-dimensional label but label_width is set to {wanted}")
-        return label
+    def _unpack(self, start: int) -> tuple[Any, bytes]:
+        """The header and the compressed image of the record at a position."""
+        return recordio.unpack(self._file.read_at(start) or b"")
+
+    def _label(self, header: Any) -> np.ndarray:
+        """The numbers of a record's label."""
+        if self._listed is None:
+            return np.asarray(header.label, np.float32).reshape(-1)
+        if header.id not in self._listed:
+            raise FormatError(f"the image of number {header.id} is not in path_imglist")
+        return self._listed[header.id][0]
 
     def _read_mean(self, path: Any) -> np.ndarray:
         """The mean image of a file, which is made of all images where it is not there. Raises FormatError for another one."""
         if not os.path.exists(path):
-            total = sum(self._example(start)[0].astype(np.float64) for start in self._starts)
+            total = sum(self._serial([start])[0][0].astype(np.float64) for start in self._starts)
             nd.save(path, {"mean_img": nd.array(total / max(len(self._starts), 1))})
         held = nd.load(path)
         arrays = list(held.values()) if isinstance(held, dict) else held
@@ -406,86 +455,101 @@ class ImageDetRecordIter(MXDataIter):
         before = self._current
         there = super().iter_next()
         if there and self._current is not before:
-            self._current.index = np.array(self._ids, np.uint64)
+            self._current.index = self._ids
         return there
 
-    def _batch(self, places: np.ndarray) -> tuple[list[NDArray], list[NDArray]]:
-        examples = [self._example(self._starts[i]) for i in places]
-        self._ids = [number for _, _, number in examples]
-        return [nd.array(np.stack([e[0] for e in examples]))], [nd.array(np.stack([e[1] for e in examples]))]
+    def _room(self, count: int) -> Room:
+        """Memory for the data, the labels and the numbers of a batch."""
+        data, labels = np.empty((count, *self._shape), np.float32), np.empty((count, 4 + self._width), np.float32)
+        return data, labels, np.empty(count, np.uint64)
 
-    def _example(self, start: int) -> tuple[np.ndarray, np.ndarray, int]:
-        """The pixels, filled up label and number of the record at a position."""
+    def _give(self, room: Room) -> tuple[np.ndarray, np.ndarray]:
+        """Data and labels of a batch, whose numbers are kept."""
+        data, labels, self._ids = room
+        return data, labels
+
+    def _decode(self, start: int) -> _Example:
+        """What the record at a position holds."""
         with locate_errors(f"{self._file.uri}, record at byte {start}"):
-            header, data = recordio.unpack(self._file.read_at(start) or b"")
-            label = _Label(self._label(start))
-            picture = image.imdecode(data, 1 if self._shape[0] == 3 else 0)
-        pixels = self._augment(picture, label)
-        height, width = pixels.shape[:2]
-        if height > self._shape[1] or width > self._shape[2]:
-            raise FormatError(
-                f"{self._file.uri}: got an image of {pixels.shape}, wanted at most data_shape={self._shape}"
-            )
-        canvas = np.zeros(self._shape, np.float32)
-        canvas[:, :height, :width] = np.moveaxis(pixels, 2, 0)
-        numbers = label.numbers()
-        full = np.full(4 + self._width, self._fill_label, np.float32)
-        full[:4] = (self._shape[0], height, width, len(numbers))
-        full[4 : 4 + len(numbers)] = numbers
-        return (canvas - self._mean) / self._std * self._scale, full, header.id
-
-    def _resized(self, picture: NDArray, height: int, width: int) -> NDArray:
-        sizes = (*picture.shape[:2], height, width)
-        return image.imresize(picture, width, height, image.image.interp_method(self._method, sizes))
+            header, data = self._unpack(start)
+            label = _Label(self._label(header))
+            pixels = images.decode(data, 1 if self._shape[0] == 3 else 0)
+        return _Example(pixels[:, :, None] if pixels.ndim == 2 else pixels, label, header.id)
 
     def _happens(self, probability: float) -> bool:
         return probability > 0 and self._random.random() < probability
 
-    def _augment(self, picture: NDArray, label: _Label) -> np.ndarray:
-        """The image cut to size and varied, (height, width, channels), and its objects with it."""
-        if self._resize != -1:
-            height, width = picture.shape[:2]
-            short = min(height, width)
-            picture = self._resized(picture, self._resize * height // short, self._resize * width // short)
-        pixels = self._vary_colors(picture.asnumpy())
-        if self._happens(self._mirror_prob):
+    def _draw_method(self) -> int:
+        """Interpolation of one resizing."""
+        return self._random.randint(0, 4) if self._method == DRAWN else self._method
+
+    def _draw(self, start: int, example: _Example) -> _Choice:
+        """Choices for an image; its objects are moved as they say."""
+        height, width = self._size_before(*example.pixels.shape[:2])
+        before = self._draw_method() if self._resize != -1 else self._method
+        label = example.label
+        colors = [self._random.uniform(-1, 1) * most if self._happens(p) else 0.0 for most, p in self._colors]
+        mirrored = self._happens(self._mirror_prob)
+        if mirrored:
             label.mirror()
+        sides = self._padded(height, width, label) if self._pad_scale > 1 and self._happens(self._pad_prob) else None
+        if sides is not None:
+            height, width = height + sides[0] + sides[1], width + sides[2] + sides[3]
+        part = self._cropped(height, width, label) if self._samplers and self._happens(self._crop_prob) else None
+        return _Choice(before, colors, mirrored, sides, part, self._draw_method(), label.numbers())
+
+    def _fill(self, example: _Example, choice: _Choice, row: Room) -> None:
+        """Put an image, varied as was drawn, its label and its number into their places."""
+        pixels = example.pixels
+        if self._resize != -1:
+            height, width = self._size_before(*pixels.shape[:2])
+            pixels = resized(pixels, width, height, choice.method_before)
+        pixels = _colored(pixels, choice.colors)
+        if choice.mirrored:
             pixels = pixels[:, ::-1]
-        if self._pad_scale > 1 and self._happens(self._pad_prob):
-            pixels = self._padded(pixels, label)
-        if self._samplers and self._happens(self._crop_prob):
-            pixels = self._cropped(pixels, label)
-        return self._fitted(nd.array(pixels, dtype=np.uint8)).asnumpy()
+        if choice.sides is not None:
+            above, below, left, right = choice.sides
+            pixels = np.pad(pixels, ((above, below), (left, right), (0, 0)), constant_values=self._fill_value)
+        if choice.part is not None:
+            top, left, height, width = choice.part
+            pixels = pixels[top : top + height, left : left + width]
+        pixels = self._fitted(pixels, choice.method)
+        height, width = pixels.shape[:2]
+        data, label, number = row
+        data[...] = 0
+        data[:, :height, :width] = np.moveaxis(pixels, 2, 0)
+        data -= self._mean
+        data /= self._std
+        data *= self._scale
+        label[...] = self._fill_label
+        label[:4] = (self._shape[0], height, width, len(choice.label))
+        label[4 : 4 + len(choice.label)] = choice.label
+        number[...] = example.number
 
-    def _vary_colors(self, pixels: np.ndarray) -> np.ndarray:
-        amounts = [self._random.uniform(-1, 1) * most if self._happens(p) else 0 for most, p in self._colors]
-        hue, saturation, lightness = (int(a) for a in amounts[:3])
-        if (hue or saturation or lightness) and pixels.shape[2] == 3:
-            varied = _to_hls(pixels) + np.array([hue, lightness, saturation], np.float32)
-            pixels = _from_hls(varied.clip(0, np.array([180, 255, 255], np.float32)))
-        if abs(amounts[3]) > 1e-3:
-            pixels = np.rint(pixels * np.float32(1 + amounts[3])).clip(0, 255).astype(np.uint8)
-        return pixels
+    def _size_before(self, height: int, width: int) -> tuple[int, int]:
+        """Height and width before all else is done with an image."""
+        short = min(height, width)
+        return (
+            (height, width) if self._resize == -1 else (self._resize * height // short, self._resize * width // short)
+        )
 
-    def _padded(self, pixels: np.ndarray, label: _Label) -> np.ndarray:
+    def _padded(self, height: int, width: int, label: _Label) -> tuple[int, int, int, int] | None:
+        """Pixels above, below, left and right of an image of that size on a larger one."""
         scale = self._random.uniform(1, self._pad_scale)
         if scale < 1.05:
-            return pixels
-        height, width = pixels.shape[:2]
+            return None
         x, y = (self._random.uniform(0, scale - 1) for _ in range(2))
         label.rows = label.project(-x, -y, scale, scale)
-        sides = (int(y * height), int((scale - y - 1) * height)), (int(x * width), int((scale - x - 1) * width)), (0, 0)
-        return np.pad(pixels, sides, constant_values=self._fill)
+        return int(y * height), int((scale - y - 1) * height), int(x * width), int((scale - x - 1) * width)
 
-    def _cropped(self, pixels: np.ndarray, label: _Label) -> np.ndarray:
-        height, width = pixels.shape[:2]
+    def _cropped(self, height: int, width: int, label: _Label) -> tuple[int, int, int, int] | None:
+        """Top, left, height and width of a part of an image of that size."""
         for sampler in self._random.sample(self._samplers, len(self._samplers)):
             for _ in range(sampler.trials):
                 box = x, y, across, down = self._box(sampler, width / height)
                 if label.crop(box, sampler, self._keep):
-                    top, left = int(y * height), int(x * width)
-                    return pixels[top : top + max(1, int(down * height)), left : left + max(1, int(across * width))]
-        return pixels
+                    return int(y * height), int(x * width), max(1, int(down * height)), max(1, int(across * width))
+        return None
 
     def _box(self, sampler: _Sampler, shape: float) -> tuple[float, float, float, float]:
         """A part of an image whose width is ``shape`` times its height: left, top, width, height as shares."""
@@ -496,17 +560,29 @@ class ImageDetRecordIter(MXDataIter):
         width, height = min(1.0, scale * ratio), min(1.0, scale / ratio)
         return self._random.uniform(0, 1 - width), self._random.uniform(0, 1 - height), width, height
 
-    def _fitted(self, picture: NDArray) -> NDArray:
+    def _fitted(self, pixels: np.ndarray, method: int) -> np.ndarray:
+        """An image brought to data_shape, or into it."""
         height, width = self._shape[1:]
         if self._mode != "force":
-            own_height, own_width = picture.shape[:2]
+            own_height, own_width = pixels.shape[:2]
             ratio = np.float32(
                 min(np.float32(height) / np.float32(own_height), np.float32(width) / np.float32(own_width))
             )
             if self._mode == "shrink" and ratio >= 1:
-                return picture
+                return pixels
             height, width = int(ratio * np.float32(own_height)), int(ratio * np.float32(own_width))
-        return self._resized(picture, height, width)
+        return resized(pixels, width, height, method)
+
+
+def _colored(pixels: np.ndarray, amounts: list[float]) -> np.ndarray:
+    """An image with so much added to its hue, saturation and lightness, and of its pixels to them."""
+    hue, saturation, lightness = (int(a) for a in amounts[:3])
+    if (hue or saturation or lightness) and pixels.shape[2] == 3:
+        varied = _to_hls(pixels) + np.array([hue, lightness, saturation], np.float32)
+        pixels = _from_hls(varied.clip(0, np.array([180, 255, 255], np.float32)))
+    if abs(amounts[3]) > 1e-3:
+        pixels = np.rint(pixels * np.float32(1 + amounts[3])).clip(0, 255).astype(np.uint8)
+    return pixels
 
 
 def _to_hls(pixels: np.ndarray) -> np.ndarray:

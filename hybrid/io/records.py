@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import copy
-import itertools
-import os
 import random
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import image, recordio
-from .. import ndarray as nd
-from ..context import resolve
 from ..core.error import FormatError, MXNetError
-from ..execution.scheduler import usable_cpus
 from ..formats import images
 from ..formats.files import locate_errors
+from ..image import augment
 from ..image.image import Box, resized, short_size, sized_box
-from ..ndarray import NDArray
 from ..ops import resample
-from .ahead import Ahead
-from .files import HARMLESS, MXDataIter, _part, _shape, warn_of_unknown
+from .decoding import DRAWN, DecodingIter, Room
+from .files import HARMLESS, _part, _shape, warn_of_unknown
 
 MISSING: dict[str, Any] = {
     "aug_seq": "aug_default",
@@ -47,37 +39,25 @@ MISSING: dict[str, Any] = {
 """Settings of MXNet's iterator that are not there, with the values at which they change nothing."""
 
 
-DRAWN = 10
-"""The inter_method that is drawn for each image, with Python's own random numbers."""
-
-
 class _Choice(NamedTuple):
-    """Choices drawn for an image."""
+    """Choices drawn for an image: the part to cut out, the ways to resize it before and after, and how its colors are varied."""
 
     box: Box
     mirrored: bool
+    method_before: int
+    method: int
+    colors: list[tuple[Callable[..., np.ndarray], Any]]
+    """Functions of augment.py with what they take besides the pixels."""
 
 
-class _Ready(NamedTuple):
-    """A batch that was read ahead: data and labels; what is cut of its images where their colors are still to vary; or the error
-    of its first broken record; and the generator of random numbers as it is after them."""
-
-    data: np.ndarray
-    labels: np.ndarray
-    uncolored: list[Any]
-    error: Exception | None
-    after: Any
-
-
-class ImageRecordIter(MXDataIter):
+class ImageRecordIter(DecodingIter):
     """Batches of images (batch, *data_shape), red first, and labels, (batch,) or (batch, label_width).
 
     Every image: resize (its shorter side), random_resized_crop, or pad and then the part of data_shape in the middle or with
     rand_crop anywhere; mirrored; colors varied; at last (x - mean) / std * scale.
 
     From the first batch of an epoch on a thread reads prefetch_buffer batches ahead (0: none), for which preprocess_threads
-    threads decode, at most one for each core. The numbers are the same with any of them. Colors are varied when a batch is
-    asked for, and an inter_method of 10 keeps all from being read ahead: both draw from the program's own random numbers.
+    threads decode, at most one for each core. The numbers are the same with any of them, and all that is drawn comes of seed.
 
     Parameters
     ----------
@@ -96,9 +76,9 @@ class ImageRecordIter(MXDataIter):
     shuffle : bool, default False
         Draw a new order every epoch.
     seed : int, default 0
-        Seed of the order, and of crops and mirroring.
+        Seed of the order, and of all that is drawn for an image.
     seed_aug : int or None, default None
-        Seed of crops and mirroring, in place of seed.
+        Seed of what is drawn for an image, in place of seed.
     num_parts : int, default 1
         Number of parts that the records are divided into, one for each worker.
     part_index : int, default 0
@@ -173,7 +153,6 @@ class ImageRecordIter(MXDataIter):
     Raises MXNetError for settings that are not there, FormatError for a broken record, an image that is smaller than
     data_shape, or other labels than label_width says. Needs Pillow."""
 
-    _ahead: Ahead | None = None
     dtypes = ("float32", "float64")
     normal_dtype = "float32"
 
@@ -238,11 +217,6 @@ class ImageRecordIter(MXDataIter):
         self._shape = _shape(data_shape)
         if len(self._shape) != 3 or self._shape[0] not in (1, 3):
             raise MXNetError(f"{type(self).__name__}: got data_shape={data_shape}, wanted (1 or 3, height, width)")
-        if preprocess_threads < 1 or prefetch_buffer < 0:
-            raise MXNetError(
-                f"{type(self).__name__}: got preprocess_threads={preprocess_threads}, prefetch_buffer={prefetch_buffer}; "
-                "wanted at least 1 and 0"
-            )
         self._width = label_width
         self._file = recordio.MXRecordIO(path_imgrec, "r")
         if path_imgidx:
@@ -263,128 +237,32 @@ class ImageRecordIter(MXDataIter):
             least = 1 / most if min_aspect_ratio is None else min_aspect_ratio
             ratio = (least, most if min_aspect_ratio is None else max_aspect_ratio)
             self._crops = ((min_random_area, max_random_area), ratio)
-        colors = image.augment
-        self._colors = [
-            kind(amount)
-            for kind, amount in (
-                (colors.BrightnessJitterAug, brightness),
-                (colors.ContrastJitterAug, contrast),
-                (colors.SaturationJitterAug, saturation),
+        self._jitters = [
+            (vary, amount)
+            for vary, amount in (
+                (augment.brightened, brightness),
+                (augment.contrasted, contrast),
+                (augment.saturated, saturation),
             )
             if amount
-        ] + ([colors.LightingAug(pca_noise, *colors.COLORS)] if pca_noise else [])
+        ]
+        self._pca_noise = pca_noise
         channels = self._shape[0]
         self._mean = np.array([mean_r, mean_g, mean_b][:channels], np.float32)
         self._scale = scale / np.array([std_r, std_g, std_b][:channels], np.float32)
-        cores = usable_cpus()
-        self._threads = min(int(preprocess_threads), cores)
-        resizes = resize > 0 or random_resized_crop
-        self._prefetch = 0 if resizes and inter_method == DRAWN else int(prefetch_buffer)
-        super().__init__(len(self._starts), batch_size, round_batch, data_name, label_name)
+        super().__init__(batch_size, round_batch, data_name, label_name, preprocess_threads, prefetch_buffer)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_ahead": None}
-
-    def _rewind(self) -> None:
-        self._drop_ahead()
-        super()._rewind()
-
-    def _drop_ahead(self) -> None:
-        """Forget what was read ahead; the random numbers are those of the batches that were given, whatever was read."""
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None and ahead.pid == os.getpid():
-            ahead.close()
-
-    def iter_next(self) -> bool:
-        """Go to the next batch; False when none is left. Raises what its records raised when they were read."""
-        if self._ahead is not None and self._ahead.pid != os.getpid():
-            self._drop_ahead()
-        if (
-            self._ahead is None
-            and self._prefetch
-            and not self._ended
-            and not (self._skip and self._current is not None)
-        ):
-            plan = [self._order[places] for places, _ in self._turns()]
-            worker = copy.copy(self)  # as this one stands; it may be collected while the copy works
-            worker._random, worker._current = copy.copy(self._random), None
-            worker._file = recordio.MXRecordIO(self._file.uri, "r")  # a fork finds no lock of this one's held
-            self._ahead = Ahead(lambda stopped: worker._prepare(plan, stopped), self._prefetch)
-        return super().iter_next()
-
-    def _batch(self, places: np.ndarray) -> tuple[list[NDArray], list[NDArray]]:
-        if self._ahead is None:
-            data, labels = self._room(len(places))
-            for row, example in enumerate(places):
-                start = self._starts[example]
-                pixels, labels[row] = self._decode(start)
-                choice = self._draw(start, *pixels.shape[:2])
-                self._finish(self._vary(self._cut(pixels, choice), choice), data[row])
-        else:
-            data, labels = self._take()
-        where = resolve(None)
-        return [NDArray._own(data, where)], [NDArray._own(labels[:, 0].copy() if self._width == 1 else labels, where)]
-
-    def _room(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+    def _room(self, count: int) -> Room:
         """Memory for the data and labels of a batch."""
         return np.empty((count, *self._shape), self._dtype), np.empty((count, self._width), np.float32)
 
-    def _take(self) -> tuple[np.ndarray, np.ndarray]:
-        """Data and labels of the batch that was read ahead."""
-        assert self._ahead is not None
-        try:
-            ready: _Ready = self._ahead.take()
-        except BaseException:  # Ctrl-C: what comes next is for the batch that is not waited for any more
-            self._drop_ahead()
-            raise
-        self._random = ready.after
-        for row, (pixels, choice) in enumerate(ready.uncolored):
-            self._finish(self._vary(pixels, choice), ready.data[row])
-        if ready.error is not None:  # after the images before it, for which random numbers are drawn all the same
-            raise ready.error
-        return ready.data, ready.labels
-
-    def _prepare(self, plan: list[np.ndarray], stopped: Callable[[], bool]) -> Iterator[_Ready]:
-        """The batches of a plan one after the other. Threads decode images and fill batches with them; random numbers are drawn
-        here, image after image, as without threads."""
-        starts = iter([self._starts[example] for places in plan for example in places])
-        with ThreadPoolExecutor(self._threads, "decode") as pool:
-            decoded = deque(
-                (start, pool.submit(self._decode, start)) for start in itertools.islice(starts, 2 * self._threads)
-            )
-            for places in plan:
-                data, labels = self._room(len(places))
-                error: Exception | None = None
-                filling = []
-                for row in range(len(places)):
-                    if stopped():
-                        for _, future in decoded:
-                            future.cancel()
-                        return
-                    start, future = decoded.popleft()
-                    following = next(starts, None)
-                    if following is not None:
-                        decoded.append((following, pool.submit(self._decode, following)))
-                    if error is not None:
-                        continue
-                    try:
-                        pixels, labels[row] = future.result()
-                        choice = self._draw(start, *pixels.shape[:2])
-                    except Exception as problem:
-                        error = problem
-                        continue
-                    filling.append((pool.submit(self._fill, pixels, choice, data[row]), choice))
-                uncolored = []
-                for future, choice in filling:
-                    try:
-                        uncolored.append((future.result(), choice))
-                    except Exception as problem:
-                        error = problem
-                        break
-                yield _Ready(data, labels, uncolored if self._colors else [], error, copy.copy(self._random))
+    def _give(self, room: Room) -> tuple[np.ndarray, np.ndarray]:
+        """Data and labels; these without an axis for one number."""
+        data, labels = room
+        return data, labels[:, 0].copy() if self._width == 1 else labels
 
     def _decode(self, start: int) -> tuple[np.ndarray, np.ndarray]:
-        """The pixels, resized and padded, and the labels of the record at a position."""
+        """The pixels and the labels of the record at a position."""
         with locate_errors(f"{self._file.uri}, record at byte {start}"):
             header, data = recordio.unpack(self._file.read_at(start) or b"")
             pixels = images.decode(data, 1 if self._shape[0] == 3 else 0)
@@ -397,54 +275,57 @@ class ImageRecordIter(MXDataIter):
                 raise FormatError(
                     f"rec file provide {len(label)}-dimensional label but label_width is set to {self._width}"
                 )
-        pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels
-        if self._resize > 0:
-            width, height = short_size(pixels.shape[0], pixels.shape[1], self._resize)
-            pixels = resized(pixels, width, height, self._method)
-        if self._pad and self._crops is None:
-            pixels = resample.pad(pixels, self._pad, self._pad, self._pad, self._pad, 0, self._fill_value)
-        return pixels, label
+        return pixels[:, :, None] if pixels.ndim == 2 else pixels, label
 
-    def _draw(self, start: int, height: int, width: int) -> _Choice:
-        """Choices for an image of that size. All of the iterator's own random numbers are drawn here."""
+    def _draw(self, start: int, example: tuple[np.ndarray, np.ndarray]) -> _Choice:
+        """Choices for an image."""
+        height, width = example[0].shape[:2]
+        before = self._draw_method() if self._resize > 0 else self._method
+        if self._resize > 0:
+            width, height = short_size(height, width, self._resize)
         size = self._shape[2], self._shape[1]
         if self._crops is not None:
             area, ratio = self._crops
             box = sized_box(height, width, size, area, ratio, self._random)
         else:
-            spare_y, spare_x = height - size[1], width - size[0]
+            spare_y, spare_x = height + 2 * self._pad - size[1], width + 2 * self._pad - size[0]
             if spare_y < 0 or spare_x < 0:
                 raise FormatError(
                     f"{self._file.uri}, record at byte {start}: input image size smaller than input shape: "
-                    f"{(height, width)} against {size[::-1]}"
+                    f"{(height + 2 * self._pad, width + 2 * self._pad)} against {size[::-1]}"
                 )
             y, x = (self._random.randint(0, s) if self._rand_crop else s // 2 for s in (spare_y, spare_x))
             box = x, y, *size
-        return _Choice(box, bool(self._mirror or (self._rand_mirror and self._random.random() < 0.5)))
+        mirrored = bool(self._mirror or (self._rand_mirror and self._random.random() < 0.5))
+        after = self._draw_method() if box[2:] != size else self._method
+        colors: list[Any] = [(vary, 1 + self._random.uniform(-most, most)) for vary, most in self._jitters]
+        if self._pca_noise:
+            alpha = [self._random.gauss(0, self._pca_noise) for _ in range(3)]
+            colors.append((augment.lighted, augment.color_shift(alpha, *augment.COLORS)))
+        return _Choice(box, mirrored, before, after, colors)
 
-    def _fill(self, pixels: np.ndarray, choice: _Choice, room: np.ndarray) -> np.ndarray | None:
-        """Put an image into a batch; where colors are to vary, which is done later, give what is cut of it."""
-        pixels = self._cut(pixels, choice)
-        if self._colors:
-            return pixels.copy()
-        self._finish(self._vary(pixels, choice), room)
-        return None
+    def _draw_method(self) -> int:
+        """Interpolation of one resizing."""
+        return self._random.randint(0, 4) if self._method == DRAWN else self._method
 
-    def _cut(self, pixels: np.ndarray, choice: _Choice) -> np.ndarray:
-        """The part that was drawn, in the size of data_shape."""
+    def _fill(self, example: tuple[np.ndarray, np.ndarray], choice: _Choice, row: Room) -> None:
+        """Put an image, varied as was drawn, and its labels into their places."""
+        pixels, row[1][...] = example
+        if self._resize > 0:
+            width, height = short_size(pixels.shape[0], pixels.shape[1], self._resize)
+            pixels = resized(pixels, width, height, choice.method_before)
+        if self._pad and self._crops is None:
+            pixels = resample.pad(pixels, self._pad, self._pad, self._pad, self._pad, 0, self._fill_value)
         x, y, width, height = choice.box
-        part = pixels[y : y + height, x : x + width]
+        pixels = pixels[y : y + height, x : x + width]
         _, high, wide = self._shape
-        return part if (width, height) == (wide, high) else resized(part, wide, high, self._method)
-
-    def _vary(self, pixels: np.ndarray, choice: _Choice) -> np.ndarray:
-        """Colors varied, with Python's and NumPy's own random numbers; and mirrored."""
-        if self._colors:
-            picture = nd.array(pixels, dtype=np.float32)
-            for augmenter in self._colors:
-                picture = augmenter(picture)
-            pixels = picture.asnumpy()
-        return pixels[:, ::-1] if choice.mirrored else pixels
+        if (width, height) != (wide, high):
+            pixels = resized(pixels, wide, high, choice.method)
+        if choice.colors:
+            pixels = pixels.astype(np.float32)
+            for vary, amount in choice.colors:
+                pixels = vary(pixels, amount)
+        self._finish(pixels[:, ::-1] if choice.mirrored else pixels, row[0])
 
     def _finish(self, pixels: np.ndarray, room: np.ndarray) -> None:
         """Put pixels (height, width, channels) into a batch, normalized."""

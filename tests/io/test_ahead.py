@@ -26,15 +26,21 @@ pytest.importorskip("PIL")
 COUNT, BATCH = 22, 4
 
 
-def write_records(path: Path, broken: tuple[int, ...] = (), small: tuple[int, ...] = ()) -> str:
-    """Records of noise of several sizes; some cut off, some too small to be cut to size."""
+def objects(number: int) -> list[float]:
+    """A label of one to three objects."""
+    rows = [[k, 0.1 * k, 0.2, 0.1 * k + 0.3, 0.7 + 0.05 * k] for k in range(number % 3 + 1)]
+    return [2, 5, *(value for row in rows for value in row)]
+
+
+def write_records(path: Path, broken: tuple[int, ...] = (), small: tuple[int, ...] = (), several: bool = False) -> str:
+    """Records of noise of several sizes; some cut off, some too small to be cut to size; with several objects each, or a label."""
     numbers = np.random.RandomState(7)
     writer = mx.recordio.MXRecordIO(str(path), "w")
     for i in range(COUNT):
         height, width = (9, 9) if i in small else numbers.randint(30, 60, 2)
         pixels = numbers.randint(0, 256, (height, width, 3)).astype(np.uint8)
-        record = mx.recordio.pack_img((0, float(i), i, 0), pixels, 90, ".jpg")
-        writer.write(record[:60] if i in broken else record)
+        record = mx.recordio.pack_img((0, objects(i) if several else float(i), i, 0), pixels, 90, ".jpg")
+        writer.write(record[: len(record) - 300] if i in broken else record)
     writer.close()
     return str(path)
 
@@ -49,9 +55,18 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> str:
     return write_records(tmp_path_factory.mktemp("ahead") / "damaged.rec", broken=(9, 11, 17), small=(20,))
 
 
+@pytest.fixture(scope="module")
+def detected(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """As whole and damaged, with labels of objects."""
+    folder = tmp_path_factory.mktemp("ahead")
+    whole = write_records(folder / "objects.rec", several=True)
+    return whole, write_records(folder / "broken.rec", broken=(9, 11, 17), several=True)
+
+
 def made(path: str, kind: str = "", **more: Any) -> Any:
     options: dict[str, Any] = {"data_shape": (3, 24, 28), "batch_size": BATCH, "seed": 3, **more}
-    return getattr(mx.io, f"ImageRecord{kind}Iter")(path_imgrec=path, **options)
+    name = "ImageDetRecordIter" if kind == "Det" else f"ImageRecord{kind}Iter"
+    return getattr(mx.io, name)(path_imgrec=path, **options)
 
 
 def threads() -> list[threading.Thread]:
@@ -102,6 +117,20 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "uint8": {"kind": "UInt8", "rand_crop": True, "rand_mirror": True, "contrast": 0.4},
     "int8": {"kind": "Int8", "rand_crop": True, "mean_r": 120.5},
 }
+HUES = {f"{name}_prob": 0.6 for name in ("random_hue", "random_saturation", "random_illumination", "random_contrast")}
+DETECTION: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "colors": {**HUES, "max_random_hue": 20, "max_random_saturation": 30, "max_random_contrast": 0.4, "mean_g": 9},
+    "parts": {
+        "rand_crop_prob": 0.8,
+        "min_crop_scales": 0.3,
+        "rand_pad_prob": 0.6,
+        "max_pad_scale": 2.0,
+        "shuffle": True,
+    },
+    "drawn": {"inter_method": 10, "resize": 26, "rand_mirror_prob": 0.5, "resize_mode": "fit", "round_batch": False},
+    "inside": {"rand_crop_prob": 0.8, "crop_emit_mode": "overlap", "num_crop_sampler": 2, "resize_mode": "shrink"},
+}
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -112,6 +141,72 @@ def test_numbers_do_not_depend_on_reading_ahead(name: str, whole: str, damaged: 
         for buffer, workers in ((1, 1), (4, 4), (50, 2)):
             got = story(made(path, **SETTINGS[name], prefetch_buffer=buffer, preprocess_threads=workers))
             assert got == want
+
+
+@pytest.mark.parametrize("name", DETECTION)
+def test_numbers_of_detection_do_not_depend_on_reading_ahead(name: str, detected: tuple[str, str]) -> None:
+    stories = []
+    for path in detected:
+        want = story(made(path, "Det", **DETECTION[name], prefetch_buffer=0))
+        stories.append(want)
+        for buffer, workers in ((1, 1), (4, 4), (50, 2)):
+            got = story(made(path, "Det", **DETECTION[name], prefetch_buffer=buffer, preprocess_threads=workers))
+            assert got == want
+    assert [any(isinstance(told, str) for told in want) for want in stories] == [False, True]
+
+
+@pytest.mark.parametrize("prefetch", [0, 3])
+def test_an_error_of_a_later_step_leaves_the_numbers_as_they_are(
+    prefetch: int, whole: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An example that fails when it is put into its batch: the next batch is drawn for as if nothing behind it had been read."""
+    fill = mx.io.ImageRecordIter._fill
+
+    def failing(self: Any, example: Any, choice: Any, row: Any) -> None:
+        if example[1][0] == 6:
+            raise FormatError("the sixth")
+        fill(self, example, choice, row)
+
+    iterator = made(whole, rand_crop=True, brightness=0.4, prefetch_buffer=prefetch)
+    monkeypatch.setattr(mx.io.ImageRecordIter, "_fill", failing)
+    iterator.next()
+    with pytest.raises(FormatError, match="the sixth"):
+        iterator.next()
+    expected = random.Random()
+    expected.setstate(iterator._random.getstate())
+    sizes = [mx.image.imdecode(mx.recordio.unpack(iterator._file.read_at(s))[1]).shape for s in iterator._starts[8:12]]
+    want = [iterator_choice(expected, *size[:2]) for size in sizes]
+    drawn: list[Any] = []
+    draw = mx.io.ImageRecordIter._draw
+
+    def noted(self: Any, start: int, example: Any) -> Any:
+        choice = draw(self, start, example)
+        drawn.append((*choice.box[:2], choice.colors[0][1]))
+        return choice
+
+    monkeypatch.setattr(mx.io.ImageRecordIter, "_draw", noted)
+    assert list(iterator.next().index) == [8, 9, 10, 11]
+    assert drawn[:4] == want
+
+
+def iterator_choice(numbers: random.Random, height: int, width: int) -> tuple[int, int, float]:
+    """Left, top and brightness, drawn for an image of that size."""
+    top, left = numbers.randint(0, height - 24), numbers.randint(0, width - 28)
+    return left, top, 1 + numbers.uniform(-0.4, 0.4)
+
+
+def test_colors_come_of_the_seed(whole: str) -> None:
+    """Not of the program's own random numbers, which they leave alone."""
+    options = {"rand_crop": True, "brightness": 0.4, "pca_noise": 0.1, "saturation": 0.3, "contrast": 0.2}
+    told = []
+    for own, seed in ((1, 3), (2, 3), (1, 4)):
+        random.seed(own)
+        np.random.seed(own)
+        before = random.getstate(), np.random.get_state()[1].tobytes()
+        told.append(next(made(whole, **options, seed=seed)).data[0].asnumpy())
+        assert (random.getstate(), np.random.get_state()[1].tobytes()) == before
+    np.testing.assert_array_equal(told[0], told[1])
+    assert (told[0] != told[2]).any()
 
 
 def test_errors_name_their_record_and_come_in_their_place(damaged: str) -> None:

@@ -66,15 +66,20 @@ def _differences(op: Op, arrays: Sequence[np.ndarray]) -> tuple[int, list[str]]:
             symbols = getattr(prepared.bound, "symbols", ())
             traced += bool(symbols) and call > 1
             for which, (a, b) in enumerate(zip(got, wanted, strict=True)):
-                scale = (
-                    np.abs(b.astype(np.float64)).max(initial=1, where=np.isfinite(b)) if b.dtype.kind in "fiub" else 1
-                )
-                same = a.shape == b.shape and np.allclose(
-                    a.astype(np.float64), b.astype(np.float64), rtol=0, atol=LIMIT * scale, equal_nan=True
-                )
-                if not same:
+                if not _alike(a, b):
                     problems.append(f"change {number}, call {call}, output {which}: {a.shape} and {b.shape}")
     return traced, problems
+
+
+def _alike(got: np.ndarray, wanted: np.ndarray) -> bool:
+    """True where numbers are the same up to rounding, and texts are the same."""
+    if got.shape != wanted.shape or wanted.dtype == object:
+        return np.array_equal(got, wanted)
+    scale = 1.0
+    if wanted.dtype.kind in "fiub":
+        scale = np.abs(wanted.astype(np.float64)).max(initial=1, where=np.isfinite(wanted))
+    numbers = got.astype(np.float64), wanted.astype(np.float64)
+    return np.allclose(*numbers, rtol=0, atol=LIMIT * scale, equal_nan=True)
 
 
 ALL = list(enumerate(examples()))
