@@ -27,7 +27,18 @@ from ..core.memory_budget import afford, afford_array
 from ..core.np_mode import is_np_shape
 from ..core.op import INSTANCES, Op, Spec, lookup
 from ..core.shapes import show
-from ..device.array import DeviceArray
+from ..device.memory import (
+    capsule,
+    compact,
+    device_copy,
+    host_copy,
+    is_far,
+    is_whole,
+    layout,
+    on_host,
+    put,
+    synchronize,
+)
 from ..execution.apply import apply, failure
 from ..execution.backends import update
 from ..execution.context import Context, device_for, resolve
@@ -51,7 +62,7 @@ from .dispatch import (
     without_aliasing,
 )
 from .handles import array_of, handle_of
-from .indexing import Index, compact, gather, gather_numbers, put, read_key, slicing
+from .indexing import Index, gather, gather_numbers, read_key, slicing
 from .scalar_array import as_number
 from .tape import STATE, Leaf, OpRecord, Origin, TapeRecord
 
@@ -152,7 +163,7 @@ def _signature(inputs: Sequence[NDArray]) -> tuple[list[Any], tuple[Any, ...], b
             key += (var.shape, var.dtype)  # type: ignore[union-attr]
         else:
             key += (memory.shape, memory.dtype)
-            if type(memory) is DeviceArray:
+            if type(memory) is not _ARRAY:
                 ready = False
         arrays.append(memory)
     return arrays, tuple(key), ready
@@ -328,7 +339,7 @@ class NDArray:
     __array_priority__ = 1000.0  # NumPy's operators leave mixed operands to ours
 
     _memory: Any
-    """The values: an array of NumPy, a DeviceArray on a device with memory of its own; None while they are to come and nobody needs
+    """The values, as device/memory.py has them, an array of NumPy or one of a device; None while they are to come and nobody needs
     a place for them yet."""
     _var: Var | None
     """The scheduler's variable of this memory, once it had to do with it."""
@@ -348,15 +359,15 @@ class NDArray:
         self._memory = np.array(source, dtype=dtype, order="C")
         self._ctx = resolve(ctx)
         if self._ctx.is_device:
-            self._memory = self._ctx.device.upload(self._memory)
+            self._memory = device_copy(self._memory, self._ctx.device)
         self._var = self._origin = None
 
     @classmethod
     def _own(cls, memory: Any, ctx: Context) -> Any:
         """The array of this very memory, which must be C-contiguous and writable; of a copy on the context's device, where that has
         memory of its own and this is the host's."""
-        if ctx.device_typeid == 2 and type(memory) is not DeviceArray:
-            memory = ctx.device.upload(memory)
+        if ctx.device_typeid == 2 and not is_far(memory):
+            memory = device_copy(memory, ctx.device)
         made = _NEW(cls)
         made._memory, made._ctx = memory, ctx
         made._var = made._origin = None
@@ -371,8 +382,7 @@ class NDArray:
 
     def _read(self) -> np.ndarray:
         """The memory once it holds its values, to be read; a copy of it where it is a device's. Raises what kept it from that."""
-        memory = self._settled()
-        return memory.device.download(memory) if type(memory) is DeviceArray else memory
+        return on_host(self._settled())
 
     def _settled(self) -> Any:
         """The memory once it holds its values, wherever it is. Raises what kept it from that."""
@@ -390,15 +400,8 @@ class NDArray:
         """_write, for all of the memory: what kept it from being written so far is forgotten."""
         memory = self._storage()
         if self._var is not None:
-            SCHEDULER.wait(self._var, write=True, whole=self._is_all_of(memory))
+            SCHEDULER.wait(self._var, write=True, whole=is_whole(memory))
         return memory
-
-    @staticmethod
-    def _is_all_of(memory: Any) -> bool:
-        """True unless the memory is part of a larger array, whose Var would have to be told as well."""
-        if type(memory) is DeviceArray:
-            return not memory.is_part
-        return not isinstance(memory.base, np.ndarray) or memory.base.size == memory.size
 
     def _shared_var(self) -> Var:
         """The scheduler's variable of this memory, made when it is first asked for."""
@@ -410,11 +413,7 @@ class NDArray:
         """Something that is the same as long as the array holds the same values: parts of one memory share its Var, and each says
         which it is."""
         version, memory = self._shared_var().value_version(), self._memory
-        if memory is None or self._is_all_of(memory):
-            return version
-        if type(memory) is DeviceArray:
-            return version, memory.address, memory.strides
-        return version, memory.__array_interface__["data"][0], memory.strides
+        return version if memory is None or is_whole(memory) else (version, *layout(memory))
 
     def _mark_written(self) -> None:
         """To be called when the memory has been written to by the caller, who waited for its turn: what others have seen of it
@@ -582,8 +581,7 @@ class NDArray:
         """A NumPy array with a copy of the values, which it waits for.
 
         One of a single element is a number to ``float``, ``int`` and formatting under any NumPy (single.py)."""
-        found = self._read()
-        return as_number(found if type(self._memory) is DeviceArray else found.copy())
+        return as_number(host_copy(self._settled()))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
@@ -637,19 +635,12 @@ class NDArray:
 
     def _on(self, ctx: Context) -> NDArray:
         """A copy on a device."""
-        memory = self._memory
-        if (not ctx.is_device and type(memory) is not DeviceArray) or self._ctx == ctx:
+        if (not ctx.is_device and not is_far(self._memory)) or self._ctx == ctx:
             copied = self.copy()
             copied._ctx = ctx
             return copied
         memory = self._settled()
-        if not ctx.is_device:
-            moved = self._read()
-        elif type(memory) is DeviceArray:
-            moved = ctx.device.receive(memory)
-        else:
-            moved = memory
-        made = self._face._own(moved, ctx)
+        made = self._face._own(device_copy(memory, ctx.device) if ctx.is_device else on_host(memory), ctx)
         if STATE.recording and self._origin is not None:
             made._origin = MoveRecord(self._origin, self._ctx), 0
         return made
@@ -695,9 +686,7 @@ class NDArray:
 
     def __dlpack__(self, **options: Any) -> Any:
         self._mark_external()
-        if type(memory := self._write()) is DeviceArray:
-            return memory.device.dlpack(memory)
-        return self._write().__dlpack__(**{k: v for k, v in options.items() if v is not None})
+        return capsule(self._write(), **{k: v for k, v in options.items() if v is not None})
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (2, self._ctx.device_id) if self._ctx.is_device else (1, 0)
@@ -707,23 +696,18 @@ class NDArray:
 
         Nothing keeps who takes it from writing (``from_dlpack`` gives an array like any other), so it counts as shared."""
         self._mark_external()
-        return self._capsule(self._settled())
+        return capsule(self._settled())
 
     def to_dlpack_for_write(self) -> Any:
         """A DLPack capsule of the memory once nobody else has to read it, to be written to."""
         self._mark_external()
-        return self._capsule(self._write())
-
-    @staticmethod
-    def _capsule(memory: Any) -> Any:
-        return memory.device.dlpack(memory) if type(memory) is DeviceArray else memory.__dlpack__()
+        return capsule(self._write())
 
     def wait_to_read(self) -> None:
         """Return when the values are there. Raises what kept them from being computed."""
         if self._var is not None:
             SCHEDULER.wait(self._var)
-        if type(self._memory) is DeviceArray:
-            self._memory.device.synchronize()
+        synchronize(self._memory)
 
     def wait_to_write(self) -> None:
         """Return when nobody has to read the values any more."""
@@ -805,8 +789,8 @@ class NDArray:
         self._check_writable()
         whole = index is Ellipsis or all(p is Ellipsis or (type(p) is slice and p == _ALL) for p in index)
         waits = isinstance(value, NDArray) and value._var is not None and value._var.writer is not None
-        there = type(self._memory) is DeviceArray
-        if there or (isinstance(value, NDArray) and type(value._memory) is DeviceArray):
+        there = is_far(self._memory)
+        if there or (isinstance(value, NDArray) and is_far(value._memory)):
             waits = False  # a copy between devices waits for its turn here
         elif _has_pending_work(self):
             waits = True
@@ -825,7 +809,7 @@ class NDArray:
         def run() -> None:
             put(target, index, source._storage() if isinstance(source, NDArray) else source)
 
-        SCHEDULER.push(run, reads if whole and self._is_all_of(target) else [*reads, own], [own], 0, self._ctx.queue)
+        SCHEDULER.push(run, reads if whole and is_whole(target) else [*reads, own], [own], 0, self._ctx.queue)
 
     def reshape(self, *shape: Any, **kwargs: Any) -> NDArray:
         """The same memory in another shape.

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..core.np_mode import is_np_shape
-from ..device.array import DeviceArray
 
 Index = tuple[Any, ...]
 """A key as NumPy takes it, with an Ellipsis in it: so that even one element comes as an array."""
@@ -109,17 +108,3 @@ def gather(values: np.ndarray, index: Index) -> np.ndarray:
 def gather_numbers(index: Index, shape: tuple[int, ...]) -> np.ndarray:
     """Numbers of the elements, counted through, that an index with arrays takes of an array."""
     return np.array(gather(np.arange(int(np.prod(shape))).reshape(shape), index), order="C")
-
-
-def compact(part: Any) -> Any:
-    """A contiguous copy of part of an array, where that is."""
-    return part.device.duplicate(part) if type(part) is DeviceArray else np.array(part, order="C")
-
-
-def put(target: Any, index: Any, value: Any) -> None:
-    """target[index] = value, broadcast and cast to the dtype of target as MXNet does."""
-    if type(target) is DeviceArray:
-        target[index] = value if type(value) is DeviceArray else np.asarray(value)
-        return
-    with np.errstate(all="ignore"):
-        target[index] = np.asarray(value).astype(target.dtype, copy=False)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..core.error import MXNetError
+from ..device.memory import compact
 from ..execution.context import Context
 from ..ops.casting import Cast
 from ..ops.elementwise import Copy
@@ -24,7 +25,7 @@ from ..ops.shape import ExpandDims, NumpyReshape
 from ..ops.slicing import Slice
 from .array import DENSE, NDArray, invoke, record, with_face
 from .dispatch import array_dtype, specialize
-from .indexing import compact, gather, gather_numbers, slicing
+from .indexing import gather, gather_numbers, slicing
 from .np_indexing import leading_places, masking, plain_key, read_mask, read_np_key
 from .tape import STATE
 
