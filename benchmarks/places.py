@@ -3,7 +3,10 @@
 Three forms of such work: a symbol of two independent branches with group2ctx, hybridized blocks over split_and_load, and Module
 with two contexts. Kernels use one thread each (``set_num_threads(1)``), so that what is gained is gained by places. Both are
 timed in turns and the least times compared: wall time, CPU time of the whole process, which tells whether others had the machine
-meanwhile (CPU time by wall time is the number of cores that were had), and that of its busiest thread."""
+meanwhile (CPU time by wall time is the number of cores that were had), and that of its busiest thread.
+
+``--sizes`` asks something else: what a symbol of two independent branches gains by a second core when it is one program on one
+place, whose steps share the threads one after another, and when its branches are on two (decision 0033)."""
 
 from __future__ import annotations
 
@@ -22,19 +25,19 @@ from hybrid import autograd, gluon, native, nd, sym
 BATCH, WIDTH, DEPTH = 512, 1024, 4
 
 
-def two_branches(places: bool, train: bool) -> Callable[[], None]:
+def two_branches(places: bool, train: bool, batch: int = BATCH, width: int = WIDTH) -> Callable[[], None]:
     """A step of a symbol whose branches are in two groups."""
     data, ends = sym.var("data"), []
     for name in "ab":
         with mx.AttrScope(ctx_group=name):
             x = data
             for i in range(DEPTH):
-                x = sym.Activation(sym.FullyConnected(x, num_hidden=WIDTH, name=f"{name}{i}"), act_type="relu")
+                x = sym.Activation(sym.FullyConnected(x, num_hidden=width, name=f"{name}{i}"), act_type="relu")
             ends.append(sym.FullyConnected(x, num_hidden=10, name=f"{name}_end"))
     with mx.AttrScope(ctx_group="a"):
         network = sym.SoftmaxOutput(ends[0] + ends[1], name="softmax")
     groups = {"a": mx.cpu(0), "b": mx.cpu(1)} if places else None
-    made = network.simple_bind(mx.cpu(0), group2ctx=groups, grad_req="write" if train else "null", data=(BATCH, WIDTH))
+    made = network.simple_bind(mx.cpu(0), group2ctx=groups, grad_req="write" if train else "null", data=(batch, width))
     for array in made.arg_dict.values():
         array[:] = nd.random.normal(0, 0.05, array.shape)
 
@@ -144,13 +147,40 @@ def measure(form: str, train: bool, repeats: int) -> dict[str, Any]:
     return row
 
 
+SIZES = [(1, 128), (1, 512), (1, 1024), (16, 256), (64, 256), (64, 512), (256, 512)]
+"""Batch and width of layers, from a step of tens of microseconds on."""
+
+
+def by_size(batch: int, width: int, repeats: int) -> dict[str, Any]:
+    """One row: least microseconds of inference on one place with a thread and with two, and on two places with a thread each, in
+    turns."""
+    steps = [two_branches(places, False, batch, width) for places in (False, False, True)]
+    least = [float("inf")] * 3
+    for turn in range(3 + repeats):
+        for i, (step, threads) in enumerate(zip(steps, (1, 2, 2))):
+            native.set_num_threads(threads)
+            step()  # threads that were asleep wake
+            began = time.perf_counter()
+            step()
+            if turn >= 3:
+                least[i] = min(least[i], time.perf_counter() - began)
+    one, two, places = (round(1e6 * v) for v in least)
+    gains = {"two_threads": round(one / two, 2), "two_places": round(one / places, 2)}
+    return {"batch": batch, "width": width, "us": [one, two, places], **gains}
+
+
 def main() -> None:
-    """Print a row of JSON for each form."""
+    """Print a row of JSON for each form, or each size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--threads", type=int, default=1, help="threads that kernels may use")
     parser.add_argument("--forms", nargs="*", default=list(FORMS), choices=list(FORMS))
+    parser.add_argument("--sizes", action="store_true", help="two branches on one place, by their size")
     options = parser.parse_args()
+    if options.sizes:
+        for batch, width in SIZES:
+            print(json.dumps(by_size(batch, width, options.repeats)), flush=True)
+        return
     native.set_num_threads(options.threads)
     for form in options.forms:
         for train in (False, True):

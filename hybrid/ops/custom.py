@@ -1,12 +1,13 @@
 """Custom: operators written in Python by users (``mx.operator``), which registers here what it calls."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from ..core.attrs import Text
-from ..core.error import OpError
+from ..core.error import MXNetError, OpError
 from ..core.op import MISSING, Field, Op, op
 from ..core.shapes import Undecided, from_legacy, is_known, merge, to_legacy
 
@@ -36,6 +37,17 @@ class Adapter(Protocol):
     ) -> object:
         """Fill the outputs; what it gives comes back in backward."""
         ...
+
+
+@contextlib.contextmanager
+def _naming(op: Op, what: str) -> Iterator[None]:
+    """``with`` block in which a user's code runs: what it raises is no fault of the engine, and says whose it is."""
+    try:
+        yield
+    except (MXNetError, MemoryError):
+        raise
+    except Exception as error:
+        raise op.error(f"{what} raised {type(error).__name__}: {error}") from error
 
 
 KNOWN: dict[str, Callable[[dict[str, str]], Adapter]] = {}
@@ -164,7 +176,8 @@ class Custom(Op):
         dtypes = self._types([x.dtype for x in inputs])[1]
         outputs = [np.zeros(s, d) for s, d in zip(shapes, dtypes, strict=True)]  # type: ignore[call-overload,arg-type]
         kept = np.empty((), STATE)
-        kept[()] = self.adapter.forward(inputs, outputs, states, training)
+        with _naming(self, f"{self.op_type}.forward"):
+            kept[()] = self.adapter.forward(inputs, outputs, states, training)
         return (*outputs, kept)
 
     def gradient(self, F, dy, *arrays):
@@ -173,7 +186,7 @@ class Custom(Op):
         heads = dy[:-1] if self.adapter.top else ()
         back = F._backward_Custom(
             *heads, *inputs, *outputs, *states,
-            arguments=len(inputs), outputs=len(outputs) - 1, states=len(states), top=self.adapter.top,
+            arguments=len(inputs), outputs=len(outputs) - 1, states=len(states), top=self.adapter.top, op_type=self.op_type,
         )  # fmt: skip
         return (*back, *(None for _ in states))
 
@@ -188,6 +201,7 @@ class CustomBackward(Op):
     outputs: int
     states: int
     top: bool
+    op_type: str = "custom"
 
     inputs = ("*data",)
     objects = True  # the hidden state
@@ -221,5 +235,6 @@ class CustomBackward(Op):
         heads, arguments, outputs, kept, states = self._parts(arrays)
         gradients = [np.zeros_like(x) for x in arguments]
         heads = heads if self.top else [np.zeros_like(y) for y in outputs]
-        kept[()].backward(heads, arguments, outputs, gradients, states, training)
+        with _naming(self, f"{self.op_type}.backward"):
+            kept[()].backward(heads, arguments, outputs, gradients, states, training)
         return tuple(gradients)

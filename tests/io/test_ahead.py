@@ -361,6 +361,29 @@ def test_a_file_that_goes_away_is_told_at_the_next_epoch(tmp_path: Path) -> None
         iterator.next()
 
 
+@pytest.mark.parametrize("kind", ["", "Det"])
+def test_a_file_that_is_cut_short_while_it_is_read(kind: str, tmp_path: Path) -> None:
+    """What is whole is given; each batch behind the cut tells of it, and then the epoch ends."""
+    path = write_records(tmp_path / "cut.rec", several=bool(kind))
+    iterator = made(path, kind, batch_size=2)
+    positions = mx.recordio.MXRecordIO(path, "r").positions()
+    os.truncate(path, positions[11] + 40)
+    told: list[Any] = []
+    while len(told) < 2 * COUNT:
+        try:
+            told.append(list(iterator.next().index))
+        except StopIteration:
+            break
+        except FormatError as error:
+            told.append(str(error))
+    assert told[:5] == [[2 * i, 2 * i + 1] for i in range(5)] and len(told) == COUNT // 2
+    assert f"record at byte {positions[11]}" in told[5] and "is cut off" in told[5]
+    assert all("has no record" in text for text in told[6:])
+    assert ended()
+    with pytest.raises(FormatError, match="is cut off"):
+        made(path, kind)
+
+
 def test_steps_made_ahead() -> None:
     """Errors of a generator come when their step is asked for, and its end is an error of its own."""
 

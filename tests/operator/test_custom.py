@@ -262,6 +262,38 @@ def test_errors() -> None:
         nd.Custom(x, op_type="test_wrong", shapes=0)
 
 
+def test_what_a_users_code_raises_is_the_users() -> None:
+    """No fault of the engine, which would ask for a report; forward and backward, and an error of the engine as it is."""
+
+    class Failing(Sigmoid):
+        def forward(self, is_train: bool, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+            if in_data[0].asnumpy().max() > 5:
+                raise KeyError("too large")
+            if in_data[0].asnumpy().max() > 3:
+                nd.ones((2, 3)).reshape((4, 4))
+            super().forward(is_train, req, in_data, out_data, aux)
+
+        def backward(self, req: Any, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any, aux: Any) -> None:
+            raise ZeroDivisionError("behind")
+
+    @mx.operator.register("test_failing")
+    class Prop(SigmoidProp):
+        def create_operator(self, ctx: Any, in_shapes: Any, in_dtypes: Any) -> Failing:
+            return Failing()
+
+    with pytest.raises(OpError, match=r"test_failing\.forward raised KeyError: 'too large'"):
+        nd.Custom(nd.full((2, 2), 6), op_type="test_failing").asnumpy()
+    with pytest.raises(mx.MXNetError, match=r"reshape|Reshape"):
+        nd.Custom(nd.full((2, 2), 4), op_type="test_failing").asnumpy()
+    x = nd.ones((2, 2))
+    x.attach_grad()
+    with autograd.record():
+        y = nd.Custom(x, op_type="test_failing")
+    with pytest.raises(OpError, match=r"test_failing\.backward raised ZeroDivisionError: behind"):
+        y.backward()
+        x.grad.asnumpy()
+
+
 def test_what_is_not_known_is_asked_for_as_zeros() -> None:
     """And a shape rule that stumbles over them says nothing yet; no operator is told by its name alone."""
     asked = []
