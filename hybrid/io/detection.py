@@ -504,15 +504,9 @@ class ImageDetRecordIter(DecodingIter):
         if self._resize != -1:
             height, width = self._size_before(*pixels.shape[:2])
             pixels = resized(pixels, width, height, choice.method_before)
-        pixels = _colored(pixels, choice.colors)
         if choice.mirrored:
             pixels = pixels[:, ::-1]
-        if choice.sides is not None:
-            above, below, left, right = choice.sides
-            pixels = np.pad(pixels, ((above, below), (left, right), (0, 0)), constant_values=self._fill_value)
-        if choice.part is not None:
-            top, left, height, width = choice.part
-            pixels = pixels[top : top + height, left : left + width]
+        pixels = self._placed(pixels, choice)
         pixels = self._fitted(pixels, choice.method)
         height, width = pixels.shape[:2]
         data, label, number = row
@@ -525,6 +519,23 @@ class ImageDetRecordIter(DecodingIter):
         label[:4] = (self._shape[0], height, width, len(choice.label))
         label[4 : 4 + len(choice.label)] = choice.label
         number[...] = example.number
+
+    def _placed(self, pixels: np.ndarray, choice: _Choice) -> np.ndarray:
+        """An image with its colors varied, on the larger one if there is one, and of that the part that is taken. Colors are varied
+        pixel by pixel, so that what is cut off is left out."""
+        height, width = pixels.shape[:2]
+        above, below, left, right = choice.sides or (0, 0, 0, 0)
+        y, x, high, wide = choice.part or (0, 0, height + above + below, width + left + right)
+        high, wide = min(high, height + above + below - y), min(wide, width + left + right - x)
+        rows = slice(max(y - above, 0), min(max(y + high - above, 0), height))
+        columns = slice(max(x - left, 0), min(max(x + wide - left, 0), width))
+        pixels = _colored(pixels[rows, columns], choice.colors)
+        if choice.sides is None:
+            return pixels
+        whole = np.full((high, wide, pixels.shape[2]), self._fill_value, np.uint8)
+        top, start = max(above - y, 0), max(left - x, 0)
+        whole[top : top + pixels.shape[0], start : start + pixels.shape[1]] = pixels
+        return whole
 
     def _size_before(self, height: int, width: int) -> tuple[int, int]:
         """Height and width before all else is done with an image."""
@@ -578,34 +589,39 @@ def _colored(pixels: np.ndarray, amounts: list[float]) -> np.ndarray:
     """An image with so much added to its hue, saturation and lightness, and of its pixels to them."""
     hue, saturation, lightness = (int(a) for a in amounts[:3])
     if (hue or saturation or lightness) and pixels.shape[2] == 3:
-        varied = _to_hls(pixels) + np.array([hue, lightness, saturation], np.float32)
-        pixels = _from_hls(varied.clip(0, np.array([180, 255, 255], np.float32)))
+        planes = _to_hls(pixels)
+        for plane, amount, most in zip(planes, (hue, lightness, saturation), (180, 255, 255)):
+            plane += amount
+            plane.clip(0, most, out=plane)
+        pixels = _from_hls(planes)
     if abs(amounts[3]) > 1e-3:
         pixels = np.rint(pixels * np.float32(1 + amounts[3])).clip(0, 255).astype(np.uint8)
     return pixels
 
 
 def _to_hls(pixels: np.ndarray) -> np.ndarray:
-    """Hue (of 180), lightness and saturation (of 255) of RGB, as whole numbers in float32."""
-    red, green, blue = np.moveaxis(pixels.astype(np.float32) / 255, 2, 0)
+    """Hue (of 180), lightness and saturation (of 255) of RGB: (3, height, width), whole numbers in float32."""
+    red, green, blue = np.ascontiguousarray(np.moveaxis(pixels, 2, 0)).astype(np.float32) / 255
     most, least = np.maximum(np.maximum(red, green), blue), np.minimum(np.minimum(red, green), blue)
     spread, total = most - least, most + least
     some = np.where(spread > 0, spread, 1)
-    saturation = spread / np.where(spread > 0, np.where(total < 1, total, 2 - total), 1)
-    hue = np.where(
-        most == red,
-        (green - blue) / some,
-        np.where(most == green, 2 + (blue - red) / some, 4 + (red - green) / some),
-    )
-    return np.rint(np.stack([(hue * 30) % 180, total / 2 * 255, saturation * 255], 2)).astype(np.float32)
+    planes = np.empty((3, *spread.shape), np.float32)
+    planes[2] = spread / np.where(spread > 0, np.where(total < 1, total, 2 - total), 1) * 255
+    planes[1] = total / 2 * 255
+    hue = np.where(most == green, 2 + (blue - red) / some, 4 + (red - green) / some)
+    hue = np.where(most == red, (green - blue) / some, hue) * 30
+    planes[0] = np.where(hue < 0, hue + 180, hue)
+    return np.rint(planes, out=planes)
 
 
-def _from_hls(colors: np.ndarray) -> np.ndarray:
+def _from_hls(planes: np.ndarray) -> np.ndarray:
     """RGB, uint8, of what _to_hls gives."""
-    hue, lightness, saturation = colors[..., 0] / 30, colors[..., 1] / 255, colors[..., 2] / 255
+    hue, lightness, saturation = planes[0] / 30 * 2, planes[1] / 255, planes[2] / 255
     reach = saturation * np.minimum(lightness, 1 - lightness)
-    planes = []
-    for offset in (0, 8, 4):  # of red, green and blue on a circle of 12
-        place = (offset + hue * 2) % 12
-        planes.append(lightness - reach * np.clip(np.minimum(place - 3, 9 - place), -1, 1))
-    return np.rint(np.stack(planes, 2) * 255).clip(0, 255).astype(np.uint8)
+    pixels = np.empty((*hue.shape, 3), np.uint8)
+    for channel, offset in enumerate((0, 8, 4)):  # of red, green and blue on a circle of 12
+        place = offset + hue
+        place = np.where(place >= 12, place - 12, place)
+        level = lightness - reach * np.clip(np.minimum(place - 3, 9 - place), -1, 1)
+        pixels[:, :, channel] = np.rint(level * 255).clip(0, 255)
+    return pixels

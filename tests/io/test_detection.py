@@ -134,7 +134,7 @@ def test_hue_lightness_saturation_and_back() -> None:
     colors = np.array(
         [[[255, 0, 0], [0, 255, 0], [0, 0, 255], [128, 128, 128], [255, 255, 255], [10, 60, 30]]], np.uint8
     )
-    found = detection._to_hls(colors)[0]
+    found = np.moveaxis(detection._to_hls(colors), 0, 2)[0]
     assert found[:5].tolist() == [[0, 128, 255], [60, 128, 255], [120, 128, 255], [0, 128, 0], [0, 255, 0]]
     assert found[5].tolist() == [72, 35, 182]
     many = np.random.RandomState(0).randint(0, 256, (40, 50, 3)).astype(np.uint8)

@@ -202,12 +202,12 @@ INTERRUPTED = """
 """
 
 
-@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="looks at shared memory where Linux has it")
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="sends a signal to a group of processes")
 def test_ctrl_c_in_a_terminal_ends_a_loader_and_its_workers(tmp_path: Path) -> None:
-    """SIGINT to the whole group, as a terminal sends it: all end within seconds, with one traceback, and no memory stays."""
+    """SIGINT to the whole group, as a terminal sends it: all end within seconds, with one traceback. Batches travel in memory
+    without a name, which ends with them."""
     program = tmp_path / "program.py"
     program.write_text(textwrap.dedent(INTERRUPTED), encoding="utf-8")
-    before = set(os.listdir("/dev/shm"))
     environment = {**os.environ, "PYTHONPATH": str(Path(mx.__file__).parent.parent)}
     child = subprocess.Popen(
         [sys.executable, str(program)],
@@ -226,7 +226,6 @@ def test_ctrl_c_in_a_terminal_ends_a_loader_and_its_workers(tmp_path: Path) -> N
     finally:
         if _group_lives(child.pid):
             os.killpg(child.pid, signal.SIGKILL)
-    assert not {name for name in set(os.listdir("/dev/shm")) - before if str(child.pid) in name}
 
 
 def _group_lives(number: int) -> bool:
