@@ -1,4 +1,4 @@
-"""What arrays ask of their memory, wherever it is: an array of NumPy on the host, or one of a device (array.py).
+"""Answers to what arrays ask of their memory, wherever it is: an array of NumPy on the host, or one of a device (array.py).
 
 The one place that tells the two apart for those who do not care: arrays of users hold either and look into neither."""
 
@@ -54,7 +54,7 @@ def is_whole(memory: Any) -> bool:
 
 
 def layout(memory: Any) -> tuple[int, tuple[int, ...]]:
-    """Where the first element is, and the strides: which part of a larger array the memory is."""
+    """Address of the first element, and the strides: which part of a larger array the memory is."""
     if type(memory) is DeviceArray:
         return memory.address, memory.strides
     return memory.__array_interface__["data"][0], memory.strides

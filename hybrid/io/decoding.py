@@ -70,7 +70,7 @@ class DecodingIter(MXDataIter):
     # -- what a subclass defines ------------------------------------------------------------------------------------------
 
     def _decode(self, start: int) -> Any:
-        """What the record at a position holds."""
+        """Content of the record at a position."""
         raise NotImplementedError
 
     def _draw(self, start: int, example: Any) -> Any:

@@ -104,7 +104,7 @@ def _share_inside(
 
 
 class _Example(NamedTuple):
-    """What a record holds: an image (height, width, channels), its objects, and its own number."""
+    """Content of a record: an image (height, width, channels), its objects, and its own number."""
 
     pixels: np.ndarray
     label: _Label
@@ -112,11 +112,11 @@ class _Example(NamedTuple):
 
 
 class _Choice(NamedTuple):
-    """Choices drawn for an image, and what they make of its label."""
+    """Choices drawn for an image, and its label as they leave it."""
 
     method_before: int
     colors: list[float]
-    """What is added to hue, saturation and lightness; and what of the pixels is added to them."""
+    """Numbers added to hue, saturation and lightness; and the share of the pixels that is added to them."""
     mirrored: bool
     sides: tuple[int, int, int, int] | None
     """Pixels above, below, left and right of it on a larger one."""
@@ -469,7 +469,7 @@ class ImageDetRecordIter(DecodingIter):
         return data, labels
 
     def _decode(self, start: int) -> _Example:
-        """What the record at a position holds."""
+        """Content of the record at a position."""
         with locate_errors(f"{self._file.uri}, record at byte {start}"):
             header, data = self._unpack(start)
             label = _Label(self._label(header))

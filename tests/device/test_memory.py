@@ -1,4 +1,4 @@
-"""What arrays ask of their memory, of the host's and of a device's: the same answers."""
+"""Memory of the host and of a device gives arrays the same answers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_values_go_to_a_device(there: object) -> None:
 
 
 def test_parts(there: object) -> None:
-    """Where a part lies, whether it is one, what it is alone, and that what is put there shows in the whole."""
+    """A part lies somewhere in the whole, is known as one, is copied alone, and what is put there shows in the whole."""
     whole: np.ndarray = there  # type: ignore[assignment]
     rows, columns = whole[1:], whole[:, 1]
     assert memory.is_whole(whole) and not memory.is_whole(rows)

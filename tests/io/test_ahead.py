@@ -363,7 +363,7 @@ def test_a_file_that_goes_away_is_told_at_the_next_epoch(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("kind", ["", "Det"])
 def test_a_file_that_is_cut_short_while_it_is_read(kind: str, tmp_path: Path) -> None:
-    """What is whole is given; each batch behind the cut tells of it, and then the epoch ends."""
+    """Batches that are whole are given; each batch behind the cut tells of it, and then the epoch ends."""
     path = write_records(tmp_path / "cut.rec", several=bool(kind))
     iterator = made(path, kind, batch_size=2)
     positions = mx.recordio.MXRecordIO(path, "r").positions()

@@ -1,4 +1,4 @@
-"""What goes wrong on one of several places, or on a device: it is told, nothing waits for ever, and what comes next is right."""
+"""Faults on one of several places, or on a device: they are told, nothing waits for ever, and what comes next is right."""
 
 from __future__ import annotations
 
