@@ -169,43 +169,6 @@ class CenterCropAug(Augmenter):
         return image.center_crop(src, self.size, self.interp)[0]
 
 
-def brightened(src: Any, factor: float) -> Any:
-    """An image, src, times a factor, in place. As the next three: an NDArray or an array of NumPy, of floats."""
-    src *= factor
-    return src
-
-
-def contrasted(src: Any, factor: float) -> Any:
-    """The distance of an image, src, from its mean brightness times a factor, in place."""
-    mean = (_pixels(src) @ GRAY).mean()
-    src *= factor
-    src += (1.0 - factor) * float(mean)
-    return src
-
-
-def saturated(src: Any, factor: float) -> Any:
-    """The distance of an image, src, from each pixel's brightness times a factor, in place."""
-    gray = (_pixels(src) @ GRAY * (1.0 - factor))[:, :, None]
-    src *= factor
-    src += nd.array(gray, dtype=src.dtype) if isinstance(src, NDArray) else gray.astype(src.dtype)
-    return src
-
-
-def lighted(src: Any, shift: np.ndarray) -> Any:
-    """An image, src, with a color, shift, added to each pixel, in place."""
-    src += nd.array(shift) if isinstance(src, NDArray) else shift.astype(np.float32)
-    return src
-
-
-def color_shift(alpha: Any, eigval: Any, eigvec: Any) -> np.ndarray:
-    """The color that principal components add up to: eigvec's columns times alpha times eigval."""
-    return np.dot(eigvec * alpha, eigval)
-
-
-def _pixels(src: Any) -> np.ndarray:
-    return src.asnumpy() if isinstance(src, NDArray) else src
-
-
 class BrightnessJitterAug(Augmenter):
     """Times 1 - brightness to 1 + brightness."""
 
@@ -214,7 +177,8 @@ class BrightnessJitterAug(Augmenter):
         self.brightness = brightness
 
     def __call__(self, src: NDArray) -> NDArray:
-        return brightened(src, 1.0 + random.uniform(-self.brightness, self.brightness))
+        src *= 1.0 + random.uniform(-self.brightness, self.brightness)
+        return src
 
 
 class ContrastJitterAug(Augmenter):
@@ -225,7 +189,11 @@ class ContrastJitterAug(Augmenter):
         self.contrast = contrast
 
     def __call__(self, src: NDArray) -> NDArray:
-        return contrasted(src, 1.0 + random.uniform(-self.contrast, self.contrast))
+        alpha = 1.0 + random.uniform(-self.contrast, self.contrast)
+        mean = (src.asnumpy() @ GRAY).mean()
+        src *= alpha
+        src += (1.0 - alpha) * float(mean)
+        return src
 
 
 class SaturationJitterAug(Augmenter):
@@ -236,7 +204,11 @@ class SaturationJitterAug(Augmenter):
         self.saturation = saturation
 
     def __call__(self, src: NDArray) -> NDArray:
-        return saturated(src, 1.0 + random.uniform(-self.saturation, self.saturation))
+        alpha = 1.0 + random.uniform(-self.saturation, self.saturation)
+        gray = nd.array(src.asnumpy() @ GRAY * (1.0 - alpha), dtype=src.dtype).expand_dims(axis=2)
+        src *= alpha
+        src += gray
+        return src
 
 
 class HueJitterAug(Augmenter):
@@ -291,7 +263,8 @@ class LightingAug(Augmenter):
 
     def __call__(self, src: NDArray) -> NDArray:
         alpha = np.random.normal(0, self.alphastd, size=(3,))
-        return lighted(src, color_shift(alpha, self.eigval, self.eigvec))
+        src += nd.array(np.dot(self.eigvec * alpha, self.eigval))
+        return src
 
 
 class ColorNormalizeAug(Augmenter):

@@ -17,6 +17,7 @@ from ..core.error import FormatError, MXNetError
 from ..formats import images
 from ..formats.files import locate_errors
 from ..image.image import resized
+from . import colors
 from .decoding import DRAWN, DecodingIter, Room
 from .files import HARMLESS, _part, _shape, warn_of_unknown
 
@@ -488,7 +489,7 @@ class ImageDetRecordIter(DecodingIter):
         height, width = self._size_before(*example.pixels.shape[:2])
         before = self._draw_method() if self._resize != -1 else self._method
         label = example.label
-        colors = [self._random.uniform(-1, 1) * most if self._happens(p) else 0.0 for most, p in self._colors]
+        amounts = [self._random.uniform(-1, 1) * most if self._happens(p) else 0.0 for most, p in self._colors]
         mirrored = self._happens(self._mirror_prob)
         if mirrored:
             label.mirror()
@@ -496,7 +497,7 @@ class ImageDetRecordIter(DecodingIter):
         if sides is not None:
             height, width = height + sides[0] + sides[1], width + sides[2] + sides[3]
         part = self._cropped(height, width, label) if self._samplers and self._happens(self._crop_prob) else None
-        return _Choice(before, colors, mirrored, sides, part, self._draw_method(), label.numbers())
+        return _Choice(before, amounts, mirrored, sides, part, self._draw_method(), label.numbers())
 
     def _fill(self, example: _Example, choice: _Choice, row: Room) -> None:
         """Put an image, varied as was drawn, its label and its number into their places."""
@@ -589,39 +590,7 @@ def _colored(pixels: np.ndarray, amounts: list[float]) -> np.ndarray:
     """An image with so much added to its hue, saturation and lightness, and of its pixels to them."""
     hue, saturation, lightness = (int(a) for a in amounts[:3])
     if (hue or saturation or lightness) and pixels.shape[2] == 3:
-        planes = _to_hls(pixels)
-        for plane, amount, most in zip(planes, (hue, lightness, saturation), (180, 255, 255)):
-            plane += amount
-            plane.clip(0, most, out=plane)
-        pixels = _from_hls(planes)
+        pixels = colors.shifted(pixels, (hue, saturation, lightness))
     if abs(amounts[3]) > 1e-3:
-        pixels = np.rint(pixels * np.float32(1 + amounts[3])).clip(0, 255).astype(np.uint8)
-    return pixels
-
-
-def _to_hls(pixels: np.ndarray) -> np.ndarray:
-    """Hue (of 180), lightness and saturation (of 255) of RGB: (3, height, width), whole numbers in float32."""
-    red, green, blue = np.ascontiguousarray(np.moveaxis(pixels, 2, 0)).astype(np.float32) / 255
-    most, least = np.maximum(np.maximum(red, green), blue), np.minimum(np.minimum(red, green), blue)
-    spread, total = most - least, most + least
-    some = np.where(spread > 0, spread, 1)
-    planes = np.empty((3, *spread.shape), np.float32)
-    planes[2] = spread / np.where(spread > 0, np.where(total < 1, total, 2 - total), 1) * 255
-    planes[1] = total / 2 * 255
-    hue = np.where(most == green, 2 + (blue - red) / some, 4 + (red - green) / some)
-    hue = np.where(most == red, (green - blue) / some, hue) * 30
-    planes[0] = np.where(hue < 0, hue + 180, hue)
-    return np.rint(planes, out=planes)
-
-
-def _from_hls(planes: np.ndarray) -> np.ndarray:
-    """RGB, uint8, of what _to_hls gives."""
-    hue, lightness, saturation = planes[0] / 30 * 2, planes[1] / 255, planes[2] / 255
-    reach = saturation * np.minimum(lightness, 1 - lightness)
-    pixels = np.empty((*hue.shape, 3), np.uint8)
-    for channel, offset in enumerate((0, 8, 4)):  # of red, green and blue on a circle of 12
-        place = offset + hue
-        place = np.where(place >= 12, place - 12, place)
-        level = lightness - reach * np.clip(np.minimum(place - 3, 9 - place), -1, 1)
-        pixels[:, :, channel] = np.rint(level * 255).clip(0, 255)
+        pixels = colors.brightened(pixels, 1 + amounts[3])
     return pixels

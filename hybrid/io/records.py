@@ -12,9 +12,9 @@ from .. import image, recordio
 from ..core.error import FormatError, MXNetError
 from ..formats import images
 from ..formats.files import locate_errors
-from ..image import augment
 from ..image.image import Box, resized, short_size, sized_box
 from ..ops import resample
+from . import colors
 from .decoding import DRAWN, DecodingIter, Room
 from .files import HARMLESS, _part, _shape, warn_of_unknown
 
@@ -29,9 +29,6 @@ MISSING: dict[str, Any] = {
     "min_random_scale": 1,
     "max_img_size": 1e10,
     "min_img_size": 0,
-    "random_h": 0,
-    "random_s": 0,
-    "random_l": 0,
     "mean_img": "",
     "max_random_contrast": 0,
     "max_random_illumination": 0,
@@ -47,14 +44,15 @@ class _Choice(NamedTuple):
     method_before: int
     method: int
     colors: list[tuple[Callable[..., np.ndarray], Any]]
-    """Functions of augment.py with what they take besides the pixels."""
+    """Functions of colors.py with what they take besides the pixels."""
 
 
 class ImageRecordIter(DecodingIter):
     """Batches of images (batch, *data_shape), red first, and labels, (batch,) or (batch, label_width).
 
     Every image: resize (its shorter side), random_resized_crop, or pad and then the part of data_shape in the middle or with
-    rand_crop anywhere; mirrored; colors varied; at last (x - mean) / std * scale.
+    rand_crop anywhere; mirrored; colors varied, in bytes (brightness, contrast and saturation in an order that is drawn; hue,
+    saturation and lightness; pca_noise); at last (x - mean) / std * scale.
 
     From the first batch of an epoch on a thread reads prefetch_buffer batches ahead (0: none), for which preprocess_threads
     threads decode, at most one for each core. The numbers are the same with any of them, and all that is drawn comes of seed.
@@ -106,9 +104,15 @@ class ImageRecordIter(DecodingIter):
     brightness : float, default 0
         Pixels times a random factor from 1 - brightness to 1 + brightness.
     contrast : float, default 0
-        The same for their distance from the mean brightness.
+        The same for their distance from the mean gray (in which red and blue have each other's weights, as in MXNet).
     saturation : float, default 0
         The same for their distance from each pixel's gray.
+    random_h : int, default 0
+        The most that hue is changed by, of 180.
+    random_s : int, default 0
+        The most that saturation is changed by, of 255.
+    random_l : int, default 0
+        The most that lightness is changed by, of 255.
     pca_noise : float, default 0
         Deviation of random factors of ImageNet's principal components of colors, which are added.
     fill_value : int, default 255
@@ -181,6 +185,9 @@ class ImageRecordIter(DecodingIter):
         brightness: float = 0.0,
         contrast: float = 0.0,
         saturation: float = 0.0,
+        random_h: int = 0,
+        random_s: int = 0,
+        random_l: int = 0,
         pca_noise: float = 0.0,
         fill_value: int = 255,
         inter_method: int = 1,
@@ -240,13 +247,17 @@ class ImageRecordIter(DecodingIter):
         self._jitters = [
             (vary, amount)
             for vary, amount in (
-                (augment.brightened, brightness),
-                (augment.contrasted, contrast),
-                (augment.saturated, saturation),
+                (colors.brightened, brightness),
+                (colors.contrasted, contrast),
+                (colors.saturated, saturation),
             )
             if amount
         ]
-        self._pca_noise = pca_noise
+        self._shifts, self._pca_noise = (random_h, random_s, random_l), pca_noise
+        if self._shape[0] != 3 and (self._jitters or any(self._shifts) or pca_noise):
+            raise MXNetError(
+                f"{type(self).__name__}: colors of images of 1 channel cannot be varied; wanted data_shape=(3, ...)"
+            )
         channels = self._shape[0]
         self._mean = np.array([mean_r, mean_g, mean_b][:channels], np.float32)
         self._scale = scale / np.array([std_r, std_g, std_b][:channels], np.float32)
@@ -298,11 +309,15 @@ class ImageRecordIter(DecodingIter):
             box = x, y, *size
         mirrored = bool(self._mirror or (self._rand_mirror and self._random.random() < 0.5))
         after = self._draw_method() if box[2:] != size else self._method
-        colors: list[Any] = [(vary, 1 + self._random.uniform(-most, most)) for vary, most in self._jitters]
+        drawn: list[Any] = [
+            (vary, 1 + self._random.uniform(-most, most))
+            for vary, most in self._random.sample(self._jitters, len(self._jitters))
+        ]
+        if any(self._shifts):
+            drawn.append((colors.shifted, tuple(int(self._random.uniform(-most, most)) for most in self._shifts)))
         if self._pca_noise:
-            alpha = [self._random.gauss(0, self._pca_noise) for _ in range(3)]
-            colors.append((augment.lighted, augment.color_shift(alpha, *augment.COLORS)))
-        return _Choice(box, mirrored, before, after, colors)
+            drawn.append((colors.lighted, [self._random.gauss(0, self._pca_noise) for _ in range(3)]))
+        return _Choice(box, mirrored, before, after, drawn)
 
     def _draw_method(self) -> int:
         """Interpolation of one resizing."""
@@ -321,10 +336,8 @@ class ImageRecordIter(DecodingIter):
         _, high, wide = self._shape
         if (width, height) != (wide, high):
             pixels = resized(pixels, wide, high, choice.method)
-        if choice.colors:
-            pixels = pixels.astype(np.float32)
-            for vary, amount in choice.colors:
-                pixels = vary(pixels, amount)
+        for vary, amount in choice.colors:
+            pixels = vary(pixels, amount)
         self._finish(pixels[:, ::-1] if choice.mirrored else pixels, row[0])
 
     def _finish(self, pixels: np.ndarray, room: np.ndarray) -> None:

@@ -111,7 +111,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "sized": {"random_resized_crop": True, "min_random_area": 0.1, "max_aspect_ratio": 0.3, "rand_mirror": True},
     "suited": {"random_resized_crop": True, "min_random_area": 0.3, "inter_method": 9},
     "drawn": {"random_resized_crop": True, "min_random_area": 0.1, "inter_method": 10, "resize": 40, "brightness": 0.3},
-    "colors": {"rand_crop": True, "brightness": 0.3, "contrast": 0.2, "saturation": 0.4, "pca_noise": 0.1},
+    "colors": {
+        "rand_crop": True,
+        "brightness": 0.3,
+        "contrast": 0.2,
+        "saturation": 0.4,
+        "pca_noise": 0.1,
+        "random_h": 9,
+    },
     "padded": {"pad": 3, "fill_value": 7, "rand_crop": True, "round_batch": False, "dtype": "float64"},
     "gray": {"data_shape": (1, 24, 28), "rand_crop": True, "resize": 33},
     "uint8": {"kind": "UInt8", "rand_crop": True, "rand_mirror": True, "contrast": 0.4},
@@ -192,6 +199,7 @@ def test_an_error_of_a_later_step_leaves_the_numbers_as_they_are(
 def iterator_choice(numbers: random.Random, height: int, width: int) -> tuple[int, int, float]:
     """Left, top and brightness, drawn for an image of that size."""
     top, left = numbers.randint(0, height - 24), numbers.randint(0, width - 28)
+    numbers.sample(["brightness"], 1)  # the order
     return left, top, 1 + numbers.uniform(-0.4, 0.4)
 
 

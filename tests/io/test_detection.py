@@ -8,7 +8,7 @@ import pytest
 
 import hybrid as mx
 from hybrid.core.error import FormatError
-from hybrid.io import detection
+from hybrid.io import colors
 from tests.asked.detecting import png
 
 HEIGHT, WIDTH = 60, 80
@@ -131,14 +131,14 @@ def test_colors_leave_places_alone(path: str) -> None:
 
 def test_hue_lightness_saturation_and_back() -> None:
     """As OpenCV has them in bytes: hue in halves of degrees; the way back loses what rounding does."""
-    colors = np.array(
+    samples = np.array(
         [[[255, 0, 0], [0, 255, 0], [0, 0, 255], [128, 128, 128], [255, 255, 255], [10, 60, 30]]], np.uint8
     )
-    found = np.moveaxis(detection._to_hls(colors), 0, 2)[0]
+    found = np.moveaxis(colors.to_hls(samples), 0, 2)[0]
     assert found[:5].tolist() == [[0, 128, 255], [60, 128, 255], [120, 128, 255], [0, 128, 0], [0, 255, 0]]
     assert found[5].tolist() == [72, 35, 182]
     many = np.random.RandomState(0).randint(0, 256, (40, 50, 3)).astype(np.uint8)
-    assert np.abs(detection._from_hls(detection._to_hls(many)).astype(int) - many).max() <= 6
+    assert np.abs(colors.from_hls(colors.to_hls(many)).astype(int) - many).max() <= 6
 
 
 def test_a_new_order_each_epoch(path: str) -> None:

@@ -13,6 +13,7 @@ import pytest
 import hybrid as mx
 from hybrid import io, nd
 from hybrid.core.error import FormatError, MXNetError
+from hybrid.io import colors
 
 DATA = np.arange(20, dtype=np.float32).reshape(10, 2)
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -255,7 +256,7 @@ def test_image_record_iter_refuses() -> None:
     pytest.importorskip("PIL")
     good = {"path_imgrec": str(FIXTURES / "data/images.rec"), "data_shape": (3, 12, 16), "batch_size": 2}
     for change, error, message in (
-        ({"max_rotate_angle": 10, "random_h": 3}, MXNetError, "max_rotate_angle=10, random_h=3 cannot be had here"),
+        ({"max_rotate_angle": 10, "rotate": 3}, MXNetError, "max_rotate_angle=10, rotate=3 cannot be had here"),
         ({"path_imgrec": ""}, MXNetError, "Required parameter path_imgrec"),
         ({"data_shape": (2, 5, 5)}, MXNetError, "wanted .1 or 3, height, width"),
         ({"data_shape": (3, 100, 100)}, FormatError, "input image size smaller than input shape"),
@@ -338,6 +339,8 @@ def test_image_record_iter_takes_the_defaults_of_mxnet() -> None:
     ):
         mx.io.ImageRecordIter(**options, unknown=3, rotate=3)
     for name, value in defaults.items():
+        if name in ("random_h", "random_s", "random_l"):
+            continue
         if isinstance(value, int | float) and not isinstance(value, bool) and "chunk" not in name and "pre" not in name:
             with pytest.raises(MXNetError, match=name):
                 mx.io.ImageRecordIter(**options, **{name: value + 1})
@@ -382,15 +385,15 @@ def test_pictures_of_records_by_hand(tmp_path: Path) -> None:
     iterator = mx.io.ImageRecordIter(**base, round_batch=False, data_name="x", label_name="y")
     assert [d.name for d in (*iterator.provide_data, *iterator.provide_label)] == ["x", "y"]
     assert [(b.pad, b.label[0].shape) for b in iterator] == [(0, (3, 2)), (0, (3, 2)), (2, (3, 2))]
-    for colors in (
+    for amounts in (
         {"brightness": 0.5},
         {"contrast": 0.5},
         {"saturation": 0.5},
         {"brightness": 0.5, "contrast": 0.5},
         {"pca_noise": 0.5},
     ):
-        changed, _ = first(**colors)
-        assert np.abs(changed - pixels[:3]).max() > 0.5, colors
+        changed, _ = first(**amounts)
+        assert np.abs(changed - pixels[:3]).max() > 0.5, amounts
     crops = {"rand_crop": True, "data_shape": (3, 1, 2)}
     one, same, other = (
         first(**crops, **seeds)[0] for seeds in ({"seed_aug": 3}, {"seed": 7, "seed_aug": 3}, {"seed_aug": 4})
@@ -468,30 +471,41 @@ def test_every_setting_of_record_iterators(tmp_path: Path) -> None:
             with pytest.raises(MXNetError, match=f"got dtype={dtype}"):
                 made(kind, dtype=dtype)
 
-    # colors: by the iterator's generator, brightness before contrast before saturation, each picture by draws of its own
-    drawn = random.Random(5)
-    for _ in range(2 * 3):  # for the batch that tells the shapes
-        drawn.random()
-    weights, want = np.array([0.299, 0.587, 0.114])[:, None, None], []
-    for picture in first.astype(np.float64):
-        picture = picture * (1 + drawn.uniform(-0.9, 0.9))
-        alpha = 1 + drawn.uniform(-0.7, 0.7)
-        picture = picture * alpha + (1 - alpha) * (picture * weights).sum(0).mean()
-        alpha = 1 + drawn.uniform(-0.5, 0.5)
-        want.append(picture * alpha + (1 - alpha) * (picture * weights).sum(0))
-    colors = {"brightness": 0.9, "contrast": 0.7, "saturation": 0.5}
-    np.testing.assert_allclose(seeded(**colors), want, rtol=1e-4, atol=1e-2)
-    drawn = random.Random(5)
-    for _ in range(2):
-        drawn.random()
-    factors = [1 + drawn.uniform(-0.9, 0.9) for _ in first]
-    bright = np.stack([p * f for p, f in zip(first, factors)])
-    assert bright.max() > 256  # what a byte cannot hold is the most that it can
-    assert np.abs(seeded("uint8", brightness=0.9) - bright.clip(0, 255)).max() <= 1
-    lights = seeded(pca_noise=3.0) - first
-    for light in lights:  # one change of color for all of a picture
-        assert np.abs(light - light[:, :1, :1]).max() < 1e-3 and np.abs(light).min() > 1e-3
-    assert np.abs(lights[0] - lights[1]).max() > 1e-3
+    # colors: by the iterator's generator, brightness, contrast and saturation in an order that is drawn for each picture; in bytes
+    kinds = {"brightness": colors.brightened, "contrast": colors.contrasted, "saturation": colors.saturated}
+    most = {"brightness": 0.9, "contrast": 0.7, "saturation": 0.5}
+    drawn, wanted, orders = random.Random(5), [], set()
+    for picture in [*first, *first]:  # a batch that tells the shapes, and the first
+        picture = picture.transpose(1, 2, 0)
+        order = drawn.sample(list(kinds), 3)
+        orders.add(tuple(order))
+        for name, factor in [(name, 1 + drawn.uniform(-most[name], most[name])) for name in order]:
+            picture = kinds[name](picture, factor)
+        wanted.append(picture.transpose(2, 0, 1))
+    np.testing.assert_array_equal(seeded(**most), wanted[2:])
+    assert len(orders) > 1
+    np.testing.assert_array_equal(seeded("uint8", **most), wanted[2:])
+    for amounts in (
+        {"random_h": 40},
+        {"random_s": 90},
+        {"random_l": 60},
+        {"random_h": 9, "random_s": 9, "random_l": 9},
+    ):
+        varied = seeded(**amounts)
+        assert (
+            (varied != first).any() and varied.min() >= 0 and varied.max() <= 255 and (varied == np.rint(varied)).all()
+        )
+    for amounts in ({"brightness": 0.5}, {"random_l": 9}, {"pca_noise": 0.1}):
+        with pytest.raises(MXNetError, match="of 1 channel cannot be varied"):
+            made(data_shape=(1, 5, 7), **amounts)
+    lighted = seeded(pca_noise=0.5)
+    lights = []
+    for light, inside in zip(
+        lighted - first, (lighted > 0) & (lighted < 255)
+    ):  # one change of color for all of a picture
+        lights.append([set(channel[there]) for channel, there in zip(light, inside)])
+        assert all(len(found) == 1 for found in lights[-1])
+    assert lights[0] != lights[1]
 
     # sizes: the method is handed on to both ways of resizing
     picture = nd.array(first[0].transpose(1, 2, 0), dtype="uint8")
