@@ -7,6 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..image.augment import COLORS
+
+DEVIATIONS, COMPONENTS = COLORS
+
 
 def brightened(pixels: np.ndarray, factor: float) -> np.ndarray:
     """Pixels times a factor."""
@@ -37,10 +41,6 @@ def shifted(pixels: np.ndarray, amounts: tuple[int, int, int]) -> np.ndarray:
         plane += amount
         plane.clip(0, most, out=plane)
     return from_hls(planes)
-
-
-DEVIATIONS = np.array([55.46, 4.794, 1.148])
-COMPONENTS = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]])
 
 
 def _bytes(values: np.ndarray) -> np.ndarray:
