@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -248,13 +249,12 @@ class PrefetchingIter(_Holding):
         self.rename_data = rename_data
         self.rename_label = rename_label
         super().__init__(self.provide_data[0][1][0])
-        self._pool = ThreadPoolExecutor(self.n_iter, "PrefetchingIter")
         self._pending: list[Future[Any]] = []
         self._fetch()
 
     def _fetch(self) -> None:
         """Have every iterator read its next batch."""
-        self._pending = [self._pool.submit(_next_or_none, i.next) for i in self.iters]
+        self._pending = [_begun(i.next) for i in self.iters]
 
     @property
     def provide_data(self) -> list[DataDesc]:
@@ -302,12 +302,21 @@ class PrefetchingIter(_Holding):
         return self.current_batch
 
 
-def _next_or_none(step: Callable[[], Any]) -> Any:
-    """Call step; None for StopIteration, which a Future would not pass on."""
-    try:
-        return step()
-    except StopIteration:
-        return None
+def _begun(step: Callable[[], Any]) -> Future[Any]:
+    """Call step in a thread of its own, which the end of the program does not wait for: what it reads may never come. None for
+    StopIteration, which a Future would not pass on."""
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(step())
+        except StopIteration:
+            future.set_result(None)
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="PrefetchingIter", daemon=True).start()
+    return future
 
 
 def _rename(provided: Sequence[Any], names: Any) -> list[DataDesc]:

@@ -8,6 +8,9 @@ import hashlib
 import os
 import pickle
 import random
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 from collections.abc import Iterator
@@ -390,6 +393,33 @@ def test_a_file_that_is_cut_short_while_it_is_read(kind: str, tmp_path: Path) ->
     assert ended()
     with pytest.raises(FormatError, match="is cut off"):
         made(path, kind)
+
+
+STUCK = """
+    import time
+    import numpy as np
+    import hybrid as mx
+
+    class Stuck(mx.io.NDArrayIter):
+        def next(self):
+            if self.cursor >= 4:
+                print("stuck", flush=True)
+                time.sleep(600)
+            return super().next()
+
+    ahead = mx.io.PrefetchingIter(Stuck(np.zeros((40, 3)), np.zeros(40), batch_size=4))
+    ahead.next()
+    ahead.next()
+    time.sleep(0.2)
+    print("end", flush=True)
+"""
+
+
+def test_a_source_that_hangs_does_not_keep_the_program_from_ending() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(mx.__file__).parent.parent)}
+    program = [sys.executable, "-c", textwrap.dedent(STUCK)]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=60, env=environment, check=True)
+    assert done.stdout.split() == ["stuck", "end"] and not done.stderr
 
 
 def test_steps_made_ahead() -> None:

@@ -144,12 +144,22 @@ def test_prefetching_checks_that_iterators_go_together() -> None:
 
 
 def test_prefetching_leaves_no_thread() -> None:
+    """A thread lives as long as it reads a batch."""
+    may_go_on = threading.Event()
+
+    class Held(io.NDArrayIter):
+        def next(self) -> Any:
+            if self.cursor >= 0:
+                may_go_on.wait(10)
+            return super().next()
+
     before = threading.enumerate()  # other tests may have iterators that are still alive
-    iterator = io.PrefetchingIter(io.NDArrayIter(DATA, None, 5))
+    iterator = io.PrefetchingIter(Held(DATA, None, 5))
     next(iterator)
     own = [t for t in threading.enumerate() if t not in before and t.name.startswith("PrefetchingIter")]
-    assert own
+    assert len(own) == 1 and own[0].daemon
     del iterator
+    may_go_on.set()
     for thread in own:
         thread.join(10)
     assert not any(t.is_alive() for t in own)
