@@ -24,6 +24,8 @@ from .writer import stored_tensor
 SMALL = 1024  # elements up to which shape inference reads what an initializer holds
 OPEN = "?"
 """A size that is not known and has no name."""
+ALIKE = {"GreaterOrEqual": "Greater", "LessOrEqual": "Less"}
+"""Operators without shape inference in older opsets, and those that take and give the same."""
 
 
 @dataclass(eq=False)
@@ -76,6 +78,7 @@ class OnnxGraph:
         """Nodes of whose inputs all types are known, or can be inferred: given others, some of onnx's inference ends the process.
         Bodies are not looked into; what comes of them is told."""
         for node in self.nodes:
+            node = node._replace(op_type=ALIKE.get(node.op_type, node.op_type))
             schema = None if node.domain else schema_of(node.op_type, self.opset)
             bodies = any(isinstance(v, onnx.GraphProto) for v in node.attrs.values())
             if schema is None or bodies or not schema.has_type_and_shape_inference_function:

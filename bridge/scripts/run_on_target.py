@@ -158,11 +158,11 @@ def ncnn(model, asked):
     if net.load_param(made["ncnn.param"]) or net.load_model(made["ncnn.bin"]):
         raise Refused("ncnn loads no network from what pnnx has made: " + said)
 
-    def run(feeds):
+    def computed(feeds, whole):
         with net.create_extractor() as extractor:
             for number, array in enumerate(feeds.values()):
                 array = array.astype(np.float32 if array.dtype.kind == "f" else np.int32)
-                if array.ndim > 1 and array.shape[0] == 1:  # ncnn has no batch
+                if not whole and array.ndim > 1 and array.shape[0] == 1:  # ncnn has no batch
                     array = array[0]
                 if extractor.input(f"in{number}", ncnn.Mat(np.ascontiguousarray(array)).clone()):
                     raise RuntimeError(f"no input in{number}")
@@ -173,6 +173,12 @@ def ncnn(model, asked):
                     raise RuntimeError(f"out{number} is not computed (status {status})")
                 found.append(np.array(mat))
             return found
+
+    def run(feeds):
+        try:
+            return computed(feeds, whole=False)
+        except RuntimeError:  # where nodes move the first axis pnnx takes it for an ordinary one, of 1
+            return computed(feeds, whole=True)
 
     return run
 

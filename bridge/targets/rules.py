@@ -94,38 +94,6 @@ def _power_with_number(known: Known, node: onnx.NodeProto) -> str:
     return f"a power, and {readers[0].op_type} with a number behind it" if numbers else ""
 
 
-def _rounded_convolution(known: Known, node: onnx.NodeProto) -> str:
-    """Conv by windows of several numbers, step by step, whose sums are rounded to whole numbers."""
-    if node.op_type != "Conv":
-        return ""
-    has, kernel = known.attributes(node), known.shape(node.input[1]) or ()
-    if has.get("group", 1) != 1 or all(k == 1 for k in kernel[2:]) or any(s != 1 for s in has.get("strides") or ()):
-        return ""
-    names, seen = [node.output[0]], set()
-    while names:
-        name = names.pop()
-        for reader in known.nodes:
-            if name in reader.input and reader.output[0] not in seen:
-                if reader.op_type == "Round":
-                    return f"sums of windows of {kernel[2:]}, rounded"
-                if reader.op_type in (
-                    "Add",
-                    "Sub",
-                    "Mul",
-                    "Div",
-                    "Relu",
-                    "Clip",
-                    "Max",
-                    "Min",
-                    "Cast",
-                    "MaxPool",
-                    "Reshape",
-                ):
-                    seen.add(reader.output[0])
-                    names.append(reader.output[0])
-    return ""
-
-
 def _split_into_steps(known: Known, node: onnx.NodeProto) -> str:
     """Split of the second of three axes into parts whose axis is squeezed away."""
     if node.op_type != "Split" or known.attributes(node).get("axis") != 1 or len(known.shape(node.input[0]) or ()) != 3:
@@ -167,6 +135,28 @@ def _batch_of_sequences(known: Known, node: onnx.NodeProto) -> str:
     """A recurrent layer on several sequences."""
     shape = known.shape(node.input[0]) if node.op_type in ("LSTM", "GRU", "RNN") else None
     return f"{shape[1]} sequences at once" if shape and len(shape) == 3 and shape[1] != 1 else ""
+
+
+def _no_state(known: Known, node: onnx.NodeProto) -> str:
+    """GRU without a state, of several sequences or directions."""
+    shape = known.shape(node.input[0]) if node.op_type == "GRU" and not any(node.input[5:6]) else None
+    ways = 2 if known.attributes(node).get("direction") == "bidirectional" else 1
+    if not shape or len(shape) != 3 or (shape[1], ways) == (1, 1):
+        return ""
+    return f"no state of {shape[1]} sequences in {ways} direction{'s' * (ways > 1)}"
+
+
+def _special_truths(known: Known, node: onnx.NodeProto) -> str:
+    """IsNaN or IsInf that another node reads."""
+    if node.op_type not in ("IsNaN", "IsInf"):
+        return ""
+    readers = [n.op_type for n in known.nodes if node.output[0] in n.input]
+    return f"truths for {readers[0]}" if readers else ""
+
+
+def _halves_rounded(known: Known, node: onnx.NodeProto) -> str:
+    """Round of numbers, which may lie halfway between two whole ones."""
+    return "numbers that may lie halfway" if node.op_type == "Round" and not known.is_whole(node.input[0]) else ""
 
 
 def _turned_slice(known: Known, node: onnx.NodeProto) -> str:
@@ -278,12 +268,14 @@ RULES: dict[str, Rule] = {
     "batch of sequences": _batch_of_sequences,
     "counted padding": _counted_padding,
     "difference behind products": _difference_behind_products,
+    "halves rounded": _halves_rounded,
     "keyword name": _keyword_name,
+    "no state": _no_state,
     "moved integers": _moved_integers,
     "power with number": _power_with_number,
     "product of rows": _product_of_rows,
     "product with activation": _product_with_activation,
-    "rounded convolution": _rounded_convolution,
+    "special truths": _special_truths,
     "split into steps": _split_into_steps,
     "sum of shapes": _sum_of_shapes,
     "turned division": _turned_division,

@@ -13,12 +13,14 @@ from ..passes import clean
 from .floats import floats, products
 from .gates import gates
 from .layouts import layouts
-from .lookups import lookups
+from .lookups import batches, lookups
 from .operands import operands
-from .pools import pools
-from .recurrences import grus, lengths, recurrences, rnns, states
+from .pools import maxima, pools
+from .recurrences import grus, lengths, recurrences, rnns, starts, states
 from .reductions import reductions
 from .reversals import reversals
+from .rounds import rounds
+from .specials import specials
 
 _BY_NAME: dict[str, Callable[[OnnxGraph], None]] = {
     "recurrences": recurrences,
@@ -26,7 +28,12 @@ _BY_NAME: dict[str, Callable[[OnnxGraph], None]] = {
     "rnns": rnns,
     "states": states,
     "lengths": lengths,
+    "starts": starts,
     "pools": pools,
+    "maxima": maxima,
+    "specials": specials,
+    "rounds": rounds,
+    "batches": batches,
     "gates": gates,
     "reversals": reversals,
     "reductions": reductions,

@@ -40,6 +40,31 @@ def lookups(graph: OnnxGraph) -> None:
     r.run(rewrite)
 
 
+def batches(graph: OnnxGraph) -> None:
+    """GatherND(x, i, batch_dims=b) -> GatherND of places that begin with those of their batch."""
+    r = Rewriting(graph)
+
+    def rewrite(node: OnnxNode) -> bool:
+        depth = int(node.attrs.get("batch_dims", 0)) if node.op_type == "GatherND" else 0
+        sizes = r.shape(node.inputs[1]) if depth else None
+        if sizes is None:
+            return False
+        own = np.stack(np.indices(sizes[:-1], np.int64)[:depth], -1)
+        places, joined = graph.constant(node.inputs[1]), graph.unique(f"{node.outputs[0]}_places")
+        if places is not None:
+            joined = r.constant(np.concatenate([own, places], -1), "places")
+        else:
+            parts = (r.constant(own, "batch"), node.inputs[1])
+            r.written.append(
+                OnnxNode("Concat", parts, [joined], {"axis": len(sizes) - 1}, [graph.unique(f"{node.owner[0]}/Concat")])
+            )
+        attrs = {k: v for k, v in node.attrs.items() if k != "batch_dims"}
+        r.keep(node._replace(inputs=(node.inputs[0], joined), attrs=attrs))
+        return True
+
+    r.run(rewrite)
+
+
 def _known(r: Rewriting, node: OnnxNode, sizes: tuple[int, ...], axis: int, places: np.ndarray) -> bool:
     """Slices of known bounds, one for each run of neighbours."""
     size, data = sizes[axis], node.inputs[0]

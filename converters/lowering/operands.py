@@ -305,10 +305,10 @@ class _Operands(Rewriting):
         a, b = self._sizes(x), self._sizes(y)
         if len(a) < 2 or len(b) < 2:
             return False
-        if first is not None and second is None and first.ndim == 2:
+        if first is not None and second is None and len(a) <= len(b) and first.size == math.prod(a[-2:]):
             turn = [*range(len(b) - 2), len(b) - 1, len(b) - 2]
             other = [shape[t] for t in turn]
-            made = self.node("MatMul", self.transpose(y, turn), self.constant(first.T), shape=other)
+            made = self.node("MatMul", self.transpose(y, turn), self.constant(first.reshape(a[-2:]).T), shape=other)
             self.transpose(made, turn, node.outputs[0])
             return True
         if first is None and second is None:

@@ -1,4 +1,4 @@
-"""Pooling by norms as a convolution of powers with ones: LpPool and GlobalLpPool."""
+"""Pooling by norms as a convolution of powers with ones, LpPool and GlobalLpPool; and pooling of 8-bit integers as of floats."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 
 from ..builder import OnnxNode
 from ..onnx_graph import OnnxGraph
-from .rewriting import Rewriting
+from ..onnx_types import code_of
+from .rewriting import F32, Rewriting
 
 
 def pools(graph: OnnxGraph) -> None:
@@ -41,6 +42,24 @@ def pools(graph: OnnxGraph) -> None:
             r.node("Sqrt", summed, shape=made, out=node.outputs[0])
         elif p > 2:
             r.node("Pow", summed, r.number(1 / p), shape=made, out=node.outputs[0])
+        return True
+
+    r.run(rewrite)
+
+
+def maxima(graph: OnnxGraph) -> None:
+    """MaxPool of int8 or uint8 -> of float32, between Casts: exact."""
+    r = Rewriting(graph)
+
+    def rewrite(node: OnnxNode) -> bool:
+        x, out = node.inputs[0], node.outputs[0]
+        shape, made, dtype = r.shape(x), graph.static(out), graph.dtype(x)
+        odd = node.op_type != "MaxPool" or any(node.outputs[1:])
+        if odd or shape is None or made is None or dtype is None or dtype.kind not in "iu":
+            return False
+        given = r.node("Cast", x, shape=shape, to=code_of(F32))
+        largest = r.node("MaxPool", given, shape=made, **node.attrs)
+        r.written.append(OnnxNode("Cast", (largest,), [out], {"to": code_of(dtype)}, list(node.owner)))
         return True
 
     r.run(rewrite)

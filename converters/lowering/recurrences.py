@@ -36,6 +36,23 @@ def states(graph: OnnxGraph) -> None:
     _unrolled(graph, lambda node: any(n and graph.constant(n) is None for n in node.inputs[5:7]))
 
 
+def starts(graph: OnnxGraph) -> None:
+    """GRU without a state -> with one of zeros, which it means: OpenCV 5.0 then makes a state of a single row, and refuses it."""
+    r = Rewriting(graph)
+
+    def rewrite(node: OnnxNode) -> bool:
+        if node.op_type != "GRU" or any(node.inputs[5:6]):
+            return False
+        shape, u = r.shape(node.inputs[0]), r.shape(node.inputs[2])
+        if shape is None or u is None or graph.dtype(node.inputs[0]) != F32:
+            return False
+        state = r.constant(np.zeros((u[0], shape[1], u[2]), F32), "state")
+        r.keep(node._replace(inputs=(*node.inputs[:5], *[""] * (5 - len(node.inputs)), state, *node.inputs[6:])))
+        return True
+
+    r.run(rewrite)
+
+
 def lengths(graph: OnnxGraph) -> None:
     """LSTM, GRU, RNN of lengths that are computed -> their steps."""
     _unrolled(graph, lambda node: any(n and graph.constant(n) is None for n in node.inputs[4:5]))

@@ -16,6 +16,7 @@ from bridge.targets.check import problems
 from bridge.targets.profile import profile_of
 from converters.forms import LOWERINGS, Forms
 from hybrid import symbol as sym
+from hybrid.core.op import Spec
 from hybrid.execution.program import Program
 from tests.table.goldens import run_onnx
 
@@ -188,3 +189,62 @@ def test_only_what_is_asked_for() -> None:
     with pytest.raises(ValueError, match="lowered: got 'nothing', wanted some of recurrences"):
         Forms(lowered=("nothing",))
     assert set(OLD.forms["lowered"]) <= set(LOWERINGS)
+
+
+def again(
+    text: str, lowered: tuple[str, ...], feeds: dict[str, np.ndarray], opset: int = 13, **constants: Any
+) -> set[str]:
+    """The operators of an ONNX graph in the lowered forms, whose numbers are compared with those of the graph itself."""
+    made = onnx.parser.parse_model(f'<ir_version: 7, opset_import: ["": {opset}]> {text}')
+    made.graph.initializer.extend(onnx.numpy_helper.from_array(np.asarray(a), n) for n, a in constants.items())
+    shapes = {n: Spec(a.shape, a.dtype) for n, a in feeds.items()}
+    net, params, _ = converters.from_onnx(made)
+    forms = Forms(nan_guards=False, lowered=lowered)
+    model = converters.to_onnx(net, params, shapes, opset, forms=forms)
+    onnx.checker.check_model(model, full_check=True)
+    for got, right in zip(run_onnx(model, feeds), run_onnx(made, feeds), strict=True):
+        assert got.dtype == right.dtype
+        np.testing.assert_allclose(got, right, rtol=1e-6, atol=1e-6)
+    return {n.op_type for n in model.graph.node}
+
+
+HALVES = np.array([[-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997, -0.49999997, 8388609, -1e-9, np.inf, -np.inf, np.nan]])
+
+
+def test_rounding_to_the_even_neighbour_without_round() -> None:
+    feeds = {"x": HALVES.astype(np.float32)}
+    assert "Round" not in again("g (float[1,13] x) => (float[1,13] y) { y = Round(x) }", ("rounds",), feeds)
+
+
+@pytest.mark.parametrize("which", ["IsNaN(x)", "IsInf(x)", "IsInf<detect_negative=0>(x)", "IsInf<detect_positive=0>(x)"])
+def test_special_numbers_by_comparisons(which: str) -> None:
+    text = f"g (float[1,13] x) => (float[1,13] y) {{ t = {which} u = Cast<to=1>(t) y = Add(u, u) }}"
+    assert not {"IsNaN", "IsInf"} & again(text, ("specials",), {"x": HALVES.astype(np.float32)})
+
+
+def test_gathering_in_batches_by_places_that_name_them() -> None:
+    feeds = {"x": draw(2, 5, 3), "i": np.array([[[0], [4], [-1]], [[2], [2], [1]]])}
+    text = "g (float[2,5,3] x, int64[2,3,1] i) => (float[2,3,3] y) { y = GatherND<batch_dims=1>(x, i) }"
+    assert again(text, ("batches",), feeds) == {"Concat", "GatherND"}
+
+
+def test_states_of_a_gru_that_has_none() -> None:
+    text = 'g (float[4,2,3] x) => (float[4,2,2,5] y) { y = GRU<direction="bidirectional",hidden_size=5>(x, w, r) }'
+    weights = {"w": draw(2, 15, 3), "r": draw(2, 15, 5, seed=2)}
+    made = onnx.parser.parse_model(f'<ir_version: 7, opset_import: ["": 13]> {text}')
+    assert "no state of 2 sequences in 2 directions" in str(problems(profile_of("opencv"), made)[0])
+    assert "GRU" in again(text, ("starts",), {"x": draw(4, 2, 3)}, **weights)
+
+
+def test_greatest_of_small_integers_as_floats() -> None:
+    feeds = {"x": np.random.default_rng(3).integers(-128, 128, (1, 2, 6, 6)).astype(np.int8)}
+    text = "g (int8[1,2,6,6] x) => (int8[1,2,3,3] y) { y = MaxPool<kernel_shape=[2,2],strides=[2,2]>(x) }"
+    assert again(text, ("maxima",), feeds) == {"Cast", "MaxPool"}
+
+
+def test_a_constant_of_more_axes_before_a_tensor() -> None:
+    text = "g (float[1,2,4,5] x) => (float[1,2,3,5] y) { y = MatMul(a, x) }"
+    model = onnx.parser.parse_model(f'<ir_version: 5, opset_import: ["": 10]> {text}')
+    model.graph.initializer.append(onnx.numpy_helper.from_array(draw(1, 3, 4), "a"))
+    assert "takes no constant as input 0" in str(problems(OLD, model)[0])
+    again(text, OLD.forms["lowered"], {"x": draw(1, 2, 4, 5)}, 10, a=draw(1, 3, 4))
