@@ -8,7 +8,7 @@ from .rewriting import F32, Rewriting
 
 
 def rounds(graph: OnnxGraph) -> None:
-    """Round(x) -> Floor(x) or Ceil(x), whichever is nearer; halfway 2 Floor(x / 2 + 1 / 2). Exact, infinities and NaN as they are."""
+    """Round(x) -> Floor(x) or Ceil(x), whichever is nearer; halfway 2 Floor(x / 2 + 1 / 2). Exact; infinities and NaN stay."""
     r = Rewriting(graph)
 
     def _truth(kind: str, rest: str) -> str:

@@ -216,7 +216,9 @@ def test_rounding_to_the_even_neighbour_without_round() -> None:
     assert "Round" not in again("g (float[1,13] x) => (float[1,13] y) { y = Round(x) }", ("rounds",), feeds)
 
 
-@pytest.mark.parametrize("which", ["IsNaN(x)", "IsInf(x)", "IsInf<detect_negative=0>(x)", "IsInf<detect_positive=0>(x)"])
+@pytest.mark.parametrize(
+    "which", ["IsNaN(x)", "IsInf(x)", "IsInf<detect_negative=0>(x)", "IsInf<detect_positive=0>(x)"]
+)
 def test_special_numbers_by_comparisons(which: str) -> None:
     text = f"g (float[1,13] x) => (float[1,13] y) {{ t = {which} u = Cast<to=1>(t) y = Add(u, u) }}"
     assert not {"IsNaN", "IsInf"} & again(text, ("specials",), {"x": HALVES.astype(np.float32)})
