@@ -18,6 +18,8 @@ LOWERINGS = (
     "starts",
     "pools",
     "maxima",
+    "powers",
+    "remainders",
     "specials",
     "rounds",
     "batches",

@@ -214,9 +214,19 @@ def target_pythons(path: Path) -> dict[str, str]:
 def _pythons(told: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
     """The table [targets], and what is wrong with it."""
     found = told.get("targets", {})
-    if isinstance(found, Mapping) and all(isinstance(v, str) and v for v in found.values()):
-        return dict(found), []
+    named = dict(_by_name(found)) if isinstance(found, Mapping) else {}
+    if isinstance(found, Mapping) and all(isinstance(v, str) and v for v in named.values()):
+        return named, []
     return {}, [f'targets: got {found!r}, wanted a table, such as [targets] with openvino = "/path/to/python"']
+
+
+def _by_name(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Entries by their whole names: opencv-4.6 without quotes is a table opencv-4 of 6 to TOML."""
+    for key, value in table.items():
+        if isinstance(value, Mapping) and value:
+            yield from _by_name(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}", value
 
 
 def _unknown(told: Mapping[str, Any], known: Iterable[str], where: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Callable
 
+import numpy as np
 import onnx
 
 from converters.lowering.gates import CLOSE, SLOPE
@@ -159,6 +160,23 @@ def _halves_rounded(known: Known, node: onnx.NodeProto) -> str:
     return "numbers that may lie halfway" if node.op_type == "Round" and not known.is_whole(node.input[0]) else ""
 
 
+def _c_remainder(known: Known, node: onnx.NodeProto) -> str:
+    """Mod with the sign of the dividend, of numbers that may be negative."""
+    if node.op_type != "Mod" or not known.attributes(node).get("fmod"):
+        return ""
+    maker = known.makers.get(node.input[0])
+    return "" if maker is not None and maker.op_type == "Abs" else "fmod=1"
+
+
+def _whole_power(known: Known, node: onnx.NodeProto) -> str:
+    """Pow by a whole number, of numbers that may be negative."""
+    maker = known.makers.get(node.input[0]) if node.op_type == "Pow" else None
+    if node.op_type != "Pow" or (maker is not None and maker.op_type in ("Abs", "Exp", "Sigmoid", "Relu", "Softplus")):
+        return ""
+    array = known.numbers(node.input[1])
+    return "a power by a whole number" if array is not None and bool((array == np.floor(array)).any()) else ""
+
+
 def _turned_slice(known: Known, node: onnx.NodeProto) -> str:
     """Slice with a negative step, of four dimensions or more."""
     if node.op_type != "Slice" or len(node.input) < 5 or len(known.shape(node.input[0]) or ()) < 4:
@@ -264,6 +282,7 @@ def _moved_integers(known: Known, node: onnx.NodeProto) -> str:
 
 RULES: dict[str, Rule] = {
     "activation of another": _activation_of_another,
+    "C remainder": _c_remainder,
     "batch of instances": _batch_of_instances,
     "batch of sequences": _batch_of_sequences,
     "counted padding": _counted_padding,
@@ -281,6 +300,7 @@ RULES: dict[str, Rule] = {
     "turned division": _turned_division,
     "turned slice": _turned_slice,
     "uneven padding": _uneven_padding,
+    "whole power": _whole_power,
     "whole numbers": _whole_numbers,
     "whole numbers to one": _whole_numbers_to_one,
 }

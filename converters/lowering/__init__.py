@@ -16,6 +16,7 @@ from .layouts import layouts
 from .lookups import batches, lookups
 from .operands import operands
 from .pools import maxima, pools
+from .powers import powers, remainders
 from .recurrences import grus, lengths, recurrences, rnns, starts, states
 from .reductions import reductions
 from .reversals import reversals
@@ -31,6 +32,8 @@ _BY_NAME: dict[str, Callable[[OnnxGraph], None]] = {
     "starts": starts,
     "pools": pools,
     "maxima": maxima,
+    "powers": powers,
+    "remainders": remainders,
     "specials": specials,
     "rounds": rounds,
     "batches": batches,

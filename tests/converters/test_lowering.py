@@ -250,3 +250,21 @@ def test_a_constant_of_more_axes_before_a_tensor() -> None:
     model.graph.initializer.append(onnx.numpy_helper.from_array(draw(1, 3, 4), "a"))
     assert "takes no constant as input 0" in str(problems(OLD, model)[0])
     again(text, OLD.forms["lowered"], {"x": draw(1, 2, 4, 5)}, 10, a=draw(1, 3, 4))
+
+
+@pytest.mark.parametrize("n", [-2, 1, 2, 3, 4, 5, 7, 8])
+def test_whole_powers_as_products(n: int) -> None:
+    text = "g (float[2,3] x) => (float[2,3] y) { y = Pow(x, n) }"
+    assert "Pow" not in again(text, ("powers",), {"x": draw(2, 3)}, n=np.float32(n))
+    made = onnx.parser.parse_model(f'<ir_version: 7, opset_import: ["": 13]> {text}')
+    made.graph.initializer.append(onnx.numpy_helper.from_array(np.float32(n), "n"))
+    assert "a power by a whole number" in str(problems(profile_of("ncnn"), made)[-1])
+
+
+@pytest.mark.parametrize("by", [-0.75, 0.75])
+def test_remainders_with_the_sign_of_c(by: float) -> None:
+    text = (
+        "g (float[2,3] x, float[2,3] z) => (float[2,3] y, float[2,3] w) { y = Mod<fmod=1>(x, k) w = Mod<fmod=1>(k, z) }"
+    )
+    kinds = again(text, ("remainders",), {"x": draw(2, 3) * 4, "z": draw(2, 3, seed=2) / 9}, k=np.float32(by))
+    assert "Abs" in kinds

@@ -15,6 +15,7 @@ import bridge
 import hybrid as mx
 from bridge.cli import app
 from bridge.paths import BadInput
+from bridge.project.config import target_pythons
 from bridge.provenance import read_facts
 from bridge.targets import process
 from bridge.targets.place import place_of, variable_of
@@ -221,6 +222,9 @@ def test_interpreters_named_in_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
     found = place_of(profile_of("opencv"))
     assert found is not None
     assert found.version == "5.0.1"
+    (tmp_path / "gluonnx.toml").write_text('[targets]\nopencv-4.6 = "a"\nonnxruntime-1.15 = "b"\nmnn = "c"\n')
+    whole = {"opencv-4.6": "a", "onnxruntime-1.15": "b", "mnn": "c"}  # not the table opencv-4 of 6
+    assert target_pythons(Path("gluonnx.toml")) == {n: str(Path(p)) for n, p in whole.items()}
     (tmp_path / "gluonnx.toml").write_text("targets = 3\n")
     with pytest.raises(BadInput, match="wanted a table"):
         place_of(profile_of("opencv"))
