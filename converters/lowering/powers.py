@@ -1,5 +1,5 @@
-"""Powers and remainders as engines get them right: ncnn takes powers by logarithms, of positive numbers alone; MNN gives C's remainder
-(fmod) the sign of the divisor."""
+"""Powers and remainders as engines get them right: ncnn takes powers by logarithms, of positive numbers alone; MNN gives
+fmod the sign of the divisor."""
 
 from __future__ import annotations
 

@@ -224,7 +224,7 @@ def test_interpreters_named_in_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
     assert found.version == "5.0.1"
     (tmp_path / "gluonnx.toml").write_text('[targets]\nopencv-4.6 = "a"\nonnxruntime-1.15 = "b"\nmnn = "c"\n')
     whole = {"opencv-4.6": "a", "onnxruntime-1.15": "b", "mnn": "c"}  # not the table opencv-4 of 6
-    assert target_pythons(Path("gluonnx.toml")) == {n: str(Path(p)) for n, p in whole.items()}
+    assert {n: Path(p).name for n, p in target_pythons(Path("gluonnx.toml")).items()} == whole
     (tmp_path / "gluonnx.toml").write_text("targets = 3\n")
     with pytest.raises(BadInput, match="wanted a table"):
         place_of(profile_of("opencv"))
