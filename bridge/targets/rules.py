@@ -160,6 +160,12 @@ def _halves_rounded(known: Known, node: onnx.NodeProto) -> str:
     return "numbers that may lie halfway" if node.op_type == "Round" and not known.is_whole(node.input[0]) else ""
 
 
+def _constant_output(known: Known, node: onnx.NodeProto) -> str:
+    """A node of constants alone that makes an output of the file."""
+    made = [o for o in node.output if o in known.ends]
+    return f"{made[0]} is a constant" if made and all(i in known.constants for i in node.input if i) else ""
+
+
 def _c_remainder(known: Known, node: onnx.NodeProto) -> str:
     """Mod with the sign of the dividend, of numbers that may be negative."""
     if node.op_type != "Mod" or not known.attributes(node).get("fmod"):
@@ -285,6 +291,7 @@ RULES: dict[str, Rule] = {
     "C remainder": _c_remainder,
     "batch of instances": _batch_of_instances,
     "batch of sequences": _batch_of_sequences,
+    "constant output": _constant_output,
     "counted padding": _counted_padding,
     "difference behind products": _difference_behind_products,
     "halves rounded": _halves_rounded,

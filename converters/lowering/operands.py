@@ -20,6 +20,7 @@ APART = frozenset((
     "ReduceProd", "ReduceSum", "ReduceSumSquare", "Reshape", "Slice", "Softmax", "Split", "Squeeze", "Transpose", "Unsqueeze",
 ))  # fmt: skip
 """Operators that no engine takes for the activation of a layer."""
+RESHAPED = frozenset(("Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"))
 LARGE = 1e6
 """Bounds from which on the rounding of a difference counts."""
 MOST_AXES = 5
@@ -29,8 +30,23 @@ MOST_AXES = 5
 def operands(graph: OnnxGraph) -> None:
     """Add, Sub, Mul, Div, Max, Min of shapes that broadcast -> of one shape, or of rows; Sum -> Add; Expand and Tile -> products
     with ones; a product whose first factor is a constant -> the product turned round; Gemm of computed matrices -> MatMul."""
+    _constants_apart(graph)
     r = _Operands(graph)
     r.run(r.rewrite)
+
+
+def _constants_apart(graph: OnnxGraph) -> None:
+    """Let nodes read constants themselves, not outputs of the graph that are one in another shape: OpenCV 4.6 keeps these as constants,
+    and splits or multiplies none."""
+    r, kept = Rewriting(graph), {}
+    for node in graph.nodes:
+        out = node.outputs[0]
+        array = graph.constant(node.inputs[0]) if node.op_type in RESHAPED and out in graph.outputs else None
+        shape = graph.static(out)
+        if array is not None and shape is not None and array.size == math.prod(shape):
+            kept[out] = r.constant(array.reshape(shape), out)
+    if kept:
+        graph.nodes[:] = [n._replace(inputs=tuple(kept.get(i, i) for i in n.inputs)) for n in graph.nodes]
 
 
 class _Operands(Rewriting):

@@ -268,3 +268,14 @@ def test_remainders_with_the_sign_of_c(by: float) -> None:
     )
     kinds = again(text, ("remainders",), {"x": draw(2, 3) * 4, "z": draw(2, 3, seed=2) / 9}, k=np.float32(by))
     assert "Abs" in kinds
+
+
+def test_nodes_read_constants_themselves_where_an_output_is_one() -> None:
+    text = "g (float[2,3] x) => (float[2,3] k, float[2,3] y) { k = Reshape(c, s) y = Mul(x, k) }"
+    made = onnx.parser.parse_model(f'<ir_version: 5, opset_import: ["": 10]> {text}')
+    stored = {"c": draw(6), "s": np.array([2, 3])}
+    made.graph.initializer.extend(onnx.numpy_helper.from_array(a, n) for n, a in stored.items())
+    net, params, _ = converters.from_onnx(made)
+    written = converters.to_onnx(net, params, {"x": (2, 3)}, 10, forms=OLD.as_forms())
+    (product,) = (n for n in written.graph.node if n.op_type == "Mul")
+    assert {i.name for i in written.graph.initializer} & set(product.input)

@@ -258,3 +258,9 @@ def test_what_engines_crash_on_or_take_for_something_else(target: str, text: str
 def test_a_node_called_as_a_word_of_python_is_no_module_of_pytorch() -> None:
     made = helper.make_node("Relu", ["x"], ["y"], name="class")
     assert "the name class, which is none" in "".join(reasons("onnx2torch", model(made)))
+
+
+def test_an_output_that_is_a_constant() -> None:
+    made = helper.make_node("Reshape", ["k", "k"], ["y"], name="n")
+    assert "y is a constant, which it does not give" in "".join(reasons("opencv-4.6", model(made, opset=10, ir=5)))
+    assert reasons("opencv-4.6", model(node("Relu"), opset=10, ir=5)) == []
