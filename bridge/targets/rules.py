@@ -138,6 +138,12 @@ def _batch_of_sequences(known: Known, node: onnx.NodeProto) -> str:
     return f"{shape[1]} sequences at once" if shape and len(shape) == 3 and shape[1] != 1 else ""
 
 
+def _negative_places(known: Known, node: onnx.NodeProto) -> str:
+    """ScatterElements at stored places that count from the end."""
+    places = known.numbers(node.input[1]) if node.op_type == "ScatterElements" else None
+    return "places that count from the end" if places is not None and bool((places < 0).any()) else ""
+
+
 def _no_state(known: Known, node: onnx.NodeProto) -> str:
     """GRU without a state, of several sequences or directions."""
     shape = known.shape(node.input[0]) if node.op_type == "GRU" and not any(node.input[5:6]) else None
@@ -296,6 +302,7 @@ RULES: dict[str, Rule] = {
     "difference behind products": _difference_behind_products,
     "halves rounded": _halves_rounded,
     "keyword name": _keyword_name,
+    "negative places": _negative_places,
     "no state": _no_state,
     "moved integers": _moved_integers,
     "power with number": _power_with_number,

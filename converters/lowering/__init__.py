@@ -21,7 +21,7 @@ from .recurrences import grus, lengths, recurrences, rnns, starts, states
 from .reductions import reductions
 from .reversals import reversals
 from .rounds import rounds
-from .specials import specials
+from .specials import infinities, nans
 
 _BY_NAME: dict[str, Callable[[OnnxGraph], None]] = {
     "recurrences": recurrences,
@@ -34,7 +34,8 @@ _BY_NAME: dict[str, Callable[[OnnxGraph], None]] = {
     "maxima": maxima,
     "powers": powers,
     "remainders": remainders,
-    "specials": specials,
+    "nans": nans,
+    "infinities": infinities,
     "rounds": rounds,
     "batches": batches,
     "gates": gates,

@@ -36,8 +36,8 @@ def operands(graph: OnnxGraph) -> None:
 
 
 def _constants_apart(graph: OnnxGraph) -> None:
-    """Let nodes read constants themselves, not outputs of the graph that are one in another shape: OpenCV 4.6 keeps these as constants,
-    and splits or multiplies none."""
+    """Let nodes read constants themselves, not outputs of the graph that are one in another shape: OpenCV 4.6 keeps these as
+    constants, and splits or multiplies none."""
     r, kept = Rewriting(graph), {}
     for node in graph.nodes:
         out = node.outputs[0]
