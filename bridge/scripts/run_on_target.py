@@ -20,6 +20,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -158,12 +159,18 @@ def ncnn(model, asked):
     if net.load_param(made["ncnn.param"]) or net.load_model(made["ncnn.bin"]):
         raise Refused("ncnn loads no network from what pnnx has made: " + said)
 
-    def computed(feeds, whole):
+    # ncnn has no batch: pnnx says in the program that it writes which axis of an input it took for one, 233 where none
+    with open(os.path.join(folder, "model_ncnn.py")) as file:
+        told = re.findall(r'ex\.input\("(in\d+)".*batch_index=(\d+)', file.read())
+    batches = {name: int(axis) for name, axis in told}
+
+    def run(feeds):
         with net.create_extractor() as extractor:
             for number, array in enumerate(feeds.values()):
                 array = array.astype(np.float32 if array.dtype.kind == "f" else np.int32)
-                if not whole and array.ndim > 1 and array.shape[0] == 1:  # ncnn has no batch
-                    array = array[0]
+                axis = batches.get(f"in{number}", 0)
+                if axis < array.ndim and array.ndim > 1 and array.shape[axis] == 1:
+                    array = array.squeeze(axis)
                 if extractor.input(f"in{number}", ncnn.Mat(np.ascontiguousarray(array)).clone()):
                     raise RuntimeError(f"no input in{number}")
             found = []
@@ -173,12 +180,6 @@ def ncnn(model, asked):
                     raise RuntimeError(f"out{number} is not computed (status {status})")
                 found.append(np.array(mat))
             return found
-
-    def run(feeds):
-        try:
-            return computed(feeds, whole=False)
-        except RuntimeError:  # where nodes move the first axis pnnx takes it for an ordinary one, of 1
-            return computed(feeds, whole=True)
 
     return run
 
