@@ -189,6 +189,12 @@ def _whole_power(known: Known, node: onnx.NodeProto) -> str:
     return "a power by a whole number" if array is not None and bool((array == np.floor(array)).any()) else ""
 
 
+def _stepped_slice(known: Known, node: onnx.NodeProto) -> str:
+    """Slice with steps that are not 1."""
+    steps = known.numbers(node.input[4]) if node.op_type == "Slice" and len(node.input) > 4 else None
+    return f"steps of {steps.ravel().tolist()}" if steps is not None and bool((steps != 1).any()) else ""
+
+
 def _turned_slice(known: Known, node: onnx.NodeProto) -> str:
     """Slice with a negative step, of four dimensions or more."""
     if node.op_type != "Slice" or len(node.input) < 5 or len(known.shape(node.input[0]) or ()) < 4:
@@ -310,6 +316,7 @@ RULES: dict[str, Rule] = {
     "product with activation": _product_with_activation,
     "special truths": _special_truths,
     "split into steps": _split_into_steps,
+    "stepped slice": _stepped_slice,
     "sum of shapes": _sum_of_shapes,
     "turned division": _turned_division,
     "turned slice": _turned_slice,

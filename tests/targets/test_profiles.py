@@ -264,3 +264,11 @@ def test_an_output_that_is_a_constant() -> None:
     made = helper.make_node("Reshape", ["k", "k"], ["y"], name="n")
     assert "y is a constant, which it does not give" in "".join(reasons("opencv-4.6", model(made, opset=10, ir=5)))
     assert reasons("opencv-4.6", model(node("Relu"), opset=10, ir=5)) == []
+
+
+def test_slices_with_steps() -> None:
+    """Measured with ncnn 1.0.20261020: no layers for Tensor.slice."""
+    text = "g (float[1,3,6] x) => (float[1,3,3] y) { y = Slice(x, a, b, d, s) }"
+    given = {"a": np.array([0]), "b": np.array([6]), "d": np.array([2])}
+    assert "steps of [2], which it has no layer for" in "".join(reasons("ncnn", graph(text, s=np.array([2]), **given)))
+    assert reasons("ncnn", graph(text, s=np.array([1]), **given)) == []
