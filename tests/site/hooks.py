@@ -15,12 +15,22 @@ sys.path.insert(0, str(ROOT))  # mkdocs runs this file by its path
 from mkdocs.structure.files import File, Files  # noqa: E402
 
 from hybrid.core.version import REPOSITORY  # noqa: E402
-from tests.site import decisions, operators, reference  # noqa: E402
+from tests.site import decisions, notebooks, operators, reference  # noqa: E402
 
 DOCUMENTS = {"architecture.md": "ARCHITECTURE.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
 """Pages that are documents of the root."""
 REST = "Convert and prove"
 """The section that pages go to which mkdocs.yml does not name."""
+BOOST = {
+    "accuracy.md": 0.3,
+    "backend-suite.md": 0.3,
+    "benchmarks.md": 0.3,
+    "changelog.md": 0.3,
+    "core.md": 0.5,
+    "reliability.md": 0.3,
+}
+BOOST |= {"troubleshooting.md": 2, "operators.md": 1.5}
+"""How much the search makes of a page, 1 where nothing is said: tables of measurements after pages that teach."""
 FENCE = re.compile(r"(^(?:```|~~~).*?^(?:```|~~~)[ ]*$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(\]\(|(?:src|href)=\")([^)\s\"]+)")
 FETCHED = re.compile(r'<script src="?https://unpkg\.com/iframe-worker/shim"?></script>')
@@ -41,7 +51,7 @@ def on_config(config: Any) -> Any:
 
 def _made() -> dict[str, str]:
     """Text by the name of the page, of those that are made of the code and of other pages."""
-    return {decisions.PAGE: decisions.page(), **reference.pages()}
+    return {decisions.PAGE: decisions.page(), **notebooks.pages(), **reference.pages()}
 
 
 def _expanded(part: Any, known: set[str]) -> Any:
@@ -79,6 +89,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     """Add to pages what the code says; turn links that leave docs/ to where the site or the repository has what they name; begin
     lists as Markdown here wants it."""
     place = page.file.src_uri
+    if place in BOOST:
+        page.meta["search"] = {"boost": BOOST[place]}
     if place == operators.PAGE:
         markdown = operators.page(markdown)
     origin = DOCUMENTS.get(place, f"docs/{place}")
@@ -91,7 +103,7 @@ def _links(text: str, origin: str, place: str) -> str:
 
     def turned(found: re.Match[str]) -> str:
         target, _, anchor = found[2].partition("#")
-        if not target or "://" in target or target.startswith("mailto:"):
+        if not target or "://" in target or target.startswith(("mailto:", "data:")):
             return found[0]
         path = posixpath.normpath(posixpath.join(posixpath.dirname(origin), target))
         inside = {name: page for page, name in DOCUMENTS.items()}.get(path) or path.removeprefix("docs/")
