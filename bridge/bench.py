@@ -25,6 +25,7 @@ from .cases import make_case, pair_outputs
 from .compare import TOLERANCES, Difference, Tolerance, as_tolerance, compare
 from .conditioning import settle, truth_of
 from .engines import NativeEngine, OnnxEngine
+from .faces.notebook import listener
 from .fallbacks import FallbackCount, fallbacks_of
 from .inputs import Given, as_specs, loaded
 from .models import ONNX, BadInput, Model, check_named, open_model, specs_of_onnx
@@ -128,7 +129,7 @@ def bench(
     Raises BadInput, converters.UnsupportedModel, EngineError or hybrid's errors.
     seed: of the numbers that are drawn. tolerance: (atol, rtol), where the usual one is not to be used. progress:
     called with a text whenever something else begins."""
-    tell = progress or (lambda _text: None)
+    tell = listener(progress)
     for name, value in (("batch", batch), ("threads", threads), ("rounds", rounds)):
         if value is not None and value < 1:
             raise BadInput(f"got {name} {value}, wanted 1 or more")

@@ -18,6 +18,7 @@ from .conversion.network import Network, opened, settled
 from .conversion.proof import proved
 from .conversion.writing import Made, as_onnx, check_model
 from .draws import KINDS, Kind
+from .faces.notebook import listener
 from .inputs import Given
 from .job import Clock, Verified, publish
 from .models import describe, onnx_spec
@@ -135,7 +136,7 @@ def convert(
     hybrid's FormatError.
     seed: of the numbers that are drawn. progress: called with a text whenever something else
     begins."""
-    tell = progress or (lambda _text: None)
+    tell = listener(progress)
     clock = Clock()
     how = written_for(targets, opset, forms)
     target = Path(output) if output is not None else None

@@ -18,6 +18,7 @@ from .cases import make_case, may_be_one, pair_outputs, refuse_random, taken
 from .compare import TOLERANCES, Difference, Tolerance, coarsest, compare
 from .conditioning import reaches, truth_of
 from .engines import Arrays, Engine, NativeEngine, OnnxEngine
+from .faces.notebook import listener
 from .inputs import Feeds, Inputs, as_specs
 from .models import BadInput, Model
 from .recorded import RecordedRun, Recording, feeds_of, hashes
@@ -119,7 +120,7 @@ def hold_against(
     cut: the outputs are others than the whole model has, so that their place tells nothing.
     Without a tolerance numbers are held to the precision that the model computes in; where that is not met, float64 says whether
     both are as near to the truth of this network as float32 comes. Raises BadInput and EngineError."""
-    tell = progress or (lambda _text: None)
+    tell = listener(progress)
     refuse_random(engine)
     cases = recorded_cases(recording, engine, names)
     runs, worst, warnings = [], {}, _other_files(recording, engine)

@@ -32,6 +32,7 @@ from .compare import Tolerance, as_tolerance
 from .draws import KINDS, Kind
 from .engines import EngineError, NativeEngine, OnnxEngine, OutOfTime, ReferenceEngine
 from .expected import fed, renamed, with_inputs, with_recording
+from .faces.notebook import listener
 from .inputs import Given, Inputs, as_specs, loaded, sources_of
 from .job import Clock, Verified, check_target, publish
 from .judge import check
@@ -120,7 +121,7 @@ def import_onnx(
     rename: other names for inputs and outputs, by those that they have. seed: of the numbers that are drawn. tolerance:
     (atol, rtol), where the usual one is not to be used. repro: a folder for the smallest part that differs. progress:
     called with a text whenever something else begins."""
-    tell = progress or (lambda _text: None)
+    tell = listener(progress)
     clock = Clock()
     tell("reading")
     opened = ONNX.load(model)

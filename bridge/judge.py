@@ -21,6 +21,7 @@ from .change.reduce import write_repro
 from .compare import TOLERANCES, Difference, Tolerance, compare
 from .conditioning import native_of, reaches, truth_of
 from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine
+from .faces.notebook import listener
 from .half import HalfEngine
 from .layers import study
 from .locate import first_divergence
@@ -49,9 +50,7 @@ def check(
     outputs differ by more than the reference's precision, or say little, that case too is compared node by node; when all nodes are
     right by themselves, float64 says whether the outputs are as near to the truth as the arithmetic of this network allows.
     A tolerance that is given decides alone, over the outputs."""
-    return _Trial(
-        left, right, cases, reference or left, tolerance, repro, progress or (lambda _text: None), layers
-    ).run()
+    return _Trial(left, right, cases, reference or left, tolerance, repro, listener(progress), layers).run()
 
 
 class _Trial:

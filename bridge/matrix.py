@@ -19,6 +19,7 @@ from .cases import make_case, pair_outputs
 from .compare import TOLERANCES, Tolerance, as_tolerance, compare
 from .conditioning import native_of, settle, truth_of
 from .engines import Arrays, Engine, EngineError
+from .faces.notebook import listener
 from .inputs import Inputs, as_specs, load_feeds
 from .models import BadInput, Model, names_to_fill, specs_of_onnx
 from .recorded import load_recording
@@ -109,7 +110,7 @@ def matrix(
     shapes. tolerance: in place of the dtypes' own. A runner that fails is a row that says so. Raises BadInput.
     seed: of the numbers that are drawn. progress: called with a text whenever something else
     begins."""
-    tell = progress or (lambda _text: None)
+    tell = listener(progress)
     several = list(models) if isinstance(models, list | tuple) else [models]
     found = [opened(m, params) for m in several]
     given, arrays = as_specs(_inputs(several, found, inputs))

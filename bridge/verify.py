@@ -18,6 +18,7 @@ from .compare import Tolerance, as_tolerance
 from .draws import KINDS, Kind
 from .engines import Engine, NativeEngine, engine_for
 from .expected import cases_for_both, hold_against, renamed, specs_of, with_inputs, with_recording
+from .faces.notebook import listener
 from .half import HalfEngine, engines_apart, widen_half, widen_specs
 from .inputs import Given, Inputs, as_specs, loaded, sources_of
 from .judge import check
@@ -146,7 +147,7 @@ def verify(
                 raise BadInput(*problems) from error
             raise
     if quantized is not None:
-        tell = progress or (lambda _text: None)
+        tell = listener(progress)
         found = hold_beside(first, second, quantized, [c for c in cases if c.shapes == cases[0].shapes], tell)
         identified = identify(first.files()), identify(second.files())
         return with_names(found, first.name, second.name, time.perf_counter() - start, identified)

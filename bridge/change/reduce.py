@@ -14,6 +14,7 @@ import numpy as np
 from ..cases import make_case, pair_outputs
 from ..compare import Tolerance, as_tolerance
 from ..engines import Arrays, Engine, NativeEngine, engine_for
+from ..faces.notebook import listener
 from ..inputs import Inputs, as_specs
 from ..locate import first_divergence
 from ..models import BadInput, Model, open_model
@@ -86,7 +87,7 @@ def reduce(
     while the difference is there. Raises BadInput where there is no difference, or the folder holds something else.
     progress: called with a text whenever something else begins."""
     start = time.perf_counter()
-    tell = progress or (lambda _text: None)
+    tell = listener(progress)
     folder = check_folder(Path(output))
     first, second = (
         m if isinstance(m, Model) else open_model(m, None if _holds_parameters(m) else params) for m in (a, b)

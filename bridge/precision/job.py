@@ -30,6 +30,7 @@ from ..compare import TOLERANCES, Tolerance
 from ..conversion.writing import check_model
 from ..convert import ConvertResult, convert
 from ..engines import OnnxEngine
+from ..faces.notebook import listener
 from ..half import PRECISION
 from ..inputs import Given, as_specs, loaded
 from ..job import NotEquivalent, check_target
@@ -110,7 +111,7 @@ def convert_in(
 
     Raises what convert raises, NotEquivalent where a node of the new file computes something else, and TooInexact (a BadInput)
     where its outputs are too far off."""
-    tell = progress or (lambda _text: None)
+    tell = listener(progress)
     target = None if output is None else Path(output)
     profiles = written_for(options.get("targets"), None).profiles
     if isinstance(precision, Quantized) and any(p.symmetric for p in profiles):

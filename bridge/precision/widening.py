@@ -13,6 +13,7 @@ import onnx
 
 from converters.precision.retype import WIDENED, from_proto, retype
 
+from ..faces.notebook import listener
 from ..half import widen_half
 from ..importing import ImportResult, import_onnx
 from ..inputs import Given, as_specs, loaded
@@ -40,7 +41,7 @@ def import_widened(
     any import is (verify=False leaves out both). model, output, inputs, ranges, seed, progress and further options are those of
     bridge.import_onnx, without expected. Raises what that raises, NotEquivalent also where float32 gives other numbers, and
     BadInput where nothing in the model is of half precision."""
-    tell = progress or (lambda _text: None)
+    tell = listener(progress)
     if options.get("expected") is not None:
         raise BadInput("recorded outputs are those of the file's own precision: leave out --expected, or --fp32")
     held = ONNX.load(model)

@@ -16,6 +16,7 @@ from .. import exits
 from ..cases import taken
 from ..compare import Difference, Tolerance, compare
 from ..engines import EngineError, engine_for
+from ..faces.notebook import listener
 from ..models import BadInput, Model, open_model
 from ..paths import SizesWanted, file_of
 from ..printable import message
@@ -148,7 +149,7 @@ def check(
     Raises BadInput for what is wrong with the file itself; what is wrong with a model is a result.
     progress: called with a text whenever something else begins."""
     start = time.perf_counter()
-    tell = progress or (lambda _text: None)
+    tell = listener(progress)
     project = load_project(where, only) if not isinstance(where, Project) else where.only(only) if only else where
     files: list[FileResult] = []
     updated: list[str] = []

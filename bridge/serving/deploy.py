@@ -17,6 +17,7 @@ from hybrid.formats.files import move, open_file, replacing, scratch, write
 
 from ..convert import convert
 from ..engines import OnnxEngine
+from ..faces.notebook import listener
 from ..job import check_target
 from ..models import Model, describe, onnx_spec, open_model, specs_of_onnx
 from ..paths import BadInput, listed
@@ -97,7 +98,7 @@ def deploy(
 
     Nothing appears before all is ready. Raises BadInput, and what convert raises.
     progress: called with a text whenever something else begins."""
-    tell = progress or (lambda _text: None)
+    tell = listener(progress)
     if to not in TARGETS:
         raise BadInput(f"got {to!r}, wanted one of {', '.join(TARGETS)}")
     if max_batch < 1:

@@ -18,6 +18,7 @@ from hybrid.core.op import Spec
 from ..cases import Cases
 from ..compare import Tolerance
 from ..engines import Engine, EngineError, NativeEngine, OnnxEngine
+from ..faces.notebook import listener
 from ..inputs import Given, as_specs, loaded, sources_of
 from ..job import NotEquivalent
 from ..judge import check
@@ -259,7 +260,7 @@ def verify_targets(
     given = loaded(inputs, model)
     specs, arrays = as_specs(given)
     left, specs = _reference(model, specs)
-    tell, outcomes = progress or (lambda _text: None), []
+    tell, outcomes = listener(progress), []
     told = {"seed": seed, "ranges": ranges, "files": sources_of(given), "tolerance": tolerance}
     for profile in chosen:
         tell(f"{profile.name}")

@@ -69,6 +69,10 @@ def pages() -> dict[str, str]:
     return {f"{FOLDER}/index.md": head + "\n".join(rows) + "\n", **found}
 
 
+FIELDS = {"Parameters", "Other Parameters", "Attributes", "Returns", "Yields", "Raises", "Inputs", "Outputs"}
+"""Sections of docstrings that are lists: a name, and what it is in indented lines below."""
+FIELD = re.compile(r"^([\w\\*., ]+?) : ")
+UNDERLINE = re.compile(r" *-{3,} *")
 HEADING = re.compile(r"^## ", re.MULTILINE)
 
 
@@ -138,15 +142,34 @@ def _code(lines: str) -> list[str]:
 
 
 def text(what: Any) -> str:
-    """The docstring as Markdown: indented lines are code, marks of ours are those of Markdown, all else is as it is written."""
+    """The docstring as Markdown: indented lines and sessions are code, sections have a title and a list of their fields, marks of
+    ours are those of Markdown, all else is as it is written."""
     found = inspect.getdoc(what) or ""
     if inspect.isclass(what) and what.__doc__ is None:
         found = ""
-    lines = []
-    for line in found.split("\n"):
-        code = line.startswith("    ")
-        lines.append(line if code else _escaped(line))
-    return "\n".join(lines)
+    lines = [*found.split("\n"), ""]
+    made: list[str] = []
+    section, at = "", 0
+    while at < len(lines) - 1:
+        line, below = lines[at], lines[at + 1]
+        if line.strip() and UNDERLINE.fullmatch(
+            below
+        ):  # as a heading it would be one of thousands in the table of contents
+            section = line.strip()
+            made += ["", f"**{section}**", ""]
+            at += 1
+        elif line.startswith(">>>"):
+            end = next(i for i in range(at, len(lines)) if not lines[i].strip())
+            made += ["", "```pycon", *lines[at:end], "```", ""]
+            at = end
+        elif section in FIELDS and line.startswith(" "):
+            made.append(_escaped(line))
+        elif section in FIELDS and line.strip() and (FIELD.match(line) or below.startswith(" ")):
+            made.append("- " + FIELD.sub(lambda m: f"`{m[1]}`: ", _escaped(line)))
+        else:
+            made.append(line if line.startswith("    ") else _escaped(line))
+        at += 1
+    return "\n".join(made).strip("\n")
 
 
 def _escaped(line: str) -> str:

@@ -35,3 +35,36 @@ def test_docstrings_become_markdown() -> None:
 
     said = reference.text(example)
     assert said == "Say `a*b` of \\*args and \\<b> \\[x].\n\n    x = a * b  # code\n\nMore."
+
+
+def test_sections_are_lists_and_sessions_code() -> None:
+    def example() -> None:
+        """Add.
+
+        Parameters
+        ----------
+        x, y : NDArray
+            Of *one* shape.
+        n : int
+            How often.
+
+        Raises
+        ------
+        OpError
+            For others.
+
+        Examples
+        --------
+        >>> 1 + 1
+        2
+
+        More."""
+
+    said = reference.text(example)
+    assert "\n**Parameters**\n\n- `x, y`: NDArray\n    Of \\*one\\* shape.\n- `n`: int\n" in said
+    assert "- OpError\n    For others." in said and "```pycon\n>>> 1 + 1\n2\n```\n\n" in said and said.endswith("More.")
+
+
+def test_only_names_are_headings() -> None:
+    for name, page in reference.pages().items():
+        assert not re.search(r"^-{3,}$", page, re.MULTILINE), name
