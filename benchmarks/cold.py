@@ -48,7 +48,7 @@ def theirs(threads: int, path: str, inputs: dict[str, np.ndarray]) -> None:
 
 def peak() -> int:
     """Bytes that this process has held at most."""
-    for line in Path("/proc/self/status").read_text().splitlines() if sys.platform == "linux" else ():
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines() if sys.platform == "linux" else ():
         if line.startswith("VmHWM:"):  # unlike getrusage's it starts anew with a program
             return int(line.split()[1]) * 1024
     import resource

@@ -82,7 +82,7 @@ def main() -> None:
             print(f"{network.name}: {outcome} ({time.perf_counter() - start:.1f} s) {said}", flush=True)
     print(", ".join(f"{n} {outcome}" for outcome, n in counts.most_common()))
     if arguments.json:
-        Path(arguments.json).write_text(json.dumps(lines, indent=1) + "\n")
+        Path(arguments.json).write_text(json.dumps(lines, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -143,7 +143,7 @@ def machine() -> dict[str, Any]:
 
     names = [
         line.partition(":")[2].strip()
-        for line in (Path("/proc/cpuinfo").read_text().splitlines() if sys.platform == "linux" else ())
+        for line in (Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if sys.platform == "linux" else ())
         if line.startswith("model name")
     ]
     return {

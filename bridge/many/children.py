@@ -19,6 +19,7 @@ from typing import Any
 
 from ..exits import RUNTIME
 from ..paths import BadInput
+from ..processes import end_family
 
 TICK = 0.05
 """Seconds between two looks at a process at work."""
@@ -117,11 +118,7 @@ class Child:
     def close(self) -> None:
         """End the process and those that it started."""
         code = self._process.poll()
-        with suppress(OSError):
-            if hasattr(os, "killpg"):
-                os.killpg(self.pid, signal.SIGKILL)
-            else:
-                self._process.kill()
+        end_family(self._process)
         self._process.wait()
         if code is not None and not self._said.closed:
             self._said.seek(0)

@@ -144,7 +144,7 @@ def load_labels(labels: Any, count: int | None) -> np.ndarray:
                 f"{path}: no such file; wanted the classes of the examples, a number a line (.txt), or an .npz"
             )
         if path.suffix == ".txt":
-            lines = [line.split() for line in path.read_text().splitlines() if line.strip()]
+            lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
             try:
                 found = np.array([int(words[-1]) for words in lines])
             except ValueError as error:

@@ -146,7 +146,7 @@ def ncnn(model, asked):
     )
     if not os.path.exists(made["ncnn.param"]):
         raise Refused(said)
-    with open(made["ncnn.param"]) as file:
+    with open(made["ncnn.param"], encoding="utf-8") as file:
         kinds_made = [line.split()[0] for line in file if line.strip()]
     unknown = sorted({kind for kind in kinds_made if "." in kind})
     if unknown:

@@ -8,14 +8,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
+import queue
 import signal
 import subprocess
 import tempfile
-import time
+import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from hybrid.formats.files import replacing
 
 from ..engines import EngineError
 from ..inputs import save_arrays
+from ..processes import end_family
 from .place import SCRIPT, Place
 from .profile import Profile
 
@@ -64,7 +65,7 @@ class TargetRunner:
         self._process: subprocess.Popen[bytes] | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._sizes: Any = None
-        self._said = b""
+        self._said: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
         """The outputs by name. Raises Refused, Crashed, Late."""
@@ -107,7 +108,8 @@ class TargetRunner:
             cwd=self._folder.name,
             start_new_session=True,  # what it starts in turn ends with it
         )
-        self._sizes, self._said = sizes, b""
+        self._sizes, self._said = sizes, queue.SimpleQueue()
+        threading.Thread(target=_listen, args=(self._process.stdout, self._said), daemon=True).start()
         outputs = {n: None if s.shape is None else [str(d) for d in s.shape] for n, s in self._specs.items()}
         self._ask({"model": str(self.path.resolve()), "folder": self._folder.name, "inputs": sizes, "outputs": outputs})
 
@@ -135,32 +137,24 @@ class TargetRunner:
 
     def _line(self) -> bytes:
         """The next line of the answers. Raises TimeoutError, and EOFError where there is none."""
-        assert self._process is not None
-        assert self._process.stdout is not None
-        end = time.monotonic() + self.limit
-        handle = self._process.stdout.fileno()
-        while b"\n" not in self._said:
-            left = end - time.monotonic()
-            if left <= 0 or not select.select([handle], [], [], left)[0]:
-                raise TimeoutError
-            more = os.read(handle, 1 << 16)
-            if not more:
-                raise EOFError
-            self._said += more
-        line, self._said = self._said.split(b"\n", 1)
+        try:
+            line = self._said.get(timeout=self.limit)
+        except queue.Empty:
+            raise TimeoutError from None
+        if not line.endswith(b"\n"):
+            raise EOFError
         return line
 
     def close(self) -> None:
         """End the process, and what it has started."""
         process, self._process = self._process, None
         if process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            end_family(process)
+            process.wait()
             for pipe in (process.stdin, process.stdout):
                 assert pipe is not None
-                with contextlib.suppress(BrokenPipeError):
+                with contextlib.suppress(OSError):
                     pipe.close()
-            process.wait()
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
@@ -174,6 +168,14 @@ class TargetRunner:
     def __del__(self) -> None:
         if getattr(self, "_process", None) is not None:
             self.close()
+
+
+def _listen(pipe: IO[bytes], said: queue.SimpleQueue[bytes]) -> None:
+    """Hand on the lines of a pipe, and an empty one at its end; a thread can wait for these everywhere, for pipes it cannot."""
+    with contextlib.suppress(OSError, ValueError):  # closed meanwhile
+        for line in pipe:
+            said.put(line)
+    said.put(b"")
 
 
 def _ending(status: int) -> str:

@@ -39,7 +39,7 @@ def _machine() -> int:
         limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
-            text = Path(path).read_text().strip()
+            text = Path(path).read_text(encoding="utf-8").strip()
         except OSError:
             continue
         if text.isdigit():

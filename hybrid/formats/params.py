@@ -39,7 +39,7 @@ from ..core.attrs import dtype as read_dtype
 from ..core.error import FormatError, OutOfMemory
 from ..core.memory_budget import afford_array
 from ..core.np_mode import is_np_shape
-from .files import open_file, write
+from .files import REPLACES_MAPPED, open_file, write
 from .npz import load_npz, view
 
 LIST_MAGIC = 0x112
@@ -206,7 +206,7 @@ def open_bytes(source: Any, mmap: bool) -> tuple[memoryview, str]:
     if isinstance(source, (str, os.PathLike)):
         with open_file(source) as file:
             # only a regular file with something in it can be mapped
-            mapped = mmap and os.path.isfile(source) and os.fstat(file.fileno()).st_size
+            mapped = mmap and REPLACES_MAPPED and os.path.isfile(source) and os.fstat(file.fileno()).st_size
             data = map_file(file.fileno(), 0, access=ACCESS_READ) if mapped else file.read()
         return memoryview(data), os.fspath(source)
     if isinstance(source, (bytes, bytearray, memoryview)):

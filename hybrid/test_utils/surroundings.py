@@ -86,7 +86,7 @@ def discard_stderr() -> Iterator[None]:
     sys.stderr.flush()
     kept = os.dup(number)
     try:
-        with open(os.devnull, "w") as nowhere:
+        with open(os.devnull, "w", encoding="utf-8") as nowhere:
             os.dup2(nowhere.fileno(), number)
             yield
     finally:

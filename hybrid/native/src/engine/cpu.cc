@@ -4,6 +4,9 @@
 #include <fstream>
 #include <thread>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #if defined(__linux__)
 #include <sched.h>
 #endif
@@ -50,6 +53,25 @@ double cpu_quota() {
 }
 #endif
 
+#if defined(__x86_64__)
+// The level that the x86-64 psABI defines, 1 to 4, by what the CPU has and the system saves when it switches threads. Compilers' own
+// answers want their run-time library, which Microsoft's linker has not, and say nothing of LZCNT and MOVBE.
+int x86_level() {
+  unsigned a = 0, d = 0, basic = 0, more = 0, ignored = 0, extended = 0;
+  auto all = [](unsigned word, auto... bits) { return ((word >> bits & 1) && ...); };
+  if (!__get_cpuid(1, &a, &ignored, &basic, &d)) return 1;
+  if (!all(basic, 0, 9, 13, 19, 20, 23)) return 1;  // SSE3, SSSE3, CMPXCHG16B, SSE4.1, SSE4.2, POPCNT
+  unsigned saved = 0;
+  if (all(basic, 27)) asm volatile("xgetbv" : "=a"(saved), "=d"(d) : "c"(0));
+  __get_cpuid_count(7, 0, &a, &more, &ignored, &d);
+  __get_cpuid(0x80000001, &a, &ignored, &extended, &d);
+  // FMA, MOVBE, AVX, F16C; BMI1, AVX2, BMI2; LZCNT; SSE's and AVX's registers
+  if (!all(basic, 12, 22, 28, 29) || !all(more, 3, 5, 8) || !all(extended, 5) || !all(saved, 1, 2)) return 2;
+  // AVX512F, DQ, CD, BW, VL; its registers
+  return all(more, 16, 17, 28, 30, 31) && all(saved, 5, 6, 7) ? 4 : 3;
+}
+#endif
+
 }  // namespace
 
 int usable_cpus() {
@@ -66,17 +88,8 @@ int usable_cpus() {
 std::vector<std::string> cpu_levels() {
   std::vector<std::string> levels;
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  // as the x86-64 psABI defines the levels; compilers before GCC 12 do not know them by name
-  auto has = [](auto... there) { return (there && ...); };
-  const bool v2 = has(__builtin_cpu_supports("sse4.2"), __builtin_cpu_supports("popcnt"));
-  const bool v3 = v2 && has(__builtin_cpu_supports("avx2"), __builtin_cpu_supports("fma"), __builtin_cpu_supports("bmi2"));
-  const bool v4 =
-      v3 && has(__builtin_cpu_supports("avx512f"), __builtin_cpu_supports("avx512bw"), __builtin_cpu_supports("avx512dq"),
-                __builtin_cpu_supports("avx512vl"), __builtin_cpu_supports("avx512cd"));
-  if (v4) levels.push_back("v4");
-  if (v3) levels.push_back("v3");
-  if (v2) levels.push_back("v2");
+  const int level = x86_level();
+  for (int n = level; n >= 2; --n) levels.push_back("v" + std::to_string(n));
 #endif
   levels.push_back("plain");
   return levels;

@@ -7,6 +7,7 @@
 #include "narrow.h"
 
 #ifdef _WIN32
+#include <filesystem>
 #include <windows.h>
 #else
 #include <dlfcn.h>
@@ -24,7 +25,7 @@ const char* const NAMES[] = {"float32", "float64", "float16", "bfloat16", "int8"
 
 const KernelEntry* open(const std::string& path) {
 #ifdef _WIN32
-  HMODULE handle = LoadLibraryA(path.c_str());
+  HMODULE handle = LoadLibraryW(std::filesystem::path(std::u8string(path.begin(), path.end())).c_str());
   if (!handle) throw std::runtime_error("cannot load " + path);
   auto* symbol = reinterpret_cast<void*>(GetProcAddress(handle, "gluonnx_kernels"));
 #else
