@@ -15,8 +15,10 @@ struct Declined : std::logic_error {
   Declined() : std::logic_error("a kernel read of its operands what they do not have") {}
 };
 
+// apart from what calls it, of which there is much
+[[noreturn]] __attribute__((cold, noinline)) inline void decline() { throw Declined{}; }
 inline void want(bool fits) {
-  if (!fits) throw Declined{};
+  if (!fits) decline();
 }
 
 // Thrown by the run of a kernel that is not sure (Kernel::sure) at values that it leaves to NumPy.
@@ -24,8 +26,9 @@ struct Refused : std::logic_error {
   Refused() : std::logic_error("the operands hold values that the kernel leaves to NumPy") {}
 };
 
+[[noreturn]] __attribute__((cold, noinline)) inline void refuse() { throw Refused{}; }
 inline void want_value(bool fits) {
-  if (!fits) throw Refused{};
+  if (!fits) refuse();
 }
 
 // Products and sums of sizes, and of attributes that may be anything: one that does not fit declines.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <type_traits>
 
@@ -60,7 +59,7 @@ struct Run {
 // Immutable while it runs: the same kernel may run in several threads at once, each with its own operands and scratch.
 class Kernel {
  public:
-  virtual ~Kernel() = default;
+  virtual ~Kernel();
   // Called before the first run and whenever constant operands have other values (in[i] is null for the others): pack weights.
   virtual void prepare(const void* const* in, Pool* pool) { plain_ = true; }
   // Take over what another of the same operator, bound to other sizes, has packed. False, and nothing is done, where that is

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 
 #include "kernel.h"
 
@@ -10,7 +11,7 @@ namespace gluonnx {
 
 // f(T{}) with T the type of a dtype's numbers, bools as the bytes 0 and 1; null for what is computed in another dtype.
 template <class F>
-std::unique_ptr<Kernel> by_number(DType dtype, F&& f) {
+std::invoke_result_t<F&, float> by_number(DType dtype, F&& f) {
   switch (dtype) {
     case DType::f32:
       return f(float{});
@@ -26,7 +27,7 @@ std::unique_ptr<Kernel> by_number(DType dtype, F&& f) {
     case DType::i64:
       return f(std::int64_t{});
     default:
-      return nullptr;
+      return {};
   }
 }
 

@@ -1,6 +1,7 @@
 // Kernels for float16 and bfloat16: those for float32, with operands converted before and after.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "../base/kernel.h"

@@ -275,7 +275,7 @@ std::atomic<Workers*> workers{nullptr};
 
 #ifndef _WIN32
 // A child has none of the threads, and what they held stays held: it makes its own at the first use.
-const int registered = pthread_atfork(nullptr, nullptr, [] { workers.store(nullptr); });
+const int forked = pthread_atfork(nullptr, nullptr, [] { workers.store(nullptr); });
 #endif
 
 // Never destroyed: the threads run until the process is no more.

@@ -19,7 +19,7 @@ class Places {
     for (std::int64_t size : shape_) parts = times(parts, size);
   }
 
-  // f(position, part) for positions [begin, end) of all batches; false where a coordinate is outside
+  // f(first position, parts, how many) for positions [begin, end) of all batches; false where a coordinate is outside
   template <class F>
   bool visit(const void* indices, std::int64_t begin, std::int64_t end, F&& f) const {
     const auto axes = static_cast<std::int64_t>(shape_.size());
@@ -42,7 +42,7 @@ class Places {
         }
         if (!inside) return false;
       }
-      for (std::int64_t j = 0; j < count; ++j) f(first + j, at[j]);
+      f(first, at, count);
     }
     return true;
   }
@@ -71,34 +71,35 @@ class Gather : public Kernel {
   }
 
   void run(const Run& run) const override {
-    switch (row_) {
-      case 1:
-        return take<1>(run);
-      case 2:
-        return take<2>(run);
-      case 4:
-        return take<4>(run);
-      case 8:
-        return take<8>(run);
-      default:
-        return take<0>(run);
-    }
-  }
-
- private:
-  template <std::int64_t ROW>
-  void take(const Run& run) const {
-    const std::int64_t row = ROW ? ROW : row_;
-    const std::byte* from = run.input<std::byte>(0);
-    std::byte* to = run.output<std::byte>();
     std::atomic<bool> fits{true};
-    run.ranges(places_.batches * places_.each, grain_of(row + 16), [&](std::int64_t begin, std::int64_t end, int) {
-      const bool inside = places_.visit(run.in[1], begin, end, [&](std::int64_t position, std::int64_t part) {
-        std::memcpy(to + position * row, from + part * row, static_cast<std::size_t>(row));
+    run.ranges(places_.batches * places_.each, grain_of(row_ + 16), [&](std::int64_t begin, std::int64_t end, int) {
+      const bool inside = places_.visit(run.in[1], begin, end, [&](std::int64_t first, const std::int64_t* parts, std::int64_t count) {
+        std::byte* to = run.output<std::byte>() + first * row_;
+        const std::byte* from = run.input<std::byte>(0);
+        switch (row_) {
+          case 1:
+            return take<1>(to, from, parts, count);
+          case 2:
+            return take<2>(to, from, parts, count);
+          case 4:
+            return take<4>(to, from, parts, count);
+          case 8:
+            return take<8>(to, from, parts, count);
+          default:
+            return take<0>(to, from, parts, count);
+        }
       });
       if (!inside) fits.store(false, std::memory_order_relaxed);
     });
     want_value(fits);
+  }
+
+ private:
+  // ROW: bytes of a part, 0 when that is not one number
+  template <std::int64_t ROW>
+  void take(std::byte* to, const std::byte* from, const std::int64_t* parts, std::int64_t count) const {
+    const std::int64_t row = ROW ? ROW : row_;
+    for (std::int64_t j = 0; j < count; ++j) std::memcpy(to + j * row, from + parts[j] * row, static_cast<std::size_t>(row));
   }
 
   Places places_;
@@ -106,14 +107,18 @@ class Gather : public Kernel {
 };
 
 // One update after another, so that the last one counts; threads share the numbers of a part.
-template <Update KIND, class T>
 class Scatter : public Kernel {
  public:
   // which inputs; no data: zeros
-  Scatter(const Call& call, Places places, std::optional<int> data, int indices, int updates)
-      : places_(std::move(places)), data_(data), indices_(indices), updates_(updates) {
+  Scatter(const Call& call, Places places, Apply apply, std::optional<int> data, int indices, int updates)
+      : places_(std::move(places)),
+        apply_(apply),
+        data_(data),
+        indices_(indices),
+        updates_(updates),
+        element_(static_cast<std::int64_t>(size_of(call.out[0].dtype))) {
     const Tensor &out = call.out[0], &given = call.in[updates];
-    want(given.dtype == out.dtype && size_of(out.dtype) == sizeof(T));
+    want(given.dtype == out.dtype);
     if (data) want(call.in[*data].dtype == out.dtype && call.in[*data].size() == out.size());
     const std::int64_t parts = times(places_.batches, places_.parts), positions = times(places_.batches, places_.each);
     row_ = parts ? out.size() / parts : 0;
@@ -124,20 +129,18 @@ class Scatter : public Kernel {
   }
 
   void run(const Run& run) const override {
-    T* to = run.output<T>();
-    begin_with(run, data_ ? run.input<std::byte>(*data_) : nullptr, run.output<std::byte>(), size_ * static_cast<std::int64_t>(sizeof(T)));
-    const T* from = run.input<T>(updates_);
+    begin_with(run, data_ ? run.input<std::byte>(*data_) : nullptr, run.output<std::byte>(), size_ * element_);
+    const std::byte* from = run.input<std::byte>(updates_);
     const std::int64_t positions = places_.batches * places_.each;
     const std::int64_t strips = (row_ + STRIP - 1) / STRIP;
     std::atomic<bool> fits{true};
-    run.ranges(std::max<std::int64_t>(1, strips), grain_of(positions * STRIP * static_cast<std::int64_t>(sizeof(T))),
+    run.ranges(std::max<std::int64_t>(1, strips), grain_of(positions * STRIP * element_),
                [&](std::int64_t begin, std::int64_t end, int) {
                  const std::int64_t first = begin * STRIP, last = std::min(row_, end * STRIP);
-                 const bool inside = places_.visit(run.in[indices_], 0, positions, [&](std::int64_t position, std::int64_t part) {
-                   const T* more = from + position * row_;
-                   T* had = to + part * row_;
-                   for (std::int64_t i = first; i < last; ++i) had[i] = updated<KIND>(had[i], more[i]);
-                 });
+                 const bool inside = places_.visit(
+                     run.in[indices_], 0, positions, [&](std::int64_t position, const std::int64_t* parts, std::int64_t count) {
+                       apply_(run.out[0], from + position * row_ * element_, parts, count, row_, first, last);
+                     });
                  if (!inside) fits.store(false, std::memory_order_relaxed);
                });
     want_value(fits);
@@ -147,15 +150,16 @@ class Scatter : public Kernel {
   static constexpr std::int64_t STRIP = 64;
 
   Places places_;
+  Apply apply_;
   std::optional<int> data_;
   int indices_, updates_;
+  std::int64_t element_;     // bytes of a number
   std::int64_t row_, size_;  // numbers of a part, and of all
 };
 
 std::unique_ptr<Kernel> scatter(const Call& call, const Places& places, Update kind, std::optional<int> data, int indices, int updates) {
-  return by_update(kind, call.out[0].dtype, [&](auto update, auto t) -> std::unique_ptr<Kernel> {
-    return std::make_unique<Scatter<decltype(update)::value, decltype(t)>>(call, places, data, indices, updates);
-  });
+  const Apply apply = apply_of(kind, call.out[0].dtype);
+  return apply ? std::make_unique<Scatter>(call, places, apply, data, indices, updates) : nullptr;
 }
 
 // Columns of coordinates, each in a row of the indices: MXNet's.

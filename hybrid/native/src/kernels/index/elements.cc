@@ -31,7 +31,7 @@ class Walk {
     axes_.pop_back();
   }
 
-  // f(number of the position, element of the data) for positions [begin, end); false where one is outside
+  // f(number of the first position, elements of the data, how many) for positions [begin, end); false where one is outside
   template <class F>
   bool visit(const void* indices, std::int64_t begin, std::int64_t end, F&& f) const {
     std::int64_t found[MANY];
@@ -48,7 +48,7 @@ class Walk {
           found[j] = (found[j] < 0 ? found[j] + size_ : found[j]) * stride_ + base + (first + j) * row_.stride;
         }
         if (!inside) return false;
-        for (std::int64_t j = 0; j < count; ++j) f(begin + first + j, found[j]);
+        f(begin + first, found, count);
       }
       begin += many;
     }
@@ -73,9 +73,17 @@ class Walk {
 };
 
 template <class T>
+void fetch(void* to, const void* from, const std::int64_t* at, std::int64_t count) {
+  for (std::int64_t j = 0; j < count; ++j) static_cast<T*>(to)[j] = static_cast<const T*>(from)[at[j]];
+}
+
 class GatherElements : public Kernel {
  public:
-  GatherElements(const Call& call, Walk walk) : walk_(std::move(walk)), count_(call.in[1].size()) {
+  GatherElements(const Call& call, Walk walk)
+      : walk_(std::move(walk)),
+        count_(call.in[1].size()),
+        element_(static_cast<std::int64_t>(size_of(call.out[0].dtype))),
+        fetch_(by_size(call.out[0].dtype, [](auto t) { return &fetch<decltype(t)>; })) {
     want(call.in[0].dtype == call.out[0].dtype);
     want_size(call.out[0], count_);
     sure = false;
@@ -83,42 +91,10 @@ class GatherElements : public Kernel {
   }
 
   void run(const Run& run) const override {
-    const T* from = run.input<T>(0);
-    T* to = run.output<T>();
     std::atomic<bool> fits{true};
     run.ranges(count_, grain_of(16), [&](std::int64_t begin, std::int64_t end, int) {
-      const bool inside = walk_.visit(run.in[1], begin, end, [&](std::int64_t i, std::int64_t at) { to[i] = from[at]; });
-      if (!inside) fits.store(false, std::memory_order_relaxed);
-    });
-    want_value(fits);
-  }
-
- private:
-  Walk walk_;
-  std::int64_t count_;
-};
-
-template <Update KIND, class T>
-class ScatterElements : public Kernel {
- public:
-  ScatterElements(const Call& call, Walk walk, std::optional<int> data, int indices, int updates)
-      : walk_(std::move(walk)), data_(data), indices_(indices), updates_(updates), size_(call.out[0].size()) {
-    const Tensor& out = call.out[0];
-    want(call.in[updates].dtype == out.dtype && size_of(out.dtype) == sizeof(T));
-    want_size(call.in[updates], call.in[indices].size());
-    if (data) want(call.in[*data].dtype == out.dtype && call.in[*data].size() == size_);
-    sure = false;
-    how = "updates";
-  }
-
-  void run(const Run& run) const override {
-    T* to = run.output<T>();
-    begin_with(run, data_ ? run.input<std::byte>(*data_) : nullptr, run.output<std::byte>(), size_ * static_cast<std::int64_t>(sizeof(T)));
-    const T* from = run.input<T>(updates_);
-    std::atomic<bool> fits{true};
-    run.ranges(walk_.outer, grain_of(16 * walk_.each), [&](std::int64_t begin, std::int64_t end, int) {
-      const bool inside = walk_.visit(run.in[indices_], begin * walk_.each, end * walk_.each, [&](std::int64_t i, std::int64_t at) {
-        to[at] = updated<KIND>(to[at], from[i]);
+      const bool inside = walk_.visit(run.in[1], begin, end, [&](std::int64_t i, const std::int64_t* at, std::int64_t count) {
+        fetch_(run.output<std::byte>() + i * element_, run.in[0], at, count);
       });
       if (!inside) fits.store(false, std::memory_order_relaxed);
     });
@@ -127,20 +103,55 @@ class ScatterElements : public Kernel {
 
  private:
   Walk walk_;
-  std::optional<int> data_;
-  int indices_, updates_;
-  std::int64_t size_;
+  std::int64_t count_, element_;
+  void (*fetch_)(void*, const void*, const std::int64_t*, std::int64_t);
 };
 
-std::unique_ptr<Kernel> gather(const Call& call, const Walk& walk) {
-  return by_size(call.in[0].dtype,
-                 [&](auto t) -> std::unique_ptr<Kernel> { return std::make_unique<GatherElements<decltype(t)>>(call, walk); });
-}
+class ScatterElements : public Kernel {
+ public:
+  ScatterElements(const Call& call, Walk walk, Apply apply, std::optional<int> data, int indices, int updates)
+      : walk_(std::move(walk)),
+        apply_(apply),
+        data_(data),
+        indices_(indices),
+        updates_(updates),
+        size_(call.out[0].size()),
+        element_(static_cast<std::int64_t>(size_of(call.out[0].dtype))) {
+    const Tensor& out = call.out[0];
+    want(call.in[updates].dtype == out.dtype);
+    want_size(call.in[updates], call.in[indices].size());
+    if (data) want(call.in[*data].dtype == out.dtype && call.in[*data].size() == size_);
+    sure = false;
+    how = "updates";
+  }
+
+  void run(const Run& run) const override {
+    begin_with(run, data_ ? run.input<std::byte>(*data_) : nullptr, run.output<std::byte>(), size_ * element_);
+    const std::byte* from = run.input<std::byte>(updates_);
+    std::atomic<bool> fits{true};
+    run.ranges(walk_.outer, grain_of(16 * walk_.each), [&](std::int64_t begin, std::int64_t end, int) {
+      const bool inside = walk_.visit(run.in[indices_], begin * walk_.each, end * walk_.each,
+                                      [&](std::int64_t i, const std::int64_t* at, std::int64_t count) {
+                                        apply_(run.out[0], from + i * element_, at, count, 1, 0, 1);
+                                      });
+      if (!inside) fits.store(false, std::memory_order_relaxed);
+    });
+    want_value(fits);
+  }
+
+ private:
+  Walk walk_;
+  Apply apply_;
+  std::optional<int> data_;
+  int indices_, updates_;
+  std::int64_t size_, element_;
+};
+
+std::unique_ptr<Kernel> gather(const Call& call, const Walk& walk) { return std::make_unique<GatherElements>(call, walk); }
 
 std::unique_ptr<Kernel> scatter(const Call& call, const Walk& walk, Update kind, std::optional<int> data, int indices, int updates) {
-  return by_update(kind, call.out[0].dtype, [&](auto update, auto t) -> std::unique_ptr<Kernel> {
-    return std::make_unique<ScatterElements<decltype(update)::value, decltype(t)>>(call, walk, data, indices, updates);
-  });
+  const Apply apply = apply_of(kind, call.out[0].dtype);
+  return apply ? std::make_unique<ScatterElements>(call, walk, apply, data, indices, updates) : nullptr;
 }
 
 // Positions in data, which is flat where there is no axis.

@@ -27,10 +27,10 @@ struct Sizes {
 };
 
 // A kernel of matrices, in float32 or float64, which works on one after the other.
-template <class T>
 class OfMatrices : public Kernel {
  public:
-  explicit OfMatrices(const Call& call) : a_(call.in[0]) {
+  explicit OfMatrices(const Call& call) : a_(call.in[0]), wide_(call.in[0].dtype == DType::f64) {
+    want(wide_ || call.in[0].dtype == DType::f32);
     want(a_.rows <= LARGEST && a_.columns <= LARGEST);
     for (const Tensor& t : call.in) want(t.dtype == call.in[0].dtype);
     for (const Tensor& t : call.out) want(t.dtype == call.in[0].dtype);
@@ -51,90 +51,100 @@ class OfMatrices : public Kernel {
 
  protected:
   void square() const { want(a_.rows == a_.columns); }
+  // Numbers of an input, or a result, from the at-th on.
+  void get(const Run& run, int input, Index at, Matrix& to) const {
+    if (wide_) read(run.input<double>(input) + at, to);
+    else read(run.input<float>(input) + at, to);
+  }
+  void put(const Run& run, int output, Index at, const Matrix& from) const {
+    if (wide_) write(from, run.output<double>(output) + at);
+    else write(from, run.output<float>(output) + at);
+  }
+  void put(const Run& run, int output, Index at, double number) const {
+    if (wide_) run.output<double>(output)[at] = number;
+    else run.output<float>(output)[at] = static_cast<float>(number);
+  }
   // The number-th matrix of the first input
   Matrix first(const Run& run, Index number) const {
     Matrix a(a_.rows, a_.columns);
-    read(run.input<T>(0) + number * a_.each(), a);
+    get(run, 0, number * a_.each(), a);
     return a;
   }
   bool is_finite(const Run& run, Index number) const {
-    const T* a = run.input<T>(0) + number * a_.each();
-    return std::all_of(a, a + a_.each(), [](T x) { return std::isfinite(x); });
+    const auto finite = [&](const auto* a) { return std::all_of(a, a + a_.each(), [](auto x) { return std::isfinite(x); }); };
+    return wide_ ? finite(run.input<double>(0) + number * a_.each()) : finite(run.input<float>(0) + number * a_.each());
   }
   // False for one that has no result.
   virtual bool one(const Run& run, Index number) const = 0;
   Sizes a_;
+  bool wide_;  // float64
 };
 
-template <class T>
-class Inverse : public OfMatrices<T> {
+class Inverse : public OfMatrices {
  public:
-  explicit Inverse(const Call& call) : OfMatrices<T>(call) {
-    this->square();
+  explicit Inverse(const Call& call) : OfMatrices(call) {
+    square();
     want_shape(call.out[0], call.in[0].shape);
   }
   bool one(const Run& run, Index number) const override {
-    Matrix a = this->first(run, number), unit(a.rows), x(a.rows);
+    Matrix a = first(run, number), unit(a.rows), x(a.rows);
     std::vector<Index> order;
     if (!factor(a, order)) return false;
     for (Index i = 0; i < a.rows; ++i) unit(i, i) = 1;
     solve(a, order, unit, x);
-    write(x, run.output<T>() + number * this->a_.each());
+    put(run, 0, number * a_.each(), x);
     return true;
   }
 };
 
 // Sign and logarithm of determinants.
-template <class T>
-class SlogDet : public OfMatrices<T> {
+class SlogDet : public OfMatrices {
  public:
-  explicit SlogDet(const Call& call) : OfMatrices<T>(call) {
-    this->square();
+  explicit SlogDet(const Call& call) : OfMatrices(call) {
+    square();
     want(call.out.size() == 2);
-    for (const Tensor& t : call.out) want_size(t, this->a_.count);
+    for (const Tensor& t : call.out) want_size(t, a_.count);
   }
   bool one(const Run& run, Index number) const override {
-    Matrix a = this->first(run, number);
+    Matrix a = first(run, number);
     std::vector<Index> order;
     double sign = factor(a, order), size = sign ? 0 : -std::numeric_limits<double>::infinity();
     for (Index i = 0; sign && i < a.rows; ++i) {
       size += std::log(std::abs(a(i, i)));
       if (a(i, i) < 0) sign = -sign;
     }
-    run.output<T>(0)[number] = static_cast<T>(sign);
-    run.output<T>(1)[number] = static_cast<T>(size);
+    put(run, 0, number, sign);
+    put(run, 1, number, size);
     return size == size;
   }
 };
 
 // Determinants.
-template <class T>
-class Det : public OfMatrices<T> {
+class Det : public OfMatrices {
  public:
-  explicit Det(const Call& call) : OfMatrices<T>(call) {
-    this->square();
-    want_size(call.out[0], this->a_.count);
+  explicit Det(const Call& call) : OfMatrices(call) {
+    square();
+    want_size(call.out[0], a_.count);
   }
   bool one(const Run& run, Index number) const override {
-    Matrix a = this->first(run, number);
+    Matrix a = first(run, number);
     std::vector<Index> order;
     double found = factor(a, order);
     for (Index i = 0; found != 0 && i < a.rows; ++i) found *= a(i, i);
-    run.output<T>()[number] = static_cast<T>(found);
+    put(run, 0, number, found);
     return found == found;
   }
 };
 
 // The lower Cholesky factor; the lower triangle alone is read.
-template <class T>
-class Cholesky : public OfMatrices<T> {
+class Cholesky : public OfMatrices {
  public:
-  explicit Cholesky(const Call& call) : OfMatrices<T>(call) {
-    this->square();
+  explicit Cholesky(const Call& call) : OfMatrices(call) {
+    square();
     want_shape(call.out[0], call.in[0].shape);
   }
   bool one(const Run& run, Index number) const override {
-    Matrix a = this->first(run, number);
+    Matrix a = first(run, number);
     for (Index i = 0; i < a.rows; ++i) {
       for (Index j = 0; j < i; ++j) a(i, j) = (a(i, j) - dot(a.row(i), a.row(j), j)) / a(j, j);
       const double left = a(i, i) - dot(a.row(i), a.row(i), i);
@@ -142,63 +152,76 @@ class Cholesky : public OfMatrices<T> {
       a(i, i) = std::sqrt(left);
       std::fill(a.row(i) + i + 1, a.row(i) + a.rows, 0.);
     }
-    write(a, run.output<T>() + number * this->a_.each());
+    put(run, 0, number * a_.each(), a);
     return true;
   }
 };
 
 // X of T X = alpha B, where T is a triangle of A, or its transpose, on the left or on the right.
-template <class T>
-class Trsm : public OfMatrices<T> {
+class Trsm : public OfMatrices {
  public:
-  explicit Trsm(const Call& call) : OfMatrices<T>(call), b_(call.in[1]) {
+  explicit Trsm(const Call& call) : OfMatrices(call), b_(call.in[1]) {
     const Attrs& attrs = call.attrs;
     transpose_ = attrs.flag("transpose"), right_ = attrs.flag("rightside"), lower_ = attrs.flag("lower");
     alpha_ = attrs.real("alpha");
-    this->square();
-    want(call.in[0].rank() == call.in[1].rank() && b_.count == this->a_.count);
-    want((right_ ? b_.columns : b_.rows) == this->a_.rows);
+    square();
+    want(call.in[0].rank() == call.in[1].rank() && b_.count == a_.count);
+    want((right_ ? b_.columns : b_.rows) == a_.rows);
     want_shape(call.out[0], call.in[1].shape);
   }
   bool one(const Run& run, Index number) const override {
-    const Matrix a = this->first(run, number);
+    const Matrix a = first(run, number);
     const Index n = a.rows, m = right_ ? b_.rows : b_.columns;
     for (Index i = 0; i < n; ++i)
       if (a(i, i) == 0) return false;
     // from the right it is the transposed system; rows of x are unknowns
     Matrix x(n, m);
-    const T* b = run.input<T>(1) + number * b_.each();
-    for (Index i = 0; i < n; ++i)
-      for (Index j = 0; j < m; ++j) x(i, j) = static_cast<double>(right_ ? b[j * n + i] : b[i * m + j]);
+    if (right_) {
+      Matrix b(m, n);
+      get(run, 1, number * b_.each(), b);
+      turn(b, x, 1);
+    } else {
+      get(run, 1, number * b_.each(), x);
+    }
     const bool flipped = transpose_ != right_, downwards = lower_ != flipped;
     for (Index step = 0; step < n; ++step) {
       const Index i = downwards ? step : n - 1 - step;
       for (Index k = downwards ? 0 : i + 1; k < (downwards ? i : n); ++k) subtract(x.row(i), flipped ? a(k, i) : a(i, k), x.row(k), m);
       for (Index j = 0; j < m; ++j) x(i, j) /= a(i, i);
     }
-    T* y = run.output<T>() + number * b_.each();
-    for (Index i = 0; i < n; ++i)
-      for (Index j = 0; j < m; ++j) y[right_ ? j * n + i : i * m + j] = static_cast<T>(alpha_ * x(i, j));
+    if (right_) {
+      Matrix y(m, n);
+      turn(x, y, alpha_);
+      put(run, 0, number * b_.each(), y);
+    } else {
+      for (double& v : x.data) v *= alpha_;
+      put(run, 0, number * b_.each(), x);
+    }
     return true;
   }
 
  private:
+  // The transpose of a matrix, times a number.
+  static void turn(const Matrix& from, Matrix& to, double factor) {
+    for (Index i = 0; i < to.rows; ++i)
+      for (Index j = 0; j < to.columns; ++j) to(i, j) = factor * from(j, i);
+  }
+
   Sizes b_;
   bool transpose_, right_, lower_;
   double alpha_;
 };
 
 // A = L Q by reflections of the rows, with LAPACK's signs.
-template <class T>
-class Gelqf : public OfMatrices<T> {
+class Gelqf : public OfMatrices {
  public:
-  explicit Gelqf(const Call& call) : OfMatrices<T>(call) {
-    const Sizes &a = this->a_, l(call.out[1]);
+  explicit Gelqf(const Call& call) : OfMatrices(call) {
+    const Sizes &a = a_, l(call.out[1]);
     want(call.out.size() == 2 && a.rows <= a.columns && l.rows == a.rows && l.columns == a.rows && l.count == a.count);
     want_shape(call.out[0], call.in[0].shape);
   }
   bool one(const Run& run, Index number) const override {
-    Matrix a = this->first(run, number);
+    Matrix a = first(run, number);
     const Index m = a.rows, n = a.columns;
     for (double x : a.data)  // squares have to be numbers
       if (x != 0 && !(std::abs(x) > 1e-140 && std::abs(x) < 1e140)) return false;
@@ -213,14 +236,14 @@ class Gelqf : public OfMatrices<T> {
       v[i] = end;
       for (Index k = i + 1; k < m; ++k) reflect(v, scales[i], a.row(k), i, n);
     }
-    T* lower = run.output<T>(1) + number * m * m;
+    Matrix lower(m), q(m, n);
     for (Index i = 0; i < m; ++i)
-      for (Index j = 0; j < m; ++j) lower[i * m + j] = static_cast<T>(j <= i ? a(i, j) : 0.);
-    Matrix q(m, n);
+      for (Index j = 0; j <= i; ++j) lower(i, j) = a(i, j);
+    put(run, 1, number * m * m, lower);
     for (Index i = 0; i < m; ++i) q(i, i) = 1;
     for (Index i = m; i-- > 0;)
       for (Index k = i; k < m; ++k) reflect(a.row(i), scales[i], q.row(k), i, n);
-    write(q, run.output<T>(0) + number * m * n);
+    put(run, 0, number * m * n, q);
     return true;
   }
 
@@ -233,24 +256,23 @@ class Gelqf : public OfMatrices<T> {
 };
 
 // X of A X = B; B may be vectors.
-template <class T>
-class Solve : public OfMatrices<T> {
+class Solve : public OfMatrices {
  public:
-  explicit Solve(const Call& call) : OfMatrices<T>(call) {
-    this->square();
+  explicit Solve(const Call& call) : OfMatrices(call) {
+    square();
     const Tensor &a = call.in[0], &b = call.in[1];
     want_shape(call.out[0], b.shape);
     want(b.rank() == a.rank() || b.rank() == a.rank() - 1);
     columns_ = b.rank() == a.rank() ? b.shape[b.rank() - 1] : 1;
-    want_size(b, times(this->a_.count, this->a_.rows, columns_));
+    want_size(b, times(a_.count, a_.rows, columns_));
   }
   bool one(const Run& run, Index number) const override {
-    Matrix a = this->first(run, number), b(a.rows, columns_), x(a.rows, columns_);
+    Matrix a = first(run, number), b(a.rows, columns_), x(a.rows, columns_);
     std::vector<Index> order;
     if (!factor(a, order)) return false;
-    read(run.input<T>(1) + number * a.rows * columns_, b);
+    get(run, 1, number * a.rows * columns_, b);
     solve(a, order, b, x);
-    write(x, run.output<T>() + number * a.rows * columns_);
+    put(run, 0, number * a.rows * columns_, x);
     return true;
   }
 
@@ -259,7 +281,6 @@ class Solve : public OfMatrices<T> {
 };
 
 // The inverse of a tensor as a map from its last axes to its first ones.
-template <class T>
 std::unique_ptr<Kernel> inverse_of_map(const Call& call) {
   const Tensor& a = call.in[0];
   Index rows = 1;
@@ -267,21 +288,13 @@ std::unique_ptr<Kernel> inverse_of_map(const Call& call) {
   want(times(rows, rows) == a.size() && call.out[0].size() == a.size());
   Tensor flat = a;
   flat.shape = {rows, rows};
-  return std::make_unique<Inverse<T>>(Call{call.attrs, {flat}, {flat}, call.threads, call.precise});
-}
-
-template <template <class> class K>
-std::unique_ptr<Kernel> of_floats(const Call& call) {
-  if (call.in[0].dtype == DType::f32) return std::make_unique<K<float>>(call);
-  if (call.in[0].dtype == DType::f64) return std::make_unique<K<double>>(call);
-  return nullptr;
+  return std::make_unique<Inverse>(Call{call.attrs, {flat}, {flat}, call.threads, call.precise});
 }
 
 // A triangle of matrices and its elements in a row: a lower one by rows, an upper one by columns.
-template <class T>
 class Packed : public Kernel {
  public:
-  Packed(const Call& call, bool packs) : packs_(packs) {
+  Packed(const Call& call, bool packs) : packs_(packs), dtype_(call.in[0].dtype) {
     const Sizes square(call.in.size() && packs ? call.in[0] : call.out[0]);
     const Tensor& row = packs ? call.out[0] : call.in[0];
     const Index offset = call.attrs.integer("offset"), n = square.rows;
@@ -299,6 +312,12 @@ class Packed : public Kernel {
     how = "triangles";
   }
   void run(const Run& run) const override {
+    by_size(dtype_, [&](auto t) { move<decltype(t)>(run); });
+  }
+
+ private:
+  template <class T>
+  void move(const Run& run) const {
     const auto packed = static_cast<Index>(places_.size());
     run.ranges(count_, grain_of(each_ * static_cast<Index>(sizeof(T))), [&](Index begin, Index end, int) {
       for (Index i = begin; i < end; ++i) {
@@ -313,34 +332,29 @@ class Packed : public Kernel {
     });
   }
 
- private:
   bool packs_;
+  DType dtype_;
   std::vector<Index> places_;
   Index count_, each_;
 };
 
-std::unique_ptr<Kernel> packed(const Call& call, bool packs) {
-  return by_size(call.in[0].dtype,
-                 [&](auto t) -> std::unique_ptr<Kernel> { return std::make_unique<Packed<decltype(t)>>(call, packs); });
-}
-
 }  // namespace
 
-std::unique_ptr<Kernel> bind_inverse(const Call& call) { return of_floats<Inverse>(call); }
-std::unique_ptr<Kernel> bind_slogdet(const Call& call) { return of_floats<SlogDet>(call); }
+std::unique_ptr<Kernel> bind_inverse(const Call& call) { return std::make_unique<Inverse>(call); }
+std::unique_ptr<Kernel> bind_slogdet(const Call& call) { return std::make_unique<SlogDet>(call); }
 std::unique_ptr<Kernel> bind_det(const Call& call) {
   call.attrs.ignore("given");
-  return of_floats<Det>(call);
+  return std::make_unique<Det>(call);
 }
-std::unique_ptr<Kernel> bind_potrf(const Call& call) { return of_floats<Cholesky>(call); }
-std::unique_ptr<Kernel> bind_trsm(const Call& call) { return of_floats<Trsm>(call); }
-std::unique_ptr<Kernel> bind_gelqf(const Call& call) { return of_floats<Gelqf>(call); }
-std::unique_ptr<Kernel> bind_solve(const Call& call) { return of_floats<Solve>(call); }
+std::unique_ptr<Kernel> bind_potrf(const Call& call) { return std::make_unique<Cholesky>(call); }
+std::unique_ptr<Kernel> bind_trsm(const Call& call) { return std::make_unique<Trsm>(call); }
+std::unique_ptr<Kernel> bind_gelqf(const Call& call) { return std::make_unique<Gelqf>(call); }
+std::unique_ptr<Kernel> bind_solve(const Call& call) { return std::make_unique<Solve>(call); }
 std::unique_ptr<Kernel> bind_tensorinv(const Call& call) {
   want(call.out[0].dtype == call.in[0].dtype);
-  return call.in[0].dtype == DType::f64 ? inverse_of_map<double>(call) : inverse_of_map<float>(call);
+  return inverse_of_map(call);
 }
-std::unique_ptr<Kernel> bind_extracttrian(const Call& call) { return packed(call, true); }
-std::unique_ptr<Kernel> bind_maketrian(const Call& call) { return packed(call, false); }
+std::unique_ptr<Kernel> bind_extracttrian(const Call& call) { return std::make_unique<Packed>(call, true); }
+std::unique_ptr<Kernel> bind_maketrian(const Call& call) { return std::make_unique<Packed>(call, false); }
 
 }  // namespace gluonnx

@@ -127,19 +127,24 @@ Outside outside_of(const Attrs& attrs) {
 }
 
 // One element along an axis for each place of the others; backwards it is put where it was.
-template <class T, bool BACK>
 class Pick : public Kernel {
  public:
-  Pick(const Call& call, const Split& data, int indices, Outside outside)
-      : data_(data), indices_(indices), outside_(outside), positions_(call.in[indices].dtype) {
-    want(size_of(call.in[0].dtype) == sizeof(T) && call.out[0].dtype == call.in[0].dtype);
+  Pick(const Call& call, const Split& data, int indices, Outside outside, bool back)
+      : data_(data), dtype_(call.in[0].dtype), indices_(indices), outside_(outside), back_(back), positions_(call.in[indices].dtype) {
+    want(call.out[0].dtype == call.in[0].dtype);
     want_size(call.in[indices], times(data.outer, data.inner));
-    want_size(BACK ? call.in[0] : call.out[0], times(data.outer, data.inner));
-    want_size(BACK ? call.out[0] : call.in[0], times(data.outer, data.size, data.inner));
-    how = BACK ? "put" : "picked";
+    want_size(back ? call.in[0] : call.out[0], times(data.outer, data.inner));
+    want_size(back ? call.out[0] : call.in[0], times(data.outer, data.size, data.inner));
+    how = back ? "put" : "picked";
   }
 
   void run(const Run& run) const override {
+    by_size(dtype_, [&](auto t) { back_ ? pick<decltype(t), true>(run) : pick<decltype(t), false>(run); });
+  }
+
+ private:
+  template <class T, bool BACK>
+  void pick(const Run& run) const {
     const std::int64_t each = data_.size * data_.inner;
     const auto* from = run.input<T>(0);
     auto* to = run.output<T>();
@@ -164,10 +169,11 @@ class Pick : public Kernel {
     });
   }
 
- private:
   Split data_;
+  DType dtype_;
   int indices_;
   Outside outside_;
+  bool back_;
   Positions positions_;
 };
 
@@ -180,9 +186,8 @@ std::unique_ptr<Kernel> pick(const Call& call) {
   const Split split(data, call.attrs.integer("axis"));
   if (!Positions::can(call.in[indices].dtype) || (!split.size && call.in[indices].size())) return nullptr;
   const Outside outside = outside_of(call.attrs);
-  return by_size(data.dtype, [&](auto t) -> std::unique_ptr<Kernel> {
-    return std::make_unique<Pick<decltype(t), BACK>>(call, split, indices, outside);
-  });
+  want(call.in[0].dtype == data.dtype);
+  return std::make_unique<Pick>(call, split, indices, outside, BACK);
 }
 
 std::unique_ptr<Kernel> take_back(const Call& call, int indices, const Split& split, Outside outside) {
@@ -196,12 +201,12 @@ std::unique_ptr<Kernel> take_back(const Call& call, int indices, const Split& sp
   return nullptr;
 }
 
-template <class T>
 class OneHot : public Kernel {
  public:
-  OneHot(const Call& call, T on, T off)
+  OneHot(const Call& call, std::uint64_t on, std::uint64_t off)
       : depth_(call.out[0].shape.back()),
         count_(call.in[0].size()),
+        dtype_(call.out[0].dtype),
         on_(on),
         off_(off),
         positions_(call.in[0].dtype) {
@@ -210,44 +215,49 @@ class OneHot : public Kernel {
   }
 
   void run(const Run& run) const override {
+    by_size(dtype_, [&](auto t) { fill(run, static_cast<decltype(t)>(on_), static_cast<decltype(t)>(off_)); });
+  }
+
+ private:
+  template <class T>
+  void fill(const Run& run, T on, T off) const {
     auto* to = run.output<T>();
     run.ranges(count_, grain_of(depth_ * static_cast<std::int64_t>(sizeof(T))), [&](std::int64_t begin, std::int64_t end, int) {
-      std::fill(to + begin * depth_, to + end * depth_, off_);
+      std::fill(to + begin * depth_, to + end * depth_, off);
       std::int64_t where[64];
       for (std::int64_t i = begin; i < end; i += 64) {
         const std::int64_t many = std::min<std::int64_t>(64, end - i);
         positions_.read(run.in[0], i, many, where);
         for (std::int64_t j = 0; j < many; ++j)
-          if (where[j] >= 0 && where[j] < depth_) to[(i + j) * depth_ + where[j]] = on_;
+          if (where[j] >= 0 && where[j] < depth_) to[(i + j) * depth_ + where[j]] = on;
       }
     });
   }
 
- private:
   std::int64_t depth_, count_;
-  T on_, off_;
+  DType dtype_;
+  std::uint64_t on_, off_;  // bits of them
   Positions positions_;
 };
 
-template <class T>
-std::unique_ptr<Kernel> one_hot(const Call& call, double on, double off) {
-  const auto there = bits_of(on, call.out[0].dtype), elsewhere = bits_of(off, call.out[0].dtype);
-  if (!there || !elsewhere) return nullptr;  // what an integer cannot hold is NumPy's to convert
-  return std::make_unique<OneHot<T>>(call, static_cast<T>(*there), static_cast<T>(*elsewhere));
-}
-
 // ONNX's: the positions lie along any axis of the result, some count from behind, and both values come with a run.
-template <class T>
 class OneHotAlong : public Kernel {
  public:
-  explicit OneHotAlong(const Call& call) : axis_(call.out[0], call.attrs.integer("axis")), positions_(call.in[0].dtype) {
-    want(Positions::can(call.in[0].dtype) && call.in[2].dtype == call.out[0].dtype && size_of(call.out[0].dtype) == sizeof(T));
+  explicit OneHotAlong(const Call& call)
+      : axis_(call.out[0], call.attrs.integer("axis")), dtype_(call.out[0].dtype), positions_(call.in[0].dtype) {
+    want(Positions::can(call.in[0].dtype) && call.in[2].dtype == dtype_);
     want_size(call.in[0], axis_.outer * axis_.inner);
     want_size(call.in[2], 2);
     how = "filled";
   }
 
   void run(const Run& run) const override {
+    by_size(dtype_, [&](auto t) { fill<decltype(t)>(run); });
+  }
+
+ private:
+  template <class T>
+  void fill(const Run& run) const {
     const T off = run.input<T>(2)[0], on = run.input<T>(2)[1];
     auto* to = run.output<T>();
     const std::int64_t depth = axis_.size, inner = axis_.inner, each = depth * inner;
@@ -265,8 +275,8 @@ class OneHotAlong : public Kernel {
     });
   }
 
- private:
   Split axis_;
+  DType dtype_;
   Positions positions_;
 };
 
@@ -312,22 +322,21 @@ std::unique_ptr<Kernel> bind_pick_back(const Call& call) { return pick<true>(cal
 std::unique_ptr<Kernel> bind_batch_take(const Call& call) {
   const Split split(call.in[0], 1);
   if (!Positions::can(call.in[1].dtype) || (!split.size && call.in[1].size())) return nullptr;
-  return by_size(call.in[0].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
-    return std::make_unique<Pick<decltype(t), false>>(call, split, 1, Outside::clip);
-  });
+  return std::make_unique<Pick>(call, split, 1, Outside::clip, false);
 }
 
 std::unique_ptr<Kernel> bind_onnx_one_hot(const Call& call) {
   call.attrs.ignore("given");
-  return by_size(call.out[0].dtype,
-                 [&](auto t) -> std::unique_ptr<Kernel> { return std::make_unique<OneHotAlong<decltype(t)>>(call); });
+  return std::make_unique<OneHotAlong>(call);
 }
 
 std::unique_ptr<Kernel> bind_one_hot(const Call& call) {
   call.attrs.ignore("depth", "dtype");
   const double on = call.attrs.real("on_value"), off = call.attrs.real("off_value");
   if (!Positions::can(call.in[0].dtype)) return nullptr;
-  return by_size(call.out[0].dtype, [&](auto t) { return one_hot<decltype(t)>(call, on, off); });
+  const auto there = bits_of(on, call.out[0].dtype), elsewhere = bits_of(off, call.out[0].dtype);
+  if (!there || !elsewhere) return nullptr;  // what an integer cannot hold is NumPy's to convert
+  return std::make_unique<OneHot>(call, *there, *elsewhere);
 }
 
 }  // namespace gluonnx

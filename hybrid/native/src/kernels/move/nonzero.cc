@@ -1,15 +1,17 @@
 // Coordinates of elements other than 0: _fused_nonzero.
 #include <vector>
 
+#include "../../base/numbers.h"
 #include "parts.h"
 
 namespace gluonnx {
 namespace {
 
-template <class T>
 class NonZero : public Kernel {
  public:
-  explicit NonZero(const Call& call) : shape_(call.in[0].shape), rank_(call.in[0].rank()), size_(call.in[0].size()) {
+  explicit NonZero(const Call& call)
+      : dtype_(call.in[0].dtype), shape_(call.in[0].shape), rank_(call.in[0].rank()), size_(call.in[0].size()) {
+    want(by_number(dtype_, [](auto) { return true; }));
     call.attrs.ignore("given");
     want(call.out.size() == 2 && call.out[0].dtype == DType::i64 && call.out[1].dtype == DType::i64);
     want_size(call.out[0], times(size_, rank_));
@@ -18,6 +20,12 @@ class NonZero : public Kernel {
   }
 
   void run(const Run& run) const override {
+    by_number(dtype_, [&](auto t) { return find<decltype(t)>(run), true; });
+  }
+
+ private:
+  template <class T>
+  void find(const Run& run) const {
     const T* x = run.input<T>(0);
     std::int64_t* row = run.output<std::int64_t>();
     std::int64_t count = 0;
@@ -33,7 +41,7 @@ class NonZero : public Kernel {
     *run.output<std::int64_t>(1) = count;
   }
 
- private:
+  DType dtype_;
   std::vector<std::int64_t> shape_;
   std::int64_t rank_, size_;
 };
@@ -41,16 +49,7 @@ class NonZero : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> bind_fused_nonzero(const Call& call) {
-  switch (call.in[0].dtype) {
-    case DType::f32: return std::make_unique<NonZero<float>>(call);
-    case DType::f64: return std::make_unique<NonZero<double>>(call);
-    case DType::i32: return std::make_unique<NonZero<std::int32_t>>(call);
-    case DType::i64: return std::make_unique<NonZero<std::int64_t>>(call);
-    case DType::i8: return std::make_unique<NonZero<std::int8_t>>(call);
-    case DType::b1:
-    case DType::u8: return std::make_unique<NonZero<std::uint8_t>>(call);
-    default: return nullptr;
-  }
+  return std::make_unique<NonZero>(call);
 }
 
 }  // namespace gluonnx

@@ -111,13 +111,12 @@ struct Padded {
   }
 };
 
-template <class T>
 class Borders : public Kernel {
  public:
   // pads: before and after each axis; nothing where inputs say them
   Borders(const Call& call, Border border, std::optional<std::vector<std::int64_t>> pads, std::uint64_t value)
-      : border_(border), in_(call.in[0].shape), out_(call.out[0].shape), size_(call.out[0].size()), value_(static_cast<T>(value)) {
-    want(call.in[0].dtype == call.out[0].dtype && size_of(call.out[0].dtype) == sizeof(T) && in_.size() == out_.size());
+      : border_(border), in_(call.in[0].shape), out_(call.out[0].shape), size_(call.out[0].size()), dtype_(call.out[0].dtype), value_(value) {
+    want(call.in[0].dtype == dtype_ && in_.size() == out_.size());
     how = "rows";
     if (pads) {
       want(pads->size() == 2 * in_.size());
@@ -139,7 +138,7 @@ class Borders : public Kernel {
   }
 
   void run(const Run& run) const override {
-    if (sure) return fill(run, axes_, value_);
+    if (sure) return by_size(dtype_, [&](auto t) { fill(run, axes_, static_cast<decltype(t)>(value_)); });
     const auto rank = static_cast<std::int64_t>(in_.size()), count = pads_ / 2;
     const auto* given = run.input<std::int64_t>(1);
     std::vector<std::int64_t> pads(2 * rank);
@@ -150,7 +149,7 @@ class Borders : public Kernel {
       pads[2 * axis] = given[i], pads[2 * axis + 1] = given[count + i];
     }
     const auto axes = padded(pads);
-    fill(run, axes, inputs_ > 2 ? *run.input<T>(2) : T{0});
+    by_size(dtype_, [&](auto t) { fill(run, axes, inputs_ > 2 ? *run.input<decltype(t)>(2) : t); });
   }
 
  private:
@@ -160,6 +159,7 @@ class Borders : public Kernel {
     return axes;
   }
 
+  template <class T>
   void fill(const Run& run, const std::vector<Padded>& axes, T value) const {
     if (!size_) return;
     const T* from = run.input<T>(0);
@@ -203,7 +203,8 @@ class Borders : public Kernel {
   Border border_;
   std::vector<std::int64_t> in_, out_;
   std::int64_t size_;
-  T value_;
+  DType dtype_;
+  std::uint64_t value_;  // its bits
   std::vector<Padded> axes_;
   std::size_t inputs_ = 1;
   std::int64_t pads_ = 0;  // how many numbers there are
@@ -212,9 +213,7 @@ class Borders : public Kernel {
 
 std::unique_ptr<Kernel> borders(const Call& call, Border border, const std::optional<std::vector<std::int64_t>>& pads,
                                 std::uint64_t value) {
-  return by_size(call.out[0].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
-    return std::make_unique<Borders<decltype(t)>>(call, border, pads, value);
-  });
+  return std::make_unique<Borders>(call, border, pads, value);
 }
 
 }  // namespace

@@ -33,10 +33,9 @@ std::int64_t offset_of(std::int64_t index, const Ints& shape, const Ints& stride
 }
 
 // data (lead, mask's dims, trail) with value (lead, how many, trail), or what broadcasts to that, where the mask is other than 0.
-template <class T>
 class MaskAssign : public Kernel {
  public:
-  explicit MaskAssign(const Call& call) : type_(call.in[1].dtype) {
+  explicit MaskAssign(const Call& call) : type_(call.in[1].dtype), moved_(call.in[0].dtype) {
     const Tensor &data = call.in[0], &mask = call.in[1], &value = call.in[2];
     const std::int64_t start = call.attrs.integer("start_axis"), rank = mask.rank(), all = data.rank();
     want(start >= 0 && rank >= 1 && start + rank <= all && value.dtype == data.dtype && call.out[0].dtype == data.dtype);
@@ -62,21 +61,25 @@ class MaskAssign : public Kernel {
     std::int64_t found = 0;
     for (std::int64_t i = 0; i < count_; ++i) found += chosen[i] = is_set(run.input<std::byte>(1), i);
     want_value(most_ == 1 || found == most_);
-    T* to = run.output<T>();
-    std::memcpy(to, run.input<T>(0), static_cast<std::size_t>(lead_ * count_ * trail_) * sizeof(T));
+    std::memcpy(run.out[0], run.in[0], static_cast<std::size_t>(lead_ * count_ * trail_) * size_of(moved_));
+    by_size(moved_, [&](auto t) { assign(chosen, run.input<decltype(t)>(2), run.output<decltype(t)>()); });
+  }
+
+ private:
+  template <class T>
+  void assign(const std::vector<char>& chosen, const T* from, T* to) const {
     for (std::int64_t l = 0; l < lead_; ++l) {
       std::int64_t number = 0;
       for (std::int64_t i = 0; i < count_; ++i) {
         if (!chosen[i]) continue;
         const std::int64_t first = (l * most_ + (most_ == 1 ? 0 : number)) * trail_;
         for (std::int64_t t = 0; t < trail_; ++t)
-          to[(l * count_ + i) * trail_ + t] = run.input<T>(2)[offset_of(first + t, chosen_, strides_)];
+          to[(l * count_ + i) * trail_ + t] = from[offset_of(first + t, chosen_, strides_)];
         ++number;
       }
     }
   }
 
- private:
   bool is_set(const std::byte* mask, std::int64_t i) const {
     auto bits = [&](auto t) {
       std::memcpy(&t, mask + i * static_cast<std::int64_t>(sizeof t), sizeof t);
@@ -95,26 +98,27 @@ class MaskAssign : public Kernel {
     }
   }
 
-  DType type_;
+  DType type_, moved_;  // of the mask, and of the elements
   std::int64_t lead_, count_, trail_, most_;
   Ints chosen_, strides_;
 };
 
 // arr with values, or a number, before the places in obj along an axis.
-template <class T>
 class Insert : public Kernel {
  public:
-  Insert(const Call& call, std::optional<std::uint64_t> number) : number_(number), type_(call.in.back().dtype) {
+  Insert(const Call& call, std::optional<std::uint64_t> number) : number_(number), type_(call.in[0].dtype) {
     const Tensor &arr = call.in[0], &obj = call.in.back();
     const bool flat = !call.attrs.has("axis");
     const std::int64_t axis = flat ? 0 : axis_in(call.attrs.integer("axis"), arr.rank());
     call.attrs.ignore("axis", "start", "stop", "step", "int_ind");
     const Ints shape = flat ? Ints{arr.size()} : Ints(arr.shape);
-    want(call.in.size() == (number ? 2u : 3u) && type_ == DType::i64 && obj.rank() <= 1 && call.out[0].dtype == arr.dtype);
+    want(call.in.size() == (number ? 2u : 3u) && obj.dtype == DType::i64 && obj.rank() <= 1 && call.out[0].dtype == arr.dtype);
     const auto end = shape.size();
     outer_ = product(shape, 0, axis), size_ = shape[axis], inner_ = product(shape, axis + 1, end), places_ = obj.size();
     want(call.out[0].shape.size() == end);
     new_ = call.out[0].shape[axis] - size_;
+    sure = false;
+    how = "rows";
     want(new_ >= 0 && (places_ == 1 || places_ == new_));
     want_size(call.out[0], times(outer_, times(plus(size_, new_), inner_)));
     if (number) return;
@@ -152,6 +156,13 @@ class Insert : public Kernel {
       std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return at[a] < at[b]; });
       for (std::int64_t i = 0; i < places_; ++i) source[at[order[i]] + i] = order[i];
     }
+    by_size(type_, [&](auto t) { rows<decltype(t)>(run, source); });
+  }
+
+ private:
+  template <class T>
+  void rows(const Run& run, const Ints& source) const {
+    const auto all = static_cast<std::int64_t>(source.size());
     for (std::int64_t o = 0; o < outer_; ++o) {
       const T* from = run.input<T>(0) + o * size_ * inner_;
       T* to = run.output<T>() + o * all * inner_;
@@ -170,8 +181,6 @@ class Insert : public Kernel {
   }
 
   std::optional<std::uint64_t> number_;
-
- private:
   DType type_;
   std::int64_t outer_, size_, inner_, places_, new_;
   Ints block_, strides_;
@@ -220,11 +229,17 @@ class CountSketch : public Kernel {
   std::int64_t out_, size_, rows_;
 };
 
-// Positions in an array of a shape, as columns of coordinates: towards zero, as C divides.
+// A whole number as the at-th element of a result.
+using Put = void (*)(void* to, std::int64_t at, std::int64_t number);
 template <class T>
+void put_number(void* to, std::int64_t at, std::int64_t number) {
+  static_cast<T*>(to)[at] = convert<T>(number);
+}
+
+// Positions in an array of a shape, as columns of coordinates: towards zero, as C divides.
 class Unravel : public Kernel {
  public:
-  explicit Unravel(const Call& call) : shape_(call.attrs.ints("shape")), count_(call.in[0].size()), positions_(call.in[0].dtype) {
+  Unravel(const Call& call, Put put) : put_(put), shape_(call.attrs.ints("shape")), count_(call.in[0].size()), positions_(call.in[0].dtype) {
     want(!shape_.empty() && call.out[0].dtype == call.in[0].dtype && Positions::can(call.in[0].dtype));
     want_size(call.out[0], times(count_, static_cast<std::int64_t>(shape_.size())));
     for (std::size_t a = 1; a < shape_.size(); ++a) want(shape_[a] > 0);
@@ -236,12 +251,13 @@ class Unravel : public Kernel {
       std::int64_t left;
       positions_.read(run.in[0], i, 1, &left);
       for (std::size_t a = shape_.size(); a-- > 1; left /= shape_[a])
-        run.output<T>()[static_cast<std::int64_t>(a) * count_ + i] = convert<T>(left % shape_[a]);
-      run.output<T>()[i] = convert<T>(left);
+        put_(run.out[0], static_cast<std::int64_t>(a) * count_ + i, left % shape_[a]);
+      put_(run.out[0], i, left);
     }
   }
 
  private:
+  Put put_;
   Ints shape_;
   std::int64_t count_;
   Positions positions_;
@@ -250,8 +266,7 @@ class Unravel : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> bind_mask_assign(const Call& call) {
-  return by_size(call.in[0].dtype,
-                 [&](auto t) -> std::unique_ptr<Kernel> { return std::make_unique<MaskAssign<decltype(t)>>(call); });
+  return std::make_unique<MaskAssign>(call);
 }
 
 std::unique_ptr<Kernel> bind_insert_tensor(const Call& call) {
@@ -261,12 +276,7 @@ std::unique_ptr<Kernel> bind_insert_tensor(const Call& call) {
     want(number.has_value());
   }
   call.attrs.ignore("val");
-  return by_size(call.in[0].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
-    auto kernel = std::make_unique<Insert<decltype(t)>>(call, number);
-    kernel->sure = false;
-    kernel->how = "rows";
-    return kernel;
-  });
+  return std::make_unique<Insert>(call, number);
 }
 
 std::unique_ptr<Kernel> bind_count_sketch(const Call& call) {
@@ -276,8 +286,8 @@ std::unique_ptr<Kernel> bind_count_sketch(const Call& call) {
 }
 
 std::unique_ptr<Kernel> bind_unravel_index(const Call& call) {
-  return by_number(call.in[0].dtype,
-                   [&](auto t) -> std::unique_ptr<Kernel> { return std::make_unique<Unravel<decltype(t)>>(call); });
+  const Put number = by_number(call.in[0].dtype, [](auto t) -> Put { return put_number<decltype(t)>; });
+  return number ? std::make_unique<Unravel>(call, number) : nullptr;
 }
 
 }  // namespace gluonnx

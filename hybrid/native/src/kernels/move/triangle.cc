@@ -4,14 +4,13 @@
 namespace gluonnx {
 namespace {
 
-template <class T>
 class Triangle : public Kernel {
  public:
   // lower: what lies above the diagonal is zero; k: of the diagonal, unless an input says it
-  Triangle(const Call& call, bool lower, std::int64_t k) : lower_(lower), k_(k), given_(call.in.size() > 1) {
+  Triangle(const Call& call, bool lower, std::int64_t k) : lower_(lower), k_(k), given_(call.in.size() > 1), dtype_(call.out[0].dtype) {
     const Tensor &in = call.in[0], &out = call.out[0];
     const std::int64_t rank = out.rank();
-    want(rank >= 2 && in.dtype == out.dtype && size_of(in.dtype) == sizeof(T));
+    want(rank >= 2 && in.dtype == out.dtype);
     if (given_) want(call.in[1].dtype == DType::i64 && call.in[1].size() == 1);
     rows_ = out.shape[rank - 2], columns_ = out.shape[rank - 1];
     repeats_ = in.rank() == 1;
@@ -22,6 +21,12 @@ class Triangle : public Kernel {
   }
 
   void run(const Run& run) const override {
+    by_size(dtype_, [&](auto t) { rows<decltype(t)>(run); });
+  }
+
+ private:
+  template <class T>
+  void rows(const Run& run) const {
     const std::int64_t k = std::clamp(given_ ? *run.input<std::int64_t>(1) : k_, -rows_, columns_);
     const T* from = run.input<T>(0);
     T* to = run.output<T>();
@@ -37,16 +42,15 @@ class Triangle : public Kernel {
     });
   }
 
- private:
   bool lower_;
   std::int64_t k_;
   bool given_, repeats_;  // repeats: one row is every row
+  DType dtype_;
   std::int64_t rows_, columns_, count_;
 };
 
 std::unique_ptr<Kernel> triangle(const Call& call, bool lower, std::int64_t k) {
-  return by_size(call.out[0].dtype,
-                 [&](auto t) -> std::unique_ptr<Kernel> { return std::make_unique<Triangle<decltype(t)>>(call, lower, k); });
+  return std::make_unique<Triangle>(call, lower, k);
 }
 
 }  // namespace

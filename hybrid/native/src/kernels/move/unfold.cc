@@ -118,26 +118,36 @@ void fold(const Geometry& g, std::int64_t planes, const Run& run) {
   });
 }
 
-template <class T>
+// How numbers of a dtype are folded; null where they are not. A sum of bools is whether any is true.
+using FoldNumbers = void (*)(const Geometry&, std::int64_t, const Run&);
+FoldNumbers fold_of(DType dtype) {
+  if (dtype == DType::b1) return fold<bool>;
+  return by_number(dtype, [](auto t) -> FoldNumbers { return fold<decltype(t)>; });
+}
+
 class Fold : public Kernel {
  public:
-  Fold(Geometry g, const Call& call) : g_(std::move(g)), planes_(call.out[0].shape[0] * call.out[0].shape[1]) {
+  Fold(Geometry g, const Call& call)
+      : g_(std::move(g)), planes_(call.out[0].shape[0] * call.out[0].shape[1]), fold_(fold_of(call.in[0].dtype)) {
     want_columns(g_, call.in[0], call.out[0]);
+    want(fold_ != nullptr);
     how = "windows";
   }
-  void run(const Run& run) const override { fold<T>(g_, planes_, run); }
+  void run(const Run& run) const override { fold_(g_, planes_, run); }
 
  private:
   Geometry g_;
   std::int64_t planes_;
+  FoldNumbers fold_;
 };
 
 // The sizes of a window come with a run.
-template <class T>
 class OnnxFold : public Kernel {
  public:
-  explicit OnnxFold(const Call& call) : columns_(call.in[0].shape), image_(call.out[0].shape) {
+  explicit OnnxFold(const Call& call)
+      : columns_(call.in[0].shape), image_(call.out[0].shape), fold_(fold_of(call.in[0].dtype)) {
     const Attrs& attrs = call.attrs;
+    want(fold_ != nullptr);
     attrs.ignore("given");
     const std::size_t rank = image_.size() - 2;
     want(image_.size() >= 3 && columns_.size() == 3 && call.in[0].dtype == call.out[0].dtype);
@@ -175,20 +185,13 @@ class OnnxFold : public Kernel {
     }
     std::int64_t rows = 0;
     want_value(!__builtin_mul_overflow(taps, image_[1], &rows) && rows == columns_[1] && windows == columns_[2]);
-    fold<T>(g, image_[0] * image_[1], run);
+    fold_(g, image_[0] * image_[1], run);
   }
 
  private:
   Ints columns_, image_, size_, stride_, dilate_, pads_;
+  FoldNumbers fold_;
 };
-
-// A sum of bools is whether any is true.
-template <template <class> class K, class... Arguments>
-std::unique_ptr<Kernel> of_numbers(const Call& call, const Arguments&... arguments) {
-  if (call.in[0].dtype == DType::b1) return std::make_unique<K<bool>>(arguments..., call);
-  return by_number(call.in[0].dtype,
-                   [&](auto t) -> std::unique_ptr<Kernel> { return std::make_unique<K<decltype(t)>>(arguments..., call); });
-}
 
 }  // namespace
 
@@ -200,13 +203,13 @@ std::unique_ptr<Kernel> bind_im2col(const Call& call) {
 
 std::unique_ptr<Kernel> bind_col2im(const Call& call) {
   call.attrs.ignore("output_size");
-  return of_numbers<Fold>(call, geometry(call.attrs, call.out[0].shape));
+  return std::make_unique<Fold>(geometry(call.attrs, call.out[0].shape), call);
 }
 
 std::unique_ptr<Kernel> bind_im2col_back(const Call& call) {
-  return of_numbers<Fold>(call, geometry(call.attrs, call.out[0].shape));
+  return std::make_unique<Fold>(geometry(call.attrs, call.out[0].shape), call);
 }
 
-std::unique_ptr<Kernel> bind_onnx_col2im(const Call& call) { return of_numbers<OnnxFold>(call); }
+std::unique_ptr<Kernel> bind_onnx_col2im(const Call& call) { return std::make_unique<OnnxFold>(call); }
 
 }  // namespace gluonnx

@@ -208,6 +208,47 @@ std::unique_ptr<Kernel> by_axes(const Call& call, Total total, Then then = Then:
 
 }  // namespace
 
+Reduction::Reduction(const Call& call, const std::vector<bool>& reduced, Then then, std::size_t total) : then_(then) {
+  const auto& shape = call.in[0].shape;
+  want(call.out[0].dtype == call.in[0].dtype && reduced.size() == shape.size());
+  // (size, stride, reduced) of groups of axes
+  struct Group {
+    std::int64_t size, stride;
+    bool reduced;
+  };
+  std::vector<Group> groups;
+  std::int64_t stride = 1, kept = 1;
+  for (std::size_t i = shape.size(); i-- > 0; stride *= shape[i]) {
+    (reduced[i] ? count_ : kept) *= shape[i];
+    if (shape[i] == 1) continue;
+    if (!groups.empty() && groups.back().reduced == reduced[i]) groups.back().size *= shape[i];
+    else groups.push_back({shape[i], stride, reduced[i]});
+  }
+  want_size(call.out[0], kept);
+  by_columns_ = !groups.empty() && !groups[0].reduced;
+  if (!groups.empty()) length_ = groups[0].size;
+  for (std::size_t i = groups.size(); i-- > 1;) {
+    Axes& axes = groups[i].reduced ? units_ : kept_;
+    axes.sizes.push_back(groups[i].size);
+    axes.strides.push_back(groups[i].stride);
+  }
+  width_ = by_columns_ ? std::min(length_, COLUMNS) : std::min(length_, RUN);
+  pieces_ = width_ ? (length_ + width_ - 1) / width_ : by_columns_ ? 0 : 1;
+  results_ = kept_.count() * (by_columns_ ? pieces_ : 1);
+  runs_ = units_.count() * (by_columns_ ? 1 : pieces_);
+  parts_ = std::max<std::int64_t>(1, std::min(runs_, runs_ * width_ / PART));
+  if (parts_ > 1) scratch = total * results_ * parts_ * (by_columns_ ? width_ : 1);
+  how = by_columns_ ? "columns" : "runs";
+  flops = static_cast<double>(call.in[0].size());
+}
+
+void Reduction::run(const Run& run) const {
+  const double cost = 0.15 * static_cast<double>(runs_ * width_ / parts_) + 30;
+  run.ranges(results_ * parts_, static_cast<std::int64_t>(20e3 / cost) + 1,
+             [&](std::int64_t begin, std::int64_t end, int) { tasks(run, begin, end); });
+  if (parts_ > 1) join_parts(run);
+}
+
 std::vector<bool> reduced_axes(const Call& call) {
   const Attrs& attrs = call.attrs;
   const std::size_t rank = call.in[0].shape.size();

@@ -34,75 +34,19 @@ struct Axes {
 // What becomes of a total. norm: a root, but NaN of two infinities.
 enum class Then { nothing, divide, root, norm, log };
 
-
-// A policy has the types of elements (T), of totals (A) and of what columns gather (P); what to begin with, how to join two totals,
-// the total of a run of contiguous elements, and columns: `part` gathers, and goes into `total` and begins anew with flush.
-template <class Policy>
-class Reduce : public Kernel {
-  using T = typename Policy::T;
-  using A = typename Policy::A;
-  using P = typename Policy::P;
-
+// What a reduction is to all dtypes: which runs of elements, or columns, each result is made of.
+class Reduction : public Kernel {
  public:
-  Reduce(const Call& call, const std::vector<bool>& reduced, Then then) : then_(then) {
-    const auto& shape = call.in[0].shape;
-    want(call.out[0].dtype == call.in[0].dtype && reduced.size() == shape.size());
-    // (size, stride, reduced) of groups of axes
-    struct Group {
-      std::int64_t size, stride;
-      bool reduced;
-    };
-    std::vector<Group> groups;
-    std::int64_t stride = 1, kept = 1;
-    for (std::size_t i = shape.size(); i-- > 0; stride *= shape[i]) {
-      (reduced[i] ? count_ : kept) *= shape[i];
-      if (shape[i] == 1) continue;
-      if (!groups.empty() && groups.back().reduced == reduced[i]) groups.back().size *= shape[i];
-      else groups.push_back({shape[i], stride, reduced[i]});
-    }
-    want_size(call.out[0], kept);
-    by_columns_ = !groups.empty() && !groups[0].reduced;
-    if (!groups.empty()) length_ = groups[0].size;
-    for (std::size_t i = groups.size(); i-- > 1;) {
-      Axes& axes = groups[i].reduced ? units_ : kept_;
-      axes.sizes.push_back(groups[i].size);
-      axes.strides.push_back(groups[i].stride);
-    }
-    width_ = by_columns_ ? std::min(length_, COLUMNS) : std::min(length_, RUN);
-    pieces_ = width_ ? (length_ + width_ - 1) / width_ : by_columns_ ? 0 : 1;
-    results_ = kept_.count() * (by_columns_ ? pieces_ : 1);
-    runs_ = units_.count() * (by_columns_ ? 1 : pieces_);
-    parts_ = std::max<std::int64_t>(1, std::min(runs_, runs_ * width_ / PART));
-    if (parts_ > 1) scratch = sizeof(A) * results_ * parts_ * (by_columns_ ? width_ : 1);
-    how = by_columns_ ? "columns" : "runs";
-    flops = static_cast<double>(call.in[0].size());
-  }
+  void run(const Run& run) const override;
 
-  void run(const Run& run) const override {
-    const T* x = run.input<T>(0);
-    T* y = run.output<T>();
-    A* partial = reinterpret_cast<A*>(run.scratch);
-    const double cost = 0.15 * static_cast<double>(runs_ * width_ / parts_) + 30;
-    run.ranges(results_ * parts_, static_cast<std::int64_t>(20e3 / cost) + 1, [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t result = i / parts_, part = i % parts_;
-        const std::int64_t from = runs_ * part / parts_, to = runs_ * (part + 1) / parts_;
-        if (by_columns_) columns(x, result, from, to, y, parts_ > 1 ? partial + i * width_ : nullptr);
-        else if (parts_ > 1) partial[i] = element(x, result, from, to);
-        else y[result] = finish(x, result, 0, element(x, result, from, to));
-      }
-    });
-    if (parts_ == 1) return;
-    for (std::int64_t result = 0; result < results_; ++result)
-      for (std::int64_t j = 0; j < (by_columns_ ? columns_of(result) : 1); ++j) {
-        A total = Policy::start;
-        for (std::int64_t part = 0; part < parts_; ++part)
-          total = Policy::join(total, partial[(result * parts_ + part) * (by_columns_ ? width_ : 1) + j]);
-        y[place(result) + j] = finish(x, result, j, total);
-      }
-  }
+ protected:
+  // total: bytes of one
+  Reduction(const Call& call, const std::vector<bool>& reduced, Then then, std::size_t total);
 
- private:
+  // Tasks [begin, end), one for each part of each result; and results of the parts of each, where there are several.
+  virtual void tasks(const Run& run, std::int64_t begin, std::int64_t end) const = 0;
+  virtual void join_parts(const Run& run) const = 0;
+
   // Where in the output a result is, or its columns begin.
   std::int64_t place(std::int64_t result) const {
     return by_columns_ ? result / pieces_ * length_ + result % pieces_ * width_ : result;
@@ -115,6 +59,59 @@ class Reduce : public Kernel {
   }
   std::int64_t elements(std::int64_t run) const { return std::min(width_, length_ - run % pieces_ * width_); }
 
+  Then then_;
+  bool by_columns_;              // the last group is kept
+  Axes kept_, units_;            // groups before the last, kept and reduced
+  std::int64_t length_ = 1;      // of the last group
+  std::int64_t width_, pieces_;  // it is cut into pieces of this width
+  std::int64_t results_, runs_;  // results, or pieces of columns of them; and what each is made of
+  std::int64_t parts_;           // tasks for one result
+  std::int64_t count_ = 1;       // elements of a result
+};
+
+// A policy has the types of elements (T), of totals (A) and of what columns gather (P); what to begin with, how to join two totals,
+// the total of a run of contiguous elements, and columns: `part` gathers, and goes into `total` and begins anew with flush.
+template <class Policy>
+class Reduce : public Reduction {
+  using T = typename Policy::T;
+  using A = typename Policy::A;
+  using P = typename Policy::P;
+
+ public:
+  Reduce(const Call& call, const std::vector<bool>& reduced, Then then) : Reduction(call, reduced, then, sizeof(A)) {}
+
+ protected:
+  void tasks(const Run& run, std::int64_t begin, std::int64_t end) const override {
+    const T* x = run.input<T>(0);
+    T* y = run.output<T>();
+    A* partial = reinterpret_cast<A*>(run.scratch);
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t result = i / parts_, part = i % parts_;
+      const std::int64_t from = runs_ * part / parts_, to = runs_ * (part + 1) / parts_;
+      if (by_columns_) {
+        columns(x, result, from, to, y, parts_ > 1 ? partial + i * width_ : nullptr);
+        continue;
+      }
+      const A total = element(x, result, from, to);
+      if (parts_ > 1) partial[i] = total;
+      else y[result] = finish(x, result, 0, total);
+    }
+  }
+
+  void join_parts(const Run& run) const override {
+    const T* x = run.input<T>(0);
+    T* y = run.output<T>();
+    const A* partial = reinterpret_cast<const A*>(run.scratch);
+    for (std::int64_t result = 0; result < results_; ++result)
+      for (std::int64_t j = 0; j < (by_columns_ ? columns_of(result) : 1); ++j) {
+        A total = Policy::start;
+        for (std::int64_t part = 0; part < parts_; ++part)
+          total = Policy::join(total, partial[(result * parts_ + part) * (by_columns_ ? width_ : 1) + j]);
+        y[place(result) + j] = finish(x, result, j, total);
+      }
+  }
+
+ private:
   A element(const T* x, std::int64_t result, std::int64_t from, std::int64_t to) const {
     A total = Policy::start;
     for (std::int64_t run = from; run < to; ++run)
@@ -169,15 +166,6 @@ class Reduce : public Kernel {
     }
     return found;
   }
-
-  Then then_;
-  bool by_columns_;              // the last group is kept
-  Axes kept_, units_;            // groups before the last, kept and reduced
-  std::int64_t length_ = 1;      // of the last group
-  std::int64_t width_, pieces_;  // it is cut into pieces of this width
-  std::int64_t results_, runs_;  // results, or pieces of columns of them; and what each is made of
-  std::int64_t parts_;           // tasks for one result
-  std::int64_t count_ = 1;       // elements of a result
 };
 
 // Which axes go, by the attributes axis and exclude.

@@ -48,7 +48,8 @@ template <Power POWER>
 std::unique_ptr<Kernel> reduce_powers(const Call& call, const std::vector<bool>& reduced) {
   if (call.in[0].dtype == DType::b1) return nullptr;
   return by_number(call.in[0].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
-    return std::make_unique<Reduce<Powers<decltype(t), POWER>>>(call, reduced, Then::nothing);
+    if constexpr (std::is_same_v<decltype(t), float>) return nullptr;
+    else return std::make_unique<Reduce<Powers<decltype(t), POWER>>>(call, reduced, Then::nothing);
   });
 }
 

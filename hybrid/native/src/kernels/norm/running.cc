@@ -11,12 +11,51 @@ namespace {
 template <class T>
 using Exact = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
 
+// How the results are written, and where the next row is: in front of it where they run backwards.
+struct Steps {
+  std::int64_t size, inner;
+  bool exclusive, reverse;
+};
+
+// Columns of an axis, `width` of them.
+using Strip = void (*)(const std::byte* from, std::byte* to, const Steps& steps, std::int64_t width);
+
 template <class T, class To, bool PRODUCT>
+void strip(const std::byte* given, std::byte* result, const Steps& steps, std::int64_t width) {
+  using A = Exact<T>;
+  const auto join = [](A a, T x) { return PRODUCT ? a * static_cast<A>(x) : a + static_cast<A>(x); };
+  const T* from = reinterpret_cast<const T*>(given);
+  To* to = reinterpret_cast<To*>(result);
+  const std::int64_t size = steps.size, inner = steps.inner;
+  const bool exclusive = steps.exclusive;
+  std::int64_t step = inner;
+  if (steps.reverse) from += (size - 1) * inner, to += (size - 1) * inner, step = -inner;
+  if (width == 1) {
+    A total = PRODUCT;
+    for (std::int64_t r = 0; r < size; ++r, from += step, to += step) {
+      const A next = join(total, *from);
+      *to = static_cast<To>(exclusive ? total : next);
+      total = next;
+    }
+    return;
+  }
+  A totals[COLUMNS];
+  std::fill(totals, totals + width, A{PRODUCT});
+  for (std::int64_t r = 0; r < size; ++r, from += step, to += step)
+    for (std::int64_t j = 0; j < width; ++j) {
+      const A next = join(totals[j], from[j]);
+      to[j] = static_cast<To>(exclusive ? totals[j] : next);
+      totals[j] = next;
+    }
+}
+
 class Running : public Kernel {
  public:
   // axis: nothing where an input says it
-  Running(const Call& call, std::optional<std::int64_t> axis, bool flat) : axis_(axis), flat_(flat), shape_(call.in[0].shape) {
-    want(call.out[0].size() == call.in[0].size() && size_of(call.out[0].dtype) == sizeof(To));
+  Running(const Call& call, std::optional<std::int64_t> axis, bool flat, Strip strip)
+      : axis_(axis), flat_(flat), shape_(call.in[0].shape), strip_(strip) {
+    want(call.out[0].size() == call.in[0].size());
+    from_ = static_cast<std::int64_t>(size_of(call.in[0].dtype)), to_ = static_cast<std::int64_t>(size_of(call.out[0].dtype));
     exclusive_ = call.attrs.integer("exclusive", 0);
     reverse_ = call.attrs.integer("reverse", 0);
     if (!axis && !flat) {
@@ -24,7 +63,6 @@ class Running : public Kernel {
       long_ = call.in[1].dtype == DType::i64;
       sure = false;
     }
-    how = PRODUCT ? "products" : "sums";
   }
 
   void run(const Run& run) const override {
@@ -39,62 +77,41 @@ class Running : public Kernel {
       for (std::int64_t i = 0; i < rank; ++i) (i < axis ? outer : i == axis ? size : inner) *= shape_[i];
     }
     if (!outer || !size || !inner) return;
-    const T* from = run.input<T>(0);
-    To* to = run.output<To>();
+    const Steps steps{size, inner, exclusive_, reverse_};
     const std::int64_t strips = (inner + COLUMNS - 1) / COLUMNS;
     run.ranges(outer * strips, (1 << 14) / (size * std::min(inner, COLUMNS)), [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t i = begin; i < end; ++i) {
         const std::int64_t first = i / strips * size * inner + i % strips * COLUMNS;
-        strip(from + first, to + first, size, inner, std::min(COLUMNS, inner - i % strips * COLUMNS));
+        strip_(run.input<std::byte>(0) + first * from_, run.output<std::byte>() + first * to_, steps,
+               std::min(COLUMNS, inner - i % strips * COLUMNS));
       }
     });
   }
 
  private:
-  using A = Exact<T>;
-  static A join(A a, T x) { return PRODUCT ? a * static_cast<A>(x) : a + static_cast<A>(x); }
-
-  void strip(const T* from, To* to, std::int64_t size, std::int64_t inner, std::int64_t width) const {
-    std::int64_t step = inner;
-    if (reverse_) from += (size - 1) * inner, to += (size - 1) * inner, step = -inner;
-    if (width == 1) {
-      A total = PRODUCT;
-      for (std::int64_t r = 0; r < size; ++r, from += step, to += step) {
-        const A next = join(total, *from);
-        *to = static_cast<To>(exclusive_ ? total : next);
-        total = next;
-      }
-      return;
-    }
-    A totals[COLUMNS];
-    std::fill(totals, totals + width, A{PRODUCT});
-    for (std::int64_t r = 0; r < size; ++r, from += step, to += step)
-      for (std::int64_t j = 0; j < width; ++j) {
-        const A next = join(totals[j], from[j]);
-        to[j] = static_cast<To>(exclusive_ ? totals[j] : next);
-        totals[j] = next;
-      }
-  }
-
   std::optional<std::int64_t> axis_;
   bool flat_, exclusive_, reverse_, long_ = false;
   std::vector<std::int64_t> shape_;
+  std::int64_t from_, to_;  // bytes of an element
+  Strip strip_;
 };
 
 template <bool PRODUCT>
-std::unique_ptr<Kernel> running(const Call& call, std::optional<std::int64_t> axis, bool flat) {
-  const DType from = call.in[0].dtype, to = call.out[0].dtype;
-  if (from == DType::b1) {
-    if (to != DType::i64) return nullptr;
-    return std::make_unique<Running<std::uint8_t, std::int64_t, PRODUCT>>(call, axis, flat);
-  }
-  if (from == DType::f32 && to == DType::f64) return std::make_unique<Running<float, double, PRODUCT>>(call, axis, flat);
-  if (from == DType::i32 && to == DType::i64) return std::make_unique<Running<std::int32_t, std::int64_t, PRODUCT>>(call, axis, flat);
+Strip strip_of(DType from, DType to) {
+  if (from == DType::b1) return to == DType::i64 ? strip<std::uint8_t, std::int64_t, PRODUCT> : nullptr;
+  if (from == DType::f32 && to == DType::f64) return strip<float, double, PRODUCT>;
+  if (from == DType::i32 && to == DType::i64) return strip<std::int32_t, std::int64_t, PRODUCT>;
   if (from != to) return nullptr;
-  return by_number(from, [&](auto t) -> std::unique_ptr<Kernel> {
-    using T = decltype(t);
-    return std::make_unique<Running<T, T, PRODUCT>>(call, axis, flat);
-  });
+  return by_number(from, [](auto t) -> Strip { return strip<decltype(t), decltype(t), PRODUCT>; });
+}
+
+template <bool PRODUCT>
+std::unique_ptr<Kernel> running(const Call& call, std::optional<std::int64_t> axis, bool flat) {
+  const Strip strip = strip_of<PRODUCT>(call.in[0].dtype, call.out[0].dtype);
+  if (!strip) return nullptr;
+  auto kernel = std::make_unique<Running>(call, axis, flat, strip);
+  kernel->how = PRODUCT ? "products" : "sums";
+  return kernel;
 }
 
 }  // namespace

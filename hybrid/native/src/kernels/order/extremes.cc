@@ -15,14 +15,28 @@ GX_INLINE bool is_nan(T x) {
   return x != x;
 }
 
+// What is searched for: the first of equal ones, or the last.
+struct Wanted {
+  Along along;
+  PutPosition put;
+  bool last;
+};
+
+// How numbers of a type are searched.
+struct Searches {
+  // the place of the extreme of [begin, end)
+  std::int64_t (*place)(const void* x, std::int64_t begin, std::int64_t end, bool last);
+  // that of the extreme of a row, from the places of those of its parts
+  std::int64_t (*of_parts)(const void* row, const std::int64_t* places, std::int64_t parts, bool last);
+  // rows, and strips of columns, [begin, end)
+  void (*rows)(const Wanted& wanted, const void* x, void* to, std::int64_t begin, std::int64_t end);
+  void (*columns)(const Wanted& wanted, const void* x, void* to, std::int64_t begin, std::int64_t end);
+};
+
 template <class T, bool MAX>
-struct Order {
-  // Whether x takes the place of what was found before it, or behind it with LAST.
-  template <bool LAST>
-  static bool takes(T x, T best) {
-    const bool beyond = MAX ? x > best : x < best;
-    return LAST ? beyond || x == best || is_nan(x) : beyond || (is_nan(x) && !is_nan(best));
-  }
+struct Search {
+  // Whether x takes the place of what was found before it.
+  static bool takes(T x, T best) { return (MAX ? x > best : x < best) || (is_nan(x) && !is_nan(best)); }
 
   static T extreme(const T* x, std::int64_t n) {
     T best = x[0];
@@ -36,79 +50,47 @@ struct Order {
       }
       a = pick(a, b);
       for (std::int64_t j = 0; j < WIDTH<T>; ++j)
-        if (takes<false>(a[j], best)) best = a[j];
+        if (takes(a[j], best)) best = a[j];
     }
     for (; i < n; ++i)
-      if (takes<false>(x[i], best)) best = x[i];
+      if (takes(x[i], best)) best = x[i];
     return best;
   }
-};
 
-template <class T, bool MAX, bool LAST>
-class ArgExtreme : public Kernel {
- public:
-  ArgExtreme(const Call& call, const Along& along) : along_(along), put_(put_position_of(call.out[0].dtype)) {
-    want(along.size > 0 && along.size < std::int64_t{1} << 31);
-    want_size(call.out[0], along.outer * along.inner);
-    parts_ = along.inner == 1 ? std::max<std::int64_t>(1, along.size / PART) : 1;
-    if (parts_ > 1) scratch = sizeof(std::int64_t) * along.outer * parts_;
-    how = along.inner == 1 ? "rows" : "columns";
-  }
-
-  void run(const Run& run) const override {
-    const T* x = run.input<T>(0);
-    void* to = run.out[0];
-    if (!along_.inner) return;  // another axis has no elements
-    if (along_.inner > 1) return columns(run, x, to);
-    const std::int64_t n = along_.size;
-    if (parts_ == 1)
-      return run.ranges(along_.outer, PART / n, [&](std::int64_t begin, std::int64_t end, int) {
-        for (std::int64_t o = begin; o < end; ++o) put_(to, o, place(x + o * n, 0, n));
-      });
-    auto* places = reinterpret_cast<std::int64_t*>(run.scratch);
-    run.parallel(along_.outer * parts_, [&](std::int64_t i, int) {
-      const std::int64_t part = i % parts_;
-      places[i] = place(x + i / parts_ * n, n * part / parts_, n * (part + 1) / parts_);
-    });
-    for (std::int64_t o = 0; o < along_.outer; ++o) {
-      std::int64_t best = places[o * parts_];
-      for (std::int64_t i = 1; i < parts_; ++i)
-        if (by::template takes<LAST>(x[o * n + places[o * parts_ + i]], x[o * n + best])) best = places[o * parts_ + i];
-      put_(to, o, best);
-    }
-  }
-
- private:
-  using by = Order<T, MAX>;
-  using Index = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
-
-  static std::int64_t place(const T* x, std::int64_t begin, std::int64_t end) {
-    std::int64_t piece = begin;
-    T best = x[begin];
+  static std::int64_t place(const void* numbers, std::int64_t begin, std::int64_t end, bool last) {
+    const T* x = static_cast<const T*>(numbers);
     if (end - begin > 4 * WIDTH<T>) {
-      best = by::extreme(x + begin, std::min(PIECE, end - begin));
+      std::int64_t piece = begin;
+      T best = extreme(x + begin, std::min(PIECE, end - begin));
       for (std::int64_t i = begin + PIECE; i < end; i += PIECE) {
-        const T found = by::extreme(x + i, std::min(PIECE, end - i));
-        if (by::template takes<LAST>(found, best)) best = found, piece = i;
+        const T found = extreme(x + i, std::min(PIECE, end - i));
+        if (takes(found, best) || (last && !takes(best, found))) best = found, piece = i;
       }
-      const std::int64_t last = std::min(end, piece + PIECE);
-      if (is_nan(best)) return search(x, piece, last, [](auto v) GX_LAMBDA { return v != v; });
-      return search(x, piece, last, [best](auto v) GX_LAMBDA { return v == best; });
+      const std::int64_t stop = std::min(end, piece + PIECE);
+      if (is_nan(best)) return search(x, piece, stop, last, [](auto v) GX_LAMBDA { return v != v; });
+      return search(x, piece, stop, last, [best](auto v) GX_LAMBDA { return v == best; });
     }
-    std::int64_t found = piece;
-    for (std::int64_t i = piece + 1; i < end; ++i)
-      if (by::template takes<LAST>(x[i], best)) best = x[i], found = i;
+    if (last) {  // the first one from behind
+      std::int64_t found = end - 1;
+      for (std::int64_t i = end - 1; i-- > begin;)
+        if (takes(x[i], x[found])) found = i;
+      return found;
+    }
+    std::int64_t found = begin;
+    T best = x[begin];
+    for (std::int64_t i = begin + 1; i < end; ++i)
+      if (takes(x[i], best)) best = x[i], found = i;
     return found;
   }
 
   // The first, or last, of [begin, end) for which f holds; there is one.
   template <class F>
-  static std::int64_t search(const T* x, std::int64_t begin, std::int64_t end, F f) {
+  static std::int64_t search(const T* x, std::int64_t begin, std::int64_t end, bool last, F f) {
     constexpr std::int64_t BLOCK = 4 * WIDTH<T>;
     auto in_block = [&](const T* p) GX_LAMBDA {
       return any(f(get(p)) | f(get(p + WIDTH<T>)) | f(get(p + 2 * WIDTH<T>)) | f(get(p + 3 * WIDTH<T>)));
     };
-    if (LAST) {
+    if (last) {
       while (end - begin >= BLOCK && !in_block(x + end - BLOCK)) end -= BLOCK;
       while (!f(x[end - 1])) --end;
       return end - 1;
@@ -118,32 +100,88 @@ class ArgExtreme : public Kernel {
     return begin;
   }
 
-  void columns(const Run& run, const T* x, void* to) const {
-    const std::int64_t strips = (along_.inner + STRIP - 1) / STRIP, width = std::min(along_.inner, STRIP);
-    run.ranges(along_.outer * strips, PART / (along_.size * width), [&](std::int64_t begin, std::int64_t end, int) {
-      T best[STRIP];
-      Index place[STRIP];
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t o = i / strips, first = i % strips * STRIP, many = std::min(STRIP, along_.inner - first);
-        const T* from = x + o * along_.size * along_.inner + first;
-        std::copy(from, from + many, best);
-        std::fill(place, place + many, Index{0});
-        for (std::int64_t r = 1; r < along_.size; ++r) {
-          const T* row = from + r * along_.inner;
-          for (std::int64_t j = 0; j < many; ++j) {
-            const bool better = by::template takes<LAST>(row[j], best[j]);
-            best[j] = better ? row[j] : best[j];
-            place[j] = better ? static_cast<Index>(r) : place[j];
-          }
-        }
-        for (std::int64_t j = 0; j < many; ++j) put_(to, o * along_.inner + first + j, place[j]);
-      }
-    });
+  static std::int64_t of_parts(const void* row, const std::int64_t* places, std::int64_t parts, bool last) {
+    const T* x = static_cast<const T*>(row);
+    std::int64_t best = last ? parts - 1 : 0;
+    for (std::int64_t i = 1; i < parts; ++i) {
+      const std::int64_t other = last ? parts - 1 - i : i;
+      if (takes(x[places[other]], x[places[best]])) best = other;
+    }
+    return places[best];
   }
 
-  Along along_;
-  PutPosition put_;
-  std::int64_t parts_;  // of a row, that threads share
+  static void rows(const Wanted& wanted, const void* x, void* to, std::int64_t begin, std::int64_t end) {
+    const std::int64_t n = wanted.along.size;
+    for (std::int64_t o = begin; o < end; ++o) wanted.put(to, o, place(static_cast<const T*>(x) + o * n, 0, n, wanted.last));
+  }
+
+  static void columns(const Wanted& wanted, const void* x, void* to, std::int64_t begin, std::int64_t end) {
+    using Index = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
+    const auto [outer, size, inner] = wanted.along;
+    const std::int64_t strips = (inner + STRIP - 1) / STRIP;
+    T best[STRIP];
+    Index place[STRIP];
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t o = i / strips, first = i % strips * STRIP, many = std::min(STRIP, inner - first);
+      const T* from = static_cast<const T*>(x) + o * size * inner + first;
+      // from behind, the last of equal ones comes first
+      const std::int64_t start = wanted.last ? size - 1 : 0, step = wanted.last ? -1 : 1;
+      std::copy(from + start * inner, from + start * inner + many, best);
+      std::fill(place, place + many, static_cast<Index>(start));
+      for (std::int64_t k = 1, r = start + step; k < size; ++k, r += step) {
+        const T* row = from + r * inner;
+        for (std::int64_t j = 0; j < many; ++j) {
+          const bool better = takes(row[j], best[j]);
+          best[j] = better ? row[j] : best[j];
+          place[j] = better ? static_cast<Index>(r) : place[j];
+        }
+      }
+      for (std::int64_t j = 0; j < many; ++j) wanted.put(to, o * inner + first + j, place[j]);
+    }
+  }
+
+  static constexpr Searches all = {place, of_parts, rows, columns};
+};
+
+class ArgExtreme : public Kernel {
+ public:
+  ArgExtreme(const Call& call, const Along& along, bool last, const Searches& searches)
+      : wanted_{along, put_position_of(call.out[0].dtype), last}, searches_(searches), element_(size_of(call.in[0].dtype)) {
+    want(along.size > 0 && along.size < std::int64_t{1} << 31);
+    want_size(call.out[0], along.outer * along.inner);
+    parts_ = along.inner == 1 ? std::max<std::int64_t>(1, along.size / PART) : 1;
+    if (parts_ > 1) scratch = sizeof(std::int64_t) * along.outer * parts_;
+    how = along.inner == 1 ? "rows" : "columns";
+  }
+
+  void run(const Run& run) const override {
+    const std::byte* x = run.input<std::byte>(0);
+    void* to = run.out[0];
+    const auto [outer, n, inner] = wanted_.along;
+    if (!inner) return;  // another axis has no elements
+    if (inner > 1) {
+      const std::int64_t strips = (inner + STRIP - 1) / STRIP, width = std::min(inner, STRIP);
+      return run.ranges(outer * strips, PART / (n * width),
+                        [&](std::int64_t begin, std::int64_t end, int) { searches_.columns(wanted_, x, to, begin, end); });
+    }
+    if (parts_ == 1)
+      return run.ranges(outer, PART / n,
+                        [&](std::int64_t begin, std::int64_t end, int) { searches_.rows(wanted_, x, to, begin, end); });
+    auto* places = reinterpret_cast<std::int64_t*>(run.scratch);
+    const std::int64_t row = n * static_cast<std::int64_t>(element_);
+    run.parallel(outer * parts_, [&](std::int64_t i, int) {
+      const std::int64_t part = i % parts_;
+      places[i] = searches_.place(x + i / parts_ * row, n * part / parts_, n * (part + 1) / parts_, wanted_.last);
+    });
+    for (std::int64_t o = 0; o < outer; ++o)
+      wanted_.put(to, o, searches_.of_parts(x + o * row, places + o * parts_, parts_, wanted_.last));
+  }
+
+ private:
+  Wanted wanted_;
+  const Searches& searches_;
+  std::size_t element_;  // its bytes
+  std::int64_t parts_;   // of a row, that threads share
 };
 
 template <bool MAX>
@@ -151,9 +189,7 @@ std::unique_ptr<Kernel> find(const Call& call, const Along& along) {
   call.attrs.ignore("keepdims", "given");
   const bool last = call.attrs.integer("select_last_index", 0);
   return by_number(call.in[0].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
-    using T = decltype(t);
-    if (last) return std::make_unique<ArgExtreme<T, MAX, true>>(call, along);
-    return std::make_unique<ArgExtreme<T, MAX, false>>(call, along);
+    return std::make_unique<ArgExtreme>(call, along, last, Search<decltype(t), MAX>::all);
   });
 }
 

@@ -10,11 +10,46 @@ namespace {
 
 enum class Between { linear, lower, higher, midpoint, nearest };
 
+// Finds the number below which a part of a row's lie, and puts it at a place of the result; x, the numbers of the row, is in disorder
+// then. place: between 0 and n - 1, and where it lies between two numbers, both count.
+using Find = void (*)(std::byte* x, std::int64_t n, double place, bool both, void* to, std::int64_t at);
+
 template <class T, class To>
+void find(std::byte* row, std::int64_t n, double place, bool both, void* to, std::int64_t number) {
+  T* x = reinterpret_cast<T*>(row);
+  const auto before = [](T a, T b) { return a < b || (b != b && a == a); };
+  const auto at = static_cast<std::int64_t>(std::floor(place));
+  const To way = static_cast<To>(place - std::floor(place));
+  std::nth_element(x, x + at, x + n, before);
+  const To low = static_cast<To>(x[at]);
+  To& found = static_cast<To*>(to)[number];
+  found = low;
+  if (!both) return;
+  const To high = at + 1 < n ? static_cast<To>(*std::min_element(x + at + 1, x + n, before)) : low;
+  found = low * (1 - way) + high * way;
+}
+
+// Gathers a row, small whole numbers as larger ones.
+using Gather = void (*)(const void* from, std::int64_t first, const std::vector<std::int64_t>& along, std::byte* row);
+
+template <class T, class X>
+void gather(const void* from, std::int64_t first, const std::vector<std::int64_t>& along, std::byte* row) {
+  const T* x = static_cast<const T*>(from) + first;
+  const auto n = static_cast<std::int64_t>(along.size());
+  for (std::int64_t i = 0; i < n; ++i) reinterpret_cast<X*>(row)[i] = x[along[i]];
+}
+
+struct Numbers {
+  Gather gather;
+  Find find;
+  std::size_t size;  // bytes of one in a row
+};
+
 class Percentile : public Kernel {
  public:
   // asked: one percentage, unless they are an input
-  Percentile(const Call& call, Between between, std::optional<double> asked) : between_(between), asked_(asked) {
+  Percentile(const Call& call, const Numbers& numbers, Between between, std::optional<double> asked)
+      : numbers_(numbers), between_(between), asked_(asked) {
     const auto& shape = call.in[0].shape;
     const auto rank = static_cast<std::int64_t>(shape.size());
     std::vector<bool> reduced(rank, !call.attrs.has("axis"));
@@ -38,7 +73,7 @@ class Percentile : public Kernel {
     }
     sure = false;
     want_size(call.out[0], times(count_, static_cast<std::int64_t>(kept_.size())));
-    room_ = static_cast<std::int64_t>((along_.size() * sizeof(T) + 63) / 64 * 64);
+    room_ = static_cast<std::int64_t>((along_.size() * numbers.size + 63) / 64 * 64);
     scratch = static_cast<std::size_t>(room_) * (kept_.size() > 1 ? call.threads : 1);
     how = "rows";
   }
@@ -46,21 +81,17 @@ class Percentile : public Kernel {
   void run(const Run& run) const override {
     for (std::int64_t i = 0; i < count_; ++i) want_value(percent(run, i) >= 0 && percent(run, i) <= 100);
     const auto rows = static_cast<std::int64_t>(kept_.size()), n = static_cast<std::int64_t>(along_.size());
-    To* to = run.output<To>();
     run.ranges(rows, (1 << 12) / n, [&](std::int64_t begin, std::int64_t end, int thread) {
-      T* x = reinterpret_cast<T*>(run.scratch + room_ * thread);
+      std::byte* x = run.scratch + room_ * thread;
       for (std::int64_t row = begin; row < end; ++row) {
-        const T* from = run.input<T>(0) + kept_[row];
-        for (std::int64_t i = 0; i < n; ++i) x[i] = from[along_[i]];
-        for (std::int64_t i = 0; i < count_; ++i) to[i * rows + row] = found(x, n, percent(run, i));
+        numbers_.gather(run.in[0], kept_[row], along_, x);
+        for (std::int64_t i = 0; i < count_; ++i) numbers_.find(x, n, place(n, percent(run, i)), both_, run.out[0], i * rows + row);
       }
     });
   }
 
  private:
   static constexpr std::int64_t MOST = 1 << 24;
-
-  static bool before(T a, T b) { return a < b || (b != b && a == a); }
 
   double percent(const Run& run, std::int64_t i) const {
     if (asked_) return *asked_;
@@ -70,22 +101,17 @@ class Percentile : public Kernel {
     return static_cast<double>(run.input<std::int64_t>(1)[i]);
   }
 
-  To found(T* x, std::int64_t n, double percent) const {
-    double place = percent * static_cast<double>(n - 1) / 100;
-    if (between_ == Between::lower) place = std::floor(place);
-    if (between_ == Between::higher) place = std::ceil(place);
-    if (between_ == Between::nearest) place = std::floor(place) + (place - std::floor(place) < std::ceil(place) - place ? 0 : std::ceil(place) - std::floor(place));
-    if (between_ == Between::midpoint) place = (std::floor(place) + std::ceil(place)) / 2;
-    const auto at = static_cast<std::int64_t>(std::floor(place));
-    const To way = static_cast<To>(place - std::floor(place));
-    std::nth_element(x, x + at, x + n, before);
-    const To low = static_cast<To>(x[at]);
-    if (between_ == Between::lower || between_ == Between::higher || between_ == Between::nearest) return low;
-    const To high = at + 1 < n ? static_cast<To>(*std::min_element(x + at + 1, x + n, before)) : low;
-    return low * (1 - way) + high * way;
+  double place(std::int64_t n, double percent) const {
+    const double place = percent * static_cast<double>(n - 1) / 100, below = std::floor(place), above = std::ceil(place);
+    if (between_ == Between::lower) return below;
+    if (between_ == Between::higher) return above;
+    if (between_ == Between::nearest) return below + (place - below < above - place ? 0 : above - below);
+    return between_ == Between::midpoint ? (below + above) / 2 : place;
   }
 
+  Numbers numbers_;
   Between between_;
+  bool both_ = between_ == Between::linear || between_ == Between::midpoint;
   std::optional<double> asked_;
   DType dtype_ = DType::f64;  // of the percentages
   std::int64_t count_ = 1, room_;
@@ -107,12 +133,26 @@ std::unique_ptr<Kernel> bind_percentile(const Call& call) {
   if (call.attrs.has("q_scalar")) asked = call.attrs.real("q_scalar");
   call.attrs.ignore("q_scalar", "axis");
   want(call.in.size() == (asked ? 1u : 2u));
-  return by_number(call.in[0].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
-    using T = decltype(t);
-    using To = std::conditional_t<std::is_same_v<T, double>, double, float>;
-    want(call.out[0].dtype == (std::is_same_v<To, double> ? DType::f64 : DType::f32));
-    return std::make_unique<Percentile<T, To>>(call, between, asked);
-  });
+  const DType from = call.in[0].dtype;
+  want(call.out[0].dtype == (from == DType::f64 ? DType::f64 : DType::f32));
+  const auto make = [&](const Numbers& numbers) { return std::make_unique<Percentile>(call, numbers, between, asked); };
+  switch (from) {
+    case DType::f32:
+      return make({gather<float, float>, find<float, float>, sizeof(float)});
+    case DType::f64:
+      return make({gather<double, double>, find<double, double>, sizeof(double)});
+    case DType::i64:
+      return make({gather<std::int64_t, std::int64_t>, find<std::int64_t, float>, sizeof(std::int64_t)});
+    case DType::i32:
+      return make({gather<std::int32_t, std::int32_t>, find<std::int32_t, float>, sizeof(std::int32_t)});
+    case DType::i8:
+      return make({gather<std::int8_t, std::int32_t>, find<std::int32_t, float>, sizeof(std::int32_t)});
+    case DType::u8:
+    case DType::b1:
+      return make({gather<std::uint8_t, std::int32_t>, find<std::int32_t, float>, sizeof(std::int32_t)});
+    default:
+      return nullptr;
+  }
 }
 
 }  // namespace gluonnx

@@ -4,11 +4,10 @@
 namespace gluonnx {
 namespace {
 
-template <Fold FOLD, int POWER>
 class BlockedPool : public Kernel {
  public:
   BlockedPool(const Tensor& in, const Tensor& out, const Pooling& pooling)
-      : in_(in), out_(out), strips_(in_three(pooling.axes), pooling.mean), window_(1) {
+      : in_(in), out_(out), strips_(strips_of(pooling.fold, pooling.power, in_three(pooling.axes), pooling.mean)), window_(1) {
     for (const auto& w : pooling.axes) window_ *= w.kernel;
     how = "blocked";
     flops = static_cast<double>(out.size()) * static_cast<double>(window_);
@@ -22,14 +21,14 @@ class BlockedPool : public Kernel {
         const std::int64_t plane = i / height, y = i % height, n = plane / out_.shape[1], b = plane % out_.shape[1];
         const float* in = run.input<float>(0) + n * in_.batch_stride + b * in_.block_stride();
         float* out = run.output<float>() + n * out_.batch_stride + b * out_.block_stride() + y * out_.row_stride();
-        strips_.row(in, 0, in_.row_stride(), out, 0, y);
+        strips_->row(in, 0, in_.row_stride(), out, 0, y);
       }
     });
   }
 
  private:
   Tensor in_, out_;
-  Strips<FOLD, POWER> strips_;
+  std::unique_ptr<const Strips> strips_;
   std::int64_t window_;
 };
 
@@ -40,10 +39,7 @@ std::unique_ptr<Kernel> bind_blocked_pool(const Call& call) {
   want(in.blocked && out.blocked);
   const Pooling pooling(call.attrs, in, out, 2);
   if (pooling.channels_last) return nullptr;
-  if (pooling.fold == Fold::max) return std::make_unique<BlockedPool<Fold::max, 1>>(in, out, pooling);
-  if (pooling.power == 3) return std::make_unique<BlockedPool<Fold::sum, 3>>(in, out, pooling);
-  if (pooling.power == 2) return std::make_unique<BlockedPool<Fold::sum, 2>>(in, out, pooling);
-  return std::make_unique<BlockedPool<Fold::sum, 1>>(in, out, pooling);
+  return std::make_unique<BlockedPool>(in, out, pooling);
 }
 
 }  // namespace gluonnx

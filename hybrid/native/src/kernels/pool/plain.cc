@@ -88,12 +88,11 @@ float everything(const float* p, std::int64_t count) {
 }
 
 // Small images, sixteen of them side by side.
-template <Fold FOLD, int POWER>
 class LanesPool : public Kernel {
  public:
-  LanesPool(std::int64_t planes, const std::vector<Windows>& axes, bool mean, int threads)
+  LanesPool(std::int64_t planes, const std::vector<Windows>& axes, std::unique_ptr<const Strips> strips, int threads)
       : planes_(planes),
-        strips_(axes, mean),
+        strips_(std::move(strips)),
         steps_{axes[0].steps, axes[1].steps, axes[2].steps},
         row_(axes[2].size),
         slice_(axes[1].size * row_),
@@ -113,7 +112,7 @@ class LanesPool : public Kernel {
                    pack_lanes(run.input<float>(0) + first * volume_, volume_, count, in, volume_);
                    for (std::int64_t z = 0; z < steps_[0]; ++z)
                      for (std::int64_t y = 0; y < steps_[1]; ++y)
-                       strips_.row(in, slice_ * BLOCK, row_ * BLOCK, out + (z * steps_[1] + y) * steps_[2] * BLOCK, z, y);
+                       strips_->row(in, slice_ * BLOCK, row_ * BLOCK, out + (z * steps_[1] + y) * steps_[2] * BLOCK, z, y);
                    unpack_lanes(out, run.output<float>() + first * each(), each(), count, each());
                  }
                });
@@ -123,18 +122,17 @@ class LanesPool : public Kernel {
   std::int64_t each() const { return steps_[0] * steps_[1] * steps_[2]; }
 
   std::int64_t planes_;
-  Strips<FOLD, POWER> strips_;
+  std::unique_ptr<const Strips> strips_;
   std::int64_t steps_[3], row_, slice_, volume_;
 };
 
 constexpr std::size_t LARGEST = 1 << 20;  // bytes of sixteen images that may go side by side
 
 // Windows in up to three axes; missing ones come first and are one long.
-template <Fold FOLD, int POWER>
-class PlainPool : public Kernel {
- public:
-  PlainPool(std::int64_t planes, std::vector<Windows> axes, bool mean, int threads)
-      : planes_(planes), deep_(axes[0]), high_(axes[1]), wide_(axes[2]), mean_(mean), across_(across_of<FOLD>(wide_)) {
+class InPlanes : public Kernel {
+ protected:
+  InPlanes(std::int64_t planes, const std::vector<Windows>& axes, bool mean, int threads)
+      : planes_(planes), deep_(axes[0]), high_(axes[1]), wide_(axes[2]), mean_(mean) {
     how = "plain";
     flops = static_cast<double>(planes * deep_.steps * high_.steps * wide_.steps) *
             static_cast<double>(deep_.kernel * high_.kernel * wide_.kernel);
@@ -145,6 +143,20 @@ class PlainPool : public Kernel {
     row_ = (std::max(row_, wide_.pad + wide_.size) + BLOCK - 1) / BLOCK * BLOCK;
     if (!whole_) scratch = static_cast<std::size_t>(row_) * sizeof(float) * threads;
   }
+
+  static bool covers(const Windows& w) { return w.begin[0] == 0 && w.end[0] == w.size; }
+
+  std::int64_t planes_, row_;
+  Windows deep_, high_, wide_;
+  bool mean_, whole_;
+  std::vector<float> inverse_;
+};
+
+template <Fold FOLD, int POWER>
+class PlainPool : public InPlanes {
+ public:
+  PlainPool(std::int64_t planes, const std::vector<Windows>& axes, bool mean, int threads)
+      : InPlanes(planes, axes, mean, threads), across_(across_of<FOLD>(wide_)) {}
 
   void run(const Run& run) const override {
     const float* in = run.input<float>(0);
@@ -171,8 +183,6 @@ class PlainPool : public Kernel {
   }
 
  private:
-  static bool covers(const Windows& w) { return w.begin[0] == 0 && w.end[0] == w.size; }
-
   // One row of windows. row: START before and behind the data.
   void windows(const float* in, float* row, float* out, std::int64_t z, std::int64_t y) const {
     float* inside = row + wide_.pad;
@@ -205,11 +215,7 @@ class PlainPool : public Kernel {
       for (std::int64_t x = 0; x < size; ++x) row[x] = fold<FOLD>(row[x], raise<POWER>(from[x]));
   }
 
-  std::int64_t planes_, row_;
-  Windows deep_, high_, wide_;
-  bool mean_, whole_;
   Across across_;
-  std::vector<float> inverse_;
 };
 
 template <Fold FOLD, int POWER>
@@ -219,7 +225,7 @@ std::unique_ptr<Kernel> make(const Call& call, const std::vector<Windows>& axes,
   const bool whole = axes[0].steps * axes[1].steps * axes[2].steps == 1;
   // rows that hardly fill a register or two are better taken across images
   if ((!whole || volume <= 256) && planes >= BLOCK / 2 && axes[2].size <= 64 && volume * BLOCK * sizeof(float) <= LARGEST)
-    return std::make_unique<LanesPool<FOLD, POWER>>(planes, axes, mean, call.threads);
+    return std::make_unique<LanesPool>(planes, axes, strips_of(FOLD, POWER, axes, mean), call.threads);
   return std::make_unique<PlainPool<FOLD, POWER>>(planes, axes, mean, call.threads);
 }
 

@@ -82,64 +82,41 @@ constexpr T least() {
   return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::min();
 }
 
+// What windows are reduced with: their geometry, the power of a norm, and how many elements count along each axis for a mean.
+struct Windows {
+  Geometry g;
+  std::int64_t power = 1;
+  std::vector<double> counts[3];
+};
+
 // Rows of a window are folded into one row, and windows along it from that.
 template <class T, Reduction R>
-class Pool : public Kernel {
- public:
-  explicit Pool(const Call& call) : g_(call.attrs, call.in[0], call.out[0]) {
-    want(call.in.size() == 1 && call.out.size() == 1 && call.out[0].dtype == call.in[0].dtype);
-    if (R == Reduction::norm) power_ = call.attrs.integer("p"), want(power_ >= 1);
-    if (R == Reduction::mean) {
-      const bool pads = call.attrs.flag("count_include_pad");
-      for (int a = 0; a < 3; ++a)
-        for (std::int64_t i = 0; i < g_.axes[a].steps; ++i) counts_[a].push_back(static_cast<T>(g_.axes[a].count(i, pads)));
-    }
-    row_ = aligned(times(g_.axes[2].size, sizeof(T)));
-    scratch = times(row_, call.threads);
-    how = "plain";
-    flops = static_cast<double>(call.out[0].size()) * static_cast<double>(g_.axes[0].kernel * g_.axes[1].kernel * g_.axes[2].kernel);
-  }
-
-  void run(const Run& run) const override {
-    const Line &deep = g_.axes[0], &high = g_.axes[1], &wide = g_.axes[2];
-    const std::int64_t rows = deep.steps * high.steps;
-    const std::int64_t bytes = (deep.kernel * high.kernel * wide.size + wide.kernel * wide.steps) * static_cast<std::int64_t>(sizeof(T));
-    run.ranges(g_.planes * rows, grain_of(bytes), [&](std::int64_t begin, std::int64_t end, int thread) {
-      T* line = reinterpret_cast<T*>(run.scratch + thread * row_);
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t z = i % rows / high.steps, y = i % high.steps;
-        fill(run.input<T>(0) + i / rows * g_.volume(), z, y, line);
-        T* out = run.output<T>() + i * wide.steps;
-        across(line, out);
-        finish(out, z, y);
-      }
-    });
-  }
-
- private:
+struct Row {
   static T begin() { return R == Reduction::max ? least<T>() : T{}; }
   static T fold(T all, T more) {
     if constexpr (R != Reduction::max) return all + more;
     return more > all || more != more ? more : all;  // NaN wins
   }
-  T raised(T v) const {
-    if constexpr (R != Reduction::norm) return v;
-    else return power_ == 2 ? v * v : power_ == 1 ? std::abs(v) : std::pow(std::abs(v), static_cast<T>(power_));
-  }
-
-  void fill(const T* in, std::int64_t z, std::int64_t y, T* __restrict line) const {
-    const Line &deep = g_.axes[0], &high = g_.axes[1], &wide = g_.axes[2];
+  static void fill(const Windows& w, const T* in, std::int64_t z, std::int64_t y, T* __restrict line) {
+    const Line &deep = w.g.axes[0], &high = w.g.axes[1], &wide = w.g.axes[2];
     for (std::int64_t x = 0; x < wide.size; ++x) line[x] = begin();
     for (std::int64_t d = deep.first(z); d < deep.last(z); ++d)
       for (std::int64_t h = high.first(y); h < high.last(y); ++h) {
         const std::int64_t row = (deep.start(z) + d * deep.dilation) * high.size + high.start(y) + h * high.dilation;
         const T* __restrict from = in + row * wide.size;
-        for (std::int64_t x = 0; x < wide.size; ++x) line[x] = fold(line[x], raised(from[x]));
+        if constexpr (R != Reduction::norm)
+          for (std::int64_t x = 0; x < wide.size; ++x) line[x] = fold(line[x], from[x]);
+        else if (w.power == 2)
+          for (std::int64_t x = 0; x < wide.size; ++x) line[x] += from[x] * from[x];
+        else if (w.power == 1)
+          for (std::int64_t x = 0; x < wide.size; ++x) line[x] += std::abs(from[x]);
+        else
+          for (std::int64_t x = 0; x < wide.size; ++x) line[x] += std::pow(std::abs(from[x]), static_cast<T>(w.power));
       }
   }
 
-  void across(const T* __restrict line, T* __restrict out) const {
-    const Line& wide = g_.axes[2];
+  static void across(const Windows& w, const T* __restrict line, T* __restrict out) {
+    const Line& wide = w.g.axes[2];
     const std::int64_t from = wide.whole(), to = wide.whole_end();
     for (std::int64_t x = 0; x < wide.steps; ++x) out[x] = begin();
     const auto some = [&](std::int64_t begin, std::int64_t end) {
@@ -157,25 +134,83 @@ class Pool : public Kernel {
     some(to, wide.steps);
   }
 
-  void finish(T* out, std::int64_t z, std::int64_t y) const {
-    const std::int64_t steps = g_.axes[2].steps;
-    if constexpr (R == Reduction::mean)
-      for (std::int64_t x = 0; x < steps; ++x) out[x] /= std::max(counts_[0][z] * counts_[1][y] * counts_[2][x], T{1});
-    if constexpr (R == Reduction::norm)
-      for (std::int64_t x = 0; x < steps; ++x) out[x] = power_ == 2 ? std::sqrt(out[x]) : power_ == 1 ? out[x] : std::pow(out[x], static_cast<T>(1.0 / static_cast<double>(power_)));
+  static void finish(const Windows& w, T* out, std::int64_t z, std::int64_t y) {
+    const std::int64_t steps = w.g.axes[2].steps;
+    if constexpr (R == Reduction::mean) {
+      const auto count = [&](int axis, std::int64_t i) { return static_cast<T>(w.counts[axis][i]); };
+      for (std::int64_t x = 0; x < steps; ++x) out[x] /= std::max(count(0, z) * count(1, y) * count(2, x), T{1});
+    }
+    if constexpr (R == Reduction::norm) {
+      const T root = static_cast<T>(1.0 / static_cast<double>(w.power));
+      if (w.power == 2)
+        for (std::int64_t x = 0; x < steps; ++x) out[x] = std::sqrt(out[x]);
+      else if (w.power != 1)
+        for (std::int64_t x = 0; x < steps; ++x) out[x] = std::pow(out[x], root);
+    }
   }
 
-  Geometry g_;
-  std::int64_t power_ = 1;
-  std::vector<T> counts_[3];
-  std::size_t row_;
+  // Row (z, y) of the windows of a plane; scratch: as long as one of its rows.
+  static void windows(const Windows& w, const std::byte* plane, std::byte* scratch, std::byte* result, std::int64_t z, std::int64_t y) {
+    T *line = reinterpret_cast<T*>(scratch), *out = reinterpret_cast<T*>(result);
+    fill(w, reinterpret_cast<const T*>(plane), z, y, line);
+    across(w, line, out);
+    finish(w, out, z, y);
+  }
+};
+
+using RowOf = void (*)(const Windows& w, const std::byte* plane, std::byte* scratch, std::byte* result, std::int64_t z, std::int64_t y);
+
+class Pool : public Kernel {
+ public:
+  Pool(const Call& call, Reduction reduction, RowOf row)
+      : w_{Geometry(call.attrs, call.in[0], call.out[0])}, row_of_(row), element_(static_cast<std::int64_t>(size_of(call.in[0].dtype))) {
+    const Geometry& g = w_.g;
+    want(call.in.size() == 1 && call.out.size() == 1 && call.out[0].dtype == call.in[0].dtype);
+    if (reduction == Reduction::norm) w_.power = call.attrs.integer("p"), want(w_.power >= 1);
+    if (reduction == Reduction::mean) {
+      const bool pads = call.attrs.flag("count_include_pad");
+      for (int a = 0; a < 3; ++a)
+        for (std::int64_t i = 0; i < g.axes[a].steps; ++i) w_.counts[a].push_back(static_cast<double>(g.axes[a].count(i, pads)));
+    }
+    row_ = aligned(times(g.axes[2].size, element_));
+    scratch = times(row_, call.threads);
+    how = "plain";
+    flops = static_cast<double>(call.out[0].size()) * static_cast<double>(g.axes[0].kernel * g.axes[1].kernel * g.axes[2].kernel);
+  }
+
+  void run(const Run& run) const override {
+    const Line &deep = w_.g.axes[0], &high = w_.g.axes[1], &wide = w_.g.axes[2];
+    const std::int64_t rows = deep.steps * high.steps;
+    const std::int64_t bytes = (deep.kernel * high.kernel * wide.size + wide.kernel * wide.steps) * element_;
+    run.ranges(w_.g.planes * rows, grain_of(bytes), [&](std::int64_t begin, std::int64_t end, int thread) {
+      for (std::int64_t i = begin; i < end; ++i)
+        row_of_(w_, run.input<std::byte>(0) + i / rows * w_.g.volume() * element_, run.scratch + thread * row_,
+                run.output<std::byte>() + i * wide.steps * element_, i % rows / high.steps, i % high.steps);
+    });
+  }
+
+ private:
+  Windows w_;
+  RowOf row_of_;
+  std::int64_t element_;  // bytes of one
+  std::size_t row_;       // and of a row of a plane
 };
 
 // Maxima, and where in the data, flattened, the first of equal ones is.
-template <class T>
 class MaxAndPlace : public Kernel {
  public:
-  explicit MaxAndPlace(const Call& call) : g_(call.attrs, call.in[0], call.out[0]) {
+  // Rows [begin, end) of windows, of `rows` that a plane has.
+  template <class T>
+  void windows(const Run& run, std::int64_t rows, std::int64_t begin, std::int64_t end) const {
+    const Line* a = g_.axes;
+    for (std::int64_t i = begin; i < end; ++i)
+      for (std::int64_t x = 0; x < a[2].steps; ++x)
+        window(run.input<T>(0) + i / rows * g_.volume(), i / rows * g_.volume(), i % rows / a[1].steps, i % a[1].steps, x,
+               run.output<T>() + i * a[2].steps + x, run.output<std::int64_t>(1) + i * a[2].steps + x);
+  }
+  using Rows = void (MaxAndPlace::*)(const Run& run, std::int64_t rows, std::int64_t begin, std::int64_t end) const;
+
+  MaxAndPlace(const Call& call, Rows rows) : g_(call.attrs, call.in[0], call.out[0]), rows_(rows) {
     want(call.in.size() == 1 && call.out[0].dtype == call.in[0].dtype);
     want(call.out[1].dtype == DType::i64 && call.out[1].shape == call.out[0].shape && g_.volume() > 0);
     const bool columns_first = call.attrs.integer("storage_order") != 0;
@@ -197,14 +232,12 @@ class MaxAndPlace : public Kernel {
     const Line* a = g_.axes;
     const std::int64_t rows = a[0].steps * a[1].steps;
     run.ranges(g_.planes * rows, grain_of(8 * a[2].steps * a[0].kernel * a[1].kernel * a[2].kernel), [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t i = begin; i < end; ++i)
-        for (std::int64_t x = 0; x < a[2].steps; ++x)
-          window(run.input<T>(0) + i / rows * g_.volume(), i / rows * g_.volume(), i % rows / a[1].steps, i % a[1].steps, x,
-                 run.output<T>() + i * a[2].steps + x, run.output<std::int64_t>(1) + i * a[2].steps + x);
+      (this->*rows_)(run, rows, begin, end);
     });
   }
 
  private:
+  template <class T>
   void window(const T* in, std::int64_t offset, std::int64_t z, std::int64_t y, std::int64_t x, T* out, std::int64_t* place) const {
     const Line* a = g_.axes;
     const Span &deep = spans_[0][z], &high = spans_[1][y], &wide = spans_[2][x];
@@ -233,12 +266,12 @@ class MaxAndPlace : public Kernel {
   };
 
   Geometry g_;
+  Rows rows_;
   std::vector<Span> spans_[3];
   std::int64_t weights_[3] = {0, 0, 0};
 };
 
-// Maxima put back to where they were, zeros around them. U: an unsigned integer as large as an element.
-template <class U>
+// Maxima put back to where they were, zeros around them.
 class Unpool : public Kernel {
  public:
   explicit Unpool(const Call& call) {
@@ -262,7 +295,7 @@ class Unpool : public Kernel {
     for (std::int64_t n : sizes_) want(n >= 0), total_ = times(total_, n);
     same_ = sizes_ == goal_;
     want(shaped_ || same_);
-    count_ = in.size(), size_ = out.size();
+    count_ = in.size(), size_ = out.size(), dtype_ = in.dtype;
     sure = false;
     how = "put";
   }
@@ -270,6 +303,12 @@ class Unpool : public Kernel {
   void run(const Run& run) const override {
     if (shaped_)
       for (std::size_t i = 0; i < goal_.size(); ++i) want_value(run.input<std::int64_t>(2)[i] == goal_[i]);
+    by_size(dtype_, [&](auto u) { put_back<decltype(u)>(run); });
+  }
+
+ private:
+  template <class U>
+  void put_back(const Run& run) const {
     const auto* places = run.input<std::int64_t>(1);
     const U* in = run.input<U>(0);
     U* out = run.output<U>();
@@ -283,8 +322,8 @@ class Unpool : public Kernel {
     }
   }
 
- private:
   // To a place of the sizes in which places count, in a result of others.
+  template <class U>
   void put(U value, std::int64_t at, U* out) const {
     std::int64_t to = 0, stride = 1;
     for (std::size_t d = sizes_.size(); d-- > 0; at /= sizes_[d]) {
@@ -296,6 +335,7 @@ class Unpool : public Kernel {
     out[to] = value;
   }
 
+  DType dtype_;
   std::vector<std::int64_t> sizes_, goal_;
   std::int64_t total_ = 1, count_, size_;
   bool shaped_, same_;
@@ -303,16 +343,17 @@ class Unpool : public Kernel {
 
 template <class T>
 std::unique_ptr<Kernel> max_pool(const Call& call) {
-  if (call.attrs.integer("num_outputs", 1) > 1 || call.out.size() > 1) return std::make_unique<MaxAndPlace<T>>(call);
+  if (call.attrs.integer("num_outputs", 1) > 1 || call.out.size() > 1)
+    return std::make_unique<MaxAndPlace>(call, &MaxAndPlace::windows<T>);
   call.attrs.ignore("storage_order");
-  return std::make_unique<Pool<T, Reduction::max>>(call);
+  return std::make_unique<Pool>(call, Reduction::max, Row<T, Reduction::max>::windows);
 }
 
 template <Reduction R>
 std::unique_ptr<Kernel> of_floats(const Call& call) {
-  if (call.in[0].dtype == DType::f64) return std::make_unique<Pool<double, R>>(call);
+  if (call.in[0].dtype == DType::f64) return std::make_unique<Pool>(call, R, Row<double, R>::windows);
   want(call.in[0].dtype == DType::f32);
-  return std::make_unique<Pool<float, R>>(call);
+  return std::make_unique<Pool>(call, R, Row<float, R>::windows);
 }
 
 }  // namespace
@@ -335,7 +376,7 @@ std::unique_ptr<Kernel> bind_onnx_max_pool(const Call& call) {
 std::unique_ptr<Kernel> bind_onnx_average_pool(const Call& call) { return of_floats<Reduction::mean>(call); }
 std::unique_ptr<Kernel> bind_onnx_lp_pool(const Call& call) { return of_floats<Reduction::norm>(call); }
 std::unique_ptr<Kernel> bind_onnx_max_unpool(const Call& call) {
-  return by_size(call.in[0].dtype, [&](auto u) -> std::unique_ptr<Kernel> { return std::make_unique<Unpool<decltype(u)>>(call); });
+  return std::make_unique<Unpool>(call);
 }
 
 }  // namespace gluonnx

@@ -1,8 +1,8 @@
 // _onnx_Resize: tensors of another size along any axes. Every new element is a weighted sum of old ones along each axis, or the
 // nearest old one. Sizes are known when it is bound; scales and parts come with each run, and so do the tables made from them.
 #include <array>
-#include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <type_traits>
@@ -160,12 +160,20 @@ T cut(F v, bool rounds) {
   }
 }
 
+// The bits of a number of the dtype.
+template <class T>
+std::uint64_t bits_of(T value) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  return bits;
+}
+
 // What all have in common: attributes, sizes, and the tables of a run. F: what is computed with.
 template <class F>
 class Resized : public Kernel {
  protected:
   Resized(const Call& call, bool whole_numbers)
-      : in_(call.in[0].shape), out_(call.out[0].shape), whole_numbers_(whole_numbers), dtype_(call.in[0].dtype) {
+      : in_(call.in[0].shape), out_(call.out[0].shape), dtype_(call.in[0].dtype), whole_numbers_(whole_numbers) {
     read(call.attrs, call.in.size());
     want(in_.size() == out_.size() && call.out[0].dtype == dtype_);
     if (rule_.place != Place::crop) roi_ = -1;
@@ -241,20 +249,22 @@ class Resized : public Kernel {
     return table;
   }
 
-  // The elements along an axis that lie outside become another value.
-  template <class T>
-  void fill(const Run& run, const Axis& a, const bool* outside, T value) const {
+  // The elements along an axis that lie outside become another value, of these bits.
+  void fill(const Run& run, const Axis& a, const bool* outside, std::uint64_t value) const {
     std::int64_t before = 1, after = 1;
     for (std::size_t i = 0; i < out_.size(); ++i) (static_cast<int>(i) < a.number ? before : after) *= out_[i];
     after /= a.size;
-    for (std::int64_t i = 0; i < before * a.size; ++i)
-      if (outside[i % a.size]) std::fill_n(run.output<T>() + i * after, after, value);
+    by_size(dtype_, [&](auto t) {
+      for (std::int64_t i = 0; i < before * a.size; ++i)
+        if (outside[i % a.size]) std::fill_n(run.output<decltype(t)>() + i * after, after, static_cast<decltype(t)>(value));
+    });
   }
 
   std::vector<std::int64_t> in_, out_;
   std::vector<Axis> axes_;
   Rule rule_;
   double beyond_ = 0;
+  DType dtype_;
 
  private:
   void read(const Attrs& attrs, std::size_t inputs) {
@@ -332,17 +342,42 @@ class Resized : public Kernel {
 
   int roi_ = -1, scales_ = -1, sizes_ = -1, keep_ = 0;
   bool whole_numbers_, wide_roi_ = false;
-  DType dtype_;
 };
 
-// Sums. T: the elements.
+// Elements of a dtype that is computed in F. to_sum and from_sum: of [begin, end), to the nearest one or cut off.
+template <class F>
+struct Elements {
+  bool whole, converts;
+  void (*to_sum)(const std::byte* from, F* to, std::int64_t begin, std::int64_t end);
+  void (*from_sum)(const F* from, std::byte* to, std::int64_t begin, std::int64_t end, bool rounds);
+  std::uint64_t (*bits)(F number);
+};
+
 template <class T, class F>
+constexpr Elements<F> ELEMENTS = {
+    !std::is_floating_point_v<T>, !std::is_same_v<T, F>,
+    [](const std::byte* from, F* to, std::int64_t begin, std::int64_t end) {
+      const T* given = reinterpret_cast<const T*>(from);
+      for (std::int64_t i = begin; i < end; ++i) to[i] = static_cast<F>(given[i]);
+    },
+    [](const F* from, std::byte* to, std::int64_t begin, std::int64_t end, bool rounds) {
+      T* wanted = reinterpret_cast<T*>(to);
+      if (rounds)
+        for (std::int64_t i = begin; i < end; ++i) wanted[i] = cut<T, F>(from[i], true);
+      else
+        for (std::int64_t i = begin; i < end; ++i) wanted[i] = cut<T, F>(from[i], false);
+    },
+    [](F number) { return bits_of(cut<T, F>(number, false)); }};
+
+// Sums.
+template <class F>
 class Weighed : public Resized<F> {
   using Base = Resized<F>;
   using Base::axes_, Base::in_, Base::out_;
 
  public:
-  explicit Weighed(const Call& call) : Base(call, !std::is_floating_point_v<T>) {
+  Weighed(const Call& call, const Elements<F>& elements)
+      : Base(call, elements.whole), elements_(elements), element_(static_cast<std::int64_t>(size_of(call.in[0].dtype))) {
     this->how = this->rule_.mode == Mode::linear ? "linear" : "cubic";
     this->flops = static_cast<double>(call.out[0].size()) * (this->rule_.mode == Mode::linear ? 6 : 14);
     auto first = static_cast<int>(out_.size());
@@ -355,7 +390,7 @@ class Weighed : public Resized<F> {
     // fractions are cut off, keep the order that NumPy has.
     order_.resize(axes_.size());
     std::iota(order_.begin(), order_.end(), 0);
-    if (std::is_floating_point_v<T>)
+    if (!elements.whole)
       std::stable_sort(order_.begin(), order_.end(), [&](std::size_t i, std::size_t j) {
         const Axis &a = axes_[i], &b = axes_[j];
         const double more = static_cast<double>(a.size) * static_cast<double>(b.old), less = static_cast<double>(b.size) * static_cast<double>(a.old);
@@ -401,55 +436,49 @@ class Weighed : public Resized<F> {
           run.ranges(n, grain_of(bytes), [&](std::int64_t begin, std::int64_t end, int) { f(begin, end); });
         });
     for (std::size_t i = 0; i < axes_.size(); ++i)
-      if (tables[i].some_outside) this->fill(run, axes_[i], tables[i].outside, cut<T, F>(static_cast<F>(this->beyond_), false));
+      if (tables[i].some_outside) this->fill(run, axes_[i], tables[i].outside, elements_.bits(static_cast<F>(this->beyond_)));
   }
 
  private:
   // share: calls f(begin, end) for parts of so many, of so many bytes each
   template <class S>
   void part(const Run& run, std::int64_t number, int thread, const Pass<F>* passes, int count, S&& share) const {
-    constexpr bool converts = !std::is_same_v<T, F>;
+    const bool converts = elements_.converts;
     const std::size_t each = aligned(most_ * sizeof(F));
     std::byte* memory = run.scratch + buffers_ + 2 * each * thread;
     F *one = reinterpret_cast<F*>(memory), *other = reinterpret_cast<F*>(memory + each);
-    const T* given = run.input<T>(0) + number * old_;
-    T* wanted = run.output<T>() + number * new_;
-    const F* from;
-    if constexpr (converts) {
-      share(old_, sizeof(F), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) one[i] = static_cast<F>(given[i]);
-      });
+    const std::byte* given = run.input<std::byte>(0) + number * old_ * element_;
+    std::byte* wanted = run.output<std::byte>() + number * new_ * element_;
+    const F* from = reinterpret_cast<const F*>(given);
+    if (converts) {
+      share(old_, sizeof(F), [&](std::int64_t begin, std::int64_t end) { elements_.to_sum(given, one, begin, end); });
       from = one;
       std::swap(one, other);
-    } else {
-      from = given;
     }
     for (int i = 0; i < count; ++i) {
-      F* to = one;
-      if constexpr (!converts)
-        if (i + 1 == count) to = wanted;
+      F* to = !converts && i + 1 == count ? reinterpret_cast<F*>(wanted) : one;
       share(passes[i].rows(), passes[i].cost(), [&](std::int64_t begin, std::int64_t end) { passes[i].run(from, to, begin, end); });
       from = to;
       std::swap(one, other);
     }
     const bool rounds = this->rule_.antialias;
     if (converts || !count)
-      share(new_, sizeof(F), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) wanted[i] = cut<T, F>(from[i], rounds);
-      });
+      share(new_, sizeof(F), [&](std::int64_t begin, std::int64_t end) { elements_.from_sum(from, wanted, begin, end, rounds); });
   }
 
+  const Elements<F>& elements_;
+  std::int64_t element_;  // bytes of one
   std::vector<std::size_t> order_;
   std::int64_t outer_ = 1, old_ = 1, new_ = 1, most_ = 0;  // parts, and elements of one: old, new, at most in between
   std::size_t buffers_;
   bool apart_;  // parts are shared out among threads, or what a part consists of
 };
 
-// The nearest elements. U: an unsigned integer as large as one.
-template <class U>
+// The nearest elements.
 class Chosen : public Resized<float> {
  public:
-  Chosen(const Call& call, U beyond) : Resized(call, false), value_(beyond) {
+  // beyond: the bits of what becomes of those outside
+  Chosen(const Call& call, std::uint64_t beyond) : Resized(call, false), value_(beyond) {
     how = "nearest";
     std::size_t last = in_.size();
     inner_ = 1;
@@ -472,6 +501,15 @@ class Chosen : public Resized<float> {
       if (tables[i].changes) places[axes_[i].number] = tables[i].places;
     }
     if (empty()) return;
+    by_size(dtype_, [&](auto u) { rows<decltype(u)>(run, places); });
+    for (std::size_t i = 0; i < axes_.size(); ++i)
+      if (tables[i].some_outside) fill(run, axes_[i], tables[i].outside, value_);
+  }
+
+ private:
+  // U: an unsigned integer as large as an element
+  template <class U>
+  void rows(const Run& run, const std::array<const std::int32_t*, MOST_AXES>& places) const {
     const std::int64_t wide = columns_ * inner_;
     const std::int32_t* across = last_ >= 0 ? places[last_] : nullptr;
     run.ranges(rows_, grain_of(wide * 2 * static_cast<std::int64_t>(sizeof(U))), [&](std::int64_t begin, std::int64_t end, int) {
@@ -490,11 +528,9 @@ class Chosen : public Resized<float> {
         before = from, made = to;
       }
     });
-    for (std::size_t i = 0; i < axes_.size(); ++i)
-      if (tables[i].some_outside) fill(run, axes_[i], tables[i].outside, value_);
   }
 
- private:
+  template <class U>
   void row(const U* __restrict from, const std::int32_t* __restrict places, U* __restrict to) const {
     if (!places) return static_cast<void>(std::copy_n(from, columns_ * inner_, to));
     if (inner_ == 1)
@@ -503,22 +539,17 @@ class Chosen : public Resized<float> {
       for (std::int64_t x = 0; x < columns_; ++x) std::copy_n(from + places[x] * inner_, inner_, to + x * inner_);
   }
 
-  U value_;
+  std::uint64_t value_;
   int last_;                         // the last axis that is among those
   std::int64_t rows_, columns_, inner_;  // of the result: what lies before that axis, along it, and behind it
   std::vector<std::int64_t> strides_;
 };
 
 template <class T, class F>
-std::unique_ptr<Kernel> nearest(const Call& call) {
-  using U = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
-  return std::make_unique<Chosen<U>>(call, std::bit_cast<U>(cut<T, F>(static_cast<F>(call.attrs.real("extrapolation_value")), false)));
-}
-
-template <class T, class F>
 std::unique_ptr<Kernel> make(const Call& call) {
-  if (call.attrs.text("mode") == "nearest") return nearest<T, F>(call);
-  return std::make_unique<Weighed<T, F>>(call);
+  const Elements<F>& elements = ELEMENTS<T, F>;
+  if (call.attrs.text("mode") != "nearest") return std::make_unique<Weighed<F>>(call, elements);
+  return std::make_unique<Chosen>(call, elements.bits(static_cast<F>(call.attrs.real("extrapolation_value"))));
 }
 
 }  // namespace
@@ -542,7 +573,7 @@ std::unique_ptr<Kernel> bind_onnx_resize(const Call& call) {
   }
   // others are moved, unless there is a value that lies outside
   if (call.attrs.text("mode") != "nearest" || call.attrs.text("coordinate_transformation_mode") == "tf_crop_and_resize") return nullptr;
-  return by_size(call.in[0].dtype, [&](auto u) -> std::unique_ptr<Kernel> { return std::make_unique<Chosen<decltype(u)>>(call, 0); });
+  return std::make_unique<Chosen>(call, 0);
 }
 
 }  // namespace gluonnx

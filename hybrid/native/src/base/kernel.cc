@@ -1,0 +1,7 @@
+#include "kernel.h"
+
+namespace gluonnx {
+
+Kernel::~Kernel() = default;
+
+}  // namespace gluonnx
