@@ -22,6 +22,7 @@ ALLOWED = {
     "PIL": ("hybrid",),
     "cupy": ("hybrid.device.cuda",),
     "graphviz": ("hybrid",),
+    "IPython": ("bridge.faces.notebook",),
     "distributed": ("bridge.many.work",),
     "mpi4py": ("hybrid.kvstore.world",),
     "ml_dtypes": ("hybrid", "converters", "bridge"),
