@@ -136,7 +136,9 @@ class Layout(NamedTuple):
 
 
 def layers_of(drawing: Drawing) -> dict[str, int]:
-    """The layer of each box: one more than the greatest of what it takes from. Raises MXNetError for a graph with a circle."""
+    """The layer of each box: one more than the greatest of what it takes from; of an input the one above the first that takes it.
+
+    Raises MXNetError for a graph with a circle."""
     givers: dict[str, list[str]] = {name: [] for name in drawing.boxes}
     takers: dict[str, list[str]] = {name: [] for name in drawing.boxes}
     for giver, taker, _ in drawing.edges:
@@ -154,6 +156,9 @@ def layers_of(drawing: Drawing) -> dict[str, int]:
                 ready.append(taker)
     if len(found) < len(drawing.boxes):
         raise MXNetError("got a graph with a circle (two nodes of one name?), which has no layers")
+    for name, of in givers.items():
+        if not of and takers[name]:  # an input stands where it is used, without a line past all that is above
+            found[name] = min(found[taker] for taker in takers[name]) - 1
     return found
 
 
@@ -212,12 +217,15 @@ def svg(drawing: Drawing) -> str:
         '<path d="M0 0L8 4L0 8z" fill="#555"/></marker></defs>'
     ]
     for (_, _, label), bends in zip(drawing.edges, found.bends):
-        (x, y), *between, (end, bottom) = bends
-        y, bottom = y + TALL / 2, bottom - TALL / 2
+        (x, y), *rest = bends
+        y += TALL / 2
         path = f"M{x:.0f} {y:.0f}"
-        for px, py in [*between, (end, bottom)]:
-            path += f"C{x:.0f} {(y + py) / 2:.0f} {px:.0f} {(y + py) / 2:.0f} {px:.0f} {py:.0f}"
-            x, y = px, py
+        for px, py in rest:  # from layer to layer in a curve, past the boxes of a layer straight down
+            top, middle = py - TALL / 2, (y + py - TALL / 2) / 2
+            path += f"C{x:.0f} {middle:.0f} {px:.0f} {middle:.0f} {px:.0f} {top:.0f}"
+            x, y = px, py + TALL / 2
+            if (px, py) != rest[-1]:
+                path += f"V{y:.0f}"
         parts.append(f'<path d="{path}" fill="none" stroke="#555" marker-end="url(#tip)"/>')
         if label:
             parts.append(_text((bends[0][0] + bends[1][0]) / 2 + 4, bends[0][1] + TALL / 2 + BELOW / 2, label, "start"))
@@ -227,14 +235,15 @@ def svg(drawing: Drawing) -> str:
         lines = [t if len(t) <= LONGEST else f"{t[: LONGEST - 3]}..." for t in label.split("\n")[:2]]
         fill = escape(attributes.get("fillcolor", "#ffffff"), quote=True)
         parts.append(
-            f'<g><title>{escape(name)}</title><rect x="{x - BOX / 2:.0f}" y="{y - TALL / 2:.0f}" width="{BOX:.0f}" '
+            f'<g><title>{escape(label)}</title><rect x="{x - BOX / 2:.0f}" y="{y - TALL / 2:.0f}" width="{BOX:.0f}" '
             f'height="{TALL:.0f}" rx="{round_:g}" fill="{fill}" stroke="#555"/>'
         )
         parts += [_text(x, y + 4 + (i - (len(lines) - 1) / 2) * 14, line) for i, line in enumerate(lines)]
         parts.append("</g>")
     size = f'width="{found.width:.0f}" height="{found.height:.0f}" viewBox="0 0 {found.width:.0f} {found.height:.0f}"'
     told = f"{escape(drawing.name, quote=True)}: a graph of {len(drawing.boxes)} nodes"
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{told}">{"".join(parts)}</svg>'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{told}" style="background:#fff">'
+    return f"{head}{''.join(parts)}</svg>"
 
 
 def _text(x: float, y: float, text: str, anchor: str = "middle") -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hybrid as mx
-from hybrid.frontend.drawing import BOX, TALL, Drawing, layers_of, layout, of_graph, svg
+from hybrid.frontend.drawing import BELOW, BOX, TALL, Drawing, layers_of, layout, of_graph, svg
 
 
 def drawing(*edges: str) -> Drawing:
@@ -20,8 +20,8 @@ def drawing(*edges: str) -> Drawing:
     return made
 
 
-def test_layers_are_the_longest_way_from_a_source() -> None:
-    assert layers_of(drawing("a>b", "b>c", "a>c", "d>c")) == {"a": 0, "b": 1, "c": 2, "d": 0}
+def test_layers_are_the_longest_way_and_an_input_is_above_what_takes_it() -> None:
+    assert layers_of(drawing("a>b", "b>c", "a>c", "d>c")) == {"a": 0, "b": 1, "c": 2, "d": 1}
     with pytest.raises(mx.MXNetError, match="circle"):
         layers_of(drawing("a>b", "b>a"))
 
@@ -37,6 +37,25 @@ def test_boxes_do_not_overlap_and_arrows_go_down(seed: int) -> None:
         assert all(abs(x - p) > BOX or abs(y - q) > TALL for p, q in boxes[:i])
     for bends in found.bends:
         assert all(above[1] < below[1] for above, below in pairwise(bends))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lines_pass_between_boxes(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    made = drawing(*(f"{a}>{b}" for b in range(1, 20) for a in rng.choice(b, min(b, 2), replace=False)))
+    lines = re.findall(r'<path d="(M[^"]+)" fill="none"', svg(made))
+    assert len(lines) == len(made.edges) and any("V" in line for line in lines)
+    for line in lines:
+        x, y = map(float, re.findall(r"[-\d.]+", line.partition("C")[0]))
+        for kind, told in re.findall(r"([CV])([^CV]+)", line):
+            numbers = [float(n) for n in told.split()]
+            if kind == "V":
+                assert numbers[0] - y <= TALL + 1  # beside a layer
+                assert all(abs(x - p) >= BOX / 2 or not y < q < numbers[0] for p, q in layout(made).at.values())
+                y = numbers[0]
+            else:
+                assert y <= numbers[1] <= numbers[5] and numbers[5] - y <= BELOW + 1  # between two layers
+                x, y = numbers[4:]
 
 
 def test_a_chain_is_straight() -> None:
