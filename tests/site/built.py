@@ -1,5 +1,6 @@
 """Check of the built site: ``python -m tests.site.built FOLDER`` tells every link that leads nowhere, everything that a page
-fetches from the network, and pages that the search does not find."""
+fetches from the network, pages that the search does not find,
+and addresses that errors print and that are not there."""
 
 from __future__ import annotations
 
@@ -10,6 +11,9 @@ from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from bridge.troubles import PAGE, TROUBLES
+from hybrid.core.version import SITE
 
 
 class Page(HTMLParser):
@@ -55,6 +59,16 @@ def faults(folder: Path) -> Iterator[str]:
     yield from _search(folder, pages)
 
 
+def addresses(folder: Path) -> Iterator[str]:
+    """What commands print at the end of an error and the site in the folder does not have."""
+    for trouble in TROUBLES:
+        target = f"{PAGE}#{trouble.anchor}"
+        if not target.startswith(f"{SITE}/"):
+            yield f"{target} is not of {SITE}"
+        found = _nowhere(folder / "index.html", folder, target.removeprefix(f"{SITE}/"))
+        yield from (f"an error prints {target}, which {why}" for why in found)
+
+
 def _nowhere(path: Path, folder: Path, target: str) -> Iterator[str]:
     parts = urlsplit(target)
     if parts.scheme or parts.netloc:
@@ -83,7 +97,8 @@ def _search(folder: Path, pages: list[Path]) -> Iterator[str]:
 
 
 def main(folder: Path) -> int:
-    found = list(faults(folder.resolve()))
+    folder = folder.resolve()
+    found = [*faults(folder), *addresses(folder)]
     print(
         "\n".join(found)
         or f"{len(list(folder.rglob('*.html')))} pages: all links lead somewhere, nothing is fetched, search finds all"

@@ -19,7 +19,11 @@ SHORT = {"mxnet": "mx", "mxnet.ndarray": "mx.nd", "mxnet.symbol": "mx.sym", "mxn
 SHORT |= {"mxnet.numpy_extension": "mx.npx"}
 """Modules by the names that programs use."""
 PAGES = {
-    "ndarray": ("Arrays: mx.nd", "ndarray ndarray.contrib ndarray.linalg ndarray.image ndarray.random ndarray.sparse"),
+    "ndarray": ("Arrays: mx.nd", "ndarray"),
+    "ndarray-more": (
+        "Arrays: contrib, linalg, image, random, sparse",
+        "ndarray.contrib ndarray.linalg ndarray.image ndarray.random ndarray.sparse",
+    ),
     "symbol": ("Symbols: mx.sym", "symbol executor attribute name"),
     "numpy": ("NumPy's interface: mx.np, mx.npx", "numpy numpy.linalg numpy.random numpy_extension util"),
     "autograd": ("Gradients, contexts, seeds", "autograd context random engine"),
@@ -60,7 +64,11 @@ def pages() -> dict[str, str]:
         said = f"{where}, with `import hybrid as mx` or `from gluonnx import mx`."
         if name == "symbol":
             said += " The functions of operators are those of [mx.nd](ndarray.md), on symbols."
-        found[f"{FOLDER}/{name}.md"] = _page(title, said, entries)
+        for number, part in enumerate(_parts(entries)):
+            whole = len(part) == len(entries)
+            ends = [e.name.rsplit(".", 1)[1] for e in (part[0], part[-1])] if not whole else []
+            page = f"{FOLDER}/{name}{f'-{number + 1}' if number else ''}.md"
+            found[page] = _page(f"{title}, {ends[0]} to {ends[1]}" if ends else title, said, part)
     titles = (
         (page.split("/")[1], text.split("\n", 1)[0][2:], len(HEADING.findall(text))) for page, text in found.items()
     )
@@ -73,6 +81,17 @@ FIELDS = {"Parameters", "Other Parameters", "Attributes", "Returns", "Yields", "
 """Sections of docstrings that are lists: a name, and what it is in indented lines below."""
 FIELD = re.compile(r"^([\w\\*., ]+?) : ")
 UNDERLINE = re.compile(r" *-{3,} *")
+
+
+def _parts(entries: list[Shown]) -> list[list[Shown]]:
+    """Entries in pages that a browser shows at once, of about the same length."""
+    pages = -(-len(entries) // MOST)
+    size = -(-len(entries) // max(pages, 1))
+    return [entries[i : i + size] for i in range(0, len(entries), size)] if pages else [entries]
+
+
+MOST = 80
+"""Names on a page; a browser takes seconds for the 70,000 elements of several hundred."""
 HEADING = re.compile(r"^## ", re.MULTILINE)
 
 

@@ -6,7 +6,7 @@ from tests.site import reference
 
 
 def test_a_function_of_an_operator_has_its_parameters() -> None:
-    text = reference.pages()["reference/ndarray.md"]
+    text = "\n".join(reference.pages().values())
     entry = text.split("## mx.nd.Convolution ", 1)[1].split("\n## ", 1)[0]
     assert "num_filter" in entry and "```python\nConvolution(" in entry
 
@@ -63,6 +63,16 @@ def test_sections_are_lists_and_sessions_code() -> None:
     said = reference.text(example)
     assert "\n**Parameters**\n\n- `x, y`: NDArray\n    Of \\*one\\* shape.\n- `n`: int\n" in said
     assert "- OpError\n    For others." in said and "```pycon\n>>> 1 + 1\n2\n```\n\n" in said and said.endswith("More.")
+
+
+def test_no_page_is_too_long_to_be_shown() -> None:
+    found = reference.pages()
+    counts = {name: len(reference.HEADING.findall(text)) for name, text in found.items()}
+    assert max(counts.values()) <= reference.MOST
+    arrays = [name for name in counts if name.startswith("reference/ndarray")]
+    assert len(arrays) > 4 and all(f"({name.partition('/')[2]})" in found["reference/index.md"] for name in arrays)
+    titles = [text.split("\n", 1)[0] for text in found.values()]
+    assert len(set(titles)) == len(titles)
 
 
 def test_only_names_are_headings() -> None:
