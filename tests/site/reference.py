@@ -80,6 +80,10 @@ def pages() -> dict[str, str]:
 FIELDS = {"Parameters", "Other Parameters", "Attributes", "Returns", "Yields", "Raises", "Inputs", "Outputs"}
 """Sections of docstrings that are lists: a name, and what it is in indented lines below."""
 FIELD = re.compile(r"^([\w\\*., ]+?) : ")
+ANNOTATION = re.compile(r"(: |-> )'([^']*)'")
+"""An annotation as the future import of annotations leaves it, a string."""
+BREAK = "  "
+"""At the end of a line: what follows begins a new one."""
 UNDERLINE = re.compile(r" *-{3,} *")
 
 
@@ -151,6 +155,7 @@ def signature(name: str, what: Any) -> str:
     except (TypeError, ValueError):
         parameters = "(...)"
     parameters = re.sub(r"<(?:class '(?:\w+\.)*(\w+)'|(?:function|object) [^>]*?(\w+)[^>]*)>", r"\1\2", parameters)
+    parameters = ANNOTATION.sub(r"\1\2", parameters)
     if len(name) + len(parameters) <= WIDTH or ("->" in parameters[-40:] and len(parameters) < WIDTH):
         return f"{name}{parameters}"
     return "\n".join(textwrap.wrap(f"{name}{parameters}", WIDTH, subsequent_indent="    ", break_long_words=False))
@@ -184,7 +189,7 @@ def text(what: Any) -> str:
         elif section in FIELDS and line.startswith(" "):
             made.append(_escaped(line))
         elif section in FIELDS and line.strip() and (FIELD.match(line) or below.startswith(" ")):
-            made.append("- " + FIELD.sub(lambda m: f"`{m[1]}`: ", _escaped(line)))
+            made.append("- " + FIELD.sub(lambda m: f"`{m[1]}`: ", _escaped(line)) + BREAK)
         else:
             made.append(line if line.startswith("    ") else _escaped(line))
         at += 1

@@ -11,6 +11,14 @@ def test_a_function_of_an_operator_has_its_parameters() -> None:
     assert "num_filter" in entry and "```python\nConvolution(" in entry
 
 
+def test_annotations_are_no_strings() -> None:
+    def example(a: int, b: str = "write") -> bool: ...
+
+    assert reference.signature("f", example) == "f(a: int, b: str = 'write') -> bool"
+    example.__annotations__ = {"a": "int", "b": "str", "return": "bool"}
+    assert reference.signature("f", example) == "f(a: int, b: str = 'write') -> bool"
+
+
 def test_names_are_there_once() -> None:
     names = [n for text in reference.pages().values() for n in re.findall(r"^## .*\{#(.+)\}$", text, re.MULTILINE)]
     assert len(names) == len(set(names)) > 1000
@@ -61,8 +69,10 @@ def test_sections_are_lists_and_sessions_code() -> None:
         More."""
 
     said = reference.text(example)
-    assert "\n**Parameters**\n\n- `x, y`: NDArray\n    Of \\*one\\* shape.\n- `n`: int\n" in said
-    assert "- OpError\n    For others." in said and "```pycon\n>>> 1 + 1\n2\n```\n\n" in said and said.endswith("More.")
+    assert "\n**Parameters**\n\n- `x, y`: NDArray  \n    Of \\*one\\* shape.\n- `n`: int  \n" in said
+    assert (
+        "- OpError  \n    For others." in said and "```pycon\n>>> 1 + 1\n2\n```\n\n" in said and said.endswith("More.")
+    )
 
 
 def test_no_page_is_too_long_to_be_shown() -> None:
