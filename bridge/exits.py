@@ -7,6 +7,8 @@ from collections.abc import Mapping
 NOT_EQUIVALENT, BAD_INPUT, RUNTIME, SAYS_LITTLE = 1, 2, 3, 4
 INTERNAL = 70
 """A fault of ours: internal software error, as in sysexits.h."""
+INTERRUPTED = 130
+"""Ctrl-C: 128 and the number of SIGINT, as shells have it. It is the status of no model, and so stands for itself."""
 MEANINGS: Mapping[int, str] = {
     0: "ok",
     INTERNAL: "internal error",

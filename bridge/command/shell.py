@@ -25,7 +25,7 @@ import converters
 from hybrid.core.error import InternalError, MXNetError
 
 from .. import report
-from ..exits import BAD_INPUT, INTERNAL, NOT_EQUIVALENT, RUNTIME, SAYS_LITTLE
+from ..exits import BAD_INPUT, INTERNAL, INTERRUPTED, NOT_EQUIVALENT, RUNTIME, SAYS_LITTLE
 from ..faces.data import dumps, facts
 from ..paths import BadInput
 from ..printable import message, printable
@@ -75,6 +75,9 @@ def errors(as_json: bool, report_to: Path | None = None, verbose: bool = False) 
         yield
     except (typer.Exit, typer.Abort, typer.BadParameter):
         raise
+    except KeyboardInterrupt:
+        _fail("interrupted: what was not finished was not written", "", as_json)
+        raise typer.Exit(INTERRUPTED) from None
     except bridge.NotEquivalent as error:
         found = error.result
         data = {"error": str(error), "see": address(error), "verification": found.as_dict()}
@@ -133,10 +136,10 @@ def _internal(error: Exception) -> str:
 
 
 def _fail(text: str, see: str, as_json: bool, problems: list[Any] | None = None) -> None:
-    """see: the address of what there is to say of such errors."""
+    """see: the address of what there is to say of such errors, where there is something."""
     if as_json:
         told = {"error": text, "problems": problems or [], "see": see}
         print(dumps(facts(told, shlex.join(["gluonnx", *sys.argv[1:]]), own_version())))
     else:
-        told = Text.assemble(("error:", "bold red"), f" {text}\n", (f"see {see}", "dim"))
+        told = Text.assemble(("error:", "bold red"), f" {text}", (f"\nsee {see}" if see else "", "dim"))
         Console(stderr=True, soft_wrap=True, **report.PLAIN).print(told)

@@ -111,7 +111,7 @@ def statuses() -> dict[int, str]:
 
 
 def test_statuses_are_those_of_the_code() -> None:
-    names = (shell.NOT_EQUIVALENT, shell.BAD_INPUT, shell.RUNTIME, shell.SAYS_LITTLE, shell.INTERNAL)
+    names = (shell.NOT_EQUIVALENT, shell.BAD_INPUT, shell.RUNTIME, shell.SAYS_LITTLE, shell.INTERNAL, shell.INTERRUPTED)
     assert {*statuses()} == {0, *names}
 
 
@@ -126,10 +126,29 @@ def test_statuses_as_they_are_given(
     assert told("verify", "flat", "flat", *SIZE)[0] == 4
     (folder / "broken.onnx").write_bytes(b"none")
     assert told("verify", "net", "broken.onnx", *SIZE)[0] == 2
-    for error, status in ((shell.bridge.EngineError("it crashed"), 3), (ZeroDivisionError("ours"), 70)):
+    for error, status in (
+        (shell.bridge.EngineError("it crashed"), 3),
+        (ZeroDivisionError("ours"), 70),
+        (KeyboardInterrupt(), 130),
+    ):
 
         def fails(*_: Any, **__: Any) -> None:
             raise error  # noqa: B023  called at once
 
         monkeypatch.setattr(running.bridge, "inspect", fails)
         assert told("inspect", "net")[0] == status
+
+
+def test_an_interrupted_command_says_what_became_of_its_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running.bridge, "inspect", interrupted)
+    done = CliRunner().invoke(app, ["inspect", "net"])
+    assert done.exit_code == 130
+    assert done.stderr == "error: interrupted: what was not finished was not written\n"
+    status_of_json = CliRunner().invoke(app, ["inspect", "net", "--json"])
+    assert status_of_json.exit_code == 130
+    assert json.loads(status_of_json.stdout)["error"].startswith("interrupted")
