@@ -52,10 +52,11 @@ def maxima(graph: OnnxGraph) -> None:
     r = Rewriting(graph)
 
     def rewrite(node: OnnxNode) -> bool:
+        if node.op_type != "MaxPool" or any(node.outputs[1:]):
+            return False
         x, out = node.inputs[0], node.outputs[0]
         shape, made, dtype = r.shape(x), graph.static(out), graph.dtype(x)
-        odd = node.op_type != "MaxPool" or any(node.outputs[1:])
-        if odd or shape is None or made is None or dtype is None or dtype.kind not in "iu":
+        if shape is None or made is None or dtype is None or dtype.kind not in "iu":
             return False
         given = r.node("Cast", x, shape=shape, to=code_of(F32))
         largest = r.node("MaxPool", given, shape=made, **node.attrs)
