@@ -24,6 +24,7 @@ LOWERINGS = (
     "infinities",
     "rounds",
     "batches",
+    "sums",
     "gates",
     "reversals",
     "reductions",

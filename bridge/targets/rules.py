@@ -195,6 +195,12 @@ def _stepped_slice(known: Known, node: onnx.NodeProto) -> str:
     return f"steps of {steps.ravel().tolist()}" if steps is not None and bool((steps != 1).any()) else ""
 
 
+def _unsaid_direction(_known: Known, node: onnx.NodeProto) -> str:
+    """CumSum without the attribute reverse."""
+    unsaid = node.op_type == "CumSum" and not any(a.name == "reverse" for a in node.attribute)
+    return "no reverse, which is 0," if unsaid else ""
+
+
 def _turned_slice(known: Known, node: onnx.NodeProto) -> str:
     """Slice with a negative step, of four dimensions or more."""
     if node.op_type != "Slice" or len(node.input) < 5 or len(known.shape(node.input[0]) or ()) < 4:
@@ -321,6 +327,7 @@ RULES: dict[str, Rule] = {
     "turned division": _turned_division,
     "turned slice": _turned_slice,
     "uneven padding": _uneven_padding,
+    "unsaid direction": _unsaid_direction,
     "whole power": _whole_power,
     "whole numbers": _whole_numbers,
     "whole numbers to one": _whole_numbers_to_one,

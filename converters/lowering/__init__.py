@@ -18,7 +18,7 @@ from .operands import operands
 from .pools import maxima, pools
 from .powers import powers, remainders
 from .recurrences import grus, lengths, recurrences, rnns, starts, states
-from .reductions import reductions
+from .reductions import reductions, sums
 from .reversals import reversals
 from .rounds import rounds
 from .specials import infinities, nans
@@ -38,6 +38,7 @@ _BY_NAME: dict[str, Callable[[OnnxGraph], None]] = {
     "infinities": infinities,
     "rounds": rounds,
     "batches": batches,
+    "sums": sums,
     "gates": gates,
     "reversals": reversals,
     "reductions": reductions,

@@ -29,3 +29,10 @@ class _Reductions(Rewriting):
         attrs = {k: v for k, v in node.attrs.items() if k != "axes"}
         self.keep(node._replace(inputs=node.inputs[:1], attrs=attrs))
         return True
+
+
+def sums(graph: OnnxGraph) -> None:
+    """CumSum that does not say its direction -> with reverse=0, which ONNX means: onnx2torch 1.5.15 takes 1 for it."""
+    for place, node in enumerate(graph.nodes):
+        if node.op_type == "CumSum" and not node.domain and "reverse" not in node.attrs:
+            graph.nodes[place] = node._replace(attrs={**node.attrs, "reverse": 0})

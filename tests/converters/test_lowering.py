@@ -289,3 +289,17 @@ def test_mnn_is_asked_for_no_nan_in_other_words() -> None:
     made = onnx.parser.parse_model(f'<ir_version: 7, opset_import: ["": 13]> {text}')
     made.graph.initializer.append(onnx.numpy_helper.from_array(np.array([[-1]]), "i"))
     assert "places that count from the end" in str(problems(profile_of("mnn"), made)[0])
+
+
+def test_the_direction_of_sums_is_said() -> None:
+    """onnx2torch 1.5.15 takes an absent reverse for 1: the sums come out from the other end."""
+    text = "g (float[2,7] x) => (float[2,7] y) { y = CumSum(x, k) }"
+    made = onnx.parser.parse_model(f'<ir_version: 7, opset_import: ["": 13]> {text}')
+    made.graph.initializer.append(onnx.numpy_helper.from_array(np.int64(1), "k"))
+    assert "it takes for reverse=1" in str(problems(profile_of("onnx2torch"), made)[0])
+    net, params, _ = converters.from_onnx(made)
+    forms = Forms(nan_guards=False, lowered=profile_of("onnx2torch").forms["lowered"])
+    written = converters.to_onnx(net, params, {"x": Spec((2, 7), np.dtype(np.float32))}, 13, forms=forms)
+    assert problems(profile_of("onnx2torch"), written) == []
+    x = draw(2, 7)
+    np.testing.assert_allclose(run_onnx(written, {"x": x})[0], np.cumsum(x, 1), rtol=1e-5, atol=1e-6)
