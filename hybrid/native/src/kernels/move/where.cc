@@ -1,4 +1,5 @@
 // where: choosing element by element, with broadcasting.
+#include "../../base/vec.h"
 #include "strided.h"
 
 namespace gluonnx {
@@ -9,33 +10,56 @@ struct Side {
   std::int64_t size, stride[3];
 };
 
-// A row: c are conditions of as many bytes as C, which hold where a bit of the mask is set; strides are 1, or 0 to repeat.
-using Row = void (*)(const std::byte* c, std::uint64_t mask, const std::byte* x, const std::byte* y, std::byte* to, const Side& side,
-                     std::int64_t count);
+// The elements of a result in which conditions, x and y have these strides.
+struct Picture {
+  std::vector<Side> axes;  // before the last one
+  Side inner{1, {0, 0, 0}};
+  std::uint64_t mask;  // bits of a condition, any of which makes it hold
+};
 
+// A row. Strides are 1, or 0 to repeat.
 template <class C, class T>
-void row(const std::byte* conditions, std::uint64_t bits, const std::byte* xs, const std::byte* ys, std::byte* result, const Side& side,
-         std::int64_t count) {
-  const C* __restrict c = reinterpret_cast<const C*>(conditions);
-  const T *__restrict x = reinterpret_cast<const T*>(xs), *__restrict y = reinterpret_cast<const T*>(ys);
-  T* __restrict to = reinterpret_cast<T*>(result);
-  const C mask = static_cast<C>(bits);
+GX_INLINE void row(const C* __restrict c, C mask, const T* __restrict x, const T* __restrict y, T* __restrict to, const Side& side,
+                   std::int64_t count) {
+  // without a branch, which conditions in no order would have taken wrongly as often as not
+  const auto chosen = [mask](C condition, T one, T other) GX_LAMBDA {
+    const T all = static_cast<T>(T{0} - static_cast<T>((condition & mask) != 0));
+    return static_cast<T>(other ^ ((one ^ other) & all));
+  };
   const auto [c_step, x_step, y_step] = side.stride;
   if (c_step == 0) {
     const T* from = *c & mask ? x : y;
     if (*c & mask ? x_step : y_step) std::copy(from, from + count, to);
     else std::fill(to, to + count, *from);
   } else if (x_step && y_step) {
-    for (std::int64_t i = 0; i < count; ++i) to[i] = c[i] & mask ? x[i] : y[i];
+    for (std::int64_t i = 0; i < count; ++i) to[i] = chosen(c[i], x[i], y[i]);
   } else if (x_step) {
     const T other = *y;
-    for (std::int64_t i = 0; i < count; ++i) to[i] = c[i] & mask ? x[i] : other;
+    for (std::int64_t i = 0; i < count; ++i) to[i] = chosen(c[i], x[i], other);
   } else if (y_step) {
     const T one = *x;
-    for (std::int64_t i = 0; i < count; ++i) to[i] = c[i] & mask ? one : y[i];
+    for (std::int64_t i = 0; i < count; ++i) to[i] = chosen(c[i], one, y[i]);
   } else {
     const T one = *x, other = *y;
-    for (std::int64_t i = 0; i < count; ++i) to[i] = c[i] & mask ? one : other;
+    for (std::int64_t i = 0; i < count; ++i) to[i] = chosen(c[i], one, other);
+  }
+}
+
+// Elements [begin, end): conditions of as many bytes as C, elements as T.
+using Elements = void (*)(const Picture& picture, const Run& run, std::int64_t begin, std::int64_t end);
+
+template <class C, class T>
+void elements(const Picture& picture, const Run& run, std::int64_t begin, std::int64_t end) {
+  const Side inner = picture.inner;
+  const C mask = static_cast<C>(picture.mask);
+  while (begin < end) {
+    const std::int64_t skip = begin % inner.size, count = std::min(inner.size - skip, end - begin);
+    std::int64_t at[3], rest = begin / inner.size;
+    for (int k = 0; k < 3; ++k) at[k] = skip * inner.stride[k];
+    for (std::size_t i = picture.axes.size(); i-- > 0; rest /= picture.axes[i].size)
+      for (int k = 0; k < 3; ++k) at[k] += rest % picture.axes[i].size * picture.axes[i].stride[k];
+    row(run.input<C>(0) + at[0], mask, run.input<T>(1) + at[1], run.input<T>(2) + at[2], run.output<T>() + begin, inner, count);
+    begin += count;
   }
 }
 
@@ -47,43 +71,26 @@ std::uint64_t mask_of(DType dtype) {
 
 class Where : public Kernel {
  public:
-  Where(const Call& call, std::vector<Side> axes)
-      : size_(call.out[0].size()), axes_(std::move(axes)), mask_(mask_of(call.in[0].dtype)) {
+  Where(const Call& call, std::vector<Side> axes) : size_(call.out[0].size()) {
     const DType condition = call.in[0].dtype, moved = call.out[0].dtype;
-    inner_ = {1, {0, 0, 0}};
-    if (!axes_.empty()) inner_ = axes_.back(), axes_.pop_back();
-    element_[0] = static_cast<std::int64_t>(size_of(condition));
-    element_[1] = element_[2] = static_cast<std::int64_t>(size_of(moved));
-    row_ = by_size(condition, [&](auto c) {
-      return by_size(moved, [&](auto t) -> Row { return row<decltype(c), decltype(t)>; });
+    picture_.mask = mask_of(condition);
+    if (!axes.empty()) picture_.inner = axes.back(), axes.pop_back();
+    picture_.axes = std::move(axes);
+    bytes_ = static_cast<std::int64_t>(size_of(condition) + 3 * size_of(moved));
+    elements_ = by_size(condition, [&](auto c) {
+      return by_size(moved, [&](auto t) -> Elements { return elements<decltype(c), decltype(t)>; });
     });
     how = "elements";
   }
 
   void run(const Run& run) const override {
-    if (!size_) return;
-    run.ranges(size_, grain_of(element_[0] + 3 * element_[1]), [&](std::int64_t begin, std::int64_t end, int) {
-      while (begin < end) {
-        const std::int64_t skip = begin % inner_.size, count = std::min(inner_.size - skip, end - begin);
-        std::int64_t at[3], rest = begin / inner_.size;
-        for (int k = 0; k < 3; ++k) at[k] = skip * inner_.stride[k];
-        for (std::size_t i = axes_.size(); i-- > 0; rest /= axes_[i].size)
-          for (int k = 0; k < 3; ++k) at[k] += rest % axes_[i].size * axes_[i].stride[k];
-        for (int k = 0; k < 3; ++k) at[k] *= element_[k];
-        row_(run.input<std::byte>(0) + at[0], mask_, run.input<std::byte>(1) + at[1], run.input<std::byte>(2) + at[2],
-             run.output<std::byte>() + begin * element_[1], inner_, count);
-        begin += count;
-      }
-    });
+    run.ranges(size_, grain_of(bytes_), [&](std::int64_t begin, std::int64_t end, int) { elements_(picture_, run, begin, end); });
   }
 
  private:
-  std::int64_t size_;
-  std::vector<Side> axes_;
-  Side inner_;
-  std::uint64_t mask_;
-  std::int64_t element_[3];  // bytes of a condition, of x and of y
-  Row row_;
+  std::int64_t size_, bytes_;  // elements, and bytes that one moves
+  Picture picture_;
+  Elements elements_;
 };
 
 // Axes of the result, those merged over which nothing repeats differently. rows: a condition of one axis chooses rows.

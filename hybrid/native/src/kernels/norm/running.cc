@@ -32,21 +32,23 @@ void strip(const std::byte* given, std::byte* result, const Steps& steps, std::i
   if (steps.reverse) from += (size - 1) * inner, to += (size - 1) * inner, step = -inner;
   if (width == 1) {
     A total = PRODUCT;
-    for (std::int64_t r = 0; r < size; ++r, from += step, to += step) {
-      const A next = join(total, *from);
-      *to = static_cast<To>(exclusive ? total : next);
-      total = next;
-    }
+    if (exclusive)
+      for (std::int64_t r = 0; r < size; ++r, from += step, to += step) *to = static_cast<To>(total), total = join(total, *from);
+    else
+      for (std::int64_t r = 0; r < size; ++r, from += step, to += step) total = join(total, *from), *to = static_cast<To>(total);
     return;
   }
   A totals[COLUMNS];
   std::fill(totals, totals + width, A{PRODUCT});
   for (std::int64_t r = 0; r < size; ++r, from += step, to += step)
-    for (std::int64_t j = 0; j < width; ++j) {
-      const A next = join(totals[j], from[j]);
-      to[j] = static_cast<To>(exclusive ? totals[j] : next);
-      totals[j] = next;
-    }
+    if (exclusive)
+      for (std::int64_t j = 0; j < width; ++j) {
+        const A next = join(totals[j], from[j]);
+        to[j] = static_cast<To>(totals[j]);
+        totals[j] = next;
+      }
+    else
+      for (std::int64_t j = 0; j < width; ++j) to[j] = static_cast<To>(totals[j] = join(totals[j], from[j]));
 }
 
 class Running : public Kernel {

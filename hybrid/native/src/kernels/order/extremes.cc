@@ -76,9 +76,14 @@ struct Search {
         if (takes(x[i], x[found])) found = i;
       return found;
     }
-    std::int64_t found = begin;
-    T best = x[begin];
-    for (std::int64_t i = begin + 1; i < end; ++i)
+    return begin + first(x + begin, end - begin);
+  }
+
+  // The first extreme of a few.
+  __attribute__((always_inline)) static std::int64_t first(const T* x, std::int64_t n) {
+    std::int64_t found = 0;
+    T best = x[0];
+    for (std::int64_t i = 1; i < n; ++i)
       if (takes(x[i], best)) best = x[i], found = i;
     return found;
   }
@@ -112,7 +117,10 @@ struct Search {
 
   static void rows(const Wanted& wanted, const void* x, void* to, std::int64_t begin, std::int64_t end) {
     const std::int64_t n = wanted.along.size;
-    for (std::int64_t o = begin; o < end; ++o) wanted.put(to, o, place(static_cast<const T*>(x) + o * n, 0, n, wanted.last));
+    if (n <= 4 * WIDTH<T> && !wanted.last)
+      for (std::int64_t o = begin; o < end; ++o) wanted.put(to, o, first(static_cast<const T*>(x) + o * n, n));
+    else
+      for (std::int64_t o = begin; o < end; ++o) wanted.put(to, o, place(static_cast<const T*>(x) + o * n, 0, n, wanted.last));
   }
 
   static void columns(const Wanted& wanted, const void* x, void* to, std::int64_t begin, std::int64_t end) {
