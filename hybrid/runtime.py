@@ -48,7 +48,15 @@ class Feature(NamedTuple):
 
 def feature_list() -> list[Feature]:
     """All of MXNet 1.9.1's features. What NumPy does inside (SSE, BLAS) is its own affair and counts as absent; images
-    (OPENCV) are there when Pillow is; arrays may have any size (INT64_TENSOR_SIZE); runs can be profiled (PROFILER)."""
+    (OPENCV) are there when Pillow is; arrays may have any size (INT64_TENSOR_SIZE); runs can be profiled (PROFILER).
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> [f.enabled for f in mx.runtime.feature_list() if f.name == "LAPACK"]
+    [True]
+
+    Source: MXNet runtime.feature_list."""
     there = {"LAPACK", "INT64_TENSOR_SIZE", "PROFILER"}
     if importlib.util.find_spec("PIL") is not None:
         there.add("OPENCV")
@@ -56,7 +64,15 @@ def feature_list() -> list[Feature]:
 
 
 class Features(OrderedDict[str, Feature]):
-    """Feature by name; there is one instance."""
+    """Feature by name; there is one instance.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.runtime.Features().is_enabled("cuda")
+    False
+
+    Source: MXNet runtime.Features."""
 
     instance: Features | None = None
 

@@ -20,7 +20,30 @@ _state = {"seed": None, "version": draw(), "threads": itertools.count(1)}
 
 
 def seed(seed_state: int, ctx: object = "all") -> None:
-    """Seed the generators of all threads (MXNet's ``mx.random.seed``; ctx is accepted, there is one CPU here)."""
+    """Seed the generators of all threads: what is drawn from here on is the same in every run.
+
+    Parameters
+    ----------
+    seed_state : int
+        Any integer, also a negative one or one of NumPy's.
+    ctx : object
+        Accepted as in MXNet, and not asked for: all devices draw from the same generators.
+
+    Raises
+    ------
+    ValueError
+        Where seed_state is no integer.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.random.seed(7)
+    >>> first = mx.nd.random.uniform(shape=(2,)).asnumpy()
+    >>> mx.random.seed(7)
+    >>> bool((mx.nd.random.uniform(shape=(2,)).asnumpy() == first).all())
+    True
+
+    Source: MXNet random.seed."""
     if not isinstance(seed_state, int | np.integer):
         raise ValueError("seed_state must be int")
     _state["seed"] = int(seed_state)
