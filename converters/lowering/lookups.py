@@ -49,7 +49,7 @@ def batches(graph: OnnxGraph) -> None:
         sizes = r.shape(node.inputs[1]) if depth else None
         if sizes is None:
             return False
-        own = np.stack(np.indices(sizes[:-1], np.int64)[:depth], -1)
+        own = np.moveaxis(np.indices(sizes[:-1], np.int64)[:depth], 0, -1)
         places, joined = graph.constant(node.inputs[1]), graph.unique(f"{node.outputs[0]}_places")
         if places is not None:
             joined = r.constant(np.concatenate([own, places], -1), "places")
