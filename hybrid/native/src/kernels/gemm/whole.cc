@@ -26,7 +26,7 @@ class Whole : public Kernel {
   }
 
   void run(const Run& run) const override {
-    const auto [m, n, k] = p_.sizes;
+    const Index m = p_.sizes.m, n = p_.sizes.n, k = p_.sizes.k;  // no bindings: older Clangs give those to no lambda
     run.ranges(static_cast<Index>(p_.c.size()) * m, 1 + 30000 / (n * k + 1), [&](Index begin, Index end, int) {
       std::vector<U> sums(static_cast<std::size_t>(n));
       for (Index i = begin; i < end; ++i) {

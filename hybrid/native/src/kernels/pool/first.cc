@@ -47,7 +47,7 @@ class FirstPooling : public Kernel {
   }
 
   void run(const Run& run) const override {
-    const auto& [high, wide] = sides_;
+    const Side &high = sides_[0], &wide = sides_[1];  // no bindings, as in gemm/whole.cc
     run.ranges(planes_ * high.steps, 1 + 20000 / (high.kernel * wide.kernel * wide.steps), [&](Index begin, Index end, int) {
       std::vector<T> row(static_cast<std::size_t>(wide.steps));
       for (Index i = begin; i < end; ++i) {

@@ -99,7 +99,7 @@ class Wide : public Kernel {
   bool reads(int input) const override { return !(packs_ && input == p_.b.input); }
 
   void run(const Run& run) const override {
-    const auto& [m, n, k] = p_.sizes;
+    const Index m = p_.sizes.m, k = p_.sizes.k;  // no bindings, as in gemm/whole.cc
     const Index count = static_cast<Index>(p_.c.size()) * panels_ * pieces_;
     const double each = 10 + 2.0 * static_cast<double>(m / pieces_ + 1) * PANEL * static_cast<double>(k) / 20;  // nanoseconds
     run.ranges(count, static_cast<Index>(10e3 / each) + 1, [&](Index begin, Index end, int thread) {
