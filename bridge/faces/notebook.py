@@ -1,4 +1,4 @@
-"""What is being done, as a line below the cell of a notebook: a bar that moves, seconds and words, gone when the cell has run."""
+"""Line that says what is being done, below the cell of a notebook: a bar that moves and words, gone when the cell has run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def kernel() -> Any | None:
 
 
 def listener(progress: Progress | None) -> Progress:
-    """Who hears what is being done: whom the caller names, else a line below the cell of a notebook, else nobody."""
+    """Listener to what is being done: whom the caller names, else a line below the cell of a notebook, else nobody."""
     if progress is not None:
         return progress
     return line() if kernel() is not None else _nobody

@@ -36,7 +36,7 @@ WAITING = re.compile(r"\.gluonnx-(\d{1,9})-[0-9a-f]{8}-([0-9a-f]{16})\.whole")
 OLD = 60  # seconds; a process may have made its part and not yet locked it
 OLD_WITHOUT_LOCKS = 24 * 3600
 REPLACES_MAPPED = os.name != "nt"
-"""Whether a file that a process has mapped can be replaced: Windows refuses it, and what was loaded is often saved where it was."""
+"""True where a file that a process has mapped can be replaced; Windows refuses it, and what was loaded is often saved there."""
 
 # -- writing ----------------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What a job says in a notebook: one line below the cell, in place, gone when the cell has run; elsewhere nothing."""
+"""Line that a job writes in a notebook: one line below the cell, in place, gone when the cell has run; elsewhere nothing."""
 
 import sys
 from types import SimpleNamespace

@@ -368,8 +368,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "batch take wraps",
         "hybrid/native/src/kernels/move/gather.cc",
-        "    return std::make_unique<Pick<decltype(t), false>>(call, split, 1, Outside::clip);",
-        "    return std::make_unique<Pick<decltype(t), false>>(call, split, 1, Outside::wrap);",
+        "  return std::make_unique<Pick>(call, split, 1, Outside::clip, false);",
+        "  return std::make_unique<Pick>(call, split, 1, Outside::wrap, false);",
         "tests/native/test_move.py -k test_batch_take",
     ),
     (

@@ -17,7 +17,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "one count for all windows",
-        "hybrid/native/src/kernels/pool/strips.h",
+        "hybrid/native/src/kernels/pool/strips.cc",
         "wide_.count[first]) : 1.f;",
         "wide_.count[0]) : 1.f;",
         "tests/native/test_pool.py",

@@ -60,7 +60,7 @@ def faults(folder: Path) -> Iterator[str]:
 
 
 def addresses(folder: Path) -> Iterator[str]:
-    """What commands print at the end of an error and the site in the folder does not have."""
+    """Addresses that commands print at the end of an error and the site in the folder does not have."""
     for trouble in TROUBLES:
         target = f"{PAGE}#{trouble.anchor}"
         if not target.startswith(f"{SITE}/"):

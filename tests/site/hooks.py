@@ -30,7 +30,7 @@ BOOST = {
     "reliability.md": 0.3,
 }
 BOOST |= {"troubleshooting.md": 2, "operators.md": 1.5}
-"""How much the search makes of a page, 1 where nothing is said: tables of measurements after pages that teach."""
+"""Weight of a page in the search, 1 where nothing is said: tables of measurements after pages that teach."""
 FENCE = re.compile(r"(^(?:```|~~~).*?^(?:```|~~~)[ ]*$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(\]\(|(?:src|href)=\")([^)\s\"]+)")
 FETCHED = re.compile(r'<script src="?https://unpkg\.com/iframe-worker/shim"?></script>')

@@ -39,7 +39,7 @@ def _cell(cell: Mapping[str, Any]) -> Iterator[str]:
 
 
 def shown(output: Mapping[str, Any]) -> Iterator[str]:
-    """What a cell showed: the richest form that a page can show. Raises ValueError for one that it cannot."""
+    """Richest form of an output of a cell that a page can show, as HTML and Markdown. Raises ValueError for one that it cannot."""
     kind = output["output_type"]
     if kind == "stream":
         yield fenced("".join(output["text"]), "text")

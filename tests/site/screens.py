@@ -74,14 +74,14 @@ SHAPE = (2, 3, 64, 64)
 
 @cache
 def verified() -> Page:
-    """What ``gluonnx verify`` says of the two."""
+    """Text that ``gluonnx verify`` prints of the two."""
     os.chdir(work())  # so that names are those that a user sees
     np.savez("faces.npz", data=np.random.default_rng(0).normal(size=SHAPE).astype(np.float32))
     return report.verify_table(bridge.verify("resnet", "model_v2.onnx", inputs="faces.npz"))
 
 
 def converted() -> Page:
-    """What ``gluonnx convert`` says of the first."""
+    """Text that ``gluonnx convert`` prints of the first."""
     os.chdir(work())
     return report.convert_brief(bridge.convert("resnet", output="resnet.onnx", inputs={"data": SHAPE}))
 
