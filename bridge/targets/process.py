@@ -151,10 +151,9 @@ class TargetRunner:
         if process is not None:
             end_family(process)
             process.wait()
-            for pipe in (process.stdin, process.stdout):
-                assert pipe is not None
-                with contextlib.suppress(OSError):
-                    pipe.close()
+            assert process.stdin is not None
+            with contextlib.suppress(OSError):
+                process.stdin.close()
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
@@ -171,8 +170,9 @@ class TargetRunner:
 
 
 def _listen(pipe: IO[bytes], said: queue.SimpleQueue[bytes]) -> None:
-    """Hand on the lines of a pipe, and an empty one at its end; a thread can wait for these everywhere, for pipes it cannot."""
-    with contextlib.suppress(OSError, ValueError):  # closed meanwhile
+    """Hand on the lines of a pipe, and an empty one at its end; then close it, which nobody else can while this waits for a line.
+    A thread can wait for a queue everywhere, for a pipe it cannot (Windows)."""
+    with pipe, contextlib.suppress(OSError):
         for line in pipe:
             said.put(line)
     said.put(b"")
