@@ -221,7 +221,8 @@ def test_containers_without_a_limit_say_so_in_a_word(monkeypatch) -> None:
             def __init__(self, path: str, left: list[str | None] = left):
                 self.text = left.pop(0)
 
-            def read_text(self) -> str:
+            def read_text(self, encoding: str) -> str:
+                assert encoding == "utf-8"
                 if self.text is None:
                     raise FileNotFoundError
                 return self.text
