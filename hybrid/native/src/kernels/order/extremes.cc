@@ -177,7 +177,7 @@ class ArgExtreme : public Kernel {
                         [&](std::int64_t begin, std::int64_t end, int) { searches_.rows(wanted_, x, to, begin, end); });
     auto* places = reinterpret_cast<std::int64_t*>(run.scratch);
     const std::int64_t row = n * static_cast<std::int64_t>(element_);
-    run.parallel(outer * parts_, [&](std::int64_t i, int) {
+    run.parallel(outer * parts_, [&, n = n](std::int64_t i, int) {
       const std::int64_t part = i % parts_;
       places[i] = searches_.place(x + i / parts_ * row, n * part / parts_, n * (part + 1) / parts_, wanted_.last);
     });
