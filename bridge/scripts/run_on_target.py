@@ -160,7 +160,7 @@ def ncnn(model, asked):
         raise Refused("ncnn loads no network from what pnnx has made: " + said)
 
     # ncnn has no batch: pnnx says in the program that it writes which axis of an input it took for one, 233 where none
-    with open(os.path.join(folder, "model_ncnn.py")) as file:
+    with open(os.path.join(folder, "model_ncnn.py"), encoding="utf-8") as file:
         told = re.findall(r'ex\.input\("(in\d+)".*batch_index=(\d+)', file.read())
     batches = {name: int(axis) for name, axis in told}
 
