@@ -32,7 +32,7 @@ def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """Run ``python -m hybrid`` with these arguments in a folder, on one thread and without warnings."""
     process = _copied()
     assert process.stdin is not None and process.stdout is not None
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as out, tempfile.TemporaryFile("w+", encoding="utf-8") as err:
         outputs = [f"/proc/{os.getpid()}/fd/{file.fileno()}" for file in (out, err)]
         process.stdin.write(json.dumps([arguments, str(folder), outputs]) + "\n")
         process.stdin.flush()

@@ -100,7 +100,7 @@ def same(got: list[np.ndarray], want: list[np.ndarray]) -> None:
 
 def resident() -> int:
     """Bytes that the process has in memory."""
-    with open("/proc/self/statm") as file:
+    with open("/proc/self/statm", encoding="utf-8") as file:
         return int(file.read().split()[1]) * resource.getpagesize()
 
 

@@ -386,7 +386,7 @@ class TestCommand:
             assert done.exit_code == status
             assert said in done.stderr
         report = Path(done.stderr.split("report it with ")[1].split(" and, if")[0])
-        assert "Traceback" in report.read_text()
+        assert "Traceback" in report.read_text(encoding="utf-8")
         report.unlink()
 
     def test_names_are_printed_escaped(self, tmp_path: Path) -> None:

@@ -229,7 +229,7 @@ def test_indexes_and_vectors_have_forms_in_mxnet(name: str, tmp_path: Path) -> N
     (network,) = (n for n in networks() if n.name == name)
     prefix = back(network, tmp_path)
     assert prefix is not None
-    nodes = json.loads(Path(f"{prefix}-symbol.json").read_text())["nodes"]
+    nodes = json.loads(Path(f"{prefix}-symbol.json").read_text(encoding="utf-8"))["nodes"]
     assert all(isinstance(v, str) for n in nodes for v in n.get("attrs", {}).values())
     assert {n["op"] for n in nodes} - {"null"} <= OPERATORS
     assert not any(n["op"] == "_npi_pad" and n["attrs"]["pad_width"].count("(") < 3 for n in nodes)

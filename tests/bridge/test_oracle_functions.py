@@ -4,7 +4,6 @@ import math
 from pathlib import Path
 
 import numpy as np
-import onnx
 import onnx.parser
 import pytest
 

@@ -35,7 +35,7 @@ def pytest_in(folder: Path, arguments: list[str]) -> tuple[int, str]:
         try:
             os.chdir(folder)
             os.dup2(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
-            sys.stdout = sys.stderr = open(1, "w", closefd=False)  # noqa: SIM115
+            sys.stdout = sys.stderr = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
             status = int(pytest.main(arguments))
             sys.stdout.flush()
         finally:

@@ -52,9 +52,9 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def misread(net: Path, operator: str, **attributes: str) -> None:
     """Change attributes of the first node of an operator, as a reading that takes them for something else would."""
     path = Path(f"{net}-symbol.json")
-    symbol = json.loads(path.read_text())
+    symbol = json.loads(path.read_text(encoding="utf-8"))
     next(n for n in symbol["nodes"] if n["op"] == operator)["attrs"].update(attributes)
-    path.write_text(json.dumps(symbol))
+    path.write_text(json.dumps(symbol), encoding="utf-8")
 
 
 # -- what MXNet recorded ----------------------------------------------------------------------------------------------------
@@ -109,9 +109,9 @@ def test_a_misreading_that_both_sides_share_is_caught(
 ) -> None:
     if operator == "Convolution":  # without its bias as an input
         path = Path(f"{net}-symbol.json")
-        symbol = json.loads(path.read_text())
+        symbol = json.loads(path.read_text(encoding="utf-8"))
         next(n for n in symbol["nodes"] if n["op"] == operator)["inputs"].pop()
-        path.write_text(json.dumps(symbol))
+        path.write_text(json.dumps(symbol), encoding="utf-8")
     misread(net, operator, **attributes)
     target = tmp_path / "wrong.onnx"
     shape = {"data": (3, 1, 28, 28)}

@@ -637,7 +637,7 @@ def test_a_reader_who_leaves_is_no_error(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setattr(report, "show", left)
     monkeypatch.setattr(os, "open", lambda path, mode: (path, mode))
     monkeypatch.setattr(os, "dup2", lambda one, two: moved.append((one, two)))
-    with open(tmp_path / "out", "w") as out:
+    with open(tmp_path / "out", "w", encoding="utf-8") as out:
         monkeypatch.setattr(sys, "stdout", out)
         shell.print_result({}, False, lambda: "text")
         monkeypatch.undo()

@@ -268,7 +268,7 @@ def test_a_refusal_ends_in_a_command_that_works(net: Path) -> None:
     symbol = mx.sym.load(f"{net}-symbol.json")
     raw = json.loads((symbol * 2).tojson())
     raw["nodes"][-1] |= {"op": "an_operator_of_nobody", "attrs": {}}
-    Path(f"{net}-symbol.json").write_text(json.dumps(raw))
+    Path(f"{net}-symbol.json").write_text(json.dumps(raw), encoding="utf-8")
     said = call("convert", net, "--input", "data:2,3", code=2)
     hint = said.splitlines()[-1]
     assert hint.startswith(f"up to there it converts: gluonnx convert {net}-symbol.json {net}-0000.params --input")
@@ -296,7 +296,7 @@ def test_a_place_further_up_is_offered_where_the_one_before_does_not_convert(net
     worse = mx.sym.Dropout(symbol, p=1, mode="always", name="worse")
     raw = json.loads((mx.sym.tanh(worse, name="one") + mx.sym.exp(symbol, name="two")).tojson())
     raw["nodes"][-1] |= {"op": "an_operator_of_nobody", "attrs": {}}
-    Path(f"{net}-symbol.json").write_text(json.dumps(raw))
+    Path(f"{net}-symbol.json").write_text(json.dumps(raw), encoding="utf-8")
     hint = call("convert", net, "--input", "data:2,3", code=2).splitlines()[-1]
     assert hint.endswith("--outputs relu1_output --outputs two_output")
     assert "equivalent" in call(*hint.split("gluonnx ")[1].split())

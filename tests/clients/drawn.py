@@ -86,7 +86,7 @@ def tables(data, here):
         (data / name).write_text("\n".join(lines) + "\n")
     (data / "YearPredictionMSD.bz2").touch()
     for name in ("adult.data", "adult.test"):
-        with open(data / name, "w", newline="") as file:
+        with open(data / name, "w", encoding="utf-8", newline="") as file:
             for _ in range(300):
                 work, land = (f"{what}{draw.randint(9)}" for what in ("work", "land"))
                 person = (

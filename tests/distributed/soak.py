@@ -259,7 +259,7 @@ class Models(Part):
         model. Workers are killed once they have children, which is when they work."""
         kinds = ["a child", "the command", *(["a worker"] if self.victims(first)["a worker"] else [])]
         kind = self.chance.choice(kinds)
-        while Path(f"/proc/{first}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+        while Path(f"/proc/{first}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z":
             found = self.victims(first)
             if found["a child"] or kind == "the command":
                 time.sleep(self.chance.uniform(0, 2))

@@ -122,7 +122,7 @@ def _read(kind: str, path: Path, data: bytes) -> None:
 
 
 def _width(path: Path) -> Any:
-    return (len(path.read_text().splitlines()[0].split(",")),)
+    return (len(path.read_text(encoding="utf-8").splitlines()[0].split(",")),)
 
 
 def _columns() -> tuple[int]:

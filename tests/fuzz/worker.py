@@ -123,7 +123,7 @@ def attempt(module: ModuleType, case: Any, limit: float) -> str:
 
 def address_space() -> int:
     """Bytes of address space that this process has."""
-    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0]) * resource.getpagesize()
 
 
 def work(job: Job) -> None:

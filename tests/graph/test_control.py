@@ -203,7 +203,7 @@ def test_it_takes_a_graph() -> None:
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*/loops-symbol.json")), ids=lambda p: p.parent.name)
 def test_files(path: Path) -> None:
-    graph = symbol_json.loads(path.read_text())
+    graph = symbol_json.loads(path.read_text(encoding="utf-8"))
     feeds = dict(np.load(str(path).replace("-symbol.json", "-input.npz")))
     wants = np.load(str(path).replace("-symbol.json", "-output.npz"))
     result = infer(graph, {k: v.shape for k, v in feeds.items()}, default_dtype="float32")

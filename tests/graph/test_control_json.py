@@ -14,7 +14,7 @@ FILES = sorted(FOLDER.glob("*/loops-symbol.json"))
 
 
 def loops(path: Path) -> Graph:
-    return symbol_json.loads(path.read_text())
+    return symbol_json.loads(path.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(params=FILES, ids=[p.parent.name for p in FILES])

@@ -27,7 +27,7 @@ class Block(NamedTuple):
 
 def blocks(path: Path) -> list[Block]:
     """All fenced blocks of a file, in order; those without a comment have an empty name."""
-    return [Block(*(part or "" for part in found)) for found in BLOCK.findall(path.read_text())]
+    return [Block(*(part or "" for part in found)) for found in BLOCK.findall(path.read_text(encoding="utf-8"))]
 
 
 def block(path: Path, name: str) -> Block:

@@ -127,7 +127,7 @@ def test_main_job_from_nothing(tmp_path: Path) -> None:
     "path", [p for p in ROOT.rglob("*.md") if not p.relative_to(ROOT).parts[0].startswith(".")], ids=lambda p: p.name
 )
 def test_links_lead_somewhere(path: Path) -> None:
-    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", path.read_text()):
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
         assert "://" in target or (path.parent / target).exists(), target
 
 

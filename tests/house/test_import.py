@@ -73,7 +73,7 @@ print(find("_linalg_potrf").name, find("no such operator"), len(OPS) > 600)
 def test_indexes_say_where_everything_is() -> None:
     """hybrid/ops/index.txt and converters/ops/index.txt: ``python -m tests.house.index`` writes them."""
     wanted = json.loads(python("from tests.house import index; import json; print(json.dumps(index.indexes()))"))
-    wrong = [path for path, text in wanted.items() if Path(ROOT, path).read_text() != text]
+    wrong = [path for path, text in wanted.items() if Path(ROOT, path).read_text(encoding="utf-8") != text]
     assert not wrong, f"{', '.join(wrong)}: run python -m tests.house.index"
 
 

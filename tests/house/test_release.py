@@ -79,7 +79,7 @@ def test_there_are_workflows() -> None:
 @pytest.mark.parametrize("path", workflows(), ids=lambda p: p.stem)
 def test_workflows_are_whole(path: Path) -> None:
     yaml = pytest.importorskip("yaml")
-    told = yaml.safe_load(path.read_text())
+    told = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert (
         told["name"] == path.stem and told[True] and told["permissions"] == {"contents": "read"}
     )  # YAML 1.1 reads `on` as true

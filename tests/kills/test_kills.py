@@ -17,7 +17,7 @@ def test_nothing_is_lost(name: str) -> None:
 
 def test_a_writer_in_place_is_caught() -> None:
     def write(folder: Path, generation: int) -> None:
-        with open(folder / "a", "w") as file:
+        with open(folder / "a", "w", encoding="utf-8") as file:
             for _ in range(2000):
                 file.write(f"{generation}\n")
                 file.flush()

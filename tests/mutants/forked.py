@@ -267,7 +267,7 @@ class Forks:
             os.dup2(nothing, number)
         status = 1
         try:
-            used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            used = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0]) * resource.getpagesize()
             resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
             problem = self.plant(slip) if slip else ""
             if problem:

@@ -244,7 +244,7 @@ def main() -> None:
         here: Counter[str] = Counter()
         for changed in changes(name, -(-options.count // len(found)), options.seed):
             shapes = [(a.shape, str(a.dtype)) for a in changed.arrays]
-            at_work.write_text(f"{name} {changed.what} {changed.attrs} {shapes} {changed.specs}\n")
+            at_work.write_text(f"{name} {changed.what} {changed.attrs} {shapes} {changed.specs}\n", encoding="utf-8")
             try:
                 here[outcome(changed, options.threads)] += 1
             except Exception as error:  # the next ones are wanted too

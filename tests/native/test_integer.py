@@ -343,7 +343,7 @@ def test_vnni_is_used_where_it_is(level, request):
     a, b = whole(3, 5, dtype="uint8"), whole(5, 7, dtype="int8")
     how = Single(lookup("_onnx_MatMulInteger").bind(), (a, b)).program.describe()[0]["how"]
     cpu = Path("/proc/cpuinfo")
-    flags = cpu.read_text().split() if cpu.is_file() else []
+    flags = cpu.read_text(encoding="utf-8").split() if cpu.is_file() else []
     if level == "plain" and level in QUICK:  # an emulator shows the file of the machine that it runs on
         flags = ["asimddp"] if sys.platform == "darwin" or ctypes.CDLL(None).getauxval(16) & 1 << 20 else []
     there = QUICK.get(level) in flags and "without" not in request.node.name

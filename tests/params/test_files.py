@@ -71,7 +71,7 @@ def test_what_killed_processes_left_is_swept(tmp_path: Path) -> None:
         if what != "young":
             os.utime(path, (1, 1))
     fcntl = pytest.importorskip("fcntl")
-    with open(tmp_path / names["locked"]) as held:
+    with open(tmp_path / names["locked"], encoding="utf-8") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         files.write(tmp_path / "new", b"")
     left = {p.name for p in tmp_path.iterdir()}

@@ -240,7 +240,7 @@ def test_sources(tmp_path):
             assert list(again) == list(first)
             np.testing.assert_array_equal(again["arg:w"], first["arg:w"])
     assert list(load(path, mmap=False)) == list(first)
-    with pytest.raises(TypeError, match="binary mode"), open(FIXTURES / "README.md") as text:
+    with pytest.raises(TypeError, match="binary mode"), open(FIXTURES / "README.md", encoding="utf-8") as text:
         load(text)
     with pytest.raises(TypeError, match="wanted a path"):
         load(3)

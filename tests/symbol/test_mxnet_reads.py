@@ -78,7 +78,7 @@ def test_mxnet_runs_our_control_flow(tmp_path: Path) -> None:
     for symbol, path in zip(symbols, paths):
         symbol.save(path)
         used = {k: v for k, v in feeds.items() if k in symbol.list_arguments()}
-        Path(f"{path}.feeds").write_text(json.dumps(used))
+        Path(f"{path}.feeds").write_text(json.dumps(used), encoding="utf-8")
     command = [os.environ["MXNET_PYTHON"], "-c", RUN, *map(str, paths)]
     there = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
     for symbol, wanted in zip(symbols, there, strict=True):

@@ -224,7 +224,7 @@ class Case(NamedTuple):
 
 @functools.cache
 def _load(path: Path) -> tuple[Case, ...]:
-    table = json.loads(path.read_text())
+    table = json.loads(path.read_text(encoding="utf-8"))
     names: dict[str, dict[str, list[str]]] = {}
     numbers = path.with_suffix(".npz")
     for key in _stored(numbers).namelist():

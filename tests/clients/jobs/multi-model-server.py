@@ -152,7 +152,7 @@ def request(*inputs):
 
 def drain(path):
     """Read what a worker prints, which goes to pipes."""
-    with open(path) as pipe:
+    with open(path, encoding="utf-8") as pipe:
         shutil.copyfileobj(pipe, sys.stderr)
 
 

@@ -7,7 +7,6 @@ from unittest.mock import patch
 
 import mxnet as mx
 import numpy as np
-import sockeye.prepare_data
 import sockeye.score
 import sockeye.train
 import sockeye.translate
@@ -89,13 +88,13 @@ for kind, more in (
     mx.nd.save(f"{kind}.params", {k: mx.nd.array(v) for k, v in drawn.items()})
     length = ("--max-updates", 60, "--checkpoint-interval", 20, "--params", f"{kind}.params")
     command(sockeye.train, *files, *MODEL, *more, *length, "--output", kind)
-    for line in Path(kind, "metrics").read_text().splitlines():
+    for line in Path(kind, "metrics").read_text(encoding="utf-8").splitlines():
         values = dict(word.split("=") for word in line.split("\t")[1:])
         report(f"{kind} learns", *(values[key] for key in sorted(values) if key.startswith("perplexity")))
     command(sockeye.translate, "--models", kind, "--input", "dev.src", "--output", "out.json", "--output-type", "json",
             "--beam-size", 3, "--batch-size", 4)  # fmt: skip
-    for row in map(json.loads, Path("out.json").read_text().splitlines()[:6]):
+    for row in map(json.loads, Path("out.json").read_text(encoding="utf-8").splitlines()[:6]):
         report(f"{kind} translates", *row["translation"].split(), row["score"])
     command(sockeye.score, "--model", kind, "--source", "dev.src", "--target", "dev.tgt", "--output", "scores",
             "--batch-size", 4)  # fmt: skip
-    report(f"{kind} scores", *Path("scores").read_text().split())
+    report(f"{kind} scores", *Path("scores").read_text(encoding="utf-8").split())

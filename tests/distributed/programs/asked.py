@@ -92,5 +92,5 @@ else:
     with_optimizer()
 kv._barrier()
 TOLD["workers"], TOLD["type"] = kv.num_workers, kv.type
-with open(f"{OUT}-{kv.rank}.json", "w") as file:
+with open(f"{OUT}-{kv.rank}.json", "w", encoding="utf-8") as file:
     json.dump(TOLD, file)

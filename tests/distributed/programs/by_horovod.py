@@ -66,6 +66,6 @@ for x, y in parts():
     module.forward_backward(mx.io.DataBatch([x], [y]))
     module.update()
 told["module"] = module.get_params()[0]["fc_weight"].asnumpy().tolist()
-with open(f"{sys.argv[1]}-{rank}.json", "w") as file:
+with open(f"{sys.argv[1]}-{rank}.json", "w", encoding="utf-8") as file:
     json.dump(told, file)
 hvd.shutdown()

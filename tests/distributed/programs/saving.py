@@ -29,5 +29,5 @@ if store.rank == 0:
 store._barrier()
 store.load_optimizer_states(sys.argv[1] + ".states")
 told["states"] = {k: v.asnumpy().tolist() for k, v in sorted(store._updater.states.items()) if k != "table"}
-with open(f"{sys.argv[1]}-{store.rank}.json", "w") as file:
+with open(f"{sys.argv[1]}-{store.rank}.json", "w", encoding="utf-8") as file:
     json.dump(told, file)

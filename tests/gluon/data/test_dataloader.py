@@ -354,7 +354,7 @@ if sys.argv[1] == "kill":
 def running(pid: str) -> bool:
     """True where a process is there and no zombie (an orphan's is the business of init)."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] not in "ZX"
     except OSError:
         return False
 
