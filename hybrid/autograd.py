@@ -19,51 +19,140 @@ from .symbol import Symbol
 
 
 def set_recording(is_recording: bool) -> bool:
-    """Record operations from now on (is_recording), or no more; gives what it was."""
+    """Record operations from now on (is_recording), or no more; gives what it was.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.autograd.set_recording(True)
+    False
+    >>> mx.autograd.set_recording(False)
+    True
+    """
     before, STATE.recording = STATE.recording, bool(is_recording)
     return before
 
 
 def set_training(train_mode: bool) -> bool:
-    """Let operators behave as in training from now on (train_mode), or as in prediction; gives what it was."""
+    """Let operators behave as in training from now on (train_mode), or as in prediction; gives what it was.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.autograd.set_training(True)
+    False
+    >>> mx.autograd.set_training(False)
+    True
+    """
     before, STATE.training = STATE.training, bool(train_mode)
     return before
 
 
 def is_recording() -> bool:
-    """True when operations are recorded in this thread."""
+    """True when operations are recorded in this thread.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> with mx.autograd.record():
+    ...     print(mx.autograd.is_recording())
+    True
+    """
     return STATE.recording
 
 
 def is_training() -> bool:
-    """True when operators behave as in training in this thread."""
+    """True when operators behave as in training in this thread.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> with mx.autograd.record(train_mode=False):
+    ...     print(mx.autograd.is_training())
+    False
+    """
     return STATE.training
 
 
 def record(train_mode: bool = True) -> StateScope:
-    """``with record():`` records operations, which behave as in training unless train_mode is False."""
+    """``with record():`` records operations, which behave as in training unless train_mode is False.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.nd.array([1, 2])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = x * x
+    >>> y.backward()
+    >>> x.grad.asnumpy()
+    array([2., 4.], dtype=float32)
+    """
     return StateScope(True, train_mode)
 
 
 def pause(train_mode: bool = False) -> StateScope:
-    """``with pause():`` does not record, whatever is around it. train_mode: operators behave as in training."""
+    """``with pause():`` does not record, whatever is around it. train_mode: operators behave as in training.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.nd.array([1, 2])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = x * x
+    ...     with mx.autograd.pause():
+    ...         print("mean so far", x.mean().asscalar().item())
+    mean so far 1.5
+    >>> y.backward()
+    >>> x.grad.asnumpy()
+    array([2., 4.], dtype=float32)
+    """
     return StateScope(False, train_mode)
 
 
 def train_mode() -> StateScope:
-    """``with train_mode():`` lets operators behave as in training."""
+    """``with train_mode():`` lets operators behave as in training.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> with mx.autograd.train_mode():
+    ...     print(mx.nd.Dropout(mx.nd.ones(1000), p=0.5).max().asscalar().item())
+    2.0
+    """
     return StateScope(None, True)
 
 
 def predict_mode() -> StateScope:
-    """``with predict_mode():`` lets operators behave as in prediction."""
+    """``with predict_mode():`` lets operators behave as in prediction.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> with mx.autograd.record(), mx.autograd.predict_mode():
+    ...     print(mx.nd.Dropout(mx.nd.ones(3), p=0.5).asnumpy())
+    [1. 1. 1.]
+    """
     return StateScope(None, False)
 
 
 def mark_variables(variables: Any, gradients: Any, grad_reqs: Any = "write") -> None:
     """Let the gradients of arrays arrive in the given arrays, as attach_grad does with new ones.
 
-    Raises ValueError when there are not as many gradients (or grad_reqs) as variables."""
+    Raises ValueError when there are not as many gradients (or grad_reqs) as variables.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x, gradient = mx.nd.array([1, 2]), mx.nd.zeros(2)
+    >>> mx.autograd.mark_variables([x], [gradient])
+    >>> with mx.autograd.record():
+    ...     y = x * x
+    >>> y.backward()
+    >>> gradient.asnumpy()
+    array([2., 4.], dtype=float32)
+    """
     if isinstance(variables, NDArray):
         variables, gradients = [variables], [gradients]
     requests = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else list(grad_reqs)
@@ -137,7 +226,18 @@ def grad(
 def get_symbol(x: NDArray) -> Symbol:
     """The recorded computation of an array x as a Symbol; arrays that it started from become variables.
 
-    Raises MXNetError for an array that was not recorded, or through a record that is no operator."""
+    Raises MXNetError for an array that was not recorded, or through a record that is no operator.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.nd.array([1, 2])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = mx.nd.relu(x)
+    >>> [node.op.name for node in mx.autograd.get_symbol(y).graph.nodes if not node.is_variable]
+    ['relu']
+    """
     from .name import NameManager
     from .symbol import from_tape
 
@@ -148,7 +248,24 @@ def get_symbol(x: NDArray) -> Symbol:
 class Function:
     """A function with a gradient of your own: ``forward`` and ``backward`` take and give arrays, unrecorded.
 
-    ``save_for_backward`` keeps arrays, which ``saved_tensors`` gives back."""
+    ``save_for_backward`` keeps arrays, which ``saved_tensors`` gives back.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Clipped(mx.autograd.Function):  # x, with gradients cut to -1..1
+    ...     def forward(self, x):
+    ...         return x
+    ...     def backward(self, dy):
+    ...         return dy.clip(-1, 1)
+    >>> x = mx.nd.array([1, 2])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = Clipped()(x) * mx.nd.array([0.5, 30])
+    >>> y.backward()
+    >>> x.grad.asnumpy()
+    array([0.5, 1. ], dtype=float32)
+    """
 
     def __init__(self) -> None:
         self._used = False

@@ -56,7 +56,16 @@ def placed(graph: Graph, ctx: Context, groups: Groups) -> dict[int, Context]:
 def bind(
     symbol: Symbol, ctx: Context, args: Any, args_grad: Any, grad_req: Any, aux_states: Any, groups: Groups = None
 ) -> Executor:
-    """See Symbol.bind."""
+    """See Symbol.bind.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> y = 2 * mx.sym.var("x")
+    >>> executor = y.bind(mx.cpu(), {"x": mx.nd.array([1, 2])})
+    >>> executor.forward()[0].asnumpy()
+    array([2., 4.], dtype=float32)
+    """
     resolve(ctx)
     arguments = _by_name(args, symbol.list_arguments(), "args")
     states = _by_name(aux_states or {}, symbol.list_auxiliary_states(), "aux_states")
@@ -80,7 +89,16 @@ def simple_bind(
     shared_exec: Executor | None = None,
     groups: Groups = None,
 ) -> Executor:
-    """See Symbol.simple_bind."""
+    """See Symbol.simple_bind.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
+    >>> executor = net.simple_bind(mx.cpu(), data=(4, 3))
+    >>> executor.forward(data=mx.nd.ones((4, 3)))[0].shape
+    (4, 2)
+    """
     resolve(ctx)
     graph = symbol.graph
     by_node = placed(graph, ctx, groups)
@@ -174,7 +192,19 @@ def _fixed_gammas(symbol: Symbol, gradients: Mapping[str, NDArray]) -> set[str]:
 class Executor:
     """Made by ``Symbol.bind`` and ``Symbol.simple_bind``.
 
-    The arrays in ``arg_dict`` and ``aux_dict`` are those that are computed with: write into them to change inputs."""
+    The arrays in ``arg_dict`` and ``aux_dict`` are those that are computed with: write into them to change inputs.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> y = 3 * mx.sym.var("x")
+    >>> executor = y.simple_bind(mx.cpu(), x=(2,))
+    >>> executor.forward(is_train=True, x=mx.nd.array([1, 2]))[0].asnumpy()
+    array([3., 6.], dtype=float32)
+    >>> executor.backward(mx.nd.ones(2))
+    >>> executor.grad_dict["x"].asnumpy()
+    array([3., 3.], dtype=float32)
+    """
 
     def __init__(
         self,
@@ -231,54 +261,164 @@ class Executor:
 
     def set_monitor_callback(self, callback: Callable[[str, NDArray], None], monitor_all: bool = False) -> None:
         """Call ``callback(name, array)`` with every output of every operator, forward and backward, as it is computed; with
-        monitor_all with inputs of forward too."""
+        monitor_all with inputs of forward too.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> x = mx.sym.var("x")
+        >>> executor = mx.sym.relu(x, name="act").simple_bind(mx.cpu(), x=(2,))
+        >>> executor.set_monitor_callback(lambda name, array: print(name, array.shape))
+        >>> _ = executor.forward()
+        act_output (2,)
+        """
         self._op.watch = Watch(lambda name, operator, array: callback(name, array), bool(monitor_all), monitor=True)
 
     def debug_str(self) -> str:
-        """The graph as text, see Symbol.debug_str; memory is planned for each set of shapes, and not shown."""
+        """The graph as text, see Symbol.debug_str; memory is planned for each set of shapes, and not shown.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> x = mx.sym.var("x")
+        >>> executor = mx.sym.relu(x, name="act").simple_bind(mx.cpu(), x=(2,))
+        >>> executor.debug_str().splitlines()[4]
+        'Op:relu, Name=act'
+        """
         return self._symbol.debug_str()
 
     def get_optimized_symbol(self) -> Symbol:
-        """The symbol that runs: as it was bound, since operators are joined as it runs."""
+        """The symbol that runs: as it was bound, since operators are joined as it runs.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> x = mx.sym.var("x")
+        >>> mx.sym.relu(x, name="act").simple_bind(mx.cpu(), x=(2,)).get_optimized_symbol()
+        <Symbol act>
+        """
         return self._symbol
 
     @property
     def arg_dict(self) -> dict[str, NDArray]:
+        """Arguments by name: inputs, parameters and labels; those that are computed with.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="top")
+        >>> executor = net.simple_bind(mx.cpu(), x=(1, 3))
+        >>> {name: array.shape for name, array in executor.arg_dict.items()}
+        {'x': (1, 3), 'top_weight': (2, 3), 'top_bias': (2,)}
+        """
         return dict(self._arguments)
 
     @property
     def aux_dict(self) -> dict[str, NDArray]:
+        """Auxiliary states by name, such as the moving statistics of BatchNorm.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.BatchNorm(mx.sym.var("x"), name="bn")
+        >>> list(net.simple_bind(mx.cpu(), x=(1, 3)).aux_dict)
+        ['bn_moving_mean', 'bn_moving_var']
+        """
         return dict(self._states)
 
     @property
     def grad_dict(self) -> dict[str, NDArray | None]:
+        """Arrays of gradients by name of argument; None for one that gets none.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> executor = (2 * mx.sym.var("x")).bind(mx.cpu(), {"x": mx.nd.ones(2)}, {"x": mx.nd.zeros(2)})
+        >>> _ = executor.forward(is_train=True)
+        >>> executor.backward(mx.nd.ones(2))
+        >>> executor.grad_dict["x"].asnumpy()
+        array([2., 2.], dtype=float32)
+        """
         return {n: self._gradients.get(n) for n in self._arguments}
 
     @property
     def output_dict(self) -> dict[str, NDArray]:
+        """Outputs of the last forward by name.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> executor = mx.sym.relu(mx.sym.var("x"), name="act").simple_bind(mx.cpu(), x=(2,))
+        >>> list(executor.output_dict)
+        ['act_output']
+        """
         return dict(zip(self._symbol.list_outputs(), self._outputs))
 
     @property
     def arg_arrays(self) -> list[NDArray]:
+        """Arguments in the order of ``list_arguments`` of the symbol.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="top")
+        >>> [array.shape for array in net.simple_bind(mx.cpu(), x=(1, 3)).arg_arrays]
+        [(1, 3), (2, 3), (2,)]
+        """
         return list(self._arguments.values())
 
     @property
     def aux_arrays(self) -> list[NDArray]:
+        """Auxiliary states in the order of ``list_auxiliary_states`` of the symbol.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.BatchNorm(mx.sym.var("x"), name="bn")
+        >>> [array.shape for array in net.simple_bind(mx.cpu(), x=(1, 3)).aux_arrays]
+        [(3,), (3,)]
+        """
         return list(self._states.values())
 
     @property
     def grad_arrays(self) -> list[NDArray | None]:
+        """Arrays of gradients in the order of the arguments; None for one that gets none.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> executor = mx.sym.var("x").simple_bind(mx.cpu(), grad_req="null", x=(2,))
+        >>> executor.grad_arrays
+        [None]
+        """
         return list(self.grad_dict.values())
 
     @property
     def outputs(self) -> list[NDArray]:
-        """The outputs of the last forward; zeros before it."""
+        """The outputs of the last forward; zeros before it.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> executor = mx.sym.relu(mx.sym.var("x")).bind(mx.cpu(), {"x": mx.nd.array([-1, 2])})
+        >>> _ = executor.forward()
+        >>> executor.outputs[0].asnumpy()
+        array([0., 2.], dtype=float32)
+        """
         return list(self._outputs)
 
     def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
         """Compute the outputs. Keywords are arrays to copy into arguments first.
 
-        Raises TypeError for a name that is no argument, ValueError for an array of another shape."""
+        Raises TypeError for a name that is no argument, ValueError for an array of another shape.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> executor = mx.sym.relu(mx.sym.var("x")).simple_bind(mx.cpu(), x=(2,))
+        >>> executor.forward(x=mx.nd.array([-1, 2]))[0].asnumpy()
+        array([0., 2.], dtype=float32)
+        """
         for name, value in kwargs.items():
             if name not in self._arguments:
                 raise TypeError(f"Unknown argument {name}")
@@ -301,7 +441,18 @@ class Executor:
         """Compute the gradients of all arguments that have an array for it, as grad_req says.
 
         out_grads: gradients of the outputs (an NDArray, a list or a dict by name); outputs of losses, which have a gradient of
-        their own, need none. Raises MXNetError where one is needed and missing."""
+        their own, need none. Raises MXNetError where one is needed and missing.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> x = mx.sym.var("x")
+        >>> executor = (x * x).simple_bind(mx.cpu(), x=(2,))
+        >>> _ = executor.forward(is_train=True, x=mx.nd.array([1, 3]))
+        >>> executor.backward(mx.nd.ones(2))
+        >>> executor.grad_arrays[0].asnumpy()
+        array([2., 6.], dtype=float32)
+        """
         names = self._symbol.list_outputs()
         if out_grads is None:
             given: list[NDArray | None] = [None] * len(names)
@@ -335,7 +486,17 @@ class Executor:
     ) -> None:
         """Copy parameters into the arguments and auxiliary states, converting dtypes.
 
-        Raises ValueError listing all names that there are not (but with allow_extra_params) and all shapes that differ."""
+        Raises ValueError listing all names that there are not (but with allow_extra_params) and all shapes that differ.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=1, no_bias=True, name="top")
+        >>> executor = net.simple_bind(mx.cpu(), x=(1, 2))
+        >>> executor.copy_params_from({"top_weight": mx.nd.array([[3, 4]])})
+        >>> executor.arg_dict["top_weight"].asnumpy()
+        array([[3., 4.]], dtype=float32)
+        """
         problems = []
         copies = []
         for given, own, what in (
@@ -360,7 +521,16 @@ class Executor:
         """An Executor for other input shapes that shares all arrays whose shape stays.
 
         Raises MXNetError when an array that was not named would change (but with partial_shaping) or one would grow (but
-        with allow_up_sizing)."""
+        with allow_up_sizing).
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="top")
+        >>> executor = net.simple_bind(mx.cpu(), x=(1, 3))
+        >>> executor.reshape(x=(5, 3), allow_up_sizing=True).outputs[0].shape
+        (5, 2)
+        """
         graph = self._symbol.graph
         arguments, states = dict(self._arguments), dict(self._states)
         gradients, held = dict(self._gradients), {**arguments, **states}

@@ -32,7 +32,16 @@ class InitDesc(str):
     attrs : dict of str to str or None, default None
         Attributes; ``__init__`` names an initializer of its own.
     global_init : Initializer or None, default None
-        Initializer where there is no own one."""
+        Initializer where there is no own one.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> weight = mx.nd.zeros(2)
+    >>> mx.init.One()(mx.init.InitDesc("top_weight"), weight)
+    >>> weight.asnumpy()
+    array([1., 1.], dtype=float32)
+    """
 
     attrs: dict[str, str]
     global_init: Any
@@ -84,7 +93,20 @@ _BY_PLAIN_NAME = (
 class Initializer:
     """Base class. Subclasses define ``_init_weight(desc, array)``, which writes to the array.
 
-    Keyword arguments are what ``dumps`` writes, so that ``create`` can make the same initializer again."""
+    Keyword arguments are what ``dumps`` writes, so that ``create`` can make the same initializer again.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Ramp(mx.init.Initializer):
+    ...     def _init_weight(self, name, array):
+    ...         array[:] = mx.nd.arange(array.size).reshape(array.shape)
+    >>> net = mx.gluon.nn.Dense(2, in_units=2)
+    >>> net.initialize(Ramp())
+    >>> net.weight.data().asnumpy(), net.bias.data().asnumpy()
+    (array([[0., 1.],
+           [2., 3.]], dtype=float32), array([0., 0.], dtype=float32))
+    """
 
     def __init__(self, **kwargs: Any):
         self._kwargs = kwargs
@@ -92,7 +114,15 @@ class Initializer:
         self._print_func: Callable[[NDArray], str] | None = None
 
     def set_verbosity(self, verbose: bool = False, print_func: Callable[[NDArray], str] | None = None) -> Initializer:
-        """Log, with verbose, every array that is initialized, and what print_func makes of it (by default its root mean square)."""
+        """Log, with verbose, every array that is initialized, and what print_func makes of it (by default its root mean square).
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> initializer = mx.init.One()
+        >>> initializer.set_verbosity(True) is initializer
+        True
+        """
         self._verbose = verbose
         self._print_func = print_func or _size_of
         return self
@@ -102,7 +132,14 @@ class Initializer:
             logging.info("Initialized %s as %s: %s", desc, init, self._print_func(array))
 
     def dumps(self) -> str:
-        """The initializer as JSON, ``["normal", {"sigma": 0.01}]``; ``create`` reads it."""
+        """The initializer as JSON, ``["normal", {"sigma": 0.01}]``; ``create`` reads it.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.init.Xavier(magnitude=2).dumps()
+        '["xavier", {"rnd_type": "uniform", "factor_type": "avg", "magnitude": 2}]'
+        """
         return json.dumps([type(self).__name__.lower(), self._kwargs])
 
     def __call__(self, desc: Any, arr: NDArray) -> None:
@@ -213,7 +250,16 @@ class Load:
     param : dict or str
         Arrays by name, or the file that has them.
     verbose : bool, default False
-        Say of each parameter where it comes from."""
+        Say of each parameter where it comes from.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> weight = mx.nd.zeros(2)
+    >>> mx.init.Load({"top_weight": mx.nd.array([3, 4])})("top_weight", weight)
+    >>> weight.asnumpy()
+    array([3., 4.], dtype=float32)
+    """
 
     def __init__(self, param: Any, default_init: Any = None, verbose: bool = False):
         if isinstance(param, str):
@@ -250,7 +296,17 @@ class Mixed:
     Parameters
     ----------
     initializers : list of Initializer
-        One for each pattern."""
+        One for each pattern.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> initializer = mx.init.Mixed([".*bias", ".*"], [mx.init.Zero(), mx.init.One()])
+    >>> weight = mx.nd.zeros(2)
+    >>> initializer("top_weight", weight)
+    >>> weight.asnumpy()
+    array([1., 1.], dtype=float32)
+    """
 
     def __init__(self, patterns: Sequence[str], initializers: Sequence[Any]):
         if len(patterns) != len(initializers):
@@ -272,7 +328,16 @@ class Mixed:
 @alias("zeros")
 @register
 class Zero(Initializer):
-    """Zeros."""
+    """Zeros.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> weight = mx.nd.array([1, 2])
+    >>> mx.init.Zero()("top_weight", weight)
+    >>> weight.asnumpy()
+    array([0., 0.], dtype=float32)
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -284,7 +349,16 @@ class Zero(Initializer):
 @alias("ones")
 @register
 class One(Initializer):
-    """Ones."""
+    """Ones.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> weight = mx.nd.zeros(2)
+    >>> mx.init.One()("top_weight", weight)
+    >>> weight.asnumpy()
+    array([1., 1.], dtype=float32)
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -300,7 +374,16 @@ class Constant(Initializer):
     Parameters
     ----------
     value : float or array
-        The number, or the numbers, in every place."""
+        The number, or the numbers, in every place.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> weight = mx.nd.zeros(2)
+    >>> mx.init.Constant(3)("top_weight", weight)
+    >>> weight.asnumpy()
+    array([3., 3.], dtype=float32)
+    """
 
     def __init__(self, value: Any):
         super().__init__(value=value)
@@ -319,7 +402,16 @@ class Constant(Initializer):
 
 @register
 class Uniform(Initializer):
-    """Uniformly from -scale to scale."""
+    """Uniformly from -scale to scale.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> weight = mx.nd.zeros(1000)
+    >>> mx.init.Uniform(0.1)("top_weight", weight)
+    >>> bool(0.09 < abs(weight).max().asscalar() <= 0.1)
+    True
+    """
 
     def __init__(self, scale: float = 0.07):
         super().__init__(scale=scale)
@@ -331,7 +423,16 @@ class Uniform(Initializer):
 
 @register
 class Normal(Initializer):
-    """Normally distributed around 0, with standard deviation sigma."""
+    """Normally distributed around 0, with standard deviation sigma.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> weight = mx.nd.zeros(10000)
+    >>> mx.init.Normal(2)("top_weight", weight)
+    >>> bool(1.9 < weight.asnumpy().std() < 2.1)
+    True
+    """
 
     def __init__(self, sigma: float = 0.01):
         super().__init__(sigma=sigma)
@@ -347,10 +448,19 @@ class Orthogonal(Initializer):
 
     Parameters
     ----------
-    scale : bool, default 1.414
-        Multiply by a gamma that is learnt.
+    scale : float, default 1.414
+        Length of the rows, or of the columns.
     rand_type : str, default 'uniform'
-        uniform, or normal."""
+        uniform, or normal.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> weight = mx.nd.zeros((2, 3))
+    >>> mx.init.Orthogonal(scale=1)("top_weight", weight)
+    >>> abs(mx.nd.dot(weight, weight.T) - mx.nd.eye(2)).max().asscalar().item() < 1e-5
+    True
+    """
 
     def __init__(self, scale: float = 1.414, rand_type: str = "uniform"):
         super().__init__(scale=scale, rand_type=rand_type)
@@ -379,7 +489,17 @@ class Xavier(Initializer):
     Parameters
     ----------
     factor_type : str, default 'avg'
-        Number of elements to reckon with: in (inputs), out (outputs), avg (their mean)."""
+        Number of elements to reckon with: in (inputs), out (outputs), avg (their mean).
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> weight = mx.nd.zeros((100, 200))
+    >>> mx.init.Xavier()("top_weight", weight)
+    >>> bound = (3 / ((100 + 200) / 2)) ** 0.5
+    >>> bool(0.99 * bound < abs(weight).max().asscalar() < 1.001 * bound)
+    True
+    """
 
     def __init__(self, rnd_type: str = "uniform", factor_type: str = "avg", magnitude: float = 3):
         super().__init__(rnd_type=rnd_type, factor_type=factor_type, magnitude=magnitude)
@@ -412,7 +532,17 @@ class MSRAPrelu(Xavier):
     Parameters
     ----------
     factor_type : str, default 'avg'
-        Number of elements to reckon with: in (inputs), out (outputs), avg (their mean)."""
+        Number of elements to reckon with: in (inputs), out (outputs), avg (their mean).
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> weight = mx.nd.zeros((100, 200))
+    >>> mx.init.MSRAPrelu(slope=0)("top_weight", weight)
+    >>> deviation = (2 / ((100 + 200) / 2)) ** 0.5
+    >>> bool(0.95 < weight.asnumpy().std() / deviation < 1.05)
+    True
+    """
 
     def __init__(self, factor_type: str = "avg", slope: float = 0.25):
         super().__init__("gaussian", factor_type, 2.0 / (1 + slope**2))
@@ -421,7 +551,16 @@ class MSRAPrelu(Xavier):
 
 @register
 class Bilinear(Initializer):
-    """The weights of bilinear interpolation, for a Deconvolution that enlarges."""
+    """The weights of bilinear interpolation, for a Deconvolution that enlarges.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> weight = mx.nd.zeros((1, 1, 4, 4))
+    >>> mx.init.Bilinear()("up_weight", weight)
+    >>> weight[0, 0, 0].asnumpy()
+    array([0.0625, 0.1875, 0.1875, 0.0625], dtype=float32)
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -432,7 +571,16 @@ class Bilinear(Initializer):
 
 @register
 class LSTMBias(Initializer):
-    """Zeros, with forget_bias for the forget gates, the second quarter."""
+    """Zeros, with forget_bias for the forget gates, the second quarter.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> bias = mx.nd.zeros(8)
+    >>> mx.init.LSTMBias(forget_bias=1)(mx.init.InitDesc("lstm_weight"), bias)
+    >>> bias.asnumpy()
+    array([0., 0., 1., 1., 0., 0., 0., 0.], dtype=float32)
+    """
 
     def __init__(self, forget_bias: float = 1.0):
         super().__init__(forget_bias=forget_bias)
@@ -464,7 +612,18 @@ class FusedRNN(Initializer):
     mode : str
         Kind of cell: rnn_relu, rnn_tanh, lstm, gru.
     bidirectional : bool, default False
-        Run backwards too, and join both."""
+        Run backwards too, and join both.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> initializer = mx.init.FusedRNN(mx.init.One(), num_hidden=2, num_layers=1, mode="lstm")
+    >>> weight = mx.nd.zeros(8 * 3 + 8 * 2 + 2 * 8)
+    >>> initializer(mx.init.InitDesc("lstm_weight"), weight)
+    >>> weight[-16:].asnumpy()  # biases, with 1 for the forget gates
+    array([0., 0., 1., 1., 0., 0., 0., 0., 0., 0., 1., 1., 0., 0., 0., 0.],
+          dtype=float32)
+    """
 
     def __init__(
         self,

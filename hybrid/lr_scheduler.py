@@ -27,7 +27,20 @@ class LRScheduler:
     warmup_begin_lr : float, default 0
         Learning rate at the beginning of the warm-up.
     warmup_mode : str, default 'linear'
-        linear: growing up to base_lr; constant: warmup_begin_lr all the while."""
+        linear: growing up to base_lr; constant: warmup_begin_lr all the while.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Halved(mx.lr_scheduler.LRScheduler):
+    ...     def __call__(self, num_update):
+    ...         if num_update < self.warmup_steps:
+    ...             return self.get_warmup_lr(num_update)
+    ...         return self.base_lr / 2
+    >>> schedule = Halved(base_lr=0.8, warmup_steps=4)
+    >>> [schedule(update) for update in (0, 2, 4)]
+    [0.0, 0.4, 0.4]
+    """
 
     def __init__(
         self,
@@ -51,7 +64,15 @@ class LRScheduler:
         self.warmup_mode = warmup_mode
 
     def get_warmup_lr(self, num_update: int) -> float:
-        """The rate while warming up, after num_update updates. Raises AssertionError past warmup_steps."""
+        """The rate while warming up, after num_update updates. Raises AssertionError past warmup_steps.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> schedule = mx.lr_scheduler.PolyScheduler(max_update=100, base_lr=1.0, warmup_steps=10)
+        >>> schedule.get_warmup_lr(5)
+        0.5
+        """
         if num_update >= self.warmup_steps:
             raise AssertionError(f"num_update={num_update} is past warmup_steps={self.warmup_steps}")
         if self.warmup_mode == "constant":
@@ -132,7 +153,15 @@ class MultiFactorScheduler(LRScheduler):
     warmup_begin_lr : float, default 0
         Learning rate at the beginning of the warm-up.
     warmup_mode : str, default 'linear'
-        linear: growing up to base_lr; constant: warmup_begin_lr all the while."""
+        linear: growing up to base_lr; constant: warmup_begin_lr all the while.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> schedule = mx.lr_scheduler.MultiFactorScheduler(step=[10, 20], factor=0.5, base_lr=1.0)
+    >>> [schedule(update) for update in (1, 11, 21)]
+    [1.0, 0.5, 0.25]
+    """
 
     def __init__(
         self,
@@ -216,7 +245,15 @@ class PolyScheduler(_Decay):
     warmup_begin_lr : float, default 0
         Learning rate at the beginning of the warm-up.
     warmup_mode : str, default 'linear'
-        linear: growing up to base_lr; constant: warmup_begin_lr all the while."""
+        linear: growing up to base_lr; constant: warmup_begin_lr all the while.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> schedule = mx.lr_scheduler.PolyScheduler(max_update=10, base_lr=1.0, pwr=2)
+    >>> [round(schedule(update), 3) for update in (0, 5, 10)]
+    [1.0, 0.25, 0.0]
+    """
 
     def __init__(
         self,
@@ -249,7 +286,15 @@ class CosineScheduler(_Decay):
     warmup_begin_lr : float, default 0
         Learning rate at the beginning of the warm-up.
     warmup_mode : str, default 'linear'
-        linear: growing up to base_lr; constant: warmup_begin_lr all the while."""
+        linear: growing up to base_lr; constant: warmup_begin_lr all the while.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> schedule = mx.lr_scheduler.CosineScheduler(max_update=10, base_lr=1.0, final_lr=0.1)
+    >>> [round(schedule(update), 3) for update in (0, 5, 10)]
+    [1.0, 0.55, 0.1]
+    """
 
     def __init__(
         self,

@@ -19,7 +19,14 @@ Pair = tuple[numpy.ndarray, numpy.ndarray]
 
 
 def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool = False) -> tuple[Any, Any]:
-    """labels and preds; with wrap, single arrays as lists. Raises ValueError when their lengths differ, with shape their shapes."""
+    """labels and preds; with wrap, single arrays as lists. Raises ValueError when their lengths differ, with shape their shapes.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.metric.check_label_shapes([1, 2], [3, 4])
+    ([1, 2], [3, 4])
+    """
     found = (labels.shape, preds.shape) if shape else (len(labels), len(preds))
     if found[0] != found[1]:
         raise ValueError(f"Shape of labels {found[0]} does not match shape of predictions {found[1]}")
@@ -44,7 +51,21 @@ class EvalMetric:
     output_names : list of str or None, default None
         Outputs to look at, of those that are given by name; None: all.
     label_names : list of str or None, default None
-        Labels to look at, of those that are given by name; None: all."""
+        Labels to look at, of those that are given by name; None: all.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Largest(mx.metric.EvalMetric):
+    ...     def update(self, labels, preds):
+    ...         for pred in preds:
+    ...             self.sum_metric = max(self.sum_metric, pred.max().asscalar().item())
+    ...             self.num_inst = 1
+    >>> metric = Largest("largest")
+    >>> metric.update([mx.nd.zeros(2)], [mx.nd.array([1, 3])])
+    >>> metric.get()
+    ('largest', 3.0)
+    """
 
     num_inst: Any
     sum_metric: Any
@@ -63,19 +84,44 @@ class EvalMetric:
         return f"EvalMetric: {dict(self.get_name_value())}"
 
     def get_config(self) -> dict[str, Any]:
-        """Settings that ``create`` makes an equal metric of."""
+        """Settings that ``create`` makes an equal metric of.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.metric.TopKAccuracy(top_k=5).get_config()["name"]
+        'top_k_accuracy_5'
+        """
         own = {"metric": type(self).__name__, "name": self.name}
         return {**self._kwargs, **own, "output_names": self.output_names, "label_names": self.label_names}
 
     def update_dict(self, label: dict[str, Any], pred: dict[str, Any]) -> None:
         """update with arrays by name, label and pred: those of label_names and output_names, or all. CompositeEvalMetric calls them
-        labels and preds."""
+        labels and preds.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> metric = mx.metric.Accuracy()
+        >>> metric.update_dict({"label": mx.nd.array([0])}, {"output": mx.nd.array([[0.9, 0.1]])})
+        >>> metric.get()
+        ('accuracy', 1.0)
+        """
         preds = list(pred.values()) if self.output_names is None else [pred[n] for n in self.output_names]
         labels = list(label.values()) if self.label_names is None else [label[n] for n in self.label_names]
         self.update(labels, preds)
 
     def update(self, labels: Any, preds: Any) -> None:
-        """Take predictions (preds) and their labels into account: NDArrays or lists of them, of as many, batches first."""
+        """Take predictions (preds) and their labels into account: NDArrays or lists of them, of as many, batches first.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> metric = mx.metric.MAE()
+        >>> metric.update([mx.nd.array([1, 2])], [mx.nd.array([1, 3])])
+        >>> metric.get()
+        ('mae', 0.5)
+        """
         raise NotImplementedError
 
     def _add(self, value: Any, count: int) -> None:
@@ -85,22 +131,58 @@ class EvalMetric:
         self.global_num_inst += count
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Forget everything.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> metric = mx.metric.MAE()
+        >>> metric.update([mx.nd.array([1])], [mx.nd.array([2])])
+        >>> metric.reset()
+        >>> metric.get()
+        ('mae', nan)
+        """
         self.global_num_inst = 0
         self.global_sum_metric = 0.0
         self.reset_local()
 
     def reset_local(self) -> None:
-        """Forget all but the global sums."""
+        """Forget all but the global sums.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> metric = mx.metric.MAE()
+        >>> metric.update([mx.nd.array([1])], [mx.nd.array([2])])
+        >>> metric.reset_local()
+        >>> metric.get(), metric.get_global()
+        (('mae', nan), ('mae', 1.0))
+        """
         self.num_inst = 0
         self.sum_metric = 0.0
 
     def get(self) -> tuple[Any, Any]:
-        """(name, value since reset_local); NaN when nothing came."""
+        """(name, value since reset_local); NaN when nothing came.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.metric.Accuracy().get()
+        ('accuracy', nan)
+        """
         return self.name, self._value(self.sum_metric, self.num_inst) if self.num_inst else math.nan
 
     def get_global(self) -> tuple[Any, Any]:
-        """(name, value since reset)."""
+        """(name, value since reset).
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> metric = mx.metric.MAE()
+        >>> metric.update([mx.nd.array([1])], [mx.nd.array([2])])
+        >>> metric.get_global()
+        ('mae', 1.0)
+        """
         if not self._has_global_stats:
             return self.get()
         return self.name, self._value(
@@ -111,11 +193,29 @@ class EvalMetric:
         return total / count
 
     def get_name_value(self) -> list[tuple[str, Any]]:
-        """get as a list of pairs."""
+        """get as a list of pairs.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> metric = mx.metric.MAE()
+        >>> metric.update([mx.nd.array([1])], [mx.nd.array([2])])
+        >>> metric.get_name_value()
+        [('mae', 1.0)]
+        """
         return _as_pairs(*self.get())
 
     def get_global_name_value(self) -> list[tuple[str, Any]]:
-        """get_global as a list of pairs."""
+        """get_global as a list of pairs.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> metric = mx.metric.MAE()
+        >>> metric.update([mx.nd.array([1])], [mx.nd.array([2])])
+        >>> metric.get_global_name_value()
+        [('mae', 1.0)]
+        """
         return _as_pairs(*self.get_global())
 
 
@@ -130,7 +230,18 @@ _create = registry.get_create_func(EvalMetric, "metric")
 
 
 def create(metric: Any, *args: Any, **kwargs: Any) -> Any:
-    """The metric of a name, of a function (label, prediction) -> value, or of a list of these."""
+    """The metric of a name, of a function (label, prediction) -> value, or of a list of these.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.metric.create("acc").name
+    'accuracy'
+    >>> mx.metric.create(["acc", "mae"]).get()
+    (['accuracy', 'mae'], [nan, nan])
+    >>> mx.metric.create(lambda label, pred: abs(label - pred).max()).name
+    'custom(<lambda>)'
+    """
     if callable(metric):
         return CustomMetric(metric, *args, **kwargs)
     if isinstance(metric, list):
@@ -150,7 +261,16 @@ class CompositeEvalMetric(EvalMetric):
     output_names : list of str or None, default None
         Outputs to look at, of those that are given by name; None: all.
     label_names : list of str or None, default None
-        Labels to look at, of those that are given by name; None: all."""
+        Labels to look at, of those that are given by name; None: all.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> metric = mx.metric.CompositeEvalMetric([mx.metric.MAE(), mx.metric.MSE()])
+    >>> metric.update([mx.nd.array([1])], [mx.nd.array([3])])
+    >>> metric.get()
+    (['mae', 'mse'], [2.0, 4.0])
+    """
 
     def __init__(
         self, metrics: Any = None, name: str = "composite", output_names: Any = None, label_names: Any = None
@@ -160,11 +280,27 @@ class CompositeEvalMetric(EvalMetric):
         self.metrics = [create(m) for m in metrics or ()]
 
     def add(self, metric: Any) -> None:
-        """Add a metric."""
+        """Add a metric.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> metric = mx.metric.CompositeEvalMetric()
+        >>> metric.add("mae")
+        >>> metric.get()[0]
+        ['mae']
+        """
         self.metrics.append(create(metric))
 
     def get_metric(self, index: int) -> EvalMetric:
-        """The metric of an index. Raises ValueError (MXNet gives it back instead) when there are not as many."""
+        """The metric of an index. Raises ValueError (MXNet gives it back instead) when there are not as many.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.metric.CompositeEvalMetric(["mae", "mse"]).get_metric(1).name
+        'mse'
+        """
         try:
             return self.metrics[index]
         except IndexError:
@@ -265,7 +401,16 @@ class TopKAccuracy(_Plain):
     output_names : list of str or None, default None
         Outputs to look at, of those that are given by name; None: all.
     label_names : list of str or None, default None
-        Labels to look at, of those that are given by name; None: all."""
+        Labels to look at, of those that are given by name; None: all.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> metric = mx.metric.TopKAccuracy(top_k=2)
+    >>> metric.update([mx.nd.array([2, 0])], [mx.nd.array([[0.1, 0.5, 0.4], [0.1, 0.5, 0.4]])])
+    >>> metric.get()
+    ('top_k_accuracy_2', 0.5)
+    """
 
     def __init__(
         self, top_k: int = 1, name: str = "top_k_accuracy", output_names: Any = None, label_names: Any = None
@@ -370,7 +515,18 @@ class F1(_Binary):
     label_names : list of str or None, default None
         Labels to look at, of those that are given by name; None: all.
     average : str, default 'macro'
-        macro: mean of the batches; micro: of all examples at once."""
+        macro: mean of the batches; micro: of all examples at once.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> metric = mx.metric.F1()
+    >>> labels, scores = mx.nd.array([1, 1, 0]), mx.nd.array([[0.1, 0.9], [0.8, 0.2], [0.7, 0.3]])
+    >>> metric.update([labels], [scores])
+    >>> name, value = metric.get()
+    >>> name, round(value, 4)
+    ('f1', 0.6667)
+    """
 
     score = staticmethod(_fscore)
 
@@ -393,7 +549,17 @@ class MCC(_Binary):
     label_names : list of str or None, default None
         Labels to look at, of those that are given by name; None: all.
     average : str, default 'macro'
-        macro: mean of the batches; micro: of all examples at once."""
+        macro: mean of the batches; micro: of all examples at once.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> metric = mx.metric.MCC()
+    >>> labels, scores = mx.nd.array([1, 1, 0]), mx.nd.array([[0.1, 0.9], [0.8, 0.2], [0.7, 0.3]])
+    >>> metric.update([labels], [scores])
+    >>> metric.get()
+    ('mcc', 0.5)
+    """
 
     score = staticmethod(_matthews)
 
@@ -424,7 +590,18 @@ class PCC(EvalMetric):
     label_names : list of str or None, default None
         Labels to look at, of those that are given by name; None: all.
     has_global_stats : bool, default True
-        Read and not used, as in MXNet."""
+        Read and not used, as in MXNet.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> metric = mx.metric.PCC()
+    >>> scores = mx.nd.array([[0.1, 0.9], [0.8, 0.2], [0.7, 0.3]])
+    >>> metric.update([mx.nd.array([1, 1, 0])], [scores])
+    >>> name, value = metric.get()
+    >>> name, round(value, 4)
+    ('pcc', 0.5)
+    """
 
     def __init__(
         self, name: str = "pcc", output_names: Any = None, label_names: Any = None, has_global_stats: bool = True
@@ -500,7 +677,16 @@ class MAE(_Distance):
     output_names : list of str or None, default None
         Outputs to look at, of those that are given by name; None: all.
     label_names : list of str or None, default None
-        Labels to look at, of those that are given by name; None: all."""
+        Labels to look at, of those that are given by name; None: all.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> metric = mx.metric.MAE()
+    >>> metric.update([mx.nd.array([1, 2])], [mx.nd.array([1, 4])])
+    >>> metric.get()
+    ('mae', 1.0)
+    """
 
     def __init__(self, name: str = "mae", output_names: Any = None, label_names: Any = None) -> None:
         super().__init__(name, output_names, label_names)
@@ -520,7 +706,16 @@ class MSE(_Distance):
     output_names : list of str or None, default None
         Outputs to look at, of those that are given by name; None: all.
     label_names : list of str or None, default None
-        Labels to look at, of those that are given by name; None: all."""
+        Labels to look at, of those that are given by name; None: all.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> metric = mx.metric.MSE()
+    >>> metric.update([mx.nd.array([1, 2])], [mx.nd.array([1, 4])])
+    >>> metric.get()
+    ('mse', 2.0)
+    """
 
     def __init__(self, name: str = "mse", output_names: Any = None, label_names: Any = None) -> None:
         super().__init__(name, output_names, label_names)
@@ -540,7 +735,16 @@ class RMSE(_Distance):
     output_names : list of str or None, default None
         Outputs to look at, of those that are given by name; None: all.
     label_names : list of str or None, default None
-        Labels to look at, of those that are given by name; None: all."""
+        Labels to look at, of those that are given by name; None: all.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> metric = mx.metric.RMSE()
+    >>> metric.update([mx.nd.array([1, 2])], [mx.nd.array([3, 4])])
+    >>> metric.get()
+    ('rmse', 2.0)
+    """
 
     def __init__(self, name: str = "rmse", output_names: Any = None, label_names: Any = None) -> None:
         super().__init__(name, output_names, label_names)
@@ -582,7 +786,17 @@ class CrossEntropy(_Likelihood):
     output_names : list of str or None, default None
         Outputs to look at, of those that are given by name; None: all.
     label_names : list of str or None, default None
-        Labels to look at, of those that are given by name; None: all."""
+        Labels to look at, of those that are given by name; None: all.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> metric = mx.metric.CrossEntropy()
+    >>> metric.update([mx.nd.array([0, 1])], [mx.nd.array([[0.5, 0.5], [0.75, 0.25]])])
+    >>> name, value = metric.get()
+    >>> name, round(value, 4)
+    ('cross-entropy', 1.0397)
+    """
 
     def __init__(
         self, eps: float = 1e-12, name: str = "cross-entropy", output_names: Any = None, label_names: Any = None
@@ -604,7 +818,17 @@ class NegativeLogLikelihood(_Likelihood):
     output_names : list of str or None, default None
         Outputs to look at, of those that are given by name; None: all.
     label_names : list of str or None, default None
-        Labels to look at, of those that are given by name; None: all."""
+        Labels to look at, of those that are given by name; None: all.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> metric = mx.metric.NegativeLogLikelihood()
+    >>> metric.update([mx.nd.array([0])], [mx.nd.array([[0.5, 0.5]])])
+    >>> name, value = metric.get()
+    >>> name, round(value, 4)
+    ('nll-loss', 0.6931)
+    """
 
     def __init__(
         self, eps: float = 1e-12, name: str = "nll-loss", output_names: Any = None, label_names: Any = None
@@ -625,7 +849,17 @@ class Perplexity(_Plain):
     output_names : list of str or None, default None
         Outputs to look at, of those that are given by name; None: all.
     label_names : list of str or None, default None
-        Labels to look at, of those that are given by name; None: all."""
+        Labels to look at, of those that are given by name; None: all.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> metric = mx.metric.Perplexity(ignore_label=None)
+    >>> metric.update([mx.nd.array([0, 1])], [mx.nd.array([[0.5, 0.5], [0.5, 0.5]])])
+    >>> name, value = metric.get()
+    >>> name, round(value, 4)
+    ('perplexity', 2.0)
+    """
 
     def __init__(
         self,
@@ -677,7 +911,17 @@ class PearsonCorrelation(_Plain):
     label_names : list of str or None, default None
         Labels to look at, of those that are given by name; None: all.
     average : str, default 'macro'
-        macro: mean of the batches; micro: of all examples at once."""
+        macro: mean of the batches; micro: of all examples at once.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> metric = mx.metric.PearsonCorrelation()
+    >>> metric.update([mx.nd.array([1, 2, 3])], [mx.nd.array([2, 4, 6])])
+    >>> name, value = metric.get()
+    >>> name, round(float(value), 4)
+    ('pearsonr', 1.0)
+    """
 
     def __init__(
         self, name: str = "pearsonr", output_names: Any = None, label_names: Any = None, average: str = "macro"
@@ -742,7 +986,16 @@ class Loss(_Plain):
     output_names : list of str or None, default None
         Outputs to look at, of those that are given by name; None: all.
     label_names : list of str or None, default None
-        Labels to look at, of those that are given by name; None: all."""
+        Labels to look at, of those that are given by name; None: all.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> metric = mx.metric.Loss()
+    >>> metric.update(None, [mx.nd.array([1, 3])])
+    >>> metric.get()
+    ('loss', 2.0)
+    """
 
     def __init__(self, name: str = "loss", output_names: Any = None, label_names: Any = None) -> None:
         super().__init__(name, output_names, label_names)
@@ -763,7 +1016,16 @@ class Torch(Loss):
     output_names : list of str or None, default None
         Outputs to look at, of those that are given by name; None: all.
     label_names : list of str or None, default None
-        Labels to look at, of those that are given by name; None: all."""
+        Labels to look at, of those that are given by name; None: all.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> metric = mx.metric.Torch()
+    >>> metric.update(None, [mx.nd.array([1, 3])])
+    >>> metric.get()
+    ('torch', 2.0)
+    """
 
     def __init__(self, name: str = "torch", output_names: Any = None, label_names: Any = None) -> None:
         super().__init__(name, output_names, label_names)
@@ -780,7 +1042,16 @@ class Caffe(Loss):
     output_names : list of str or None, default None
         Outputs to look at, of those that are given by name; None: all.
     label_names : list of str or None, default None
-        Labels to look at, of those that are given by name; None: all."""
+        Labels to look at, of those that are given by name; None: all.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> metric = mx.metric.Caffe()
+    >>> metric.update(None, [mx.nd.array([1, 3])])
+    >>> metric.get()
+    ('caffe', 2.0)
+    """
 
     def __init__(self, name: str = "caffe", output_names: Any = None, label_names: Any = None) -> None:
         super().__init__(name, output_names, label_names)
@@ -799,7 +1070,17 @@ class CustomMetric(_Plain):
     output_names : list of str or None, default None
         Outputs to look at, of those that are given by name; None: all.
     label_names : list of str or None, default None
-        Labels to look at, of those that are given by name; None: all."""
+        Labels to look at, of those that are given by name; None: all.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> metric = mx.metric.CustomMetric(lambda label, pred: abs(label - pred).max(), name="worst")
+    >>> metric.update([mx.nd.array([1, 2])], [mx.nd.array([1, 4])])
+    >>> name, value = metric.get()
+    >>> name, float(value)
+    ('worst', 2.0)
+    """
 
     def __init__(
         self,

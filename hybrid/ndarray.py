@@ -54,7 +54,14 @@ lesser, lesser_equal = map(_function, ("lesser", "lesser_equal"))
 
 
 def power(base: Any, exp: Any) -> Any:
-    """base to the power of exp; arrays broadcast, either may be a number."""
+    """base to the power of exp; arrays broadcast, either may be a number.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.power(mx.nd.array([2, 3]), 2).asnumpy()
+    array([4., 9.], dtype=float32)
+    """
     return binary(functions.BINARY["power"], base, exp)
 
 
@@ -72,7 +79,19 @@ def backward(
     """Compute gradients of everything that this was computed of and that has room for one; see autograd.backward.
 
     out_grad: what the array's elements weigh, of its shape; None: 1 each. retain_graph: keep what was recorded, to go through it
-    again. train_mode: False for gradients of inference. Raises MXNetError for an array that was not recorded."""
+    again. train_mode: False for gradients of inference. Raises MXNetError for an array that was not recorded.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.nd.array([1, 2])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = x * x
+    >>> y.backward()
+    >>> x.grad.asnumpy()
+    array([2., 4.], dtype=float32)
+    """
     from .eager.backward import backward
 
     backward([self], None if out_grad is None else [out_grad], retain_graph, train_mode)
@@ -80,7 +99,14 @@ def backward(
 
 @functions.method_of(NDArray)
 def tostype(self: NDArray, stype: str) -> Any:
-    """The array in another storage, stype: ``default``, ``row_sparse`` or (of two axes) ``csr``."""
+    """The array in another storage, stype: ``default``, ``row_sparse`` or (of two axes) ``csr``.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.array([[0, 0], [1, 2]]).tostype("row_sparse").indices.asnumpy()
+    array([1])
+    """
     from .eager.sparse import apply, from_dense
 
     if STATE.recording and self._origin is not None:
@@ -90,7 +116,14 @@ def tostype(self: NDArray, stype: str) -> Any:
 
 @functions.method_of(NDArray)
 def as_np_ndarray(self: NDArray) -> Any:
-    """The same memory and history as an array of mx.np. Raises TypeError for a sparse array."""
+    """The same memory and history as an array of mx.np. Raises TypeError for a sparse array.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.array([1, 2]).as_np_ndarray()
+    array([1., 2.])
+    """
     from .np_functions import methods
 
     return with_face(self, methods.ndarray)
@@ -101,7 +134,17 @@ def as_np_ndarray(self: NDArray) -> Any:
 
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> Any:
     """An NDArray of the values; a csr matrix of a sparse source, SciPy's too. dtype: that of an NDArray or sparse source, else
-    float32."""
+    float32.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.array([[1, 2], [3, 4]]).asnumpy()
+    array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    >>> mx.nd.array([1, 2], dtype="int32").dtype.__name__
+    'int32'
+    """
     if isinstance(source_array, NDArray):
         if source_array.stype != "default":
             from .eager.sparse import array as sparse_array
@@ -131,7 +174,18 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
 
 
 def from_numpy(ndarray: onp.ndarray, zero_copy: bool = True) -> NDArray:
-    """An NDArray of a NumPy array; with zero_copy sharing its memory, which must then be C-contiguous and writable."""
+    """An NDArray of a NumPy array; with zero_copy sharing its memory, which must then be C-contiguous and writable.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> shared = np.ones(2, "float32")
+    >>> x = mx.nd.from_numpy(shared)
+    >>> shared[0] = 5
+    >>> x.asnumpy()
+    array([5., 1.], dtype=float32)
+    """
     if ndarray.dtype.kind not in "biufV" or ndarray.dtype.name not in DTYPE_FLAGS:
         raise ValueError(f"{ndarray.dtype} is not supported.")
     if zero_copy and not (ndarray.flags.c_contiguous and ndarray.flags.writeable):
@@ -164,18 +218,43 @@ class _Capsule:
 
 
 def from_dlpack(dlpack: Any) -> NDArray:
-    """An NDArray of a DLPack capsule, or of anything with ``__dlpack__``, sharing its memory where that can be written to."""
+    """An NDArray of a DLPack capsule, or of anything with ``__dlpack__``, sharing its memory where that can be written to.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> mx.nd.from_dlpack(np.ones(2, "float32")).asnumpy()
+    array([1., 1.], dtype=float32)
+    """
     found = onp.from_dlpack(dlpack) if hasattr(dlpack, "__dlpack__") else _Capsule(dlpack).as_array()
     return from_numpy(found, zero_copy=bool(found.flags.c_contiguous and found.flags.writeable))
 
 
 def to_dlpack_for_read(data: NDArray) -> Any:
-    """A DLPack capsule of an array once it holds its values, to be read."""
+    """A DLPack capsule of an array once it holds its values, to be read.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> capsule = mx.nd.to_dlpack_for_read(mx.nd.ones(2))
+    >>> mx.nd.from_dlpack(capsule).asnumpy()
+    array([1., 1.], dtype=float32)
+    """
     return data.to_dlpack_for_read()
 
 
 def to_dlpack_for_write(data: NDArray) -> Any:
-    """A DLPack capsule of an array once nobody else has to read it, to be written to."""
+    """A DLPack capsule of an array once nobody else has to read it, to be written to.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.nd.ones(2)
+    >>> mx.nd.from_dlpack(mx.nd.to_dlpack_for_write(x))[:] = 3
+    >>> x.asnumpy()
+    array([3., 3.], dtype=float32)
+    """
     return data.to_dlpack_for_write()
 
 
@@ -212,7 +291,15 @@ def _room(shape: Any, dtype: Any) -> tuple[tuple[int, ...], onp.dtype]:
 
 
 def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None, **kwargs: Any) -> Any:
-    """An array of zeros, float32 when dtype is None; ``stype`` as for tostype."""
+    """An array of zeros, float32 when dtype is None; ``stype`` as for tostype.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.zeros((2, 3)).asnumpy()
+    array([[0., 0., 0.],
+           [0., 0., 0.]], dtype=float32)
+    """
     if stype not in (None, "default"):
         from .eager.sparse import zeros as sparse_zeros
 
@@ -221,21 +308,42 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
 
 
 def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
-    """An array of ones, float32 when dtype is None."""
+    """An array of ones, float32 when dtype is None.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.ones(2, dtype="int32").asnumpy().tolist()
+    [1, 1]
+    """
     return _make_array(onp.ones(*_room(shape, dtype)), ctx, kwargs)
 
 
 def full(
     shape: Any, val: float, ctx: Context | None = None, dtype: Any = onp.float32, out: NDArray | None = None
 ) -> NDArray:
-    """An array (or ``out``) with val everywhere."""
+    """An array (or ``out``) with val everywhere.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.full((2,), 3).asnumpy()
+    array([3., 3.], dtype=float32)
+    """
     made = empty(shape, ctx, dtype) if out is None else out
     made[:] = val
     return made
 
 
 def empty(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> Any:
-    """An array of zeros: what "empty" memory holds should not depend on what was there."""
+    """An array of zeros: what "empty" memory holds should not depend on what was there.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.empty((2, 3)).shape
+    (2, 3)
+    """
     return zeros(shape, ctx, dtype, stype)
 
 
@@ -248,7 +356,16 @@ def arange(
     ctx: Context | None = None,
     dtype: Any = onp.float32,
 ) -> NDArray:
-    """start, start + step, ... up to but not including stop, each ``repeat`` times; arange(n) counts from 0."""
+    """start, start + step, ... up to but not including stop, each ``repeat`` times; arange(n) counts from 0.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.arange(1, 4).asnumpy()
+    array([1., 2., 3.], dtype=float32)
+    >>> mx.nd.arange(2, repeat=2).asnumpy()
+    array([0., 0., 1., 1.], dtype=float32)
+    """
     if stop is None:
         start, stop = 0, start
     if stop is None or not step:
@@ -260,7 +377,14 @@ def arange(
 def linspace(
     start: float, stop: float, num: int, endpoint: bool = True, ctx: Context | None = None, dtype: Any = onp.float32
 ) -> NDArray:
-    """num numbers from start to stop, evenly spaced; stop is the last of them with endpoint."""
+    """num numbers from start to stop, evenly spaced; stop is the last of them with endpoint.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.linspace(0, 1, 5).asnumpy()
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
     return NDArray._own(
         onp.linspace(start, stop, num, endpoint=endpoint).astype(array_dtype("float64" if dtype is None else dtype)),
         resolve(ctx),
@@ -268,12 +392,28 @@ def linspace(
 
 
 def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:  # noqa: N803
-    """(N, M) zeros, or (N, N), with ones on the k-th diagonal."""
+    """(N, M) zeros, or (N, N), with ones on the k-th diagonal.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.eye(2, 3, k=1).asnumpy()
+    array([[0., 1., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
     return _make_array(onp.eye(N, M or None, k, array_dtype(dtype)), ctx, kwargs)
 
 
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
-    """Arrays joined along an axis; with one of them and not always_copy, that one."""
+    """Arrays joined along an axis; with one of them and not always_copy, that one.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.concatenate([mx.nd.ones((1, 2)), mx.nd.zeros((1, 2))]).asnumpy()
+    array([[1., 1.],
+           [0., 0.]], dtype=float32)
+    """
     if not isinstance(arrays, list | tuple) or not arrays or not all(isinstance(a, NDArray) for a in arrays):
         raise OperandError("concatenate: wanted a list of at least one NDArray")
     if len(arrays) == 1 and not always_copy:
@@ -284,7 +424,14 @@ def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = Tr
 def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
     """The array with axes at other places, the others in their order.
 
-    Raises ValueError when the lists of axes do not go together or name an axis that is not there."""
+    Raises ValueError when the lists of axes do not go together or name an axis that is not there.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.moveaxis(mx.nd.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
 
     def read(axes: Any, what: str) -> list[int]:
         given = [axes] if isinstance(axes, int) else list(axes)
@@ -309,7 +456,14 @@ def split_v2(ary: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axis
     indices_or_sections: the number of equal parts, or a tuple of the indices before which it is cut. squeeze_axis: leave out the
     axis, of parts of length 1.
 
-    Raises ValueError unless the axis can be cut into so many equal parts, or for what is neither a number nor a tuple."""
+    Raises ValueError unless the axis can be cut into so many equal parts, or for what is neither a number nor a tuple.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> [part.shape for part in mx.nd.split_v2(mx.nd.ones((5, 2)), (2, 3))]
+    [(2, 2), (1, 2), (2, 2)]
+    """
     if isinstance(indices_or_sections, int):
         indices, sections = (), indices_or_sections
         if ary.shape[axis] % sections:
@@ -326,7 +480,15 @@ def histogram(a: NDArray, bins: Any = 10, range: tuple[float, float] | None = No
     """Count the values that fall into each bin; gives the counts and the (bins + 1,) edges between the bins.
 
     bins: an array of edges, or how many bins of equal width there are from the least to the greatest value (then both
-    results are float32), or over the given range. The last bin includes its end; values beyond the range are not counted."""
+    results are float32), or over the given range. The last bin includes its end; values beyond the range are not counted.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> counts, edges = mx.nd.histogram(mx.nd.array([1, 3, 3.5]), bins=2, range=(0, 4))
+    >>> counts.asnumpy().tolist(), edges.asnumpy().tolist()
+    ([1, 2], [0.0, 2.0, 4.0])
+    """
     values = a.asnumpy().ravel()
     if isinstance(bins, NDArray):
         counts, _ = onp.histogram(values, bins.asnumpy())
@@ -343,7 +505,15 @@ def histogram(a: NDArray, bins: Any = 10, range: tuple[float, float] | None = No
 
 
 def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
-    """Write into each row of ``out``, (n, classes), a one at the index given for the row and zeros elsewhere."""
+    """Write into each row of ``out``, (n, classes), a one at the index given for the row and zeros elsewhere.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.onehot_encode(mx.nd.array([2, 0]), mx.nd.zeros((2, 3))).asnumpy()
+    array([[0., 0., 1.],
+           [1., 0., 0.]], dtype=float32)
+    """
     rows = indices.asnumpy().astype(onp.int64)
     out[:] = onp.arange(out.shape[1]) == rows[:, None]
     return out
@@ -370,7 +540,14 @@ def Custom(*args: NDArray, op_type: str, out: Any = None, name: str | None = Non
 
 
 def waitall() -> None:
-    """Return when all operators have finished. Raises the first error that nobody has met yet."""
+    """Return when all operators have finished. Raises the first error that nobody has met yet.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.nd.ones((2, 2)) * 3
+    >>> mx.nd.waitall()  # by now x is computed
+    """
     SCHEDULER.wait_all()
     registry.synchronize()
 
@@ -403,7 +580,15 @@ def wrap(loaded: Any) -> Any:
 
 
 def load(fname: Any) -> Any:
-    """The arrays of a ``.params`` file: a dict when they have names, else a list. Raises FormatError for other files."""
+    """The arrays of a ``.params`` file: a dict when they have names, else a list. Raises FormatError for other files.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.save("arrays.params", {"x": mx.nd.array([1, 2])})
+    >>> mx.nd.load("arrays.params")["x"].asnumpy()
+    array([1., 2.], dtype=float32)
+    """
     from .formats import params
 
     if isinstance(fname, int):
@@ -412,14 +597,30 @@ def load(fname: Any) -> Any:
 
 
 def load_frombuffer(buf: bytes) -> Any:
-    """load from bytes."""
+    """load from bytes.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.save("arrays.params", [mx.nd.array([1, 2])])
+    >>> mx.nd.load_frombuffer(open("arrays.params", "rb").read())[0].asnumpy()
+    array([1., 2.], dtype=float32)
+    """
     from .formats import params
 
     return wrap(params.load(bytes(buf)))
 
 
 def save(fname: Any, data: Any) -> None:
-    """Write an NDArray, a list or a dict of them as MXNet 1.9.1 does. Raises TypeError for arrays of mx.np."""
+    """Write an NDArray, a list or a dict of them as MXNet 1.9.1 does. Raises TypeError for arrays of mx.np.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.save("arrays.params", {"weight": mx.nd.ones((2, 3)), "bias": mx.nd.zeros(2)})
+    >>> {name: array.shape for name, array in mx.nd.load("arrays.params").items()}
+    {'weight': (2, 3), 'bias': (2,)}
+    """
     from .formats import params
 
     values = data.values() if isinstance(data, dict) else data if isinstance(data, list) else [data]

@@ -75,7 +75,14 @@ def simple_bind(
 
 @functions.method_of(Symbol)
 def as_np_ndarray(self: Symbol) -> Any:
-    """The same outputs as a symbol of mx.sym.np."""
+    """The same outputs as a symbol of mx.sym.np.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> type(mx.sym.var("x").as_np_ndarray()).__name__
+    '_Symbol'
+    """
     from .np_functions import methods
 
     return self if isinstance(self, methods._Symbol) else methods._Symbol(self._entries)
@@ -128,7 +135,15 @@ Variable = var
 
 
 def Group(symbols: Sequence[Symbol]) -> Symbol:  # noqa: N802  MXNet's name
-    """All outputs of several symbols as one symbol."""
+    """All outputs of several symbols as one symbol.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.sym.var("x")
+    >>> mx.sym.Group([mx.sym.relu(x, name="a"), mx.sym.exp(x, name="b")]).list_outputs()
+    ['a_output', 'b_output']
+    """
     symbols = list(symbols)
     if not symbols or not all(isinstance(s, Symbol) for s in symbols):
         raise TypeError("Expected a list of symbols as input")
@@ -139,7 +154,14 @@ def Group(symbols: Sequence[Symbol]) -> Symbol:  # noqa: N802  MXNet's name
 
 
 def pow(base: Any, exp: Any) -> Any:
-    """base to the power of exp; either may be a number."""
+    """base to the power of exp; either may be a number.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.sym.pow(mx.sym.var("x"), 2).eval(x=mx.nd.array([3]))[0].asnumpy()
+    array([9.], dtype=float32)
+    """
     if isinstance(exp, Symbol) and not isinstance(base, Symbol):  # named otherwise than base ** exp
         return _binary(functions.BINARY["power"]._replace(reflected="_RPowerScalar"), base, exp)
     return _binary(functions.BINARY["power"], base, exp)
@@ -149,12 +171,26 @@ power = pow
 
 
 def maximum(left: Any, right: Any) -> Any:
-    """The larger, element by element; either may be a number."""
+    """The larger, element by element; either may be a number.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.sym.maximum(mx.sym.var("x"), 2).eval(x=mx.nd.array([1, 3]))[0].asnumpy()
+    array([2., 3.], dtype=float32)
+    """
     return _binary(functions.BINARY["maximum"], left, right)
 
 
 def minimum(left: Any, right: Any) -> Any:
-    """The smaller, element by element; either may be a number."""
+    """The smaller, element by element; either may be a number.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.sym.minimum(mx.sym.var("x"), 2).eval(x=mx.nd.array([1, 3]))[0].asnumpy()
+    array([1., 2.], dtype=float32)
+    """
     return _binary(functions.BINARY["minimum"], left, right)
 
 
@@ -162,13 +198,28 @@ _HYPOT = functions.Binary("hypot", None, "", "_Hypot", "_HypotScalar", "_HypotSc
 
 
 def hypot(left: Any, right: Any) -> Any:
-    """The hypotenuse of a right triangle with these legs; either may be a number."""
+    """The hypotenuse of a right triangle with these legs; either may be a number.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.sym.hypot(mx.sym.var("x"), 4).eval(x=mx.nd.array([3]))[0].asnumpy()
+    array([5.], dtype=float32)
+    """
     return _binary(_HYPOT, left, right)
 
 
 def histogram(a: Symbol, bins: Any = 10, range: tuple[float, float] | None = None, **kwargs: Any) -> Symbol:
     """Count the elements in each bin; gives the counts and the edges of the bins: so many equal ones over range, or between
-    edges given as a symbol. Raises ValueError for a number of bins without range, TypeError for other bins."""
+    edges given as a symbol. Raises ValueError for a number of bins without range, TypeError for other bins.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> counts, edges = mx.sym.histogram(mx.sym.var("x"), bins=2, range=(0, 4))
+    >>> mx.sym.Group([counts]).eval(x=mx.nd.array([1, 3, 3.5]))[0].asnumpy()
+    array([1, 2])
+    """
     node_name, attr = kwargs.pop("name", None), kwargs.pop("attr", None)
     inputs: dict[str, Symbol] = {"data": a}
     if isinstance(bins, Symbol):
@@ -192,17 +243,38 @@ def _or_float32(dtype: Any) -> Any:
 
 
 def zeros(shape: Any, dtype: Any = None, **kwargs: Any) -> Symbol:
-    """Zeros, float32 when dtype is None."""
+    """Zeros, float32 when dtype is None.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.sym.zeros((2,)).eval()[0].asnumpy()
+    array([0., 0.], dtype=float32)
+    """
     return _constant("_zeros", {"shape": shape, "dtype": _or_float32(dtype)}, kwargs)
 
 
 def ones(shape: Any, dtype: Any = None, **kwargs: Any) -> Symbol:
-    """Ones, float32 when dtype is None."""
+    """Ones, float32 when dtype is None.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.sym.ones((2,)).eval()[0].asnumpy()
+    array([1., 1.], dtype=float32)
+    """
     return _constant("_ones", {"shape": shape, "dtype": _or_float32(dtype)}, kwargs)
 
 
 def full(shape: Any, val: float, dtype: Any = None, **kwargs: Any) -> Symbol:
-    """val everywhere."""
+    """val everywhere.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.sym.full((2,), 3).eval()[0].asnumpy()
+    array([3., 3.], dtype=float32)
+    """
     return _constant("_full", {"shape": shape, "value": float(val), "dtype": _or_float32(dtype)}, kwargs)
 
 
@@ -215,24 +287,56 @@ def arange(
     dtype: Any = None,
     **kwargs: Any,
 ) -> Symbol:
-    """start, start + step, ... up to but not including stop, each ``repeat`` times; see nd.arange."""
+    """start, start + step, ... up to but not including stop, each ``repeat`` times; see nd.arange.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.sym.arange(1, 4).eval()[0].asnumpy()
+    array([1., 2., 3.], dtype=float32)
+    """
     given = {"start": start, "stop": stop, "step": step, "repeat": repeat, "infer_range": infer_range}
     return _constant("_arange", {**given, "dtype": _or_float32(dtype)}, kwargs)
 
 
 def linspace(start: float, stop: float, num: int, endpoint: bool = True, dtype: Any = None, **kwargs: Any) -> Symbol:
-    """num numbers from start to stop, evenly spaced; stop is the last of them with endpoint."""
+    """num numbers from start to stop, evenly spaced; stop is the last of them with endpoint.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.sym.linspace(0, 1, 5).eval()[0].asnumpy()
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
     given = {"start": start, "stop": stop, "num": num, "endpoint": endpoint}
     return _constant("_linspace", {**given, "dtype": _or_float32(dtype)}, kwargs)
 
 
 def eye(N: int, M: int = 0, k: int = 0, dtype: Any = None, **kwargs: Any) -> Symbol:  # noqa: N803
-    """(N, M) zeros, or (N, N), with ones on the k-th diagonal."""
+    """(N, M) zeros, or (N, N), with ones on the k-th diagonal.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.sym.eye(2).eval()[0].asnumpy()
+    array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
     return _constant("_eye", {"N": N, "M": M, "k": k, "dtype": _or_float32(dtype)}, kwargs)
 
 
 def split_v2(ary: Symbol, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Symbol:
-    """Arity of an array: so many equal ones, or cut before the given indices."""
+    """Parts of a symbol (ary) along an axis; operator _split_v2.
+
+    indices_or_sections: the number of equal parts, or a tuple of the indices before which it is cut. squeeze_axis: leave out the
+    axis, of parts of length 1.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.sym.split_v2(mx.sym.var("x"), (2,), axis=0).infer_shape(x=(5, 3))[1]
+    [(2, 3), (3, 3)]
+    """
     even = isinstance(indices_or_sections, int)
     indices = [] if even else [0, *indices_or_sections]
     given = {
@@ -242,6 +346,9 @@ def split_v2(ary: Symbol, indices_or_sections: Any, axis: int = 0, squeeze_axis:
         "sections": indices_or_sections if even else 0,
     }
     return create(lookup("_split_v2"), "_split_v2", {"data": ary}, given)
+
+
+Symbol.split_v2 = split_v2  # type: ignore[attr-defined]  no operator that a method could be made from
 
 
 def custom(hint: str, args: Sequence[Symbol], kwargs: dict[str, Any]) -> Symbol:

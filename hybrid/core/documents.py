@@ -25,6 +25,8 @@ from .shapes import Undecided
 
 WIDTH = 100
 """Characters of a line."""
+METHOD = re.compile(r"(mx\.nd|mx\.sym)\.(?:NDArray|Symbol)\.")
+"""The beginning of a call of a method, with the module that has the function."""
 RAISES = """Raises
 ------
 OpError
@@ -76,10 +78,17 @@ def onnx_names() -> dict[str, str]:
 
 
 def document(cls: type[Op], call: str, tail: tuple[str, ...]) -> str:
-    """The docstring of a function of an operator. call: the function as it is called, ``mx.nd.Convolution``; tail: its keywords
-    beside inputs and attributes."""
-    parts = [inspect.cleandoc(cls.__doc__ or cls.name), "\n".join(_parameters(cls, tail))]
+    """The docstring of a function of an operator. call: the function as it is called, ``mx.nd.Convolution``, or the method,
+    ``mx.nd.NDArray.clip``, whose object is the first input; tail: its keywords beside inputs and attributes."""
+    parts = [inspect.cleandoc(cls.__doc__ or cls.name)]
+    of = METHOD.match(call)
+    if of:
+        where, name = of[1], call.rpartition(".")[2]
+        parts.append(f"The method of ``{cls.inputs[0]}``: ``x.{name}(...)`` is ``{where}.{name}(x, ...)``.")
+    parts.append("\n".join(_parameters(cls, tail, 1 if of else 0)))
     example = next(iter(cls.examples(Maker(cls))), None)
+    if example is not None and len(example.arrays) != len(example.op.input_names()):
+        example = None  # of the operator whose gradient this is
     parts += ["\n".join(_returns(example)), RAISES, "\n".join(_sources(cls))]
     if example is not None and not any(a.dtype.kind == "O" for a in example.arrays):  # no array of mx.nd holds words
         lines = example_of(cls, call, example)
@@ -93,10 +102,13 @@ def _filled(text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, initial_indent="    ", subsequent_indent="    ", break_long_words=False)
 
 
-def _parameters(cls: type[Op], tail: tuple[str, ...]) -> Iterator[str]:
+def _parameters(cls: type[Op], tail: tuple[str, ...], skipped: int = 0) -> Iterator[str]:
+    """The section of parameters, without so many of the inputs in front."""
     yield from ("Parameters", "----------")
     states = {*cls.mutates} if isinstance(cls.mutates, tuple) else ()  # a property where attributes decide
     for i, name in enumerate(cls.inputs):
+        if i < skipped:
+            continue
         kind = (
             "arrays, any number of them" if name.startswith("*") else "array, written to" if name in states else "array"
         )
@@ -175,7 +187,10 @@ def example_of(cls: type[Op], call: str, example: Example) -> list[str]:
         if f.name not in skipped
         and (f.default is MISSING or f.kind.write(getattr(op, f.name)) != f.kind.write(f.default))
     ]
-    called = f"{call}({', '.join([*given, *attrs])})"
+    if METHOD.match(call):
+        called = f"{names[0]}.{call.rpartition('.')[2]}({', '.join([*given[1:], *attrs])})"
+    else:
+        called = f"{call}({', '.join([*given, *attrs])})"
     if call.startswith("mx.sym"):
         symbols = {name: f'mx.sym.var("{name}")' for name in names}
         return [

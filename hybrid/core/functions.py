@@ -40,7 +40,7 @@ FLUENT = tuple(
         "broadcast_like broadcast_to cbrt ceil clip cos cosh degrees depth_to_space exp expm1 fix flip floor log",
         "log10 log1p log2 log_softmax max mean min nanprod nansum norm one_hot ones_like pad pick prod radians",
         "rcbrt reciprocal relu repeat reshape_like rint round rsqrt shape_array sigmoid sign sin sinh size_array",
-        "slice slice_axis slice_like softmax softmin sort space_to_depth split split_v2 sqrt square sum swapaxes",
+        "slice slice_axis slice_like softmax softmin sort space_to_depth split sqrt square sum swapaxes",
         "take tan tanh tile topk transpose trunc zeros_like",
     )
     for word in line.split()
@@ -439,7 +439,10 @@ def add_methods(cls: type, functions: Namespace) -> None:
             return getattr(functions, name)(self, *args, **kwargs)
 
         call.__name__, call.__qualname__ = name, f"{cls.__name__}.{name}"
-        call.__doc__ = f"``{functions.__name__}.{name}(self, ...)``"
+        where = f"{functions.__name__.removesuffix('.op')}.{cls.__name__}"
+        call.__doc__ = Later(
+            f"The operator {name} of it.", lambda: _document(lookup(name), name, where, functions._tail)
+        )
         return call
 
     for name in FLUENT:

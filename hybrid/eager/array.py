@@ -330,7 +330,23 @@ def untouched_zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 
 
 class NDArray:
-    """An array of numbers on a device. Made by ``mx.nd.array`` and its kin."""
+    """An array of numbers on a device. Made by ``mx.nd.array`` and its kin.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.nd.array([[1, 2], [3, 4]])
+    >>> x.shape, x.dtype.__name__, x.context
+    ((2, 2), 'float32', cpu(0))
+    >>> (2 * x + 1)[0].asnumpy()
+    array([3., 5.], dtype=float32)
+    >>> x[:, 1] = 0
+    >>> print(x)
+    <BLANKLINE>
+    [[1. 0.]
+     [3. 0.]]
+    <NDArray 2x2 @cpu(0)>
+    """
 
     __slots__ = ("__weakref__", "_ctx", "_memory", "_origin", "_var")
     backward: Callable[..., None]  # from ndarray.py, as the next
@@ -471,35 +487,77 @@ class NDArray:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Length of each axis."""
+        """Length of each axis.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.nd.ones((2, 3)).shape
+        (2, 3)
+        """
         memory = self._memory
         return self._var.shape if memory is None else memory.shape  # type: ignore[union-attr]
 
     @property
     def dtype(self) -> type:
-        """NumPy's type of an element, such as ``numpy.float32``."""
+        """NumPy's type of an element, such as ``numpy.float32``.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.nd.ones(2, dtype="float16").dtype.__name__
+        'float16'
+        """
         return self._dtype.type
 
     @property
     def size(self) -> int:
-        """Number of elements."""
+        """Number of elements.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.nd.ones((2, 3)).size
+        6
+        """
         return math.prod(self.shape)
 
     @property
     def ndim(self) -> int:
-        """Number of axes."""
+        """Number of axes.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.nd.ones((2, 3)).ndim
+        2
+        """
         return len(self.shape)
 
     @property
     def context(self) -> Context:
-        """The device that the array is on."""
+        """The device that the array is on.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.nd.ones(2).context
+        cpu(0)
+        """
         return self._ctx
 
     ctx = context
 
     @property
     def T(self) -> NDArray:  # noqa: N802  MXNet's and NumPy's name
-        """The array with its axes in reverse order; of fewer than two axes itself."""
+        """The array with its axes in reverse order; of fewer than two axes itself.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.nd.ones((2, 3)).T.shape
+        (3, 2)
+        """
         return self if self.ndim < 2 else self.transpose()
 
     def __len__(self) -> int:
@@ -555,7 +613,19 @@ class NDArray:
 
     @property
     def grad(self) -> NDArray | None:
-        """The array in which gradients arrive, or None without attach_grad."""
+        """The array in which gradients arrive, or None without attach_grad.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> x = mx.nd.array([1, 2])
+        >>> x.attach_grad()
+        >>> with mx.autograd.record():
+        ...     y = 3 * x
+        >>> y.backward()
+        >>> x.grad.asnumpy()
+        array([3., 3.], dtype=float32)
+        """
         node = self._origin
         if not isinstance(node, Leaf) or node.request == "null":
             return None
@@ -572,7 +642,19 @@ class NDArray:
             self._origin.fresh = bool(fresh)
 
     def detach(self) -> NDArray:
-        """The same memory without history."""
+        """The same memory without history.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> x = mx.nd.array([2])
+        >>> x.attach_grad()
+        >>> with mx.autograd.record():
+        ...     y = x * (x * x).detach()  # no gradient through the square
+        >>> y.backward()
+        >>> x.grad.asnumpy()
+        array([4.], dtype=float32)
+        """
         return self._view(self._storage())
 
     # -- to and fro ---------------------------------------------------------------------------------------------------
@@ -580,7 +662,14 @@ class NDArray:
     def asnumpy(self) -> np.ndarray:
         """A NumPy array with a copy of the values, which it waits for.
 
-        One of a single element is a number to ``float``, ``int`` and formatting under any NumPy (single.py)."""
+        One of a single element is a number to ``float``, ``int`` and formatting under any NumPy (single.py).
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.nd.array([1, 2]).asnumpy()
+        array([1., 2.], dtype=float32)
+        """
         return as_number(host_copy(self._settled()))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -589,7 +678,14 @@ class NDArray:
         return np.array(self._read(), dtype=dtype)
 
     def asscalar(self) -> Any:
-        """The only value. Raises ValueError when there is not exactly one."""
+        """The only value. Raises ValueError when there is not exactly one.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.nd.array([3]).asscalar().item()
+        3.0
+        """
         if self.size != 1:
             raise ValueError("The current array is not a scalar")
         return self._read().reshape(())[()]
@@ -611,14 +707,33 @@ class NDArray:
         return invoke(Cast.bind(dtype=wanted), [self])
 
     def copy(self) -> NDArray:
-        """A copy in memory of its own, on the same device."""
+        """A copy in memory of its own, on the same device.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> x = mx.nd.ones(2)
+        >>> y = x.copy()
+        >>> y[:] = 3
+        >>> x.asnumpy()
+        array([1., 1.], dtype=float32)
+        """
         return invoke(_COPY, [self])
 
     def copyto(self, other: NDArray | Context) -> NDArray:
         """Copy the values into another array of the same shape (its dtype stays), or into a new one on a device.
 
         other: the array, or a context. Returns where they are now. Raises MXNetError for another shape, TypeError for what is
-        neither."""
+        neither.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> x = mx.nd.zeros(2)
+        >>> _ = mx.nd.ones(2).copyto(x)
+        >>> x.asnumpy()
+        array([1., 1.], dtype=float32)
+        """
         if isinstance(other, Context):
             return self._on(resolve(other))
         if not isinstance(other, NDArray):
@@ -646,21 +761,51 @@ class NDArray:
         return made
 
     def as_in_context(self, context: Context) -> NDArray:
-        """The array itself where it is on the device that context names, else a copy there."""
+        """The array itself where it is on the device that context names, else a copy there.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> x = mx.nd.ones(2)
+        >>> x.as_in_context(mx.cpu()) is x, x.as_in_context(mx.cpu(1)).context
+        (True, cpu(1))
+        """
         return self if context == self._ctx else self.copyto(context)
 
     as_in_ctx = as_in_context
 
     def as_nd_ndarray(self) -> NDArray:
-        """The array as one of mx.nd: itself."""
+        """The array as one of mx.nd: itself.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> type(mx.np.ones(2).as_nd_ndarray()).__name__
+        'NDArray'
+        """
         return self
 
     def slice_assign(self, rhs: NDArray, begin: Any, end: Any, step: Any) -> NDArray:
-        """Write rhs over self[begin:end:step], each a tuple of numbers or None, one for each axis; gives the array."""
+        """Write rhs over self[begin:end:step], each a tuple of numbers or None, one for each axis; gives the array.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> x = mx.nd.zeros(4)
+        >>> x.slice_assign(mx.nd.array([1, 2]), (1,), (3,), (1,)).asnumpy()
+        array([0., 1., 2., 0.], dtype=float32)
+        """
         return invoke(SliceAssign.bind(begin=begin, end=end, step=step), [self, rhs], self)
 
     def slice_assign_scalar(self, value: float, begin: Any, end: Any, step: Any) -> NDArray:
-        """Write a number, value, over self[begin:end:step], as slice_assign does."""
+        """Write a number, value, over self[begin:end:step], as slice_assign does.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.nd.zeros(4).slice_assign_scalar(5, (1,), (3,), (1,)).asnumpy()
+        array([0., 5., 5., 0.], dtype=float32)
+        """
         op = SliceAssignScalar.bind(scalar=value, begin=begin, end=end, step=step)
         return invoke(op, [self], self)
 
@@ -679,7 +824,14 @@ class NDArray:
 
     @property
     def writable(self) -> bool:
-        """True: every array can be written to."""
+        """True: every array can be written to.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.nd.zeros(4).writable
+        True
+        """
         return True
 
     # -- DLPack: memory shared with other libraries ---------------------------------------------------------------------
@@ -694,23 +846,53 @@ class NDArray:
     def to_dlpack_for_read(self) -> Any:
         """A DLPack capsule of the memory once it holds its values, to be read.
 
-        Nothing keeps who takes it from writing (``from_dlpack`` gives an array like any other), so it counts as shared."""
+        Nothing keeps who takes it from writing (``from_dlpack`` gives an array like any other), so it counts as shared.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.nd.from_dlpack(mx.nd.ones(2).to_dlpack_for_read()).asnumpy()
+        array([1., 1.], dtype=float32)
+        """
         self._mark_external()
         return capsule(self._settled())
 
     def to_dlpack_for_write(self) -> Any:
-        """A DLPack capsule of the memory once nobody else has to read it, to be written to."""
+        """A DLPack capsule of the memory once nobody else has to read it, to be written to.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> x = mx.nd.ones(2)
+        >>> mx.nd.from_dlpack(x.to_dlpack_for_write())[:] = 3
+        >>> x.asnumpy()
+        array([3., 3.], dtype=float32)
+        """
         self._mark_external()
         return capsule(self._write())
 
     def wait_to_read(self) -> None:
-        """Return when the values are there. Raises what kept them from being computed."""
+        """Return when the values are there. Raises what kept them from being computed.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> x = mx.nd.ones((2, 2)) * 3
+        >>> x.wait_to_read()  # by now it is computed
+        """
         if self._var is not None:
             SCHEDULER.wait(self._var)
         synchronize(self._memory)
 
     def wait_to_write(self) -> None:
-        """Return when nobody has to read the values any more."""
+        """Return when nobody has to read the values any more.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> x = mx.nd.ones((2, 2))
+        >>> x.wait_to_write()
+        """
         if self._var is not None:
             SCHEDULER.wait(self._var, write=True)
 
@@ -854,7 +1036,14 @@ class NDArray:
         return self._alias(op) if inplace else invoke(op, [self])
 
     def flatten(self, inplace: bool = False) -> NDArray:
-        """(N, ...) -> (N, all others in one); operator Flatten. inplace: share the memory, else a copy."""
+        """(N, ...) -> (N, all others in one); operator Flatten. inplace: share the memory, else a copy.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.nd.ones((4, 3, 2)).flatten().shape
+        (4, 6)
+        """
         op = Flatten.bind()
         return self._alias(op) if inplace else invoke(op, [self])
 
@@ -862,7 +1051,14 @@ class NDArray:
         """Without axes of length 1; operator squeeze.
 
         axis: an int or a tuple of those to leave out, each of length 1 or OpError is raised; None: all of them. inplace: share the
-        memory, else a copy."""
+        memory, else a copy.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.nd.ones((4, 1, 1)).squeeze(axis=1).shape
+        (4, 1)
+        """
         op = Squeeze.bind(axis=axis)
         return self._alias(op) if inplace else invoke(op, [self])
 
@@ -897,13 +1093,29 @@ class NDArray:
         return invoke(BroadcastTo.bind(shape=shape), [source])
 
     def broadcast_like(self, other: NDArray) -> NDArray:
-        """As broadcast_to the shape of other."""
+        """As broadcast_to the shape of other.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.nd.array([[1], [2]]).broadcast_like(mx.nd.zeros((2, 3))).asnumpy()
+        array([[1., 1., 1.],
+               [2., 2., 2.]], dtype=float32)
+        """
         return self.broadcast_to(other.shape)
 
     def diag(self, k: int = 0, **kwargs: Any) -> NDArray:
         """The k-th diagonal of a matrix (0 the main one, above it more than 0), or the matrix of a vector; operator diag.
 
-        Of more axes it is taken over axis1 and axis2, 0 and 1 where not given. Raises OpError where there is no such diagonal."""
+        Of more axes it is taken over axis1 and axis2, 0 and 1 where not given. Raises OpError where there is no such diagonal.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.nd.array([[1, 2], [3, 4]]).diag().asnumpy(), mx.nd.array([1, 2]).diag().asnumpy()
+        (array([1., 4.], dtype=float32), array([[1., 0.],
+               [0., 2.]], dtype=float32))
+        """
         return invoke(Diag.bind(k=k, **kwargs), [self])
 
     # -- arithmetic ---------------------------------------------------------------------------------------------------

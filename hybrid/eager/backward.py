@@ -246,7 +246,19 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
 
     retain_graph: keep what was recorded, to go through it again. train_mode: with False, gradients are those of inference (of
     BatchNorm, by moving statistics, which stay); what was recorded in inference has these anyway, where MXNet mixes both.
-    Raises MXNetError for a head that was not recorded."""
+    Raises MXNetError for a head that was not recorded.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.nd.array([1, 2])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y, z = 2 * x, x * x
+    >>> mx.autograd.backward([y, z])  # of their sum
+    >>> x.grad.asnumpy()
+    array([4., 6.], dtype=float32)
+    """
     arrays, grads = heads_of(heads, head_grads)
     with StateScope(False, train_mode):
         found, _ = accumulate(arrays, grads, (), retain_graph, False)

@@ -60,7 +60,15 @@ def _mirror() -> str | None:
 
 
 def check_sha1(filename: Any, sha1_hash: str) -> bool:
-    """True when a file's SHA-1 digest is the one given in hexadecimal digits."""
+    """True when a file's SHA-1 digest is the one given in hexadecimal digits.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> _ = open("abc.txt", "w").write("abc")
+    >>> mx.gluon.utils.check_sha1("abc.txt", "a9993e364706816aba3e25717850c26c9cd0d89d")
+    True
+    """
     digest = hashlib.sha1()
     with open(filename, "rb") as file:
         while block := file.read(_CHUNK):
@@ -234,7 +242,17 @@ def download(
 
     path: the file or the folder to put it in, the current one by default. overwrite: fetch it in any case. Addresses of files are
     copied; those on the network need the environment variable MXNET_GLUON_REPO, see this module. Raises AssertionError for
-    arguments that make no sense, and what obtain raises."""
+    arguments that make no sense, and what obtain raises.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import pathlib
+    >>> _ = pathlib.Path("abc.txt").write_text("abc")
+    >>> address = pathlib.Path("abc.txt").resolve().as_uri()
+    >>> mx.gluon.utils.download(address, path="copy.txt")
+    'copy.txt'
+    """
     name = url.split("/")[-1]
     if path is None and not name:
         raise AssertionError(f"download: {url} does not end in a file name; set path")

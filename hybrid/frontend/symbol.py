@@ -131,7 +131,18 @@ PICTURED = 150
 
 
 class Symbol:
-    """Outputs of a graph, with all that leads to them. Made by ``mx.sym.var``, the functions of ``mx.sym``, and ``load``."""
+    """Outputs of a graph, with all that leads to them. Made by ``mx.sym.var``, the functions of ``mx.sym``, and ``load``.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
+    >>> net = mx.sym.softmax(net)
+    >>> net.list_arguments()
+    ['data', 'top_weight', 'top_bias']
+    >>> net.infer_shape(data=(4, 3))[1]
+    [(4, 2)]
+    """
 
     __slots__ = ("_entries", "_graph")
     _face: type[Symbol]
@@ -148,7 +159,14 @@ class Symbol:
 
     @property
     def graph(self) -> Graph:
-        """The graph that computes the outputs."""
+        """The graph that computes the outputs.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> len(mx.sym.relu(mx.sym.var("x")).graph.nodes)
+        2
+        """
         if self._graph is None:
             self._graph = Graph(self._entries)
         return self._graph
@@ -157,7 +175,14 @@ class Symbol:
 
     @property
     def name(self) -> str | None:
-        """The node's name; None for outputs of several nodes."""
+        """The node's name; None for outputs of several nodes.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.sym.relu(mx.sym.var("x"), name="act").name
+        'act'
+        """
         nodes = {id(e.node): e.node for e in self._entries}
         return self._entries[0].node.name if len(nodes) == 1 else None
 
@@ -219,27 +244,75 @@ class Symbol:
         raise _only_arrays("__array__", "np.array")
 
     def list_arguments(self) -> list[str]:
-        """Names of the variables but auxiliary states, in the order in which nodes need them: inputs, parameters and labels."""
+        """Names of the variables but auxiliary states, in the order in which nodes need them: inputs, parameters and labels.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top").list_arguments()
+        ['data', 'top_weight', 'top_bias']
+        """
         return [n.name for n in self.graph.arguments()]
 
     def list_auxiliary_states(self) -> list[str]:
-        """Names of the variables that operators write to, such as the moving statistics of BatchNorm."""
+        """Names of the variables that operators write to, such as the moving statistics of BatchNorm.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.sym.BatchNorm(mx.sym.var("data"), name="bn").list_auxiliary_states()
+        ['bn_moving_mean', 'bn_moving_var']
+        """
         return [n.name for n in self.graph.auxiliary_states()]
 
     def list_inputs(self) -> list[str]:
-        """Names of all variables, auxiliary states included."""
+        """Names of all variables, auxiliary states included.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.sym.BatchNorm(mx.sym.var("data"), name="bn").list_inputs()
+        ['data', 'bn_gamma', 'bn_beta', 'bn_moving_mean', 'bn_moving_var']
+        """
         return [n.name for n in self.graph.variables()]
 
     def list_outputs(self) -> list[str]:
-        """Names of the outputs: the node's with ``_output`` (and a number, where it has several) behind it, a variable's own."""
+        """Names of the outputs: the node's with ``_output`` (and a number, where it has several) behind it, a variable's own.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> x = mx.sym.var("x")
+        >>> mx.sym.relu(x, name="act").list_outputs()
+        ['act_output']
+        >>> mx.sym.split(x, num_outputs=2, name="cut").list_outputs()
+        ['cut_output0', 'cut_output1']
+        """
         return [e.name for e in self._entries]
 
     def get_internals(self) -> Symbol:
-        """All outputs of all nodes that lead here."""
+        """All outputs of all nodes that lead here.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.relu(mx.sym.exp(mx.sym.var("x"), name="e"), name="act")
+        >>> net.get_internals().list_outputs()
+        ['x', 'e_output', 'act_output']
+        >>> net.get_internals()["e_output"]
+        <Symbol e>
+        """
         return type(self)(self.graph.internals().outputs)
 
     def get_children(self) -> Symbol | None:
-        """The inputs of the nodes that these are outputs of; None when they have none."""
+        """The inputs of the nodes that these are outputs of; None when they have none.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="top").get_children().list_outputs()
+        ['x', 'top_weight', 'top_bias']
+        """
         nodes = {id(e.node): e.node for e in self._entries}
         inputs = [entry for node in nodes.values() for entry in node.inputs]
         return type(self)(inputs) if inputs else None
@@ -248,13 +321,27 @@ class Symbol:
 
     def attr(self, key: str) -> str | None:
         """The text of an attribute (key) of the first node, or None; ``lr_mult`` finds ``__lr_mult__`` too, ``_value_index`` is
-        which of its node's outputs a single output is."""
+        which of its node's outputs a single output is.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2).attr("num_hidden")
+        '2'
+        """
         if key == "_value_index" and len(self._entries) == 1:
             return str(self._entries[0].index)
         return self.list_attr().get(key)
 
     def list_attr(self, recursive: bool = False) -> dict[str, str]:
-        """All attributes of the (first) node. Raises DeprecationWarning when recursive: attr_dict does that."""
+        """All attributes of the (first) node. Raises DeprecationWarning when recursive: attr_dict does that.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2).list_attr()
+        {'num_hidden': '2'}
+        """
         if recursive:
             raise DeprecationWarning(
                 "Symbol.list_attr with recursive=True has been deprecated. Please use attr_dict instead."
@@ -262,7 +349,14 @@ class Symbol:
         return _all_attrs(self._entries[0].node) if self._entries else {}
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
-        """Attributes of all nodes that have any, by the node's name."""
+        """Attributes of all nodes that have any, by the node's name.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.sym.var("x", lr_mult=0.1).attr_dict()
+        {'x': {'__lr_mult__': '0.1', 'lr_mult': '0.1'}}
+        """
         return {n.name: _all_attrs(n) for n in self.graph.nodes if n.attrs}
 
     def _set_attr(self, **kwargs: str) -> None:
@@ -328,31 +422,80 @@ class Symbol:
         return sym_op.abs(self)
 
     def astype(self, dtype: Any) -> Symbol:
-        """Cast to dtype, its name or NumPy's; operator Cast."""
+        """Cast to dtype, its name or NumPy's; operator Cast.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.sym.var("x").astype("float16").infer_type(x="float32")[1]
+        [<class 'numpy.float16'>]
+        """
         return sym_op.cast(self, dtype=dtype)
 
     def reshape(self, *args: Any, **kwargs: Any) -> Symbol:
-        """Of another shape; operator Reshape, whose arguments it takes: shape, and reverse."""
+        """Of another shape; operator Reshape, whose arguments it takes: shape, and reverse.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.sym.var("x").reshape(shape=(-1, 2)).infer_shape(x=(4, 3))[1]
+        [(6, 2)]
+        """
         return sym_op.reshape(self, *args, **kwargs)
 
     def flatten(self, inplace: bool = False, **kwargs: Any) -> Symbol:
-        """(N, ...) -> (N, all others in one); operator Flatten. inplace is read over."""
+        """(N, ...) -> (N, all others in one); operator Flatten. inplace is read over.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.sym.var("x").flatten().infer_shape(x=(4, 3, 2))[1]
+        [(4, 6)]
+        """
         return sym_op.flatten(self, **kwargs)
 
     def expand_dims(self, axis: int, inplace: bool = False, **kwargs: Any) -> Symbol:
-        """With another axis of length 1 in the place axis, from -ndim - 1 to ndim; operator expand_dims. inplace is read over."""
+        """With another axis of length 1 in the place axis, from -ndim - 1 to ndim; operator expand_dims. inplace is read over.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.sym.var("x").expand_dims(axis=1).infer_shape(x=(4, 3))[1]
+        [(4, 1, 3)]
+        """
         return sym_op.expand_dims(self, axis=axis, **kwargs)
 
     def squeeze(self, axis: Any = None, inplace: bool = False, **kwargs: Any) -> Symbol:
-        """Without axes of length 1: those of axis (an int or a tuple) or all; operator squeeze. inplace is read over."""
+        """Without axes of length 1: those of axis (an int or a tuple) or all; operator squeeze. inplace is read over.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.sym.var("x").squeeze(axis=1).infer_shape(x=(4, 1, 1))[1]
+        [(4, 1)]
+        """
         return sym_op.squeeze(self, axis=axis, **kwargs)
 
     def diag(self, k: int = 0, **kwargs: Any) -> Symbol:
-        """The k-th diagonal of a matrix, or the matrix of a vector; operator diag, whose axis1 and axis2 it takes too."""
+        """The k-th diagonal of a matrix, or the matrix of a vector; operator diag, whose axis1 and axis2 it takes too.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.sym.var("x").diag().infer_shape(x=(4, 3))[1]
+        [(3,)]
+        """
         return sym_op.diag(self, k=k, **kwargs)
 
     def as_nd_ndarray(self) -> Symbol:
-        """The same outputs as a symbol of mx.sym."""
+        """The same outputs as a symbol of mx.sym.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> type(mx.sym.np.abs(mx.sym.var("x").as_np_ndarray()).as_nd_ndarray()).__name__
+        'Symbol'
+        """
         return self if self._face is Symbol else Symbol(self._entries)
 
     def gradient(self, wrt: Any) -> Symbol:
@@ -397,13 +540,28 @@ class Symbol:
         return self
 
     def debug_str(self) -> str:
-        """The graph as text: outputs, then every node with its inputs and attributes."""
+        """The graph as text: outputs, then every node with its inputs and attributes.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.sym.relu(mx.sym.var("x"), name="act").debug_str().splitlines()[2:5]
+        ['Variable:x', '--------------------', 'Op:relu, Name=act']
+        """
         return symbol_json.describe_graph(self.graph)
 
     # -- files --------------------------------------------------------------------------------------------------------
 
     def tojson(self, remove_amp_cast: bool = True) -> str:
-        """Symbol JSON in the form of MXNet 1.9.1. remove_amp_cast: without the casts that mixed precision put in, as there."""
+        """Symbol JSON in the form of MXNet 1.9.1. remove_amp_cast: without the casts that mixed precision put in, as there.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> text = mx.sym.relu(mx.sym.var("x"), name="act").tojson()
+        >>> mx.sym.load_json(text).list_outputs()
+        ['act_output']
+        """
         return self._text(remove_amp_cast)({})
 
     def _text(self, remove_amp_cast: bool) -> Callable[[Mapping[str, Any]], str]:
@@ -413,7 +571,15 @@ class Symbol:
     def save(self, fname: Any, remove_amp_cast: bool = True) -> None:
         """Write the JSON to a file; an existing one is replaced only once the new one is whole on disk.
 
-        fname: its path; TypeError for what is none. remove_amp_cast: as in tojson."""
+        fname: its path; TypeError for what is none. remove_amp_cast: as in tojson.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.sym.relu(mx.sym.var("x"), name="act").save("net-symbol.json")
+        >>> mx.sym.load("net-symbol.json")
+        <Symbol act>
+        """
         if not isinstance(fname, str | os.PathLike):
             raise TypeError(f"fname need to be string or path, got {type(fname).__name__}")
         write(fname, self.tojson(remove_amp_cast))
@@ -423,7 +589,18 @@ class Symbol:
     def infer_shape(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
         """Shapes of (arguments, outputs, auxiliary states) from those given, by position or name; 0 means unknown.
 
-        (None, None, None) and a warning when something stays unknown. Raises OpError where shapes contradict each other."""
+        (None, None, None) and a warning when something stays unknown. Raises OpError where shapes contradict each other.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
+        >>> arguments, outputs, states = net.infer_shape(data=(4, 3))
+        >>> dict(zip(net.list_arguments(), arguments))
+        {'data': (4, 3), 'top_weight': (2, 3), 'top_bias': (2,)}
+        >>> outputs, states
+        ([(4, 2)], [])
+        """
         found = self._infer_shapes(args, kwargs)
         if all(is_known(s) for part in found for s in part):
             return _legacy(found)
@@ -437,7 +614,15 @@ class Symbol:
         return None, None, None
 
     def infer_shape_partial(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        """As infer_shape, with what is known: () for an unknown shape, 0 for an unknown dimension."""
+        """As infer_shape, with what is known: () for an unknown shape, 0 for an unknown dimension.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
+        >>> net.infer_shape_partial()
+        ([(), (), (2,)], [()], [])
+        """
         return _legacy(self._infer_shapes(args, kwargs))
 
     def _infer_shapes(self, args: Any, kwargs: Any) -> list[list[Any]]:
@@ -450,7 +635,15 @@ class Symbol:
         return self._parts(result, lambda spec: spec.shape)
 
     def infer_type(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        """dtypes of (arguments, outputs, auxiliary states), as NumPy types; else as infer_shape."""
+        """dtypes of (arguments, outputs, auxiliary states), as NumPy types; else as infer_shape.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
+        >>> [t.__name__ for t in net.infer_type(data="float16")[0]]
+        ['float16', 'float16', 'float16']
+        """
         found = self.infer_type_partial(*args, **kwargs)
         if all(t is not None for part in found for t in part):
             return found
@@ -461,7 +654,14 @@ class Symbol:
         return None, None, None
 
     def infer_type_partial(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        """As infer_type, with None for a dtype that is unknown."""
+        """As infer_type, with None for a dtype that is unknown.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.sym.relu(mx.sym.var("x")).infer_type_partial()
+        ([None], [None], [])
+        """
         named = self._values_by_name(args, kwargs, "type")
         try:
             given = {n: read_dtype(d) for n, d in named.items()}
@@ -567,7 +767,15 @@ def _binary(row: functions.Binary, lhs: Any, rhs: Any) -> Any:
 
 
 def load(fname: Any) -> Symbol:
-    """The symbol of a JSON file. Raises FormatError, saying what it is, for a file that is none."""
+    """The symbol of a JSON file. Raises FormatError, saying what it is, for a file that is none.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.sym.relu(mx.sym.var("x"), name="act").save("net-symbol.json")
+    >>> mx.sym.load("net-symbol.json").list_inputs()
+    ['x']
+    """
     if not isinstance(fname, str | os.PathLike):
         raise TypeError(f"fname need to be string or path, got {type(fname).__name__}")
     with open_file(fname) as file:
@@ -575,7 +783,14 @@ def load(fname: Any) -> Symbol:
 
 
 def load_json(json_str: Any) -> Symbol:
-    """The symbol of a JSON text or its bytes, or of the file at a path object."""
+    """The symbol of a JSON text or its bytes, or of the file at a path object.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.sym.load_json(mx.sym.relu(mx.sym.var("x"), name="act").tojson())
+    <Symbol act>
+    """
     if isinstance(json_str, os.PathLike):
         return load(json_str)
     if not isinstance(json_str, str | bytes | bytearray):

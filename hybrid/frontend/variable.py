@@ -26,7 +26,15 @@ def var(
     stype: str | None = None,
     **kwargs: str,
 ) -> Symbol:
-    """A variable: something that gets its value when the graph runs. Other keywords must look ``__like_this__``."""
+    """A variable: something that gets its value when the graph runs. Other keywords must look ``__like_this__``.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.sym.var("x", shape=(4, 3), dtype="float16", lr_mult=0.1)
+    >>> mx.sym.relu(x).infer_shape()[1], x.attr("lr_mult")
+    ([(4, 3)], '0.1')
+    """
     if not isinstance(name, str):
         raise TypeError(f"Expect a string for variable `name`, got {type(name).__name__}")
     attrs = AttrScope.current.get(attr)

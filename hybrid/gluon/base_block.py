@@ -26,6 +26,23 @@ class Block:
 
     prefix: what its name and those of its parameters start with, made up when it is None. params: the parameters of
     another block to share.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Doubled(mx.gluon.Block):
+    ...     def __init__(self, **kwargs):
+    ...         super().__init__(**kwargs)
+    ...         with self.name_scope():
+    ...             self.inner = mx.gluon.nn.Dense(3, in_units=2)
+    ...     def forward(self, x):
+    ...         return 2 * self.inner(x)
+    >>> net = Doubled(prefix="net_")
+    >>> net.initialize()
+    >>> net(mx.nd.ones((4, 2))).shape
+    (4, 3)
+    >>> list(net.collect_params())
+    ['net_dense0_weight', 'net_dense0_bias']
     """
 
     _active = False  # hybridized; see HybridBlock
@@ -93,29 +110,80 @@ class Block:
 
     @property
     def prefix(self) -> str:
-        """Beginning of the names of parameters and of blocks made in its name_scope."""
+        """Beginning of the names of parameters and of blocks made in its name_scope.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.gluon.nn.Dense(2, prefix="top_").prefix
+        'top_'
+        """
         return self._prefix
 
     @property
     def name(self) -> str:
-        """The prefix without the underscore at its end."""
+        """The prefix without the underscore at its end.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.gluon.nn.Dense(2, prefix="top_").name
+        'top'
+        """
         return self._name
 
     def name_scope(self) -> _BlockScope:
-        """``with self.name_scope():`` blocks made inside have names that start with this one's prefix."""
+        """``with self.name_scope():`` blocks made inside have names that start with this one's prefix.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Sequential(prefix="net_")
+        >>> with net.name_scope():
+        ...     net.add(mx.gluon.nn.Dense(2))
+        >>> net[0].name
+        'net_dense0'
+        """
         return self._scope
 
     @property
     def params(self) -> ParameterDict:
-        """This block's own parameters, those of children left out."""
+        """This block's own parameters, those of children left out.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.gluon.nn.Dense(2, prefix="top_").params.keys()
+        odict_keys(['top_weight', 'top_bias'])
+        """
         return self._params
 
     def register_child(self, block: Any, name: str | None = None) -> None:
-        """Make a block a child, called name or by its number; assigning it to an attribute does so too."""
+        """Make a block a child, called name or by its number; assigning it to an attribute does so too.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.Block()
+        >>> net.register_child(mx.gluon.nn.Dense(2, in_units=3, prefix="top_"), "top")
+        >>> list(net.collect_params())
+        ['top_weight', 'top_bias']
+        """
         self._children[str(len(self._children)) if name is None else name] = block
 
     def apply(self, fn: Callable[[Any], Any]) -> Any:
-        """Call ``fn(block)`` for all children, theirs first, and then for this block; gives the block."""
+        """Call ``fn(block)`` for all children, theirs first, and then for this block; gives the block.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Sequential(prefix="net_")
+        >>> net.add(mx.gluon.nn.Dense(2, prefix="a_"), mx.gluon.nn.Dense(3, prefix="b_"))
+        >>> _ = net.apply(lambda block: print(block.name))
+        a
+        b
+        net
+        """
         for child in self._children.values():
             child.apply(fn)
         fn(self)
@@ -167,18 +235,49 @@ class Block:
         """Initialize all parameters; those with an initializer of their own use that.
 
         init: the initializer. ctx: contexts to put them on, one or a list; None: the current one. verbose: print what is
-        initialized how. force_reinit: also those that have values, which else stay, with a warning."""
+        initialized how. force_reinit: also those that have values, which else stay, with a warning.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2, in_units=1)
+        >>> net.initialize(mx.init.Constant(3))
+        >>> net.weight.data().asnumpy(), net.bias.data().asnumpy()
+        (array([[3.],
+               [3.]], dtype=float32), array([0., 0.], dtype=float32))
+        """
         self.collect_params().initialize(init, ctx, verbose, force_reinit)
 
     def cast(self, dtype: Any) -> None:
-        """Convert all parameters to a dtype."""
+        """Convert all parameters to a dtype.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2, in_units=1)
+        >>> net.initialize()
+        >>> net.cast("float16")
+        >>> net(mx.nd.ones((1, 1), dtype="float16")).dtype.__name__
+        'float16'
+        """
         for child in self._children.values():
             child.cast(dtype)
         for parameter in self.params.values():
             parameter.cast(dtype)
 
     def hybridize(self, active: bool = True, **kwargs: Any) -> None:
-        """Hybridize all children, or with active=False let them run as written; see HybridBlock.hybridize."""
+        """Hybridize all children, or with active=False let them run as written; see HybridBlock.hybridize.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Sequential()
+        >>> net.add(mx.gluon.nn.Dense(2))
+        >>> net.initialize()
+        >>> net.hybridize()
+        >>> net(mx.nd.ones((1, 3))).shape
+        (1, 2)
+        """
         for child in self._children.values():
             child.hybridize(active, **kwargs)
 
@@ -195,36 +294,113 @@ class Block:
         return out
 
     def forward(self, *args: Any) -> Any:
-        """Compute the block's outputs; for subclasses to define."""
+        """Compute the block's outputs; for subclasses to define.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> class Square(mx.gluon.Block):
+        ...     def forward(self, x):
+        ...         return x * x
+        >>> Square()(mx.nd.array([1, 2, 3])).asnumpy()
+        array([1., 4., 9.], dtype=float32)
+        """
         raise NotImplementedError(f"{type(self).__name__} must define forward")
 
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call ``hook(block, inputs)`` before every forward pass."""
+        """Call ``hook(block, inputs)`` before every forward pass.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2)
+        >>> net.initialize()
+        >>> handle = net.register_forward_pre_hook(lambda block, inputs: print("input", inputs[0].shape))
+        >>> _ = net(mx.nd.ones((4, 3)))
+        input (4, 3)
+        >>> handle.detach()
+        """
         handle = HookHandle()
         handle.attach(self._forward_pre_hooks, hook)
         return handle
 
     def register_forward_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call ``hook(block, inputs, output)`` after every forward pass."""
+        """Call ``hook(block, inputs, output)`` after every forward pass.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2)
+        >>> net.initialize()
+        >>> handle = net.register_forward_hook(lambda block, inputs, output: print("output", output.shape))
+        >>> _ = net(mx.nd.ones((4, 3)))
+        output (4, 2)
+        >>> handle.detach()
+        """
         handle = HookHandle()
         handle.attach(self._forward_hooks, hook)
         return handle
 
     def register_op_hook(self, callback: Callable[..., Any], monitor_all: bool = False) -> None:
-        """Have all children call ``callback`` for outputs (monitor_all: inputs too); see HybridBlock.register_op_hook."""
+        """Have all children call ``callback`` for outputs (monitor_all: inputs too); see HybridBlock.register_op_hook.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.HybridSequential(prefix="net_")
+        >>> net.add(mx.gluon.nn.Dense(2, prefix="top_"))
+        >>> net.initialize()
+        >>> net.hybridize()
+        >>> net.register_op_hook(lambda name, operator, array: print(name, operator, array.shape))
+        >>> _ = net(mx.nd.ones((4, 3)))
+        top_fwd_output FullyConnected (4, 2)
+        """
         for child in self._children.values():
             child.register_op_hook(callback, monitor_all)
 
     def summary(self, *inputs: Any) -> None:
         """Print the layers with their outputs' shapes and numbers of parameters, for such inputs.
 
-        Raises AssertionError when the block or a child is hybridized."""
+        Raises AssertionError when the block or a child is hybridized.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Sequential(prefix="net_")
+        >>> net.add(mx.gluon.nn.Dense(4, prefix="a_"), mx.gluon.nn.Dense(2, prefix="b_"))
+        >>> net.initialize()
+        >>> net.summary(mx.nd.ones((1, 3)))
+        --------------------------------------------------------------------------------
+                Layer (type)                                Output Shape         Param #
+        ================================================================================
+                       Input                                      (1, 3)               0
+                     Dense-1                                      (1, 4)              16
+                     Dense-2                                      (1, 2)              10
+        ================================================================================
+        Parameters in forward computation graph, duplicate included
+           Total params: 26
+           Trainable params: 26
+           Non-trainable params: 0
+        Shared params in forward computation graph: 0
+        Unique parameters in model: 26
+        --------------------------------------------------------------------------------
+        """
         print_summary(self, inputs)
 
     # -- files --------------------------------------------------------------------------------------------------------
 
     def save_parameters(self, filename: Any, deduplicate: bool = False) -> None:
-        """Write all parameters to a file, filename, named by where they are (``0.weight``); with deduplicate shared ones once."""
+        """Write all parameters to a file, filename, named by where they are (``0.weight``); with deduplicate shared ones once.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2, in_units=3)
+        >>> net.initialize()
+        >>> net.save_parameters("net.params")
+        >>> list(mx.nd.load("net.params"))
+        ['weight', 'bias']
+        """
         ndarray.save(filename, self._parameters_to_save(deduplicate))
 
     def _parameters_to_save(self, deduplicate: bool = False) -> dict[str, ndarray.NDArray]:
@@ -248,7 +424,20 @@ class Block:
 
         filename: the file. ctx: contexts to put the parameters on; None: where they are, or else the CPU.
         allow_missing: leave parameters that it has not as they are. ignore_extra: pass over arrays that the network has not.
-        cast_dtype, dtype_source: as in ParameterDict.load_dict, as is what is raised."""
+        cast_dtype, dtype_source: as in ParameterDict.load_dict, as is what is raised.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2, in_units=3)
+        >>> net.initialize(mx.init.One())
+        >>> net.save_parameters("net.params")
+        >>> again = mx.gluon.nn.Dense(2, in_units=3)
+        >>> again.load_parameters("net.params")
+        >>> again.weight.data().asnumpy()
+        array([[1., 1., 1.],
+               [1., 1., 1.]], dtype=float32)
+        """
         loaded = read_file(filename)
         parameters = self._collect_params_with_prefix()
         if not loaded and not parameters:
@@ -275,11 +464,41 @@ class Block:
         self.load_parameters(filename, ctx, allow_missing, ignore_extra)
 
     def save(self, prefix: str) -> None:
-        """Write ``PREFIX-model.json``, the names and traced graphs of all blocks, and ``PREFIX-model.params``."""
+        """Write ``PREFIX-model.json``, the names and traced graphs of all blocks, and ``PREFIX-model.params``.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.HybridSequential()
+        >>> net.add(mx.gluon.nn.Dense(2))
+        >>> net.initialize()
+        >>> net.hybridize()
+        >>> _ = net(mx.nd.ones((1, 3)))
+        >>> net.save("net")
+        >>> import os
+        >>> sorted(os.listdir())
+        ['net-model.json', 'net-model.params']
+        """
         model_files.save(self, prefix)
 
     def load(self, prefix: str) -> None:
-        """Read what ``save`` wrote into a block that was made the same way."""
+        """Read what ``save`` wrote into a block that was made the same way.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> def make():
+        ...     net = mx.gluon.nn.HybridSequential()
+        ...     net.add(mx.gluon.nn.Dense(2, in_units=3))
+        ...     return net
+        >>> net = make()
+        >>> net.initialize()
+        >>> net.save("net")
+        >>> again = make()
+        >>> again.load("net")
+        >>> (again[0].weight.data() == net[0].weight.data()).asnumpy().all().item()
+        True
+        """
         model_files.load(self, prefix)
 
     def _trace_description(self) -> dict[str, Any]:

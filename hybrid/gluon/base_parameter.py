@@ -31,7 +31,20 @@ class ParameterError(MXNetError, AssertionError, ValueError):
 
 
 class DeferredInitializationError(MXNetError):
-    """A parameter was read before its shape was known."""
+    """A parameter was read before its shape was known.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import contextlib
+    >>> net = mx.gluon.nn.Dense(2)  # how many inputs is not known
+    >>> net.initialize()
+    >>> with contextlib.suppress(mx.gluon.DeferredInitializationError):
+    ...     print(net.weight.data())
+    >>> _ = net(mx.nd.ones((1, 3)))
+    >>> net.weight.data().shape
+    (2, 3)
+    """
 
 
 class _Copies(list[NDArray]):
@@ -80,7 +93,19 @@ class Parameter:
     allow_deferred_init : bool, default False
         Wait for the first input where the shape is not known; else that is an error.
     differentiable : bool, default True
-        It may have a gradient."""
+        It may have a gradient.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> weight = mx.gluon.Parameter("weight", shape=(2, 3), init="ones", lr_mult=0.1)
+    >>> weight.initialize()
+    >>> weight.data().asnumpy()
+    array([[1., 1., 1.],
+           [1., 1., 1.]], dtype=float32)
+    >>> weight.shape
+    (2, 3)
+    """
 
     def __init__(
         self,
@@ -139,7 +164,17 @@ class Parameter:
 
     @property
     def grad_req(self) -> str:
-        """Request for gradients: "write", "add", or "null" for none."""
+        """Request for gradients: "write", "add", or "null" for none.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> weight = mx.gluon.Parameter("weight", shape=(2,))
+        >>> weight.grad_req = "null"
+        >>> weight.initialize()
+        >>> weight.data().grad is None
+        True
+        """
         return self._grad_req
 
     @grad_req.setter
@@ -209,7 +244,16 @@ class Parameter:
 
         ctx: contexts to put them on, one or a list; None: the current one. force_reinit: also where it has values, which else stay,
         with a warning. When the shape is not known yet, that waits for the first forward pass. Raises ValueError where it must
-        not."""
+        not.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> weight = mx.gluon.Parameter("weight", shape=(2,))
+        >>> weight.initialize(mx.init.Constant(3))
+        >>> weight.data().asnumpy()
+        array([3., 3.], dtype=float32)
+        """
         if self._data is not None and not force_reinit:
             warnings.warn(
                 f"Parameter '{self.name}' is already initialized, ignoring. Set force_reinit=True to re-initialize.",
@@ -311,7 +355,17 @@ class Parameter:
 
     def reset_ctx(self, ctx: Any) -> None:
         """Move to other contexts, ctx: one or a list; copies that differ are averaged. Raises ValueError when there is nothing
-        to move."""
+        to move.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> weight = mx.gluon.Parameter("weight", shape=(2,), init="ones")
+        >>> weight.initialize(ctx=mx.cpu(0))
+        >>> weight.reset_ctx([mx.cpu(0), mx.cpu(1)])
+        >>> weight.list_ctx()
+        [cpu(0), cpu(1)]
+        """
         contexts = _contexts(ctx)
         if self._data is not None:
             data = self._reduce()
@@ -371,7 +425,17 @@ class Parameter:
         """The array on a context, ctx (None: the current one, or the only one); writing into it changes the parameter.
 
         Raises DeferredInitializationError when it waits for its shape, MXNetError when it is not on that context, not
-        initialized, or sparse."""
+        initialized, or sparse.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> weight = mx.gluon.Parameter("weight", shape=(2,), init="zeros")
+        >>> weight.initialize()
+        >>> weight.data()[:] = 5
+        >>> weight.data().asnumpy()
+        array([5., 5.], dtype=float32)
+        """
         if self._stype != "default":
             self._dense_only("data()")
         return self._dressed(self._check_and_get(self._copies, ctx))
@@ -387,7 +451,16 @@ class Parameter:
         return self._check_and_get(self._copies, None)
 
     def list_data(self) -> list[NDArray]:
-        """The arrays on all contexts; see data."""
+        """The arrays on all contexts; see data.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> weight = mx.gluon.Parameter("weight", shape=(2,), init="zeros")
+        >>> weight.initialize(ctx=[mx.cpu(0), mx.cpu(1)])
+        >>> len(weight.list_data())
+        2
+        """
         self._dense_only("list_data()")
         if self._data is None:
             self._refuse()
@@ -396,7 +469,16 @@ class Parameter:
     def set_data(self, data: Any) -> None:
         """Give the parameter its values, data, on all contexts; one that was never initialized becomes it, on the current one.
 
-        Raises ParameterError for another shape."""
+        Raises ParameterError for another shape.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> weight = mx.gluon.Parameter("weight", shape=(2,))
+        >>> weight.set_data(mx.nd.array([3, 4]))
+        >>> weight.data().asnumpy()
+        array([3., 4.], dtype=float32)
+        """
         array = as_nd(data) if isinstance(data, NDArray) else ndarray.array(data, dtype=self.dtype)
         self.shape = array.shape
         if self._data is not None:
@@ -418,11 +500,31 @@ class Parameter:
 
     def row_sparse_data(self, row_id: NDArray) -> NDArray:
         """The rows of a row_sparse parameter that row_id lists, where row_id is; while recording the whole array, whose gradient
-        can be asked for. Raises MXNetError without a Trainer."""
+        can be asked for. Raises MXNetError without a Trainer.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> weight = mx.gluon.Parameter("weight", shape=(4, 2), init="ones", stype="row_sparse")
+        >>> weight.initialize()
+        >>> trainer = mx.gluon.Trainer([weight], "sgd")
+        >>> weight.row_sparse_data(mx.nd.array([1, 3])).indices.asnumpy()
+        array([1, 3])
+        """
         return self._check_and_get(self._rows(row_id, "row_sparse_data()"), row_id.context)
 
     def list_row_sparse_data(self, row_id: NDArray) -> list[NDArray]:
-        """row_sparse_data of the rows row_id on all contexts."""
+        """row_sparse_data of the rows row_id on all contexts.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> weight = mx.gluon.Parameter("weight", shape=(4, 2), init="ones", stype="row_sparse")
+        >>> weight.initialize()
+        >>> trainer = mx.gluon.Trainer([weight], "sgd")
+        >>> [rows.stype for rows in weight.list_row_sparse_data(mx.nd.array([1, 3]))]
+        ['row_sparse']
+        """
         return self._rows(row_id, "list_row_sparse_data()")
 
     def _rows(self, row_id: NDArray, call: str) -> list[NDArray]:
@@ -454,13 +556,34 @@ class Parameter:
     def grad(self, ctx: Context | None = None) -> NDArray:
         """The gradient on a context, ctx as in data. Raises MXNetError when grad_req is "null"; else as data.
 
-        With a sparse grad_stype it holds the rows that have one."""
+        With a sparse grad_stype it holds the rows that have one.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> weight = mx.gluon.Parameter("weight", shape=(2,), init="ones")
+        >>> weight.initialize()
+        >>> with mx.autograd.record():
+        ...     y = (3 * weight.data()).sum()
+        >>> y.backward()
+        >>> weight.grad().asnumpy()
+        array([3., 3.], dtype=float32)
+        """
         self._no_gradient()
         gradient = self._check_and_get(self._grad, ctx)
         return self._dressed(gradient) if self._grad_stype == "default" else gradient.tostype(self._grad_stype)
 
     def list_grad(self) -> list[NDArray]:
-        """The gradients on all contexts; see grad."""
+        """The gradients on all contexts; see grad.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> weight = mx.gluon.Parameter("weight", shape=(2,), init="ones")
+        >>> weight.initialize()
+        >>> [g.shape for g in weight.list_grad()]
+        [(2,)]
+        """
         return self._dressed(self._gradients())
 
     def _gradients(self) -> list[NDArray]:
@@ -471,7 +594,16 @@ class Parameter:
         return self._grad if self._grad_stype == "default" else [g.tostype(self._grad_stype) for g in self._grad]
 
     def list_ctx(self) -> list[Context]:
-        """The contexts that it is, or will be, initialized on."""
+        """The contexts that it is, or will be, initialized on.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> weight = mx.gluon.Parameter("weight", shape=(2,))
+        >>> weight.initialize(ctx=[mx.cpu(0), mx.cpu(1)])
+        >>> weight.list_ctx()
+        [cpu(0), cpu(1)]
+        """
         if self._data is not None:
             return self._ctx_list or []
         if self._deferred_init is not None:
@@ -479,12 +611,35 @@ class Parameter:
         raise MXNetError(f"Parameter '{self.name}' has not been initialized")
 
     def zero_grad(self) -> None:
-        """Set the gradients to 0, if there are any."""
+        """Set the gradients to 0, if there are any.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> weight = mx.gluon.Parameter("weight", shape=(2,), init="ones", grad_req="add")
+        >>> weight.initialize()
+        >>> with mx.autograd.record():
+        ...     y = (3 * weight.data()).sum()
+        >>> y.backward()
+        >>> weight.zero_grad()
+        >>> weight.grad().asnumpy()
+        array([0., 0.], dtype=float32)
+        """
         for gradient in self._grad or ():
             ndarray.zeros_like(gradient, out=gradient)
 
     def cast(self, dtype: Any) -> None:
-        """Convert values and gradients to a dtype."""
+        """Convert values and gradients to a dtype.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> weight = mx.gluon.Parameter("weight", shape=(2,), init="ones")
+        >>> weight.initialize()
+        >>> weight.cast("float16")
+        >>> weight.data().dtype.__name__
+        'float16'
+        """
         self._dtype = dtype
         if self._data is None:
             return
@@ -495,7 +650,14 @@ class Parameter:
                 autograd.mark_variables(self._data, self._grad, self.grad_req)
 
     def var(self) -> symbol.Symbol:
-        """The variable that stands for the parameter in symbols; of one node always."""
+        """The variable that stands for the parameter in symbols; of one node always.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.gluon.Parameter("weight", shape=(2,)).var()
+        <Symbol weight>
+        """
         if self._var is None:
             self._var = symbol.var(
                 self.name,
@@ -525,7 +687,16 @@ class Constant(Parameter):
     name : str
         Name of the parameter.
     value : float or array
-        The number, or the numbers, in every place."""
+        The number, or the numbers, in every place.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mean = mx.gluon.Constant("mean", [0.5, 0.25])
+    >>> mean.initialize()
+    >>> mean.data().asnumpy(), mean.grad_req
+    (array([0.5 , 0.25], dtype=float32), 'null')
+    """
 
     def __init__(self, name: str, value: Any):
         self.value: NDArray = dressed(value if isinstance(value, NDArray) else ndarray.array(value))

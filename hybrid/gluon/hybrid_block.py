@@ -66,6 +66,24 @@ class HybridBlock(Block):
 
     After ``hybridize()`` the first call traces it: hybrid_forward gets symbols once, and from then on the graph that this
     gave runs instead. All children must be HybridBlocks.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Doubled(mx.gluon.HybridBlock):
+    ...     def __init__(self, **kwargs):
+    ...         super().__init__(**kwargs)
+    ...         with self.name_scope():
+    ...             self.scale = self.params.get("scale", shape=(2,), init="ones")
+    ...     def hybrid_forward(self, F, x, scale):
+    ...         return F.broadcast_mul(2 * x, scale)
+    >>> net = Doubled()
+    >>> net.initialize()
+    >>> net.hybridize()
+    >>> net(mx.nd.array([[1, 2]])).asnumpy()
+    array([[2., 4.]], dtype=float32)
+    >>> net(mx.sym.var("data")).list_arguments()[0]
+    'data'
     """
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None):
@@ -122,7 +140,17 @@ class HybridBlock(Block):
         forward_bulk_size and backward_bulk_size are MXNet's and change no results; backend is a partitioner of its graphs, of
         which there is none here: a warning says so.
 
-        Raises ValueError for another precision, and for bfloat16 or int8 with precise."""
+        Raises ValueError for another precision, and for bfloat16 or int8 with precise.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2)
+        >>> net.initialize()
+        >>> net.hybridize(static_alloc=True, static_shape=True)
+        >>> net(mx.nd.ones((1, 3))).shape
+        (1, 2)
+        """
         precise = bool(kwargs.pop("precise", False))
         precision = kwargs.pop("precision", None)
         if precision is not None and check_precision(precision, "hybridize(precision)") != FLOAT32 and precise:
@@ -154,7 +182,19 @@ class HybridBlock(Block):
 
     def precision_report(self, *args: Any) -> PrecisionReport:
         """Costs of the precision of weights on these inputs: the distance of each output from what weights as they are give, and
-        the share of each layer's weights that is lost. Raises RuntimeError when the block is not hybridized."""
+        the share of each layer's weights that is lost. Raises RuntimeError when the block is not hybridized.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2)
+        >>> net.initialize()
+        >>> net.hybridize()
+        >>> x = mx.nd.ones((1, 3))
+        >>> _ = net(x)
+        >>> type(net.precision_report(x)).__name__
+        'PrecisionReport'
+        """
         if not self._active:
             raise RuntimeError(
                 f"precision_report: {self.name} is not hybridized, and so has weights as they are; call hybridize"
@@ -163,7 +203,17 @@ class HybridBlock(Block):
         return op.precision_report(inputs)
 
     def cast(self, dtype: Any) -> None:
-        """Convert all parameters to a dtype; the graph is traced anew."""
+        """Convert all parameters to a dtype; the graph is traced anew.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2, in_units=1)
+        >>> net.initialize()
+        >>> net.cast("float64")
+        >>> net(mx.nd.ones((1, 1), dtype="float64")).dtype.__name__
+        'float64'
+        """
         self._clear_cached_op()
         super().cast(dtype)
 
@@ -252,7 +302,17 @@ class HybridBlock(Block):
             raise ValueError(f"Deferred initialization failed because shape cannot be inferred. {error}") from error
 
     def infer_shape(self, *args: Any) -> None:
-        """Give all parameters the shapes that follow from those of inputs. Raises OpError when they do not."""
+        """Give all parameters the shapes that follow from those of inputs. Raises OpError when they do not.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2)
+        >>> net.initialize()
+        >>> net.infer_shape(mx.nd.ones((1, 3)))
+        >>> net.weight.shape
+        (2, 3)
+        """
         variables, out = self._get_graph(*args)
         found = infer(out.graph, {str(v.name): a.shape for v, a in zip(variables, _arrays(args))})
         shapes = {node.name: found.spec(Entry(node)).shape for node in out.graph.variables()}
@@ -267,7 +327,16 @@ class HybridBlock(Block):
                 parameter.shape = shapes[parameter.name]
 
     def infer_type(self, *args: Any) -> None:
-        """Give all parameters the dtypes that follow from those of inputs."""
+        """Give all parameters the dtypes that follow from those of inputs.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2, dtype="float16")
+        >>> net.infer_type(mx.nd.ones((1, 3), dtype="float16"))
+        >>> net.weight.dtype.__name__
+        'float16'
+        """
         variables, out = self._get_graph(*args)
         arguments, _, states = out.infer_type_partial(
             **{str(v.name): a.dtype for v, a in zip(variables, _arrays(args))}
@@ -320,7 +389,17 @@ class HybridBlock(Block):
         """The outputs for arrays, or for symbols, x and what follows it; they may be nested in lists, and None.
 
         Raises ValueError when both kinds are mixed or there is neither; when hybridized also for arrays on different
-        contexts, and for inputs of another structure than it was traced with."""
+        contexts, and for inputs of another structure than it was traced with.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Activation("relu", prefix="net_")
+        >>> net.forward(mx.nd.array([-1, 2])).asnumpy()
+        array([0., 2.], dtype=float32)
+        >>> net.forward(mx.sym.var("data"))
+        <Symbol net_fwd>
+        """
         if isinstance(x, NDArray) and not args:
             contexts = [x._ctx]
         else:
@@ -357,7 +436,17 @@ class HybridBlock(Block):
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N803  MXNet's name
         """Compute the block's outputs, with F the module of functions for what x is (mx.nd or mx.sym); for subclasses to define.
 
-        kwargs: the block's own parameters, as arrays or variables."""
+        kwargs: the block's own parameters, as arrays or variables.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> class Doubled(mx.gluon.HybridBlock):
+        ...     def hybrid_forward(self, F, x):
+        ...         return 2 * F.relu(x)
+        >>> Doubled()(mx.nd.array([-1, 2])).asnumpy()
+        array([0., 4.], dtype=float32)
+        """
         raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward")
 
     def _ready(self, *args: Any) -> tuple[CachedOp, list[NDArray]]:
@@ -426,7 +515,18 @@ class HybridBlock(Block):
         """Call ``callback(name, operator, array)`` for every output of every operator, backward ones included, when it runs as a
         graph.
 
-        monitor_all: for every input of forward too. MXNet passes the address of the array."""
+        monitor_all: for every input of forward too. MXNet passes the address of the array.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2, prefix="top_")
+        >>> net.initialize()
+        >>> net.hybridize()
+        >>> net.register_op_hook(lambda name, operator, array: print(name, operator, array.shape))
+        >>> _ = net(mx.nd.ones((4, 3)))
+        top_fwd_output FullyConnected (4, 2)
+        """
         self._callback, self._monitor_all = callback, monitor_all
         for child in self._children.values():
             child._callback, child._monitor_all = callback, monitor_all
@@ -475,7 +575,17 @@ class HybridBlock(Block):
 
         path: the beginning of their names. epoch: the number NNNN. remove_amp_cast: without the casts that mixed precision put in.
 
-        Raises MXNetError when the block was not traced as it is now."""
+        Raises MXNetError when the block was not traced as it is now.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2, prefix="top_")
+        >>> net.initialize()
+        >>> net.hybridize()
+        >>> _ = net(mx.nd.ones((1, 3)))
+        >>> net.export("net", epoch=1)
+        """
         if self._seen_changes != LAST.structure:
             self._check_structure()
         if not self._cached_graph:

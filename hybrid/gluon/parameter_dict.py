@@ -23,7 +23,17 @@ class ParameterDict:
     Parameters
     ----------
     shared : ParameterDict or None, default None
-        Where parameters are looked for before new ones are made."""
+        Where parameters are looked for before new ones are made.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> params = mx.gluon.ParameterDict("net_")
+    >>> weight = params.get("weight", shape=(2, 3))
+    >>> params.initialize(mx.init.One())
+    >>> params.keys(), params["net_weight"] is weight
+    (odict_keys(['net_weight']), True)
+    """
 
     def __init__(self, prefix: str = "", shared: ParameterDict | None = None):
         self._prefix, self._shared = prefix, shared
@@ -49,15 +59,38 @@ class ParameterDict:
         return True  # as MXNet's, which has no len
 
     def keys(self) -> KeysView[str]:
-        """The full names."""
+        """The full names.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.gluon.nn.Dense(2, prefix="top_").collect_params().keys()
+        odict_keys(['top_weight', 'top_bias'])
+        """
         return self._params.keys()
 
     def values(self) -> ValuesView[Parameter]:
-        """The parameters."""
+        """The parameters.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> [p.shape for p in mx.gluon.nn.Dense(2, in_units=3).collect_params().values()]
+        [(2, 3), (2,)]
+        """
         return self._params.values()
 
     def items(self) -> ItemsView[str, Parameter]:
-        """(full name, parameter), in order."""
+        """(full name, parameter), in order.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> for name, parameter in mx.gluon.nn.Dense(2, in_units=3, prefix="top_").collect_params().items():
+        ...     print(name, parameter.shape)
+        top_weight (2, 3)
+        top_bias (2,)
+        """
         return self._params.items()
 
     @property
@@ -76,7 +109,15 @@ class ParameterDict:
     def get(self, name: str, **kwargs: Any) -> Parameter:
         """The parameter ``prefix + name``, made with these properties if there is none.
 
-        One that exists gets those it has not, and dimensions it does not know. Raises AssertionError for others that differ."""
+        One that exists gets those it has not, and dimensions it does not know. Raises AssertionError for others that differ.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> params = mx.gluon.ParameterDict("net_")
+        >>> params.get("weight", shape=(2, 3)).name
+        'net_weight'
+        """
         full = self._prefix + name
         found = self._find(full)
         if found is None:
@@ -100,7 +141,15 @@ class ParameterDict:
     def get_constant(self, name: str, value: Any = None) -> Parameter:
         """The constant ``prefix + name``, made of the value if there is none.
 
-        Raises KeyError when there is none and no value, AssertionError when there is another."""
+        Raises KeyError when there is none and no value, AssertionError when there is another.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> params = mx.gluon.ParameterDict("net_")
+        >>> params.get_constant("mean", [0.5]).name
+        'net_mean'
+        """
         full = self._prefix + name
         found = self._find(full)
         if found is None:
@@ -117,7 +166,16 @@ class ParameterDict:
         return found
 
     def update(self, other: Mapping[str, Parameter] | ParameterDict) -> None:
-        """Take over all parameters of another dict, other. Raises ParameterError when a name stands for two different ones."""
+        """Take over all parameters of another dict, other. Raises ParameterError when a name stands for two different ones.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> params = mx.gluon.nn.Dense(2, prefix="a_").collect_params()
+        >>> params.update(mx.gluon.nn.Dense(2, prefix="b_").collect_params())
+        >>> list(params)
+        ['a_weight', 'a_bias', 'b_weight', 'b_bias']
+        """
         double = [n for n, p in other.items() if self._params.get(n, p) is not p]
         if double:
             raise ParameterError(
@@ -138,28 +196,79 @@ class ParameterDict:
         """Initialize all parameters; those with an initializer of their own use that.
 
         init: the initializer. ctx: contexts to put them on, one or a list; None: the current one. verbose: print what is
-        initialized how. force_reinit: also those that have values, which else stay, with a warning."""
+        initialized how. force_reinit: also those that have values, which else stay, with a warning.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> params = mx.gluon.nn.Dense(2, in_units=1).collect_params()
+        >>> params.initialize(mx.init.One())
+        >>> [p.data().asnumpy().tolist() for p in params.values()]
+        [[[1.0], [1.0]], [0.0, 0.0]]
+        """
         if verbose:
             init.set_verbosity(verbose=verbose)
         for parameter in self.values():
             parameter.initialize(None, ctx, init, force_reinit=force_reinit)
 
     def zero_grad(self) -> None:
-        """Set all gradients to 0."""
+        """Set all gradients to 0.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2)
+        >>> net.collect_params().setattr("grad_req", "add")
+        >>> net.initialize()
+        >>> with mx.autograd.record():
+        ...     y = net(mx.nd.ones((1, 3))).sum()
+        >>> y.backward()
+        >>> net.collect_params().zero_grad()
+        >>> net.bias.grad().asnumpy()
+        array([0., 0.], dtype=float32)
+        """
         for parameter in self.values():
             parameter.zero_grad()
 
     def reset_ctx(self, ctx: Any) -> None:
-        """Move all parameters to other contexts, ctx: one or a list."""
+        """Move all parameters to other contexts, ctx: one or a list.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2, in_units=3)
+        >>> net.initialize()
+        >>> net.collect_params().reset_ctx(mx.cpu(1))
+        >>> net.weight.list_ctx()
+        [cpu(1)]
+        """
         for parameter in self.values():
             parameter.reset_ctx(ctx)
 
     def list_ctx(self) -> list[Context]:
-        """All contexts that any parameter is on."""
+        """All contexts that any parameter is on.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2, in_units=3)
+        >>> net.initialize(ctx=mx.cpu(1))
+        >>> net.collect_params().list_ctx()
+        [cpu(1)]
+        """
         return list({ctx for parameter in self.values() for ctx in parameter.list_ctx()})
 
     def setattr(self, name: str, value: Any) -> None:
-        """Set an attribute (name) of all parameters to a value: ``setattr("grad_req", "null")``."""
+        """Set an attribute (name) of all parameters to a value: ``setattr("grad_req", "null")``.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2)
+        >>> net.collect_params().setattr("grad_req", "null")
+        >>> net.weight.grad_req
+        'null'
+        """
         for parameter in self.values():
             setattr(parameter, name, value)
 
@@ -167,7 +276,17 @@ class ParameterDict:
 
     def save(self, filename: Any, strip_prefix: str = "") -> None:
         """Write all parameters to a file, filename, names without the prefix strip_prefix. Raises ParameterError where one
-        does not start so."""
+        does not start so.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2, in_units=3, prefix="top_")
+        >>> net.initialize()
+        >>> net.collect_params().save("net.params", strip_prefix="top_")
+        >>> list(mx.nd.load("net.params"))
+        ['weight', 'bias']
+        """
         wrong = [p.name for p in self.values() if not p.name.startswith(strip_prefix)]
         if wrong:
             raise ParameterError(
@@ -188,7 +307,20 @@ class ParameterDict:
     ) -> None:
         """load_dict from a file, filename; ctx, allow_missing, ignore_extra, restore_prefix, cast_dtype and dtype_source as there.
 
-        Raises also where a name does not start with restore_prefix."""
+        Raises also where a name does not start with restore_prefix.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2, in_units=1, prefix="top_")
+        >>> net.initialize(mx.init.One())
+        >>> net.collect_params().save("net.params")
+        >>> net.initialize(mx.init.Zero(), force_reinit=True)
+        >>> net.collect_params().load("net.params")
+        >>> net.weight.data().asnumpy()
+        array([[1.],
+               [1.]], dtype=float32)
+        """
         wrong = [name for name in self.keys() if not name.startswith(restore_prefix)]
         if wrong:
             raise ParameterError(f"restore_prefix is '{restore_prefix}' but {', '.join(wrong)} do not start with it")
@@ -212,7 +344,16 @@ class ParameterDict:
         given as they are. ignore_extra: pass over values that no parameter has the name of. restore_prefix: what the names given
         lack in front. filename: what errors call the source. With cast_dtype values are converted to the dtypes the parameters
         have, or with dtype_source="saved" parameters to the dtypes of the values. Raises ParameterError listing all that is
-        missing, not wanted, or does not fit; then nothing changed."""
+        missing, not wanted, or does not fit; then nothing changed.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(1, in_units=1, prefix="top_")
+        >>> net.collect_params().load_dict({"top_weight": mx.nd.ones((1, 1)), "top_bias": mx.nd.ones(1)})
+        >>> net.weight.data().asnumpy()
+        array([[1.]], dtype=float32)
+        """
         flags = allow_missing, ignore_extra, restore_prefix, filename, cast_dtype, dtype_source
         self._take(param_dict, ctx, *flags, adopt=False)
 

@@ -35,6 +35,18 @@ class SymbolBlock(HybridBlock):
     outputs: a symbol or a (nested) list of them; inputs: the variables to call it with, in order. All other variables are
     parameters, shared with those of ``params``. Raises TypeError or ParameterError for inputs that are no variables of the
     outputs.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.sym.var("data")
+    >>> hidden = mx.sym.FullyConnected(x, num_hidden=2, name="top")
+    >>> net = mx.gluon.SymbolBlock([hidden, mx.sym.relu(hidden)], [x])
+    >>> list(net.collect_params())
+    ['top_weight', 'top_bias']
+    >>> net.initialize()
+    >>> [y.shape for y in net(mx.nd.ones((4, 3)))]
+    [(4, 2), (4, 2)]
     """
 
     def __init__(self, outputs: Any, inputs: Any, params: ParameterDict | None = None):
@@ -102,7 +114,21 @@ class SymbolBlock(HybridBlock):
         symbol_file, param_file: paths; without the latter parameters are yet to be loaded. input_names: the inputs, a name or
         a list. ctx: contexts to put the parameters on. allow_missing: leave parameters that the file has not. ignore_extra:
         pass over arrays that the network has not. Raises ParameterError naming every input that the symbol lacks, and every
-        parameter that is missing, not wanted, or of a shape that does not fit the others."""
+        parameter that is missing, not wanted, or of a shape that does not fit the others.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2, in_units=3)
+        >>> net.initialize()
+        >>> net.hybridize()
+        >>> x = mx.nd.ones((1, 3))
+        >>> y = net(x)
+        >>> files = net.export("net")
+        >>> again = mx.gluon.SymbolBlock.imports("net-symbol.json", ["data"], "net-0000.params")
+        >>> (again(x) == y).asnumpy().all().item()
+        True
+        """
         loaded = symbol.load(symbol_file)
         names = [input_names] if isinstance(input_names, str) else list(input_names)
         known = loaded.list_inputs()

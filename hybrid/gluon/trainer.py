@@ -183,16 +183,45 @@ class Trainer:
 
     @property
     def learning_rate(self) -> float:
-        """The learning rate now."""
+        """The learning rate now.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(1, in_units=2)
+        >>> net.initialize()
+        >>> mx.gluon.Trainer(net.collect_params(), "adam").learning_rate
+        0.001
+        """
         return self._optimizer.learning_rate
 
     @property
     def optimizer(self) -> opt.Optimizer:
-        """The optimizer."""
+        """The optimizer.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(1, in_units=2)
+        >>> net.initialize()
+        >>> mx.gluon.Trainer(net.collect_params(), "adam").optimizer.beta1
+        0.9
+        """
         return self._optimizer
 
     def set_learning_rate(self, lr: float) -> None:
-        """Set the learning rate to lr. Raises UserWarning when a scheduler decides it."""
+        """Set the learning rate to lr. Raises UserWarning when a scheduler decides it.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(1, in_units=2)
+        >>> net.initialize()
+        >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+        >>> trainer.set_learning_rate(0.01)
+        >>> trainer.learning_rate
+        0.01
+        """
         self._optimizer.set_learning_rate(lr)
 
     # -- training ---------------------------------------------------------------------------------------------------------
@@ -201,20 +230,67 @@ class Trainer:
         """Add up gradients over devices, divide them by batch_size, and update.
 
         Raises UserWarning for a parameter whose gradient has not come since the last step; with ignore_stale_grad it
-        is left alone."""
+        is left alone.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(1, in_units=1, use_bias=False)
+        >>> net.initialize(mx.init.One())
+        >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
+        >>> with mx.autograd.record():
+        ...     loss = net(mx.nd.array([[1], [3]]))
+        >>> loss.backward()
+        >>> trainer.step(batch_size=2)  # weight 1 - 0.5 * (1 + 3) / 2
+        >>> net.weight.data().asnumpy()
+        array([[0.]], dtype=float32)
+        """
         self._check_and_rescale_grad(self._scale / batch_size)
         self._prepare()
         self._allreduce_grads()
         self._update(ignore_stale_grad)
 
     def allreduce_grads(self) -> None:
-        """Add up gradients over devices only; ``update`` does the rest of a step."""
+        """Add up gradients over devices only; ``update`` does the rest of a step.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(1, in_units=1, use_bias=False)
+        >>> net.initialize(mx.init.One())
+        >>> options = {"learning_rate": 1}
+        >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", options, update_on_kvstore=False)
+        >>> with mx.autograd.record():
+        ...     loss = net(mx.nd.array([[30]]))
+        >>> loss.backward()
+        >>> trainer.allreduce_grads()
+        >>> norm = mx.gluon.utils.clip_global_norm([net.weight.grad()], max_norm=3)
+        >>> trainer.update(batch_size=1)
+        >>> round(net.weight.data().asscalar().item(), 3)  # 1 - 3, not 1 - 30
+        -2.0
+        """
         self._prepare()
         self._only_here("allreduce_grads")
         self._allreduce_grads()
 
     def update(self, batch_size: float, ignore_stale_grad: bool = False) -> None:
-        """Update by gradients that allreduce_grads added up; batch_size and ignore_stale_grad as in step."""
+        """Update by gradients that allreduce_grads added up; batch_size and ignore_stale_grad as in step.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(1, in_units=1, use_bias=False)
+        >>> net.initialize(mx.init.One())
+        >>> options = {"learning_rate": 1}
+        >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", options, update_on_kvstore=False)
+        >>> with mx.autograd.record():
+        ...     loss = net(mx.nd.array([[0.25]]))
+        >>> loss.backward()
+        >>> trainer.allreduce_grads()
+        >>> trainer.update(batch_size=1)
+        >>> net.weight.data().asscalar().item()
+        0.75
+        """
         self._prepare()
         self._only_here("update")
         self._check_and_rescale_grad(self._scale / batch_size)
@@ -271,7 +347,17 @@ class Trainer:
     # -- files ------------------------------------------------------------------------------------------------------------
 
     def save_states(self, fname: str) -> None:
-        """Write the optimizer and its states to a file, fname, which MXNet 1.9.1 reads too."""
+        """Write the optimizer and its states to a file, fname, which MXNet 1.9.1 reads too.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(1, in_units=2)
+        >>> net.initialize()
+        >>> trainer = mx.gluon.Trainer(net.collect_params(), "adam")
+        >>> trainer.save_states("net.states")
+        >>> trainer.load_states("net.states")
+        """
         self._prepare()
         if self._update_on_kvstore:
             if self._params_to_init:
@@ -285,7 +371,20 @@ class Trainer:
     def load_states(self, fname: str) -> None:
         """Read the optimizer and its states from a file of save_states, fname, written here or by MXNet.
 
-        Nothing in it is executed. Raises FormatError when it holds no states."""
+        Nothing in it is executed. Raises FormatError when it holds no states.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(1, in_units=2)
+        >>> net.initialize()
+        >>> trainer = mx.gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.03})
+        >>> trainer.save_states("net.states")
+        >>> trainer = mx.gluon.Trainer(net.collect_params(), "adam")
+        >>> trainer.load_states("net.states")
+        >>> trainer.learning_rate
+        0.03
+        """
         self._prepare()
         if self._update_on_kvstore:
             self._kvstore.load_optimizer_states(fname)

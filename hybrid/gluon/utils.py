@@ -24,7 +24,14 @@ __all__ = ["check_sha1", "clip_global_norm", "download", "replace_file", "split_
 def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: bool = True) -> list[NDArray]:
     """The array in num_slice parts along an axis; without even_split the first ones may be longer by one.
 
-    Raises ValueError when it does not divide evenly but should."""
+    Raises ValueError when it does not divide evenly but should.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> [part.shape for part in mx.gluon.utils.split_data(mx.nd.ones((6, 3)), 2)]
+    [(3, 3), (3, 3)]
+    """
     size = data.shape[batch_axis]
     if even_split and size % num_slice != 0:
         raise ValueError(
@@ -43,7 +50,15 @@ def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: b
 def split_and_load(
     data: Any, ctx_list: Sequence[Context], batch_axis: int = 0, even_split: bool = True
 ) -> list[NDArray]:
-    """split_data with one part to each context."""
+    """split_data with one part to each context.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> parts = mx.gluon.utils.split_and_load(mx.nd.ones((6, 3)), [mx.cpu(0), mx.cpu(1)])
+    >>> [(part.shape, part.context) for part in parts]
+    [((3, 3), cpu(0)), ((3, 3), cpu(1))]
+    """
     if not isinstance(data, NDArray):
         data = dressed(ndarray.array(data, ctx=ctx_list[0]))
     if len(ctx_list) == 1:
@@ -55,7 +70,16 @@ def split_and_load(
 def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite: bool = True) -> Any:
     """Scale arrays in place so that the 2-norm of all their elements together is at most max_norm; gives that norm.
 
-    With check_isfinite the norm is a number, and a warning tells when it is nan or inf; else an array of shape (1,)."""
+    With check_isfinite the norm is a number, and a warning tells when it is nan or inf; else an array of shape (1,).
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> arrays = [mx.nd.array([3]), mx.nd.array([4])]
+    >>> norm = mx.gluon.utils.clip_global_norm(arrays, max_norm=1)
+    >>> float(norm), [round(a.asscalar().item(), 3) for a in arrays]
+    (5.0, [0.6, 0.8])
+    """
     if not arrays:
         raise AssertionError("clip_global_norm: got no arrays")
     arrays = as_nd(list(arrays))
@@ -79,7 +103,16 @@ def _square_norm(array: Any) -> NDArray:
 
 
 def replace_file(src: Any, dst: Any) -> None:
-    """Move a file over another in one step; src is removed when that fails. Raises OSError."""
+    """Move a file over another in one step; src is removed when that fails. Raises OSError.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> _ = open("new.txt", "w").write("new")
+    >>> mx.gluon.utils.replace_file("new.txt", "old.txt")
+    >>> open("old.txt").read()
+    'new'
+    """
     try:
         os.replace(src, dst)
     except OSError as error:
@@ -99,7 +132,18 @@ def _get_repo_file_url(namespace: str, filename: str) -> str:
 
 
 class HookHandle:
-    """A registered hook: ``detach()`` removes it again, and so does leaving a ``with`` block."""
+    """A registered hook: ``detach()`` removes it again, and so does leaving a ``with`` block.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.nn.Dense(2)
+    >>> net.initialize()
+    >>> with net.register_forward_hook(lambda block, inputs, output: print("called")):
+    ...     _ = net(mx.nd.ones((1, 3)))
+    called
+    >>> _ = net(mx.nd.ones((1, 3)))  # says nothing any more
+    """
 
     def __init__(self) -> None:
         self._hooks_dict_ref: weakref.ref[Any] | None = None
@@ -136,7 +180,14 @@ class HookHandle:
 def shape_is_known(shape: Sequence[int] | None) -> bool:
     """True when no dimension is unknown: 0, and -1 with np_shape, with which () is known too; None is not.
 
-    Raises AssertionError for what is less than that."""
+    Raises AssertionError for what is less than that.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.utils.shape_is_known((2, 3)), mx.gluon.utils.shape_is_known((0, 3))
+    (True, False)
+    """
     unknown = -1 if is_np_shape() else 0
     if not shape:
         return shape is not None and unknown == -1

@@ -28,7 +28,18 @@ class Adam(Optimizer):
     epsilon : float, default 1e-08
         Number that is added to the denominator, against division by 0.
     lazy_update : bool, default True
-        Touch only the rows that a row_sparse gradient stores."""
+        Touch only the rows that a row_sparse gradient stores.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> optimizer = mx.optimizer.Adam(learning_rate=0.1)
+    >>> weight = mx.nd.array([1, 2])
+    >>> state = optimizer.create_state(0, weight)
+    >>> optimizer.update(0, weight, mx.nd.array([0.5, -0.5]), state)
+    >>> weight.asnumpy().round(3)
+    array([0.9, 2.1], dtype=float32)
+    """
 
     stores_rows = True
 
@@ -64,7 +75,18 @@ class AdaGrad(Optimizer):
     Parameters
     ----------
     eps : float, default 1e-07
-        Number that is added to the denominator, against division by 0."""
+        Number that is added to the denominator, against division by 0.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> optimizer = mx.optimizer.AdaGrad(learning_rate=0.1)
+    >>> weight = mx.nd.array([1, 2])
+    >>> state = optimizer.create_state(0, weight)
+    >>> optimizer.update(0, weight, mx.nd.array([0.5, -0.5]), state)
+    >>> weight.asnumpy().round(3)
+    array([0.9, 2.1], dtype=float32)
+    """
 
     stores_rows = True
 
@@ -104,7 +126,18 @@ class RMSProp(Optimizer):
     centered : bool, default False
         Take the square of the mean gradient off the mean square (Graves 2013).
     clip_weights : float or None, default None
-        Largest absolute value of a weight; None: not clipped."""
+        Largest absolute value of a weight; None: not clipped.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> optimizer = mx.optimizer.RMSProp(learning_rate=0.1)
+    >>> weight = mx.nd.array([1, 2])
+    >>> state = optimizer.create_state(0, weight)
+    >>> optimizer.update(0, weight, mx.nd.array([0.5, -0.5]), state)
+    >>> weight.asnumpy().round(3)
+    array([0.684, 2.316], dtype=float32)
+    """
 
     stores_rows = True
 
@@ -148,7 +181,18 @@ class AdaDelta(Optimizer):
     rho : float, default 0.9
         Part of the mean squares that stays at each step, 0 to 1.
     epsilon : float, default 1e-05
-        Number that is added to the denominator, against division by 0."""
+        Number that is added to the denominator, against division by 0.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> optimizer = mx.optimizer.AdaDelta()
+    >>> weight = mx.nd.array([1, 2])
+    >>> state = optimizer.create_state(0, weight)
+    >>> optimizer.update(0, weight, mx.nd.array([0.5, -0.5]), state)
+    >>> weight.asnumpy().round(3)
+    array([0.99, 2.01], dtype=float32)
+    """
 
     def __init__(self, rho: float = 0.90, epsilon: float = 1e-5, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -181,7 +225,18 @@ class Ftrl(Optimizer):
     learning_rate : float, default 0.1
         Learning rate; of a scheduler, where there is one, its base_lr.
     beta : float, default 1
-        Summand of the learning rate's denominator."""
+        Summand of the learning rate's denominator.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> optimizer = mx.optimizer.Ftrl(learning_rate=0.1)
+    >>> weight = mx.nd.array([1, 2])
+    >>> state = optimizer.create_state(0, weight)
+    >>> optimizer.update(0, weight, mx.nd.array([0.5, -0.5]), state)
+    >>> weight.asnumpy().round(3)
+    array([0.299, 0.699], dtype=float32)
+    """
 
     stores_rows = True
 
@@ -212,7 +267,18 @@ class FTML(Optimizer):
     beta2 : float, default 0.999
         Part of the mean square that stays at each step, 0 to 1.
     epsilon : float, default 1e-08
-        Number that is added to the denominator, against division by 0."""
+        Number that is added to the denominator, against division by 0.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> optimizer = mx.optimizer.FTML(learning_rate=0.1)
+    >>> weight = mx.nd.array([1, 2])
+    >>> state = optimizer.create_state(0, weight)
+    >>> optimizer.update(0, weight, mx.nd.array([0.5, -0.5]), state)
+    >>> weight.asnumpy().round(3)
+    array([0.9, 2.1], dtype=float32)
+    """
 
     def __init__(self, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -242,7 +308,18 @@ class Adamax(Optimizer):
     beta1 : float, default 0.9
         Part of the mean gradient that stays at each step, 0 to 1.
     beta2 : float, default 0.999
-        Part of the mean square that stays at each step, 0 to 1."""
+        Part of the mean square that stays at each step, 0 to 1.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> optimizer = mx.optimizer.Adamax(learning_rate=0.1)
+    >>> weight = mx.nd.array([1, 2])
+    >>> state = optimizer.create_state(0, weight)
+    >>> optimizer.update(0, weight, mx.nd.array([0.5, -0.5]), state)
+    >>> weight.asnumpy().round(3)
+    array([0.9, 2.1], dtype=float32)
+    """
 
     def __init__(self, learning_rate: float = 0.002, beta1: float = 0.9, beta2: float = 0.999, **kwargs: Any) -> None:
         super().__init__(learning_rate=learning_rate, **kwargs)
@@ -278,7 +355,18 @@ class Nadam(Optimizer):
     epsilon : float, default 1e-08
         Number that is added to the denominator, against division by 0.
     schedule_decay : float, default 0.004
-        Decay of the momentum's schedule."""
+        Decay of the momentum's schedule.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> optimizer = mx.optimizer.Nadam(learning_rate=0.1)
+    >>> weight = mx.nd.array([1, 2])
+    >>> state = optimizer.create_state(0, weight)
+    >>> optimizer.update(0, weight, mx.nd.array([0.5, -0.5]), state)
+    >>> weight.asnumpy().round(3)
+    array([0.894, 2.106], dtype=float32)
+    """
 
     def __init__(
         self,
@@ -333,7 +421,18 @@ class LAMB(Optimizer):
     upper_bound : float or None, default None
         Greatest norm of the weight; None: none.
     bias_correction : bool, default True
-        Correct mean and mean square for having begun at 0."""
+        Correct mean and mean square for having begun at 0.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> optimizer = mx.optimizer.LAMB(learning_rate=0.1)
+    >>> weight = mx.nd.array([1, 2])
+    >>> state = optimizer.create_state(0, weight)
+    >>> optimizer.update(0, weight, mx.nd.array([0.5, -0.5]), state)
+    >>> weight.asnumpy().round(3)
+    array([0.842, 2.158], dtype=float32)
+    """
 
     stores_rows = True
 

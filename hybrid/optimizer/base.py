@@ -44,7 +44,21 @@ class Optimizer:
     multi_precision : bool, default False
         Keep weights of float16 in float32 too, and update these.
     param_dict : dict or None, default None
-        Parameters by index, whose lr_mult and wd_mult count."""
+        Parameters by index, whose lr_mult and wd_mult count.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Plain(mx.optimizer.Optimizer):
+    ...     def update(self, index, weight, grad, state):
+    ...         self._update_count(index)
+    ...         weight -= self._get_lr(index) * self.rescale_grad * grad
+    >>> optimizer = Plain(learning_rate=0.5)
+    >>> weight = mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.array([1, 1]), optimizer.create_state(0, weight))
+    >>> weight.asnumpy()
+    array([0.5, 1.5], dtype=float32)
+    """
 
     opt_registry: ClassVar[dict[str, type[Optimizer]]] = {}
     stores_rows: ClassVar[bool] = False
@@ -101,7 +115,17 @@ class Optimizer:
 
     @staticmethod
     def register(klass: T) -> T:
-        """Make a class (klass) known to ``create`` by its name in small letters. Decorator. Warns where the name is taken."""
+        """Make a class (klass) known to ``create`` by its name in small letters. Decorator. Warns where the name is taken.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> @mx.optimizer.Optimizer.register
+        ... class MySGD(mx.optimizer.SGD):
+        ...     pass
+        >>> type(mx.optimizer.create("mysgd")).__name__
+        'MySGD'
+        """
         if not isinstance(klass, type):
             raise AssertionError(f"register: got {klass!r}, wanted a class")
         known = Optimizer.opt_registry.get(klass.__name__.lower())
@@ -116,7 +140,14 @@ class Optimizer:
 
     @staticmethod
     def create_optimizer(name: str, **kwargs: Any) -> Optimizer:
-        """The optimizer of that name, in any letters. Raises ValueError when there is none."""
+        """The optimizer of that name, in any letters. Raises ValueError when there is none.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.optimizer.create("adam", learning_rate=0.01).learning_rate
+        0.01
+        """
         known = Optimizer.opt_registry.get(name.lower())
         if known is None:
             raise ValueError(f"Cannot find optimizer {name}; there are {', '.join(sorted(Optimizer.opt_registry))}")
@@ -124,7 +155,14 @@ class Optimizer:
 
     @property
     def wants_np(self) -> bool:
-        """True when updates are to get arrays of mx.np: a program's own optimizer, made with np_array on."""
+        """True when updates are to get arrays of mx.np: a program's own optimizer, made with np_array on.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.optimizer.SGD().wants_np
+        False
+        """
         return getattr(self, "allow_np_array", False) and not type(self).update.__module__.startswith(f"{__package__}.")
 
     # -- what a subclass defines --------------------------------------------------------------------------------------
@@ -132,12 +170,29 @@ class Optimizer:
     def create_state(self, index: Any, weight: Array) -> Any:
         """Make what is kept of a weight from update to update: an array, a tuple of them, or None.
 
-        index: the weight's number or name."""
+        index: the weight's number or name.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.optimizer.SGD(momentum=0.9).create_state(0, mx.nd.ones(2)).asnumpy()
+        array([0., 0.], dtype=float32)
+        """
 
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         """Change the weight (and its state) by one gradient, grad, of its shape.
 
-        index: the weight's number or name, by which its updates are counted and its factors found; several at once are lists."""
+        index: the weight's number or name, by which its updates are counted and its factors found; several at once are lists.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> optimizer = mx.optimizer.SGD(learning_rate=0.5)
+        >>> weight = mx.nd.array([1, 2])
+        >>> optimizer.update(0, weight, mx.nd.ones(2), None)
+        >>> weight.asnumpy()
+        array([0.5, 1.5], dtype=float32)
+        """
         raise NotImplementedError
 
     # -- float32 masters ----------------------------------------------------------------------------------------------
@@ -154,14 +209,34 @@ class Optimizer:
         return bool(half and self.multi_precision)
 
     def create_state_multi_precision(self, index: Any, weight: Array) -> Any:
-        """create_state of an index and weight; of a float16 weight under multi_precision (float32 master, its state)."""
+        """create_state of an index and weight; of a float16 weight under multi_precision (float32 master, its state).
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> optimizer = mx.optimizer.Adam(multi_precision=True)
+        >>> master, state = optimizer.create_state_multi_precision(0, mx.nd.ones(2, dtype="float16"))
+        >>> master.dtype.__name__
+        'float32'
+        """
         if not self._masters(weight):
             return self.create_state(index, weight)
         master = weight.astype(np.float32)
         return master, self.create_state(index, master)
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """update of index, weight, grad and state, through the float32 master where create_state_multi_precision made one."""
+        """update of index, weight, grad and state, through the float32 master where create_state_multi_precision made one.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> optimizer = mx.optimizer.Adam(learning_rate=0.5, multi_precision=True)
+        >>> weight = mx.nd.ones(2, dtype="float16")
+        >>> state = optimizer.create_state_multi_precision(0, weight)
+        >>> optimizer.update_multi_precision(0, weight, mx.nd.ones(2, dtype="float16"), state)
+        >>> weight.asnumpy()
+        array([0.5, 0.5], dtype=float16)
+        """
         if not (self.multi_precision and weight.dtype == np.float16):
             self.update(index, weight, grad, state)
             return
@@ -173,11 +248,28 @@ class Optimizer:
 
     @property
     def learning_rate(self) -> float:
-        """The rate now: the scheduler's, when there is one."""
+        """The rate now: the scheduler's, when there is one.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> schedule = mx.lr_scheduler.FactorScheduler(step=10, factor=0.5, base_lr=0.2)
+        >>> mx.optimizer.SGD(lr_scheduler=schedule).learning_rate
+        0.2
+        """
         return self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)  # type: ignore[return-value]
 
     def set_learning_rate(self, lr: float) -> None:
-        """Set the rate to lr. Raises UserWarning when a scheduler decides it."""
+        """Set the rate to lr. Raises UserWarning when a scheduler decides it.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> optimizer = mx.optimizer.SGD(learning_rate=0.1)
+        >>> optimizer.set_learning_rate(0.01)
+        >>> optimizer.learning_rate
+        0.01
+        """
         if self.lr_scheduler is not None:
             raise UserWarning(
                 "LRScheduler of the optimizer has already been defined. Note that set_learning_rate can mutate the value "
@@ -190,12 +282,35 @@ class Optimizer:
         raise DeprecationWarning("set_lr_scale is gone; use set_lr_mult")
 
     def set_lr_mult(self, args_lr_mult: dict[Any, float]) -> None:
-        """Set multipliers of the learning rate by name or index, args_lr_mult, over those of the symbol's attributes."""
+        """Set multipliers of the learning rate by name or index, args_lr_mult, over those of the symbol's attributes.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> optimizer = mx.optimizer.SGD(learning_rate=1, param_idx2name={0: "a_weight", 1: "b_weight"})
+        >>> optimizer.set_lr_mult({"a_weight": 0.1})
+        >>> weights = mx.nd.ones(1), mx.nd.ones(1)
+        >>> for index in (0, 1):
+        ...     optimizer.update(index, weights[index], mx.nd.ones(1), None)
+        >>> [round(weight.asscalar().item(), 3) for weight in weights]
+        [0.9, 0.0]
+        """
         self.lr_mult = {**self._declared_factors("__lr_mult__"), **args_lr_mult}
 
     def set_wd_mult(self, args_wd_mult: dict[Any, float]) -> None:
         """Set multipliers of the weight decay by name or index, args_wd_mult, over those of the symbol's attributes and of the
-        names: 0 but for names that end in _weight or _gamma."""
+        names: 0 but for names that end in _weight or _gamma.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> optimizer = mx.optimizer.SGD(wd=0.1, param_idx2name={0: "a_weight", 1: "a_bias"})
+        >>> optimizer.wd_mult
+        {'a_bias': 0.0}
+        >>> optimizer.set_wd_mult({"a_weight": 0.5})
+        >>> optimizer.wd_mult
+        {'a_bias': 0.0, 'a_weight': 0.5}
+        """
         undecayed = {n: 0.0 for n in self.idx2name.values() if not self._decays(n)}
         self.wd_mult = {**undecayed, **self._declared_factors("__wd_mult__"), **args_wd_mult}
 
@@ -274,7 +389,17 @@ create = Optimizer.create_optimizer
 
 @register
 class Test(Optimizer):
-    """weight + grad * rescale_grad, for tests of what surrounds optimizers. The state is the weight."""
+    """weight + grad * rescale_grad, for tests of what surrounds optimizers. The state is the weight.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> optimizer = mx.optimizer.Test(rescale_grad=2)
+    >>> weight = mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.ones(2), optimizer.create_state(0, weight))
+    >>> weight.asnumpy()
+    array([3., 4.], dtype=float32)
+    """
 
     __test__ = False  # no test case of pytest
 

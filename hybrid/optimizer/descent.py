@@ -128,7 +128,18 @@ class SGD(_Aggregated):
 
 @register
 class ccSGD(SGD):  # noqa: N801  MXNet's name
-    """SGD under an old name, with SGD's arguments."""
+    """SGD under an old name, with SGD's arguments.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> optimizer = mx.optimizer.ccSGD(learning_rate=0.1)
+    >>> weight = mx.nd.array([1, 2])
+    >>> state = optimizer.create_state(0, weight)
+    >>> optimizer.update(0, weight, mx.nd.array([0.5, -0.5]), state)
+    >>> weight.asnumpy().round(3)
+    array([0.95, 2.05], dtype=float32)
+    """
 
 
 @register
@@ -146,7 +157,18 @@ class LARS(_Aggregated):
     eta : float, default 0.001
         Part of the weight's norm that a step is as long as.
     eps : float, default 0
-        Number that is added to the denominator, against division by 0."""
+        Number that is added to the denominator, against division by 0.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> optimizer = mx.optimizer.LARS(learning_rate=0.1, eta=0.1)
+    >>> weight = mx.nd.array([1, 2])
+    >>> state = optimizer.create_state(0, weight)
+    >>> optimizer.update(0, weight, mx.nd.array([0.5, -0.5]), state)
+    >>> weight.asnumpy().round(3)
+    array([0.984, 2.016], dtype=float32)
+    """
 
     def __init__(
         self,
@@ -211,7 +233,18 @@ class NAG(_Momentum):
     Parameters
     ----------
     momentum : float, default 0.0
-        Part of the last step that stays, 0 to 1."""
+        Part of the last step that stays, 0 to 1.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> optimizer = mx.optimizer.NAG(learning_rate=0.1, momentum=0.9)
+    >>> weight = mx.nd.array([1, 2])
+    >>> state = optimizer.create_state(0, weight)
+    >>> optimizer.update(0, weight, mx.nd.array([0.5, -0.5]), state)
+    >>> weight.asnumpy().round(3)
+    array([0.905, 2.095], dtype=float32)
+    """
 
     def _update(self, index: Any, weight: Array, grad: Array, state: Any, multi: bool) -> None:
         lr, wd = self._start(index, weight, grad)
@@ -237,7 +270,18 @@ class Signum(Optimizer):
     momentum : float, default 0.9
         Part of the last step that stays, 0 to 1.
     wd_lh : float, default 0.0
-        Weight decay apart from the gradient."""
+        Weight decay apart from the gradient.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> optimizer = mx.optimizer.Signum(learning_rate=0.1)
+    >>> weight = mx.nd.array([1, 2])
+    >>> state = optimizer.create_state(0, weight)
+    >>> optimizer.update(0, weight, mx.nd.array([0.5, -0.5]), state)
+    >>> weight.asnumpy().round(3)
+    array([0.9, 2.1], dtype=float32)
+    """
 
     stores_rows = True
 
@@ -282,7 +326,17 @@ class SGLD(Optimizer):
     multi_precision : bool, default False
         Keep weights of float16 in float32 too, and update these.
     param_dict : dict or None, default None
-        Parameters by index, whose lr_mult and wd_mult count."""
+        Parameters by index, whose lr_mult and wd_mult count.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> optimizer = mx.optimizer.SGLD(learning_rate=1e-6)
+    >>> weight = mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.zeros(2), None)
+    >>> abs(weight - mx.nd.array([1, 2])).max().asscalar().item() < 0.01
+    True
+    """
 
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
@@ -299,7 +353,18 @@ class DCASGD(Optimizer):
     momentum : float, default 0.0
         Part of the last step that stays, 0 to 1.
     lamda : float, default 0.04
-        Weight of the correction for delay."""
+        Weight of the correction for delay.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> optimizer = mx.optimizer.DCASGD(learning_rate=0.1)
+    >>> weight = mx.nd.array([1, 2])
+    >>> state = optimizer.create_state(0, weight)
+    >>> optimizer.update(0, weight, mx.nd.array([0.5, -0.5]), state)
+    >>> weight.asnumpy().round(3)
+    array([0.95, 2.05], dtype=float32)
+    """
 
     def __init__(self, momentum: float = 0.0, lamda: float = 0.04, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -345,7 +410,18 @@ class LBSGD(_Momentum):
     begin_epoch : int, default 0
         Epoch that counting starts with.
     num_epochs : int, default 60
-        Number of epochs."""
+        Number of epochs.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> optimizer = mx.optimizer.LBSGD(learning_rate=0.1, momentum=0.9)
+    >>> weight = mx.nd.array([1, 2])
+    >>> state = optimizer.create_state(0, weight)
+    >>> optimizer.update(0, weight, mx.nd.array([0.5, -0.5]), state)
+    >>> weight.asnumpy().round(3)
+    array([0.95, 2.05], dtype=float32)
+    """
 
     stores_rows = True
 

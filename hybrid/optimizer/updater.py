@@ -17,7 +17,17 @@ class Updater:
     Parameters
     ----------
     optimizer : Optimizer
-        The rule."""
+        The rule.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> updater = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.5, momentum=0.9))
+    >>> weight = mx.nd.array([1, 2])
+    >>> updater(0, mx.nd.ones(2), weight)
+    >>> weight.asnumpy(), updater.states[0].asnumpy()
+    (array([0.5, 1.5], dtype=float32), array([-0.5, -0.5], dtype=float32))
+    """
 
     def __init__(self, optimizer: Optimizer) -> None:
         self.optimizer = optimizer
@@ -82,5 +92,15 @@ class Updater:
 
 
 def get_updater(optimizer: Optimizer) -> Updater:
-    """An Updater with the optimizer."""
+    """An Updater with the optimizer.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> updater = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.5))
+    >>> weight = mx.nd.array([1, 2])
+    >>> updater(0, mx.nd.ones(2), weight)
+    >>> weight.asnumpy()
+    array([0.5, 1.5], dtype=float32)
+    """
     return Updater(optimizer)
