@@ -1,4 +1,7 @@
-"""The job: convert an exported MXNet model to ONNX, prove that both agree, look inside, run. Functions here, commands in cli."""
+"""The job: convert an exported MXNet model to ONNX, prove that both agree, look inside, run. Functions here, commands in cli.
+
+Examples of docstrings work upon ``model-symbol.json`` and ``model-0000.params``, a network that was exported into the folder they
+run in: one dense layer, ``data`` of shape (1, 3) to an output of shape (1, 2)."""
 
 import importlib
 import sys

@@ -70,7 +70,17 @@ class StepTime:
 
 @dataclass(frozen=True)
 class BenchResult:
-    """Measurements of one bench."""
+    """Measurements of one bench.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> result = gluonnx.bench("model", inputs={"data": (1, 3)}, seconds=0.1)
+    >>> result.inputs, result.threads >= 1
+    ({'data': (1, 3)}, True)
+    >>> sorted(result.as_dict())[:3]
+    ['differences', 'equivalent', 'fallbacks']
+    """
 
     model: str
     """Its name."""
@@ -128,7 +138,15 @@ def bench(
     constant weights; what that costs is told beside the comparison, which is of weights as they are.
     Raises BadInput, converters.UnsupportedModel, EngineError or hybrid's errors.
     seed: of the numbers that are drawn. tolerance: (atol, rtol), where the usual one is not to be used. progress:
-    called with a text whenever something else begins."""
+    called with a text whenever something else begins.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> result = gluonnx.bench("model", inputs={"data": (1, 3)}, seconds=0.1)
+    >>> sorted(result.seconds)
+    ['gluonnx', 'onnxruntime']
+    """
     tell = listener(progress)
     for name, value in (("batch", batch), ("threads", threads), ("rounds", rounds)):
         if value is not None and value < 1:

@@ -27,7 +27,14 @@ TIES = "ties"
 
 
 class Tolerance(NamedTuple):
-    """|got - want| may be atol + rtol * |want|, element by element, as NumPy has it."""
+    """|got - want| may be atol + rtol * |want|, element by element, as NumPy has it.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> gluonnx.Tolerance(1e-5, 1e-3).limit(10.0)
+    1e-05
+    """
 
     atol: float
     rtol: float
@@ -73,7 +80,16 @@ def coarsest(dtypes: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of ``got`` from ``want``. Measures cover the elements that are finite on both sides."""
+    """The difference of ``got`` from ``want``. Measures cover the elements that are finite on both sides.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> import numpy as np
+    >>> difference = gluonnx.compare("y", np.float32([1, 2]), np.float32([1, 2.5]))
+    >>> difference.equal, round(difference.max_abs, 3)
+    (False, 0.5)
+    """
 
     name: str
     """The tensor's name."""

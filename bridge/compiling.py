@@ -33,7 +33,15 @@ SETTLED = 2_000_000_000
 
 @dataclass(frozen=True)
 class CompileResult:
-    """The result of compile."""
+    """The result of compile.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> result = gluonnx.compile("model", inputs={"data": (1, 3)}, output="model.compiled")
+    >>> result.bytes > 0, result.as_dict()["outputs"]
+    (True, ('top_fwd_output',))
+    """
 
     model: str
     """Its name."""
@@ -74,7 +82,15 @@ def compile(
     ``MODEL.gluonnx``. The file appears only when it gives the same bits as the model on seeded inputs; it is for this version of
     gluonnx and this CPU, and ``CompiledModel`` notices when it is not.
     Raises BadInput, or MXNetError naming the steps that cannot be saved.
-    seed: of the numbers that are drawn."""
+    seed: of the numbers that are drawn.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> result = gluonnx.compile("model", inputs={"data": (1, 3)}, output="model.compiled")
+    >>> result.outputs
+    ('top_fwd_output',)
+    """
     from converters.names import unique
     from hybrid.core.op import Spec
     from hybrid.formats.files import move, scratch
@@ -148,6 +164,15 @@ class CompiledModel:
     is whole, was compiled by this version of gluonnx for this CPU, and from the files that are there now: where not, one that
     was named raises FormatError, and in the place of the one beside the model the model itself is read, with a warning in
     the log. Inputs of other sizes than it was compiled for are run by the model itself too.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> import numpy as np
+    >>> _ = gluonnx.compile("model", inputs={"data": (1, 3)}, output="model.compiled")
+    >>> model = gluonnx.CompiledModel("model", compiled="model.compiled")
+    >>> model.run({"data": np.float32([[1, 2, 3]])})
+    {'top_fwd_output': array([[14.,  6.]], dtype=float32)}
     """
 
     def __init__(

@@ -33,7 +33,17 @@ from .targets.writing import check_for_targets, run_on_targets, written_for
 
 @dataclass(frozen=True, repr=False)
 class ConvertResult(Verified):
-    """The result of a conversion."""
+    """The result of a conversion.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> result = gluonnx.convert("model", inputs={"data": (1, 3)})
+    >>> result.opset, result.parameters, result.outputs
+    (13, 8, {'top_fwd_output': {'shape': [1, 2], 'dtype': 'float32'}})
+    >>> sorted(result.as_dict())[:3]
+    ['bytes', 'files', 'inputs']
+    """
 
     model: str
     """Its name."""
@@ -131,11 +141,18 @@ def convert(
     run on those that are installed; nothing is written where one refuses it or gives other numbers.
     repro: a folder for a minimal reproduction when the models differ. strict: also refuse when an output agrees and says little.
     layers: measure every tensor inside also when they agree.
+    seed: of the numbers that are drawn. progress: called with a text whenever something else begins.
 
     Raises BadInput, converters.UnsupportedModel (listing every node), NotEquivalent, EngineError (of targets TargetFailed),
     hybrid's FormatError.
-    seed: of the numbers that are drawn. progress: called with a text whenever something else
-    begins."""
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> result = gluonnx.convert("model", inputs={"data": (1, 3)}, output="model.onnx")
+    >>> result.verified, result.files, result.operators
+    (True, ('model.onnx',), {'Gemm': 1})
+    """
     tell = listener(progress)
     clock = Clock()
     how = written_for(targets, opset, forms)

@@ -51,7 +51,16 @@ SIZES = ((2, 8), (2, 32), (1, 64), (1, 224), (2, 1))
 
 @dataclass(frozen=True, repr=False)
 class ImportResult(Verified):
-    """The result of an import."""
+    """The result of an import.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> _ = gluonnx.convert("model", inputs={"data": (1, 3)}, output="model.onnx")
+    >>> result = gluonnx.import_onnx("model.onnx", output="again")
+    >>> result.opset, result.outputs
+    (13, ('top_fwd_output',))
+    """
 
     model: str
     """Its name."""
@@ -120,7 +129,16 @@ def import_onnx(
     EngineError when neither runs it, or hybrid's errors for files that are no models.
     rename: other names for inputs and outputs, by those that they have. seed: of the numbers that are drawn. tolerance:
     (atol, rtol), where the usual one is not to be used. repro: a folder for the smallest part that differs. progress:
-    called with a text whenever something else begins."""
+    called with a text whenever something else begins.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> _ = gluonnx.convert("model", inputs={"data": (1, 3)}, output="model.onnx")
+    >>> result = gluonnx.import_onnx("model.onnx", output="again")
+    >>> [str(file).rpartition("/")[2] for file in result.files], result.verified
+    (['again-symbol.json', 'again-0000.params'], True)
+    """
     tell = listener(progress)
     clock = Clock()
     tell("reading")

@@ -35,7 +35,17 @@ from .settle import with_sizes_beside
 @dataclass(frozen=True)
 class InspectResult:
     """A model's inside. ``problems`` lists every node that does not convert (a symbol to ONNX, an ONNX model to a symbol), with
-    node, operator and reason."""
+    node, operator and reason.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> result = gluonnx.inspect("model", inputs={"data": (1, 3)})
+    >>> result.inputs["data"]["shape"]
+    [1, 3]
+    >>> result.as_dict()["parameters"]
+    8
+    """
 
     model: str
     """Its name."""
@@ -87,7 +97,17 @@ class InspectResult:
 
 @dataclass(frozen=True)
 class OperatorsResult:
-    """The table of operators."""
+    """The table of operators.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> found = gluonnx.operators("model")
+    >>> [row.name for row in found.operators]
+    ['FullyConnected']
+    >>> sorted(found.as_dict())
+    ['absent', 'operators']
+    """
 
     operators: tuple[Row, ...]
     """A row for each operator: its names, kernels, and the opsets in which it is written."""
@@ -173,7 +193,15 @@ def _known(size: Any) -> Any:
 
 
 def operators(model: Any = None) -> OperatorsResult:
-    """A table of operators: gradient, kernel, ONNX; with a model (a symbol) of those that it has."""
+    """A table of operators: gradient, kernel, ONNX; with a model (a symbol) of those that it has.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> rows = gluonnx.operators().operators
+    >>> len(rows) > 500
+    True
+    """
     if model is None:
         return OperatorsResult(tuple(rows()), dict(ABSENT))
     graph = open_model(model, foreign=True).graph
@@ -193,7 +221,15 @@ def inspect(
 
     With shapes for its inputs (given, or stored in the model) every node is translated on trial, attributes and all;
     without, operators are looked up by name. Raises BadInput, also for inputs that the model does not have, or FormatError.
-    opset: the one that nodes are asked to convert for; None: the oldest from 13 on that loses nothing."""
+    opset: the one that nodes are asked to convert for; None: the oldest from 13 on that loses nothing.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> result = gluonnx.inspect("model", inputs={"data": (1, 3)})
+    >>> result.kind, result.parameters, list(result.outputs)
+    ('symbol', 8, ['top_fwd_output'])
+    """
     opened = open_model(model, params, foreign=True)
     inputs = loaded(inputs, opened)
     opened = opened.inferring(inputs)

@@ -45,7 +45,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class MatrixResult:
-    """The result of matrix: a table of runners by runners."""
+    """The result of matrix: a table of runners by runners.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> result = gluonnx.matrix("model", inputs={"data": (1, 3)}, runners=["gluonnx", "onnxruntime"])
+    >>> result.runners, len(result.rows())
+    (('gluonnx', 'onnxruntime'), 2)
+    >>> result.as_dict()["equal"]
+    True
+    """
 
     runners: tuple[str, ...]
     """Their names."""
@@ -109,7 +119,15 @@ def matrix(
     arrays or shapes by name, or an .npz; by default those of the recording among the models, or seeded ones of the models' own
     shapes. tolerance: in place of the dtypes' own. A runner that fails is a row that says so. Raises BadInput.
     seed: of the numbers that are drawn. progress: called with a text whenever something else
-    begins."""
+    begins.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> result = gluonnx.matrix("model", inputs={"data": (1, 3)}, runners=["gluonnx", "onnxruntime"])
+    >>> result.equal
+    True
+    """
     tell = listener(progress)
     several = list(models) if isinstance(models, list | tuple) else [models]
     found = [opened(m, params) for m in several]

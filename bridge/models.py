@@ -46,7 +46,15 @@ from .structural import is_structural, match
 class Model:
     """An opened model, of whatever format: a graph with parameters and what follows from them (``facts``).
 
-    One that was opened from ONNX has its message (``proto``), and is read as a graph when somebody asks (``native``)."""
+    One that was opened from ONNX has its message (``proto``), and is read as a graph when somebody asks (``native``).
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> model = gluonnx.open_model("model")
+    >>> model.kind, model.is_onnx, [path.name for path in model.files()], model.extra_params()
+    ('symbol', False, ['model-symbol.json', 'model-0000.params'], [])
+    """
 
     name: str
     """The name that results call it by."""
@@ -308,7 +316,15 @@ def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Mod
     params: a path, a dict of arrays, or None to take the newest ``PREFIX-NNNN.params`` beside a symbol file.
     foreign: keep operators that are not known, so that they can be listed.
     Raises BadInput or hybrid's FormatError and OpError.
-    source: a path, a prefix, a Symbol, a block, or an ONNX model."""
+    source: a path, a prefix, a Symbol, a block, or an ONNX model.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> model = gluonnx.open_model("model")
+    >>> model.kind, model.variables()
+    ('symbol', ['data'])
+    """
     if isinstance(source, Model):
         return source
     if isinstance(source, str | os.PathLike):

@@ -14,7 +14,17 @@ SHOWN = 5
 
 class BadInput(ValueError):
     """Raised when what the user gave cannot be used: what was got, what was wanted, what to do. ``problems`` lists them all; the
-    message stops after a few."""
+    message stops after a few.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> try:
+    ...     gluonnx.open_model("nothing")
+    ... except gluonnx.BadInput as error:
+    ...     print(str(error).partition(";")[0])
+    nothing: no such file
+    """
 
     def __init__(self, *problems: str):
         self.problems = problems

@@ -48,7 +48,17 @@ class RecordedRun(NamedTuple):
 
 @dataclass(frozen=True)
 class Recording:
-    """Runs of a model that somebody recorded."""
+    """Runs of a model that somebody recorded.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> import numpy as np
+    >>> recording = gluonnx.record("model", {"data": np.float32([[1, 2, 3]])})
+    >>> recording.by_mxnet, len(recording.runs)
+    (False, 1)
+    >>> recording.save("expected.npz")
+    """
 
     runs: tuple[RecordedRun, ...]
     """Inputs and outputs of each run, by name."""
@@ -105,7 +115,16 @@ def load_recording(path: str | os.PathLike[str] | Recording) -> Recording:
     """The recording in an .npz. A file of other names is one of outputs alone, of one run, whose inputs somebody else has.
 
     Raises BadInput for what is neither.
-    path: the .npz."""
+    path: the .npz.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> import numpy as np
+    >>> _ = gluonnx.record("model", {"data": np.float32([[1, 2, 3]])}, "expected.npz")
+    >>> gluonnx.load_recording("expected.npz").by_mxnet
+    False
+    """
     if isinstance(path, Recording):
         return path
     path = Path(path)
@@ -225,7 +244,16 @@ def record(
     inputs are taken), or a list of these, a run each; what is not given is drawn. output: the .npz to write. engine, outputs: as
     run takes them. ranges: (low, high) of what is drawn, by name. runs: how many sets are drawn, where all is.
     Raises BadInput, EngineError or hybrid's errors.
-    seed: of the numbers that are drawn."""
+    seed: of the numbers that are drawn.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> import numpy as np
+    >>> recording = gluonnx.record("model", {"data": np.float32([[1, 2, 3]])}, "expected.npz")
+    >>> len(recording.runs)
+    1
+    """
     opened = open_model(model, params)
     read = [Path(inputs)] if isinstance(inputs, str | os.PathLike) else []
     if output is not None:

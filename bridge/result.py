@@ -17,7 +17,18 @@ Verdict = Literal["equivalent", "says little", "not equivalent"]
 
 @dataclass(frozen=True)
 class Divergence:
-    """The first tensor that differs beyond tolerance, and whether its own node is to blame."""
+    """The first tensor that differs beyond tolerance, and whether its own node is to blame.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> from gluonnx import mx
+    >>> a = mx.sym.exp(mx.sym.var("x"), name="e")
+    >>> b = mx.sym.sin(mx.sym.var("x"), name="e")
+    >>> result = gluonnx.verify(a, b, inputs={"x": (2,)})
+    >>> result.equivalent, result.divergence.node, result.divergence.kind
+    (False, 'e', 'local')
+    """
 
     tensor: str
     """The tensor's name."""
@@ -84,7 +95,18 @@ class ModelFile:
 
 @dataclass(frozen=True)
 class VerifyResult:
-    """The result of verify: a verdict over every output of every run, and over every tensor inside that both models name."""
+    """The result of verify: a verdict over every output of every run, and over every tensor inside that both models name.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> _ = gluonnx.convert("model", inputs={"data": (1, 3)}, output="model.onnx")
+    >>> result = gluonnx.verify("model", "model.onnx", inputs={"data": (1, 3)})
+    >>> result.equivalent, [d.name for d in result.differences], result.first is None
+    (True, ['top_fwd_output'], True)
+    >>> result.as_dict()["verdict"]
+    'equivalent'
+    """
 
     a: str
     """Name of the first model."""

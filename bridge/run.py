@@ -35,6 +35,13 @@ def run(
     the model is for (symbols are converted in memory for the other, ONNX models are imported). outputs: cut the model at these.
     precision: of constant weights, "bfloat16" or "int8" on the native engine only, which is the default then.
     Raises BadInput, EngineError or hybrid's errors.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> import numpy as np
+    >>> gluonnx.run("model", {"data": np.float32([[1, 2, 3]])})
+    {'top_fwd_output': array([[14.,  6.]], dtype=float32)}
     """
     if engine not in (None, "native", "onnxruntime"):
         raise BadInput(f"got engine {engine!r}, wanted native or onnxruntime")
@@ -88,7 +95,17 @@ def precision_report(
 
     model, params, inputs, outputs: as run takes them. precision: "bfloat16" or "int8". The result has a row for
     each output (its greatest and mean difference, of its size) and for each layer whose weights are held so.
-    Raises BadInput or hybrid's errors."""
+    Raises BadInput or hybrid's errors.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> import numpy as np
+    >>> data = np.float32([[1, 2, 3]])
+    >>> report = gluonnx.precision_report("model", {"data": data}, precision="bfloat16")
+    >>> type(report).__name__
+    'PrecisionReport'
+    """
     opened = open_model(model, params)
     feeds = _arrays(loaded(inputs, opened))
     opened = opened.select(one_or_more(outputs)).inferring(feeds)

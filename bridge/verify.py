@@ -97,7 +97,16 @@ def verify(
     repro: a folder to write a minimal reproduction to when they differ. layers: measure every tensor inside also when they agree.
     Raises BadInput, EngineError, or hybrid's errors.
     seed: of the numbers that are drawn. progress: called with a text whenever something else
-    begins."""
+    begins.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> _ = gluonnx.convert("model", inputs={"data": (1, 3)}, output="model.onnx")
+    >>> result = gluonnx.verify("model", "model.onnx", inputs={"data": (1, 3)})
+    >>> result.equivalent, result.verdict
+    (True, 'equivalent')
+    """
     start = time.perf_counter()
     limits, names_of_outputs = as_tolerance(tolerance), one_or_more(outputs)
     if b is None:

@@ -256,7 +256,7 @@ class Load:
     --------
     >>> import hybrid as mx
     >>> weight = mx.nd.zeros(2)
-    >>> mx.init.Load({"top_weight": mx.nd.array([3, 4])})("top_weight", weight)
+    >>> mx.init.Load({"top_weight": mx.nd.array([3, 4])})(mx.init.InitDesc("top_weight"), weight)
     >>> weight.asnumpy()
     array([3., 4.], dtype=float32)
     """
@@ -303,7 +303,7 @@ class Mixed:
     >>> import hybrid as mx
     >>> initializer = mx.init.Mixed([".*bias", ".*"], [mx.init.Zero(), mx.init.One()])
     >>> weight = mx.nd.zeros(2)
-    >>> initializer("top_weight", weight)
+    >>> initializer(mx.init.InitDesc("top_weight"), weight)
     >>> weight.asnumpy()
     array([1., 1.], dtype=float32)
     """
@@ -334,7 +334,7 @@ class Zero(Initializer):
     --------
     >>> import hybrid as mx
     >>> weight = mx.nd.array([1, 2])
-    >>> mx.init.Zero()("top_weight", weight)
+    >>> mx.init.Zero()(mx.init.InitDesc("top_weight"), weight)
     >>> weight.asnumpy()
     array([0., 0.], dtype=float32)
     """
@@ -355,7 +355,7 @@ class One(Initializer):
     --------
     >>> import hybrid as mx
     >>> weight = mx.nd.zeros(2)
-    >>> mx.init.One()("top_weight", weight)
+    >>> mx.init.One()(mx.init.InitDesc("top_weight"), weight)
     >>> weight.asnumpy()
     array([1., 1.], dtype=float32)
     """
@@ -380,7 +380,7 @@ class Constant(Initializer):
     --------
     >>> import hybrid as mx
     >>> weight = mx.nd.zeros(2)
-    >>> mx.init.Constant(3)("top_weight", weight)
+    >>> mx.init.Constant(3)(mx.init.InitDesc("top_weight"), weight)
     >>> weight.asnumpy()
     array([3., 3.], dtype=float32)
     """
@@ -408,7 +408,7 @@ class Uniform(Initializer):
     --------
     >>> import hybrid as mx
     >>> weight = mx.nd.zeros(1000)
-    >>> mx.init.Uniform(0.1)("top_weight", weight)
+    >>> mx.init.Uniform(0.1)(mx.init.InitDesc("top_weight"), weight)
     >>> bool(0.09 < abs(weight).max().asscalar() <= 0.1)
     True
     """
@@ -429,7 +429,7 @@ class Normal(Initializer):
     --------
     >>> import hybrid as mx
     >>> weight = mx.nd.zeros(10000)
-    >>> mx.init.Normal(2)("top_weight", weight)
+    >>> mx.init.Normal(2)(mx.init.InitDesc("top_weight"), weight)
     >>> bool(1.9 < weight.asnumpy().std() < 2.1)
     True
     """
@@ -457,7 +457,7 @@ class Orthogonal(Initializer):
     --------
     >>> import hybrid as mx
     >>> weight = mx.nd.zeros((2, 3))
-    >>> mx.init.Orthogonal(scale=1)("top_weight", weight)
+    >>> mx.init.Orthogonal(scale=1)(mx.init.InitDesc("top_weight"), weight)
     >>> abs(mx.nd.dot(weight, weight.T) - mx.nd.eye(2)).max().asscalar().item() < 1e-5
     True
     """
@@ -495,7 +495,7 @@ class Xavier(Initializer):
     --------
     >>> import hybrid as mx
     >>> weight = mx.nd.zeros((100, 200))
-    >>> mx.init.Xavier()("top_weight", weight)
+    >>> mx.init.Xavier()(mx.init.InitDesc("top_weight"), weight)
     >>> bound = (3 / ((100 + 200) / 2)) ** 0.5
     >>> bool(0.99 * bound < abs(weight).max().asscalar() < 1.001 * bound)
     True
@@ -538,7 +538,7 @@ class MSRAPrelu(Xavier):
     --------
     >>> import hybrid as mx
     >>> weight = mx.nd.zeros((100, 200))
-    >>> mx.init.MSRAPrelu(slope=0)("top_weight", weight)
+    >>> mx.init.MSRAPrelu(slope=0)(mx.init.InitDesc("top_weight"), weight)
     >>> deviation = (2 / ((100 + 200) / 2)) ** 0.5
     >>> bool(0.95 < weight.asnumpy().std() / deviation < 1.05)
     True
@@ -557,7 +557,7 @@ class Bilinear(Initializer):
     --------
     >>> import hybrid as mx
     >>> weight = mx.nd.zeros((1, 1, 4, 4))
-    >>> mx.init.Bilinear()("up_weight", weight)
+    >>> mx.init.Bilinear()(mx.init.InitDesc("up_weight"), weight)
     >>> weight[0, 0, 0].asnumpy()
     array([0.0625, 0.1875, 0.1875, 0.0625], dtype=float32)
     """

@@ -603,7 +603,8 @@ def load_frombuffer(buf: bytes) -> Any:
     --------
     >>> import hybrid as mx
     >>> mx.nd.save("arrays.params", [mx.nd.array([1, 2])])
-    >>> mx.nd.load_frombuffer(open("arrays.params", "rb").read())[0].asnumpy()
+    >>> import pathlib
+    >>> mx.nd.load_frombuffer(pathlib.Path("arrays.params").read_bytes())[0].asnumpy()
     array([1., 2.], dtype=float32)
     """
     from .formats import params

@@ -26,7 +26,17 @@ SHOWN = 60  # differences that a text lists
 
 @dataclass(frozen=True)
 class Change:
-    """One difference."""
+    """One difference.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> from gluonnx import mx
+    >>> x = mx.sym.var("x")
+    >>> change = gluonnx.diff(mx.sym.exp(x, name="e"), mx.sym.sin(x, name="e")).changes[0]
+    >>> change.kind, change.node
+    ('operator', 'e')
+    """
 
     kind: Kind
     """Class of the difference, such as attribute or wiring."""
@@ -42,7 +52,19 @@ class Change:
 
 @dataclass(frozen=True)
 class DiffResult:
-    """The result of diff: every difference of two models, in the order of the first one's operations."""
+    """The result of diff: every difference of two models, in the order of the first one's operations.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> from gluonnx import mx
+    >>> x = mx.sym.var("x")
+    >>> result = gluonnx.diff(mx.sym.exp(x, name="e"), mx.sym.sin(x, name="e"))
+    >>> result.same, [change.text for change in result.changes]
+    (False, ['exp became sin'])
+    >>> result.as_dict()["same"], len(result.lines()) > 0
+    (False, True)
+    """
 
     a: str
     """Name of the first model."""
@@ -108,7 +130,15 @@ def diff(a: Any, b: Any, *, params: Any = None) -> DiffResult:
     a, b: what open_model takes. params: of the symbols among them, by default the newest beside each. A symbol beside an ONNX model
     is compared as the ONNX model that convert would write at that opset. Attributes that are left out have their defaults. What
     means the same in another form (batch normalization folded into a convolution, transposed weights, other names inside) is no
-    difference. Raises BadInput, or hybrid's errors."""
+    difference. Raises BadInput, or hybrid's errors.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> result = gluonnx.diff("model", "model")
+    >>> result.same, result.matched
+    (True, 1)
+    """
     start = time.perf_counter()
     first, second = (m if isinstance(m, Model) else open_model(m, None if _is_onnx(m) else params) for m in (a, b))
     found = compare_networks(*networks_of(first, second))

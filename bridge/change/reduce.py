@@ -27,7 +27,18 @@ from .repro import Found, check_folder, write_folder
 
 @dataclass(frozen=True)
 class ReduceResult:
-    """The result of reduce: a tensor that both models make from the same values, and differently."""
+    """The result of reduce: a tensor that both models make from the same values, and differently.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> from gluonnx import mx
+    >>> x = mx.sym.var("x")
+    >>> a, b = (mx.sym.relu(f(x, name="e"), name="r") for f in (mx.sym.exp, mx.sym.sin))
+    >>> result = gluonnx.reduce(a, b, "repro", inputs={"x": (2,)})
+    >>> result.as_dict()["node"]
+    'e'
+    """
 
     a: str
     """Name of the first model."""
@@ -85,7 +96,18 @@ def reduce(
     reduce wrote before. It gets model.onnx (b's part, or the ONNX model's where b is a symbol), test_data_set_0 with what goes in
     and what the other side gives, that other side as files, README.md and repro.py, which needs onnxruntime only and ends with 1
     while the difference is there. Raises BadInput where there is no difference, or the folder holds something else.
-    progress: called with a text whenever something else begins."""
+    progress: called with a text whenever something else begins.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> from gluonnx import mx
+    >>> x = mx.sym.var("x")
+    >>> a, b = (mx.sym.relu(f(x, name="e"), name="r") for f in (mx.sym.exp, mx.sym.sin))
+    >>> result = gluonnx.reduce(a, b, "repro", inputs={"x": (2,)})
+    >>> result.node, result.operators
+    ('e', (1, 1))
+    """
     start = time.perf_counter()
     tell = listener(progress)
     folder = check_folder(Path(output))

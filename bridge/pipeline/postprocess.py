@@ -31,7 +31,14 @@ SOFTMAXES = (
 @dataclass(frozen=True)
 class Postprocess:
     """Steps behind an output, in this order. softmax alone takes the output's place; argmax adds ``NAME_class`` and top_k
-    ``NAME_scores`` and ``NAME_classes``, in the place of the output."""
+    ``NAME_scores`` and ``NAME_classes``, in the place of the output.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> gluonnx.Postprocess(softmax=True, top_k=5).top_k
+    5
+    """
 
     softmax: bool = False
     """Scores become probabilities, along axis."""

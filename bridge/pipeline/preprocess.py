@@ -46,7 +46,14 @@ class Preprocess:
     unit, mean, scale, std, cast to the network's dtype. Steps that are not asked for are left out.
 
     mean, scale and std are numbers, or one for each channel in the order in which the network takes them (behind bgr); mean and std
-    are of what unit makes: of 0 to 255 without it, of 0 to 1 with it."""
+    are of what unit makes: of 0 to 255 without it, of 0 to 1 with it.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> gluonnx.Preprocess(layout="NHWC", uint8=True, resize=256, crop=(224, 224)).problems()
+    []
+    """
 
     layout: str | None = None
     """The order of axes that the file takes, NCHW or NHWC; by default that of the network."""

@@ -110,7 +110,16 @@ def convert_in(
     the inputs given and drawn. The result is a ConvertResult with ``accuracy``, what the precision costs, layer by layer.
 
     Raises what convert raises, NotEquivalent where a node of the new file computes something else, and TooInexact (a BadInput)
-    where its outputs are too far off."""
+    where its outputs are too far off.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> result = gluonnx.convert_in(
+    ...     gluonnx.Half(), "model", inputs={"data": (1, 3)}, output="half.onnx")
+    >>> type(result).__name__
+    'ReducedResult'
+    """
     tell = listener(progress)
     target = None if output is None else Path(output)
     profiles = written_for(options.get("targets"), None).profiles

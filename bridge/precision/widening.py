@@ -40,7 +40,16 @@ def import_widened(
     First the model in float32 is held against the file, as exactly as half precision allows; then it is imported, and verified as
     any import is (verify=False leaves out both). model, output, inputs, ranges, seed, progress and further options are those of
     bridge.import_onnx, without expected. Raises what that raises, NotEquivalent also where float32 gives other numbers, and
-    BadInput where nothing in the model is of half precision."""
+    BadInput where nothing in the model is of half precision.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> _ = gluonnx.convert_in(gluonnx.Half(), "model", inputs={"data": (1, 3)}, output="half.onnx")
+    >>> result = gluonnx.import_widened("half.onnx", output="again")
+    >>> result.outputs
+    ('top_fwd_output',)
+    """
     tell = listener(progress)
     if options.get("expected") is not None:
         raise BadInput("recorded outputs are those of the file's own precision: leave out --expected, or --fp32")

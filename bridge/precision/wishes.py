@@ -35,7 +35,14 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Half(Wishes):
-    """Float32 becomes float16, where that holds the numbers."""
+    """Float32 becomes float16, where that holds the numbers.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> gluonnx.Half(io=True)
+    Half(data='drawn', labels=None, io=True, keep=())
+    """
 
     io: bool = False
     """True: inputs and outputs become float16 too."""
@@ -45,12 +52,26 @@ class Half(Wishes):
 
 @dataclass(frozen=True)
 class Single(Wishes):
-    """Float16 and bfloat16 become float32; casts between them go."""
+    """Float16 and bfloat16 become float32; casts between them go.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> gluonnx.Single()
+    Single(data='drawn', labels=None)
+    """
 
 
 @dataclass(frozen=True)
 class Quantized(Wishes):
-    """Convolutions and products on 8-bit integers, said by QuantizeLinear and DequantizeLinear."""
+    """Convolutions and products on 8-bit integers, said by QuantizeLinear and DequantizeLinear.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> gluonnx.Quantized(method="entropy").method
+    'entropy'
+    """
 
     method: Calibration = "minmax"
     """Way to a tensor's range: minmax its extremes, percentile without the furthest, entropy the one that loses least (KL)."""

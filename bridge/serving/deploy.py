@@ -44,7 +44,17 @@ TARGETS: dict[str, Kind] = {
 
 @dataclass(frozen=True)
 class DeployResult:
-    """The result of deploy."""
+    """The result of deploy.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> result = gluonnx.deploy("model", "triton", "repository", inputs={"data": (1, 3)})
+    >>> result.to, result.name
+    ('triton', 'model')
+    >>> result.as_dict()["to"]
+    'triton'
+    """
 
     model: str
     """Its name."""
@@ -97,7 +107,15 @@ def deploy(
     own, as convert_in takes it. conversion: the rest of what convert takes.
 
     Nothing appears before all is ready. Raises BadInput, and what convert raises.
-    progress: called with a text whenever something else begins."""
+    progress: called with a text whenever something else begins.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> result = gluonnx.deploy("model", "triton", "repository", inputs={"data": (1, 3)})
+    >>> [str(file) for file in result.files]
+    ['repository/model/config.pbtxt', 'repository/model/1/model.onnx']
+    """
     tell = listener(progress)
     if to not in TARGETS:
         raise BadInput(f"got {to!r}, wanted one of {', '.join(TARGETS)}")

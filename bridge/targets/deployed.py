@@ -46,7 +46,16 @@ SHOWN = 4
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a file on a target."""
+    """The outcome of a file on a target.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> _ = gluonnx.convert("model", inputs={"data": (1, 3)}, output="model.onnx")
+    >>> result = gluonnx.verify_targets("model.onnx", ["onnxruntime"], inputs={"data": (1, 3)})
+    >>> result.outcomes[0].verdict, result.outcomes[0].good
+    ('agrees', True)
+    """
 
     target: str
     """Its name, such as openvino."""
@@ -94,7 +103,18 @@ class Outcome:
 
 @dataclass(frozen=True)
 class TargetsResult:
-    """A file on several targets."""
+    """A file on several targets.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> _ = gluonnx.convert("model", inputs={"data": (1, 3)}, output="model.onnx")
+    >>> result = gluonnx.verify_targets("model.onnx", ["onnxruntime"], inputs={"data": (1, 3)})
+    >>> result.wrong, result.failed
+    ((), ())
+    >>> sorted(result.as_dict())[:2]
+    ['failed', 'model']
+    """
 
     model: str
     """Its name."""
@@ -249,7 +269,16 @@ def verify_targets(
     source: the path of an ONNX file. targets: names, or "all". inputs: an .npz, or shapes or arrays by name; what is not given is
     drawn. seed, ranges: of draws, ranges being (low, high) by name. tolerance: in place of the usual one, and of a target's
     rounding. time_limit: seconds after which a target is too late. progress: called with a target's name whenever its turn comes.
-    Raises BadInput for another model, and for targets that there are not."""
+    Raises BadInput for another model, and for targets that there are not.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> _ = gluonnx.convert("model", inputs={"data": (1, 3)}, output="model.onnx")
+    >>> result = gluonnx.verify_targets("model.onnx", ["onnxruntime"], inputs={"data": (1, 3)})
+    >>> [(outcome.target, outcome.good) for outcome in result.outcomes]
+    [('onnxruntime', True)]
+    """
     chosen, model, start = profiles_of(targets), open_model(source), time.perf_counter()
     if not model.is_onnx or model.path is None:
         raise BadInput(

@@ -65,7 +65,8 @@ def check_sha1(filename: Any, sha1_hash: str) -> bool:
     Examples
     --------
     >>> import hybrid as mx
-    >>> _ = open("abc.txt", "w").write("abc")
+    >>> from pathlib import Path
+    >>> _ = Path("abc.txt").write_text("abc")
     >>> mx.gluon.utils.check_sha1("abc.txt", "a9993e364706816aba3e25717850c26c9cd0d89d")
     True
     """

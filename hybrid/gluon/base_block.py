@@ -272,7 +272,7 @@ class Block:
         --------
         >>> import hybrid as mx
         >>> net = mx.gluon.nn.Sequential()
-        >>> net.add(mx.gluon.nn.Dense(2))
+        >>> net.add(mx.gluon.nn.Dense(2), mx.gluon.nn.Lambda("relu"))
         >>> net.initialize()
         >>> net.hybridize()
         >>> net(mx.nd.ones((1, 3))).shape

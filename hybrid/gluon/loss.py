@@ -32,7 +32,18 @@ __all__ = [
 class Loss(HybridBlock):
     """Base class. weight scales the whole loss (None: 1), batch_axis is the axis that the mean leaves alone.
 
-    Where a loss takes sample_weight, it is an array that broadcasts to the elementwise loss."""
+    Where a loss takes sample_weight, it is an array that broadcasts to the elementwise loss.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class MaxLoss(mx.gluon.loss.Loss):
+    ...     def hybrid_forward(self, F, pred, label):
+    ...         return F.max(F.abs(pred - label), axis=self._batch_axis, exclude=True)
+    >>> loss = MaxLoss(weight=None, batch_axis=0)
+    >>> loss(mx.nd.array([[1, 2], [3, 4]]), mx.nd.array([[1, 5], [3, 3]])).asnumpy()
+    array([3., 1.], dtype=float32)
+    """
 
     def __init__(self, weight: float | None, batch_axis: int, **kwargs: Any):
         super().__init__(**kwargs)
@@ -106,7 +117,15 @@ class L1Loss(Loss):
     weight : float or None, default None
         Number that the loss is multiplied by; None: 1.
     batch_axis : int, default 0
-        Axis of the batch, which keeps one loss for each of its places."""
+        Axis of the batch, which keeps one loss for each of its places.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> loss = mx.gluon.loss.L1Loss()
+    >>> loss(mx.nd.array([[1, 2], [3, 4]]), mx.nd.array([[1, 5], [3, 3]])).asnumpy().round(3)
+    array([1.5, 0.5], dtype=float32)
+    """
 
     def __init__(self, weight: float | None = None, batch_axis: int = 0, **kwargs: Any):
         super().__init__(weight, batch_axis, **kwargs)
@@ -127,7 +146,15 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
     weight : float or None, default None
         Number that the loss is multiplied by; None: 1.
     batch_axis : int, default 0
-        Axis of the batch, which keeps one loss for each of its places."""
+        Axis of the batch, which keeps one loss for each of its places.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> loss = mx.gluon.loss.SigmoidBinaryCrossEntropyLoss()
+    >>> loss(mx.nd.array([[0], [2]]), mx.nd.array([[1], [0]])).asnumpy().round(3)
+    array([0.693, 2.127], dtype=float32)
+    """
 
     def __init__(self, from_sigmoid: bool = False, weight: float | None = None, batch_axis: int = 0, **kwargs: Any):
         super().__init__(weight, batch_axis, **kwargs)
@@ -220,7 +247,15 @@ class KLDivLoss(Loss):
     weight : float or None, default None
         Number that the loss is multiplied by; None: 1.
     batch_axis : int, default 0
-        Axis of the batch, which keeps one loss for each of its places."""
+        Axis of the batch, which keeps one loss for each of its places.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> loss = mx.gluon.loss.KLDivLoss(from_logits=False)
+    >>> loss(mx.nd.array([[0, 0]]), mx.nd.array([[0.5, 0.5]])).asnumpy().round(3) + 0
+    array([0.], dtype=float32)
+    """
 
     def __init__(
         self,
@@ -253,7 +288,16 @@ class CTCLoss(Loss):
     layout : str, default 'NTC'
         Order of the axes.
     weight : float or None, default None
-        Number that the loss is multiplied by; None: 1."""
+        Number that the loss is multiplied by; None: 1.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> loss = mx.gluon.loss.CTCLoss()
+    >>> scores = mx.nd.zeros((1, 4, 3))  # 4 steps, 2 classes and the blank
+    >>> loss(scores, mx.nd.array([[0, 1, -1]])).asnumpy().round(3)
+    array([1.686], dtype=float32)
+    """
 
     def __init__(self, layout: str = "NTC", label_layout: str = "NT", weight: float | None = None, **kwargs: Any):
         if layout not in ("NTC", "TNC"):
@@ -299,7 +343,15 @@ class HuberLoss(Loss):
     weight : float or None, default None
         Number that the loss is multiplied by; None: 1.
     batch_axis : int, default 0
-        Axis of the batch, which keeps one loss for each of its places."""
+        Axis of the batch, which keeps one loss for each of its places.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> loss = mx.gluon.loss.HuberLoss()
+    >>> loss(mx.nd.array([[0.5], [3]]), mx.nd.array([[0], [0]])).asnumpy().round(3)
+    array([0.125, 2.5  ], dtype=float32)
+    """
 
     def __init__(self, rho: float = 1, weight: float | None = None, batch_axis: int = 0, **kwargs: Any):
         super().__init__(weight, batch_axis, **kwargs)
@@ -322,7 +374,15 @@ class HingeLoss(Loss):
     weight : float or None, default None
         Number that the loss is multiplied by; None: 1.
     batch_axis : int, default 0
-        Axis of the batch, which keeps one loss for each of its places."""
+        Axis of the batch, which keeps one loss for each of its places.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> loss = mx.gluon.loss.HingeLoss()
+    >>> loss(mx.nd.array([[0.5], [3]]), mx.nd.array([[1], [-1]])).asnumpy().round(3)
+    array([0.5, 4. ], dtype=float32)
+    """
 
     def __init__(self, margin: float = 1, weight: float | None = None, batch_axis: int = 0, **kwargs: Any):
         super().__init__(weight, batch_axis, **kwargs)
@@ -344,7 +404,15 @@ class SquaredHingeLoss(Loss):
     weight : float or None, default None
         Number that the loss is multiplied by; None: 1.
     batch_axis : int, default 0
-        Axis of the batch, which keeps one loss for each of its places."""
+        Axis of the batch, which keeps one loss for each of its places.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> loss = mx.gluon.loss.SquaredHingeLoss()
+    >>> loss(mx.nd.array([[0.5], [3]]), mx.nd.array([[1], [-1]])).asnumpy().round(3)
+    array([ 0.25, 16.  ], dtype=float32)
+    """
 
     def __init__(self, margin: float = 1, weight: float | None = None, batch_axis: int = 0, **kwargs: Any):
         super().__init__(weight, batch_axis, **kwargs)
@@ -366,7 +434,15 @@ class LogisticLoss(Loss):
     weight : float or None, default None
         Number that the loss is multiplied by; None: 1.
     batch_axis : int, default 0
-        Axis of the batch, which keeps one loss for each of its places."""
+        Axis of the batch, which keeps one loss for each of its places.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> loss = mx.gluon.loss.LogisticLoss()
+    >>> loss(mx.nd.array([[0], [3]]), mx.nd.array([[1], [-1]])).asnumpy().round(3)
+    array([0.693, 3.049], dtype=float32)
+    """
 
     def __init__(self, weight: float | None = None, batch_axis: int = 0, label_format: str = "signed", **kwargs: Any):
         super().__init__(weight, batch_axis, **kwargs)
@@ -393,7 +469,16 @@ class TripletLoss(Loss):
     weight : float or None, default None
         Number that the loss is multiplied by; None: 1.
     batch_axis : int, default 0
-        Axis of the batch, which keeps one loss for each of its places."""
+        Axis of the batch, which keeps one loss for each of its places.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> loss = mx.gluon.loss.TripletLoss()
+    >>> anchor, near, far = mx.nd.array([[0, 0]]), mx.nd.array([[0, 1]]), mx.nd.array([[1, 0]])
+    >>> loss(anchor, near, far).asnumpy()
+    array([1.], dtype=float32)
+    """
 
     def __init__(self, margin: float = 1, weight: float | None = None, batch_axis: int = 0, **kwargs: Any):
         super().__init__(weight, batch_axis, **kwargs)
@@ -417,7 +502,15 @@ class PoissonNLLLoss(Loss):
     weight : float or None, default None
         Number that the loss is multiplied by; None: 1.
     batch_axis : int, default 0
-        Axis of the batch, which keeps one loss for each of its places."""
+        Axis of the batch, which keeps one loss for each of its places.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> loss = mx.gluon.loss.PoissonNLLLoss()
+    >>> loss(mx.nd.array([[0], [1]]), mx.nd.array([[1], [2]])).asnumpy().round(3)
+    array([0.859], dtype=float32)
+    """
 
     def __init__(
         self,
@@ -457,7 +550,17 @@ class CosineEmbeddingLoss(Loss):
     batch_axis : int, default 0
         Axis of the batch, which keeps one loss for each of its places.
     margin : float, default 0
-        Distance at which a score is far enough."""
+        Distance at which a score is far enough.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> loss = mx.gluon.loss.CosineEmbeddingLoss()
+    >>> x, y = mx.nd.array([[1, 0], [1, 0]]), mx.nd.array([[0, 1], [1, 0]])
+    >>> loss(x, y, mx.nd.array([1, -1])).asnumpy().round(3)
+    array([[1.],
+           [1.]], dtype=float32)
+    """
 
     def __init__(self, weight: float | None = None, batch_axis: int = 0, margin: float = 0, **kwargs: Any):
         super().__init__(weight, batch_axis, **kwargs)
@@ -494,7 +597,16 @@ class SDMLLoss(Loss):
     weight : float or None, default 1.0
         Number that the loss is multiplied by; None: 1.
     batch_axis : int, default 0
-        Axis of the batch, which keeps one loss for each of its places."""
+        Axis of the batch, which keeps one loss for each of its places.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> loss = mx.gluon.loss.SDMLLoss()
+    >>> x = mx.nd.array([[0, 1], [1, 0]])
+    >>> loss(x, x).asnumpy().round(3)
+    array([0.116, 0.116], dtype=float32)
+    """
 
     def __init__(
         self, smoothing_parameter: float = 0.3, weight: float | None = 1.0, batch_axis: int = 0, **kwargs: Any

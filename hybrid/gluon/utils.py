@@ -108,9 +108,10 @@ def replace_file(src: Any, dst: Any) -> None:
     Examples
     --------
     >>> import hybrid as mx
-    >>> _ = open("new.txt", "w").write("new")
+    >>> from pathlib import Path
+    >>> _ = Path("new.txt").write_text("new")
     >>> mx.gluon.utils.replace_file("new.txt", "old.txt")
-    >>> open("old.txt").read()
+    >>> Path("old.txt").read_text()
     'new'
     """
     try:

@@ -20,6 +20,8 @@ from tests.house import api
 OURS = ("hybrid", "bridge", "converters", "gluonnx")
 EXCEPTIONS = ("StopIteration", "NotImplementedError")
 """Errors that a docstring need not name: Python's protocol of iterators, and a method that a subclass has to define."""
+CALLED = ("forward", "hybrid_forward", "infer_shape")
+"""Methods of blocks that calling one calls."""
 SHAPE = re.compile(r"[Ss]hape|\([A-Z]\w*[,)]|axes|axis|\.\.\.\)|elements?\b|size|-> \(")
 SOURCE = re.compile(r"MXNet|NumPy|ONNX|[Oo]perators? \w|arXiv|https?://|\b(19|20)\d\d\b")
 DEFAULT = re.compile(r"^(\w+) : (.+), default (.+)$", re.MULTILINE)
@@ -94,11 +96,23 @@ def public() -> tuple[Public, ...]:
 
 
 def has_example(item: Public) -> bool:
-    """True with an example of its own, or, of a member, where the example of its class uses it."""
+    """True with an example of its own, or, of a member, where the example of its class uses it (calling a block is its forward), or
+    the class above it that has it too shows it."""
     if ">>> " in item.text:
         return True
-    shown = "" if item.owner is None else Public(item.module, "", item.owner).text
-    return bool(re.search(rf"^(>>>|\.\.\.) .*\.{item.name.rpartition('.')[2]}\b", shown, re.MULTILINE))
+    if item.owner is None:
+        return False
+    name = item.name.rpartition(".")[2]
+    for kind in item.owner.__mro__[:-1]:
+        shown = Public(item.module, kind.__name__, kind).text
+        own = kind.__dict__.get(name)
+        if own is not None and ">>> " in Public(item.module, name, own).text:
+            return True
+        if re.search(rf"^(>>>|\.\.\.) .*\.{name}\b", shown, re.MULTILINE):
+            return True
+        if name in CALLED and ">>> " in shown:
+            return True
+    return False
 
 
 def _body(what: Any) -> ast.AST | None:
@@ -144,14 +158,16 @@ def wrong_defaults(item: Public) -> list[str]:
         if default is found.empty:
             wrong.append(f"{name} has no default")
             continue
-        if isinstance(default, str | bool | int | float | tuple | None) and repr(default) != written.rstrip("."):
-            if not (isinstance(default, int | float) and _number(written) == default):
-                wrong.append(f"{name}={default!r}, not {written}")
-        allowed = [TYPES[k] for k in re.split(r", | or ", kind) if k in TYPES]
-        plain = isinstance(default, bool | int | float | str)
-        if plain and kind in TYPES and not isinstance(default, TYPES[kind]):
-            wrong.append(f"{name}={default!r} is no {kind}")
-        if plain and allowed and isinstance(default, bool) and kind in ("int", "float"):
+        plain = isinstance(default, str | bool | int | float | tuple | None)
+        same = repr(default) == written.rstrip(".") or (
+            isinstance(default, int | float) and _number(written) == default
+        )
+        if plain and not same:
+            wrong.append(f"{name}={default!r}, not {written}")
+        fits = isinstance(default, TYPES.get(kind, object)) and isinstance(default, bool) <= (
+            kind not in ("int", "float")
+        )
+        if isinstance(default, bool | int | float | str) and not fits:
             wrong.append(f"{name}={default!r} is no {kind}")
     return wrong
 

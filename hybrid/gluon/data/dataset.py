@@ -15,7 +15,20 @@ __all__ = ["ArrayDataset", "Dataset", "RecordFileDataset", "SimpleDataset"]
 
 
 class Dataset:
-    """Base class: ``dataset[i]`` is an example (a tuple where it has several parts), and there are ``len()`` of them."""
+    """Base class: ``dataset[i]`` is an example (a tuple where it has several parts), and there are ``len()`` of them.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Squares(mx.gluon.data.Dataset):
+    ...     def __len__(self):
+    ...         return 5
+    ...     def __getitem__(self, index):
+    ...         return index**2
+    >>> data = Squares().transform(lambda x: -x)
+    >>> len(data), data[3]
+    (5, -9)
+    """
 
     def __getitem__(self, idx: int) -> Any:
         raise NotImplementedError
@@ -24,11 +37,25 @@ class Dataset:
         raise NotImplementedError
 
     def filter(self, fn: Callable[[Any], Any]) -> Dataset:
-        """The examples that a function says True for; it is asked once for each, now."""
+        """The examples that a function says True for; it is asked once for each, now.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> list(mx.gluon.data.SimpleDataset([1, 2, 3, 4]).filter(lambda x: x > 2))
+        [3, 4]
+        """
         return _SampledDataset(self, FilterSampler(fn, self))
 
     def shard(self, num_shards: int, index: int) -> Dataset:
-        """One of num_shards parts of nearly equal size, the longer ones first."""
+        """One of num_shards parts of nearly equal size, the longer ones first.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> list(mx.gluon.data.SimpleDataset([1, 2, 3, 4, 5]).shard(num_shards=2, index=0))
+        [1, 2, 3]
+        """
         if index >= num_shards:
             raise AssertionError(f"Shard index of out bound: {index} out of {num_shards}")
         if num_shards <= 0:
@@ -40,24 +67,54 @@ class Dataset:
         return _SampledDataset(self, SequentialSampler(size + (index < rest), start))
 
     def take(self, count: int | None) -> Dataset:
-        """The first ``count`` examples; all where there are fewer, or for None. Raises ValueError below 0."""
+        """The first ``count`` examples; all where there are fewer, or for None. Raises ValueError below 0.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> list(mx.gluon.data.SimpleDataset([1, 2, 3]).take(2))
+        [1, 2]
+        """
         if count is not None and count < 0:
             raise ValueError(f"take: got {count}, wanted how many examples to take")
         return _SampledDataset(self, SequentialSampler(len(self) if count is None else min(count, len(self))))
 
     def sample(self, sampler: Sampler) -> Dataset:
-        """The examples that a sampler gives, drawn now."""
+        """The examples that a sampler gives, drawn now.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> data = mx.gluon.data.SimpleDataset([10, 20, 30])
+        >>> list(data.sample(mx.gluon.data.SequentialSampler(2)))
+        [10, 20]
+        """
         if not isinstance(sampler, Sampler):
             raise TypeError(f"Invalid sampler type: {type(sampler)}. Expected gluon.data.Sampler instead.")
         return _SampledDataset(self, sampler)
 
     def transform(self, fn: Callable[..., Any], lazy: bool = True) -> Dataset:
-        """``fn`` of every example (its parts are fn's arguments), when it is asked for, or with lazy=False all now."""
+        """``fn`` of every example (its parts are fn's arguments), when it is asked for, or with lazy=False all now.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> list(mx.gluon.data.SimpleDataset([1, 2]).transform(lambda x: 10 * x))
+        [10, 20]
+        """
         made = _TransformedDataset(self, fn)
         return made if lazy else SimpleDataset([made[i] for i in range(len(made))])
 
     def transform_first(self, fn: Callable[[Any], Any], lazy: bool = True) -> Dataset:
-        """``fn`` of the first part of every example; the others (labels) stay."""
+        """``fn`` of the first part of every example; the others (labels) stay.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> data = mx.gluon.data.ArrayDataset([1, 2], ["a", "b"])
+        >>> list(data.transform_first(lambda x: 10 * x))
+        [(10, 'a'), (20, 'b')]
+        """
         return self.transform(_First(fn), lazy)
 
 
@@ -67,7 +124,15 @@ class SimpleDataset(Dataset):
     Parameters
     ----------
     data : list
-        Samples, or anything that has a length and is indexed."""
+        Samples, or anything that has a length and is indexed.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> data = mx.gluon.data.SimpleDataset(["a", "b"])
+    >>> len(data), data[1]
+    (2, 'b')
+    """
 
     def __init__(self, data: Any):
         self._data = data
@@ -159,7 +224,16 @@ class _SampledDataset(SimpleDataset):
 class ArrayDataset(Dataset):
     """Several arrays, lists or datasets of one length side by side: example i is ``(a[i], b[i], ...)``.
 
-    Vectors (labels, mostly) give numbers rather than arrays."""
+    Vectors (labels, mostly) give numbers rather than arrays.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> data = mx.gluon.data.ArrayDataset(mx.nd.array([[1, 2], [3, 4]]), [0, 1])
+    >>> x, label = data[1]
+    >>> x.asnumpy(), label
+    (array([3., 4.], dtype=float32), 1)
+    """
 
     def __init__(self, *args: Any):
         if not args:
@@ -189,7 +263,17 @@ class RecordFileDataset(Dataset):
     Parameters
     ----------
     filename : str
-        The .rec file; its index is the .idx beside it."""
+        The .rec file; its index is the .idx beside it.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> record = mx.recordio.MXIndexedRecordIO("data.idx", "data.rec", "w")
+    >>> record.write_idx(0, b"first")
+    >>> record.close()
+    >>> mx.gluon.data.RecordFileDataset("data.rec")[0]
+    b'first'
+    """
 
     def __init__(self, filename: Any):
         self.filename = os.fspath(filename)

@@ -11,7 +11,20 @@ __all__ = ["BatchSampler", "FilterSampler", "IntervalSampler", "RandomSampler", 
 
 
 class Sampler:
-    """Base class: iterating gives indices (or lists of them: batches), and there are ``len()`` of them."""
+    """Base class: iterating gives indices (or lists of them: batches), and there are ``len()`` of them.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Backwards(mx.gluon.data.Sampler):
+    ...     def __iter__(self):
+    ...         return iter([2, 1, 0])
+    ...     def __len__(self):
+    ...         return 3
+    >>> loader = mx.gluon.data.DataLoader([10, 20, 30], batch_size=3, sampler=Backwards())
+    >>> [batch.asnumpy().tolist() for batch in loader]
+    [[30, 20, 10]]
+    """
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError
@@ -21,7 +34,14 @@ class Sampler:
 
 
 class SequentialSampler(Sampler):
-    """start, start + 1, ...: ``length`` indices."""
+    """start, start + 1, ...: ``length`` indices.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> list(mx.gluon.data.SequentialSampler(3, start=2))
+    [2, 3, 4]
+    """
 
     def __init__(self, length: int, start: int = 0):
         self._length = length
@@ -35,7 +55,14 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """0 to length - 1 in an order that ``numpy.random`` draws anew for every pass."""
+    """0 to length - 1 in an order that ``numpy.random`` draws anew for every pass.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> sorted(map(int, mx.gluon.data.RandomSampler(4)))
+    [0, 1, 2, 3]
+    """
 
     def __init__(self, length: int):
         self._length = length
@@ -57,7 +84,14 @@ class FilterSampler(Sampler):
     fn : callable
         What says of a sample whether it is kept.
     dataset : Dataset
-        Samples by number."""
+        Samples by number.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> list(mx.gluon.data.FilterSampler(lambda x: x > 10, [5, 20, 30]))
+    [1, 2]
+    """
 
     def __init__(self, fn: Callable[[Any], Any], dataset: Any):
         self._indices = [i for i in range(len(dataset)) if fn(dataset[i])]
@@ -70,7 +104,14 @@ class FilterSampler(Sampler):
 
 
 class IntervalSampler(Sampler):
-    """Every interval-th index: 0, interval, ...; with rollover then 1, 1 + interval, ... until all were there."""
+    """Every interval-th index: 0, interval, ...; with rollover then 1, 1 + interval, ... until all were there.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> list(mx.gluon.contrib.data.IntervalSampler(5, 2))
+    [0, 2, 4, 1, 3]
+    """
 
     def __init__(self, length: int, interval: int, rollover: bool = True):
         if interval > length:
@@ -91,7 +132,17 @@ class BatchSampler(Sampler):
     """Lists of batch_size indices of another sampler.
 
     last_batch: what becomes of the rest: "keep" gives it as a shorter batch, "discard" drops it, "rollover" puts it in
-    front of the next pass. Raises ValueError for another word, when it is used."""
+    front of the next pass. Raises ValueError for another word, when it is used.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> sampler = mx.gluon.data.SequentialSampler(5)
+    >>> list(mx.gluon.data.BatchSampler(sampler, 2, "keep"))
+    [[0, 1], [2, 3], [4]]
+    >>> list(mx.gluon.data.BatchSampler(sampler, 2, "discard"))
+    [[0, 1], [2, 3]]
+    """
 
     def __init__(self, sampler: Any, batch_size: int, last_batch: str = "keep"):
         self._sampler = sampler

@@ -14,7 +14,15 @@ _QUARTER = initializer.Constant(0.25)
 
 
 class Activation(HybridBlock):
-    """The function that ``activation`` names: relu, sigmoid, tanh, softrelu or softsign. Operator Activation."""
+    """The function that ``activation`` names: relu, sigmoid, tanh, softrelu or softsign. Operator Activation.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.nn.Activation("relu")
+    >>> layer(mx.nd.array([-1, 0, 2])).asnumpy().round(3)
+    array([0., 0., 2.], dtype=float32)
+    """
 
     def __init__(self, activation: str, **kwargs: Any):
         self._act_type = activation
@@ -32,7 +40,15 @@ class Activation(HybridBlock):
 
 
 class LeakyReLU(HybridBlock):
-    """x where it is positive, else alpha times x. Raises AssertionError for a negative alpha. Operator LeakyReLU."""
+    """x where it is positive, else alpha times x. Raises AssertionError for a negative alpha. Operator LeakyReLU.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.nn.LeakyReLU(0.1)
+    >>> layer(mx.nd.array([-1, 0, 2])).asnumpy().round(3)
+    array([-0.1,  0. ,  2. ], dtype=float32)
+    """
 
     def __init__(self, alpha: float, **kwargs: Any):
         if alpha < 0:
@@ -58,7 +74,16 @@ class PReLU(HybridBlock):
     alpha_initializer : Initializer
         Of the slopes.
     in_channels : int, default 1
-        Channels of the input; 0: the first input tells."""
+        Channels of the input; 0: the first input tells.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.nn.PReLU()
+    >>> layer.initialize()
+    >>> layer(mx.nd.array([[-1, 0, 2]])).asnumpy().round(3)
+    array([[-0.25,  0.  ,  2.  ]], dtype=float32)
+    """
 
     def __init__(self, alpha_initializer: Any = _QUARTER, in_channels: int = 1, **kwargs: Any):
         super().__init__(**kwargs)
@@ -71,7 +96,15 @@ class PReLU(HybridBlock):
 
 
 class ELU(HybridBlock):
-    """x where it is positive, else alpha (exp(x) - 1). Clevert et al. 2016, arXiv:1511.07289."""
+    """x where it is positive, else alpha (exp(x) - 1). Clevert et al. 2016, arXiv:1511.07289.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.nn.ELU()
+    >>> layer(mx.nd.array([-1, 0, 2])).asnumpy().round(3)
+    array([-0.632,  0.   ,  2.   ], dtype=float32)
+    """
 
     def __init__(self, alpha: float = 1.0, **kwargs: Any):
         super().__init__(**kwargs)
@@ -83,7 +116,15 @@ class ELU(HybridBlock):
 
 
 class SELU(HybridBlock):
-    """ELU with the slope and scale that keep mean 0 and variance 1. Klambauer et al. 2017, arXiv:1706.02515."""
+    """ELU with the slope and scale that keep mean 0 and variance 1. Klambauer et al. 2017, arXiv:1706.02515.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.nn.SELU()
+    >>> layer(mx.nd.array([-1, 0, 2])).asnumpy().round(3)
+    array([-1.111,  0.   ,  2.101], dtype=float32)
+    """
 
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
@@ -94,7 +135,15 @@ class SELU(HybridBlock):
 
 
 class GELU(HybridBlock):
-    """x times the normal distribution function of x. Hendrycks and Gimpel 2016, arXiv:1606.08415."""
+    """x times the normal distribution function of x. Hendrycks and Gimpel 2016, arXiv:1606.08415.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.nn.GELU()
+    >>> layer(mx.nd.array([-1, 0, 2])).asnumpy().round(3)
+    array([-0.159,  0.   ,  1.954], dtype=float32)
+    """
 
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
@@ -105,7 +154,15 @@ class GELU(HybridBlock):
 
 
 class Swish(HybridBlock):
-    """x sigmoid(beta x). Ramachandran et al. 2017, arXiv:1710.05941."""
+    """x sigmoid(beta x). Ramachandran et al. 2017, arXiv:1710.05941.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.nn.Swish()
+    >>> layer(mx.nd.array([-1, 0, 2])).asnumpy().round(3)
+    array([-0.269,  0.   ,  1.762], dtype=float32)
+    """
 
     def __init__(self, beta: float = 1.0, **kwargs: Any):
         super().__init__(**kwargs)

@@ -62,7 +62,17 @@ class _Container(Block):
 
 
 class Sequential(_Container):
-    """Blocks, each of which takes what the one before gives."""
+    """Blocks, each of which takes what the one before gives.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.nn.Sequential()
+    >>> net.add(mx.gluon.nn.Dense(4), mx.gluon.nn.Dense(2))
+    >>> net.initialize()
+    >>> net(mx.nd.ones((5, 3))).shape, len(net), net[-1].weight.shape
+    ((5, 2), 2, (2, 4))
+    """
 
     def __init__(self, prefix: str | None = None, params: Any = None):
         super().__init__(prefix=prefix, params=params)
@@ -85,7 +95,18 @@ class Sequential(_Container):
 
 
 class HybridSequential(_Container, HybridBlock):
-    """Hybrid blocks, each of which takes what the one before gives. Raises ValueError when another block is added."""
+    """Hybrid blocks, each of which takes what the one before gives. Raises ValueError when another block is added.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.nn.HybridSequential()
+    >>> net.add(mx.gluon.nn.Dense(4, activation="relu"), mx.gluon.nn.Dense(2))
+    >>> net.initialize()
+    >>> net.hybridize()
+    >>> net(mx.nd.ones((5, 3))).shape
+    (5, 2)
+    """
 
     def __init__(self, prefix: str | None = None, params: Any = None):
         super().__init__(prefix=prefix, params=params)
@@ -169,7 +190,20 @@ class Dense(HybridBlock):
 class Dropout(HybridBlock):
     """In training sets a fraction ``rate`` of the elements to 0 and scales the others by 1 / (1 - rate).
 
-    Elements along ``axes`` share their fate. Srivastava et al. 2014. Operator Dropout."""
+    Elements along ``axes`` share their fate. Srivastava et al. 2014. Operator Dropout.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.nn.Dropout(0.5)
+    >>> x = mx.nd.ones(1000)
+    >>> bool((layer(x) == x).min().asscalar())  # out of training
+    True
+    >>> with mx.autograd.record():
+    ...     y = layer(x)
+    >>> sorted(set(y.asnumpy().tolist()))
+    [0.0, 2.0]
+    """
 
     def __init__(self, rate: float, axes: Any = (), **kwargs: Any):
         super().__init__(**kwargs)
@@ -282,7 +316,20 @@ class BatchNorm(_BatchNorm):
     running_variance_initializer : Initializer or str, default 'ones'
         Of the running variance.
     in_channels : int, default 0
-        Channels of the input; 0: the first input tells."""
+        Channels of the input; 0: the first input tells.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.nn.BatchNorm()
+    >>> layer.initialize()
+    >>> x = mx.nd.array([[1], [3]])
+    >>> with mx.autograd.record():
+    ...     y = layer(x)
+    >>> y.asnumpy().round(2), layer.running_mean.data().asnumpy().round(2)
+    (array([[-1.],
+           [ 1.]], dtype=float32), array([0.], dtype=float32))
+    """
 
 
 class BatchNormReLU(_BatchNorm):
@@ -311,7 +358,19 @@ class BatchNormReLU(_BatchNorm):
     running_variance_initializer : Initializer or str, default 'ones'
         Of the running variance.
     in_channels : int, default 0
-        Channels of the input; 0: the first input tells."""
+        Channels of the input; 0: the first input tells.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.nn.BatchNormReLU()
+    >>> layer.initialize()
+    >>> with mx.autograd.record():
+    ...     y = layer(mx.nd.array([[1], [3]]))
+    >>> y.asnumpy().round(2)
+    array([[0.],
+           [1.]], dtype=float32)
+    """
 
     def _normalize(self, F: Any, *arrays: Any) -> Any:  # noqa: N803
         return F.contrib.BatchNormWithReLU(*arrays, name="fwd", **self._kwargs)
@@ -354,7 +413,17 @@ class InstanceNorm(_Norm):
     gamma_initializer : Initializer or str, default 'ones'
         Of the factors.
     in_channels : int, default 0
-        Channels of the input; 0: the first input tells."""
+        Channels of the input; 0: the first input tells.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.nn.InstanceNorm()
+    >>> layer.initialize()
+    >>> layer(mx.nd.array([[[1, 3], [10, 30]]])).asnumpy().round(2)
+    array([[[-1.,  1.],
+            [-1.,  1.]]], dtype=float32)
+    """
 
     def __init__(
         self,
@@ -457,7 +526,17 @@ class GroupNorm(_Norm):
     beta_initializer : Initializer or str, default 'zeros'
         Of the summands.
     gamma_initializer : Initializer or str, default 'ones'
-        Of the factors."""
+        Of the factors.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.nn.GroupNorm(num_groups=2)
+    >>> layer.initialize()
+    >>> layer(mx.nd.array([[[1, 3], [10, 30]]])).asnumpy().round(2)
+    array([[[-1.,  1.],
+            [-1.,  1.]]], dtype=float32)
+    """
 
     def __init__(
         self,
@@ -541,7 +620,14 @@ class Embedding(HybridBlock):
 
 
 class Flatten(HybridBlock):
-    """(N, a, b, ...) -> (N, a*b*...). Operator Flatten."""
+    """(N, a, b, ...) -> (N, a*b*...). Operator Flatten.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.nn.Flatten()(mx.nd.ones((2, 3, 4))).shape
+    (2, 12)
+    """
 
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
@@ -565,7 +651,17 @@ def _find(functions: Any, name: str) -> Any:
 class Lambda(Block):
     """A function of arrays as a block: one of ``nd``, by name, or any callable.
 
-    Raises AssertionError for a name that nd has not, ValueError for what cannot be called."""
+    Raises AssertionError for a name that nd has not, ValueError for what cannot be called.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.nn.Lambda(lambda x: 2 * x)
+    >>> layer(mx.nd.array([1, 2])).asnumpy()
+    array([2., 4.], dtype=float32)
+    >>> mx.gluon.nn.Lambda("relu")(mx.nd.array([-1, 2])).asnumpy()
+    array([0., 2.], dtype=float32)
+    """
 
     def __init__(self, function: str | Callable[..., Any], prefix: str | None = None):
         super().__init__(prefix=prefix)
@@ -590,7 +686,15 @@ class Lambda(Block):
 class HybridLambda(HybridBlock):
     """A function as a hybrid block: one that ``nd`` and ``sym`` both have, by name, or a callable that takes F first.
 
-    Raises AssertionError for a name that nd or sym has not, ValueError for what cannot be called."""
+    Raises AssertionError for a name that nd or sym has not, ValueError for what cannot be called.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.nn.HybridLambda(lambda F, x: F.relu(2 * x))
+    >>> layer(mx.nd.array([-1, 2])).asnumpy()
+    array([0., 4.], dtype=float32)
+    """
 
     def __init__(self, function: str | Callable[..., Any], prefix: str | None = None):
         super().__init__(prefix=prefix)

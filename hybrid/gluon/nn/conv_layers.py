@@ -154,7 +154,16 @@ class Conv1D(_Conv):
     bias_initializer : Initializer, str or None, default 'zeros'
         Initializer, or its name; None: the one given to ``initialize``.
     in_channels : int, default 0
-        Channels of the input; 0: the first input tells."""
+        Channels of the input; 0: the first input tells.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.nn.Conv1D(5, kernel_size=3, padding=1)
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 3, 8))).shape, layer.weight.shape
+    ((1, 5, 8), (5, 3, 3))
+    """
 
     def __init__(
         self,
@@ -274,7 +283,16 @@ class Conv3D(_Conv):
     bias_initializer : Initializer, str or None, default 'zeros'
         Initializer, or its name; None: the one given to ``initialize``.
     in_channels : int, default 0
-        Channels of the input; 0: the first input tells."""
+        Channels of the input; 0: the first input tells.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.nn.Conv3D(5, kernel_size=3, padding=1)
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 3, 4, 4, 4))).shape, layer.weight.shape
+    ((1, 5, 4, 4, 4), (5, 3, 3, 3, 3))
+    """
 
     def __init__(
         self,
@@ -333,7 +351,16 @@ class Conv1DTranspose(_Conv):
     bias_initializer : Initializer, str or None, default 'zeros'
         Initializer, or its name; None: the one given to ``initialize``.
     in_channels : int, default 0
-        Channels of the input; 0: the first input tells."""
+        Channels of the input; 0: the first input tells.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.nn.Conv1DTranspose(5, kernel_size=2, strides=2)
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 3, 8))).shape, layer.weight.shape
+    ((1, 5, 16), (3, 5, 2))
+    """
 
     def __init__(
         self,
@@ -394,7 +421,16 @@ class Conv2DTranspose(_Conv):
     bias_initializer : Initializer, str or None, default 'zeros'
         Initializer, or its name; None: the one given to ``initialize``.
     in_channels : int, default 0
-        Channels of the input; 0: the first input tells."""
+        Channels of the input; 0: the first input tells.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.nn.Conv2DTranspose(5, kernel_size=(2, 2), strides=(2, 2))
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 3, 8, 8))).shape, layer.weight.shape
+    ((1, 5, 16, 16), (3, 5, 2, 2))
+    """
 
     def __init__(
         self,
@@ -455,7 +491,16 @@ class Conv3DTranspose(_Conv):
     bias_initializer : Initializer, str or None, default 'zeros'
         Initializer, or its name; None: the one given to ``initialize``.
     in_channels : int, default 0
-        Channels of the input; 0: the first input tells."""
+        Channels of the input; 0: the first input tells.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.nn.Conv3DTranspose(5, kernel_size=(2, 2, 2), strides=(2, 2, 2))
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 3, 4, 4, 4))).shape, layer.weight.shape
+    ((1, 5, 8, 8, 8), (3, 5, 2, 2, 2))
+    """
 
     def __init__(
         self,
@@ -542,7 +587,14 @@ class MaxPool1D(_Pooling):
     layout : str, default 'NCW'
         Order of the axes.
     ceil_mode : bool, default False
-        Windows at the end that do not fit are kept; else dropped."""
+        Windows at the end that do not fit are kept; else dropped.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.nn.MaxPool1D()(mx.nd.array([[[1, 2, 3, 5]]])).asnumpy()
+    array([[[2., 5.]]], dtype=float32)
+    """
 
     def __init__(
         self,
@@ -608,7 +660,14 @@ class MaxPool3D(_Pooling):
     ceil_mode : bool, default False
         Windows at the end that do not fit are kept; else dropped.
     layout : str, default 'NCDHW'
-        Order of the axes."""
+        Order of the axes.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.nn.MaxPool3D()(mx.nd.arange(8).reshape((1, 1, 2, 2, 2))).asnumpy()
+    array([[[[[7.]]]]], dtype=float32)
+    """
 
     def __init__(
         self,
@@ -641,7 +700,14 @@ class AvgPool1D(_Pooling):
     ceil_mode : bool, default False
         Windows at the end that do not fit are kept; else dropped.
     count_include_pad : bool, default True
-        Padding counts in the number that a mean divides by."""
+        Padding counts in the number that a mean divides by.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.nn.AvgPool1D()(mx.nd.array([[[1, 2, 3, 5]]])).asnumpy()
+    array([[[1.5, 4. ]]], dtype=float32)
+    """
 
     def __init__(
         self,
@@ -675,7 +741,14 @@ class AvgPool2D(_Pooling):
     layout : str, default 'NCHW'
         Order of the axes.
     count_include_pad : bool, default True
-        Padding counts in the number that a mean divides by."""
+        Padding counts in the number that a mean divides by.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.nn.AvgPool2D()(mx.nd.arange(4).reshape((1, 1, 2, 2))).asnumpy()
+    array([[[[1.5]]]], dtype=float32)
+    """
 
     def __init__(
         self,
@@ -709,7 +782,14 @@ class AvgPool3D(_Pooling):
     layout : str, default 'NCDHW'
         Order of the axes.
     count_include_pad : bool, default True
-        Padding counts in the number that a mean divides by."""
+        Padding counts in the number that a mean divides by.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.nn.AvgPool3D()(mx.nd.arange(8).reshape((1, 1, 2, 2, 2))).asnumpy()
+    array([[[[[3.5]]]]], dtype=float32)
+    """
 
     def __init__(
         self,
@@ -727,7 +807,14 @@ class AvgPool3D(_Pooling):
 
 
 class GlobalMaxPool1D(_Pooling):
-    """The maximum over the spatial axis, whose size becomes 1. Raises AssertionError for another layout."""
+    """The maximum over the spatial axis, whose size becomes 1. Raises AssertionError for another layout.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.nn.GlobalMaxPool1D()(mx.nd.arange(4).reshape((1, 2, 2))).asnumpy().ravel()
+    array([1., 3.], dtype=float32)
+    """
 
     def __init__(self, layout: str = "NCW", **kwargs: Any):
         _want_layout(layout, ("NCW", "NWC"), type(self).__name__)
@@ -735,7 +822,14 @@ class GlobalMaxPool1D(_Pooling):
 
 
 class GlobalMaxPool2D(_Pooling):
-    """The maximum over all 2 spatial axes, whose size becomes 1. Raises AssertionError for another layout."""
+    """The maximum over all 2 spatial axes, whose size becomes 1. Raises AssertionError for another layout.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.nn.GlobalMaxPool2D()(mx.nd.arange(8).reshape((1, 2, 2, 2))).asnumpy().ravel()
+    array([3., 7.], dtype=float32)
+    """
 
     def __init__(self, layout: str = "NCHW", **kwargs: Any):
         _want_layout(layout, ("NCHW", "NHWC"), type(self).__name__)
@@ -743,7 +837,14 @@ class GlobalMaxPool2D(_Pooling):
 
 
 class GlobalMaxPool3D(_Pooling):
-    """The maximum over all 3 spatial axes, whose size becomes 1. Raises AssertionError for another layout."""
+    """The maximum over all 3 spatial axes, whose size becomes 1. Raises AssertionError for another layout.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.nn.GlobalMaxPool3D()(mx.nd.arange(16).reshape((1, 2, 2, 2, 2))).asnumpy().ravel()
+    array([ 7., 15.], dtype=float32)
+    """
 
     def __init__(self, layout: str = "NCDHW", **kwargs: Any):
         _want_layout(layout, ("NCDHW", "NDHWC"), type(self).__name__)
@@ -751,7 +852,14 @@ class GlobalMaxPool3D(_Pooling):
 
 
 class GlobalAvgPool1D(_Pooling):
-    """The average over the spatial axis, whose size becomes 1. Raises AssertionError for another layout."""
+    """The average over the spatial axis, whose size becomes 1. Raises AssertionError for another layout.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.nn.GlobalAvgPool1D()(mx.nd.arange(4).reshape((1, 2, 2))).asnumpy().ravel()
+    array([0.5, 2.5], dtype=float32)
+    """
 
     def __init__(self, layout: str = "NCW", **kwargs: Any):
         _want_layout(layout, ("NCW", "NWC"), type(self).__name__)
@@ -759,7 +867,14 @@ class GlobalAvgPool1D(_Pooling):
 
 
 class GlobalAvgPool2D(_Pooling):
-    """The average over all 2 spatial axes, whose size becomes 1. Raises AssertionError for another layout."""
+    """The average over all 2 spatial axes, whose size becomes 1. Raises AssertionError for another layout.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.nn.GlobalAvgPool2D()(mx.nd.arange(8).reshape((1, 2, 2, 2))).asnumpy().ravel()
+    array([1.5, 5.5], dtype=float32)
+    """
 
     def __init__(self, layout: str = "NCHW", **kwargs: Any):
         _want_layout(layout, ("NCHW", "NHWC"), type(self).__name__)
@@ -767,7 +882,14 @@ class GlobalAvgPool2D(_Pooling):
 
 
 class GlobalAvgPool3D(_Pooling):
-    """The average over all 3 spatial axes, whose size becomes 1. Raises AssertionError for another layout."""
+    """The average over all 3 spatial axes, whose size becomes 1. Raises AssertionError for another layout.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.nn.GlobalAvgPool3D()(mx.nd.arange(16).reshape((1, 2, 2, 2, 2))).asnumpy().ravel()
+    array([ 3.5, 11.5], dtype=float32)
+    """
 
     def __init__(self, layout: str = "NCDHW", **kwargs: Any):
         _want_layout(layout, ("NCDHW", "NDHWC"), type(self).__name__)
@@ -778,7 +900,17 @@ class ReflectionPad2D(HybridBlock):
     """Surround (N, C, H, W) with its own mirror image; operator Pad.
 
     padding is one number for the four sides, or eight: before and after each of the four axes. Raises AssertionError for
-    another count."""
+    another count.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.nn.ReflectionPad2D(1)(mx.nd.arange(4).reshape((1, 1, 2, 2))).asnumpy()[0, 0]
+    array([[3., 2., 3., 2.],
+           [1., 0., 1., 0.],
+           [3., 2., 3., 2.],
+           [1., 0., 1., 0.]], dtype=float32)
+    """
 
     def __init__(self, padding: Any = 0, **kwargs: Any):
         super().__init__(**kwargs)

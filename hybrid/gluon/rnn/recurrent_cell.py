@@ -35,7 +35,19 @@ def _get_begin_state(cell: Any, F: Any, begin_state: Any, inputs: Any, batch_siz
 class RecurrentCell(Block):
     """One step of a recurrent network: ``output, new_states = cell(inputs, states)``, inputs being (N, C).
 
-    A cell numbers its steps to name operators (``rnn0_t0_i2h``); ``reset`` starts anew."""
+    A cell numbers its steps to name operators (``rnn0_t0_i2h``); ``reset`` starts anew.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.gluon.rnn.GRUCell(4)
+    >>> cell.initialize()
+    >>> states = cell.begin_state(batch_size=3)
+    >>> for step in range(2):
+    ...     output, states = cell(mx.nd.ones((3, 2)), states)
+    >>> output.shape
+    (3, 4)
+    """
 
     def __init__(self, prefix: str | None = None, params: Any = None):
         super().__init__(prefix=prefix, params=params)
@@ -43,20 +55,43 @@ class RecurrentCell(Block):
         self.reset()
 
     def reset(self) -> None:
-        """Begin another sequence: counters, and what modifiers remember of the last step."""
+        """Begin another sequence: counters, and what modifiers remember of the last step.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> cell = mx.gluon.rnn.GRUCell(4)
+        >>> cell.reset()
+        """
         self._init_counter = -1
         self._counter = -1
         for cell in self._children.values():
             cell.reset()
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
-        """Shape and layout of each state for a batch_size (0: unknown). Raises NotImplementedError: a cell must define it."""
+        """Shape and layout of each state for a batch_size (0: unknown). Raises NotImplementedError: a cell must define it.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> cell = mx.gluon.rnn.GRUCell(4)
+        >>> cell.state_info(batch_size=3)[0]["shape"]
+        (3, 4)
+        """
         raise NotImplementedError(f"{type(self).__name__} must define state_info")
 
     def begin_state(self, batch_size: int = 0, func: Any = ndarray.zeros, **kwargs: Any) -> States:
         """The states before the first step for a batch_size: func of each one's shape and name, and of kwargs.
 
-        Raises AssertionError for a cell that a modifier has been put around."""
+        Raises AssertionError for a cell that a modifier has been put around.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> cell = mx.gluon.rnn.LSTMCell(4)
+        >>> [state.shape for state in cell.begin_state(batch_size=3)]
+        [(3, 4), (3, 4)]
+        """
         _want_unmodified(self)
         states = []
         for info in self.state_info(batch_size):
@@ -79,7 +114,17 @@ class RecurrentCell(Block):
         inputs: one array in the layout, or a list of steps (N, C); length: how many there are. begin_state: the states before
         the first, by default zeros. merge_outputs: outputs as one
         array (True) or a list of steps (False; and None, unless valid_length is given). valid_length (N,): outputs after it
-        are zeros, and states are those at it. Raises AssertionError for a sequence of another length."""
+        are zeros, and states are those at it. Raises AssertionError for a sequence of another length.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> cell = mx.gluon.rnn.GRUCell(4)
+        >>> cell.initialize()
+        >>> outputs, states = cell.unroll(5, mx.nd.ones((3, 5, 2)), layout="NTC", merge_outputs=True)
+        >>> outputs.shape, states[0].shape
+        ((3, 5, 4), (3, 4))
+        """
         self.reset()
         inputs, axis, F, batch = _format_sequence(length, inputs, layout, False)  # noqa: N806
         states = _get_begin_state(self, F, begin_state, inputs, batch)
@@ -104,13 +149,36 @@ class RecurrentCell(Block):
         return activation(inputs, **kwargs)
 
     def forward(self, inputs: Any, states: States) -> tuple[Any, States]:
-        """The output and the new states of one step, given its inputs (N, C) and the states."""
+        """The output and the new states of one step, given its inputs (N, C) and the states.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> cell = mx.gluon.rnn.GRUCell(4)
+        >>> cell.initialize()
+        >>> cell.forward(mx.nd.ones((3, 2)), cell.begin_state(batch_size=3))[0].shape
+        (3, 4)
+        """
         self._counter += 1
         return super().forward(inputs, states)  # type: ignore[misc]  HybridBlock's, for those that are one
 
 
 class HybridRecurrentCell(RecurrentCell, HybridBlock):
-    """A RecurrentCell that hybridizes; it defines ``hybrid_forward(F, inputs, states, **parameters)``."""
+    """A RecurrentCell that hybridizes; it defines ``hybrid_forward(F, inputs, states, **parameters)``.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Summing(mx.gluon.rnn.HybridRecurrentCell):
+    ...     def state_info(self, batch_size=0):
+    ...         return [{"shape": (batch_size, 1), "__layout__": "NC"}]
+    ...     def hybrid_forward(self, F, inputs, states):
+    ...         total = states[0] + inputs
+    ...         return total, [total]
+    >>> outputs, states = Summing().unroll(3, mx.nd.array([[[1], [2], [3]]]), layout="NTC")
+    >>> [y.asscalar().item() for y in outputs]
+    [1.0, 3.0, 6.0]
+    """
 
     def __init__(self, prefix: str | None = None, params: Any = None):
         super().__init__(prefix=prefix, params=params)

@@ -101,7 +101,17 @@ class RNNCell(_GatedCell):
     h2h_bias_initializer : Initializer or str, default 'zeros'
         Of the biases from hidden to hidden.
     input_size : int, default 0
-        Size of the last axis of the input; 0: the first input tells."""
+        Size of the last axis of the input; 0: the first input tells.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.gluon.rnn.RNNCell(4)
+    >>> cell.initialize()
+    >>> output, states = cell(mx.nd.ones((3, 2)), cell.begin_state(batch_size=3))
+    >>> output.shape, len(states)
+    ((3, 4), 1)
+    """
 
     def __init__(
         self,
@@ -166,7 +176,17 @@ class LSTMCell(_GatedCell):
     activation : str or None, default 'tanh'
         What is applied to the output: relu, sigmoid, tanh, softrelu, softsign; None: nothing.
     recurrent_activation : str, default 'sigmoid'
-        Activation of the gates."""
+        Activation of the gates.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.gluon.rnn.LSTMCell(4)
+    >>> cell.initialize()
+    >>> output, states = cell(mx.nd.ones((3, 2)), cell.begin_state(batch_size=3))
+    >>> output.shape, len(states)
+    ((3, 4), 2)
+    """
 
     _gates = 4
 
@@ -238,7 +258,17 @@ class GRUCell(_GatedCell):
     h2h_bias_initializer : Initializer or str, default 'zeros'
         Of the biases from hidden to hidden.
     input_size : int, default 0
-        Size of the last axis of the input; 0: the first input tells."""
+        Size of the last axis of the input; 0: the first input tells.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.gluon.rnn.GRUCell(4)
+    >>> cell.initialize()
+    >>> output, states = cell(mx.nd.ones((3, 2)), cell.begin_state(batch_size=3))
+    >>> output.shape, len(states)
+    ((3, 4), 1)
+    """
 
     _gates = 3
 
@@ -337,14 +367,38 @@ class _Stack(RecurrentCell):
 
 
 class SequentialRNNCell(_Stack):
-    """Cells on top of each other."""
+    """Cells on top of each other.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.gluon.rnn.SequentialRNNCell()
+    >>> cell.add(mx.gluon.rnn.LSTMCell(4))
+    >>> cell.add(mx.gluon.rnn.GRUCell(2))
+    >>> cell.initialize()
+    >>> output, states = cell(mx.nd.ones((3, 5)), cell.begin_state(batch_size=3))
+    >>> output.shape, [state.shape for state in states]
+    ((3, 2), [(3, 4), (3, 4), (3, 2)])
+    """
 
     def __init__(self, prefix: str | None = None, params: Any = None):
         super().__init__(prefix=prefix, params=params)
 
 
 class HybridSequentialRNNCell(_Stack, HybridRecurrentCell):
-    """Hybrid cells on top of each other."""
+    """Hybrid cells on top of each other.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.gluon.rnn.HybridSequentialRNNCell()
+    >>> cell.add(mx.gluon.rnn.LSTMCell(4))
+    >>> cell.initialize()
+    >>> cell.hybridize()
+    >>> outputs, states = cell.unroll(5, mx.nd.ones((3, 5, 2)), layout="NTC", merge_outputs=True)
+    >>> outputs.shape
+    (3, 5, 4)
+    """
 
     def __init__(self, prefix: str | None = None, params: Any = None):
         super().__init__(prefix=prefix, params=params)
@@ -361,7 +415,15 @@ class DropoutCell(HybridRecurrentCell):
     Parameters
     ----------
     axes : tuple of int, default ()
-        Axes along which all elements share one fate; empty: each has its own."""
+        Axes along which all elements share one fate; empty: each has its own.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.gluon.rnn.DropoutCell(0.5)
+    >>> cell(mx.nd.ones((1, 3)), [])[0].asnumpy()  # out of training
+    array([[1., 1., 1.]], dtype=float32)
+    """
 
     def __init__(self, rate: float, axes: Any = (), prefix: str | None = None, params: Any = None):
         super().__init__(prefix, params)
@@ -410,7 +472,21 @@ class ModifierCell(HybridRecurrentCell):
     Parameters
     ----------
     base_cell : RNNCell
-        The cell that is changed."""
+        The cell that is changed.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Doubled(mx.gluon.rnn.ModifierCell):
+    ...     def hybrid_forward(self, F, inputs, states):
+    ...         output, states = self.base_cell(inputs, states)
+    ...         return 2 * output, states
+    >>> cell = Doubled(mx.gluon.rnn.GRUCell(4))
+    >>> cell.initialize()
+    >>> states = cell.begin_state(func=mx.nd.zeros, batch_size=3)
+    >>> cell(mx.nd.ones((3, 2)), states)[0].shape
+    (3, 4)
+    """
 
     def __init__(self, base_cell: Any):
         _want_unmodified(base_cell)
@@ -455,7 +531,17 @@ class ZoneoutCell(ModifierCell):
     zoneout_outputs : float, default 0.0
         Probability with which an output stays that of the step before, in training.
     zoneout_states : float, default 0.0
-        Probability with which a state stays that of the step before, in training."""
+        Probability with which a state stays that of the step before, in training.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.gluon.rnn.ZoneoutCell(mx.gluon.rnn.LSTMCell(4), zoneout_states=0.1)
+    >>> cell.initialize()
+    >>> states = cell.begin_state(func=mx.nd.zeros, batch_size=3)
+    >>> cell(mx.nd.ones((3, 2)), states)[0].shape
+    (3, 4)
+    """
 
     def __init__(self, base_cell: Any, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0):
         if isinstance(base_cell, BidirectionalCell):
@@ -501,7 +587,17 @@ class ResidualCell(ModifierCell):
     Parameters
     ----------
     base_cell : RNNCell
-        The cell that is changed."""
+        The cell that is changed.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.gluon.rnn.ResidualCell(mx.gluon.rnn.GRUCell(2))
+    >>> cell.initialize(mx.init.Zero())
+    >>> states = cell.begin_state(func=mx.nd.zeros, batch_size=1)
+    >>> cell(mx.nd.ones((1, 2)), states)[0].asnumpy()
+    array([[1., 1.]], dtype=float32)
+    """
 
     def hybrid_forward(self, F: Any, inputs: Any, states: States) -> tuple[Any, States]:  # noqa: N803
         """One step."""
@@ -541,7 +637,17 @@ class BidirectionalCell(HybridRecurrentCell):
     r_cell : RNNCell
         The cell that runs backwards.
     output_prefix : str, default 'bi_'
-        Beginning of the outputs' names."""
+        Beginning of the outputs' names.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.gluon.rnn.BidirectionalCell(mx.gluon.rnn.LSTMCell(4), mx.gluon.rnn.LSTMCell(4))
+    >>> cell.initialize()
+    >>> outputs, states = cell.unroll(5, mx.nd.ones((3, 5, 2)), layout="NTC", merge_outputs=True)
+    >>> outputs.shape
+    (3, 5, 8)
+    """
 
     def __init__(self, l_cell: Any, r_cell: Any, output_prefix: str = "bi_"):
         super().__init__(prefix="", params=None)

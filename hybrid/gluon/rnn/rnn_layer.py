@@ -284,7 +284,18 @@ class RNN(_RNNLayer):
     input_size : int, default 0
         Size of the last axis of the input; 0: the first input tells.
     dtype : str or dtype, default 'float32'
-        Dtype of the parameters."""
+        Dtype of the parameters.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.rnn.RNN(4, num_layers=2)
+    >>> layer.initialize()
+    >>> x = mx.nd.ones((5, 3, 2))  # 5 steps, 3 sequences, 2 numbers
+    >>> output, states = layer(x, layer.begin_state(batch_size=3))
+    >>> output.shape, [state.shape for state in states]
+    ((5, 3, 4), [(2, 3, 4)])
+    """
 
     def __init__(
         self,
@@ -420,7 +431,16 @@ class GRU(_RNNLayer):
     h2h_bias_initializer : Initializer or str, default 'zeros'
         Of the biases from hidden to hidden.
     dtype : str or dtype, default 'float32'
-        Dtype of the parameters."""
+        Dtype of the parameters.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.rnn.GRU(4, bidirectional=True, layout="NTC")
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((3, 5, 2))).shape
+    (3, 5, 8)
+    """
 
     def __init__(
         self,

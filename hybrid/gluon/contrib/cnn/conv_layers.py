@@ -20,7 +20,17 @@ class DeformableConvolution(HybridBlock):
     """2-D convolution of data (N, C, H, W) whose taps are moved by offsets, which a convolution of the same data computes.
 
     in_channels=0 waits for the first data. offset_* concern the convolution for the offsets, groups both. Only layout NCHW is
-    computed, in MXNet too. Source: Dai et al. 2017, arXiv:1703.06211."""
+    computed, in MXNet too. Source: Dai et al. 2017, arXiv:1703.06211.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cnn = mx.gluon.contrib.cnn
+    >>> layer = cnn.DeformableConvolution(4, kernel_size=(3, 3), padding=(1, 1))
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 2, 5, 5))).shape
+    (1, 4, 5, 5)
+    """
 
     _per_tap = 2
     """Numbers that are computed for each tap: how far it moves down and right,"""
@@ -136,7 +146,17 @@ class DeformableConvolution(HybridBlock):
 
 
 class ModulatedDeformableConvolution(DeformableConvolution):
-    """DeformableConvolution that also computes a factor from 0 to 2 for every tap. Source: Zhu et al. 2018, arXiv:1811.11168."""
+    """DeformableConvolution that also computes a factor from 0 to 2 for every tap. Source: Zhu et al. 2018, arXiv:1811.11168.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cnn = mx.gluon.contrib.cnn
+    >>> layer = cnn.ModulatedDeformableConvolution(4, kernel_size=(3, 3), padding=(1, 1))
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 2, 5, 5))).shape
+    (1, 4, 5, 5)
+    """
 
     _per_tap = 3
     """and its factor."""

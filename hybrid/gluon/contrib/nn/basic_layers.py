@@ -22,7 +22,17 @@ __all__ = [
 
 
 class Concurrent(Sequential):
-    """Blocks that all take the same input; their outputs are joined along axis."""
+    """Blocks that all take the same input; their outputs are joined along axis.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.contrib.nn.Concurrent(axis=1)
+    >>> net.add(mx.gluon.nn.Dense(2), mx.gluon.nn.Dense(3))
+    >>> net.initialize()
+    >>> net(mx.nd.ones((4, 5))).shape
+    (4, 5)
+    """
 
     def __init__(self, axis: int = -1, prefix: str | None = None, params: Any = None):
         super().__init__(prefix=prefix, params=params)
@@ -34,7 +44,17 @@ class Concurrent(Sequential):
 
 
 class HybridConcurrent(HybridSequential):
-    """Hybrid blocks that all take the same input; their outputs are joined along axis."""
+    """Hybrid blocks that all take the same input; their outputs are joined along axis.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.contrib.nn.HybridConcurrent(axis=1)
+    >>> net.add(mx.gluon.nn.Dense(2), mx.gluon.nn.Dense(3))
+    >>> net.initialize()
+    >>> net(mx.nd.ones((4, 5))).shape
+    (4, 5)
+    """
 
     def __init__(self, axis: int = -1, prefix: str | None = None, params: Any = None):
         super().__init__(prefix=prefix, params=params)
@@ -46,7 +66,14 @@ class HybridConcurrent(HybridSequential):
 
 
 class Identity(HybridBlock):
-    """Gives what it is given."""
+    """Gives what it is given.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.contrib.nn.Identity()(mx.nd.array([1, 2])).asnumpy()
+    array([1., 2.], dtype=float32)
+    """
 
     def __init__(self, prefix: str | None = None, params: Any = None):
         super().__init__(prefix=prefix, params=params)
@@ -59,7 +86,17 @@ class Identity(HybridBlock):
 class SparseEmbedding(Block):
     """Rows of a table that is stored, and whose gradient is, row_sparse: (...) -> (..., output_dim).
 
-    Parameter: weight (input_dim, output_dim)."""
+    Parameter: weight (input_dim, output_dim).
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.contrib.nn.SparseEmbedding(10, 4)
+    >>> layer.initialize()
+    >>> trainer = mx.gluon.Trainer(layer.collect_params(), "sgd")
+    >>> layer(mx.nd.array([1, 5])).shape
+    (2, 4)
+    """
 
     def __init__(
         self,
@@ -90,7 +127,16 @@ class SparseEmbedding(Block):
 
 
 class SyncBatchNorm(BatchNorm):
-    """BatchNorm whose statistics are taken over the batches of all devices. Operator _contrib_SyncBatchNorm."""
+    """BatchNorm whose statistics are taken over the batches of all devices. Operator _contrib_SyncBatchNorm.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> layer = mx.gluon.contrib.nn.SyncBatchNorm(num_devices=1)
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((2, 3, 4, 4))).shape
+    (2, 3, 4, 4)
+    """
 
     def __init__(
         self,
@@ -143,7 +189,14 @@ class _PixelShuffle(HybridBlock):
 
 
 class PixelShuffle1D(_PixelShuffle):
-    """(N, f*C, W) -> (N, C, W*f)."""
+    """(N, f*C, W) -> (N, C, W*f).
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.contrib.nn.PixelShuffle1D(2)(mx.nd.ones((1, 6, 4))).shape
+    (1, 3, 8)
+    """
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:  # noqa: N803
         """x rearranged."""
@@ -153,7 +206,14 @@ class PixelShuffle1D(_PixelShuffle):
 
 
 class PixelShuffle2D(_PixelShuffle):
-    """(N, f1*f2*C, H, W) -> (N, C, H*f1, W*f2)."""
+    """(N, f1*f2*C, H, W) -> (N, C, H*f1, W*f2).
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.contrib.nn.PixelShuffle2D(2)(mx.nd.ones((1, 12, 4, 4))).shape
+    (1, 3, 8, 8)
+    """
 
     _rank = 2
 
@@ -166,7 +226,14 @@ class PixelShuffle2D(_PixelShuffle):
 
 
 class PixelShuffle3D(_PixelShuffle):
-    """(N, f1*f2*f3*C, D, H, W) -> (N, C, D*f1, H*f2, W*f3)."""
+    """(N, f1*f2*f3*C, D, H, W) -> (N, C, D*f1, H*f2, W*f3).
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.contrib.nn.PixelShuffle3D(2)(mx.nd.ones((1, 24, 4, 4, 4))).shape
+    (1, 3, 8, 8, 8)
+    """
 
     _rank = 3
 

@@ -247,54 +247,144 @@ def _constructor(dims: int, layout: str) -> Any:
 
 
 class Conv1DRNNCell(_ConvRNNCell):
-    """RNN cell over one spatial axis; see _BaseConvRNNCell."""
+    """RNN cell over one spatial axis; see _BaseConvRNNCell.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> kernels = dict(i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell = mx.gluon.contrib.rnn.Conv1DRNNCell((2, 8), 4, **kernels)
+    >>> cell.initialize()
+    >>> cell(mx.nd.ones((1, 2, 8)), cell.begin_state(batch_size=1))[0].shape
+    (1, 4, 8)
+    """
 
     __init__ = _constructor(1, "NCW")
 
 
 class Conv2DRNNCell(_ConvRNNCell):
-    """RNN cell over 2 spatial axes; see _BaseConvRNNCell."""
+    """RNN cell over 2 spatial axes; see _BaseConvRNNCell.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> kernels = dict(i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell = mx.gluon.contrib.rnn.Conv2DRNNCell((2, 8, 8), 4, **kernels)
+    >>> cell.initialize()
+    >>> cell(mx.nd.ones((1, 2, 8, 8)), cell.begin_state(batch_size=1))[0].shape
+    (1, 4, 8, 8)
+    """
 
     __init__ = _constructor(2, "NCHW")
 
 
 class Conv3DRNNCell(_ConvRNNCell):
-    """RNN cell over 3 spatial axes; see _BaseConvRNNCell."""
+    """RNN cell over 3 spatial axes; see _BaseConvRNNCell.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> kernels = dict(i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell = mx.gluon.contrib.rnn.Conv3DRNNCell((2, 8, 8, 8), 4, **kernels)
+    >>> cell.initialize()
+    >>> cell(mx.nd.ones((1, 2, 8, 8, 8)), cell.begin_state(batch_size=1))[0].shape
+    (1, 4, 8, 8, 8)
+    """
 
     __init__ = _constructor(3, "NCDHW")
 
 
 class Conv1DLSTMCell(_ConvLSTMCell):
-    """LSTM cell over one spatial axis; see _BaseConvRNNCell."""
+    """LSTM cell over one spatial axis; see _BaseConvRNNCell.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> kernels = dict(i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell = mx.gluon.contrib.rnn.Conv1DLSTMCell((2, 8), 4, **kernels)
+    >>> cell.initialize()
+    >>> cell(mx.nd.ones((1, 2, 8)), cell.begin_state(batch_size=1))[0].shape
+    (1, 4, 8)
+    """
 
     __init__ = _constructor(1, "NCW")
 
 
 class Conv2DLSTMCell(_ConvLSTMCell):
-    """LSTM cell over 2 spatial axes; see _BaseConvRNNCell."""
+    """LSTM cell over 2 spatial axes; see _BaseConvRNNCell.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> kernels = dict(i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell = mx.gluon.contrib.rnn.Conv2DLSTMCell((2, 8, 8), 4, **kernels)
+    >>> cell.initialize()
+    >>> cell(mx.nd.ones((1, 2, 8, 8)), cell.begin_state(batch_size=1))[0].shape
+    (1, 4, 8, 8)
+    """
 
     __init__ = _constructor(2, "NCHW")
 
 
 class Conv3DLSTMCell(_ConvLSTMCell):
-    """LSTM cell over 3 spatial axes; see _BaseConvRNNCell."""
+    """LSTM cell over 3 spatial axes; see _BaseConvRNNCell.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> kernels = dict(i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell = mx.gluon.contrib.rnn.Conv3DLSTMCell((2, 8, 8, 8), 4, **kernels)
+    >>> cell.initialize()
+    >>> cell(mx.nd.ones((1, 2, 8, 8, 8)), cell.begin_state(batch_size=1))[0].shape
+    (1, 4, 8, 8, 8)
+    """
 
     __init__ = _constructor(3, "NCDHW")
 
 
 class Conv1DGRUCell(_ConvGRUCell):
-    """GRU cell over one spatial axis; see _BaseConvRNNCell."""
+    """GRU cell over one spatial axis; see _BaseConvRNNCell.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> kernels = dict(i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell = mx.gluon.contrib.rnn.Conv1DGRUCell((2, 8), 4, **kernels)
+    >>> cell.initialize()
+    >>> cell(mx.nd.ones((1, 2, 8)), cell.begin_state(batch_size=1))[0].shape
+    (1, 4, 8)
+    """
 
     __init__ = _constructor(1, "NCW")
 
 
 class Conv2DGRUCell(_ConvGRUCell):
-    """GRU cell over 2 spatial axes; see _BaseConvRNNCell."""
+    """GRU cell over 2 spatial axes; see _BaseConvRNNCell.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> kernels = dict(i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell = mx.gluon.contrib.rnn.Conv2DGRUCell((2, 8, 8), 4, **kernels)
+    >>> cell.initialize()
+    >>> cell(mx.nd.ones((1, 2, 8, 8)), cell.begin_state(batch_size=1))[0].shape
+    (1, 4, 8, 8)
+    """
 
     __init__ = _constructor(2, "NCHW")
 
 
 class Conv3DGRUCell(_ConvGRUCell):
-    """GRU cell over 3 spatial axes; see _BaseConvRNNCell."""
+    """GRU cell over 3 spatial axes; see _BaseConvRNNCell.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> kernels = dict(i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell = mx.gluon.contrib.rnn.Conv3DGRUCell((2, 8, 8, 8), 4, **kernels)
+    >>> cell.initialize()
+    >>> cell(mx.nd.ones((1, 2, 8, 8, 8)), cell.begin_state(batch_size=1))[0].shape
+    (1, 4, 8, 8, 8)
+    """
 
     __init__ = _constructor(3, "NCDHW")

@@ -14,7 +14,18 @@ __all__ = ["LSTMPCell", "VariationalDropoutCell"]
 class VariationalDropoutCell(ModifierCell):
     """In training drops the same elements at every step of a sequence, of the inputs, the first state and the outputs.
 
-    Gal and Ghahramani 2016, arXiv:1512.05287. Raises AssertionError for states to drop from in a BidirectionalCell."""
+    Gal and Ghahramani 2016, arXiv:1512.05287. Raises AssertionError for states to drop from in a BidirectionalCell.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> inner = mx.gluon.rnn.GRUCell(4)
+    >>> cell = mx.gluon.contrib.rnn.VariationalDropoutCell(inner, drop_inputs=0.5)
+    >>> cell.initialize()
+    >>> outputs, states = cell.unroll(3, mx.nd.ones((1, 3, 2)), merge_outputs=True)
+    >>> outputs.shape
+    (1, 3, 4)
+    """
 
     def __init__(self, base_cell: Any, drop_inputs: float = 0.0, drop_states: float = 0.0, drop_outputs: float = 0.0):
         if drop_states and isinstance(base_cell, BidirectionalCell):
@@ -98,7 +109,17 @@ class LSTMPCell(HybridRecurrentCell):
     """An LSTMCell whose output is projected after each step; states r (N, P) and c (N, H).
 
     Parameters: i2h_weight (4*H, C), h2h_weight (4*H, P), h2r_weight (P, H), i2h_bias and h2h_bias (4*H,). Sak et al. 2014,
-    arXiv:1402.1128."""
+    arXiv:1402.1128.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.gluon.contrib.rnn.LSTMPCell(4, projection_size=2)
+    >>> cell.initialize()
+    >>> output, states = cell(mx.nd.ones((1, 3)), cell.begin_state(batch_size=1))
+    >>> output.shape, [state.shape for state in states]
+    ((1, 2), [(1, 2), (1, 4)])
+    """
 
     i2h_weight: Any
 

@@ -179,7 +179,20 @@ class CIFAR100(CIFAR10):
 class ImageRecordDataset(RecordFileDataset):
     """Images and labels in a .rec file, with its .idx beside it. flag: 1 color, 0 gray.
 
-    transform(image, label) is called on every example. Needs Pillow."""
+    transform(image, label) is called on every example. Needs Pillow.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> record = mx.recordio.MXIndexedRecordIO("data.idx", "data.rec", "w")
+    >>> image = mx.nd.zeros((8, 8, 3), dtype="uint8").asnumpy()
+    >>> header = mx.recordio.IRHeader(0, 7, 0, 0)
+    >>> record.write_idx(0, mx.recordio.pack_img(header, image, img_fmt=".png"))
+    >>> record.close()
+    >>> image, label = mx.gluon.data.vision.ImageRecordDataset("data.rec")[0]
+    >>> image.shape, label
+    ((8, 8, 3), 7.0)
+    """
 
     def __init__(self, filename: Any, flag: int = 1, transform: Transform | None = None):
         super().__init__(filename)

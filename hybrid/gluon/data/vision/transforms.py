@@ -36,7 +36,16 @@ __all__ = [
 
 
 class Compose(Sequential):
-    """Several transforms one after the other. Neighbours that can be are run as one graph."""
+    """Several transforms one after the other. Neighbours that can be are run as one graph.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> T = mx.gluon.data.vision.transforms
+    >>> transform = T.Compose([T.Resize(4), T.ToTensor(), T.Normalize(0.5, 0.25)])
+    >>> transform(mx.nd.zeros((8, 8, 3), dtype="uint8"))[:, 0, 0].asnumpy()
+    array([-2., -2., -2.], dtype=float32)
+    """
 
     def __init__(self, transforms: Any):
         super().__init__()
@@ -55,7 +64,15 @@ class Compose(Sequential):
 
 
 class Cast(HybridBlock):
-    """Converted to a dtype."""
+    """Converted to a dtype.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> image = mx.nd.arange(24).reshape((4, 2, 3)).astype("uint8")  # (H, W, C)
+    >>> mx.gluon.data.vision.transforms.Cast("float32")(image).dtype.__name__
+    'float32'
+    """
 
     def __init__(self, dtype: Any = "float32"):
         super().__init__()
@@ -66,7 +83,15 @@ class Cast(HybridBlock):
 
 
 class ToTensor(HybridBlock):
-    """Images of 0 to 255 as float32 of 0 to 1, channels first: (H, W, C) -> (C, H, W), or with a batch axis before."""
+    """Images of 0 to 255 as float32 of 0 to 1, channels first: (H, W, C) -> (C, H, W), or with a batch axis before.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> image = mx.nd.arange(24).reshape((4, 2, 3)).astype("uint8")  # (H, W, C)
+    >>> mx.gluon.data.vision.transforms.ToTensor()(image).shape
+    (3, 4, 2)
+    """
 
     def __init__(self):
         super().__init__()
@@ -76,7 +101,15 @@ class ToTensor(HybridBlock):
 
 
 class Normalize(HybridBlock):
-    """(x - mean) / std of images with their channels first; mean and std one number, or one a channel."""
+    """(x - mean) / std of images with their channels first; mean and std one number, or one a channel.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> normalize = mx.gluon.data.vision.transforms.Normalize(mean=0.5, std=[0.5, 0.25, 1])
+    >>> normalize(mx.nd.ones((3, 2, 2)))[:, 0, 0].asnumpy()
+    array([1. , 2. , 0.5], dtype=float32)
+    """
 
     def __init__(self, mean: Any = 0.0, std: Any = 1.0):
         super().__init__()
@@ -92,7 +125,16 @@ def _want_float32(x: Any) -> None:
 
 
 class Rotate(Block):
-    """Turned by an angle; see ``image.imrotate``. Channels first, float32."""
+    """Turned by an angle; see ``image.imrotate``. Channels first, float32.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> rotate = mx.gluon.data.vision.transforms.Rotate(90)
+    >>> rotate(mx.nd.arange(4).reshape((1, 2, 2)))[0].asnumpy().round()
+    array([[1., 3.],
+           [0., 2.]], dtype=float32)
+    """
 
     def __init__(self, rotation_degrees: Any, zoom_in: bool = False, zoom_out: bool = False):
         super().__init__()
@@ -105,7 +147,14 @@ class Rotate(Block):
 
 
 class RandomRotation(Block):
-    """Turned by a random angle between two limits, with probability rotate_with_proba. Channels first, float32."""
+    """Turned by a random angle between two limits, with probability rotate_with_proba. Channels first, float32.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.data.vision.transforms.RandomRotation((-10, 10))(mx.nd.ones((3, 8, 8))).shape
+    (3, 8, 8)
+    """
 
     def __init__(
         self, angle_limits: Any, zoom_in: bool = False, zoom_out: bool = False, rotate_with_proba: float = 1.0
@@ -133,7 +182,15 @@ def _pair(size: Any) -> Any:
 
 
 class RandomResizedCrop(Block):
-    """A part of random area and proportions, resized to (width, height); see ``image.random_size_crop``."""
+    """A part of random area and proportions, resized to (width, height); see ``image.random_size_crop``.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> image = mx.nd.arange(24).reshape((4, 2, 3)).astype("uint8")  # (H, W, C)
+    >>> mx.gluon.data.vision.transforms.RandomResizedCrop((3, 5))(image).shape
+    (5, 3, 3)
+    """
 
     def __init__(
         self, size: Any, scale: Any = (0.08, 1.0), ratio: Any = (3.0 / 4.0, 4.0 / 3.0), interpolation: int = 1
@@ -147,7 +204,15 @@ class RandomResizedCrop(Block):
 
 
 class CropResize(HybridBlock):
-    """The part of width x height at (x, y), resized where ``size`` says so."""
+    """The part of width x height at (x, y), resized where ``size`` says so.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> image = mx.nd.arange(24).reshape((4, 2, 3)).astype("uint8")  # (H, W, C)
+    >>> mx.gluon.data.vision.transforms.CropResize(0, 1, 2, 3)(image).shape
+    (3, 2, 3)
+    """
 
     def __init__(self, x: int, y: int, width: int, height: int, size: Any = None, interpolation: int | None = None):
         super().__init__()
@@ -161,7 +226,15 @@ class CropResize(HybridBlock):
 
 
 class CenterCrop(Block):
-    """The part of (width, height) in the middle, enlarged where the image is smaller."""
+    """The part of (width, height) in the middle, enlarged where the image is smaller.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> image = mx.nd.arange(24).reshape((4, 2, 3)).astype("uint8")  # (H, W, C)
+    >>> mx.gluon.data.vision.transforms.CenterCrop((2, 3))(image).shape
+    (3, 2, 3)
+    """
 
     def __init__(self, size: Any, interpolation: int = 1):
         super().__init__()
@@ -173,7 +246,15 @@ class CenterCrop(Block):
 
 
 class Resize(HybridBlock):
-    """Resized to (width, height), or one number for both; with keep_ratio that is the shorter side."""
+    """Resized to (width, height), or one number for both; with keep_ratio that is the shorter side.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> image = mx.nd.arange(24).reshape((4, 2, 3)).astype("uint8")  # (H, W, C)
+    >>> mx.gluon.data.vision.transforms.Resize((3, 5))(image).shape
+    (5, 3, 3)
+    """
 
     def __init__(self, size: Any, keep_ratio: bool = False, interpolation: int = 1):
         super().__init__()
@@ -184,7 +265,15 @@ class Resize(HybridBlock):
 
 
 class RandomFlipLeftRight(HybridBlock):
-    """Mirrored left to right with probability 1/2."""
+    """Mirrored left to right with probability 1/2.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> image = mx.nd.arange(24).reshape((4, 2, 3)).astype("uint8")  # (H, W, C)
+    >>> mx.gluon.data.vision.transforms.RandomFlipLeftRight()(image).shape
+    (4, 2, 3)
+    """
 
     def __init__(self):
         super().__init__()
@@ -194,7 +283,15 @@ class RandomFlipLeftRight(HybridBlock):
 
 
 class RandomFlipTopBottom(HybridBlock):
-    """Mirrored top to bottom with probability 1/2."""
+    """Mirrored top to bottom with probability 1/2.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> image = mx.nd.arange(24).reshape((4, 2, 3)).astype("uint8")  # (H, W, C)
+    >>> mx.gluon.data.vision.transforms.RandomFlipTopBottom()(image).shape
+    (4, 2, 3)
+    """
 
     def __init__(self):
         super().__init__()
@@ -212,7 +309,14 @@ class _RandomFactor(HybridBlock):
 
 
 class RandomBrightness(_RandomFactor):
-    """Brightness times a random factor."""
+    """Brightness times a random factor.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.data.vision.transforms.RandomBrightness(0.1)(mx.nd.ones((4, 2, 3))).shape
+    (4, 2, 3)
+    """
 
     def __init__(self, brightness: float):
         super().__init__(brightness)
@@ -222,7 +326,14 @@ class RandomBrightness(_RandomFactor):
 
 
 class RandomContrast(_RandomFactor):
-    """Contrast times a random factor."""
+    """Contrast times a random factor.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.data.vision.transforms.RandomContrast(0.1)(mx.nd.ones((4, 2, 3))).shape
+    (4, 2, 3)
+    """
 
     def __init__(self, contrast: float):
         super().__init__(contrast)
@@ -232,7 +343,14 @@ class RandomContrast(_RandomFactor):
 
 
 class RandomSaturation(_RandomFactor):
-    """Saturation times a random factor."""
+    """Saturation times a random factor.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.data.vision.transforms.RandomSaturation(0.1)(mx.nd.ones((4, 2, 3))).shape
+    (4, 2, 3)
+    """
 
     def __init__(self, saturation: float):
         super().__init__(saturation)
@@ -242,7 +360,14 @@ class RandomSaturation(_RandomFactor):
 
 
 class RandomHue(_RandomFactor):
-    """Hues turned by up to ``hue`` turns."""
+    """Hues turned by up to ``hue`` turns.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.data.vision.transforms.RandomHue(0.1)(mx.nd.ones((4, 2, 3))).shape
+    (4, 2, 3)
+    """
 
     def __init__(self, hue: float):
         super().__init__(hue)
@@ -252,7 +377,15 @@ class RandomHue(_RandomFactor):
 
 
 class RandomColorJitter(HybridBlock):
-    """Brightness, contrast, saturation and hue varied, in random order."""
+    """Brightness, contrast, saturation and hue varied, in random order.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> jitter = mx.gluon.data.vision.transforms.RandomColorJitter(brightness=0.1, hue=0.1)
+    >>> jitter(mx.nd.ones((4, 2, 3))).shape
+    (4, 2, 3)
+    """
 
     def __init__(self, brightness: float = 0, contrast: float = 0, saturation: float = 0, hue: float = 0):
         super().__init__()
@@ -263,7 +396,14 @@ class RandomColorJitter(HybridBlock):
 
 
 class RandomLighting(HybridBlock):
-    """AlexNet's change of lighting, of deviation alpha."""
+    """AlexNet's change of lighting, of deviation alpha.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gluon.data.vision.transforms.RandomLighting(0.1)(mx.nd.ones((4, 2, 3))).shape
+    (4, 2, 3)
+    """
 
     def __init__(self, alpha: float):
         super().__init__()
@@ -274,7 +414,16 @@ class RandomLighting(HybridBlock):
 
 
 class RandomApply(Sequential):
-    """A transform with probability p."""
+    """A transform with probability p.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> T = mx.gluon.data.vision.transforms
+    >>> transform = T.RandomApply(T.Cast("float32"), p=1.0)
+    >>> transform(mx.nd.ones((2, 2, 3), dtype="uint8")).dtype.__name__
+    'float32'
+    """
 
     def __init__(self, transforms: Any, p: float = 0.5):
         super().__init__()
