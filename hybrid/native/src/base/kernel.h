@@ -40,10 +40,12 @@ struct Run {
   template <class F>
   void parallel(std::int64_t chunks, F&& f) const {
     if (chunks <= 0) return;
-    if (chunks == 1) return static_cast<void>(f(std::int64_t{0}, 0));
     using G = std::remove_reference_t<F>;
-    pool->run(chunks, [](void* g, std::int64_t i, int thread) { (*static_cast<G*>(g))(i, thread); },
-              const_cast<void*>(static_cast<const void*>(&f)));
+    // compiled once, not for one chunk and for many
+    const auto one = [](void* g, std::int64_t i, int thread) __attribute__((noinline)) { (*static_cast<G*>(g))(i, thread); };
+    void* const g = const_cast<void*>(static_cast<const void*>(&f));
+    if (chunks == 1) return one(g, 0, 0);
+    pool->run(chunks, one, g);
   }
 
   // f(begin, end, thread) over [0, n), cut into about two chunks a thread when each is worth at least `grain` of n

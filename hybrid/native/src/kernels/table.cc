@@ -1,16 +1,7 @@
 // What a library of kernels shows to the outside: the list, compiled for one CPU level.
-#include "../base/kernel.h"
+#include "binders.h"
 
 namespace gluonnx {
-
-#ifdef GLUONNX_PARTIAL  // a developer's build of some families only: what is not there is null
-#define DECLARED __attribute__((weak))
-#else
-#define DECLARED
-#endif
-#define KERNEL(op, dtype, bind) DECLARED std::unique_ptr<Kernel> bind(const Call&);
-#include "kernels.inc"
-#undef KERNEL
 
 namespace {
 
