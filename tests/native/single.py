@@ -7,6 +7,7 @@ element that it leaves as it was, a result that depends on what lies beside an o
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -27,8 +28,9 @@ from tests.table.examples import Example, clear_room, graph_of
 ARENA, INPUT, OUTPUT, CONSTANT = range(4)
 
 ZONE = 256
-_poison = getattr(ctypes.CDLL(None), "__asan_poison_memory_region", None)  # under the address sanitizer
-_unpoison = getattr(ctypes.CDLL(None), "__asan_unpoison_memory_region", None)
+_process = None if os.name == "nt" else ctypes.CDLL(None)  # Windows has no name for all libraries of a process
+_poison = getattr(_process, "__asan_poison_memory_region", None)  # under the address sanitizer
+_unpoison = getattr(_process, "__asan_unpoison_memory_region", None)
 
 
 class Guarded:

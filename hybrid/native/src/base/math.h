@@ -180,7 +180,7 @@ GX_INLINE Reg cbrt(Reg x) {
   }
   Reg y = __builtin_convertvector(root, Reg);
   y = with_sign(small ? y * 0.00390625f : y, x);
-  return (size > 0.f) & (size < __builtin_inff()) ? y : x;
+  return ((size > 0.f) & (size < __builtin_inff())) ? y : x;
 }
 
 // log(1 + x), accurate near 0
@@ -188,7 +188,7 @@ GX_INLINE Reg log1p(Reg x) {
   Reg u = 1.f + x;
   Reg lost = x - (u - 1.f);
   Reg y = log(u) + lost / u;
-  y = (u == 0.f) | (u == __builtin_inff()) ? log(u) : y;
+  y = ((u == 0.f) | (u == __builtin_inff())) ? log(u) : y;
   return x == 0.f ? x : y;
 }
 
@@ -286,7 +286,7 @@ GX_INLINE Reg pow(Reg x, Reg y) {
   HalfReg high = power_parts(half_of<1>(f, FEW), half_of<1>(n, FEW), half_of<1>(y, FEW), &whole1);
   Reg whole = joined(whole0, whole1, ALL);
   Reg result = scale(joined(low, high, ALL), whole, __builtin_convertvector(whole, RegI));
-  result = (size == 1.f) & (y == y) ? one : result;
+  result = ((size == 1.f) & (y == y)) ? one : result;
   RegI truncated = __builtin_convertvector(y, RegI);
   RegI large = abs(y) >= 16777216.f;  // whole numbers, and even; NaN is none
   RegI integer = large | (__builtin_convertvector(truncated, Reg) == y);
@@ -294,7 +294,7 @@ GX_INLINE Reg pow(Reg x, Reg y) {
   RegI negative = bits(x) < 0;
   result = negative & odd ? -result : result;
   result = (x < 0.f) & (size != infinite) & ~integer ? splat_reg(__builtin_nanf("")) : result;
-  return (y == 0.f) | (x == 1.f) ? one : result;
+  return ((y == 0.f) | (x == 1.f)) ? one : result;
 }
 
 // -- sin and cos: for numbers below FAR, which the quarters of a turn can be taken from exactly

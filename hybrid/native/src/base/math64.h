@@ -119,7 +119,7 @@ GX_INLINE RegD log(RegD x) {
 GX_INLINE RegD log1p(RegD x) {
   RegD u = 1. + x;
   RegD y = log(u) + (x - (u - 1.)) / u;
-  y = (u == 0.) | (u == __builtin_inf()) ? log(u) : y;
+  y = ((u == 0.) | (u == __builtin_inf())) ? log(u) : y;
   return x == 0. ? x : y;
 }
 
@@ -169,8 +169,8 @@ GX_INLINE RegD angle(RegD t) {
 GX_INLINE RegD arctan(RegD x) { return with_sign(angle(abs(x)), x); }
 GX_INLINE RegD arctan2(RegD y, RegD x) {
   RegD up = abs(y), along = abs(x), t = up / along;
-  t = (up == 0.) & (along == 0.) ? RegD{} : t;
-  t = (up == __builtin_inf()) & (along == __builtin_inf()) ? splat_reg(1.) : t;
+  t = ((up == 0.) & (along == 0.)) ? RegD{} : t;
+  t = ((up == __builtin_inf()) & (along == __builtin_inf())) ? splat_reg(1.) : t;
   RegD a = angle(t);
   return with_sign(bits(x) < 0 ? 2 * HALF_PI - a : a, y);
 }
@@ -196,7 +196,7 @@ GX_INLINE RegD arctanh(RegD x) {
 GX_INLINE RegD log10(RegD x) { return log(x) * 0.434294481903251828; }
 GX_INLINE RegD hypot(RegD x, RegD y) {
   RegD size = sqrt(x * x + y * y);
-  return (abs(x) == __builtin_inf()) | (abs(y) == __builtin_inf()) ? splat_reg(__builtin_inf()) : size;
+  return ((abs(x) == __builtin_inf()) | (abs(y) == __builtin_inf())) ? splat_reg(__builtin_inf()) : size;
 }
 // for numbers below FAR
 GX_INLINE RegD tan(RegD x) {

@@ -90,7 +90,11 @@ class Update : public Kernel {
     float* made = run.output<float>(0);
     float* to0 = Rule::states > 0 ? run.output<float>(1) : nullptr;
     float* to1 = Rule::states > 1 ? run.output<float>(2) : nullptr;
+#if defined(__clang__)
+#pragma clang loop vectorize(assume_safety)
+#else
 #pragma GCC ivdep
+#endif
     for (std::int64_t i = begin; i < end; ++i) {
       float state[2];
       if (Rule::states > 0) state[0] = from0[i];

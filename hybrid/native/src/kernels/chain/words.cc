@@ -29,11 +29,11 @@ GX_INLINE V relu(V a) {
 // NaN when either is: the comparison is false, which leaves b, and what is unequal to itself is kept
 template <class V>
 GX_INLINE V larger(V a, V b) {
-  return (a > b) | (a != a) ? a : b;
+  return ((a > b) | (a != a)) ? a : b;
 }
 template <class V>
 GX_INLINE V smaller(V a, V b) {
-  return (a < b) | (a != a) ? a : b;
+  return ((a < b) | (a != a)) ? a : b;
 }
 
 template <class V>
@@ -100,7 +100,7 @@ T remainder(T a, T b) {
 }
 // The same of floats, several at a time where no quotient is large.
 GX_INLINE bool are_near(Reg a, Reg b) {
-  return largest((abs(a) < floats::NEAR * abs(b)) & (abs(b) < __builtin_inff()) ? Reg{} : splat_reg(1.f)) == 0;
+  return largest(((abs(a) < floats::NEAR * abs(b)) & (abs(b) < __builtin_inff())) ? Reg{} : splat_reg(1.f)) == 0;
 }
 GX_INLINE Reg remainder(Reg a, Reg b) {
   if (are_near(a, b)) return floats::by_doubles(a, b, floats::rest);

@@ -72,7 +72,7 @@ class MatrixRegisters {
   MatrixRegisters& operator=(const MatrixRegisters&) = delete;
 
  private:
-  bool used_;
+  [[maybe_unused]] bool used_;
 };
 constexpr Index divided_up(Index a, Index b) { return (a + b - 1) / b; }
 constexpr Index rounded_up(Index a, Index b) { return divided_up(a, b) * b; }

@@ -35,7 +35,7 @@ struct Extreme : OfFloats {
   static constexpr float part_start = static_cast<float>(start);
   static double join(double a, double b) { return (MAX ? a > b : a < b) || a != a ? a : b; }
   // NaN if either is
-  static Reg pick(Reg a, Reg b) { return (MAX ? a > b : a < b) | (a != a) ? a : b; }
+  static Reg pick(Reg a, Reg b) { return ((MAX ? a > b : a < b) | (a != a)) ? a : b; }
   static double run(const float* x, std::int64_t n) {
     Reg a = splat_reg(part_start), b = a;
     std::int64_t i = 0;
