@@ -70,17 +70,7 @@ class StepTime:
 
 @dataclass(frozen=True)
 class BenchResult:
-    """Measurements of one bench.
-
-    Examples
-    --------
-    >>> import gluonnx
-    >>> result = gluonnx.bench("model", inputs={"data": (1, 3)}, seconds=0.1)
-    >>> result.inputs, result.threads >= 1
-    ({'data': (1, 3)}, True)
-    >>> sorted(result.as_dict())[:3]
-    ['differences', 'equivalent', 'fallbacks']
-    """
+    """Measurements of one bench."""
 
     model: str
     """Its name."""

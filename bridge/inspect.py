@@ -97,17 +97,7 @@ class InspectResult:
 
 @dataclass(frozen=True)
 class OperatorsResult:
-    """The table of operators.
-
-    Examples
-    --------
-    >>> import gluonnx
-    >>> found = gluonnx.operators("model")
-    >>> [row.name for row in found.operators]
-    ['FullyConnected']
-    >>> sorted(found.as_dict())
-    ['absent', 'operators']
-    """
+    """The table of operators."""
 
     operators: tuple[Row, ...]
     """A row for each operator: its names, kernels, and the opsets in which it is written."""

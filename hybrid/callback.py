@@ -30,7 +30,19 @@ def module_checkpoint(
 ) -> Callable[..., None]:
     """An epoch-end callback that saves a Module, mod, every ``period`` epochs, with save_optimizer_states its optimizer's too.
 
-    Files are ``PREFIX-symbol.json``, ``PREFIX-NNNN.params`` and ``PREFIX-NNNN.states``, NNNN from 1."""
+    Files are ``PREFIX-symbol.json``, ``PREFIX-NNNN.params`` and ``PREFIX-NNNN.states``, NNNN from 1.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> module = mx.mod.Module(mx.sym.relu(mx.sym.var("data")), label_names=None)
+    >>> module.bind([("data", (4, 3))])
+    >>> module.init_params()
+    >>> mx.callback.module_checkpoint(module, "net")(0)
+    >>> import os
+    >>> sorted(os.listdir())
+    ['net-0001.params', 'net-symbol.json']
+    """
     period = int(max(1, period))
 
     def _callback(iter_no: int, sym: Any = None, arg: Any = None, aux: Any = None) -> None:
@@ -41,7 +53,17 @@ def module_checkpoint(
 
 
 def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
-    """An epoch-end callback that saves symbol and parameters every ``period`` epochs; see save_checkpoint. NNNN is from 1."""
+    """An epoch-end callback that saves symbol and parameters every ``period`` epochs; see save_checkpoint. NNNN is from 1.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> save = mx.callback.do_checkpoint("net", period=1)
+    >>> save(0, mx.sym.var("x"), {}, {})  # what fit calls after the first epoch
+    >>> import os
+    >>> sorted(os.listdir())
+    ['net-0001.params', 'net-symbol.json']
+    """
     period = int(max(1, period))
 
     def _callback(iter_no: int, sym: Any, arg: Any, aux: Any) -> None:
@@ -52,7 +74,14 @@ def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
 
 
 def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[Any], None]:
-    """A batch-end callback that logs the metric every ``period`` batches, and with auto_reset begins it anew."""
+    """A batch-end callback that logs the metric every ``period`` batches, and with auto_reset begins it anew.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> log = mx.callback.log_train_metric(period=10)
+    >>> log(mx.model.BatchEndParam(epoch=0, nbatch=5, eval_metric=None, locals=None))
+    """
 
     def _callback(param: Any) -> None:
         if param.nbatch % period == 0 and param.eval_metric is not None:
@@ -67,7 +96,15 @@ def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[Any], N
 class Speedometer:
     """A batch-end callback that logs samples a second, and the metric, every ``frequent`` batches.
 
-    batch_size: samples in a batch. auto_reset: begin the metric anew each time, so that it is that of the batches since."""
+    batch_size: samples in a batch. auto_reset: begin the metric anew each time, so that it is that of the batches since.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> meter = mx.callback.Speedometer(batch_size=32, frequent=2)
+    >>> for batch in range(3):
+    ...     meter(mx.model.BatchEndParam(epoch=0, nbatch=batch, eval_metric=None, locals=None))
+    """
 
     def __init__(self, batch_size: int, frequent: int = 50, auto_reset: bool = True) -> None:
         self.batch_size = batch_size
@@ -110,7 +147,14 @@ class Speedometer:
 
 
 class ProgressBar:
-    """A batch-end callback that logs a bar of ``length`` characters, for ``total`` batches."""
+    """A batch-end callback that logs a bar of ``length`` characters, for ``total`` batches.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> bar = mx.callback.ProgressBar(total=10)
+    >>> bar(mx.model.BatchEndParam(epoch=0, nbatch=5, eval_metric=None, locals=None))
+    """
 
     def __init__(self, total: int, length: int = 80) -> None:
         self.bar_len = length
@@ -123,7 +167,14 @@ class ProgressBar:
 
 
 class LogValidationMetricsCallback:
-    """An evaluation-end callback that logs the metric of the validation."""
+    """An evaluation-end callback that logs the metric of the validation.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> log = mx.callback.LogValidationMetricsCallback()
+    >>> log(mx.model.BatchEndParam(epoch=0, nbatch=5, eval_metric=mx.metric.MAE(), locals=None))
+    """
 
     def __call__(self, param: Any) -> None:
         if not param.eval_metric:

@@ -21,7 +21,17 @@ def save_checkpoint(
     """Write a model's two files, ``PREFIX-symbol.json`` and ``PREFIX-NNNN.params``; the symbol's only when there is one.
 
     epoch: the number NNNN. arg_params, aux_params: parameters by name. remove_amp_cast: without the casts that mixed precision
-    put in."""
+    put in.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, name="top")
+    >>> mx.model.save_checkpoint("net", 3, net, {"top_weight": mx.nd.ones((1, 2))}, {})
+    >>> net, arguments, states = mx.model.load_checkpoint("net", 3)
+    >>> arguments["top_weight"].asnumpy()
+    array([[1., 1.]], dtype=float32)
+    """
     named = {f"arg:{k}": v for k, v in arg_params.items()} | {f"aux:{k}": v for k, v in aux_params.items()}
     symbols = {} if symbol is None else {f"{prefix}-symbol.json": symbol._text(remove_amp_cast)}
     name = f"{prefix}-{epoch:04d}.params"
@@ -30,7 +40,15 @@ def save_checkpoint(
 
 
 def load_params(prefix: str, epoch: int) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
-    """(arguments, auxiliary states) of ``PREFIX-NNNN.params``. Raises FormatError when it holds no named arrays."""
+    """(arguments, auxiliary states) of ``PREFIX-NNNN.params``. Raises FormatError when it holds no named arrays.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.model.save_checkpoint("net", 3, None, {"top_weight": mx.nd.ones((1, 2))}, {})
+    >>> mx.model.load_params("net", 3)[0]["top_weight"].shape
+    (1, 2)
+    """
     return _load_params(prefix, epoch, ())
 
 
@@ -41,7 +59,17 @@ def _load_params(prefix: str, epoch: int, states: Any) -> tuple[dict[str, NDArra
 
 
 def load_checkpoint(prefix: str, epoch: int) -> tuple[symbol.Symbol, dict[str, NDArray], dict[str, NDArray]]:
-    """(symbol, arguments, auxiliary states) of a model's two files."""
+    """(symbol, arguments, auxiliary states) of a model's two files.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, name="top")
+    >>> mx.model.save_checkpoint("net", 3, net, {"top_weight": mx.nd.ones((1, 2))}, {})
+    >>> net, arguments, states = mx.model.load_checkpoint("net", 3)
+    >>> net.name, list(arguments), states
+    ('top', ['top_weight'], {})
+    """
     loaded = symbol.load(f"{prefix}-symbol.json")
     pairs.check(f"{prefix}-symbol.json", f"{prefix}-{epoch:04d}.params")
     return (loaded, *_load_params(prefix, epoch, loaded.list_auxiliary_states()))

@@ -17,7 +17,19 @@ class Monitor:
     auxiliary states.
 
     pattern: a regular expression that names start with; sort: by name; monitor_all: inputs of operators too.
-    ``tic()`` before a batch and ``toc()`` after it, which gives (batch, name, text) triples. Source: MXNet Monitor."""
+    ``tic()`` before a batch and ``toc()`` after it, which gives (batch, name, text) triples. Source: MXNet Monitor.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> executor = mx.sym.relu(mx.sym.var("x"), name="act").simple_bind(mx.cpu(), x=(2,))
+    >>> monitor = mx.mon.Monitor(interval=1, stat_func=lambda array: array.max(), pattern="act")
+    >>> monitor.install(executor)
+    >>> monitor.tic()
+    >>> _ = executor.forward(x=mx.nd.array([-1, 2]))
+    >>> [(batch, name) for batch, name, text in monitor.toc()]
+    [(1, 'act_output')]
+    """
 
     def __init__(
         self,

@@ -27,7 +27,29 @@ class CustomOp:
     """The computation of a custom operator. ``forward`` and ``backward`` read and fill the arrays they are given.
 
     One is made for every forward call, and that call's backward gets the same: what it stores in itself in forward is there
-    in backward. (A bound executor of MXNet keeps one for all calls.)"""
+    in backward. (A bound executor of MXNet keeps one for all calls.)
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Clipped(mx.operator.CustomOp):
+    ...     def forward(self, is_train, req, in_data, out_data, aux):
+    ...         self.assign(out_data[0], req[0], in_data[0].clip(0, 1))
+    ...     def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+    ...         inside = (in_data[0] > 0) * (in_data[0] < 1)
+    ...         self.assign(in_grad[0], req[0], out_grad[0] * inside)
+    >>> @mx.operator.register("clipped")
+    ... class ClippedProp(mx.operator.CustomOpProp):
+    ...     def create_operator(self, ctx, in_shapes, in_dtypes):
+    ...         return Clipped()
+    >>> x = mx.nd.array([-1, 0.5, 2])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = mx.nd.Custom(x, op_type="clipped")
+    >>> y.backward()
+    >>> y.asnumpy(), x.grad.asnumpy()
+    (array([0. , 0.5, 1. ], dtype=float32), array([0., 1., 0.], dtype=float32))
+    """
 
     def forward(
         self, is_train: bool, req: list[str], in_data: list[NDArray], out_data: list[NDArray], aux: list[NDArray]
@@ -57,7 +79,35 @@ class CustomOpProp:
     """The interface of a custom operator: its inputs and outputs. Its attributes are the arguments of ``__init__``, all of
     them texts.
 
-    need_top_grad: whether the gradients depend on those of the outputs; False for losses."""
+    need_top_grad: whether the gradients depend on those of the outputs; False for losses.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Scaled(mx.operator.CustomOp):
+    ...     def __init__(self, factor):
+    ...         super().__init__()
+    ...         self.factor = factor
+    ...     def forward(self, is_train, req, in_data, out_data, aux):
+    ...         self.assign(out_data[0], req[0], self.factor * in_data[0])
+    >>> @mx.operator.register("scaled")
+    ... class ScaledProp(mx.operator.CustomOpProp):
+    ...     def __init__(self, factor="1"):
+    ...         super().__init__(need_top_grad=True)
+    ...         self.factor = float(factor)  # attributes are texts
+    ...     def list_arguments(self):
+    ...         return ["data"]
+    ...     def list_outputs(self):
+    ...         return ["output"]
+    ...     def infer_shape(self, in_shape):
+    ...         return in_shape, [in_shape[0]], []
+    ...     def create_operator(self, ctx, in_shapes, in_dtypes):
+    ...         return Scaled(self.factor)
+    >>> mx.nd.Custom(mx.nd.array([1, 2]), op_type="scaled", factor=3).asnumpy()
+    array([3., 6.], dtype=float32)
+    >>> mx.sym.Custom(mx.sym.var("x"), op_type="scaled", factor=3).infer_shape(x=(2, 3))[1]
+    [(2, 3)]
+    """
 
     def __init__(self, need_top_grad: bool = True):
         self.need_top_grad_ = need_top_grad
@@ -111,7 +161,21 @@ T = TypeVar("T", bound=type[CustomOpProp])
 
 
 def register(reg_name: str) -> Callable[[T], T]:
-    """``@register("name")`` on a CustomOpProp makes it known as ``op_type="name"``; what had the name before loses it."""
+    """``@register("name")`` on a CustomOpProp makes it known as ``op_type="name"``; what had the name before loses it.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Same(mx.operator.CustomOp):
+    ...     def forward(self, is_train, req, in_data, out_data, aux):
+    ...         self.assign(out_data[0], req[0], in_data[0])
+    >>> @mx.operator.register("same")
+    ... class SameProp(mx.operator.CustomOpProp):
+    ...     def create_operator(self, ctx, in_shapes, in_dtypes):
+    ...         return Same()
+    >>> mx.nd.Custom(mx.nd.array([1, 2]), op_type="same").asnumpy()
+    array([1., 2.], dtype=float32)
+    """
 
     def do_register(prop_cls: T) -> T:
         make: Any = prop_cls  # whose own __init__ takes the attributes
@@ -273,13 +337,33 @@ class PythonOp:
 
 
 class NumpyOp(PythonOp):
-    """A PythonOp that computes with NumPy arrays, all float32."""
+    """A PythonOp that computes with NumPy arrays, all float32.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Doubled(mx.operator.NumpyOp):
+    ...     def forward(self, in_data, out_data):
+    ...         out_data[0][:] = 2 * in_data[0]
+    >>> Doubled()(mx.sym.var("x")).eval(x=mx.nd.array([1, 2]))[0].asnumpy()
+    array([2., 4.], dtype=float32)
+    """
 
     _kind = "_Native"
 
 
 class NDArrayOp(PythonOp):
-    """A PythonOp that computes with NDArrays, all float32."""
+    """A PythonOp that computes with NDArrays, all float32.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Doubled(mx.operator.NDArrayOp):
+    ...     def forward(self, in_data, out_data):
+    ...         out_data[0][:] = 2 * in_data[0]
+    >>> Doubled()(mx.sym.var("x")).eval(x=mx.nd.array([1, 2]))[0].asnumpy()
+    array([2., 4.], dtype=float32)
+    """
 
     _kind = "_NDArray"
 
@@ -345,7 +429,15 @@ def _apply(hint: str, args: Any, kwargs: dict[str, Any], given: dict[str, Any]) 
 
 
 class OperatorArguments(NamedTuple):
-    """Inputs and attributes of an operator."""
+    """Inputs and attributes of an operator.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> found = mx.operator.get_operator_arguments("clip")
+    >>> found.narg, found.types
+    (3, ['NDArray-or-Symbol', 'float', 'float'])
+    """
 
     narg: int
     names: list[str]
@@ -353,12 +445,26 @@ class OperatorArguments(NamedTuple):
 
 
 def get_all_registered_operators() -> list[str]:
-    """Names of all operators, aliases included."""
+    """Names of all operators, aliases included.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> "Convolution" in mx.operator.get_all_registered_operators()
+    True
+    """
     return list(REGISTRY)
 
 
 def get_operator_arguments(op_name: str) -> OperatorArguments:
-    """Names of an operator's inputs, then of its attributes, with what each may be. Raises MXNetError for an unknown name."""
+    """Names of an operator's inputs, then of its attributes, with what each may be. Raises MXNetError for an unknown name.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.operator.get_operator_arguments("clip").names
+    ['data', 'a_min', 'a_max']
+    """
     try:
         cls = lookup(op_name)
     except OpError as error:

@@ -92,7 +92,18 @@ def set_config(**kwargs: Any) -> None:
     profile_imperative (operators: without all three none is recorded).
 
     profile_memory, profile_api, continuous_dump, dump_period and profile_process are taken and change nothing. Raises
-    MXNetError for others and for values that fit no setting."""
+    MXNetError for others and for values that fit no setting.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.profiler.set_config(profile_all=True, aggregate_stats=True, filename="profile.json")
+    >>> mx.profiler.set_state("run")
+    >>> _ = mx.nd.relu(mx.nd.ones(2))
+    >>> mx.profiler.set_state("stop")
+    >>> "relu" in mx.profiler.dumps(reset=True)
+    True
+    """
     settings = _PROFILER.settings
     for name, value in kwargs.items():
         if name not in settings:
@@ -119,7 +130,18 @@ def _want_own(profile_process: str) -> None:
 
 
 def set_state(state: str = "stop", profile_process: str = "worker") -> None:
-    """ "run" starts recording, "stop" ends it. Raises KeyError for anything else."""
+    """ "run" starts recording, "stop" ends it. Raises KeyError for anything else.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.profiler.set_config(profile_all=True, aggregate_stats=True)
+    >>> mx.profiler.set_state("run")
+    >>> _ = mx.nd.exp(mx.nd.ones(2))
+    >>> mx.profiler.set_state("stop")
+    >>> "exp" in mx.profiler.dumps(reset=True)
+    True
+    """
     _want_own(profile_process)
     start = {"run": True, "stop": False}[state]
     if start == _PROFILER.running:
@@ -141,14 +163,36 @@ def profiler_set_state(state: str = "stop") -> None:
 
 
 def pause(profile_process: str = "worker") -> None:
-    """Record nothing until resume."""
+    """Record nothing until resume.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.profiler.set_config(profile_all=True, aggregate_stats=True)
+    >>> mx.profiler.set_state("run")
+    >>> mx.profiler.pause()
+    >>> _ = mx.nd.exp(mx.nd.ones(2))  # is not recorded
+    >>> mx.profiler.resume()
+    >>> mx.profiler.set_state("stop")
+    >>> "exp" in mx.profiler.dumps(reset=True)
+    False
+    """
     _want_own(profile_process)
     SCHEDULER.wait_all()
     _PROFILER.paused = True
 
 
 def resume(profile_process: str = "worker") -> None:
-    """Go on after pause."""
+    """Go on after pause.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.profiler.set_state("run")
+    >>> mx.profiler.pause()
+    >>> mx.profiler.resume()
+    >>> mx.profiler.set_state("stop")
+    """
     _want_own(profile_process)
     SCHEDULER.wait_all()
     _PROFILER.paused = False
@@ -194,7 +238,19 @@ def _events() -> Iterator[dict[str, Any]]:
 
 
 def dump(finished: bool = True, profile_process: str = "worker") -> None:
-    """Write what has been recorded to the file that set_config named, for chrome://tracing; finished ends the recording."""
+    """Write what has been recorded to the file that set_config named, for chrome://tracing; finished ends the recording.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import json, pathlib
+    >>> mx.profiler.set_config(profile_all=True, filename="profile.json")
+    >>> mx.profiler.set_state("run")
+    >>> _ = mx.nd.exp(mx.nd.ones(2))
+    >>> mx.profiler.dump()
+    >>> sorted(json.loads(pathlib.Path("profile.json").read_text()))
+    ['displayTimeUnit', 'traceEvents']
+    """
     _want_own(profile_process)
     if finished:
         set_state("stop")
@@ -222,7 +278,18 @@ _ORDERS: dict[str, Callable[[list[float]], float]] = {
 def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", ascending: bool = False) -> str:
     """Report how often and how long (ms) everything ran, by category, as a table or as JSON; empty without aggregate_stats.
 
-    reset forgets all records. Raises AssertionError for a format but "table" and "json", or an unknown sort_by."""
+    reset forgets all records. Raises AssertionError for a format but "table" and "json", or an unknown sort_by.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.profiler.set_config(profile_all=True, aggregate_stats=True)
+    >>> mx.profiler.set_state("run")
+    >>> _ = mx.nd.exp(mx.nd.ones(2))
+    >>> mx.profiler.set_state("stop")
+    >>> "exp" in mx.profiler.dumps(reset=True, format="json")
+    True
+    """
     for name, value, known in (("format", format, ("table", "json")), ("sort_by", sort_by, tuple(_ORDERS))):
         if value not in known:
             raise AssertionError(
@@ -277,7 +344,16 @@ def _json(tables: _Tables) -> str:
 
 
 class Domain:
-    """A category of tasks, frames, counters and markers."""
+    """A category of tasks, frames, counters and markers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> domain = mx.profiler.Domain("loading")
+    >>> task, frame = domain.new_task("read"), domain.new_frame("batch")
+    >>> marker = domain.new_marker("seen")
+    >>> counter = domain.new_counter("files", 0)
+    """
 
     def __init__(self, name: str):
         self.name = name
@@ -325,28 +401,62 @@ class _Span:
 
 
 class Task(_Span):
-    """Work of a domain, from start to stop."""
+    """Work of a domain, from start to stop.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> task = mx.profiler.Task(mx.profiler.Domain("loading"), "read")
+    >>> task.start()
+    >>> task.stop()
+    """
 
     def __init__(self, domain: Domain, name: str):
         super().__init__(domain.name, name)
 
 
 class Frame(_Span):
-    """A step of a series (a frame, a batch) of a domain, from start to stop."""
+    """A step of a series (a frame, a batch) of a domain, from start to stop.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> frame = mx.profiler.Frame(mx.profiler.Domain("loading"), "batch")
+    >>> frame.start()
+    >>> frame.stop()
+    """
 
     def __init__(self, domain: Domain, name: str):
         super().__init__(f"{domain.name},frame", name)
 
 
 class Event(_Span):
-    """Something of no domain, from start to stop."""
+    """Something of no domain, from start to stop.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> event = mx.profiler.Event("pause")
+    >>> event.start()
+    >>> event.stop()
+    """
 
     def __init__(self, name: str):
         super().__init__("event", name)
 
 
 class Counter:
-    """A number that changes, of a domain."""
+    """A number that changes, of a domain.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> counter = mx.profiler.Counter(mx.profiler.Domain("loading"), "files", 3)
+    >>> counter.set_value(5)
+    >>> counter.increment(2)
+    >>> counter.decrement()
+    >>> counter += 1
+    """
 
     def __init__(self, domain: Domain, name: str, value: float | None = None):
         self.name = name
@@ -381,7 +491,13 @@ class Counter:
 
 
 class Marker:
-    """A moment, of a domain."""
+    """A moment, of a domain.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.profiler.Marker(mx.profiler.Domain("loading"), "seen").mark("process")
+    """
 
     def __init__(self, domain: Domain, name: str):
         self.name = name

@@ -34,6 +34,21 @@ class MXRecordIO:
 
     uri: its path. flag: "r" or "w". Raises ValueError for another flag, MXNetError where the file cannot be opened.
     Works in one process: after a fork, reading goes on after ``reset`` only, in which the file is opened anew.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> with_records = mx.recordio.MXRecordIO("data.rec", "w")
+    >>> with_records.write(b"first")
+    >>> with_records.write(b"second")
+    >>> with_records.close()
+    >>> records = mx.recordio.MXRecordIO("data.rec", "r")
+    >>> records.read(), records.read(), records.read()
+    (b'first', b'second', None)
+    >>> records.reset()
+    >>> records.read()
+    b'first'
+    >>> records.close()
     """
 
     def __init__(self, uri: Any, flag: str):
@@ -218,7 +233,20 @@ class MXIndexedRecordIO(MXRecordIO):
     flag : str
         'r' to read, 'w' to write both anew.
     key_type : callable, default int
-        What makes a key of the text in the index."""
+        What makes a key of the text in the index.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> records = mx.recordio.MXIndexedRecordIO("data.idx", "data.rec", "w")
+    >>> for number in range(3):
+    ...     records.write_idx(number, f"record {number}".encode())
+    >>> records.close()
+    >>> records = mx.recordio.MXIndexedRecordIO("data.idx", "data.rec", "r")
+    >>> records.keys, records.read_idx(1)
+    ([0, 1, 2], b'record 1')
+    >>> records.close()
+    """
 
     def __init__(self, idx_path: Any, uri: Any, flag: str, key_type: Any = int):
         self.idx_path = os.fspath(idx_path)
@@ -322,7 +350,16 @@ def pack(header: Any, s: bytes) -> bytes:
 
 def unpack(s: bytes) -> tuple[Any, bytes]:
     """The header of a record s and the bytes after it. Raises FormatError where the record is too short for what it says it
-    holds."""
+    holds.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> record = mx.recordio.pack(mx.recordio.IRHeader(0, 3, 1, 0), b"bytes")
+    >>> header, content = mx.recordio.unpack(record)
+    >>> header.label, header.id, content
+    (3.0, 1, b'bytes')
+    """
     if len(s) < _IMAGE_HEADER.size:
         raise FormatError(f"a packed record has at least {_IMAGE_HEADER.size} bytes, got {len(s)}")
     header = IRHeader(*_IMAGE_HEADER.unpack_from(s))
@@ -340,7 +377,16 @@ def unpack_img(s: bytes, iscolor: int = -1) -> tuple[Any, np.ndarray]:
     gray.
 
     iscolor: 1 always color, 0 always gray, -1 as stored (with opacity as the fourth channel).
-    Raises FormatError for what is no image; needs Pillow."""
+    Raises FormatError for what is no image; needs Pillow.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> pixels = mx.nd.full((4, 4, 3), 200, dtype="uint8").asnumpy()
+    >>> record = mx.recordio.pack_img(mx.recordio.IRHeader(0, 3, 1, 0), pixels, img_fmt=".png")
+    >>> mx.recordio.unpack_img(record, iscolor=0)[1].shape
+    (4, 4)
+    """
     header, data = unpack(s)
     return header, _swap(decode(data, iscolor))
 
@@ -348,7 +394,17 @@ def unpack_img(s: bytes, iscolor: int = -1) -> tuple[Any, np.ndarray]:
 def pack_img(header: Any, img: Any, quality: int = 95, img_fmt: str = ".jpg") -> bytes:
     """A record of a header and an image as ``unpack_img`` gives it, compressed.
 
-    img: the image, uint8. quality: 1 to 100 for .jpg, 0 to 9 (the effort) for .png. img_fmt: the extension. Needs Pillow."""
+    img: the image, uint8. quality: 1 to 100 for .jpg, 0 to 9 (the effort) for .png. img_fmt: the extension. Needs Pillow.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> pixels = mx.nd.full((4, 4, 3), 200, dtype="uint8").asnumpy()
+    >>> record = mx.recordio.pack_img(mx.recordio.IRHeader(0, 3, 1, 0), pixels, img_fmt=".png")
+    >>> header, image = mx.recordio.unpack_img(record)
+    >>> header.label, image.shape, int(image[0, 0, 0])
+    (3.0, (4, 4, 3), 200)
+    """
     return pack(header, encode(_swap(np.asarray(img)), img_fmt, quality))
 
 

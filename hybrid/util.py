@@ -41,12 +41,30 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def getenv(name: str) -> str | None:
-    """The value of an environment variable, None when it is not set. No variable changes what this engine does."""
+    """The value of an environment variable, None when it is not set. No variable changes what this engine does.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.util.setenv("OF_MINE", "1")
+    >>> mx.util.getenv("OF_MINE")
+    '1'
+    >>> mx.util.setenv("OF_MINE", None)
+    """
     return os.environ.get(name)
 
 
 def setenv(name: str, value: str | None) -> None:
-    """Set an environment variable, or remove it with None, for this process and those it starts."""
+    """Set an environment variable, or remove it with None, for this process and those it starts.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.util.setenv("OF_MINE", "1")
+    >>> mx.util.setenv("OF_MINE", None)
+    >>> mx.util.getenv("OF_MINE") is None
+    True
+    """
     if value is None:
         os.environ.pop(name, None)
     else:
@@ -59,7 +77,17 @@ def makedirs(d: Any) -> None:
 
 
 def set_module(module: str | None) -> Callable[[F], F]:
-    """Decorator that makes ``__module__`` of a function or class say another module."""
+    """Decorator that makes ``__module__`` of a function or class say another module.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> @mx.util.set_module("elsewhere")
+    ... def function():
+    ...     pass
+    >>> function.__module__
+    'elsewhere'
+    """
 
     def decorate(func: F) -> F:
         if module is not None:
@@ -70,7 +98,14 @@ def set_module(module: str | None) -> Callable[[F], F]:
 
 
 def get_gpu_count() -> int:
-    """None, always."""
+    """None, always.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.util.get_gpu_count()
+    0
+    """
     return 0
 
 
@@ -90,36 +125,86 @@ def get_cuda_compute_capability(ctx: Any) -> int:
 
 
 def is_np_shape() -> bool:
-    """True where this thread reads a 0 in a shape as a size, and () as the shape of a single number."""
+    """True where this thread reads a 0 in a shape as a size, and () as the shape of a single number.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.util.is_np_shape()
+    False
+    """
     return np_mode.is_np_shape()
 
 
 def is_np_array() -> bool:
-    """True where Gluon makes and takes arrays of mx.np in this thread."""
+    """True where Gluon makes and takes arrays of mx.np in this thread.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> with mx.util.np_array():
+    ...     print(mx.util.is_np_array())
+    True
+    """
     return np_mode.is_np_array()
 
 
 def set_np_shape(active: bool) -> bool:
     """Switch this thread's reading of shapes, and return what it was. Raises ValueError for switching it off below arrays of mx.np.
 
-    Source: MXNet 1.9.1, mx.util.set_np_shape."""
+    Source: MXNet 1.9.1, mx.util.set_np_shape.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> before = mx.util.set_np_shape(True)
+    >>> before, mx.util.set_np_shape(before)
+    (False, True)
+    """
     return np_mode.set_np_shape(active)
 
 
 def np_shape(active: bool = True) -> AbstractContextManager[None]:
-    """``with np_shape():`` switches this thread's reading of shapes, and back. None leaves it as it is."""
+    """``with np_shape():`` switches this thread's reading of shapes, and back. None leaves it as it is.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> with mx.util.np_shape():
+    ...     print(mx.nd.ones((0, 3)).shape)
+    (0, 3)
+    """
     return np_mode.np_shape(active)
 
 
 def np_array(active: bool = True) -> AbstractContextManager[None]:
-    """``with np_array():`` has Gluon make arrays of mx.np in this thread, or of mx.nd, and back. None leaves it as it is."""
+    """``with np_array():`` has Gluon make arrays of mx.np in this thread, or of mx.nd, and back. None leaves it as it is.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> with mx.util.np_shape(), mx.util.np_array():
+    ...     layer = mx.gluon.nn.Dense(2)
+    ...     layer.initialize()
+    ...     print(type(layer(mx.np.ones((1, 3)))).__module__)
+    hybrid.numpy
+    """
     return np_mode.np_array(active)
 
 
 def set_np(shape: bool = True, array: bool = True) -> None:
     """Switch this thread to NumPy's reading of shapes, and to arrays of mx.np. Raises ValueError for the second without the first.
 
-    Source: MXNet 1.9.1, mx.util.set_np."""
+    Source: MXNet 1.9.1, mx.util.set_np.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.npx.set_np()
+    >>> mx.util.is_np_shape(), mx.util.is_np_array()
+    (True, True)
+    >>> mx.npx.reset_np()
+    """
     if array and not shape:
         raise ValueError("NumPy Shape semantics is required in using NumPy array semantics.")
     np_mode.set_np_array(array)
@@ -127,28 +212,66 @@ def set_np(shape: bool = True, array: bool = True) -> None:
 
 
 def reset_np() -> None:
-    """Switch the mode off."""
+    """Switch the mode off.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.npx.reset_np()
+    >>> mx.util.is_np_shape(), mx.util.is_np_array()
+    (False, False)
+    """
     set_np(shape=False, array=False)
 
 
 def use_np_shape(func: F) -> F:
     """Decorator of a function, or of all methods and properties of a class: they run with np_shape on.
 
-    Raises TypeError for anything else."""
+    Raises TypeError for anything else.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> @mx.util.use_np_shape
+    ... def inside():
+    ...     return mx.util.is_np_shape(), mx.util.is_np_array()
+    >>> inside()
+    (True, False)
+    """
     return _scoped(func, np_shape, "use_np_shape")
 
 
 def use_np_array(func: F) -> F:
     """Decorator of a function, or of all methods and properties of a class: they run with np_array on.
 
-    Raises TypeError for anything else."""
+    Raises TypeError for anything else.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> @mx.util.use_np_array
+    ... def inside():
+    ...     return mx.util.is_np_shape(), mx.util.is_np_array()
+    >>> inside()
+    (False, True)
+    """
     return _scoped(func, np_array, "use_np_array")
 
 
 def use_np(func: F) -> F:
     """Decorator of a function, or of all methods and properties of a class: they run with np_shape and np_array on.
 
-    Raises TypeError for anything else."""
+    Raises TypeError for anything else.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> @mx.util.use_np
+    ... def inside():
+    ...     return mx.util.is_np_shape(), mx.util.is_np_array()
+    >>> inside()
+    (True, True)
+    """
     return use_np_shape(use_np_array(func))
 
 

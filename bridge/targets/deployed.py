@@ -46,16 +46,7 @@ SHOWN = 4
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a file on a target.
-
-    Examples
-    --------
-    >>> import gluonnx
-    >>> _ = gluonnx.convert("model", inputs={"data": (1, 3)}, output="model.onnx")
-    >>> result = gluonnx.verify_targets("model.onnx", ["onnxruntime"], inputs={"data": (1, 3)})
-    >>> result.outcomes[0].verdict, result.outcomes[0].good
-    ('agrees', True)
-    """
+    """The outcome of a file on a target."""
 
     target: str
     """Its name, such as openvino."""
@@ -103,18 +94,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class TargetsResult:
-    """A file on several targets.
-
-    Examples
-    --------
-    >>> import gluonnx
-    >>> _ = gluonnx.convert("model", inputs={"data": (1, 3)}, output="model.onnx")
-    >>> result = gluonnx.verify_targets("model.onnx", ["onnxruntime"], inputs={"data": (1, 3)})
-    >>> result.wrong, result.failed
-    ((), ())
-    >>> sorted(result.as_dict())[:2]
-    ['failed', 'model']
-    """
+    """A file on several targets."""
 
     model: str
     """Its name."""

@@ -15,6 +15,14 @@ class AttrScope(Scope):
     """``with AttrScope(ctx_group="stage1"):`` gives symbols the attribute; inner blocks add to and override outer ones.
 
     Raises ValueError for a value that is not text.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> with mx.AttrScope(ctx_group="stage1"):
+    ...     x = mx.sym.var("x")
+    >>> x.attr("ctx_group")
+    'stage1'
     """
 
     def __init__(self, **kwargs: str) -> None:
@@ -35,7 +43,14 @@ class AttrScope(Scope):
         return f"{name}{number}"
 
     def get(self, attr: Mapping[str, str] | None) -> dict[str, str]:
-        """The attributes in force with ``attr`` on top."""
+        """The attributes in force with ``attr`` on top.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.AttrScope(a="1").get({"b": "2"})
+        {'a': '1', 'b': '2'}
+        """
         return {**self._attr, **(attr or {})}
 
     @staticmethod

@@ -2,7 +2,17 @@
 
 
 class MXNetError(RuntimeError):
-    """Base of every error that gluonnx raises on purpose; the name that scripts written for MXNet catch."""
+    """Base of every error that gluonnx raises on purpose; the name that scripts written for MXNet catch.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> try:
+    ...     mx.nd.dot(mx.nd.ones((2, 3)), mx.nd.ones((2, 3)))
+    ... except mx.MXNetError as error:
+    ...     print(type(error).__name__)
+    OpError
+    """
 
 
 class FormatError(MXNetError, ValueError):

@@ -61,7 +61,14 @@ def _available() -> int:
 
 def memory_budget() -> int:
     """Bytes that a single size may take: as set_memory_budget has it, else what the machine, the container and the process's own
-    limit leave at the moment."""
+    limit leave at the moment.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.memory_budget() > 0
+    True
+    """
     if _chosen is not None:
         return _chosen
     limit = min(_machine(), _available())
@@ -73,7 +80,19 @@ def memory_budget() -> int:
 
 def set_memory_budget(size: int | None) -> int | None:
     """Refuse, from now on, tensors, plans and files that take more bytes than this, with MXNetError instead of an attempt; None for
-    what the machine has. Gives what was set before. Raises ValueError for a negative number."""
+    what the machine has. Gives what was set before. Raises ValueError for a negative number.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> before = mx.set_memory_budget(2**20)
+    >>> try:
+    ...     mx.nd.zeros((2**20,))
+    ... except mx.MXNetError as error:
+    ...     print(type(error).__name__)
+    OutOfMemory
+    >>> _ = mx.set_memory_budget(before)
+    """
     global _chosen
     if size is not None and size < 0:
         raise ValueError(f"set_memory_budget: got {size}, wanted 0 or more bytes, or None")
@@ -83,7 +102,14 @@ def set_memory_budget(size: int | None) -> int | None:
 
 def set_step_budget(count: int | None) -> int | None:
     """Refuse, from now on, loops of more steps than this, which a model may go on with for ever; None for any number, as at first.
-    Gives what was set before. Raises ValueError for a negative number."""
+    Gives what was set before. Raises ValueError for a negative number.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> before = mx.set_step_budget(1000)
+    >>> _ = mx.set_step_budget(before)
+    """
     global _steps
     if count is not None and count < 0:
         raise ValueError(f"set_step_budget: got {count}, wanted 0 or more steps, or None")

@@ -24,7 +24,14 @@ def check_precision(name: Any, asked: str) -> str:
 
 
 def precision() -> str:
-    """The precision of networks that have none of their own, as set_precision has it."""
+    """The precision of networks that have none of their own, as set_precision has it.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.precision()
+    'float32'
+    """
     return _chosen
 
 
@@ -34,7 +41,16 @@ def set_precision(name: str) -> str:
     before.
 
     Sums stay float32, and so do the weights of what trains, has gradients taken or is ``precise``, and those in bodies of
-    control flow. Raises ValueError for another name."""
+    control flow. Raises ValueError for another name.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> before = mx.set_precision("bfloat16")
+    >>> mx.precision()
+    'bfloat16'
+    >>> _ = mx.set_precision(before)
+    """
     global _chosen
     before, _chosen = _chosen, check_precision(name, "set_precision")
     if before != _chosen:

@@ -34,7 +34,15 @@ class _DefaultContext(type):
 
 
 class Context(Scope, metaclass=_DefaultContext):
-    """A device. ``with Context("cpu", 1):`` makes it the default of new arrays."""
+    """A device. ``with Context("cpu", 1):`` makes it the default of new arrays.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> with mx.Context("cpu", 1):
+    ...     print(mx.nd.ones(2).context)
+    cpu(1)
+    """
 
     devtype2str: ClassVar[dict[int, str]] = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
     devstr2type: ClassVar[dict[str, int]] = {text: number for number, text in devtype2str.items()}
@@ -77,7 +85,13 @@ class Context(Scope, metaclass=_DefaultContext):
         return registry.device(self.device_id)
 
     def empty_cache(self) -> None:
-        """Give memory that is kept for the next results, and not in use, back to the system."""
+        """Give memory that is kept for the next results, and not in use, back to the system.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.cpu().empty_cache()
+        """
         if self.is_device:
             self.device.release_memory()
         else:
@@ -86,22 +100,49 @@ class Context(Scope, metaclass=_DefaultContext):
 
 def cpu(device_id: int = 0) -> Context:
     """The CPU as a place: work on ``cpu(0)`` and on ``cpu(1)`` waits in queues of its own and runs at the same time, with the same
-    threads and in the same memory (docs/devices.md). Numbers need not be those of sockets or cores."""
+    threads and in the same memory (docs/devices.md). Numbers need not be those of sockets or cores.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.cpu(), mx.nd.ones(2, ctx=mx.cpu(1)).context
+    (cpu(0), cpu(1))
+    """
     return Context("cpu", device_id)
 
 
 def cpu_pinned(device_id: int = 0) -> Context:
-    """Page-locked memory in MXNet; the CPU here."""
+    """Page-locked memory in MXNet; the CPU here.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.ones(2, ctx=mx.cpu_pinned()).context
+    cpu_pinned(0)
+    """
     return Context("cpu_pinned", device_id)
 
 
 def gpu(device_id: int = 0) -> Context:
-    """A GPU, by CuPy; using one that there is not raises MXNetError."""
+    """A GPU, by CuPy; using one that there is not raises MXNetError.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.gpu(1)
+    gpu(1)
+    """
     return Context("gpu", device_id)
 
 
 def num_gpus() -> int:
-    """Number of GPUs: 0 without CuPy (the extra gluonnx[cuda]) or a driver."""
+    """Number of GPUs: 0 without CuPy (the extra gluonnx[cuda]) or a driver.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> ctx = mx.gpu() if mx.num_gpus() else mx.cpu()
+    """
     return len(registry.devices())
 
 
@@ -111,7 +152,14 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
 
 
 def current_context() -> Context:
-    """The context that arrays are made on when none is named."""
+    """The context that arrays are made on when none is named.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.current_context()
+    cpu(0)
+    """
     return Context.current
 
 

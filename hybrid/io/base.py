@@ -14,7 +14,15 @@ import numpy as np
 class DataDesc(namedtuple("DataDesc", ["name", "shape"])):  # dtype and layout are no part of the tuple
     """Name, shape, dtype and layout of an array that an iterator gives. As a tuple: the name and the shape.
 
-    layout: a letter for each axis; N is the axis along which the examples of a batch stand."""
+    layout: a letter for each axis; N is the axis along which the examples of a batch stand.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> desc = mx.io.DataDesc("data", (32, 3, 224, 224), dtype="uint8", layout="NCHW")
+    >>> desc.name, desc.shape, mx.io.DataDesc.get_batch_axis(desc.layout)
+    ('data', (32, 3, 224, 224), 0)
+    """
 
     dtype: Any
     layout: str | None
@@ -109,7 +117,26 @@ class DataIter:
     Parameters
     ----------
     batch_size : int, default 0
-        Number of examples in a batch."""
+        Number of examples in a batch.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Counting(mx.io.DataIter):
+    ...     provide_data = [mx.io.DataDesc("data", (2, 1))]
+    ...     provide_label = []
+    ...     def reset(self):
+    ...         self.at = 0
+    ...     def next(self):
+    ...         if self.at == 2:
+    ...             raise StopIteration
+    ...         self.at += 1
+    ...         return mx.io.DataBatch([mx.nd.full((2, 1), self.at)])
+    >>> batches = Counting(batch_size=2)
+    >>> batches.reset()
+    >>> [batch.data[0][0].asscalar().item() for batch in batches]
+    [1.0, 2.0]
+    """
 
     provide_data: Any
     provide_label: Any

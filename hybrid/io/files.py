@@ -207,7 +207,17 @@ class CSVIter(MXDataIter):
         Dtype of data and labels: float32 (that of None), int32 or int64.
 
     Raises FormatError that names a row which does not fit, MXNetError for files that are not there, for a number of labels other
-    than that of examples, and for other dtypes."""
+    than that of examples, and for other dtypes.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import pathlib
+    >>> _ = pathlib.Path("data.csv").write_text("1,2\\n3,4\\n5,6\\n7,8\\n")
+    >>> data = mx.io.CSVIter(data_csv="data.csv", data_shape=(2,), batch_size=2)
+    >>> [batch.data[0].asnumpy().tolist() for batch in data]
+    [[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]]
+    """
 
     def __init__(
         self,
@@ -316,7 +326,19 @@ class LibSVMIter(MXDataIter):
     dtype : str or dtype, default None
         float32; anything else raises MXNetError.
 
-    Raises FormatError that names a line it cannot read, or an index that is twice there or outside of data_shape."""
+    Raises FormatError that names a line it cannot read, or an index that is twice there or outside of data_shape.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import pathlib
+    >>> _ = pathlib.Path("data.svm").write_text("1 0:0.5 2:1.5\\n0 1:2.5\\n")
+    >>> data = mx.io.LibSVMIter(data_libsvm="data.svm", data_shape=(3,), batch_size=2)
+    >>> batch = next(data)
+    >>> batch.data[0].asnumpy(), batch.label[0].asnumpy()
+    (array([[0.5, 0. , 1.5],
+           [0. , 2.5, 0. ]], dtype=float32), array([1., 0.], dtype=float32))
+    """
 
     def __init__(
         self,

@@ -155,7 +155,21 @@ class ImageRecordIter(DecodingIter):
         Settings of MXNet's iterator that are not there, taken at the values that change nothing.
 
     Raises MXNetError for settings that are not there, FormatError for a broken record, an image that is smaller than
-    data_shape, or other labels than label_width says. Needs Pillow."""
+    data_shape, or other labels than label_width says. Needs Pillow.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> records = mx.recordio.MXRecordIO("data.rec", "w")
+    >>> pixels = mx.nd.full((8, 8, 3), 200, dtype="uint8").asnumpy()
+    >>> for label in range(4):
+    ...     header = mx.recordio.IRHeader(0, label, label, 0)
+    ...     records.write(mx.recordio.pack_img(header, pixels, img_fmt=".png"))
+    >>> records.close()
+    >>> data = mx.io.ImageRecordIter(path_imgrec="data.rec", data_shape=(3, 8, 8), batch_size=2)
+    >>> [(batch.data[0].shape, batch.label[0].asnumpy().tolist()) for batch in data]
+    [((2, 3, 8, 8), [0.0, 1.0]), ((2, 3, 8, 8), [2.0, 3.0])]
+    """
 
     dtypes = ("float32", "float64")
     normal_dtype = "float32"

@@ -46,7 +46,21 @@ class KVStore(KVStoreBase):
     Parameters
     ----------
     kind : str, default 'local'
-        The name that ``type`` gives."""
+        The name that ``type`` gives.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> store = mx.kv.create("local")
+    >>> store.init("w", mx.nd.ones(2))
+    >>> store.push("w", [mx.nd.ones(2), 2 * mx.nd.ones(2)])  # added up
+    >>> out = mx.nd.zeros(2)
+    >>> store.pull("w", out=out)
+    >>> out.asnumpy()
+    array([3., 3.], dtype=float32)
+    >>> store.type, store.rank, store.num_workers
+    ('local', 0, 1)
+    """
 
     def __init__(self, kind: str = "local") -> None:
         self._type = kind

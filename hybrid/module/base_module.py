@@ -88,7 +88,29 @@ class BaseModule:
     Parameters
     ----------
     logger : module or Logger, default logging
-        Where progress is written to."""
+        Where progress is written to.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x, y = mx.nd.array([[1], [2], [3], [4]]), mx.nd.array([2, 4, 6, 8])
+    >>> data = mx.io.NDArrayIter(x, y, batch_size=4, label_name="out_label")
+    >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
+    >>> net = mx.sym.LinearRegressionOutput(net, name="out")
+    >>> module = mx.mod.Module(net, label_names=["out_label"])
+    >>> module.bind(data.provide_data, data.provide_label)
+    >>> module.init_params(mx.init.Zero())
+    >>> module.init_optimizer(optimizer_params={"learning_rate": 0.05})
+    >>> for epoch in range(20):
+    ...     data.reset()
+    ...     for batch in data:
+    ...         module.forward_backward(batch)
+    ...         module.update()
+    >>> module.predict(data).asnumpy().round(2).ravel()
+    array([2., 4., 6., 8.], dtype=float32)
+    >>> dict(module.score(data, "mse"))["mse"] < 1e-3
+    True
+    """
 
     def __init__(self, logger: Any = logging):
         self.logger = logger
@@ -288,7 +310,21 @@ class BaseModule:
         sparse_row_id_fn : callable or None, default None
             As in prepare.
 
-        Raises AssertionError without num_epoch."""
+        Raises AssertionError without num_epoch.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> x, y = mx.nd.array([[1], [2], [3], [4]]), mx.nd.array([2, 4, 6, 8])
+        >>> data = mx.io.NDArrayIter(x, y, batch_size=4, label_name="out_label")
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
+        >>> net = mx.sym.LinearRegressionOutput(net, name="out")
+        >>> module = mx.mod.Module(net, label_names=["out_label"])
+        >>> options = {"learning_rate": 0.05}
+        >>> module.fit(data, eval_metric="mse", optimizer_params=options, num_epoch=20)
+        >>> module.get_params()[0]["top_weight"].asnumpy().round(2)
+        array([[2.]], dtype=float32)
+        """
         if num_epoch is None:
             raise AssertionError("please specify number of epochs")
         self.bind(train_data.provide_data, train_data.provide_label, for_training=True, force_rebind=force_rebind)

@@ -40,7 +40,24 @@ class BucketingModule(BaseModule):
     group2ctxs : dict or None, default None
         Devices of attribute groups.
     compression_params : dict or None, default None
-        How gradients are compressed on their way to the store; None: not."""
+        How gradients are compressed on their way to the store; None: not.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> def network(length):
+    ...     total = mx.sym.sum(mx.sym.var("data"), axis=1)
+    ...     return mx.sym.FullyConnected(total, num_hidden=2, name="top"), ["data"], None
+    >>> module = mx.mod.BucketingModule(network, default_bucket_key=8)
+    >>> module.bind([("data", (4, 8, 3))], for_training=False)
+    >>> module.init_params()
+    >>> module.switch_bucket(5, [("data", (4, 5, 3))])
+    >>> description = [mx.io.DataDesc("data", (4, 5, 3))]
+    >>> batch = mx.io.DataBatch([mx.nd.ones((4, 5, 3))], bucket_key=5, provide_data=description)
+    >>> module.forward(batch)
+    >>> module.get_outputs()[0].shape
+    (4, 2)
+    """
 
     def __init__(
         self,

@@ -49,7 +49,24 @@ class Module(BaseModule):
     group2ctxs : dict or None, default None
         Devices of attribute groups.
     compression_params : dict or None, default None
-        How gradients are compressed on their way to the store; None: not."""
+        How gradients are compressed on their way to the store; None: not.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
+    >>> net = mx.sym.SoftmaxOutput(net, name="softmax")
+    >>> module = mx.mod.Module(net)
+    >>> module.bind([("data", (4, 3))], [("softmax_label", (4,))])
+    >>> module.init_params()
+    >>> module.forward(mx.io.DataBatch([mx.nd.ones((4, 3))]), is_train=False)
+    >>> module.get_outputs()[0].shape
+    (4, 2)
+    >>> module.data_names, module.label_names, module.output_names
+    (['data'], ['softmax_label'], ['softmax_output'])
+    >>> sorted(module.get_params()[0])
+    ['top_bias', 'top_weight']
+    """
 
     def __init__(
         self,
@@ -111,7 +128,21 @@ class Module(BaseModule):
     def load(prefix: str, epoch: int, load_optimizer_states: bool = False, **kwargs: Any) -> Module:
         """A Module of a checkpoint, ``PREFIX-symbol.json`` and ``PREFIX-NNNN.params``; other keywords are those of Module.
 
-        epoch: the number NNNN. load_optimizer_states: init_optimizer reads ``PREFIX-NNNN.states`` too."""
+        epoch: the number NNNN. load_optimizer_states: init_optimizer reads ``PREFIX-NNNN.states`` too.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
+        >>> module = mx.mod.Module(net, label_names=None)
+        >>> module.bind([("data", (4, 3))])
+        >>> module.init_params()
+        >>> module.save_checkpoint("net", 1)
+        >>> again = mx.mod.Module.load("net", 1, label_names=None)
+        >>> again.bind([("data", (4, 3))], for_training=False)
+        >>> sorted(again.get_params()[0])
+        ['top_bias', 'top_weight']
+        """
         symbol, arguments, states = load_checkpoint(prefix, epoch)
         made = Module(symbol=symbol, **kwargs)
         made._arg_params, made._aux_params = arguments, states
@@ -261,7 +292,16 @@ class Module(BaseModule):
         grad_req: Any = "write",
     ) -> None:
         """Make the executors. force_rebind: anew, with the parameters as ``get_params``, ``set_params`` or ``fit`` last left them:
-        updates that nobody has asked for since are lost, as with MXNet."""
+        updates that nobody has asked for since are lost, as with MXNet.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> module = mx.mod.Module(mx.sym.relu(mx.sym.var("data")), label_names=None)
+        >>> module.bind([("data", (4, 3))])
+        >>> module.output_shapes
+        [('relu0_output', (4, 3))]
+        """
         if force_rebind:
             self._reset_bind()
         if self.binded:

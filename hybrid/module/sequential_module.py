@@ -17,7 +17,22 @@ class SequentialModule(BaseModule):
     Parameters
     ----------
     logger : module or Logger, default logging
-        Where progress is written to."""
+        Where progress is written to.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> first = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="a")
+    >>> second = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="b")
+    >>> module = mx.mod.SequentialModule()
+    >>> _ = module.add(mx.mod.Module(first, label_names=None))
+    >>> _ = module.add(mx.mod.Module(second, label_names=None), auto_wiring=True)
+    >>> module.bind([("data", (4, 5))])
+    >>> module.init_params()
+    >>> module.forward(mx.io.DataBatch([mx.nd.ones((4, 5))]))
+    >>> module.get_outputs()[0].shape
+    (4, 2)
+    """
 
     META_TAKE_LABELS: ClassVar[str] = "take_labels"
     META_AUTO_WIRING: ClassVar[str] = "auto_wiring"

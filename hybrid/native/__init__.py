@@ -108,7 +108,15 @@ def threads() -> int:
 
 
 def set_num_threads(count: int) -> None:
-    """Use so many threads in kernels from now on. Raises ValueError for fewer than one."""
+    """Use so many threads in kernels from now on. Raises ValueError for fewer than one.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> before = mx.get_num_threads()
+    >>> mx.set_num_threads(1)
+    >>> mx.set_num_threads(before)
+    """
     if count < 1:
         raise ValueError(f"set_num_threads: got {count}, wanted 1 or more")
     if _core is not None:
@@ -150,7 +158,14 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
 def memory_stats() -> dict[str, int]:
     """``allocated``: bytes of arenas and results in use; ``cached``: bytes kept for the next; ``peak``: the most that were in
     use at once; ``bound``: as many are kept at most; ``hits`` and ``misses``: how often kept memory could be used again or
-    not. All 0 without the compiled part, where memory is NumPy's."""
+    not. All 0 without the compiled part, where memory is NumPy's.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> sorted(mx.memory_stats())
+    ['allocated', 'bound', 'cached', 'hits', 'misses', 'peak']
+    """
     if _core is None:
         return dict.fromkeys(("allocated", "cached", "peak", "bound", "hits", "misses"), 0)
     return _core.memory_stats()

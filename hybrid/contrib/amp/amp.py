@@ -175,7 +175,16 @@ def convert_symbol(
     data_names: inputs, which are float32; by default variables without a declared dtype. The others are parameters, whose
     dtype is declared then; with cast_optional_params those that only operators in target_dtype read are of it.
 
-    Raises AssertionError for other dtypes, and for operators in two lists or in none of MXNet's."""
+    Raises AssertionError for other dtypes, and for operators in two lists or in none of MXNet's.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
+    >>> half = mx.contrib.amp.convert_symbol(net, target_dtype="float16")
+    >>> any(node.op.name == "amp_cast" for node in half.graph.nodes if not node.is_variable)
+    True
+    """
     from ...passes.reduce_precision import Precisions, reduce_precision  # which programs that train do not need
 
     assert isinstance(sym, Symbol), "First argument to convert_symbol should be Symbol"
