@@ -130,6 +130,8 @@ __all__ = ["MXNetError", "ops", *SHORT, *FROM]
 
 
 def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in FROM:
         found = getattr(importlib.import_module(f"{__name__}.{FROM[name]}"), name)
     else:

@@ -16,6 +16,7 @@ from .context import Context, resolve
 from .core import functions
 from .core.attrs import DTYPE_FLAGS, MXNET_DTYPES
 from .core.error import OperandError, OpError
+from .core.later import Later
 from .core.memory_budget import afford_array
 from .core.op import lookup
 from .device import registry
@@ -43,8 +44,17 @@ def _function(name: str) -> Any:
         return binary(row, lhs, rhs)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"``{name}`` of two arrays, which broadcast, or of an array and a number."
+    text = f"``{name}`` of two arrays, which broadcast, or of an array and a number."
+    function.__doc__ = Later(text, lambda: f"{text}\n\n{_example(row)}")
     return function
+
+
+def _example(row: functions.Binary) -> str:
+    """The section of a docstring with an example of a function of two arguments."""
+    shown = onp.array([row.plain(3, 2), row.plain(7, 2)], "float32")
+    call = f"mx.nd.{row.name}(mx.nd.array([3, 7]), 2).asnumpy()"
+    notes = f"Operators {row.array}, {row.scalar} and {row.reflected} of MXNet."
+    return f"Notes\n-----\n{notes}\n\nExamples\n--------\n>>> import hybrid as mx\n>>> {call}\n{shown!r}"
 
 
 add, subtract, multiply, divide = map(_function, ("add", "subtract", "multiply", "divide"))

@@ -337,33 +337,13 @@ class PythonOp:
 
 
 class NumpyOp(PythonOp):
-    """A PythonOp that computes with NumPy arrays, all float32.
-
-    Examples
-    --------
-    >>> import hybrid as mx
-    >>> class Doubled(mx.operator.NumpyOp):
-    ...     def forward(self, in_data, out_data):
-    ...         out_data[0][:] = 2 * in_data[0]
-    >>> Doubled()(mx.sym.var("x")).eval(x=mx.nd.array([1, 2]))[0].asnumpy()
-    array([2., 4.], dtype=float32)
-    """
+    """A PythonOp that computes with NumPy arrays, all float32."""
 
     _kind = "_Native"
 
 
 class NDArrayOp(PythonOp):
-    """A PythonOp that computes with NDArrays, all float32.
-
-    Examples
-    --------
-    >>> import hybrid as mx
-    >>> class Doubled(mx.operator.NDArrayOp):
-    ...     def forward(self, in_data, out_data):
-    ...         out_data[0][:] = 2 * in_data[0]
-    >>> Doubled()(mx.sym.var("x")).eval(x=mx.nd.array([1, 2]))[0].asnumpy()
-    array([2., 4.], dtype=float32)
-    """
+    """A PythonOp that computes with NDArrays, all float32."""
 
     _kind = "_NDArray"
 

@@ -135,7 +135,10 @@ def distribution(side: Side, name: str) -> Callable[..., Any]:
             values = {"lam": 1.0 / values["scale"]}
         return draw(side, name, values, given)
 
-    _publish(function, side, name, doc)
+    given = ", ".join([*map(str, range(len(required))), "shape=(2, 3)"])
+    call = f"mx.nd.random.{name}({given}).shape"
+    example = f"\n\nExamples\n--------\n>>> import hybrid as mx\n>>> {call}\n(2, 3)"
+    _publish(function, side, name, f"{inspect.cleandoc(doc)}{example}")
     function.__signature__ = signature  # type: ignore[attr-defined]
     return function
 

@@ -297,10 +297,10 @@ class Module(BaseModule):
         Examples
         --------
         >>> import hybrid as mx
-        >>> module = mx.mod.Module(mx.sym.relu(mx.sym.var("data")), label_names=None)
+        >>> module = mx.mod.Module(mx.sym.relu(mx.sym.var("data"), name="act"), label_names=None)
         >>> module.bind([("data", (4, 3))])
         >>> module.output_shapes
-        [('relu0_output', (4, 3))]
+        [('act_output', (4, 3))]
         """
         if force_rebind:
             self._reset_bind()

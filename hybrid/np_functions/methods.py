@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..core.functions import add_operators
+from ..core.later import Later
 from ..eager.array import NDArray
 from ..eager.np_array import check_cast, ndarray
 from ..frontend.np_symbol import _Symbol
@@ -60,6 +62,14 @@ class Both:
 
     @property
     def T(self) -> Any:  # noqa: N802  NumPy's name
+        """The array with its axes in reverse order.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.np.ones((2, 3)).T.shape
+        (3, 2)
+        """
         return self.transpose()
 
     def argmax(self, axis: Any = None, out: Any = None) -> Any:
@@ -81,6 +91,14 @@ class Both:
         return self._np.dot(self, b, out)
 
     def flatten(self, order: str = "C") -> Any:
+        """A copy with one axis, in order C (the last axis fastest).
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.np.ones((2, 3)).flatten().shape
+        (6,)
+        """
         return self.reshape(-1, order=order)
 
     def max(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
@@ -168,13 +186,18 @@ def _put(cls: type, name: str, method: Any) -> None:
     setattr(cls, name, method)
 
 
+def _document(name: str) -> str:
+    """The docstring of a method that is a function of mx.np."""
+    return f"``x.{name}(...)`` is ``np.{name}(x, ...)``.\n\n{getattr(NP, name).__doc__}"
+
+
 def _give(cls: type, functions: Any, label: str) -> None:
     """Give a class the methods of both, and the refusals."""
     cls._np = functions  # type: ignore[attr-defined]
     for name, method in vars(Both).items():
         if not name.startswith("_"):
             if method.__doc__ is None:
-                method.__doc__ = f"``np.{name}`` of it."
+                method.__doc__ = Later(f"``np.{name}`` of it.", partial(_document, name))
             setattr(cls, name, method)
     for name, method in (("reshape", _reshape), ("transpose", _transpose)):
         setattr(cls, name, method)

@@ -14,11 +14,14 @@ import functools
 import importlib
 import inspect
 import pkgutil
+import re
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..core.functions import Namespace
+from ..core.later import Later
 from ..eager.functions import np_namespace
 from ..eager.np_array import ndarray
 from ..frontend.np_symbol import _Symbol
@@ -87,8 +90,28 @@ def definitions(module: str) -> dict[str, Definition]:
     return TABLE.get(module, {})
 
 
-def bind(side: Side, name: str, definition: Callable[..., Any], module: str) -> Callable[..., Any]:
-    """The function that programs call: the definition for a side."""
+@functools.cache
+def examples() -> dict[str, str]:
+    """Examples by the name of a function (``np.linalg.inv``), as sessions: examples.txt has a name, and below it, indented, its
+    session."""
+    text = Path(__file__).with_name("examples.txt").read_text(encoding="utf-8")
+    parts = re.findall(r"^(\S+)\n((?:    .*\n)+)", text, re.MULTILINE)
+    return {name: inspect.cleandoc(session) for name, session in parts}
+
+
+def document(name: str, text: str, eager: bool) -> str:
+    """The docstring of a function by its whole name, ``np.sum``: its text, the function of NumPy, an example of arrays."""
+    parts = [inspect.cleandoc(text)]
+    if name.startswith("np."):
+        page = f"https://numpy.org/doc/1.26/reference/{'random/' if '.random.' in name else ''}generated/numpy"
+        parts.append(f"Notes\n-----\nNumPy's function, for arrays of MXNet: {page}.{name[3:]}.html")
+    if eager and name in examples():
+        parts.append(f"Examples\n--------\n{examples()[name]}")
+    return "\n\n".join(parts)
+
+
+def bind(side: Side, of: str, name: str, definition: Callable[..., Any], module: str) -> Callable[..., Any]:
+    """The function that programs call: the definition for a side, shown by a module of MXNet (of), here by another."""
 
     def bound(*args: Any, **kwargs: Any) -> Any:
         return definition(side, *args, **kwargs)
@@ -97,7 +120,8 @@ def bind(side: Side, name: str, definition: Callable[..., Any], module: str) -> 
     bound.__signature__ = own.replace(parameters=list(own.parameters.values())[1:])  # type: ignore[attr-defined]
     bound.__name__ = bound.__qualname__ = name
     bound.__module__ = module
-    bound.__doc__ = definition.__doc__
+    text = definition.__doc__ or ""
+    bound.__doc__ = Later(text, lambda: document(f"{of}.{name}", text, side.eager))
     return bound
 
 
@@ -118,7 +142,7 @@ class Functions:
             return list(self.names())
         found = None if name.startswith("__") else definitions(self._of).get(name)
         if found is not None and (found.arrays if self._side.eager else found.symbols):
-            made = bind(self._side, name, found.function, self.__name__)
+            made = bind(self._side, self._of, name, found.function, self.__name__)
         elif self._operators is not None and not name.startswith("_"):
             made = getattr(self._operators, name)
         else:

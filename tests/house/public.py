@@ -54,16 +54,20 @@ def is_ours(what: Any) -> bool:
     return str(getattr(what, "__module__", "")).split(".")[0] in OURS
 
 
+def is_home(item: api.Public) -> bool:
+    """True for a name in the module that defines what it names."""
+    return str(getattr(api.find(item), "__module__", "")).replace("hybrid", "mxnet", 1) == item.module
+
+
 def functions_and_classes() -> Iterator[tuple[str, str, Any]]:
-    """(module, name, what) of every function and class, each once, by the first module that shows it."""
+    """(module, name, what) of every function and class, each once, by the module that defines it or the first to show it."""
     seen: set[int] = set()
     for name in sorted(bridge.__all__):
         seen.add(id(getattr(bridge, name)))
         yield "gluonnx", name, getattr(bridge, name)
-    for item in api.public():
-        if not item.name or "." in item.name or item.kind not in ("function", "class"):
-            continue
-        if item.module.rpartition(".")[2].startswith("_") or item.name.startswith("_"):
+    named = [i for i in api.public() if i.kind in ("function", "class")]
+    for item in sorted(named, key=lambda item: (not is_home(item), ".contrib" in item.module)):
+        if "." in item.name or item.module.rpartition(".")[2].startswith("_") or item.name.startswith("_"):
             continue
         what = api.find(item)
         if is_ours(what) and callable(what) and id(what) not in seen:
