@@ -51,7 +51,16 @@ def export_model(
     sizes vary, or with dynamic_input_shapes those that are None or a name there. verbose: log the nodes. run_shape_inference is
     accepted; shapes are always inferred. input_type and input_shape are older names.
     Raises BadInput for shapes that do not fit the inputs, UnsupportedModel listing every node that ONNX cannot say, NotEquivalent
-    when the numbers differ. Source: MXNet mxnet.onnx.export_model."""
+    when the numbers differ. Source: MXNet mxnet.onnx.export_model.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> from gluonnx import mx
+    >>> files = "model-symbol.json", "model-0000.params"
+    >>> mx.onnx.export_model(*files, [(1, 3)], "float32", "model.onnx")
+    'model.onnx'
+    """
     merged: Any = params
     if isinstance(params, list | tuple):
         merged = {k: v for part in params for k, v in part.items()}

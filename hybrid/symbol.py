@@ -41,7 +41,16 @@ def bind(
 
     args: the arguments. args_grad: arrays that ``backward`` puts gradients into, a dict may leave some out; None: none. grad_req:
     "write", "add" or "null", for all or in a list or dict. aux_states: the auxiliary states. group2ctx: contexts of the nodes that
-    AttrScope(ctx_group=...) groups; without it, raises MXNetError for arrays elsewhere than ctx. shared_exec is read over."""
+    AttrScope(ctx_group=...) groups; without it, raises MXNetError for arrays elsewhere than ctx. shared_exec is read over.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> y = 2 * mx.sym.var("x")
+    >>> executor = y.bind(mx.cpu(), {"x": mx.nd.array([1, 2])})
+    >>> executor.forward()[0].asnumpy()
+    array([2., 4.], dtype=float32)
+    """
     from .executor import bind
 
     return bind(self, ctx, args, args_grad, grad_req, aux_states, group2ctx)
@@ -66,7 +75,16 @@ def simple_bind(
     type_dict: dtypes by name, float32 where nothing tells another. stype_dict is read over.
 
     With shared_buffer (a dict) and shared_exec, arguments of shared_arg_names and all auxiliary states are those of the other
-    Executor; memory that they could share besides is not. Raises MXNetError when the shapes are not enough."""
+    Executor; memory that they could share besides is not. Raises MXNetError when the shapes are not enough.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
+    >>> executor = net.simple_bind(mx.cpu(), data=(4, 3))
+    >>> executor.forward(data=mx.nd.ones((4, 3)))[0].shape
+    (4, 2)
+    """
     from .executor import simple_bind
 
     other = None if shared_buffer is None else shared_exec  # MXNet too shares arrays only with a buffer

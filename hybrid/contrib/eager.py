@@ -40,7 +40,16 @@ def foreach(body: Callable[..., Any], data: Any, init_states: Any) -> tuple[Any,
 
     data: an array, or a list of arrays of one length (then the body gets a list of slices). The body returns the outputs
     of a step and the new states, each an array or nested lists; the outputs of all steps are stacked, (T, ...).
-    Source: MXNet contrib.foreach."""
+    Source: MXNet contrib.foreach.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> outputs, total = mx.nd.contrib.foreach(
+    ...     lambda x, state: (x + state, x + state), mx.nd.array([[1], [2], [3]]), mx.nd.zeros(1))
+    >>> outputs.asnumpy().ravel(), total.asnumpy()
+    (array([1., 3., 6.], dtype=float32), array([6.], dtype=float32))
+    """
     arrays, _ = flatten(NDArray, data, "foreach input")
     flatten(NDArray, init_states, "foreach states")
     if not arrays:
@@ -64,7 +73,16 @@ def while_loop(
     The function returns the outputs of a step (or None) and the new loop variables. The outputs of all steps are stacked
     and filled up with zeros to (max_iterations, ...); without a step there are none. Source: MXNet contrib.while_loop.
 
-    Raises ValueError without max_iterations or loop variables, and when their number or that of the outputs changes."""
+    Raises ValueError without max_iterations or loop variables, and when their number or that of the outputs changes.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> outputs, variables = mx.nd.contrib.while_loop(
+    ...     lambda i: i < 3, lambda i: (i * 10, [i + 1]), [mx.nd.array([0])], max_iterations=5)
+    >>> variables[0].asnumpy(), outputs[:3].asnumpy().ravel()
+    (array([3.], dtype=float32), array([ 0., 10., 20.], dtype=float32))
+    """
     if max_iterations is None:
         raise ValueError("max_iterations should be specified")
     limit = _plain(max_iterations, int, "max_iteration")
@@ -101,7 +119,15 @@ def while_loop(
 def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) -> Any:
     """Call ``then_func()`` if pred, of one element, is not zero, else ``else_func()``.
 
-    Source: MXNet contrib.cond."""
+    Source: MXNet contrib.cond.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.nd.array([3])
+    >>> mx.nd.contrib.cond(x > 2, lambda: x * 10, lambda: x).asnumpy()
+    array([30.], dtype=float32)
+    """
     return then_func() if _plain(pred, bool, "pred") else else_func()
 
 
@@ -121,17 +147,38 @@ def _plain(value: Any, kind: type, what: str) -> Any:
 
 
 def isinf(data: Any) -> NDArray:
-    """1 where an element is infinite, else 0."""
+    """1 where an element is infinite, else 0.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.contrib.isinf(mx.nd.array([1, float("inf")])).asnumpy()
+    array([0., 1.], dtype=float32)
+    """
     return data.abs() == np.inf
 
 
 def isfinite(data: Any) -> NDArray:
-    """1 where an element is neither infinite nor NaN, else 0."""
+    """1 where an element is neither infinite nor NaN, else 0.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.contrib.isfinite(mx.nd.array([1, float("inf")])).asnumpy()
+    array([1., 0.], dtype=float32)
+    """
     return (data.abs() != np.inf) * (data == data)
 
 
 def isnan(data: Any) -> NDArray:
-    """1 where an element is NaN, else 0."""
+    """1 where an element is NaN, else 0.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.contrib.isnan(mx.nd.array([1, float("nan")])).asnumpy()
+    array([0., 1.], dtype=float32)
+    """
     return data != data
 
 

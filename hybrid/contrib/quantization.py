@@ -472,7 +472,18 @@ def quantize_net(
     ctx: Context = cpu(),  # noqa: B008
     logger: Any = None,
 ) -> Any:
-    """quantize_net_v2 under its first name, with one scale for each tensor of dense layers."""
+    """quantize_net_v2 under its first name, with one scale for each tensor of dense layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.nn.Dense(2, in_units=3)
+    >>> net.initialize()
+    >>> data = mx.gluon.data.DataLoader(mx.nd.ones((8, 3)), batch_size=4)
+    >>> small = mx.contrib.quantization.quantize_net(net, calib_data=data, calib_mode="naive")
+    >>> small(mx.nd.ones((4, 3))).shape
+    (4, 2)
+    """
     return quantize_net_v2(
         network, quantized_dtype, quantize_mode, "tensor-wise", exclude_layers, exclude_layers_match, exclude_operators,
         calib_data, data_shapes, calib_mode, num_calib_examples, ctx, None, logger,

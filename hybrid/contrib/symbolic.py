@@ -111,7 +111,16 @@ def foreach(body: Callable[..., Any], data: Any, init_states: Any, name: str = "
     """``body(slice, states)`` for each slice of data along axis 0; gives (outputs, states), as nd.contrib.foreach does.
 
     Raises AssertionError when the body does not use a slice or state, or gives states of another form. Source: MXNet
-    contrib.foreach."""
+    contrib.foreach.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> outputs, total = mx.sym.contrib.foreach(
+    ...     lambda x, state: (x + state, x + state), mx.sym.var("data"), mx.sym.var("start"))
+    >>> total.eval(data=mx.nd.array([[1], [2], [3]]), start=mx.nd.zeros(1))[0].asnumpy()
+    array([6.], dtype=float32)
+    """
     flat_data, data_form = flatten(Symbol, data, "foreach input")
     flat_states, state_form = flatten(Symbol, init_states, "foreach states")
     # of data of rank 1 the operator takes slices of shape (1,), and those of mx.np are numbers: an axis in between for the loop
@@ -224,7 +233,16 @@ def while_loop(
 def cond(pred: Symbol, then_func: Callable[[], Any], else_func: Callable[[], Any], name: str = "cond") -> Any:
     """Choose the outputs of ``then_func()`` where pred, of one element, is not zero, else those of ``else_func()``.
 
-    Raises ValueError when the two give different numbers of outputs. Source: MXNet contrib.cond."""
+    Raises ValueError when the two give different numbers of outputs. Source: MXNet contrib.cond.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.sym.var("x")
+    >>> y = mx.sym.contrib.cond(x > 2, lambda: x * 10, lambda: x)
+    >>> y.eval(x=mx.nd.array([3]))[0].asnumpy()
+    array([30.], dtype=float32)
+    """
     bodies, forms, counts = [], [], []
     for suffix, function in (("pred", lambda: pred), ("then", then_func), ("else", else_func)):
         scope = AttrScope.subgraph_name(f"{name}_{suffix}")

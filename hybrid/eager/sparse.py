@@ -225,7 +225,17 @@ class BaseSparseNDArray(NDArray):
 
 
 class RowSparseNDArray(BaseSparseNDArray):
-    """Rows ``data`` at ``indices``; all others are zero."""
+    """Rows ``data`` at ``indices``; all others are zero.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.nd.array([[0, 0], [1, 2], [3, 4]]).tostype("row_sparse")
+    >>> x.indices.asnumpy(), x.data.shape
+    (array([1, 2]), (2, 2))
+    >>> x.retain(mx.nd.array([2])).indices.asnumpy()
+    array([2])
+    """
 
     __slots__ = ()
     stype = "row_sparse"
@@ -242,7 +252,18 @@ class RowSparseNDArray(BaseSparseNDArray):
 
 
 class CSRNDArray(BaseSparseNDArray):
-    """A matrix in compressed sparse rows."""
+    """A matrix in compressed sparse rows.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.nd.array([[0, 1], [2, 0]]).tostype("csr")
+    >>> x.data.asnumpy(), x.indices.asnumpy(), x.indptr.asnumpy()
+    (array([1., 2.], dtype=float32), array([1, 0]), array([0, 1, 2]))
+    >>> x.tostype("default").asnumpy()
+    array([[0., 1.],
+           [2., 0.]], dtype=float32)
+    """
 
     __slots__ = ()
     stype = "csr"
@@ -512,7 +533,16 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: 
     """A csr matrix of ``(data, indices, indptr)``, of ``(data, (rows, columns))`` where what stands twice is summed, of
     a shape ``(m, n)`` (all zeros), or of a matrix: csr, SciPy's, dense, or nested lists.
 
-    Raises ValueError when the parts or the shape do not fit, or for a row_sparse array."""
+    Raises ValueError when the parts or the shape do not fit, or for a row_sparse array.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.nd.sparse.csr_matrix(([5, 6], [1, 0], [0, 1, 2]), shape=(2, 3))
+    >>> x.asnumpy()
+    array([[0., 5., 0.],
+           [6., 0., 0.]], dtype=float32)
+    """
     if isinstance(arg1, BaseSparseNDArray):
         if not isinstance(arg1, CSRNDArray):
             raise ValueError(f"Unexpected input type: {type(arg1).__name__}")
@@ -544,7 +574,17 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: 
 def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: Any = None) -> RowSparseNDArray:
     """A row_sparse array of ``(data, indices)``, of a shape (all zeros), or of an array: row_sparse, dense, or nested lists.
 
-    Raises ValueError when the parts or the shape do not fit, or for a csr matrix."""
+    Raises ValueError when the parts or the shape do not fit, or for a csr matrix.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.nd.sparse.row_sparse_array(([[1, 2]], [1]), shape=(3, 2))
+    >>> x.asnumpy()
+    array([[0., 0.],
+           [1., 2.],
+           [0., 0.]], dtype=float32)
+    """
     if isinstance(arg1, BaseSparseNDArray):
         if not isinstance(arg1, RowSparseNDArray):
             raise ValueError(f"Unexpected input type: {type(arg1).__name__}")
@@ -576,7 +616,14 @@ empty = zeros
 
 
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> BaseSparseNDArray:
-    """A copy of a sparse array, or of a SciPy matrix. Raises ValueError for anything that is not sparse."""
+    """A copy of a sparse array, or of a SciPy matrix. Raises ValueError for anything that is not sparse.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.nd.sparse.array(mx.nd.array([[0, 1]]).tostype("csr")).stype
+    'csr'
+    """
     if isinstance(source_array, CSRNDArray) or hasattr(source_array, "tocsr"):
         return csr_matrix(source_array, None, ctx, dtype)
     if isinstance(source_array, RowSparseNDArray):

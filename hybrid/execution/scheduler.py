@@ -406,7 +406,14 @@ atexit.register(SCHEDULER.drain)
 
 
 def set_bulk_size(size: int) -> int:
-    """Collect up to ``size`` small operations before handing them over together; gives the size before."""
+    """Collect up to ``size`` small operations before handing them over together; gives the size before.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> before = mx.engine.set_bulk_size(10)
+    >>> _ = mx.engine.set_bulk_size(before)
+    """
     if size < 0:
         raise ValueError(f"set_bulk_size: got {size}, wanted 0 (no bulking) or more")
     before, SCHEDULER.bulk = SCHEDULER.bulk, max(1, size)
@@ -415,7 +422,16 @@ def set_bulk_size(size: int) -> int:
 
 @contextmanager
 def bulk(size: int) -> Iterator[None]:
-    """``with bulk(16):`` collects operations as set_bulk_size does."""
+    """``with bulk(16):`` collects operations as set_bulk_size does.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> with mx.engine.bulk(10):
+    ...     x = mx.nd.ones(2) + 1
+    >>> x.asnumpy()
+    array([2., 2.], dtype=float32)
+    """
     before = set_bulk_size(size)
     try:
         yield

@@ -18,7 +18,19 @@ from . import image
 
 
 class Augmenter:
-    """Base class: called with an image it gives another. Keywords are what ``dumps`` shows."""
+    """Base class: called with an image it gives another. Keywords are what ``dumps`` shows.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Halved(mx.image.Augmenter):
+    ...     def __call__(self, src):
+    ...         return src / 2
+    >>> Halved()(mx.nd.ones((1, 1, 3))).asnumpy()[0, 0]
+    array([0.5, 0.5, 0.5], dtype=float32)
+    >>> Halved().dumps()
+    '["halved", {}]'
+    """
 
     def __init__(self, **kwargs: Any):
         self._kwargs = {}
@@ -40,7 +52,15 @@ class SequentialAug(Augmenter):
     Parameters
     ----------
     ts : list of Augmenter
-        The augmenters."""
+        The augmenters.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> chain = mx.image.SequentialAug([mx.image.CenterCropAug((4, 4)), mx.image.CastAug("float32")])
+    >>> chain(mx.nd.ones((8, 8, 3), dtype="uint8")).shape
+    (4, 4, 3)
+    """
 
     def __init__(self, ts: list[Any]):
         super().__init__()
@@ -62,7 +82,15 @@ class RandomOrderAug(SequentialAug):
     Parameters
     ----------
     ts : list of Augmenter
-        The augmenters, a list whose own order is mixed."""
+        The augmenters, a list whose own order is mixed.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> chain = mx.image.RandomOrderAug([mx.image.CenterCropAug((4, 4)), mx.image.CastAug("float32")])
+    >>> chain(mx.nd.ones((8, 8, 3), dtype="uint8")).shape
+    (4, 4, 3)
+    """
 
     def __call__(self, src: NDArray) -> NDArray:
         random.shuffle(self.ts)
@@ -77,7 +105,14 @@ class ResizeAug(Augmenter):
     size : int
         Its pixels.
     interp : int, default 2
-        Interpolation as in ``imresize``."""
+        Interpolation as in ``imresize``.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.ResizeAug(4)(mx.nd.ones((8, 16, 3))).shape
+    (4, 8, 3)
+    """
 
     def __init__(self, size: int, interp: int = 2):
         super().__init__(size=size, interp=interp)
@@ -95,7 +130,14 @@ class ForceResizeAug(Augmenter):
     size : tuple of int
         (width, height) of the result.
     interp : int, default 2
-        Interpolation as in ``imresize``."""
+        Interpolation as in ``imresize``.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.ForceResizeAug((4, 5))(mx.nd.ones((8, 16, 3))).shape
+    (5, 4, 3)
+    """
 
     def __init__(self, size: tuple[int, int], interp: int = 2):
         super().__init__(size=size, interp=interp)
@@ -114,7 +156,14 @@ class RandomCropAug(Augmenter):
     size : tuple of int
         (width, height) of the result.
     interp : int, default 2
-        Interpolation as in ``imresize``."""
+        Interpolation as in ``imresize``.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.RandomCropAug((4, 5))(mx.nd.ones((8, 8, 3))).shape
+    (5, 4, 3)
+    """
 
     def __init__(self, size: tuple[int, int], interp: int = 2):
         super().__init__(size=size, interp=interp)
@@ -136,7 +185,14 @@ class RandomSizedCropAug(Augmenter):
     ratio : tuple of float
         Least and greatest width / height of the part.
     interp : int, default 2
-        Interpolation as in ``imresize``."""
+        Interpolation as in ``imresize``.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.RandomSizedCropAug((4, 5), 0.5, (0.75, 1.33))(mx.nd.ones((8, 8, 3))).shape
+    (5, 4, 3)
+    """
 
     def __init__(self, size: tuple[int, int], area: Any, ratio: tuple[float, float], interp: int = 2, **kwargs: Any):
         super().__init__(size=size, area=area, ratio=ratio, interp=interp)
@@ -159,7 +215,14 @@ class CenterCropAug(Augmenter):
     size : tuple of int
         (width, height) of the result.
     interp : int, default 2
-        Interpolation as in ``imresize``, of an image that is smaller."""
+        Interpolation as in ``imresize``, of an image that is smaller.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.CenterCropAug((4, 5))(mx.nd.ones((8, 8, 3))).shape
+    (5, 4, 3)
+    """
 
     def __init__(self, size: tuple[int, int], interp: int = 2):
         super().__init__(size=size, interp=interp)
@@ -170,7 +233,14 @@ class CenterCropAug(Augmenter):
 
 
 class BrightnessJitterAug(Augmenter):
-    """Times 1 - brightness to 1 + brightness."""
+    """Times 1 - brightness to 1 + brightness.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.BrightnessJitterAug(0.1)(mx.nd.ones((8, 8, 3))).shape
+    (8, 8, 3)
+    """
 
     def __init__(self, brightness: float):
         super().__init__(brightness=brightness)
@@ -182,7 +252,14 @@ class BrightnessJitterAug(Augmenter):
 
 
 class ContrastJitterAug(Augmenter):
-    """The distance from the mean brightness times 1 - contrast to 1 + contrast."""
+    """The distance from the mean brightness times 1 - contrast to 1 + contrast.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.ContrastJitterAug(0.1)(mx.nd.ones((8, 8, 3))).shape
+    (8, 8, 3)
+    """
 
     def __init__(self, contrast: float):
         super().__init__(contrast=contrast)
@@ -197,7 +274,14 @@ class ContrastJitterAug(Augmenter):
 
 
 class SaturationJitterAug(Augmenter):
-    """The distance from each pixel's brightness times 1 - saturation to 1 + saturation."""
+    """The distance from each pixel's brightness times 1 - saturation to 1 + saturation.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.SaturationJitterAug(0.1)(mx.nd.ones((8, 8, 3))).shape
+    (8, 8, 3)
+    """
 
     def __init__(self, saturation: float):
         super().__init__(saturation=saturation)
@@ -212,7 +296,14 @@ class SaturationJitterAug(Augmenter):
 
 
 class HueJitterAug(Augmenter):
-    """Colors turned about the gray axis, by up to ``hue`` half turns, in the color space YIQ."""
+    """Colors turned about the gray axis, by up to ``hue`` half turns, in the color space YIQ.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.HueJitterAug(0.1)(mx.nd.ones((8, 8, 3))).shape
+    (8, 8, 3)
+    """
 
     TO_YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]])
     FROM_YIQ = np.array([[1.0, 0.956, 0.621], [1.0, -0.272, -0.647], [1.0, -1.107, 1.705]])
@@ -238,7 +329,14 @@ class ColorJitterAug(RandomOrderAug):
     contrast : float
         As in ContrastJitterAug.
     saturation : float
-        As in SaturationJitterAug."""
+        As in SaturationJitterAug.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.ColorJitterAug(0.1, 0.1, 0.1)(mx.nd.ones((8, 8, 3))).shape
+    (8, 8, 3)
+    """
 
     def __init__(self, brightness: float, contrast: float, saturation: float):
         kinds = ((BrightnessJitterAug, brightness), (ContrastJitterAug, contrast), (SaturationJitterAug, saturation))
@@ -268,7 +366,15 @@ class LightingAug(Augmenter):
 
 
 class ColorNormalizeAug(Augmenter):
-    """(image - mean) / std."""
+    """(image - mean) / std.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> normalize = mx.image.ColorNormalizeAug(mx.nd.array([1, 1, 1]), mx.nd.array([2, 2, 2]))
+    >>> normalize(mx.nd.full((1, 1, 3), 5))[0, 0].asnumpy()
+    array([2., 2., 2.], dtype=float32)
+    """
 
     def __init__(self, mean: Any, std: Any):
         super().__init__(mean=mean, std=std)
@@ -279,7 +385,14 @@ class ColorNormalizeAug(Augmenter):
 
 
 class RandomGrayAug(Augmenter):
-    """Gray with probability p."""
+    """Gray with probability p.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.RandomGrayAug(p=1)(mx.nd.array([[[10, 20, 30]]]))[0, 0].asnumpy().round(1)
+    array([18.6, 18.6, 18.6], dtype=float32)
+    """
 
     WEIGHTS = ([0.21] * 3, [0.72] * 3, [0.07] * 3)
 
@@ -292,7 +405,15 @@ class RandomGrayAug(Augmenter):
 
 
 class HorizontalFlipAug(Augmenter):
-    """Mirrored left to right with probability p."""
+    """Mirrored left to right with probability p.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.HorizontalFlipAug(p=1)(mx.nd.arange(6).reshape((1, 2, 3)))[0].asnumpy()
+    array([[3., 4., 5.],
+           [0., 1., 2.]], dtype=float32)
+    """
 
     def __init__(self, p: float):
         super().__init__(p=p)
@@ -308,7 +429,14 @@ class CastAug(Augmenter):
     Parameters
     ----------
     typ : str or dtype, default 'float32'
-        The dtype."""
+        The dtype.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.CastAug("float16")(mx.nd.ones((2, 2, 3))).dtype.__name__
+    'float16'
+    """
 
     def __init__(self, typ: str = "float32"):
         super().__init__(type=typ)

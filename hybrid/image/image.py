@@ -34,7 +34,16 @@ def imdecode(buf: Any, flag: int = 1, to_rgb: int = 1, out: NDArray | None = Non
     out : NDArray or None, default None
         Where to put it.
 
-    Raises ValueError for what are no bytes, MXNetError for what is no image, for an out of another shape, or without Pillow."""
+    Raises ValueError for what are no bytes, MXNetError for what is no image, for an out of another shape, or without Pillow.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> pixels = mx.nd.full((4, 4, 3), 200, dtype="uint8").asnumpy()
+    >>> record = mx.recordio.pack_img(mx.recordio.IRHeader(0, 0, 0, 0), pixels, img_fmt=".png")
+    >>> mx.image.imdecode(mx.recordio.unpack(record)[1]).shape
+    (4, 4, 3)
+    """
     if isinstance(buf, NDArray):
         buf = buf.asnumpy()
     if not isinstance(buf, bytes | bytearray | memoryview | np.ndarray):
@@ -262,7 +271,14 @@ def fixed_crop(src: NDArray, x0: int, y0: int, w: int, h: int, size: Any = None,
     size : tuple of int or None, default None
         (width, height) that the part is resized to.
     interp : int, default 2
-        Interpolation as in ``imresize``."""
+        Interpolation as in ``imresize``.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.fixed_crop(mx.nd.ones((8, 8, 3)), 1, 2, 4, 5).shape
+    (5, 4, 3)
+    """
     out = src[y0 : y0 + h, x0 : x0 + w]
     if size is not None and (w, h) != tuple(size):
         out = imresize(out, *size, interp=interp_method(interp, (h, w, size[1], size[0])))
@@ -281,7 +297,15 @@ def random_crop(src: NDArray, size: tuple[int, int], interp: int = 2) -> tuple[N
     size : tuple of int
         (width, height) of the result.
     interp : int, default 2
-        Interpolation as in ``imresize``."""
+        Interpolation as in ``imresize``.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> crop, place = mx.image.random_crop(mx.nd.ones((8, 8, 3)), (4, 5))
+    >>> crop.shape, place[2:]
+    ((5, 4, 3), (4, 5))
+    """
     height, width = src.shape[:2]
     new_width, new_height = scale_down((width, height), size)
     x0 = random.randint(0, width - new_width)
@@ -339,7 +363,15 @@ def random_size_crop(
     interp : int, default 2
         Interpolation as in ``imresize``.
 
-    Raises AssertionError for other arguments than the outdated min_area, which is area."""
+    Raises AssertionError for other arguments than the outdated min_area, which is area.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> crop, place = mx.image.random_size_crop(mx.nd.ones((8, 8, 3)), (4, 5), (0.5, 1), (0.75, 1.33))
+    >>> crop.shape
+    (5, 4, 3)
+    """
     if "min_area" in kwargs:
         warnings.warn("`min_area` is deprecated. Please use `area` instead.", DeprecationWarning, stacklevel=2)
         area = kwargs.pop("min_area")
@@ -382,7 +414,14 @@ def color_normalize(src: NDArray, mean: Any, std: Any = None) -> NDArray:
     mean : NDArray, float or None
         Mean, of one number or one for each channel; None: leave it.
     std : NDArray, float or None, default None
-        Deviation, likewise."""
+        Deviation, likewise.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.color_normalize(mx.nd.full((1, 1, 3), 10), mx.nd.array([4, 6, 8]))[0, 0].asnumpy()
+    array([6., 4., 2.], dtype=float32)
+    """
     if mean is not None:
         src -= mean
     if std is not None:
@@ -404,7 +443,14 @@ def imrotate(src: NDArray, rotation_degrees: Any, zoom_in: bool = False, zoom_ou
     zoom_out : bool, default False
         Make it smaller until nothing is cut off.
 
-    Raises TypeError for dtypes but float32, ValueError for both zooms, other ranks, or too few angles."""
+    Raises TypeError for dtypes but float32, ValueError for both zooms, other ranks, or too few angles.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.imrotate(mx.nd.ones((3, 8, 8)), 90).shape
+    (3, 8, 8)
+    """
     if zoom_in and zoom_out:
         raise ValueError("`zoom_in` and `zoom_out` cannot be both True")
     if src.dtype is not np.float32:
@@ -448,6 +494,13 @@ def random_rotate(src: NDArray, angle_limits: Any, zoom_in: bool = False, zoom_o
     zoom_in : bool, default False
         Enlarge images until no corner is empty.
     zoom_out : bool, default False
-        Make them smaller until nothing is cut off."""
+        Make them smaller until nothing is cut off.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.image.random_rotate(mx.nd.ones((3, 8, 8)), (-10, 10)).shape
+    (3, 8, 8)
+    """
     size = None if src.ndim == 3 else src.shape[0]
     return imrotate(src, np.random.uniform(*angle_limits, size=size), zoom_in, zoom_out)

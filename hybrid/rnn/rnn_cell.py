@@ -51,7 +51,16 @@ class _GatedCell(BaseRNNCell):
 
 
 class RNNCell(_GatedCell):
-    """h' = activation(W x + b + R h + c). Elman 1990."""
+    """h' = activation(W x + b + R h + c). Elman 1990.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.rnn.RNNCell(4, prefix="rnn_")
+    >>> outputs, states = cell.unroll(3, mx.sym.var("data"), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 3, 5))[1]
+    [(2, 3, 4)]
+    """
 
     _gate_names = ("",)
 
@@ -71,7 +80,16 @@ class RNNCell(_GatedCell):
 class LSTMCell(_GatedCell):
     """Long short-term memory, gates i f c o: c' = f c + i g, h' = o tanh(c'); states h and c. Hochreiter and Schmidhuber 1997.
 
-    forget_bias: what the bias of the forget gate starts with."""
+    forget_bias: what the bias of the forget gate starts with.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.rnn.LSTMCell(4, prefix="lstm_")
+    >>> outputs, states = cell.unroll(3, mx.sym.var("data"), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 3, 5))[1], cell.state_info[0]["shape"]
+    ([(2, 3, 4)], (0, 4))
+    """
 
     _gate_names = ("_i", "_f", "_c", "_o")
 
@@ -90,7 +108,16 @@ class LSTMCell(_GatedCell):
 
 
 class GRUCell(_GatedCell):
-    """Gated recurrent unit, gates r z o, as cuDNN computes it: the reset gate is applied after the product. Cho et al. 2014."""
+    """Gated recurrent unit, gates r z o, as cuDNN computes it: the reset gate is applied after the product. Cho et al. 2014.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.rnn.GRUCell(4, prefix="gru_")
+    >>> outputs, states = cell.unroll(3, mx.sym.var("data"), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 3, 5))[1]
+    [(2, 3, 4)]
+    """
 
     _gate_names = ("_r", "_z", "_o")
 
@@ -141,7 +168,16 @@ _FUSED_GATES = {
 class FusedRNNCell(BaseRNNCell):
     """All layers and steps in one RNN operator, whose parameters are one vector. It cannot be stepped, only unrolled.
 
-    get_next_state: whether unroll gives states too."""
+    get_next_state: whether unroll gives states too.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.rnn.FusedRNNCell(4, num_layers=2, mode="lstm", prefix="lstm_")
+    >>> outputs, states = cell.unroll(3, mx.sym.var("data"), layout="TNC", merge_outputs=True)
+    >>> outputs.infer_shape(data=(3, 2, 5))[1]
+    [(3, 2, 4)]
+    """
 
     def __init__(
         self,
@@ -326,7 +362,18 @@ class _Group(BaseRNNCell):
 
 
 class SequentialRNNCell(_Group):
-    """A stack of cells: the output of each is the input of the next."""
+    """A stack of cells: the output of each is the input of the next.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.rnn.SequentialRNNCell()
+    >>> cell.add(mx.rnn.LSTMCell(4, prefix="a_"))
+    >>> cell.add(mx.rnn.LSTMCell(2, prefix="b_"))
+    >>> outputs, states = cell.unroll(3, mx.sym.var("data"), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 3, 5))[1]
+    [(2, 3, 2)]
+    """
 
     def __init__(self, params: RNNParams | None = None):
         super().__init__(prefix="", params=params)

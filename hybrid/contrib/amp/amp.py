@@ -305,7 +305,19 @@ def convert_hybrid_block(
     """A block of the network that convert_symbol makes of one that is hybridized and was called, with its parameters.
 
     ctx: where they are to be; by default where they are. Raises RuntimeError for a block that was
-    not called."""
+    not called.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.nn.Dense(2)
+    >>> net.initialize()
+    >>> net.hybridize()
+    >>> _ = net(mx.nd.ones((1, 3)))
+    >>> half = mx.contrib.amp.convert_hybrid_block(net, target_dtype="float16")
+    >>> half(mx.nd.ones((1, 3))).shape
+    (1, 2)
+    """
     assert isinstance(block, HybridBlock), "block input should be a HybridBlock"
     if not block._cached_graph:
         raise RuntimeError(

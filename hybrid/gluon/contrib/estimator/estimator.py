@@ -40,7 +40,24 @@ class Estimator:
     """Trains and evaluates ``net`` with a loss, metrics and a Trainer; those not given are chosen: the loss itself (and
     Accuracy for softmax cross entropy), SGD with learning rate 0.001, and for validation the same as for training.
 
-    ``train_metrics`` and ``val_metrics`` get "training " and "validation " before their names."""
+    ``train_metrics`` and ``val_metrics`` get "training " and "validation " before their names.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.nn.Dense(2)
+    >>> net.initialize()
+    >>> data = mx.gluon.data.ArrayDataset(mx.nd.ones((8, 3)), mx.nd.zeros(8))
+    >>> loader = mx.gluon.data.DataLoader(data, batch_size=4)
+    >>> Estimator = mx.gluon.contrib.estimator.Estimator
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    >>> loss, metric = mx.gluon.loss.SoftmaxCELoss(), mx.metric.Accuracy()
+    >>> estimator = Estimator(net, loss, train_metrics=metric, trainer=trainer)
+    >>> estimator.logger.setLevel("ERROR")
+    >>> estimator.fit(loader, epochs=1)
+    >>> estimator.train_metrics[0].get()[0]
+    'training accuracy'
+    """
 
     logger: Any = None
     """Logger of the estimator and its handlers; by default to stdout, from level INFO on."""

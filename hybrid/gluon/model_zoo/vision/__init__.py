@@ -140,7 +140,16 @@ MODELS = {
 def get_model(name: str, **kwargs: Any) -> Any:
     """The network of that name; kwargs go to its function (pretrained, ctx, root, classes, prefix ...).
 
-    Raises ValueError listing all names for one that there is not."""
+    Raises ValueError listing all names for one that there is not.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.get_model("squeezenet1.1", classes=10)
+    >>> net.initialize()
+    >>> net(mx.nd.zeros((1, 3, 224, 224))).shape
+    (1, 10)
+    """
     key = name.lower()
     if key not in MODELS:
         options = "\n\t".join(sorted(MODELS))
