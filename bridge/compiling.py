@@ -84,6 +84,8 @@ def compile(
     Raises BadInput, or MXNetError naming the steps that cannot be saved.
     seed: of the numbers that are drawn.
 
+    Raises SizesWanted, a BadInput, where inputs have open sizes, InternalError where two compilations differ.
+
     Examples
     --------
     >>> import gluonnx

@@ -185,6 +185,8 @@ def _known(size: Any) -> Any:
 def operators(model: Any = None) -> OperatorsResult:
     """A table of operators: gradient, kernel, ONNX; with a model (a symbol) of those that it has.
 
+    Raises BadInput for an ONNX model.
+
     Examples
     --------
     >>> import gluonnx

@@ -174,6 +174,8 @@ def grad(
 ) -> Any:
     """The gradients of heads with respect to variables, as a list of new arrays, also when variables is one array.
 
+    Raises ValueError without variables.
+
     Parameters
     ----------
     heads : NDArray or list of NDArray

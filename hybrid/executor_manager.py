@@ -19,7 +19,9 @@ __all__ = ["DataParallelExecutorManager", "_split_input_slice"]
 class DataParallelExecutorManager:
     """Executors of a symbol on several contexts; with sym_gen of one symbol for each ``bucket_key`` of train_data's batches.
 
-    train_data: an iterator, of which only the descriptions are read. Source: MXNet DataParallelExecutorManager."""
+    train_data: an iterator, of which only the descriptions are read. Source: MXNet DataParallelExecutorManager.
+
+    Raises AssertionError unless work_load_list has an entry for each context."""
 
     def __init__(
         self,

@@ -169,7 +169,10 @@ class FeedForward:
         eval_end_callback: Any = LogValidationMetricsCallback(),  # noqa: B008  shown in the signature, and not changed
         eval_batch_end_callback: Any = None,
     ) -> None:
-        """Train on an iterator, or on arrays X with labels y; eval_data may be a pair of arrays too."""
+        """Train on an iterator, or on arrays X with labels y; eval_data may be a pair of arrays too.
+
+        Raises AssertionError without num_epoch, TypeError for evaluation data of another kind, ValueError for data
+        without batches."""
         if self.num_epoch is None:
             raise AssertionError("FeedForward: give num_epoch to train")
         logger = logger or logging
@@ -221,7 +224,9 @@ class FeedForward:
     # -- files --------------------------------------------------------------------------------------------------------
 
     def save(self, prefix: str, epoch: int | None = None, remove_amp_cast: bool = True) -> None:
-        """Write a checkpoint; of num_epoch when no epoch is given."""
+        """Write a checkpoint; of num_epoch when no epoch is given.
+
+        Raises AssertionError without an epoch."""
         number = self.num_epoch if epoch is None else epoch
         if number is None:
             raise AssertionError("FeedForward: give an epoch to save")

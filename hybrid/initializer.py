@@ -245,6 +245,8 @@ create = registry.get_create_func(Initializer, "initializer")
 class Load:
     """Takes arrays from a file or a dict by name (``arg:`` and ``aux:`` dropped), and default_init for the others.
 
+    Raises AssertionError for a file of arrays without names, and for what is no dict.
+
     Parameters
     ----------
     param : dict or str
@@ -292,6 +294,8 @@ class Load:
 
 class Mixed:
     """One initializer for each of several patterns: the first whose regular expression begins the name is taken.
+
+    Raises AssertionError unless there are as many patterns as initializers.
 
     Parameters
     ----------

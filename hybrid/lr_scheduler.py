@@ -18,6 +18,9 @@ __all__ = [
 class LRScheduler:
     """Base: called with the number of updates so far, gives the rate. The first warmup_steps lead up to base_lr.
 
+    Raises AssertionError for warmup_steps that is no int, ValueError for a negative one, for a warmup_begin_lr above
+    base_lr, and for another warmup_mode.
+
     Parameters
     ----------
     base_lr : float, default 0.01
@@ -87,6 +90,8 @@ class LRScheduler:
 class FactorScheduler(LRScheduler):
     """Multiplies the rate with factor every ``step`` updates, down to stop_factor_lr.
 
+    Raises ValueError for a step below 1 and a factor above 1.
+
     Parameters
     ----------
     base_lr : float, default 0.01
@@ -143,6 +148,9 @@ class FactorScheduler(LRScheduler):
 
 class MultiFactorScheduler(LRScheduler):
     """Multiplies the rate with factor after each of the numbers of updates in ``step``, an increasing list.
+
+    Raises AssertionError for a step that is no list of numbers, ValueError where these do not increase or begin below
+    1, and for a factor above 1.
 
     Parameters
     ----------

@@ -394,6 +394,8 @@ class Accuracy(_Plain):
 class TopKAccuracy(_Plain):
     """The part of samples whose label is among the top_k greatest scores.
 
+    Raises AssertionError for a top_k below 2: that is Accuracy.
+
     Parameters
     ----------
     name : str, default 'top_k_accuracy'

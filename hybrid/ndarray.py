@@ -146,6 +146,8 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
     """An NDArray of the values; a csr matrix of a sparse source, SciPy's too. dtype: that of an NDArray or sparse source, else
     float32.
 
+    Raises TypeError for what NumPy cannot make an array of.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -185,6 +187,8 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
 
 def from_numpy(ndarray: onp.ndarray, zero_copy: bool = True) -> NDArray:
     """An NDArray of a NumPy array; with zero_copy sharing its memory, which must then be C-contiguous and writable.
+
+    Raises ValueError for memory that cannot be shared, and for a dtype that MXNet has not.
 
     Examples
     --------
@@ -368,6 +372,8 @@ def arange(
 ) -> NDArray:
     """start, start + step, ... up to but not including stop, each ``repeat`` times; arange(n) counts from 0.
 
+    Raises OpError for a step of 0, and for what is no number.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -416,6 +422,8 @@ def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any =
 
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
     """Arrays joined along an axis; with one of them and not always_copy, that one.
+
+    Raises OperandError for anything but a list of at least one NDArray.
 
     Examples
     --------
@@ -491,6 +499,8 @@ def histogram(a: NDArray, bins: Any = 10, range: tuple[float, float] | None = No
 
     bins: an array of edges, or how many bins of equal width there are from the least to the greatest value (then both
     results are float32), or over the given range. The last bin includes its end; values beyond the range are not counted.
+
+    Raises ValueError for bins of another kind.
 
     Examples
     --------
@@ -591,6 +601,8 @@ def wrap(loaded: Any) -> Any:
 
 def load(fname: Any) -> Any:
     """The arrays of a ``.params`` file: a dict when they have names, else a list. Raises FormatError for other files.
+
+    Raises TypeError for a number.
 
     Examples
     --------

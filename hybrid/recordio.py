@@ -60,7 +60,9 @@ class MXRecordIO:
         self.open()
 
     def open(self) -> None:
-        """Open the file. One that is written stands in its place once it is closed, whole; until then the old one does."""
+        """Open the file. One that is written stands in its place once it is closed, whole; until then the old one does.
+
+        Raises ValueError for another flag than "r" and "w", MXNetError for a file that cannot be opened."""
         if self.flag not in ("r", "w"):
             raise ValueError(f"Invalid flag {self.flag}; wanted 'r' or 'w'")
         self.writable = self.flag == "w"
@@ -128,7 +130,9 @@ class MXRecordIO:
         self.reset()
 
     def write(self, buf: bytes) -> None:
-        """Append a record, buf. Raises MXNetError for one of 512 MiB or more."""
+        """Append a record, buf. Raises MXNetError for one of 512 MiB or more.
+
+        Raises TypeError for a text."""
         self._want(writing=True)
         self._check_process()
         if isinstance(buf, str):
@@ -288,7 +292,9 @@ class MXIndexedRecordIO(MXRecordIO):
         super().__setstate__(state)
 
     def seek(self, idx: Any) -> None:
-        """Make the record of a key, idx, the next one to be read. Raises KeyError for a key that the index does not hold."""
+        """Make the record of a key, idx, the next one to be read. Raises KeyError for a key that the index does not hold.
+
+        Raises FormatError for a place beyond the end of the file."""
         self._want(writing=False)
         self._check_process(reopen=True)
         position = self.idx[idx]

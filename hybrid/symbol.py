@@ -155,6 +155,8 @@ Variable = var
 def Group(symbols: Sequence[Symbol]) -> Symbol:  # noqa: N802  MXNet's name
     """All outputs of several symbols as one symbol.
 
+    Raises TypeError for anything but symbols, at least one.
+
     Examples
     --------
     >>> import hybrid as mx

@@ -67,7 +67,9 @@ def compute_gradient(outputs: Sequence[NDArray]) -> None:
 
 
 def grad_and_loss(func: Callable[..., Any], argnum: Any = None) -> Callable[..., tuple[list[NDArray], Any]]:
-    """A function that gives the gradients of func's arguments (those numbered argnum), and what func gives."""
+    """A function that gives the gradients of func's arguments (those numbered argnum), and what func gives.
+
+    Raises AssertionError for arguments that are no NDArrays."""
 
     @functools.wraps(func)
     def wrapped(*args: NDArray) -> tuple[list[NDArray], Any]:

@@ -42,6 +42,8 @@ def foreach(body: Callable[..., Any], data: Any, init_states: Any) -> tuple[Any,
     of a step and the new states, each an array or nested lists; the outputs of all steps are stacked, (T, ...).
     Source: MXNet contrib.foreach.
 
+    Raises ValueError without data.
+
     Examples
     --------
     >>> import hybrid as mx

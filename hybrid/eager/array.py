@@ -1000,6 +1000,8 @@ class NDArray:
         one axis as the two that follow, as in the operator Reshape. reverse=True reads shapes from the right. Raises OpError where
         the number of elements does not fit.
 
+        Raises AssertionError without a shape, TypeError for other keywords.
+
         >>> import hybrid as mx
         >>> mx.nd.ones((2, 3, 4)).reshape((0, -1)).shape
         (2, 12)"""

@@ -74,7 +74,9 @@ class CachedOp:
     (else it goes back to the allocator); static_shape: one set of input shapes is remembered, another one replaces it; precise: no
     kernel that trades accuracy for speed (Winograd); precision: of constant weights where no gradients are wanted
     (core/precision.py), by default what set_precision says; param_indices: which inputs are parameters. Others change nothing.
-    Source: MXNet CachedOp."""
+    Source: MXNet CachedOp.
+
+    Raises OpError for variables of one name."""
 
     def __init__(self, sym: Symbol, flags: Any = ()):
         self.symbol = sym

@@ -123,6 +123,7 @@ class ndarray(NDArray):  # noqa: N801  NumPy's name
         return self._read().item(*args)
 
     def tolist(self) -> Any:
+        """The elements as nested lists of Python's numbers."""
         return self._read().tolist()
 
     def asnumpy(self) -> np.ndarray:
@@ -150,7 +151,9 @@ class ndarray(NDArray):  # noqa: N801  NumPy's name
         return invoke(_COPY, [self])
 
     def copyto(self, other: Any) -> Any:
-        """Copy the values into another array, or into a new one on a device; False where the other is the array itself."""
+        """Copy the values into another array, or into a new one on a device; False where the other is the array itself.
+
+        Raises TypeError for anything but an array of mx.np or a context."""
         if not isinstance(other, ndarray | Context):
             raise TypeError(f"copyto does not support type {type(other)}")
         return NDArray.copyto(self, other) if other is not self else NDArray.copyto(self, other) is None

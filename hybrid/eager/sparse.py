@@ -618,6 +618,8 @@ empty = zeros
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> BaseSparseNDArray:
     """A copy of a sparse array, or of a SciPy matrix. Raises ValueError for anything that is not sparse.
 
+    Raises OperandError for a dense array.
+
     Examples
     --------
     >>> import hybrid as mx

@@ -55,6 +55,7 @@ class Context(Scope, metaclass=_DefaultContext):
 
     @property
     def device_type(self) -> str:
+        """Kind of the device: "cpu", "gpu", "cpu_pinned" or "cpu_shared"."""
         return self.devtype2str[self.device_typeid]
 
     @property

@@ -408,6 +408,8 @@ atexit.register(SCHEDULER.drain)
 def set_bulk_size(size: int) -> int:
     """Collect up to ``size`` small operations before handing them over together; gives the size before.
 
+    Raises ValueError for a negative size.
+
     Examples
     --------
     >>> import hybrid as mx

@@ -656,6 +656,8 @@ class Symbol:
     def infer_type_partial(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
         """As infer_type, with None for a dtype that is unknown.
 
+        Raises TypeError for what is no dtype.
+
         Examples
         --------
         >>> import hybrid as mx
@@ -769,6 +771,8 @@ def _binary(row: functions.Binary, lhs: Any, rhs: Any) -> Any:
 def load(fname: Any) -> Symbol:
     """The symbol of a JSON file. Raises FormatError, saying what it is, for a file that is none.
 
+    Raises TypeError for what is no path.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -784,6 +788,8 @@ def load(fname: Any) -> Symbol:
 
 def load_json(json_str: Any) -> Symbol:
     """The symbol of a JSON text or its bytes, or of the file at a path object.
+
+    Raises TypeError for anything else, FormatError for a text that is no symbol.
 
     Examples
     --------

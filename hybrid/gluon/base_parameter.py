@@ -596,6 +596,8 @@ class Parameter:
     def list_ctx(self) -> list[Context]:
         """The contexts that it is, or will be, initialized on.
 
+        Raises MXNetError for a parameter that was not initialized.
+
         Examples
         --------
         >>> import hybrid as mx

@@ -304,6 +304,8 @@ class HybridBlock(Block):
     def infer_shape(self, *args: Any) -> None:
         """Give all parameters the shapes that follow from those of inputs. Raises OpError when they do not.
 
+        Raises ValueError where shapes stay open.
+
         Examples
         --------
         >>> import hybrid as mx

@@ -625,7 +625,9 @@ class SDMLLoss(Loss):
         return gold * (1 - self.smoothing_parameter) + (1 - gold) * self.smoothing_parameter / (batch_size - 1)
 
     def hybrid_forward(self, F: Any, x1: Any, x2: Any) -> Any:  # noqa: N803
-        """The loss of each row."""
+        """The loss of each row.
+
+        Raises AssertionError for arrays of two shapes."""
         if x1.shape != x2.shape:
             raise AssertionError(f"SDMLLoss wants two arrays of one shape, got {x1.shape} and {x2.shape}")
         labels = self._compute_labels(F, x1.shape[0])

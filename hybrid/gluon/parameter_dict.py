@@ -307,6 +307,8 @@ class ParameterDict:
     ) -> None:
         """load_dict from a file, filename; ctx, allow_missing, ignore_extra, restore_prefix, cast_dtype and dtype_source as there.
 
+        Raises ParameterError where names do not begin with restore_prefix.
+
         Raises also where a name does not start with restore_prefix.
 
         Examples

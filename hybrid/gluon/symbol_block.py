@@ -175,6 +175,8 @@ class SymbolBlock(HybridBlock):
         """The outputs for arrays, or for symbols, x and what follows it. Inputs and outputs of an imported network that are
         sequences are lists.
 
+        Raises OperandError for inputs that are no arrays.
+
         Raises TypeError for other inputs, ValueError for too few or many, MXNetError when shapes or dtypes do not fit."""
         given = () if x is None and not args else (x, *args)
         if self._sequences:

@@ -349,6 +349,8 @@ class Trainer:
     def save_states(self, fname: str) -> None:
         """Write the optimizer and its states to a file, fname, which MXNet 1.9.1 reads too.
 
+        Raises AssertionError while parameters wait for their shapes and the store updates them.
+
         Examples
         --------
         >>> import hybrid as mx

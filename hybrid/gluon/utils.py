@@ -72,6 +72,8 @@ def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite:
 
     With check_isfinite the norm is a number, and a warning tells when it is nan or inf; else an array of shape (1,).
 
+    Raises AssertionError without arrays.
+
     Examples
     --------
     >>> import hybrid as mx

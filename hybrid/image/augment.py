@@ -176,6 +176,8 @@ class RandomCropAug(Augmenter):
 class RandomSizedCropAug(Augmenter):
     """A part of random area and proportions, resized; see ``random_size_crop``.
 
+    Raises AssertionError for other keywords.
+
     Parameters
     ----------
     size : tuple of int

@@ -506,7 +506,9 @@ class ImageDetIter(ImageIter):
         return objects
 
     def example(self, label: Any, image: NDArray) -> tuple[Any, NDArray] | None:
-        """An image ready for a batch, with the objects of its label; None for one to leave out."""
+        """An image ready for a batch, with the objects of its label; None for one to leave out.
+
+        Raises FormatError where no object of a label is a proper one."""
         try:
             self.check_valid_image([image])
             image, objects = self.augmentation_transform(image, self._objects(label))
@@ -549,7 +551,9 @@ class ImageDetIter(ImageIter):
             raise ValueError(f"label_shape object width inconsistent: {self.label_shape[1]} vs {label_shape[1]}.")
 
     def sync_label_shape(self, it: ImageDetIter, verbose: bool = False) -> ImageDetIter:
-        """Give both iterators, this and it, labels of the same shape, the larger; verbose: log that. Returns it."""
+        """Give both iterators, this and it, labels of the same shape, the larger; verbose: log that. Returns it.
+
+        Raises AssertionError for another kind of iterator, or objects of another width."""
         if not isinstance(it, ImageDetIter):
             raise AssertionError("Synchronize with invalid iterator.")
         if self.label_shape[1] != it.label_shape[1]:

@@ -17,6 +17,8 @@ LAST_BATCH = ("pad", "discard", "roll_over")
 class NDArrayIter(DataIter):
     """Batches of arrays: of one, a list, or a dict of them, which come out in the order of their names.
 
+    Raises AssertionError without data.
+
     Parameters
     ----------
     data : array, list of arrays, or dict of str to array

@@ -68,7 +68,9 @@ class KVStoreBase:
 
     @staticmethod
     def register(klass: T) -> T:
-        """Make a class (klass) known to ``create`` by its name in small letters. Decorator. Warns where the name is taken."""
+        """Make a class (klass) known to ``create`` by its name in small letters. Decorator. Warns where the name is taken.
+
+        Raises AssertionError for what is no class."""
         if not isinstance(klass, type):
             raise AssertionError(f"register: got {klass!r}, wanted a class")
         name = klass.__name__.lower()

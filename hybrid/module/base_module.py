@@ -218,7 +218,9 @@ class BaseModule:
 
         reset: reset the iterator first. sparse_row_id_fn: as in prepare. All batches joined, and the array alone when there is
         one output only (but with always_output_list); a list for each batch without merge_batches. Raises AssertionError when
-        batches have different numbers of outputs and cannot be joined."""
+        batches have different numbers of outputs and cannot be joined.
+
+        Raises ValueError for data of another kind."""
         self._want("bind", "init_params")
         if isinstance(eval_data, NDArray | np.ndarray):
             array = eval_data if isinstance(eval_data, NDArray) else ndarray.array(eval_data)
@@ -495,7 +497,9 @@ class BaseModule:
         return []
 
     def set_states(self, states: Any = None, value: Any = None) -> None:
-        """Set the states that are carried over batches: all to a value, or each to an array."""
+        """Set the states that are carried over batches: all to a value, or each to an array.
+
+        Raises AssertionError for states that the module has not."""
         self._want("bind", "init_params")
         if states or value:
             raise AssertionError(f"{type(self).__name__} has no states")

@@ -25,6 +25,8 @@ class BucketingModule(BaseModule):
 
     default_bucket_key: of the symbol with all parameters, and the largest inputs. Source: MXNet BucketingModule.
 
+    Raises AssertionError without default_bucket_key.
+
     Parameters
     ----------
     logger : module or Logger, default logging
@@ -262,7 +264,9 @@ class BucketingModule(BaseModule):
         shared_module: Any = None,
         grad_req: Any = "write",
     ) -> None:
-        """Make the module of the default bucket; the others come as they are needed."""
+        """Make the module of the default bucket; the others come as they are needed.
+
+        Raises AssertionError for a shared_module."""
         if shared_module is not None:
             raise AssertionError("shared_module for BucketingModule is not supported")
         if self.binded and not force_rebind:

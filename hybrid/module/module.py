@@ -30,6 +30,8 @@ class Module(BaseModule):
     places for groups of operators; accepted, as there is but one kind of place. compression_params: of gradients sent between
     machines. Source: MXNet Module.
 
+    Raises AssertionError unless work_load_list has an entry for each context.
+
     Parameters
     ----------
     data_names : list of str, default ('data',)
@@ -293,6 +295,9 @@ class Module(BaseModule):
     ) -> None:
         """Make the executors. force_rebind: anew, with the parameters as ``get_params``, ``set_params`` or ``fit`` last left them:
         updates that nobody has asked for since are lost, as with MXNet.
+
+        Raises AssertionError for inputs_need_grad without for_training, and for a shared_module that is not bound,
+        initialized and as wide.
 
         Examples
         --------

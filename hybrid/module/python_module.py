@@ -77,7 +77,9 @@ class PythonModule(BaseModule):
         """There are no parameters to update."""
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
-        """Tell a metric the labels and the outputs, if there are labels."""
+        """Tell a metric the labels and the outputs, if there are labels.
+
+        Raises RuntimeError with pre_sliced."""
         if self._label_shapes is None:
             return
         if pre_sliced:
@@ -127,6 +129,8 @@ class PythonLossModule(PythonModule):
     """A loss at the end of a SequentialModule: it hands on its input, and ``grad_func(scores, labels)`` gives the gradient, as
     an NDArray or what can be made one. Source: MXNet PythonLossModule.
 
+    Raises AssertionError unless there is one input and one label, and for a grad_func that cannot be called.
+
     Parameters
     ----------
     name : str, default 'pyloss'
@@ -166,7 +170,9 @@ class PythonLossModule(PythonModule):
             self._labels = data_batch.label[0]
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
-        """The scores as they came."""
+        """The scores as they came.
+
+        Raises AssertionError without merge_multi_context."""
         if not merge_multi_context:
             raise AssertionError("PythonLossModule has its outputs in one place")
         return [self._scores]

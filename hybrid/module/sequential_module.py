@@ -141,7 +141,10 @@ class SequentialModule(BaseModule):
         shared_module: Any = None,
         grad_req: Any = "write",
     ) -> None:
-        """Bind the modules one after the other, each to the output shapes of the last."""
+        """Bind the modules one after the other, each to the output shapes of the last.
+
+        Raises AssertionError for a shared_module, without modules, for modules that do not fit, and for
+        inputs_need_grad without for_training."""
         if self.binded and not force_rebind:
             self.logger.warning("Already bound, ignoring bind()")
             return

@@ -230,15 +230,18 @@ class Arrays:
         return NP.round(self, n)
 
     def all(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        """``np.all`` of it."""
         return NP.all(self, axis, keepdims, out)
 
     def any(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        """``np.any`` of it."""
         return NP.any(self, axis, keepdims, out)
 
     def broadcast_to(self, shape: Any) -> Any:
         return NP.broadcast_to(self, shape)
 
     def nonzero(self) -> Any:
+        """``np.nonzero`` of it: the indices of elements that are not 0, an array for each axis."""
         return NP.nonzero(self)
 
     def reshape_view(self, *shape: Any, **kwargs: Any) -> Any:

@@ -23,6 +23,8 @@ class Optimizer:
     whose ``__lr_mult__`` and ``__wd_mult__`` attributes count. param_dict: index to Gluon parameter, whose multipliers
     count before all others.
 
+    Raises AssertionError for a param_idx2name that is no dict.
+
     Parameters
     ----------
     rescale_grad : float, default 1.0
@@ -116,6 +118,8 @@ class Optimizer:
     @staticmethod
     def register(klass: T) -> T:
         """Make a class (klass) known to ``create`` by its name in small letters. Decorator. Warns where the name is taken.
+
+        Raises AssertionError for what is no class.
 
         Examples
         --------

@@ -15,7 +15,9 @@ _LEAKY = functools.partial(symbol.LeakyReLU, act_type="leaky", slope=0.2)
 
 class BaseConvRNNCell(BaseRNNCell):
     """Base class. input_shape: of a step's input, in conv_layout, batch included. Both convolutions are two-dimensional; that of
-    the state is padded so that the state keeps its size, for which h2h_kernel has to be odd."""
+    the state is padded so that the state keeps its size, for which h2h_kernel has to be odd.
+
+    Raises AssertionError for an even h2h_kernel."""
 
     def __init__(
         self,

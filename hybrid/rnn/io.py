@@ -52,7 +52,9 @@ class BucketSentenceIter(DataIter):
     follow. Batches have the length of their bucket as bucket_key, and are (N, T) or, for the layout "TN", (T, N).
 
     buckets: lengths, of which those that no sentence needs are left out; by default all that at least batch_size sentences
-    have. Sentences are shuffled by Python's and NumPy's generators, as in MXNet; what does not fill a batch is left out."""
+    have. Sentences are shuffled by Python's and NumPy's generators, as in MXNet; what does not fill a batch is left out.
+
+    Raises ValueError for another layout than NT and TN."""
 
     def __init__(
         self,

@@ -459,7 +459,9 @@ class BidirectionalCell(_Group):
 
 
 class DropoutCell(BaseRNNCell):
-    """Dropout of the inputs."""
+    """Dropout of the inputs.
+
+    Raises AssertionError for a dropout that is no number."""
 
     def __init__(self, dropout: float, prefix: str = "dropout_", params: RNNParams | None = None):
         super().__init__(prefix, params)

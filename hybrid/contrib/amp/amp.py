@@ -175,6 +175,8 @@ def convert_symbol(
     data_names: inputs, which are float32; by default variables without a declared dtype. The others are parameters, whose
     dtype is declared then; with cast_optional_params those that only operators in target_dtype read are of it.
 
+    Raises MXNetError for data_names that the network has not.
+
     Raises AssertionError for other dtypes, and for operators in two lists or in none of MXNet's.
 
     Examples

@@ -57,6 +57,8 @@ class DataLoader:
     Worker processes start in the way that multiprocessing is set to (forks on Linux, where it is not); with "spawn" the
     dataset and batchify_fn must be picklable. Each has random numbers of its own, which follow from ``numpy.random.seed``.
 
+    Raises AssertionError for a timeout that is not above 0.
+
     Raises ValueError for arguments that contradict each other; in iteration what dataset and batchify_fn raise (from a
     process with its traceback as cause), multiprocessing.TimeoutError, and RuntimeError for a worker that died.
 

@@ -50,6 +50,8 @@ class Dataset:
     def shard(self, num_shards: int, index: int) -> Dataset:
         """One of num_shards parts of nearly equal size, the longer ones first.
 
+        Raises AssertionError for an index beyond 0..num_shards - 1, and for no shards.
+
         Examples
         --------
         >>> import hybrid as mx
@@ -81,6 +83,8 @@ class Dataset:
 
     def sample(self, sampler: Sampler) -> Dataset:
         """The examples that a sampler gives, drawn now.
+
+        Raises TypeError for what is no Sampler.
 
         Examples
         --------
@@ -225,6 +229,8 @@ class ArrayDataset(Dataset):
     """Several arrays, lists or datasets of one length side by side: example i is ``(a[i], b[i], ...)``.
 
     Vectors (labels, mostly) give numbers rather than arrays.
+
+    Raises AssertionError without arrays, and for arrays of several lengths.
 
     Examples
     --------

@@ -106,6 +106,8 @@ class FilterSampler(Sampler):
 class IntervalSampler(Sampler):
     """Every interval-th index: 0, interval, ...; with rollover then 1, 1 + interval, ... until all were there.
 
+    Raises AssertionError for an interval above length.
+
     Examples
     --------
     >>> import hybrid as mx

@@ -66,7 +66,9 @@ def get_model_file(name: str, root: str = ROOT) -> str:
 
     What is not there, or not what MXNet published, is unpacked from ``gluon/models/NAME-HASH.zip`` of the mirror that the user
     names (MXNET_GLUON_REPO, see formats/downloads.py). Raises ValueError for an unknown network and for a file that is not the
-    one that MXNet published, FileNotFoundError when there is none: it says which file to put where."""
+    one that MXNet published, FileNotFoundError when there is none: it says which file to put where.
+
+    Raises FormatError where files may not be fetched, or what is there is not what MXNet published."""
     file = Path(root).expanduser() / f"{name}-{short_hash(name)}.params"
     digest = _model_sha1[name]
     if file.exists():

@@ -22,6 +22,8 @@ class DeformableConvolution(HybridBlock):
     in_channels=0 waits for the first data. offset_* concern the convolution for the offsets, groups both. Only layout NCHW is
     computed, in MXNet too. Source: Dai et al. 2017, arXiv:1703.06211.
 
+    Raises AssertionError for another layout than NCHW and NHWC, OpError for NHWC, which cannot be computed.
+
     Examples
     --------
     >>> import hybrid as mx

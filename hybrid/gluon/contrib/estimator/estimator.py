@@ -42,6 +42,8 @@ class Estimator:
 
     ``train_metrics`` and ``val_metrics`` get "training " and "validation " before their names.
 
+    Raises ValueError for a batch_processor without fit_batch and evaluate_batch.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -135,10 +137,12 @@ class Estimator:
 
     @property
     def train_metrics(self) -> list[EvalMetric]:
+        """Metrics of training, the loss among them."""
         return self._train_metrics
 
     @property
     def val_metrics(self) -> list[EvalMetric]:
+        """Metrics of validation, the loss among them."""
         return self._val_metrics
 
     def evaluate(self, val_data: DataLoader, batch_axis: int = 0, event_handlers: Any = None) -> None:
@@ -171,7 +175,9 @@ class Estimator:
         """Train for so many epochs, or so many batches; with val_data, evaluate after every epoch.
 
         Handlers for stopping, updating, metrics, validation and logging are added unless there are some of their kind. A
-        handler that returns True at the end of a batch ends the epoch, one that does at the end of an epoch the training."""
+        handler that returns True at the end of a batch ends the epoch, one that does at the end of an epoch the training.
+
+        Raises ValueError unless one of epochs and batches is given."""
         _check_loader(train_data)
         if bool(epochs) == bool(batches):
             raise ValueError(

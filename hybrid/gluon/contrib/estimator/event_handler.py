@@ -182,7 +182,9 @@ class ValidationHandler(TrainBegin, BatchEnd, EpochEnd):
 
 
 class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, BatchEnd):
-    """Writes the metrics to the estimator's logger: after every epoch, and with a number every so many batches."""
+    """Writes the metrics to the estimator's logger: after every epoch, and with a number every so many batches.
+
+    Raises ValueError for a log_interval that is neither a number nor "epoch"."""
 
     def __init__(self, log_interval: int | str = "epoch", metrics: Any = None, priority: float = math.inf):
         if not isinstance(log_interval, int) and log_interval != "epoch":
@@ -277,7 +279,9 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
 
     With save_best also ``PREFIX-best``, whenever the metric ``monitor`` has improved: mode is "min", "max" or "auto" (by its
     name). With resume_from_checkpoint training goes on from the last checkpoint in model_dir, for the epochs or batches that
-    are left."""
+    are left.
+
+    Raises ValueError for save_best without a metric to watch."""
 
     def __init__(
         self,
@@ -446,7 +450,9 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
 class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
     """Ends the training when the metric ``monitor`` has not improved, by more than min_delta, for ``patience`` epochs.
 
-    mode: as for CheckpointHandler. baseline: what the first epoch has to be better than."""
+    mode: as for CheckpointHandler. baseline: what the first epoch has to be better than.
+
+    Raises ValueError for a monitor that is no single metric."""
 
     def __init__(
         self,

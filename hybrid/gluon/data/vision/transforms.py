@@ -149,6 +149,8 @@ class Rotate(Block):
 class RandomRotation(Block):
     """Turned by a random angle between two limits, with probability rotate_with_proba. Channels first, float32.
 
+    Raises ValueError for angle_limits out of order, and for a probability beyond 0..1.
+
     Examples
     --------
     >>> import hybrid as mx
