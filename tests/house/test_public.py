@@ -1,5 +1,4 @@
-"""What is public has docstrings that hold: their examples run, errors are named, defaults are the signature's, and where examples
-are missing is said and why."""
+"""Docstrings of what is public hold: their examples run, the errors they should name are named, defaults are the signature's."""
 
 import doctest
 import functools
@@ -71,7 +70,8 @@ WITHOUT = {
     "mxnet.util": 2,
     "mxnet.visualization": 1,
 }
-"""By module, how many names have no example: old names that warn, what MXNet's own tests use, bases of what is public, and what is still to be shown. They may only become fewer."""
+"""By module, how many names have no example: old names that warn, what MXNet's own tests use, bases of what is public,
+and what is still to be shown. They may only become fewer."""
 UNNAMED = (
     "mxnet.metric.Perplexity.update",
     "mxnet.metric.TopKAccuracy.update",
@@ -104,8 +104,8 @@ UNNAMED = (
     "mxnet.test_utils.random_uniform_arrays",
     "mxnet.gluon.contrib.estimator.CheckpointHandler.train_begin",
 )
-"""Functions whose docstrings do not name an error that they raise themselves: overrides with their base's docstring, errors that are
-kinds of those named, and helpers of MXNet's own tests. There may only be fewer."""
+"""Functions whose docstrings do not name an error that they raise themselves: overrides with their base's docstring, errors
+that are kinds of those named, and helpers of MXNet's own tests. There may only be fewer."""
 
 
 @functools.cache

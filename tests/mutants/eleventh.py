@@ -388,12 +388,16 @@ ROWS: list[tuple[str, ...]] = [
     (
         "b25-centre-size-order",
         "hybrid/image/augment.py",
-        'of an image that is smaller."""\n'
+        ">>> mx.image.CenterCropAug((4, 5))(mx.nd.ones((8, 8, 3))).shape\n"
+        "    (5, 4, 3)\n"
+        '    """\n'
         "\n"
         "    def __init__(self, size: tuple[int, int], interp: int = 2):\n"
         "        super().__init__(size=size, interp=interp)\n"
         "        self.size, self.interp = size, interp\n",
-        'of an image that is smaller."""\n'
+        ">>> mx.image.CenterCropAug((4, 5))(mx.nd.ones((8, 8, 3))).shape\n"
+        "    (5, 4, 3)\n"
+        '    """\n'
         "\n"
         "    def __init__(self, size: tuple[int, int], interp: int = 2):\n"
         "        super().__init__(size=size, interp=interp)\n"
