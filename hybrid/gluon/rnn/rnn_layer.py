@@ -257,7 +257,10 @@ class _RNNLayer(HybridBlock):
 
 
 class RNN(_RNNLayer):
-    """Layers of h' = activation(W x + b + R h + c), activation relu or tanh; see _RNNLayer. Raises KeyError for others.
+    """Layers of h' = activation(W x + b + R h + c), activation relu or tanh; state (L*D, N, H). Raises KeyError for another activation.
+
+    Called with (T, N, C), or (N, T, C) with layout NTC, and optionally the states before it: gives the outputs (T, N, D*H) alone
+    without states, else outputs and last states, with D directions and L layers. Raises AssertionError for another layout.
 
     Parameters
     ----------
@@ -321,7 +324,10 @@ class RNN(_RNNLayer):
 
 
 class LSTM(_RNNLayer):
-    """Layers of LSTM cells, with states h (L*D, N, R) and c (L*D, N, H); see _RNNLayer and rnn.LSTMCell.
+    """Layers of LSTM cells, with states h (L*D, N, R) and c (L*D, N, H), R being projection_size or H.
+
+    Called with (T, N, C), or (N, T, C) with layout NTC, and optionally the states before it: gives the outputs (T, N, D*R) alone
+    without states, else outputs and last states, with D directions and L layers. Raises AssertionError for another layout.
 
     projection_size: that of h, projected after each step (Sak et al. 2014, arXiv:1402.1128). state_clip_min and
     state_clip_max bound the cell state.
@@ -406,7 +412,10 @@ class LSTM(_RNNLayer):
 
 
 class GRU(_RNNLayer):
-    """Layers of gated recurrent units; see _RNNLayer and rnn.GRUCell.
+    """Layers of gated recurrent units, as rnn.GRUCell computes them. State (L*D, N, H).
+
+    Called with (T, N, C), or (N, T, C) with layout NTC, and optionally the states before it: gives the outputs (T, N, D*H) alone
+    without states, else outputs and last states, with D directions and L layers. Raises AssertionError for another layout.
 
     Parameters
     ----------

@@ -247,7 +247,9 @@ def _constructor(dims: int, layout: str) -> Any:
 
 
 class Conv1DRNNCell(_ConvRNNCell):
-    """RNN cell over one spatial axis; see _BaseConvRNNCell.
+    """RNN cell over one spatial axis: (N, C, W) -> output and the state, (N, hidden_channels, W').
+
+    Sizes are those that convolving the input with i2h_kernel gives; h2h_kernel is odd, and convolving the state keeps them.
 
     Examples
     --------
@@ -263,7 +265,9 @@ class Conv1DRNNCell(_ConvRNNCell):
 
 
 class Conv2DRNNCell(_ConvRNNCell):
-    """RNN cell over 2 spatial axes; see _BaseConvRNNCell.
+    """RNN cell over 2 spatial axes: (N, C, H, W) -> output and the state, (N, hidden_channels, H', W').
+
+    Sizes are those that convolving the input with i2h_kernel gives; h2h_kernel is odd, and convolving the state keeps them.
 
     Examples
     --------
@@ -279,7 +283,9 @@ class Conv2DRNNCell(_ConvRNNCell):
 
 
 class Conv3DRNNCell(_ConvRNNCell):
-    """RNN cell over 3 spatial axes; see _BaseConvRNNCell.
+    """RNN cell over 3 spatial axes: (N, C, D, H, W) -> output and the state, (N, hidden_channels, D', H', W').
+
+    Sizes are those that convolving the input with i2h_kernel gives; h2h_kernel is odd, and convolving the state keeps them.
 
     Examples
     --------
@@ -295,7 +301,9 @@ class Conv3DRNNCell(_ConvRNNCell):
 
 
 class Conv1DLSTMCell(_ConvLSTMCell):
-    """LSTM cell over one spatial axis; see _BaseConvRNNCell.
+    """LSTM cell over one spatial axis: (N, C, W) -> output and states h and c, (N, hidden_channels, W').
+
+    Sizes are those that convolving the input with i2h_kernel gives; h2h_kernel is odd, and convolving the state keeps them.
 
     Examples
     --------
@@ -311,7 +319,9 @@ class Conv1DLSTMCell(_ConvLSTMCell):
 
 
 class Conv2DLSTMCell(_ConvLSTMCell):
-    """LSTM cell over 2 spatial axes; see _BaseConvRNNCell.
+    """LSTM cell over 2 spatial axes: (N, C, H, W) -> output and states h and c, (N, hidden_channels, H', W').
+
+    Sizes are those that convolving the input with i2h_kernel gives; h2h_kernel is odd, and convolving the state keeps them.
 
     Examples
     --------
@@ -327,7 +337,9 @@ class Conv2DLSTMCell(_ConvLSTMCell):
 
 
 class Conv3DLSTMCell(_ConvLSTMCell):
-    """LSTM cell over 3 spatial axes; see _BaseConvRNNCell.
+    """LSTM cell over 3 spatial axes: (N, C, D, H, W) -> output and states h and c, (N, hidden_channels, D', H', W').
+
+    Sizes are those that convolving the input with i2h_kernel gives; h2h_kernel is odd, and convolving the state keeps them.
 
     Examples
     --------
@@ -343,7 +355,9 @@ class Conv3DLSTMCell(_ConvLSTMCell):
 
 
 class Conv1DGRUCell(_ConvGRUCell):
-    """GRU cell over one spatial axis; see _BaseConvRNNCell.
+    """GRU cell over one spatial axis: (N, C, W) -> output and the state, (N, hidden_channels, W').
+
+    Sizes are those that convolving the input with i2h_kernel gives; h2h_kernel is odd, and convolving the state keeps them.
 
     Examples
     --------
@@ -359,7 +373,9 @@ class Conv1DGRUCell(_ConvGRUCell):
 
 
 class Conv2DGRUCell(_ConvGRUCell):
-    """GRU cell over 2 spatial axes; see _BaseConvRNNCell.
+    """GRU cell over 2 spatial axes: (N, C, H, W) -> output and the state, (N, hidden_channels, H', W').
+
+    Sizes are those that convolving the input with i2h_kernel gives; h2h_kernel is odd, and convolving the state keeps them.
 
     Examples
     --------
@@ -375,7 +391,9 @@ class Conv2DGRUCell(_ConvGRUCell):
 
 
 class Conv3DGRUCell(_ConvGRUCell):
-    """GRU cell over 3 spatial axes; see _BaseConvRNNCell.
+    """GRU cell over 3 spatial axes: (N, C, D, H, W) -> output and the state, (N, hidden_channels, D', H', W').
+
+    Sizes are those that convolving the input with i2h_kernel gives; h2h_kernel is odd, and convolving the state keeps them.
 
     Examples
     --------
