@@ -30,6 +30,9 @@ from .nodewise import NodewiseResult, is_quantized, node_by_node, rounds_to_inte
 from .result import Case, Divergence, Progress, VerifyResult, with_warnings
 from .ties import settle_ties
 
+SHOWN_SPAN = 6
+"""Nodes that could only be compared together which are named one by one."""
+
 
 def check(
     left: Engine,
@@ -158,9 +161,12 @@ class _Trial:
             self._inspect(index)
         if all(d.equal for d in differences) or self._faults(index):
             return differences
-        if not self.inner[index].agrees or not all(d.compared for d in differences):
+        inner = self.inner[index]
+        if not (inner.agrees or inner.hidden) or not all(d.compared for d in differences):
             return differences
         self.tell("asking float64")
+        if inner.hidden:  # an engine of another make, whose nodes have nothing to say for it
+            return self._by_float64(case, differences, want, got, alone=True)
         return self._accept_rounding(index, differences, want, got)
 
     def _inspect(self, index: int) -> None:
@@ -232,8 +238,11 @@ class _Trial:
     def _limit(difference: Difference) -> Tolerance | None:
         return TOLERANCES.get(difference.dtype)
 
-    def _by_float64(self, case: Case, differences: list[Difference], want: Arrays, got: Arrays) -> list[Difference]:
-        """The differences, those settled where both sides are as near to float64 as float32 runs of this network come."""
+    def _by_float64(
+        self, case: Case, differences: list[Difference], want: Arrays, got: Arrays, *, alone: bool = False
+    ) -> list[Difference]:
+        """The differences, those settled where both sides are as near to float64 as float32 runs of this network come. alone: no
+        node was looked at, so that where rounding alone decides nothing is settled."""
         if all(d.equal for d in differences):
             return differences
         truths = _truth(self.reference if native_of(self.reference) else self.left, self.right, case)
@@ -258,6 +267,8 @@ class _Trial:
             elif not found.blunt:
                 self.warnings.append(f"rounding grows in this network: {far}")
                 out.append(d.accept("float64"))
+            elif alone:
+                out.append(d.refuse(f"{d.reason}; rounding alone decides here: {far}"))
             else:
                 self.warnings.append(f"rounding alone decides here: {far}; every node is right by itself")
                 out.append(d.accept("node by node"))
@@ -301,7 +312,8 @@ class _Trial:
             self.tell("looking for the first node that differs")
             self.divergence = first_divergence(self.left, self.right, case, limits, inner.pairs_from(self.left) or None)
         if self.divergence is not None and self.divergence.span:
-            nodes = ", ".join(self.divergence.span)
+            span = self.divergence.span
+            nodes = ", ".join(span) if len(span) <= SHOWN_SPAN else f"{span[0]} to {span[-1]} ({len(span)} nodes)"
             self.warnings.append(
                 f"{nodes} could only be compared together: the models have no tensor in common between them"
             )

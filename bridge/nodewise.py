@@ -76,6 +76,8 @@ class NodewiseResult:
     notes: list[str] = field(default_factory=list)
     problem: str = ""
     """Reason why it could not be done; empty when it was."""
+    hidden: bool = False
+    """True where a side is a runner, of which only outputs are seen."""
     source: Engine | None = None
     """The side whose values both sides were given."""
     pairs: dict[str, str] = field(default_factory=dict)
@@ -103,8 +105,8 @@ def node_by_node(
     named = [(b, a) if flip else (a, b) for a, b in outputs]
     inner = NodewiseResult(source=source)
     for engine in (left, right):
-        if not engine.inner_tensors():  # a runner, of which only outputs are seen
-            inner.problem = f"{engine.label} shows nothing inside"
+        if not engine.inner_tensors():
+            inner.problem, inner.hidden = f"{engine.label} shows nothing inside", True
             return inner
     for pairs in (_pairs(source, other, named), _pairs(source, other, named, only=True)):
         if not pairs:

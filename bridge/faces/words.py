@@ -164,7 +164,7 @@ def _beside(path: Path) -> str:
 
 
 def spans(result: VerifyResult) -> tuple[str, str]:
-    """Words before and after the strip of all layers."""
+    """Words before and after the strip of all layers: the first that is off, and how many behind it are not the same either."""
     count, at = len(result.layers), result.first
     if at is None:
         return f"1-{count} ok" if result.verdict != "not equivalent" else f"1-{count}", ""
@@ -172,5 +172,5 @@ def spans(result: VerifyResult) -> tuple[str, str]:
     apart = [
         i for i, layer in enumerate(result.layers) if i >= at and layer.accumulated and not layer.accumulated.equal
     ]
-    last = max(apart, default=at) + 1
-    return before, f"{at + 1} off" if last == at + 1 else f"{at + 1}-{last} off"
+    after = sum(i > at for i in apart)
+    return before, f"{at + 1} off" + (f", and {after} of {count - at - 1} after it" if after else "")

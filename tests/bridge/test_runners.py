@@ -140,6 +140,22 @@ def test_a_function_is_asked_for_what_the_other_side_takes(net: Path, feeds: dic
     assert one.inner_tensors() == []
 
 
+@pytest.mark.parametrize(("large", "error", "equal"), [(1e3, 0, True), (1e3, 0.05, False), (1e7, 0, False)])
+def test_float64_decides_where_a_runner_shows_nothing_inside(
+    tmp_path: Path, large: float, error: float, equal: bool
+) -> None:
+    """Sums that cancel: float32 is 3e-5 off beside 1e3, which no other engine gives alike, and 0.5 beside 1e7, which says nothing."""
+    symbol = (mx.sym.var("data") + large) - large
+    symbol.save(str(tmp_path / "sum-symbol.json"))
+    given = {"data": np.random.default_rng(0).uniform(-1, 1, (2, 5)).astype("float32")}
+    result = bridge.verify(tmp_path / "sum-symbol.json", lambda x: next(iter(x.values())) + np.float32(error), inputs=given)
+    assert result.equivalent is equal
+    [found] = result.differences
+    assert found.settled_by == ("float64" if equal else "")
+    assert ("rounding alone decides" in found.reason) is (large == 1e7)
+    assert ("from float64, where" in found.reason) is bool(error)
+
+
 def test_what_counts_as_a_runner(net: Path) -> None:
     assert is_runner(session(net))
     assert is_runner(Function(session(net)))
