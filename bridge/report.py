@@ -48,6 +48,10 @@ def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items()) or "none"
 
 
+SHOWN_PARAMETERS = 8
+"""Names of parameters that a table shows of many."""
+
+
 def _loads(lacking: Sequence[str]) -> str:
     return f"does not load: it lacks {', '.join(lacking)}" if lacking else "loads"
 
@@ -103,6 +107,12 @@ def _accuracy(result: ConvertResult | VerifyResult, whole: bool) -> list[Block]:
 def outcome_lines(outcomes: Sequence[Outcome]) -> list[Block]:
     """Lines for the targets that a file was written for."""
     return [Line(f"{o.target}: {o.words}", "good" if o.verdict in (AGREES, FITS) else "warn") for o in outcomes]
+
+
+def _named(parameters: Sequence[str]) -> str:
+    """Names of parameters, the count first where not all are said; --json has them all."""
+    count = f"{len(parameters)} parameters: " if len(parameters) > SHOWN_PARAMETERS else ""
+    return count + listed(parameters, SHOWN_PARAMETERS)
 
 
 def _left_out(outputs: Mapping[str, Sequence[str]]) -> str:
@@ -225,9 +235,9 @@ def inspect_table(result: InspectResult) -> Page:
         rows.append(("classes", f"{len(result.classes)}: {listed(result.classes, 5)}"))
     rows += [(f"made: {name}", value) for name, value in result.provenance.items()]
     if result.missing:
-        rows.append(("missing", ", ".join(result.missing)))
+        rows.append(("missing", _named(result.missing)))
     if result.unused:
-        rows.append(("unused", ", ".join(result.unused)))
+        rows.append(("unused", _named(result.unused)))
     parts: list[Block] = [
         Line(f"{result.model} ({result.kind}, opset {result.opset})", "strong"),
         Facts(rows),

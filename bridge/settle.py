@@ -34,7 +34,7 @@ def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Ma
     try:
         inferred = model.infer(specs)
     except MXNetError as error:
-        problems = channels_last(model, specs) or check_params(model, {n: s.shape for n, s in specs.items()})
+        problems = channels_last(model, specs) or _ranks(model, specs) or _unfit(model, specs)
         if problems:
             raise BadInput(*problems) from error
         if converters.export.untranslatable(model.graph):
@@ -123,6 +123,31 @@ def _missing(model: Model, missing: list[str]) -> list[str]:
     extra = model.extra_params()
     if extra:
         problems.insert(0, f"in {where} are {len(extra)} other parameters: {listed(extra)}")
+    return problems
+
+
+def _ranks(model: Model, specs: Mapping[str, Spec]) -> list[str]:
+    """Words for inputs that were given without the axis of the batch, by what their first layer takes."""
+    problems = []
+    for name, spec in specs.items():
+        wanted, got = _first_layer(model, name), spec.shape
+        if wanted is not None and got is not None and len(got) == len(wanted) - 1 and is_known(got):
+            sizes = ",".join(map(str, (1, *got)))
+            problems.append(
+                f"input {name}: got shape {show(got)}, wanted {len(wanted)} dimensions, the batch first; try --input {name}:{sizes}"
+            )
+    return problems
+
+
+def _unfit(model: Model, specs: Mapping[str, Spec]) -> list[str]:
+    """Parameters that do not fit the inputs' sizes, and what is likely wrong."""
+    problems = check_params(model, {n: s.shape for n, s in specs.items()})
+    given = listed([f"{n} {show(s.shape)}" for n, s in specs.items() if s.shape is not None and is_known(s.shape)])
+    if problems and given:
+        problems.append(
+            f"so {given} is not the size that the network was trained for, or the parameters are of another network: give that "
+            "size with --input (and --resize)"
+        )
     return problems
 
 

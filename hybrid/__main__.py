@@ -6,6 +6,7 @@ import importlib.util
 import os
 import runpy
 import sys
+from types import TracebackType
 
 from .compat import install_as_mxnet
 from .resuming import Settings
@@ -18,7 +19,9 @@ def main(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(
             f"{USAGE}\n\nRuns a Python program in which `import mxnet` means gluonnx. --resume: keep the state of training in a\n"
-            "folder, after every so many batches and at each epoch, and go on from what is there."
+            "folder, after every so many batches and at each epoch, and go on from what is there.\n\n"
+            "  python -m hybrid train.py --epochs 10\n"
+            "  python -m hybrid --resume state --every 500 train.py"
         )
         return 0 if arguments else 2
     wrong, arguments = _settings(arguments)
@@ -26,6 +29,7 @@ def main(arguments: list[str]) -> int:
         print(f"{USAGE}\nerror: {wrong or 'wanted a script or a module'}", file=sys.stderr)
         return 2
     install_as_mxnet()
+    sys.excepthook = _said_of_the_program
     status = _run(arguments)
     if Settings.folder is not None and not Settings.used:
         print(
@@ -49,6 +53,14 @@ def _settings(arguments: list[str]) -> tuple[str | None, list[str]]:
     if Settings.every is not None and Settings.folder is None:
         return "--every is how often --resume writes; wanted --resume FOLDER as well", arguments
     return None, arguments
+
+
+def _said_of_the_program(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print what a program ended with as Python does where it is run by itself: without the calls that started it here."""
+    inside = trace
+    while inside is not None and inside.tb_frame.f_code.co_filename in (__file__, runpy.__file__, "<frozen runpy>"):
+        inside = inside.tb_next
+    sys.__excepthook__(kind, error.with_traceback(inside or trace), inside or trace)
 
 
 def _run(arguments: list[str]) -> int:

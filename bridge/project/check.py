@@ -289,7 +289,8 @@ def _detail(result: VerifyResult) -> str:
     if result.verdict == "equivalent":
         return ""
     if result.verdict == "says little":
-        return "; ".join(result.little)
+        scores = "; outputs = [NAME] in gluonnx.toml compares the scores before it (gluonnx inspect --nodes has names)"
+        return "; ".join(result.little) + (scores if any(d.saturated for d in result.differences) else "")
     found = result.divergence
     wrong = next((d for d in result.differences if not d.equal), None)
     output = "" if wrong is None else f"{wrong.name}: {wrong.reason}"

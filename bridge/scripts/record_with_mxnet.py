@@ -88,6 +88,11 @@ def sets_of_inputs(arguments):
     shapes, ranges = parse(arguments.input, int), parse(arguments.range, float)
     sets = []
     for path in arguments.inputs:
+        if not os.path.isfile(path):
+            sys.exit(
+                f"{path}: no such file; wanted an .npz of arrays named as the inputs, which np.savez({path!r}, data=array) writes; "
+                "or let numbers be drawn: --input data:1,3,224,224 --range data:0,255"
+            )
         with np.load(path) as stored:
             sets.append({name: stored[name] for name in stored.files})
     if not sets:
@@ -166,7 +171,14 @@ def main():
         symbol = mx.sym.Group([inner[name] for name in names])
     members = {}
     for number, given in enumerate(sets_of_inputs(arguments)):
-        bound = executor(symbol, stored, given)
+        try:
+            bound = executor(symbol, stored, given)
+        except mx.base.MXNetError as error:
+            sizes = ", ".join(f"{name} {array.shape}" for name, array in sorted(given.items()))
+            said = str(error).strip().split("\n")[0]
+            sys.exit(
+                f"MXNet does not take {sizes}: {said}; give the sizes that the network was trained for, (N, C, H, W) as a rule"
+            )
         for name, array in given.items():
             members[f"{number}/inputs/{name}"] = array
         for name, array in zip(symbol.list_outputs(), bound.forward(is_train=False)):

@@ -148,7 +148,9 @@ def test_float64_decides_where_a_runner_shows_nothing_inside(
     symbol = (mx.sym.var("data") + large) - large
     symbol.save(str(tmp_path / "sum-symbol.json"))
     given = {"data": np.random.default_rng(0).uniform(-1, 1, (2, 5)).astype("float32")}
-    result = bridge.verify(tmp_path / "sum-symbol.json", lambda x: next(iter(x.values())) + np.float32(error), inputs=given)
+    result = bridge.verify(
+        tmp_path / "sum-symbol.json", lambda x: next(iter(x.values())) + np.float32(error), inputs=given
+    )
     assert result.equivalent is equal
     [found] = result.differences
     assert found.settled_by == ("float64" if equal else "")

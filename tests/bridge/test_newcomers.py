@@ -1,0 +1,85 @@
+"""Messages that somebody meets on the first day: what was got, what was wanted, what to do, and no more than a screen of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bridge
+import hybrid as mx
+from bridge import report
+from bridge.models import BadInput
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A convolution and a layer behind it, for pictures of 8 x 8."""
+    prefix = tmp_path_factory.mktemp("net") / "net"
+    data = mx.sym.Convolution(mx.sym.var("data"), kernel=(3, 3), num_filter=4, name="conv")
+    mx.sym.FullyConnected(data, num_hidden=5, name="fc").save(f"{prefix}-symbol.json")
+    shapes = {"conv_weight": (4, 3, 3, 3), "conv_bias": (4,), "fc_weight": (5, 144), "fc_bias": (5,)}
+    mx.nd.save(f"{prefix}-0000.params", {f"arg:{n}": mx.nd.random.normal(shape=s) for n, s in shapes.items()})
+    return prefix
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        ((3, 8, 8), "wanted 4 dimensions, the batch first; try --input data:1,3,8,8"),
+        (
+            (1, 3, 9, 9),
+            r"fc_weight: got shape \(5, 144\)[^$]*so data \(1, 3, 9, 9\) is not the size that the network was trained",
+        ),
+    ],
+)
+def test_a_shape_that_does_not_fit_is_answered_with_one_to_try(net: Path, shape: tuple[int, ...], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        bridge.convert(net, inputs={"data": shape}, output=net.with_suffix(".onnx"))
+    assert not net.with_suffix(".onnx").exists()
+
+
+def test_of_many_missing_parameters_the_count_is_said(tmp_path: Path) -> None:
+    data = mx.sym.var("data")
+    for i in range(20):
+        data = mx.sym.FullyConnected(data, num_hidden=4, name=f"fc{i}")
+    data.save(str(tmp_path / "deep-symbol.json"))
+    result = bridge.inspect(tmp_path / "deep")
+    assert len(result.missing) == 40
+    [facts] = [block for block in report.inspect_table(result).blocks if isinstance(block, report.Facts)]
+    said = dict(facts.rows)["missing"]
+    assert str(said).startswith("40 parameters: fc0_weight, fc0_bias,")
+    assert str(said).endswith("and 32 more")
+
+
+def test_a_program_ends_with_its_own_lines_alone(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import mxnet as mx\n\ndef go():\n    mx.nd.ones((2,), ctx=mx.gpu(99))\n\ngo()\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-m", "hybrid", "train.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    first, second = done.stderr.splitlines()[:2]
+    assert first == "Traceback (most recent call last):"
+    assert second.startswith('  File "train.py", line 6'), done.stderr
+    assert "runpy" not in done.stderr and "gpu(99)" in done.stderr.splitlines()[-1]
+
+
+def test_the_script_for_mxnet_says_how_to_make_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mxnet", types.ModuleType("mxnet"))
+    space: dict[str, object] = {"__name__": "script"}
+    exec((ROOT / "bridge" / "scripts" / "record_with_mxnet.py").read_text(), space)
+    asked = types.SimpleNamespace(input=[], range=[], inputs=[str(tmp_path / "in.npz")], runs=1, seed=0)
+    with pytest.raises(SystemExit, match=r"in.npz: no such file; wanted an .npz .* --input data:1,3,224,224"):
+        space["sets_of_inputs"](asked)  # pyright: ignore[reportCallIssue]
+    np.savez(tmp_path / "in.npz", data=np.ones((1, 2)))
+    assert list(space["sets_of_inputs"](asked)[0]) == ["data"]  # pyright: ignore[reportCallIssue]
