@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 from typing import Annotated
 
@@ -44,8 +45,10 @@ def deploy(
     as_json, report_to = general.as_json, general.report_to
     with errors(as_json, report_to), progress(as_json) as tell:
         if to not in TARGETS:
-            kinds = "; ".join(f"{n}, {k.about}" for n, k in TARGETS.items())
-            raise BadInput(f"--to {to or 'nothing'}: wanted one of {kinds}")
+            close = difflib.get_close_matches(to, TARGETS, 1)
+            meant = f", did you mean {close[0]}?" if close else ","
+            kinds = "".join(f"\n  {n}: {k.about}" for n, k in TARGETS.items())
+            raise BadInput(f"--to {to or 'nothing'}{meant} wanted one of{kinds}")
         opened = bridge.open_model(model, params, foreign=True)
         check_target(report_to, *opened.files()) if report_to is not None else None
         result = bridge.deploy(

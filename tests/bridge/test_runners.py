@@ -144,7 +144,7 @@ def test_a_function_is_asked_for_what_the_other_side_takes(net: Path, feeds: dic
 def test_float64_decides_where_a_runner_shows_nothing_inside(
     tmp_path: Path, large: float, error: float, equal: bool
 ) -> None:
-    """Sums that cancel: float32 is 3e-5 off beside 1e3, which no other engine gives alike, and 0.5 beside 1e7, which says nothing."""
+    """Sums that cancel: float32 is 3e-5 off beside 1e3, as no other engine is, and 0.5 beside 1e7, which says nothing."""
     symbol = (mx.sym.var("data") + large) - large
     symbol.save(str(tmp_path / "sum-symbol.json"))
     given = {"data": np.random.default_rng(0).uniform(-1, 1, (2, 5)).astype("float32")}
