@@ -77,7 +77,7 @@ def markdown() -> str:
         f"| compositions, made of primitives and of other compositions | {len(kinds[COMPOSITION])} |",
         f"| exceptions | {len(kinds[EXCEPTION])} |",
         "",
-        "# Primitives",
+        "## Primitives",
         "",
         "- *shapes*: what the shape rule says of the first example; *dtypes*: what the dtype rule takes for its float32.",
         "- *gradient*, *kernel*, *ONNX*: as in [operators.md](operators.md).",
@@ -91,10 +91,10 @@ def markdown() -> str:
         opsets = ", ".join(map(str, row.opsets))
         cells = (f"`{name}`", text, _shapes(cls), _dtypes(cls), row.gradient, row.kernel, opsets or "no")
         lines.append(f"| {' | '.join(c.replace('|', chr(92) + '|') for c in cells)} |")
-    lines += ["", "# Compositions", "", "What each is made of in its examples, one step down.", ""]
+    lines += ["", "## Compositions", "", "What each is made of in its examples, one step down.", ""]
     lines += ["| operator | made of |", "|---|---|"]
     lines += [f"| `{n}` | {', '.join(f'`{p}`' for p in coverage.made_of(c))} |" for n, c in kinds[COMPOSITION].items()]
-    lines += ["", "# Exceptions", "", "| reason | operators |", "|---|---|"]
+    lines += ["", "## Exceptions", "", "| reason | operators |", "|---|---|"]
     reasons = defaultdict(list)
     for name, cls in kinds[EXCEPTION].items():
         reasons[cls.exception].append(name)

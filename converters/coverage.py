@@ -225,7 +225,7 @@ def _absent() -> list[str]:
     """The table of MXNet's operators that are not defined here."""
     lines = [
         "",
-        "# Operators of MXNet 1.9.1 that are not here",
+        "## Operators of MXNet 1.9.1 that are not here",
         "",
         f"Those that MXNet registers, beside the parts of gradients (`{BACKWARD}...`), which are its own affair.",
         "",
@@ -239,7 +239,7 @@ def _read() -> list[str]:
     """The table of ONNX operators that are read."""
     lines = [
         "",
-        "# ONNX operators",
+        "## ONNX operators",
         "",
         f"{len(IMPORT)} operators are read. A version of an operator is read by what holds from the newest opset not above it. "
         "Those that",

@@ -29,6 +29,8 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
         self.anchors |= {given[name] for name in ("id", "name") if name in given}
+        if given.get("data-md-component") == "source":  # the theme's script asks for the repository's stars
+            self.fetched.append("https://api.github.com")
         if tag == "a" and "href" in given:
             self.links.append(given["href"])
         elif tag == "link" and "stylesheet" not in given.get("rel", "") and "icon" not in given.get("rel", ""):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +23,38 @@ REST = "Convert and prove"
 """The section that pages go to which mkdocs.yml does not name."""
 BOOST = {
     "accuracy.md": 0.3,
+    "api.md": 0.3,
+    "architecture.md": 0.5,
     "backend-suite.md": 0.3,
     "benchmarks.md": 0.3,
     "changelog.md": 0.3,
-    "core.md": 0.5,
+    "clients.md": 0.5,
+    "core.md": 0.3,
+    "decisions/": 0.4,
+    "install.md": 3,
+    "migration.md": 2,
+    "precision.md": 2,
+    "from-onnx.md": 2,
+    "commands.md": 1.5,
+    "targets.md": 2,
+    "verification.md": 2,
+    "reference/": 0.6,
     "reliability.md": 0.3,
+    "stories.md": 0.5,
+    "troubleshooting.md": 2,
+    "tutorials/": 1.5,
 }
-BOOST |= {"troubleshooting.md": 2, "operators.md": 1.5}
-"""Weight of a page in the search, 1 where nothing is said: tables of measurements after pages that teach."""
+"""Weight of a page, or of those of a folder, in the search, 1 where nothing is said: pages that teach before those that list."""
+WIDE = {"accuracy.md", "backend-suite.md", "benchmarks.md", "operators.md", "reliability.md"}
+"""Pages of wide tables, which take the place of the table of contents too."""
 FENCE = re.compile(r"(^(?:```|~~~).*?^(?:```|~~~)[ ]*$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(\]\(|(?:src|href)=\")([^)\s\"]+)")
 FETCHED = re.compile(r'<script src="?https://unpkg\.com/iframe-worker/shim"?></script>')
+SOURCE = ' data-md-component="source"'
+"""The mark of the link to the repository, by which the theme asks api.github.com for stars."""
+NAMED = re.compile(r"\[([\w./-]+\.md)\]\(([^)\s]+)")
+WRITTEN = re.compile(r"^(?:Written by|This page is written by) `python.*?(?:\n\n|\Z)", re.MULTILINE | re.DOTALL)
+TITLE = re.compile(r"^# (.+?)\s*$", re.MULTILINE)
 ITEM = re.compile(r"^(?:[-*] |\d+\. )")
 
 
@@ -65,8 +86,12 @@ def _expanded(part: Any, known: set[str]) -> Any:
 
 
 def _of_folder(name: str, known: set[str]) -> list[str]:
+    if not name.endswith("/"):
+        return [name]
     inside = [page for page in known if posixpath.dirname(page) == name.rstrip("/")]
-    return sorted(inside, key=lambda page: (not page.endswith("index.md"), page)) if name.endswith("/") else [name]
+    made = [*_made()]  # in their order, and files by their names
+    order = {page: made.index(page) if page in made else -1 for page in inside}
+    return sorted(inside, key=lambda page: (not page.endswith("index.md"), order[page], page))
 
 
 def _pages(part: Any) -> Iterator[str]:
@@ -89,13 +114,37 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     """Add to pages what the code says; turn links that leave docs/ to where the site or the repository has what they name; begin
     lists as Markdown here wants it."""
     place = page.file.src_uri
-    if place in BOOST:
-        page.meta["search"] = {"boost": BOOST[place]}
+    weight = BOOST.get(place, BOOST.get(f"{posixpath.dirname(place)}/"))
+    if weight is not None:
+        page.meta["search"] = {"boost": weight}
+    if place in WIDE:
+        page.meta["hide"] = ["toc"]
     if place == operators.PAGE:
         markdown = operators.page(markdown)
     origin = DOCUMENTS.get(place, f"docs/{place}")
-    parts = FENCE.split(markdown)
-    return "".join(p if FENCE.fullmatch(p) else _lists(_links(p, origin, place)) for p in parts)
+    titles = {file.src_uri: file.content_string for file in files.documentation_pages()}
+    parts = FENCE.split(_written_last(markdown))
+    return "".join(p if FENCE.fullmatch(p) else _lists(_links(_named(p, place, titles), origin, place)) for p in parts)
+
+
+def _written_last(text: str) -> str:
+    """The page with the paragraph at its end that says which program writes it: readers come for something else."""
+    found = WRITTEN.search(text)
+    if found is None:
+        return text
+    said = found[0].strip()
+    return f"{text[: found.start()]}{text[found.end() :].rstrip()}\n\n---\n\n{said}\n"
+
+
+def _named(text: str, place: str, texts: Mapping[str, str]) -> str:
+    """Links to pages by their titles where the text gives the file's name; texts: those of the pages, by their paths."""
+
+    def titled(found: re.Match[str]) -> str:
+        page = posixpath.normpath(posixpath.join(posixpath.dirname(place), found[2].partition("#")[0]))
+        title = TITLE.search(texts.get(page, ""))
+        return found[0] if title is None else f"[{title[1]}]({found[2]}"
+
+    return NAMED.sub(titled, text)
 
 
 def _links(text: str, origin: str, place: str) -> str:
@@ -144,7 +193,7 @@ def _in_list(lines: list[str]) -> bool:
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
-    """Take our own worker for pages that are opened as files, where the theme fetches one from the network (assets/worker.js)."""
-    return FETCHED.sub(
-        f'<script src="{posixpath.relpath("assets/worker.js", posixpath.dirname(page.url) or ".")}"></script>', output
-    )
+    """Take our own worker for pages that are opened as files, where the theme fetches one from the network (assets/worker.js); and
+    ask nobody for the repository's stars."""
+    worker = posixpath.relpath("assets/worker.js", posixpath.dirname(page.url) or ".")
+    return FETCHED.sub(f'<script src="{worker}"></script>', output).replace(SOURCE, "")

@@ -19,13 +19,13 @@ SHORT = {"mxnet": "mx", "mxnet.ndarray": "mx.nd", "mxnet.symbol": "mx.sym", "mxn
 SHORT |= {"mxnet.numpy_extension": "mx.npx"}
 """Modules by the names that programs use."""
 PAGES = {
-    "ndarray": ("Arrays: mx.nd", "ndarray"),
+    "ndarray": ("mx.nd", "ndarray"),
     "ndarray-more": (
-        "Arrays: contrib, linalg, image, random, sparse",
+        "mx.nd.contrib, linalg, random",
         "ndarray.contrib ndarray.linalg ndarray.image ndarray.random ndarray.sparse",
     ),
-    "symbol": ("Symbols: mx.sym", "symbol executor attribute name"),
-    "numpy": ("NumPy's interface: mx.np, mx.npx", "numpy numpy.linalg numpy.random numpy_extension util"),
+    "symbol": ("mx.sym", "symbol executor attribute name"),
+    "numpy": ("mx.np, mx.npx", "numpy numpy.linalg numpy.random numpy_extension util"),
     "autograd": ("Gradients, contexts, seeds", "autograd context random engine"),
     "gluon": ("Gluon: blocks and training", "gluon gluon.block gluon.parameter gluon.trainer gluon.utils"),
     "gluon-layers": ("Gluon: layers and losses", "gluon.nn gluon.rnn gluon.loss"),
@@ -68,7 +68,7 @@ def pages() -> dict[str, str]:
             whole = len(part) == len(entries)
             ends = [e.name.rsplit(".", 1)[1] for e in (part[0], part[-1])] if not whole else []
             page = f"{FOLDER}/{name}{f'-{number + 1}' if number else ''}.md"
-            found[page] = _page(f"{title}, {ends[0]} to {ends[1]}" if ends else title, said, part)
+            found[page] = _page(f"{title}: {ends[0]} to {ends[1]}" if ends else title, said, part)
     titles = (
         (page.split("/")[1], text.split("\n", 1)[0][2:], len(HEADING.findall(text))) for page, text in found.items()
     )

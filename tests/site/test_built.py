@@ -28,6 +28,7 @@ def site(folder: Path, body: str, index: str = INDEX) -> list[str]:
         ('<a href="../b.html">', "a.html: ../b.html is not there"),
         ('<img src="b.png">', "a.html: b.png is not there"),
         ('<script src="https://example.org/a.js">', "a.html fetches https://example.org/a.js"),
+        ('<a href="https://github.com/x" data-md-component="source">', "a.html fetches https://api.github.com"),
         ('<link rel="stylesheet" href="//example.org/a.css">', "a.html fetches //example.org/a.css"),
     ],
 )

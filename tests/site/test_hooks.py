@@ -42,3 +42,30 @@ def test_links_are_turned(link: str, origin: str, place: str, turned: str) -> No
 def test_lists_begin_after_a_blank_line() -> None:
     hooks = pytest.importorskip("tests.site.hooks", reason="needs mkdocs", exc_type=ImportError)
     assert hooks._lists("words\n- a\n  b\n- c\n\nwords\n1. d") == "words\n\n- a\n  b\n- c\n\nwords\n\n1. d"
+
+
+def test_links_have_titles_of_pages_where_the_text_names_files() -> None:
+    hooks = pytest.importorskip("tests.site.hooks", reason="needs mkdocs", exc_type=ImportError)
+    texts = {"core.md": "# The core\n\nwords", "a/b.md": "# B\n"}
+    assert hooks._named("see [core.md](core.md#x) and [words](core.md)", "operators.md", texts) == (
+        "see [The core](core.md#x) and [words](core.md)"
+    )
+    assert hooks._named("[../core.md](../core.md)", "a/b.md", texts) == "[The core](../core.md)"
+    assert hooks._named("[gone.md](gone.md)", "a/b.md", texts) == "[gone.md](gone.md)"
+
+
+def test_what_writes_a_page_is_said_at_its_end() -> None:
+    hooks = pytest.importorskip("tests.site.hooks", reason="needs mkdocs", exc_type=ImportError)
+    page = "# T\n\nWritten by `python -m x > t.md`; a test\nholds it.\n\nWords.\n"
+    assert hooks._written_last(page) == "# T\n\nWords.\n\n---\n\nWritten by `python -m x > t.md`; a test\nholds it.\n"
+    assert hooks._written_last("# T\n\nWords.\n") == "# T\n\nWords.\n"
+
+
+def test_pages_of_a_folder_are_in_the_order_of_their_index() -> None:
+    hooks = pytest.importorskip("tests.site.hooks", reason="needs mkdocs", exc_type=ImportError)
+    made = [page for page in hooks._made() if page.startswith("reference/")]
+    assert hooks._of_folder("reference/", set(made)) == made and made[0] == "reference/index.md"
+    assert hooks._of_folder("tutorials/", {"tutorials/b.md", "tutorials/a.md", "x.md"}) == [
+        "tutorials/a.md",
+        "tutorials/b.md",
+    ]
