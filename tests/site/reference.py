@@ -145,6 +145,7 @@ def _member(name: str, member: Any) -> Iterator[str]:
     inner = getattr(member, "__func__", member)
     said = text(inner)
     called = name if isinstance(member, property) else signature(name, inner).replace("\n", " ")
+    called = re.sub(r"\((?:self|cls)(?:, |(?=\)))", "(", called, count=1)
     yield from (f"**`{' '.join(called.split())}`**", "", *([said, ""] if said else []))
 
 
@@ -180,7 +181,7 @@ def text(what: Any) -> str:
             below
         ):  # as a heading it would be one of thousands in the table of contents
             section = line.strip()
-            made += ["", f"**{section}**", ""]
+            made += ["", f"**{section}**", ""] if section != "Examples" else []  # a session says that it is one
             at += 1
         elif line.startswith(">>>"):
             end = next(i for i in range(at, len(lines)) if not lines[i].strip())
@@ -189,7 +190,8 @@ def text(what: Any) -> str:
         elif section in FIELDS and line.startswith(" "):
             made.append(_escaped(line))
         elif section in FIELDS and line.strip() and (FIELD.match(line) or below.startswith(" ")):
-            made.append("- " + FIELD.sub(lambda m: f"`{m[1]}`: ", _escaped(line)) + BREAK)
+            named = f"`{line.strip()}`" if section == "Raises" else FIELD.sub(lambda m: f"`{m[1]}`: ", _escaped(line))
+            made.append(f"- {named}{BREAK}")
         else:
             made.append(line if line.startswith("    ") else _escaped(line))
         at += 1

@@ -257,7 +257,7 @@ class _RNNLayer(HybridBlock):
 
 
 class RNN(_RNNLayer):
-    """Layers of h' = activation(W x + b + R h + c), activation relu or tanh; state (L*D, N, H). Raises KeyError for another activation.
+    """Layers of h' = activation(W x + b + R h + c), activation relu or tanh (KeyError for another); state (L*D, N, H).
 
     Called with (T, N, C), or (N, T, C) with layout NTC, and optionally the states before it: gives the outputs (T, N, D*H) alone
     without states, else outputs and last states, with D directions and L layers. Raises AssertionError for another layout.
