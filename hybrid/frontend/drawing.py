@@ -20,9 +20,11 @@ BETWEEN, BELOW = 18.0, 34.0
 """distances of boxes beside and below each other,"""
 SLIM = 12.0
 """and the width that an edge takes in a layer that it passes."""
-SWEEPS = 4
+STIFF = 4.0
+"""Boxes that a bend outweighs."""
+SWEEPS = 8
 LONGEST = 24
-"""Characters of a line of text."""
+"""Characters of a line of text; of longer ones the middle is left out, since names differ at their ends."""
 
 
 class Box(NamedTuple):
@@ -120,6 +122,37 @@ def of_graph(graph: Graph) -> Drawing:
     return drawing
 
 
+def in_runs(drawing: Drawing) -> Drawing:
+    """The drawing with each run of boxes, of which each gives to the next alone, as one box; its title lists them."""
+    givers: dict[str, list[str]] = {name: [] for name in drawing.boxes}
+    takers: dict[str, list[str]] = {name: [] for name in drawing.boxes}
+    for giver, taker, _ in drawing.edges:
+        givers[taker].append(giver)
+        takers[giver].append(taker)
+
+    def joined(giver: str, taker: str) -> bool:
+        inputs = any(drawing.boxes[name].attributes.get("shape") == "oval" for name in (giver, taker))
+        return not inputs and takers[giver] == [taker] and givers[taker] == [giver]
+
+    made = Drawing(drawing.name)
+    of: dict[str, str] = {}
+    for name, box in drawing.boxes.items():
+        if len(givers[name]) == 1 and joined(givers[name][0], name):
+            continue  # it is not the first of its run
+        run = [name]
+        while takers[run[-1]] and joined(run[-1], takers[run[-1]][0]):
+            run.append(takers[run[-1]][0])
+        of |= dict.fromkeys(run, name)
+        labels = [drawing.boxes[n].label.split("\n") for n in run]
+        head = f"{labels[0][0]} ... {labels[-1][0]}" if len(run) > 2 else ", ".join(label[0] for label in labels)
+        told = "\n".join([head, f"{len(run)} operators", *map(" ".join, labels)])
+        made.node(name, box.label if len(run) == 1 else told, **box.attributes)
+    for giver, taker, label in drawing.edges:
+        if of[giver] != of[taker]:
+            made.edge(of[taker], of[giver], label)
+    return made
+
+
 # -- the layout -----------------------------------------------------------------------------------------------------------
 
 Place = tuple[int, int | str]
@@ -136,7 +169,8 @@ class Layout(NamedTuple):
 
 
 def layers_of(drawing: Drawing) -> dict[str, int]:
-    """The layer of each box: one more than the greatest of what it takes from; of an input the one above the first that takes it.
+    """The layer of each box: one more than the greatest of what it takes from, and nearer to what takes it where that makes arrows
+    no longer: an input stands above the first box that takes it, a step of an unrolled cell beside those of the same step.
 
     Raises MXNetError for a graph with a circle."""
     givers: dict[str, list[str]] = {name: [] for name in drawing.boxes}
@@ -146,7 +180,7 @@ def layers_of(drawing: Drawing) -> dict[str, int]:
         takers[giver].append(taker)
     waiting = {name: len(of) for name, of in givers.items()}
     ready = [name for name, count in waiting.items() if not count]
-    found: dict[str, int] = {}
+    found: dict[str, int] = {}  # givers before takers
     while ready:
         name = ready.pop()
         found[name] = max((found[g] + 1 for g in givers[name]), default=0)
@@ -156,8 +190,8 @@ def layers_of(drawing: Drawing) -> dict[str, int]:
                 ready.append(taker)
     if len(found) < len(drawing.boxes):
         raise MXNetError("got a graph with a circle (two nodes of one name?), which has no layers")
-    for name, of in givers.items():
-        if not of and takers[name]:  # an input stands where it is used, without a line past all that is above
+    for name in reversed(found):
+        if takers[name] and len(givers[name]) <= len(takers[name]):
             found[name] = min(found[taker] for taker in takers[name]) - 1
     return found
 
@@ -197,16 +231,22 @@ def _wide(place: Place) -> float:
 
 
 def _spread(row: list[Place], x: dict[Place, float], near: dict[Place, list[Place]]) -> None:
-    """Put what is in a row where its neighbours are, in its order and without overlaps, the row around the middle of its wishes."""
-    wishes = [sum(x[n] for n in near[p]) / len(near[p]) if p in near else x[p] for p in row]
-    end, moved = float("-inf"), []
-    for place, wish in zip(row, wishes):
-        half = _wide(place) / 2
-        end = max(wish, end + BETWEEN + half)
-        moved.append(end)
-        end += half
-    shift = sum(w - m for w, m in zip(wishes, moved)) / max(len(row), 1)
-    x.update(zip(row, (m + shift for m in moved)))
+    """Put what is in a row as near to its neighbours' middles as its order and the distances allow: least squares, in which a bend
+    counts more than a box, so that long edges are straight (pools of adjacent violators, Ayer et al. 1955)."""
+    pools: list[tuple[float, float, int]] = []  # mean of wishes less the room on the left, weight, members
+    room, rooms = 0.0, []
+    for place in row:
+        wish = sum(x[n] for n in near[place]) / len(near[place]) if place in near else x[place]
+        room += _wide(place) / 2
+        rooms.append(room)
+        mean, weight, count = wish - room, 1.0 if place[0] == 0 else STIFF, 1
+        while pools and pools[-1][0] >= mean:
+            before, heavy, many = pools.pop()
+            mean, weight, count = (before * heavy + mean * weight) / (heavy + weight), heavy + weight, many + count
+        pools.append((mean, weight, count))
+        room += _wide(place) / 2 + BETWEEN
+    means = [mean for mean, _, count in pools for _ in range(count)]
+    x.update((place, mean + left) for place, mean, left in zip(row, means, rooms))
 
 
 def svg(drawing: Drawing) -> str:
@@ -232,7 +272,7 @@ def svg(drawing: Drawing) -> str:
     for name, (label, attributes) in drawing.boxes.items():
         x, y = found.at[name]
         round_ = TALL / 2 if attributes.get("shape") == "oval" else 4
-        lines = [t if len(t) <= LONGEST else f"{t[: LONGEST - 3]}..." for t in label.split("\n")[:2]]
+        lines = [_short(t) for t in label.split("\n")[:2]]
         fill = escape(attributes.get("fillcolor", "#ffffff"), quote=True)
         parts.append(
             f'<g><title>{escape(label)}</title><rect x="{x - BOX / 2:.0f}" y="{y - TALL / 2:.0f}" width="{BOX:.0f}" '
@@ -244,6 +284,11 @@ def svg(drawing: Drawing) -> str:
     told = f"{escape(drawing.name, quote=True)}: a graph of {len(drawing.boxes)} nodes"
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{told}" style="background:#fff">'
     return f"{head}{''.join(parts)}</svg>"
+
+
+def _short(text: str) -> str:
+    half = (LONGEST - 3) // 2
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3 - half]}...{text[-half:]}"
 
 
 def _text(x: float, y: float, text: str, anchor: str = "middle") -> str:

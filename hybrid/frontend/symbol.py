@@ -126,8 +126,8 @@ def _outputs(made: Symbol) -> Any:
     return made if made._face is Symbol or len(made._entries) == 1 else list(made)
 
 
-PICTURED = 150
-"""Nodes of the largest graph that a notebook draws."""
+SINGLY, PICTURED = 60, 300
+"""Boxes of the largest drawing in which each operator has its own, and of the largest that a notebook shows."""
 
 
 class Symbol:
@@ -205,12 +205,18 @@ class Symbol:
         ]
         outputs = ", ".join(self.list_outputs())
         listed = table(f"{len(nodes)} nodes -> {outputs}", ("node", "operator", "inputs", "attributes"), rows)
-        if len(nodes) > PICTURED:
-            return listed
-        from .drawing import of_graph, svg
+        from .drawing import in_runs, of_graph, svg
 
-        picture = f'<div style="overflow:auto;max-height:600px;background:#fff">{svg(of_graph(self.graph))}</div>'
-        return f"{picture}<details><summary>{len(nodes)} nodes</summary>{listed}</details>"
+        drawing, said = of_graph(self.graph), f"{len(nodes)} nodes"
+        if len(drawing.boxes) > SINGLY:
+            drawing, said = (
+                in_runs(drawing),
+                f"{said}; operators in a row are one box, which lists them under the pointer",
+            )
+        if len(drawing.boxes) > PICTURED:
+            return listed
+        picture = f'<div style="overflow:auto;max-height:600px;background:#fff">{svg(drawing)}</div>'
+        return f"{picture}<details><summary>{said}</summary>{listed}</details>"
 
     def __len__(self) -> int:
         return len(self._entries)

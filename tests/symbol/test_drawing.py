@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hybrid as mx
-from hybrid.frontend.drawing import BELOW, BOX, TALL, Drawing, layers_of, layout, of_graph, svg
+from hybrid.frontend.drawing import BELOW, BOX, TALL, Drawing, in_runs, layers_of, layout, of_graph, svg
 
 
 def drawing(*edges: str) -> Drawing:
@@ -75,6 +75,39 @@ def test_a_symbol_is_drawn_without_its_parameters() -> None:
     assert len([t for t in tree.iter() if t.tag.endswith("}rect")]) == len(made.boxes) == 5
     shown = mx.sym.Group([left])._repr_html_()
     assert re.search(r"<svg .*</svg>.*<table", shown, re.DOTALL)
+
+
+def test_a_step_stands_beside_what_takes_it() -> None:
+    made = drawing("in>a1", "in>a2", "a1>b1", "b1>c", "a2>b2", "c>b2")
+    assert layers_of(made) == {"in": 0, "a1": 1, "b1": 2, "c": 3, "a2": 3, "b2": 4}
+
+
+def test_a_long_edge_is_straight() -> None:
+    found = layout(drawing(*(f"{i}>{i + 1}" for i in range(6)), "0>6"))
+    (bends,) = [b for b in found.bends if len(b) == 7]
+    assert max(x for x, _ in bends[1:-1]) - min(x for x, _ in bends[1:-1]) < 1
+
+
+def test_runs_are_one_box_and_inputs_stay() -> None:
+    made = drawing("in>a", "a>b", "b>c", "c>d", "b>d")
+    made.node("in", "in", shape="oval")
+    for name in "abcd":
+        made.node(name, f"Op{name}\n{name}")
+    joined = in_runs(made)
+    assert joined.boxes["a"].label == "Opa, Opb\n2 operators\nOpa a\nOpb b" and joined.boxes["c"].label == "Opc\nc"
+    assert {*joined.boxes} == {"in", "a", "c", "d"}
+    assert [(e.giver, e.taker) for e in joined.edges] == [("in", "a"), ("a", "c"), ("c", "d"), ("a", "d")]
+
+
+def test_a_large_network_is_drawn_with_its_runs_joined() -> None:
+    shown = mx.gluon.model_zoo.vision.resnet50_v1()(mx.sym.var("data"))._repr_html_()
+    assert 30 < shown.count("<rect") < 60 and "8 operators" in shown and "474 nodes; operators in a row" in shown
+
+
+def test_long_names_keep_their_ends() -> None:
+    made = Drawing()
+    made.node("pretraining0_layer11_broadcast_add1")
+    assert ">pretraining...dcast_add1<" in svg(made) and "<title>pretraining0_layer11_broadcast_add1<" in svg(made)
 
 
 def test_names_that_are_there_twice_get_boxes_of_their_own() -> None:
