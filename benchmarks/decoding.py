@@ -9,6 +9,7 @@ the largest error by the largest number of the first output.
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -138,7 +139,7 @@ def least(calls: dict[str, Callable[[], Any]], seconds: float) -> dict[str, floa
     return found
 
 
-def measure(name: str, case: Case, seconds: float) -> None:
+def measure(name: str, case: Case, seconds: float, as_json: bool) -> None:
     """Print a line for each side."""
     model, feeds = case
     symbol, *stored = converters.from_onnx(model)
@@ -152,6 +153,9 @@ def measure(name: str, case: Case, seconds: float) -> None:
     want = calls["onnxruntime"]()[0]
     for label, took in least(calls, seconds).items():
         error = np.abs(calls[label]()[0].reshape(want.shape) - want).max() / np.abs(want).max()
+        if as_json:
+            print(json.dumps({"case": name, "side": label, "us": took * 1e6, "error": float(error)}), flush=True)
+            continue
         print(f"{name:10} {label:17} {took * 1e6:10.1f} us   error {error:.1e}", flush=True)
 
 
@@ -160,11 +164,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cases", nargs="*", default=["768x3072", "4096x4096", "decode"])
     parser.add_argument("--seconds", type=float, default=2.0, help="of each side")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
     options = parser.parse_args()
     native.set_num_threads(1)
     for name in options.cases:
         case = decoding() if name == "decode" else product(*map(int, name.split("x")))
-        measure(name, case, options.seconds)
+        measure(name, case, options.seconds, options.json)
 
 
 if __name__ == "__main__":

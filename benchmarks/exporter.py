@@ -1,6 +1,6 @@
 """MXNet 1.9.1's own exporter (`mx.onnx.export_model`) over the networks of fixtures/models.
 
-    python benchmarks/exporter.py MXNET_PYTHON [--only TEXT] [--json FILE]
+    python benchmarks/exporter.py MXNET_PYTHON [--only TEXT] [--json [FILE]]
 
 MXNET_PYTHON: an interpreter with mxnet 1.9.1, numpy 1.23.5, onnx and onnxruntime of its time (1.14 and 1.16). Each network is
 exported in a process of its own with the recorded shapes, the file is run by onnxruntime on the recorded inputs, and what it
@@ -67,8 +67,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("python", metavar="MXNET_PYTHON")
     parser.add_argument("--only", default="")
-    parser.add_argument("--json")
+    parser.add_argument("--json", nargs="?", const="-", metavar="FILE", help="to a file, or printed")
     arguments = parser.parse_args()
+    shown = sys.stderr if arguments.json == "-" else sys.stdout
     counts: collections.Counter[str] = collections.Counter()
     lines = []
     with tempfile.TemporaryDirectory() as folder:
@@ -79,9 +80,12 @@ def main() -> None:
             outcome, said = judged(arguments.python, network, Path(folder))
             counts[outcome] += 1
             lines.append({"network": network.name, "outcome": outcome, "said": said})
-            print(f"{network.name}: {outcome} ({time.perf_counter() - start:.1f} s) {said}", flush=True)
-    print(", ".join(f"{n} {outcome}" for outcome, n in counts.most_common()))
-    if arguments.json:
+            took = time.perf_counter() - start
+            print(f"{network.name}: {outcome} ({took:.1f} s) {said}", file=shown, flush=True)
+    print(", ".join(f"{n} {outcome}" for outcome, n in counts.most_common()), file=shown)
+    if arguments.json == "-":
+        print(json.dumps(lines))
+    elif arguments.json:
         Path(arguments.json).write_text(json.dumps(lines, indent=1) + "\n", encoding="utf-8")
 
 

@@ -176,6 +176,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1, help="threads that kernels may use")
     parser.add_argument("--forms", nargs="*", default=list(FORMS), choices=list(FORMS))
     parser.add_argument("--sizes", action="store_true", help="two branches on one place, by their size")
+    parser.add_argument("--json", action="store_true", help="as it is")
     options = parser.parse_args()
     if options.sizes:
         for batch, width in SIZES:
