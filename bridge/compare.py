@@ -142,7 +142,7 @@ class Difference:
     """Place of relative."""
     from_float64: tuple[float, float, float] | None = None
     """The greatest distances from float64 of want, of got, and of float32 runs whose inputs are moved by one unit in the last
-    place; None where float64 was not asked."""
+    place (of as many as it took); None where float64 was not asked."""
     details: Details | None = None
     """Measures of where it is shown."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hybrid.core.attrs import is_float
+from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.core.shapes import show
 from hybrid.passes.strip_labels import label_names
@@ -263,11 +264,11 @@ def _by_float64(
         return differences
     try:
         truths = truth_of(native, native.complete(case.feeds))
-    except BadInput:
+        if truths is None:
+            return differences
+        by_recorded = [{a: each[b] for a, b in pairs if b in each} for each in (truths[0], *truths[1])]
+    except (BadInput, MXNetError):
         return differences
-    if truths is None:
-        return differences
-    by_recorded = [{a: each[b] for a, b in pairs if b in each} for each in (truths[0], *truths[1])]
     out = []
     for d, found in reaches(differences, pairs, want, got, (by_recorded[0], by_recorded[1:])):
         if found is None:

@@ -365,7 +365,7 @@ def _surely_beyond(fault: Divergence, tolerance: Tolerance) -> bool:
     return found.max_abs > tolerance.limit(scale) + tolerance.rtol * scale
 
 
-def _truth(engine: Engine, other: Engine, case: Case) -> tuple[Arrays, list[Arrays]] | None:
+def _truth(engine: Engine, other: Engine, case: Case) -> tuple[Arrays, Sequence[Arrays]] | None:
     """The outputs in float64 and of some float32 runs (truth_of); None when no side can be evaluated in NumPy."""
     native = native_of(engine) or native_of(other)
     if native is None:

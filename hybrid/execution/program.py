@@ -36,26 +36,29 @@ if TYPE_CHECKING:
 class Specialization:
     """A graph for inputs of certain shapes and dtypes: what inference says, and who runs it.
 
-    request: makes what is bound, when it is asked for. bound: who runs the graph when nobody looks; NumPy if None. outputs: what
-    the outputs are, and work: how long a run takes, where the request need not be asked."""
+    request: makes what is bound, when it is asked for. bind: finds who runs the graph when nobody looks, at the first run; NumPy if
+    it finds nobody. outputs: what the outputs are, and work: how long a run takes, where the request need not be asked."""
 
     def __init__(
         self,
         request: Callable[[], Request],
-        bound: Bound | None,
+        bind: Callable[[], Bound | None],
         outputs: tuple[Spec, ...] | None = None,
         work: int | None = None,
     ):
-        self._make = request
+        self._make, self._bind = request, bind
         if outputs is None or work is None:
             inference = self.request.inference
             outputs = tuple(map(inference.spec, self.request.graph.outputs))
             work = work_of(self.request.graph, inference)
-        self.bound = bound or self.reference
-        """The graph as it runs when nobody looks."""
         self.outputs, self.work = outputs, work
         self.known = all(is_known(s.shape) and s.dtype is not None for s in outputs)
         """True when the shapes of the outputs are known before it runs."""
+
+    @cached_property
+    def bound(self) -> Bound:
+        """The graph as it runs when nobody looks."""
+        return self._bind() or self.reference
 
     @cached_property
     def request(self) -> Request:
@@ -236,7 +239,7 @@ class Program:
             found = self._for_sizes_that_vary(key, replaced, backends)
             if found is None:
                 request = self._request(key, replaced)
-                found = Specialization(lambda: request, bind(request) if self.native else None)
+                found = Specialization(lambda: request, lambda: bind(request) if self.native else None)
             with self._lock:
                 for old in [p for p in self._plans if p[-1] != backends]:  # nobody asks for them any more
                     del self._plans[old]
@@ -314,7 +317,7 @@ class Program:
         if bound is None:
             return None
         outputs = tuple(Spec(*o) for o in bound.outputs)
-        return Specialization(lambda: self._request(key, replaced), bound, outputs, bound.work)
+        return Specialization(lambda: self._request(key, replaced), lambda: bound, outputs, bound.work)
 
     def _infer(self, specs: Mapping[str, Spec], replaced: frozenset[str]) -> Inference:
         if self.facts is not None:

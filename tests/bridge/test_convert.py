@@ -121,6 +121,18 @@ def test_a_job_infers_the_graph_once_for_each_set_of_sizes(lenet: Path, monkeypa
         assert len(asked) == count, job
 
 
+def test_a_job_compiles_the_graph_once_for_each_set_of_sizes(lenet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is looked at inside, inferred or evaluated in float64 is not compiled for it."""
+    bound: list[Any] = []
+    whole = program.bind
+    monkeypatch.setattr(program, "bind", lambda request: bound.append(request) or whole(request))
+    data = {"data": shape_of("lenet")}
+    for count, dynamic in ((1, None), (2, {"data": {0: "batch"}})):
+        bound.clear()
+        assert bridge.convert(lenet, inputs=data, dynamic=dynamic).verified
+        assert len(bound) == count
+
+
 @pytest.mark.parametrize("name", ["resnet-v1.5", "a.b.c", ".hidden", "model.onnx.old", "v1.params"])
 def test_prefixes_with_dots(lenet: Path, name: str) -> None:
     for end in ("-symbol.json", "-0000.params"):
