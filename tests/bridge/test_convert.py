@@ -122,7 +122,7 @@ def test_a_job_infers_the_graph_once_for_each_set_of_sizes(lenet: Path, monkeypa
 
 
 def test_a_job_compiles_the_graph_once_for_each_set_of_sizes(lenet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is looked at inside, inferred or evaluated in float64 is not compiled for it."""
+    """Looking inside, inferring and evaluating in float64 compile nothing."""
     bound: list[Any] = []
     whole = program.bind
     monkeypatch.setattr(program, "bind", lambda request: bound.append(request) or whole(request))
