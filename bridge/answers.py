@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,18 +22,23 @@ Answer = tuple[Case, Arrays]
 def answers_of(
     left: Engine, right: Engine, cases: Sequence[Case], tell: Progress
 ) -> tuple[list[Case], list[Arrays], list[Arrays], list[str]]:
-    """The cases that both have run, their outputs, and notes of what was left out. One engine runs after the other, so that only
-    one holds the weights in memory.
+    """The cases that both have run, their outputs, and notes of what was left out. One engine runs after the other, and the left
+    one on one set of sizes after the other, so that weights are held once.
 
     A case that was made up and that one refuses gives way to a milder one; the last is left out. The same where the left side's
     numbers overflow, which they do not as the network expects its inputs: what has overflowed on both sides says nothing."""
     notes: list[str] = []
-    answers: list[Answer] = []
-    for case in cases:
-        answer = _first_that_runs(left, case, tell, notes, answers[0][1] if answers else {})
+    known: dict[int, Answer] = {}
+    shapes = [case.shapes for case in cases]
+    for before, number in pairwise([None, *sorted(range(len(cases)), key=lambda i: shapes.index(shapes[i]))]):
+        assert number is not None
+        if before is not None and shapes[before] != shapes[number]:
+            left.free_memory()
+        answer = _first_that_runs(left, cases[number], tell, notes, next(iter(known.values()))[1] if known else {})
         if answer is not None:
-            answers.append(answer)
+            known[number] = answer
     left.free_memory()
+    answers = [known[i] for i in sorted(known)]
     chosen: list[Case] = []
     wanted: list[Arrays] = []
     got: list[Arrays] = []

@@ -46,8 +46,13 @@ class OnnxNode(NamedTuple):
     def reads(self) -> Iterator[str]:
         """Names of all tensors read, by the nodes of subgraphs too."""
         yield from self.inputs
-        for body in (v for v in self.attrs.values() if isinstance(v, onnx.GraphProto)):
-            yield from _reads(body)
+        yield from self.reads_inside()
+
+    def reads_inside(self) -> Iterator[str]:
+        """Names of all tensors that the nodes of subgraphs read."""
+        for body in self.attrs.values():
+            if isinstance(body, onnx.GraphProto):
+                yield from _reads(body)
 
     def proto(self) -> onnx.NodeProto:
         empty = [k for k, v in self.attrs.items() if isinstance(v, list | tuple) and not v]  # of no type that shows

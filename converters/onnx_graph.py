@@ -124,7 +124,7 @@ class OnnxGraph:
     @property
     def pinned(self) -> set[str]:
         """Tensors that bodies read by name, and what goes by the same name there."""
-        return {n for node in self.nodes for n in list(node.reads())[len(node.inputs) :]}
+        return {n for node in self.nodes if node.attrs for n in node.reads_inside()}
 
     def constant(self, name: str) -> np.ndarray | None:
         """The array of an initializer; None for what is none."""

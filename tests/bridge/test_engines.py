@@ -16,6 +16,7 @@ import bridge
 import converters
 import hybrid as mx
 from bridge import BadInput, EngineError, cases, engines, exact, locate, models, runtime
+from bridge.answers import answers_of
 from bridge.cases import make_case, pair_outputs
 from bridge.cut import cut_out, inner_outputs, widened_model
 from bridge.domains import Taken
@@ -1351,3 +1352,25 @@ def test_values_given_for_one_node_come_before_stored_ones() -> None:
     # four stored vectors of three, once: with the first of the outputs
     assert normed.sizes({"x": X})["bn_output"] == X.nbytes + 4 * 12
     assert set(list(normed.sizes({"x": X}).values())[1:]) == {12}
+
+
+def test_the_left_side_holds_weights_for_one_set_of_sizes_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cases of one set of sizes run one after the other, whatever stands between them, and come in their own order."""
+    x, w = mx.sym.var("x"), mx.sym.var("fc_weight")
+    net = bridge.open_model(
+        mx.sym.FullyConnected(x, w, num_hidden=2, no_bias=True, name="fc"), {"fc_weight": np.ones((2, 4), np.float32)}
+    )
+    engine = NativeEngine(net, {"x": Spec((1, 4), np.dtype(np.float32))})
+    told: list[str] = []
+    whole = engine.free_memory
+    monkeypatch.setattr(engine, "free_memory", lambda: (told.append("free"), whole())[1])
+    given = [
+        Case({"x": np.full((rows, 4), number, np.float32)}, kind="given") for number, rows in enumerate((1, 2, 1, 3, 2))
+    ]
+    chosen, want, got, notes = answers_of(engine, engine, given, told.append)
+    one, two, three = (f"running gluonnx on x ({rows}, 4)" for rows in (1, 2, 3))
+    assert told[:8] == [one, one, "free", two, two, "free", three, "free"]
+    assert all(a is b for a, b in zip(chosen, given, strict=True)) and not notes
+    for number, (a, b) in enumerate(zip(want, got, strict=True)):
+        np.testing.assert_array_equal(a["fc_output"], np.full((given[number].shapes["x"][0], 2), 4 * number))
+        np.testing.assert_array_equal(a["fc_output"], b["fc_output"])
