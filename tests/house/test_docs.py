@@ -23,10 +23,11 @@ PAGES = [ROOT / "docs" / f"{name}.md" for name in ("commands", "python", "from-o
 
 
 def copy(target: Path, *parts: str) -> Path:
-    """The named files and folders of the checkout, under target."""
+    """The named files and folders of the checkout, under target, and what Python has compiled of them, but for files of that which
+    another process is about to rename."""
     for part in parts:
         if (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, target / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / part, target / part, ignore=shutil.ignore_patterns("*.pyc.*"))
         else:
             (target / part).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / part, target / part)
