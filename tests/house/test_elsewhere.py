@@ -100,4 +100,3 @@ def test_where_the_modules_of_posix_are_not(tmp_path: Path) -> None:
     ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, encoding="utf-8")
     assert ended.returncode == 0, ended.stderr[-4000:]
     assert ended.stdout.splitlines()[-1] == "all of it"
-

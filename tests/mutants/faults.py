@@ -266,7 +266,7 @@ NATIVE = _area(
         (
             "nan passed over",
             "norm/reduce.cc",
-            "return (MAX ? a > b : a < b) | (a != a) ? a : b; }",
+            "return ((MAX ? a > b : a < b) | (a != a)) ? a : b; }",
             "return (MAX ? a > b : a < b) ? a : b; }",
             "tests/native/test_norm.py tests/native/test_kernels.py -k max or min",
         ),

@@ -303,8 +303,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "unused lists the missing",
         "bridge/report.py",
-        'rows.append(("unused", ", ".join(result.unused)))',
-        'rows.append(("unused", ", ".join(result.missing)))',
+        'rows.append(("unused", _named(result.unused)))',
+        'rows.append(("unused", _named(result.missing)))',
         "tests/bridge/test_report.py -k test_inspected",
     ),
     (

@@ -659,8 +659,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "unused shows missing",
         "bridge/report.py",
-        'used", ", ".join(result.unused)))',
-        'used", ", ".join(result.missing)))',
+        'used", _named(result.unused)))',
+        'used", _named(result.missing)))',
         "tests/bridge/test_report.py -k test_inspected",
     ),
     (

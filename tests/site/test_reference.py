@@ -71,7 +71,9 @@ def test_sections_are_lists_and_sessions_code() -> None:
     said = reference.text(example)
     assert "\n**Parameters**\n\n- `x, y`: NDArray  \n    Of \\*one\\* shape.\n- `n`: int  \n" in said
     assert (
-        "- `OpError`  \n    For others." in said and "```pycon\n>>> 1 + 1\n2\n```\n\n" in said and said.endswith("More.")
+        "- `OpError`  \n    For others." in said
+        and "```pycon\n>>> 1 + 1\n2\n```\n\n" in said
+        and said.endswith("More.")
     )
 
 
