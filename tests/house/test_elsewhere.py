@@ -1,4 +1,4 @@
-"""Where the system is no Linux: the packages, in a process from which what other systems lack has been taken away."""
+"""Systems other than Linux: the packages, in a process from which what these systems lack has been taken away."""
 
 import os
 import subprocess
