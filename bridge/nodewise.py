@@ -28,6 +28,7 @@ from .compare import (
     close_within,
     compare,
     distance,
+    rule_scales,
     slice_scales,
     statistics,
 )
@@ -379,7 +380,7 @@ class _Judge:
             what = f"beyond what {held.name} gives"
             return (plain.refuse(_count_wrong(wrong, got, truth, what)) if wrong.any() else plain.accept("float64")), ""
         # where one unit in the last place moves much, being within its reach says little: the models have to agree in float64
-        sharp = (1 if halved else SHARP) * epsilon(dtype) * slice_scales(truth)
+        sharp = (1 if halved else SHARP) * epsilon(dtype) * rule_scales(truth)
         doubtful = ~_within(got, truth, np.minimum(allowed, sharp))
         if not doubtful.any() and (part is None or part.operators <= LARGE):
             return plain.accept("float64"), ""

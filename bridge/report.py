@@ -141,7 +141,7 @@ def convert_brief(result: ConvertResult) -> Page:
     if result.unused:
         notes.append(f"{len(result.unused)} parameters are not in the graph: {listed(result.unused)}")
     if notes:
-        more = f" (and {len(notes) - 1} more notes: -v)" if notes[1:] else ""
+        more = f" (and {len(notes) - 1} more: -v)" if notes[1:] else ""
         parts.append(Line(f"note: {notes[0]}{more}", "warn"))
     return _page(result, parts, _rewritten(result))
 

@@ -83,3 +83,27 @@ def test_the_script_for_mxnet_says_how_to_make_inputs(tmp_path: Path, monkeypatc
         space["sets_of_inputs"](asked)  # pyright: ignore[reportCallIssue]
     np.savez(tmp_path / "in.npz", data=np.ones((1, 2)))
     assert list(space["sets_of_inputs"](asked)[0]) == ["data"]  # pyright: ignore[reportCallIssue]
+
+
+def test_a_channel_of_one_number_that_cancels_is_no_fault(tmp_path: Path) -> None:
+    """Folding a BatchNorm rounds weights; a sum that nearly cancels, in a channel of a single number, is small beside that."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1, 64, 1, 1)).astype("float32")
+    weight = rng.normal(size=(32, 64)) * 0.2
+    flat = x.ravel().astype("float64")
+    weight[0] -= flat * (weight[0] @ flat - 1e-5) / (flat @ flat)
+    data = mx.sym.Convolution(mx.sym.var("data"), kernel=(1, 1), num_filter=32, no_bias=True, name="conv")
+    mx.sym.BatchNorm(data, fix_gamma=False, name="bn").save(str(tmp_path / "net-symbol.json"))
+    params = {"arg:conv_weight": weight.reshape(32, 64, 1, 1), "arg:bn_gamma": rng.uniform(0.5, 2, 32)}
+    params |= {
+        "arg:bn_beta": np.zeros(32),
+        "aux:bn_moving_mean": np.zeros(32),
+        "aux:bn_moving_var": rng.uniform(0.5, 2, 32),
+    }
+    mx.nd.save(str(tmp_path / "net-0000.params"), {n: mx.nd.array(a) for n, a in params.items()})
+    done = bridge.convert(tmp_path / "net", inputs={"data": x}, output=tmp_path / "net.onnx")
+    assert done.verification is not None and done.verification.equivalent
+    wrong = {n: a * (1.001 if n == "arg:bn_gamma" else 1) for n, a in params.items()}
+    mx.nd.save(str(tmp_path / "other.params"), {n: mx.nd.array(a) for n, a in wrong.items()})
+    other = bridge.open_model(tmp_path / "net-symbol.json", tmp_path / "other.params")
+    assert not bridge.verify(other, tmp_path / "net.onnx", inputs={"data": x}).equivalent
