@@ -124,7 +124,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     origin = DOCUMENTS.get(place, f"docs/{place}")
     titles = {file.src_uri: file.content_string for file in files.documentation_pages()}
     parts = FENCE.split(_written_last(markdown))
-    return "".join(p if FENCE.fullmatch(p) else _lists(_links(_named(p, place, titles), origin, place)) for p in parts)
+    return "".join(p if FENCE.fullmatch(p) else _lists(_links(_named(p, origin, titles), origin, place)) for p in parts)
 
 
 def _written_last(text: str) -> str:
@@ -136,11 +136,13 @@ def _written_last(text: str) -> str:
     return f"{text[: found.start()]}{text[found.end() :].rstrip()}\n\n---\n\n{said}\n"
 
 
-def _named(text: str, place: str, texts: Mapping[str, str]) -> str:
-    """Links to pages by their titles where the text gives the file's name; texts: those of the pages, by their paths."""
+def _named(text: str, origin: str, texts: Mapping[str, str]) -> str:
+    """Links to pages by their titles where the text gives the file's name; origin: the path of the file that has the links,
+    from the root; texts: those of the pages, by their paths."""
 
     def titled(found: re.Match[str]) -> str:
-        page = posixpath.normpath(posixpath.join(posixpath.dirname(place), found[2].partition("#")[0]))
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(origin), found[2].partition("#")[0]))
+        page = next((page for page, name in DOCUMENTS.items() if name == path), path.removeprefix("docs/"))
         title = TITLE.search(texts.get(page, ""))
         return found[0] if title is None else f"[{title[1]}]({found[2]}"
 

@@ -47,11 +47,12 @@ def test_lists_begin_after_a_blank_line() -> None:
 def test_links_have_titles_of_pages_where_the_text_names_files() -> None:
     hooks = pytest.importorskip("tests.site.hooks", reason="needs mkdocs", exc_type=ImportError)
     texts = {"core.md": "# The core\n\nwords", "a/b.md": "# B\n"}
-    assert hooks._named("see [core.md](core.md#x) and [words](core.md)", "operators.md", texts) == (
+    assert hooks._named("see [core.md](core.md#x) and [words](core.md)", "docs/operators.md", texts) == (
         "see [The core](core.md#x) and [words](core.md)"
     )
-    assert hooks._named("[../core.md](../core.md)", "a/b.md", texts) == "[The core](../core.md)"
-    assert hooks._named("[gone.md](gone.md)", "a/b.md", texts) == "[gone.md](gone.md)"
+    assert hooks._named("[../core.md](../core.md)", "docs/a/b.md", texts) == "[The core](../core.md)"
+    assert hooks._named("[gone.md](gone.md)", "docs/a/b.md", texts) == "[gone.md](gone.md)"
+    assert hooks._named("[docs/core.md](docs/core.md)", "CHANGELOG.md", texts) == "[The core](docs/core.md)"
 
 
 def test_what_writes_a_page_is_said_at_its_end() -> None:
