@@ -49,7 +49,10 @@ class Witnesses(Sequence[Arrays]):
         if not seed:
             return native.run_by_numpy(self.feeds)
         given, params = ({n: moved(n, a, seed) for n, a in x.items()} for x in (self.feeds, native.model.params))
-        return Program(native.graph, params, native=False).run(given)
+        program = Program(native.graph, params, native=False)
+        outputs = program.run(given)
+        program.forget()
+        return outputs
 
 
 def truth_of(native: NativeEngine, feeds: Arrays) -> tuple[Arrays, Sequence[Arrays]] | None:

@@ -220,7 +220,9 @@ class NativeEngine:
             fed, outputs = self._by_numpy
             if fed.keys() == complete.keys() and all(fed[n] is a for n, a in complete.items()):
                 return outputs
-        outputs = Program(self.graph, self.model.params, native=False, facts=self.model.facts).run(complete, observe)
+        program = Program(self.graph, self.model.params, native=False, facts=self.model.facts)
+        outputs = program.run(complete, observe)
+        program.forget()
         self._by_numpy = dict(complete), outputs
         return outputs
 
@@ -410,6 +412,7 @@ class NativeEngine:
         return self.model.params.get(name)
 
     def free_memory(self) -> None:
+        self.program.forget()
         self.program = Program(self.graph, self.model.params, facts=self.model.facts, native=not self.plain)
         release(self.model.params.values())
 

@@ -80,7 +80,7 @@ class CannotLower(Exception):
 def lower(request: Request) -> CompiledProgram | None:
     """The graph as a program of the compiled part; None when it has to stay with NumPy."""
     lowered = lower_for_sizes(request)
-    return None if lowered is None else lowered.program(())
+    return None if lowered is None else lowered.only()
 
 
 def lower_for_sizes(request: Request) -> Lowered | None:
@@ -251,6 +251,12 @@ class Lowered:
         self._last = found = CompiledProgram(self, symbols, values, core, all(there), last)
         if self.request.trace is not None:
             self._made = [r for r in self._made if r() is not None] + [weakref.ref(found)]
+        return found
+
+    def only(self) -> CompiledProgram | None:
+        """The program of a graph without a trace, once: this keeps no hold of it, so that its weights are given back with it and
+        wait for no collection of garbage."""
+        found, self._last = self._last, None
         return found
 
     def described(self) -> tuple[Any, ...]:

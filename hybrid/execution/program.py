@@ -266,6 +266,14 @@ class Program:
                     self._plans.pop(next(iter(self._plans)))
         return found
 
+    def forget(self) -> None:
+        """Give back the memory of what is bound, at once: what is bound refers to this, and would wait for a collection of garbage.
+        It is bound anew when it is asked for."""
+        with self._lock:
+            self._plans.clear()
+            self._varying.clear()
+        vars(self).pop("_aligned", None)
+
     def is_ready(self, key: tuple[Any, ...]) -> bool:
         """True where prepare has been asked for such arrays before, or a trace of the graph takes them."""
         if (key, frozenset(), LAST.backends) in self._plans:

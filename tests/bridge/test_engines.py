@@ -1,7 +1,9 @@
 """The two sides of a comparison: what they take and give, what they show of the inside, and what models are opened from."""
 
+import gc
 import importlib
 import json
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -1374,3 +1376,24 @@ def test_the_left_side_holds_weights_for_one_set_of_sizes_at_a_time(monkeypatch:
     for number, (a, b) in enumerate(zip(want, got, strict=True)):
         np.testing.assert_array_equal(a["fc_output"], np.full((given[number].shapes["x"][0], 2), 4 * number))
         np.testing.assert_array_equal(a["fc_output"], b["fc_output"])
+
+
+def test_memory_that_is_freed_is_free_at_once() -> None:
+    """What a run has bound, and with it packed weights, waits for no collection of garbage."""
+    net = bridge.open_model(
+        mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, no_bias=True, name="fc"),
+        {"fc_weight": np.ones((2, 4), np.float32)},
+    )
+    feeds = {"x": np.ones((3, 4), np.float32)}
+    engine = NativeEngine(net, {"x": Spec((3, 4), np.dtype(np.float32))})
+    gc.disable()
+    try:
+        (want,) = engine.run(feeds).values()
+        [made] = engine.program._plans.values()
+        bound = weakref.ref(made.bound)
+        del made
+        engine.free_memory()
+        assert bound() is None
+        np.testing.assert_array_equal(engine.run(feeds)["fc_output"], want)
+    finally:
+        gc.enable()
