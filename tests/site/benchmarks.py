@@ -63,7 +63,7 @@ def record(name: str, options: list[str]) -> dict[str, Any]:
 
 
 def results_of(printed: str) -> Any:
-    """What a benchmark printed with --json: one document, or lines of which each is one, among lines of words."""
+    """Printed results of a benchmark with --json: one document, or lines of which each is one, among lines of words."""
     try:
         return json.loads(printed)
     except json.JSONDecodeError:
