@@ -2,7 +2,7 @@
 
 #include <atomic>
 #include <bit>
-#include <cfloat>
+#include <limits>
 #include <stdexcept>
 #include <vector>
 
@@ -66,8 +66,8 @@ bool Reduced::pack(const Operand& b, Index n, Index k, Pool* pool) {
     if (bytes) {
       largest(b, k, column, columns, scales);
       for (Index j = 0; j < columns; ++j) {
-        if (!(scales[j] <= FLT_MAX)) finite = false;
-        scales[j] = std::max(scales[j] / MOST, FLT_MIN);  // a column of zeros has one too
+        if (!(scales[j] <= std::numeric_limits<float>::max())) finite = false;
+        scales[j] = std::max(scales[j] / MOST, std::numeric_limits<float>::min());  // a column of zeros has one too
       }
       std::fill(scales + columns, scales + width, 1.f);
       std::memcpy(scales_.data() + column, scales, width * sizeof(float));
