@@ -47,8 +47,7 @@ def deploy(
         if to not in TARGETS:
             close = difflib.get_close_matches(to, TARGETS, 1)
             meant = f", did you mean {close[0]}?" if close else ","
-            kinds = "".join(f"\n  {n}: {k.about}" for n, k in TARGETS.items())
-            raise BadInput(f"--to {to or 'nothing'}{meant} wanted one of{kinds}")
+            raise BadInput(f"--to {to or 'nothing'}{meant} wanted one of {', '.join(TARGETS)}")
         opened = bridge.open_model(model, params, foreign=True)
         check_target(report_to, *opened.files()) if report_to is not None else None
         result = bridge.deploy(
