@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 
@@ -30,9 +29,9 @@ def answers_of(
     notes: list[str] = []
     known: dict[int, Answer] = {}
     shapes = [case.shapes for case in cases]
-    for before, number in pairwise([None, *sorted(range(len(cases)), key=lambda i: shapes.index(shapes[i]))]):
-        assert number is not None
-        if before is not None and shapes[before] != shapes[number]:
+    order = sorted(range(len(cases)), key=lambda i: shapes.index(shapes[i]))
+    for before, number in zip([*order[:1], *order], order):
+        if shapes[before] != shapes[number]:
             left.free_memory()
         answer = _first_that_runs(left, cases[number], tell, notes, next(iter(known.values()))[1] if known else {})
         if answer is not None:

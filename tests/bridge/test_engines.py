@@ -1379,7 +1379,7 @@ def test_the_left_side_holds_weights_for_one_set_of_sizes_at_a_time(monkeypatch:
 
 
 def test_memory_that_is_freed_is_free_at_once() -> None:
-    """What a run has bound, and with it packed weights, waits for no collection of garbage."""
+    """Packed weights, and all that a run has bound, wait for no collection of garbage."""
     net = bridge.open_model(
         mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, no_bias=True, name="fc"),
         {"fc_weight": np.ones((2, 4), np.float32)},
