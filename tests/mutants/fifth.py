@@ -305,8 +305,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "witnesses not moved",
         "bridge/conditioning.py",
-        "return Program(native.graph, params, native=False).run(given)",
-        "return Program(native.graph, params, native=False).run(self.feeds)",
+        "outputs = program.run(given)",
+        "outputs = program.run(self.feeds)",
         "tests/bridge/test_judge.py -k test_the_truth_is_float64",
     ),
     (
