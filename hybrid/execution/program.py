@@ -10,7 +10,7 @@ import numpy as np
 from ..core.changes import LAST, draw
 from ..core.dims import Trace
 from ..core.error import MXNetError
-from ..core.forking import cached_property, lock
+from ..core.forking import cached_property, lock, rlock
 from ..core.op import Spec
 from ..core.precision import FLOAT32, check_precision
 from ..core.precision import precision as chosen_precision
@@ -47,6 +47,8 @@ class Specialization:
         work: int | None = None,
     ):
         self._make, self._bind = request, bind
+        self._bound: Bound | None = None
+        self._binding = rlock()
         if outputs is None or work is None:
             inference = self.request.inference
             outputs = tuple(map(inference.spec, self.request.graph.outputs))
@@ -55,10 +57,14 @@ class Specialization:
         self.known = all(is_known(s.shape) and s.dtype is not None for s in outputs)
         """True when the shapes of the outputs are known before it runs."""
 
-    @cached_property
+    @property
     def bound(self) -> Bound:
         """The graph as it runs when nobody looks."""
-        return self._bind() or self.reference
+        if self._bound is None:
+            with self._binding:  # of this alone: binding takes time, and other graphs may be bound within
+                if self._bound is None:
+                    self._bound = self._bind() or self.reference
+        return self._bound
 
     @cached_property
     def request(self) -> Request:

@@ -19,7 +19,7 @@ from hybrid.eager.cached_op import CachedOp
 from hybrid.execution.lower import CompiledProgram, attributes
 from hybrid.execution.memory_planner import Lifetime, assign_offsets
 from hybrid.execution.plan import make_plan
-from hybrid.execution.program import Program
+from hybrid.execution.program import Program, Specialization
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ir.infer import infer
 from tests.graph.random_graphs import feeds, graphs
@@ -142,6 +142,29 @@ def test_plans_are_kept_per_shapes_and_dtypes() -> None:
     for size in range(1, 2 * Program.PLANS):
         assert program.run({"x": np.ones((size, 4), np.float32)})[0].shape == (size, 3)
     assert len(program._plans) == Program.PLANS
+
+
+def test_one_graph_is_bound_while_another_is() -> None:
+    """Each once, whoever asks: to bind takes time, and may wait for what another thread binds."""
+    program = Program(dense(), {"w": np.ones((3, 4), np.float32)})
+    request = program.prepare(tuple(x for n in program.names for x in ((3, 4), np.dtype(np.float32)))).request
+    second_is_bound, made = threading.Event(), []
+
+    def bind_first() -> None:
+        made.append(second_is_bound.wait(30))
+
+    def bind_second() -> None:
+        second_is_bound.set()
+
+    first, second = (Specialization(lambda: request, bind) for bind in (bind_first, bind_second))
+    asking = [threading.Thread(target=lambda: first.bound) for _ in range(2)]
+    for thread in asking:
+        thread.start()
+    assert second.bound is second.reference
+    for thread in asking:
+        thread.join()
+    assert made == [True]
+    assert first.bound is first.reference
 
 
 def test_zero_size_batches_and_scalars() -> None:
