@@ -115,7 +115,12 @@ def test_an_input_without_a_shape_is_asked_for(net: Path) -> None:
 
 
 def test_a_shape_that_does_not_fit_names_the_operator(net: Path) -> None:
-    assert "Error in operator" in refused(net, inputs={"data": (1, 2, 3)})
+    assert "Error in operator" in refused(net, inputs={"data": (1, 2)})
+
+
+def test_a_shape_without_its_batch_gets_one_to_try(net: Path) -> None:
+    text = refused(net, inputs={"data": (1, 2, 3)})
+    assert "wanted 4 dimensions, the batch first; try --input data:1,1,2,3" in text
 
 
 def test_every_unknown_operator_is_listed(net: Path) -> None:
