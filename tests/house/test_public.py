@@ -133,7 +133,7 @@ def export_model() -> None:
 
 
 COMPILED = ("gluonnx.compile", "gluonnx.CompiledModel", "gluonnx.CompileResult")
-"""What there is with the compiled part alone."""
+"""Names that there are with the compiled part alone."""
 
 
 @pytest.mark.parametrize("module", written())
