@@ -286,10 +286,11 @@ def verify_targets(
 
 def _reference(model: Model, specs: Mapping[str, Spec]) -> tuple[Engine, Mapping[str, Spec]]:
     """The side that is right: our engine on the file, or onnxruntime where that does not read it; and the shapes of its inputs."""
-    declared = (
-        {n: s for n, s in specs_of_onnx(model.proto).items() if n not in specs} if model.proto is not None else {}
-    )
-    fixed = {n: s for n, s in declared.items() if s.shape is not None and all(isinstance(d, int) for d in s.shape)}
+    declared = specs_of_onnx(model.proto) if model.proto is not None else {}
+    # a shape alone is of the dtype that the file says: a target may take floats for bytes without a word
+    specs = {n: Spec(s.shape, s.dtype or declared[n].dtype) if n in declared else s for n, s in specs.items()}
+    rest = {n: s for n, s in declared.items() if n not in specs}
+    fixed = {n: s for n, s in rest.items() if s.shape is not None and all(isinstance(d, int) for d in s.shape)}
     try:
         return NativeEngine(model.native, {**fixed, **specs}), {**fixed, **specs}
     except (ConversionError, MXNetError):

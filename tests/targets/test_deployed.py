@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -17,7 +18,7 @@ from bridge.cli import app
 from bridge.paths import BadInput
 from bridge.project.config import target_pythons
 from bridge.provenance import read_facts
-from bridge.targets import process
+from bridge.targets import deployed, process
 from bridge.targets.place import place_of, variable_of
 from bridge.targets.profile import profile_of
 from converters.error import UnsupportedModel
@@ -255,3 +256,28 @@ def test_openvino_itself(network: str, tmp_path: Path) -> None:
     assert all(o.release for o in result.targets)
     found = bridge.verify_targets(tmp_path / "o.onnx", ["openvino", "onnx-reference"])
     assert not found.failed
+
+
+def test_a_shape_alone_is_of_the_dtype_of_the_file(tmp_path: Path) -> None:
+    """Bytes stay bytes where only their shape is given: OpenVINO takes floats for them without a word."""
+    nodes = [
+        onnx.helper.make_node("Cast", ["data"], ["x"], to=onnx.TensorProto.FLOAT),
+        onnx.helper.make_node("Mul", ["x", "x"], ["y"]),
+    ]
+    data = onnx.helper.make_tensor_value_info("data", onnx.TensorProto.UINT8, ["batch", 4])
+    y = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["batch", 4])
+    opsets = [onnx.helper.make_opsetid("", 17)]
+    graph = onnx.helper.make_graph(nodes, "bytes", [data], [y])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8), str(tmp_path / "bytes.onnx"))
+    fed = []
+    runner = deployed.TargetRunner.run
+
+    def run(self: Any, feeds: Any) -> Any:
+        fed.append(feeds["data"].dtype)
+        return runner(self, feeds)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deployed.TargetRunner, "run", run)
+        result = bridge.verify_targets(tmp_path / "bytes.onnx", ["onnxruntime"], inputs={"data": (2, 4)})
+    assert [o.verdict for o in result.outcomes] == [deployed.AGREES]
+    assert set(fed) == {np.dtype(np.uint8)}
