@@ -9,10 +9,9 @@ import numpy as np
 
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
-from hybrid.execution.program import Program
 
 from .compare import FACTOR, TOLERANCES, Difference, distance, rule_scales, within
-from .engines import Arrays, Engine, NativeEngine, OnnxEngine
+from .engines import Arrays, Engine, NativeEngine, OnnxEngine, outputs_by_numpy
 from .exact import Exact, perturb
 
 WITNESSED = 2  # runs in float32 with inputs and parameters moved by a unit in the last place
@@ -49,10 +48,7 @@ class Witnesses(Sequence[Arrays]):
         if not seed:
             return native.run_by_numpy(self.feeds)
         given, params = ({n: moved(n, a, seed) for n, a in x.items()} for x in (self.feeds, native.model.params))
-        program = Program(native.graph, params, native=False)
-        outputs = program.run(given)
-        program.forget()
-        return outputs
+        return outputs_by_numpy(native.graph, params, given)
 
 
 def truth_of(native: NativeEngine, feeds: Arrays) -> tuple[Arrays, Sequence[Arrays]] | None:

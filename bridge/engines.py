@@ -29,6 +29,7 @@ from hybrid.execution.precision_report import PrecisionReport, report
 from hybrid.execution.program import Program
 from hybrid.formats.files import write
 from hybrid.formats.params import release
+from hybrid.ir.facts import Facts
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.passes.strip_labels import label_names
 
@@ -172,6 +173,20 @@ def _describe(node: Node) -> str:
     return f"node {node.name} ({node.op.name if node.op else 'variable'})"
 
 
+def outputs_by_numpy(
+    graph: Graph,
+    params: Mapping[str, np.ndarray],
+    feeds: Mapping[str, np.ndarray],
+    observe: Observer | None = None,
+    facts: Facts | None = None,
+) -> list[np.ndarray]:
+    """The outputs of one run by NumPy, without kernels, of which nothing is kept. The rest as Program and its run take it."""
+    program = Program(graph, params, native=False, facts=facts)
+    outputs = program.run(feeds, observe)
+    program.forget()
+    return outputs
+
+
 class NativeEngine:
     """Our own engine, on a symbol with parameters."""
 
@@ -220,9 +235,7 @@ class NativeEngine:
             fed, outputs = self._by_numpy
             if fed.keys() == complete.keys() and all(fed[n] is a for n, a in complete.items()):
                 return outputs
-        program = Program(self.graph, self.model.params, native=False, facts=self.model.facts)
-        outputs = program.run(complete, observe)
-        program.forget()
+        outputs = outputs_by_numpy(self.graph, self.model.params, complete, observe, facts=self.model.facts)
         self._by_numpy = dict(complete), outputs
         return outputs
 

@@ -305,8 +305,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "witnesses not moved",
         "bridge/conditioning.py",
-        "outputs = program.run(given)",
-        "outputs = program.run(self.feeds)",
+        "return outputs_by_numpy(native.graph, params, given)",
+        "return outputs_by_numpy(native.graph, params, self.feeds)",
         "tests/bridge/test_judge.py -k test_the_truth_is_float64",
     ),
     (
