@@ -25,7 +25,18 @@ from hybrid.passes.strip_labels import label_names
 from .fallbacks import FallbackCount, fallbacks_of
 from .importing import not_in_mxnet
 from .inputs import Given, Inputs, as_specs, loaded
-from .models import ONNX, BadInput, Model, check_sizes, describe, onnx_spec, open_model, specs_of_onnx, split_inputs
+from .models import (
+    ONNX,
+    BadInput,
+    Model,
+    check_sizes,
+    describe,
+    in_own_dtypes,
+    onnx_spec,
+    open_model,
+    specs_of_onnx,
+    split_inputs,
+)
 from .opsets import check_opset, default_opset, newest
 from .pipeline.labels import labels_of
 from .provenance import read_facts
@@ -256,7 +267,7 @@ def _inspect_onnx(model: Model, inputs: Inputs | None) -> InspectResult:
         mxnet, repairs = tuple(not_in_mxnet(found.graph, found.params)), found.repairs
         native = Model(model.name, found.graph, found.params)
         given, declared = as_specs(inputs)[0], specs_of_onnx(proto)
-        wanted = {n: Spec(given.get(n, s).shape, given.get(n, s).dtype or s.dtype) for n, s in declared.items()}
+        wanted = in_own_dtypes({n: given.get(n, s) for n, s in declared.items()}, declared)
         fallbacks = _fallbacks(native, wanted)
     except converters.UnsupportedModel as error:
         problems = error.problems

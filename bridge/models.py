@@ -523,6 +523,13 @@ def names_of(found: Imported) -> dict[str, str]:
     return {entry.name: name for name, entry in found.tensors.items()}
 
 
+def in_own_dtypes(specs: Mapping[str, Spec], declared: Mapping[str, Spec]) -> dict[str, Spec]:
+    """The specs; one that says a shape alone has the dtype that is declared."""
+    return {
+        n: s._replace(dtype=declared[n].dtype) if s.dtype is None and n in declared else s for n, s in specs.items()
+    }
+
+
 def specs_of_onnx(proto: onnx.ModelProto) -> dict[str, Spec]:
     """Shape and dtype of every input that is not an initializer, as onnx_spec gives them."""
     stored = {i.name for i in proto.graph.initializer}
