@@ -14,6 +14,7 @@ import pytest
 import hybrid as mx
 from hybrid import resuming
 from hybrid.core.error import FormatError, MXNetError
+from hybrid.formats.files import PART
 from tests.distributed.launching import PROGRAMS, command, environment, needs_mpi
 from tests.house.docs import ROOT
 
@@ -34,9 +35,11 @@ def test_bit_for_bit(ranks: int, form: str, tmp_path: Path) -> None:
     killed_after = 9
     assert train(ranks, form, "-", tmp_path / "whole") == 0
     assert train(ranks, form, tmp_path / "state", tmp_path / "rest", killed_after) != 0
-    assert os.listdir(tmp_path / "state") == [resuming.NAME]
+    # rank 0 may have been killed while it wrote the next state: the whole one is there all the same, and what it left goes later
+    assert [n for n in os.listdir(tmp_path / "state") if not PART.fullmatch(n)] == [resuming.NAME]
     assert not (tmp_path / "rest-0.npz").exists()
     assert train(ranks, form, tmp_path / "state", tmp_path / "rest") == 0
+    assert os.listdir(tmp_path / "state") == [resuming.NAME]
     for rank in range(max(1, ranks)):
         with np.load(tmp_path / f"whole-{rank}.npz") as whole, np.load(tmp_path / f"rest-{rank}.npz") as rest:
             assert int(whole["done"]) == 20
