@@ -28,6 +28,11 @@ constexpr std::size_t size_of(DType t) {
   }
 }
 
+constexpr std::size_t ALIGNMENT = 64;  // a cache line, and the widest vector register
+
+// So many bytes and what is needed for the next array to be aligned.
+constexpr std::size_t aligned(std::size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+
 // Width of a channel block. A blocked tensor has the shape (N, ceil(C/16), H, W, 16).
 constexpr std::int64_t BLOCK = 16;
 

@@ -13,6 +13,7 @@ constexpr int REGISTERS = 2;
 constexpr int REGISTERS = 4;
 #endif
 constexpr int LANES = 16 / REGISTERS;
+constexpr int LANES64 = LANES / 2;  // doubles of a register
 
 typedef float Reg __attribute__((vector_size(LANES * 4)));
 typedef float RegU __attribute__((vector_size(LANES * 4), aligned(4), may_alias));

@@ -6,8 +6,6 @@
 namespace gluonnx {
 namespace {
 
-std::size_t aligned(std::size_t size) { return (size + 63) / 64 * 64; }
-
 void fits(bool good, const char* what) {
   if (!good) throw std::invalid_argument(std::string("control flow with ") + what);
 }

@@ -4,11 +4,11 @@
 
 #include <cstddef>
 
+#include "../base/tensor.h"
+
 namespace gluonnx {
 
-constexpr std::size_t ALIGNMENT = 64;  // a cache line, and the widest vector register
-
-// `size` bytes aligned so, contents undefined; null when there is none left. Give it back with the same size.
+// `size` bytes aligned to ALIGNMENT, contents undefined; null when there is none left. Give it back with the same size.
 std::byte* allocate(std::size_t size);
 void release(std::byte* memory, std::size_t size);
 

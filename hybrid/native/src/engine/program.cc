@@ -23,9 +23,6 @@ namespace {
 
 constexpr std::size_t TRIMMED = std::size_t{1} << 22;  // bytes of weights, from which on memory is worth the time
 
-// Rounded up, because the scratch that follows is aligned.
-std::size_t aligned(std::size_t size) { return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
-
 }  // namespace
 
 // What other threads hold when a process forks stays held in the child, which does not have these threads. Who forks therefore

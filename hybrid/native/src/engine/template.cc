@@ -112,18 +112,17 @@ std::size_t Template::place(const std::vector<std::size_t>& sizes, std::vector<s
   for (std::size_t i = 0; i < count; ++i)
     if (sizes[i]) order.push_back(i);
   std::size_t arena = 0;
-  auto rounded = [](std::size_t size) { return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; };
   if (order.size() <= MANY) {
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return sizes[a] > sizes[b]; });
     std::vector<std::size_t> placed;  // by offset
     for (std::size_t i : order) {
       std::size_t offset = 0;
-      const std::size_t size = rounded(sizes[i]);
+      const std::size_t size = aligned(sizes[i]);
       for (std::size_t j : placed) {
         if (storages_[j].first > storages_[i].last || storages_[j].last < storages_[i].first) continue;
         const auto start = static_cast<std::size_t>(offsets[j]);
         if (offset + size <= start) break;
-        offset = std::max(offset, start + rounded(sizes[j]));
+        offset = std::max(offset, start + aligned(sizes[j]));
       }
       offsets[i] = static_cast<std::int64_t>(offset);
       placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
@@ -167,9 +166,9 @@ std::size_t Template::place(const std::vector<std::size_t>& sizes, std::vector<s
     while (!alive.empty() && alive.begin()->first < storages_[i].first) {
       const std::size_t j = alive.begin()->second;
       alive.erase(alive.begin());
-      open(static_cast<std::size_t>(offsets[j]), rounded(sizes[j]));
+      open(static_cast<std::size_t>(offsets[j]), aligned(sizes[j]));
     }
-    const std::size_t size = rounded(sizes[i]);
+    const std::size_t size = aligned(sizes[i]);
     auto fit = fitting.lower_bound({size, 0});
     std::size_t at, room;
     if (fit != fitting.end()) {

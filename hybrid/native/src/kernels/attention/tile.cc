@@ -5,14 +5,14 @@ namespace {
 
 // Rows and panels of a tile: enough sums under way to hide the latency of fma, as many as there are registers for.
 #if defined(__AVX512F__)
-constexpr int HEIGHT = 8, ACROSS = 2, MOST = 4;
+constexpr int HEIGHT = 8, ACROSS = 2, WIDEST = 4;
 #elif defined(__AVX__) || defined(__aarch64__)
-constexpr int HEIGHT = 6, ACROSS = 1, MOST = 4;
+constexpr int HEIGHT = 6, ACROSS = 1, WIDEST = 4;
 #else
-constexpr int HEIGHT = 2, ACROSS = 1, MOST = 2;  // a panel fills four of sixteen registers
+constexpr int HEIGHT = 2, ACROSS = 1, WIDEST = 2;  // a panel fills four of sixteen registers
 #endif
 // Panels that a tile of fewer rows takes at a time.
-constexpr int across(int rows) { return rows == 1 ? MOST : rows == 2 ? MOST / 2 : ACROSS; }
+constexpr int across(int rows) { return rows == 1 ? WIDEST : rows == 2 ? WIDEST / 2 : ACROSS; }
 
 template <int R, int P>
 void tile(Index k, const float* a, Index lda, Panels b, float* c, Index ldc, bool add) {

@@ -4,9 +4,7 @@ namespace gluonnx::backward {
 namespace {
 
 constexpr Index SLICE = 288;              // rows of a panel: longer sums are less exact, shorter ones are stored more often
-constexpr Index COPIES = Index{8} << 20;  // elements of copied images at a time
 constexpr Index SHARED = Index{2} << 20;  // elements of panels that threads may share
-constexpr double WORTH = 4e6;             // flops that are worth handing over
 
 }  // namespace
 

@@ -3,9 +3,8 @@
 namespace gluonnx::backward {
 namespace {
 
-constexpr Index SLICE = 256;              // rows of a panel
+constexpr Index PANEL_ROWS = 256;         // rows of a panel
 constexpr Index PLANES = Index{1} << 18;  // elements that are added to, at a time: 1 MB
-constexpr double WORTH = 4e6;             // flops that are worth handing over
 
 }  // namespace
 
@@ -36,7 +35,7 @@ Spread::Spread(const Shape& shape, int images, int weight, int bias, int threads
   together_ = std::clamp<Index>(Columns::MOST / from_plane_, 1, std::max<Index>(1, shape.batch / chunks));
   parts_ = std::max(chunks / (ceiling(shape.batch, together_) * shape.groups), channels * plane_ * together_ / PLANES);
   parts_ = std::clamp<Index>(parts_, 1, channels);
-  slice_ = std::min(SLICE, shape.group_filters());
+  slice_ = std::min(PANEL_ROWS, shape.group_filters());
   const Index rows = s[1] * whole_[2];
   lattice_ = {shape.filters * from_plane_, shape.out[1] * shape.out[2], shape.out[2], 1};
   results_ = {ceiling(channels, parts_) * plane_, s[0] * whole_[1] * whole_[2], rows, s[2]};

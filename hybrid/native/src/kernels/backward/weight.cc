@@ -4,9 +4,7 @@ namespace gluonnx::backward {
 namespace {
 
 constexpr Index CHUNK = 192;              // rows of a panel, of at most Columns::MOST
-constexpr Index COPIES = Index{8} << 20;  // elements of copied images at a time
 constexpr Index SUMS = Index{4} << 20;    // elements of sums that parts may have
-constexpr double WORTH = 4e6;             // flops that are worth handing over
 
 }  // namespace
 

@@ -12,10 +12,11 @@ namespace gluonnx::backward {
 
 using Three = std::array<Index, 3>;  // depth, height, width
 
+constexpr Index COPIES = Index{8} << 20;  // elements of copied images at a time
+constexpr double WORTH = 4e6;             // flops that are worth handing over
+
 inline Index volume(const Three& sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 inline Index ceiling(Index a, Index b) { return (a + b - 1) / b; }
-inline std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 // A convolution from `in` to `out` elements per channel, whichever operator it comes from. It may stop before the end of the
 // data and reach past it, as in the transposed ones; what it finds there is zero.
 struct Shape {

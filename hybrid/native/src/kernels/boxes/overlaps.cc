@@ -8,8 +8,6 @@
 namespace gluonnx {
 namespace {
 
-std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 bool in_corners(const std::string& format) {
   want(format == "corner" || format == "center");
   return format == "corner";

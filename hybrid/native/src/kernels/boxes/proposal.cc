@@ -9,8 +9,6 @@
 namespace gluonnx {
 namespace {
 
-std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 struct Box {
   float edge[4];  // left, top, right, bottom
 };

@@ -9,8 +9,6 @@
 namespace gluonnx {
 namespace {
 
-std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 // The lower and the upper ends of a box along y and x.
 void corners(const float* box, bool centred, float* edges) {
   for (int a = 0; a < 2; ++a) {

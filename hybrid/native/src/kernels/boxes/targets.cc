@@ -9,8 +9,6 @@
 namespace gluonnx {
 namespace {
 
-std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 // What an SSD's anchors are to learn: which stands for which object, and which for the background.
 class Targets : public Kernel {
  public:

@@ -67,6 +67,9 @@ struct Epilogue {
   float slope = 0, low = 0, high = 0;
 };
 
+GX_INLINE Reg load_part(const float* p) { return *reinterpret_cast<const RegU*>(p); }
+GX_INLINE void store_part(float* p, Reg v) { *reinterpret_cast<RegU*>(p) = v; }
+
 GX_INLINE Reg apply_epilogue(Reg v, const Epilogue& f) {
   if (f.leaky) v = v < 0 ? v * f.slope : v;
   if (f.floor) v = f.low > v ? Reg{} + f.low : v;  // NaN stays
@@ -98,8 +101,6 @@ struct Operands {
   const float* residual = nullptr;
   float* out = nullptr;
 };
-
-inline std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // Weights and bias of a convolution: packed once where they are constant, else in each run, into its scratch.
 class Stored {

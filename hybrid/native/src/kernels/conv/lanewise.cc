@@ -17,9 +17,6 @@ namespace {
 
 constexpr int WIDEST = 7;  // with weights and inputs within 16 registers
 
-GX_INLINE Reg load_part(const float* p) { return *reinterpret_cast<const RegU*>(p); }
-GX_INLINE void store_part(float* p, Reg v) { *reinterpret_cast<RegU*>(p) = v; }
-
 // WIDTH neighbouring outputs of a row. COLUMNS: of the kernel when dilate is 1, 0 for any; STRIDE goes with it.
 template <int COLUMNS, int STRIDE, int WIDTH>
 void micro(const Lanewise::Walk& walk, const float* in, const float* weights, const float* bias, const float* residual,

@@ -76,18 +76,22 @@ void micro(const Walk& walk, const float* in, const float* weights, const float*
     ahead.at[c % 4] = next + ahead.jump;
   }
   if (begun) each_sum<BLOCKS, ROWS, WIDTH>(sum, add);
-#pragma GCC unroll 4
+  each_sum<BLOCKS, ROWS, WIDTH>(sum, keep);
+  // from memory, as a loop: written out for each sum, this was two fifths of a kernel's code
+  const float* v = sums;
+#pragma GCC unroll 1
   for (int b = 0; b < BLOCKS; ++b)
-#pragma GCC unroll 4
+#pragma GCC unroll 1
     for (int r = 0; r < ROWS; ++r) {
       const float* more = residual ? residual + b * walk.residual_block + r * walk.residual_row : nullptr;
       float* to = out + b * walk.out_block + r * walk.out_row;
-#pragma GCC unroll 14
-      for (int p = 0; p < WIDTH; ++p) {
-        Block v = sum[b][r][p];
-        if (bias) v = v + load(bias + b * BLOCK);
-        if (more) v = v + load(more + p * walk.residual_pixel);
-        store(to + p * walk.out_pixel, apply_epilogue(v, walk.epilogue));
+      const Block shift = bias ? load(bias + b * BLOCK) : zero();
+#pragma GCC unroll 1
+      for (int p = 0; p < WIDTH; ++p, v += BLOCK, to += walk.out_pixel) {
+        Block value = load(v);
+        if (bias) value = value + shift;
+        if (more) value = value + load(more + p * walk.residual_pixel);
+        store(to, apply_epilogue(value, walk.epilogue));
       }
     }
 }

@@ -11,9 +11,6 @@ namespace {
 
 constexpr double NEAR = 0.70710678118654752440, FAR = 1.41421356237309504880;  // the points, with both signs
 
-GX_INLINE Reg load_part(const float* p) { return *reinterpret_cast<const RegU*>(p); }
-GX_INLINE void store_part(float* p, Reg v) { *reinterpret_cast<RegU*>(p) = v; }
-
 // Addresses are computed from p from here on: those that the compiler would keep in advance are more than there are registers.
 template <class T>
 GX_INLINE void pin(T*& p) {

@@ -14,7 +14,6 @@ constexpr Index ROOM = LANES == 16 ? 512 * 1024 : 1024 * 1024;  // floats that t
 Index divided_up(Index a, Index b) { return (a + b - 1) / b; }
 
 Index slices_of(Index k) { return std::max<Index>(1, divided_up(k, SLICE)); }
-Index rounded(Index n) { return divided_up(n, 16) * 16; }
 Index panels_of(Index n) { return divided_up(n, WIDTH); }
 
 // The rows of A that are packed at a time.

@@ -14,10 +14,8 @@
 namespace gluonnx::gemm {
 namespace {
 
-constexpr float MOST = 127;  // of the whole numbers; -128 would have no counterpart
+constexpr float LARGEST = 127;  // of the whole numbers; -128 would have no counterpart
 constexpr Index LITTLE = 1 << 16;  // elements that one thread packs as soon
-
-Index rounded(Index n) { return (n + 15) / 16 * 16; }
 
 // The size of a number as a whole number that grows with it; those of infinities and NaN are the largest.
 GX_INLINE std::int32_t size_of(float x) { return std::bit_cast<std::int32_t>(x) & 0x7fffffff; }
@@ -67,7 +65,7 @@ bool Reduced::pack(const Operand& b, Index n, Index k, Pool* pool) {
       largest(b, k, column, columns, scales);
       for (Index j = 0; j < columns; ++j) {
         if (!(scales[j] <= std::numeric_limits<float>::max())) finite = false;
-        scales[j] = std::max(scales[j] / MOST, std::numeric_limits<float>::min());  // a column of zeros has one too
+        scales[j] = std::max(scales[j] / LARGEST, std::numeric_limits<float>::min());  // a column of zeros has one too
       }
       std::fill(scales + columns, scales + width, 1.f);
       std::memcpy(scales_.data() + column, scales, width * sizeof(float));

@@ -11,6 +11,9 @@ namespace gluonnx::gemm {
 
 using Index = std::int64_t;
 
+// So many columns with those that fill the last sixteen.
+constexpr Index rounded(Index columns) { return (columns + 15) / 16 * 16; }
+
 // The matrix at data, rows `ld` elements apart; with `transposed`, the operand is the transpose of that matrix.
 struct Operand {
   const float* data = nullptr;

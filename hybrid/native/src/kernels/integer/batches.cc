@@ -146,18 +146,18 @@ class Onnx : public BatchedProducts {
   bool is_signed_;
 };
 
-bool is_one(const Call& call, int i, DType dtype) { return i < 0 || (call.in[i].size() == 1 && call.in[i].dtype == dtype); }
+bool is_one_or_none(const Call& call, int i, DType dtype) { return i < 0 || (call.in[i].size() == 1 && call.in[i].dtype == dtype); }
 
 }  // namespace
 
 std::unique_ptr<Kernel> batched_matmul(const Call& call, int a, int b, int a_zero, int b_zero, const std::array<int, 4>& scales) {
   const Tensor &x = call.in[a], &w = call.in[b], &y = call.out[0];
   if (x.rank() < 2 || w.rank() < 2 || !is_byte(x.dtype) || !is_byte(w.dtype)) return nullptr;
-  if (!is_one(call, a_zero, x.dtype) || !is_one(call, b_zero, w.dtype)) return nullptr;
+  if (!is_one_or_none(call, a_zero, x.dtype) || !is_one_or_none(call, b_zero, w.dtype)) return nullptr;
   const Scales s{scales[0], scales[1], scales[2], scales[3]};
   for (int i : {s.a, s.b, s.y})
-    if (!is_one(call, i, DType::f32)) return nullptr;
-  if (s.a >= 0 && (!is_byte(y.dtype) || !is_one(call, s.zero, y.dtype))) return nullptr;
+    if (!is_one_or_none(call, i, DType::f32)) return nullptr;
+  if (s.a >= 0 && (!is_byte(y.dtype) || !is_one_or_none(call, s.zero, y.dtype))) return nullptr;
   want(s.a >= 0 || y.dtype == DType::i32);
   Batches p;
   p.m = x.shape[x.rank() - 2], p.k = x.shape.back(), p.n = w.shape.back();

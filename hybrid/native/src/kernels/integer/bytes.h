@@ -9,6 +9,8 @@
 
 namespace gluonnx::integer {
 
+constexpr std::int64_t GRAIN = 1 << 15;  // numbers that are worth handing over
+
 GX_INLINE RegI widened(const std::uint8_t* p) {
 #if defined(__AVX512F__)
   return reinterpret_cast<RegI>(_mm512_maskz_cvtepu8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));

@@ -265,8 +265,6 @@ class Panels : public Convolution {
   std::vector<Index> places_;  // of each step, from a window's first pixel
 };
 
-bool is_one(const Tensor& t, DType dtype) { return t.size() == 1 && t.dtype == dtype; }
-
 // Strides and so on, one per axis; the first of `rank` belongs to axis 3 - rank.
 std::unique_ptr<Kernel> make(const Operands& at, const Call& call, Index groups, const std::vector<Index>& strides,
                              const std::vector<Index>& dilations, const std::vector<Index>& before) {

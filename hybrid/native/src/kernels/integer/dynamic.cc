@@ -8,8 +8,6 @@ std::unique_ptr<Kernel> bind_matmul_integer_to_float(const Call& call);
 
 namespace {
 
-std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 class DynamicProduct : public Kernel {
  public:
   explicit DynamicProduct(const Call& call) : more_(static_cast<int>(call.in.size()) - 3) {

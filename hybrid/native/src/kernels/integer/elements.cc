@@ -11,7 +11,6 @@ namespace gluonnx {
 namespace integer {
 namespace {
 
-constexpr Index GRAIN = 1 << 15;  // numbers that are worth handing over
 
 // Floats as bytes: ties to even, saturating.
 struct Saturated {

@@ -11,7 +11,7 @@ namespace integer {
 namespace {
 
 // The operands of a call by position, -1: there is none.
-struct Operands {
+struct ProductOperands {
   int a = 0, b = 1, a_zero = -1, b_zero = -1;
   int a_scale = -1, b_scale = -1, y_scale = -1, y_zero = -1;  // of sums that are quantised again
   int bias = -1, ranges = -1;                                 // MXNet's
@@ -29,7 +29,7 @@ struct Right {
 
 class Product : public Kernel {
  public:
-  Product(Index m, Index n, Index k, const Operands& operands, const Call& call)
+  Product(Index m, Index n, Index k, const ProductOperands& operands, const Call& call)
       : m_(m),
         n_(n),
         k_(k),
@@ -262,7 +262,7 @@ class Product : public Kernel {
   }
 
   Index m_, n_, k_;
-  Operands at_;
+  ProductOperands at_;
   std::vector<Form> forms_;
   Form form_;
   Encoding left_{}, right_{};
@@ -272,9 +272,7 @@ class Product : public Kernel {
   std::shared_ptr<Packed> kept_;
 };
 
-bool is_one(const Tensor& t, DType dtype) { return t.size() == 1 && t.dtype == dtype; }
-
-std::unique_ptr<Kernel> make(const Operands& at, const Call& call) {
+std::unique_ptr<Kernel> make(const ProductOperands& at, const Call& call) {
   const Tensor &a = call.in[at.a], &b = call.in[at.b];
   if (a.rank() < 2 || b.rank() != 2 || !is_byte(a.dtype) || !is_byte(b.dtype)) return nullptr;
   const Index n = b.shape[at.b_transposed ? 0 : 1], k = b.shape[at.b_transposed ? 1 : 0];
@@ -316,7 +314,7 @@ std::unique_ptr<Kernel> make(const Operands& at, const Call& call) {
 }  // namespace integer
 
 std::unique_ptr<Kernel> bind_matmul_integer(const Call& call) {
-  integer::Operands at;
+  integer::ProductOperands at;
   int next = 2;
   if (call.attrs.names("given", "a_zero_point")) at.a_zero = next++;
   if (call.attrs.names("given", "b_zero_point")) at.b_zero = next++;
@@ -326,7 +324,7 @@ std::unique_ptr<Kernel> bind_matmul_integer(const Call& call) {
 
 std::unique_ptr<Kernel> bind_qlinear_matmul(const Call& call) {
   call.attrs.ignore("given");
-  integer::Operands at;
+  integer::ProductOperands at;
   at.a_scale = 1;
   at.a_zero = 2;
   at.b = 3;
@@ -341,7 +339,7 @@ std::unique_ptr<Kernel> bind_qlinear_matmul(const Call& call) {
 
 std::unique_ptr<Kernel> bind_quantized_dense(const Call& call) {
   call.attrs.ignore("num_hidden", "flatten", "no_bias", "training");
-  integer::Operands at;
+  integer::ProductOperands at;
   at.b_transposed = true;
   at.ranges = 2;
   if (call.in.size() == 9) {
@@ -356,7 +354,7 @@ std::unique_ptr<Kernel> bind_quantized_dense(const Call& call) {
 std::unique_ptr<Kernel> bind_qgemm(const Call& call) {
   const Attrs& attrs = call.attrs;
   if (attrs.flag("transA")) return nullptr;
-  integer::Operands at;
+  integer::ProductOperands at;
   at.a_scale = 1;
   at.a_zero = 2;
   at.b = 3;
@@ -373,7 +371,7 @@ std::unique_ptr<Kernel> bind_qgemm(const Call& call) {
 }
 
 std::unique_ptr<Kernel> bind_matmul_integer_to_float(const Call& call) {
-  integer::Operands at;
+  integer::ProductOperands at;
   at.a_scale = 2;
   at.b_scale = 3;
   int next = 4;
@@ -387,7 +385,7 @@ std::unique_ptr<Kernel> bind_matmul_integer_to_float(const Call& call) {
 std::unique_ptr<Kernel> bind_fused_quantized_dense(const Call& call) {
   call.attrs.ignore("num_hidden", "flatten");
   want(call.in.size() > 2 && call.in[1].rank() == 2 && call.in[1].dtype == DType::i8);
-  integer::Operands at;
+  integer::ProductOperands at;
   at.b_transposed = true;
   at.kind = integer::Epilogue::Kind::followed;
   at.layer = integer::Layer::of(call, call.in[1].shape[0]);

@@ -12,7 +12,6 @@ namespace gluonnx {
 namespace integer {
 namespace {
 
-constexpr Index GRAIN = 1 << 15;  // numbers that are worth handing over
 
 // As many numbers as there are lanes, of whatever type, as floats.
 template <class T>

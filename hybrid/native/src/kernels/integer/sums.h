@@ -101,6 +101,7 @@ inline int number(const void* data, bool is_signed, Index i) {
   return is_signed ? static_cast<const std::int8_t*>(data)[i] : static_cast<const std::uint8_t*>(data)[i];
 }
 inline bool is_byte(DType t) { return t == DType::u8 || t == DType::i8; }
+inline bool is_one(const Tensor& t, DType dtype) { return t.size() == 1 && t.dtype == dtype; }
 
 // A zero point as it is given: none, one, or one for each row or column.
 struct ZeroPoint {

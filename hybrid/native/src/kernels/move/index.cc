@@ -35,9 +35,9 @@ void copy(const void* given, std::int64_t first, std::int64_t count, std::int64_
   }
 }
 
-using Copy = void (*)(const void*, std::int64_t, std::int64_t, std::int64_t*);
+using CopyIndices = void (*)(const void*, std::int64_t, std::int64_t, std::int64_t*);
 
-Copy copy_of(DType dtype) {
+CopyIndices copy_of(DType dtype) {
   switch (dtype) {
     case DType::f32:
       return copy<float>;

@@ -5,7 +5,7 @@ namespace gluonnx {
 namespace {
 
 // What is known of a run of numbers.
-struct Sum {
+struct NanSum {
   double total = 0;
   bool numbers = false, infinite = false, broken = false;
 };
@@ -13,32 +13,32 @@ struct Sum {
 template <class N>
 struct Nansum {
   using T = N;
-  using A = Sum;
-  using P = Sum;
-  static constexpr Sum start{}, part_start{};
+  using A = NanSum;
+  using P = NanSum;
+  static constexpr NanSum start{}, part_start{};
   static constexpr int rows = 1024;  // so that errors do not grow with n
 
   // of a, and b behind it
-  static Sum join(const Sum& a, const Sum& b) {
+  static NanSum join(const NanSum& a, const NanSum& b) {
     return {a.total + b.total, a.numbers || b.numbers, a.infinite || b.infinite,
             a.broken || b.broken || (a.infinite && b.numbers)};
   }
-  static Sum of(N x) { return x != x ? Sum{} : Sum{static_cast<double>(x), true, std::isinf(x), false}; }
+  static NanSum of(N x) { return x != x ? NanSum{} : NanSum{static_cast<double>(x), true, std::isinf(x), false}; }
 
-  static Sum run(const N* x, std::int64_t n) {
+  static NanSum run(const N* x, std::int64_t n) {
     constexpr std::int64_t BLOCK = 256;
-    Sum sum;
+    NanSum sum;
     for (std::int64_t first = 0; first < n; first += BLOCK) {
-      Sum block;
+      NanSum block;
       for (std::int64_t i = first; i < std::min(n, first + BLOCK); ++i) block = join(block, of(x[i]));
       sum = join(sum, block);
     }
     return sum;
   }
-  static void columns(const N* x, std::int64_t width, Sum* part, Sum*) {
+  static void columns(const N* x, std::int64_t width, NanSum* part, NanSum*) {
     for (std::int64_t j = 0; j < width; ++j) part[j] = join(part[j], of(x[j]));
   }
-  static N result(const Sum& sum) {
+  static N result(const NanSum& sum) {
     return sum.broken ? std::numeric_limits<N>::quiet_NaN() : static_cast<N>(sum.total);
   }
 };

@@ -80,7 +80,7 @@ struct Wide : OfFloats {
 
 double add_square(double total, double x) { return total + x * x; }
 double add_size(double total, double x) { return total + std::fabs(x); }
-double times(double total, double x) { return total * x; }
+double multiplied(double total, double x) { return total * x; }
 
 template <class Policy>
 std::unique_ptr<Kernel> reduce(const Call& call, const std::vector<bool>& reduced, Then then = Then::nothing) {
@@ -94,7 +94,7 @@ std::unique_ptr<Kernel> reduce(const Call& call, Total total, const std::vector<
     case Total::sum:
       return reduce<Sum<same>>(call, reduced, then);
     case Total::product:
-      return reduce<Wide<times, true>>(call, reduced, then);
+      return reduce<Wide<multiplied, true>>(call, reduced, then);
     case Total::largest:
       return reduce<Extreme<true>>(call, reduced, then);
     default:

@@ -71,7 +71,7 @@ void sort_digits(I* items, I* other, std::int64_t n) {
 }
 
 // What of an ordering is wanted, as which output; -1 for none.
-struct Wanted {
+struct Ranking {
   std::int64_t count;
   bool ascending;
   int values = -1, positions = -1, mask = -1;
@@ -80,7 +80,7 @@ struct Wanted {
 template <class T>
 class Sort : public Kernel {
  public:
-  Sort(const Call& call, const Along& along, const Wanted& wanted) : along_(along), wanted_(wanted) {
+  Sort(const Call& call, const Along& along, const Ranking& wanted) : along_(along), wanted_(wanted) {
     const std::int64_t n = along.size, k = wanted.count, rows = along.outer * along.inner;
     want(k >= 0 && k <= n && n < std::int64_t{1} << 32);
     for (int i : {wanted.values, wanted.mask}) want(i < 0 || call.out[i].dtype == call.in[0].dtype);
@@ -185,13 +185,13 @@ class Sort : public Kernel {
   }
 
   Along along_;
-  Wanted wanted_;
+  Ranking wanted_;
   PutPosition put_ = nullptr;
   bool few_;
   std::int64_t room_;  // items of a thread
 };
 
-std::unique_ptr<Kernel> sort(const Call& call, const Along& along, const Wanted& wanted) {
+std::unique_ptr<Kernel> sort(const Call& call, const Along& along, const Ranking& wanted) {
   return by_number(call.in[0].dtype,
                    [&](auto t) -> std::unique_ptr<Kernel> { return std::make_unique<Sort<decltype(t)>>(call, along, wanted); });
 }
@@ -213,7 +213,7 @@ std::unique_ptr<Kernel> bind_topk(const Call& call) {
   call.attrs.ignore("dtype");
   const Along along = along_axis(call.in[0], call.attrs);
   const std::int64_t k = call.attrs.integer("k");
-  Wanted wanted{k > 0 ? k : along.size, call.attrs.flag("is_ascend")};
+  Ranking wanted{k > 0 ? k : along.size, call.attrs.flag("is_ascend")};
   const std::string& kind = call.attrs.text("ret_typ");
   if (kind == "indices") wanted.positions = 0;
   else if (kind == "mask") wanted.mask = 0;

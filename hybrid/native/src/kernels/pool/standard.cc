@@ -8,8 +8,6 @@
 namespace gluonnx {
 namespace {
 
-std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 // Windows along an axis: of the k-th element of the i-th the place is i * stride + k * dilation - before.
 struct Line {
   std::int64_t size = 1, kernel = 1, stride = 1, dilation = 1, before = 0, after = 0, steps = 1;
@@ -83,7 +81,7 @@ constexpr T least() {
 }
 
 // What windows are reduced with: their geometry, the power of a norm, and how many elements count along each axis for a mean.
-struct Windows {
+struct Walk {
   Geometry g;
   std::int64_t power = 1;
   std::vector<double> counts[3];
@@ -97,7 +95,7 @@ struct Row {
     if constexpr (R != Reduction::max) return all + more;
     return more > all || more != more ? more : all;  // NaN wins
   }
-  static void fill(const Windows& w, const T* in, std::int64_t z, std::int64_t y, T* __restrict line) {
+  static void fill(const Walk& w, const T* in, std::int64_t z, std::int64_t y, T* __restrict line) {
     const Line &deep = w.g.axes[0], &high = w.g.axes[1], &wide = w.g.axes[2];
     for (std::int64_t x = 0; x < wide.size; ++x) line[x] = begin();
     for (std::int64_t d = deep.first(z); d < deep.last(z); ++d)
@@ -115,7 +113,7 @@ struct Row {
       }
   }
 
-  static void across(const Windows& w, const T* __restrict line, T* __restrict out) {
+  static void across(const Walk& w, const T* __restrict line, T* __restrict out) {
     const Line& wide = w.g.axes[2];
     const std::int64_t from = wide.whole(), to = wide.whole_end();
     for (std::int64_t x = 0; x < wide.steps; ++x) out[x] = begin();
@@ -134,7 +132,7 @@ struct Row {
     some(to, wide.steps);
   }
 
-  static void finish(const Windows& w, T* out, std::int64_t z, std::int64_t y) {
+  static void finish(const Walk& w, T* out, std::int64_t z, std::int64_t y) {
     const std::int64_t steps = w.g.axes[2].steps;
     if constexpr (R == Reduction::mean) {
       const auto count = [&](int axis, std::int64_t i) { return static_cast<T>(w.counts[axis][i]); };
@@ -150,7 +148,7 @@ struct Row {
   }
 
   // Row (z, y) of the windows of a plane; scratch: as long as one of its rows.
-  static void windows(const Windows& w, const std::byte* plane, std::byte* scratch, std::byte* result, std::int64_t z, std::int64_t y) {
+  static void windows(const Walk& w, const std::byte* plane, std::byte* scratch, std::byte* result, std::int64_t z, std::int64_t y) {
     T *line = reinterpret_cast<T*>(scratch), *out = reinterpret_cast<T*>(result);
     fill(w, reinterpret_cast<const T*>(plane), z, y, line);
     across(w, line, out);
@@ -158,7 +156,7 @@ struct Row {
   }
 };
 
-using RowOf = void (*)(const Windows& w, const std::byte* plane, std::byte* scratch, std::byte* result, std::int64_t z, std::int64_t y);
+using RowOf = void (*)(const Walk& w, const std::byte* plane, std::byte* scratch, std::byte* result, std::int64_t z, std::int64_t y);
 
 class Pool : public Kernel {
  public:
@@ -190,7 +188,7 @@ class Pool : public Kernel {
   }
 
  private:
-  Windows w_;
+  Walk w_;
   RowOf row_of_;
   std::int64_t element_;  // bytes of one
   std::size_t row_;       // and of a row of a plane

@@ -55,22 +55,22 @@ void line(const float* p, std::int64_t row, float* out, std::int64_t count, floa
   }
 }
 
-using Line = void (*)(const float*, std::int64_t, float*, std::int64_t, float);
+using StripLine = void (*)(const float*, std::int64_t, float*, std::int64_t, float);
 
 // For windows of so many rows (some may lie outside the data); null where there is no fast path.
 template <Fold FOLD>
-Line line_of(std::int64_t rows, std::int64_t kernel, std::int64_t stride) {
+StripLine line_of(std::int64_t rows, std::int64_t kernel, std::int64_t stride) {
   if (rows < 1 || rows > 3) return nullptr;
   if (kernel == 3 && stride == 2) {
-    constexpr Line lines[] = {line<FOLD, 1, 3, 2>, line<FOLD, 2, 3, 2>, line<FOLD, 3, 3, 2>};
+    constexpr StripLine lines[] = {line<FOLD, 1, 3, 2>, line<FOLD, 2, 3, 2>, line<FOLD, 3, 3, 2>};
     return lines[rows - 1];
   }
   if (kernel == 3 && stride == 1) {
-    constexpr Line lines[] = {line<FOLD, 1, 3, 1>, line<FOLD, 2, 3, 1>, line<FOLD, 3, 3, 1>};
+    constexpr StripLine lines[] = {line<FOLD, 1, 3, 1>, line<FOLD, 2, 3, 1>, line<FOLD, 3, 3, 1>};
     return lines[rows - 1];
   }
   if (kernel == 2 && stride == 2 && rows < 3) {
-    constexpr Line lines[] = {line<FOLD, 1, 2, 2>, line<FOLD, 2, 2, 2>};
+    constexpr StripLine lines[] = {line<FOLD, 1, 2, 2>, line<FOLD, 2, 2, 2>};
     return lines[rows - 1];
   }
   return nullptr;
@@ -110,7 +110,7 @@ class StripsOf : public Strips {
 
   Windows deep_, high_, wide_;
   bool mean_;
-  std::vector<Line> lines_;
+  std::vector<StripLine> lines_;
 };
 
 }  // namespace

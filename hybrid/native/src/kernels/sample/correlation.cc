@@ -66,8 +66,6 @@ class Correlation : public Kernel {
   }
 
  private:
-  static std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
   // The likeness of a row, the mean over channels, which lie `map` apart.
   void row(const float* a, const float* b, std::int64_t map, float* __restrict to) const {
     std::fill(to, to + wide_, 0.f);

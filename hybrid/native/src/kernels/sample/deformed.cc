@@ -13,8 +13,6 @@ using Index = std::int64_t;
 constexpr Index MOST = 1024;             // pixels at a time
 constexpr Index COLUMNS = 512 << 10;     // bytes, about, of what is brought together at a time
 
-std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 // How the operators of MXNet and of ONNX say the same.
 struct Form {
   int weight, offset, mask = -1, bias = -1;  // which inputs these are

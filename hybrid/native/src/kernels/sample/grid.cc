@@ -9,14 +9,14 @@ namespace gluonnx {
 namespace {
 
 constexpr std::int64_t TILE = 64;  // points at a time: where they lie is found once for all channels
-constexpr int MOST = 16;           // elements that a point is made of
+constexpr int CORNERS = 16;           // elements that a point is made of
 
 // For some points the elements that each is made of, and their weights.
 template <class F>
 struct Points {
-  std::int32_t at[MOST][TILE];
-  F weight[MOST][TILE];
-  std::int32_t inside[MOST][TILE];  // 0 for what counts as 0, whatever it is
+  std::int32_t at[CORNERS][TILE];
+  F weight[CORNERS][TILE];
+  std::int32_t inside[CORNERS][TILE];  // 0 for what counts as 0, whatever it is
   F base[TILE];                     // added: NaN where the grid is no number
 };
 

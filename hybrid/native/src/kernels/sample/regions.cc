@@ -11,8 +11,6 @@ namespace {
 constexpr float FAR = 1e8f;                 // corners beyond, and what is no number, are left to NumPy
 constexpr std::int64_t MOST_SAMPLES = 1 << 16;  // of a cell along an axis
 
-std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 bool near(float x) { return x > -FAR && x < FAR; }
 
 // To the nearest whole number, halves away from zero.

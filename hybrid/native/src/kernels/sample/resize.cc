@@ -48,8 +48,6 @@ struct Axis {
 
 constexpr std::size_t MOST_AXES = 16;
 
-std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 // The attributes, and where new elements lie.
 struct Rule {
   Mode mode;

@@ -14,8 +14,8 @@ using Index = std::int64_t;
 
 // Between which pixels of an axis a point lies.
 template <class T>
-struct Place {
-  Place(T point, Index size, T least, T beyond) : inside(point >= least && point <= static_cast<T>(size) + beyond) {
+struct Spot {
+  Spot(T point, Index size, T least, T beyond) : inside(point >= least && point <= static_cast<T>(size) + beyond) {
     const T held = std::clamp(inside ? point : T{0}, T{0}, static_cast<T>(size - 1));
     const T floor = std::floor(held);
     at[0] = static_cast<Index>(floor), at[1] = static_cast<Index>(std::ceil(held));
@@ -28,7 +28,7 @@ struct Place {
 
 // The four pixels around a point, each times a share of it; a product with 0 is one too.
 template <class T>
-T around(const T* plane, Index width, const Place<T>& row, const Place<T>& column, T share) {
+T around(const T* plane, Index width, const Spot<T>& row, const Spot<T>& column, T share) {
   T sum = 0;
   for (int i = 0; i < 2; ++i)
     for (int j = 0; j < 2; ++j) sum += plane[row.at[i] * width + column.at[j]] * (row.weight[i] * column.weight[j] * share);
@@ -109,7 +109,7 @@ class Moved : public OfRegions<T> {
     const Index image = std::max<Index>(static_cast<Index>(roi[0]), 0), pooled = this->rows_, plane = this->height_ * this->width_;
     const T cell[2] = {size[0] / static_cast<T>(pooled), size[1] / static_cast<T>(pooled)};
     const T step[2] = {cell[0] / static_cast<T>(points_), cell[1] / static_cast<T>(points_)};
-    std::vector<Place<T>> rows, columns;
+    std::vector<Spot<T>> rows, columns;
     for (Index k = 0; k < classes_; ++k)
       for (Index i = 0; i < pooled; ++i)
         for (Index j = 0; j < pooled; ++j) {
@@ -186,8 +186,8 @@ class Turned : public OfRegions<T> {
         for (Index p = 0; p < counts[0]; ++p)
           for (Index q = 0; q < counts[1]; ++q) {
             const T down = along[0][i * counts[0] + p], right = along[1][j * counts[1] + q];
-            const Place<T> column(right * cosine + down * sine + x, this->width_, -1, 0);
-            const Place<T> row(down * cosine - right * sine + y, this->height_, -1, 0);
+            const Spot<T> column(right * cosine + down * sine + x, this->width_, -1, 0);
+            const Spot<T> row(down * cosine - right * sine + y, this->height_, -1, 0);
             for (Index c = 0; c < this->channels_; ++c)
               sums[c] += around(run.input<T>(0) + (image * this->channels_ + c) * plane, this->width_, row, column,
                                 row.inside && column.inside ? share : T{0});
@@ -202,7 +202,7 @@ class Turned : public OfRegions<T> {
 };
 
 template <template <class> class K>
-std::unique_ptr<Kernel> of_floats(const Call& call) {
+std::unique_ptr<Kernel> typed(const Call& call) {
   if (call.in[0].dtype == DType::f32) return std::make_unique<K<float>>(call);
   if (call.in[0].dtype == DType::f64) return std::make_unique<K<double>>(call);
   return nullptr;
@@ -210,7 +210,7 @@ std::unique_ptr<Kernel> of_floats(const Call& call) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> bind_deformable_ps_roi_pooling(const Call& call) { return of_floats<Moved>(call); }
-std::unique_ptr<Kernel> bind_rroi_align(const Call& call) { return of_floats<Turned>(call); }
+std::unique_ptr<Kernel> bind_deformable_ps_roi_pooling(const Call& call) { return typed<Moved>(call); }
+std::unique_ptr<Kernel> bind_rroi_align(const Call& call) { return typed<Turned>(call); }
 
 }  // namespace gluonnx

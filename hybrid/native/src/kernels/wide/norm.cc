@@ -5,8 +5,6 @@
 namespace gluonnx::wide {
 namespace {
 
-constexpr std::int64_t LANES64 = LANES / 2;
-
 // What is worth another thread, of rows that cost so much each.
 std::int64_t rows_for(double nanoseconds) { return static_cast<std::int64_t>(20e3 / nanoseconds) + 1; }
 

@@ -6,7 +6,6 @@
 namespace gluonnx::wide {
 namespace {
 
-constexpr int LANES64 = LANES / 2;
 constexpr int REGS = static_cast<int>(PANEL) / LANES64;  // of a row of a panel
 #if defined(__AVX512F__)
 constexpr int ROWS = 8;
