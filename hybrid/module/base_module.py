@@ -201,7 +201,20 @@ class BaseModule:
     ) -> Iterator[tuple[list[NDArray], int, Any]]:
         """(outputs, number, batch) of every batch of eval_data, or the first num_batch; outputs without those of padding.
 
-        reset: reset the iterator first. sparse_row_id_fn: as in prepare."""
+        reset: reset the iterator first. sparse_row_id_fn: as in prepare.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> module = mx.mod.Module(mx.sym.relu(mx.sym.var("data"), name="act"), label_names=None)
+        >>> data = mx.io.NDArrayIter(mx.nd.array([-1, 2, 3]), batch_size=2)
+        >>> module.bind(data.provide_data, for_training=False)
+        >>> module.init_params()
+        >>> for outputs, number, batch in module.iter_predict(data):
+        ...     print(number, outputs[0].asnumpy(), batch.pad)
+        0 [0. 2.] 0
+        1 [3.] 1
+        """
         for nbatch, eval_batch in self._run(eval_data, num_batch, reset, sparse_row_id_fn):
             yield self._strip_padding(eval_batch), nbatch, eval_batch
 
@@ -403,38 +416,103 @@ class BaseModule:
 
     @property
     def symbol(self) -> Any:
-        """The symbol that it runs, None for modules without one."""
+        """The symbol that it runs, None for modules without one.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> module = mx.mod.Module(mx.sym.relu(mx.sym.var("data"), name="act"), label_names=None)
+        >>> module.symbol.list_outputs()
+        ['act_output']
+        """
         return self._symbol
 
     @property
     def data_names(self) -> Any:
-        """Names of the inputs."""
+        """Names of the inputs.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.var("left") + mx.sym.var("right")
+        >>> mx.mod.Module(net, data_names=["left", "right"], label_names=None).data_names
+        ['left', 'right']
+        """
         raise NotImplementedError
 
     @property
     def output_names(self) -> Any:
-        """Names of the outputs."""
+        """Names of the outputs.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> x = mx.sym.var("data")
+        >>> net = mx.sym.Group([mx.sym.relu(x, name="act"), mx.sym.exp(x, name="power")])
+        >>> mx.mod.Module(net, label_names=None).output_names
+        ['act_output', 'power_output']
+        """
         raise NotImplementedError
 
     @property
     def data_shapes(self) -> Any:
-        """Names and shapes of the inputs."""
+        """Names and shapes of the inputs.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> module = mx.mod.Module(mx.sym.relu(mx.sym.var("data"), name="act"), label_names=None)
+        >>> module.bind([("data", (4, 3))])
+        >>> [(desc.name, desc.shape) for desc in module.data_shapes]
+        [('data', (4, 3))]
+        """
         raise NotImplementedError
 
     @property
     def label_shapes(self) -> Any:
-        """Names and shapes of the labels; nothing without them."""
+        """Names and shapes of the labels; nothing without them.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> module = mx.mod.Module(mx.sym.SoftmaxOutput(mx.sym.var("data"), name="softmax"))
+        >>> module.bind([("data", (4, 3))], [("softmax_label", (4,))])
+        >>> [(desc.name, desc.shape) for desc in module.label_shapes]
+        [('softmax_label', (4,))]
+        """
         raise NotImplementedError
 
     @property
     def output_shapes(self) -> Any:
-        """Names and shapes of the outputs."""
+        """Names and shapes of the outputs.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
+        >>> module = mx.mod.Module(net, label_names=None)
+        >>> module.bind([("data", (4, 3))])
+        >>> module.output_shapes
+        [('top_output', (4, 2))]
+        """
         raise NotImplementedError
 
     # -- parameters ---------------------------------------------------------------------------------------------------
 
     def get_params(self) -> tuple[Params, Params]:
-        """(arguments, auxiliary states) by name."""
+        """(arguments, auxiliary states) by name.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.BatchNorm(mx.sym.var("data"), name="norm")
+        >>> module = mx.mod.Module(net, label_names=None)
+        >>> module.bind([("data", (4, 3))])
+        >>> module.init_params()
+        >>> arguments, states = module.get_params()
+        >>> sorted(arguments), sorted(states)
+        (['norm_beta', 'norm_gamma'], ['norm_moving_mean', 'norm_moving_var'])
+        """
         raise NotImplementedError
 
     def init_params(
@@ -449,7 +527,9 @@ class BaseModule:
         """Give parameters their values: those of arg_params and aux_params, with allow_missing the initializer's for others.
 
         Without either all come from the initializer. force_init: also where they were initialized, which else warns and does
-        nothing. allow_extra: pass over names that the network has not."""
+        nothing. allow_extra: pass over names that the network has not.
+
+        Raises AssertionError before bind, and RuntimeError for a parameter that is not given, without allow_missing."""
         raise NotImplementedError
 
     def set_params(
@@ -462,7 +542,19 @@ class BaseModule:
     ) -> None:
         """Assign parameters, arg_params and aux_params; with allow_missing those that are not given keep their values.
 
-        force_init, allow_extra: as in init_params."""
+        force_init, allow_extra: as in init_params.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
+        >>> module = mx.mod.Module(net, label_names=None)
+        >>> module.bind([("data", (1, 2))])
+        >>> module.set_params({"top_weight": mx.nd.array([[1, 2]])}, {})
+        >>> module.forward(mx.io.DataBatch([mx.nd.array([[10, 1]])]))
+        >>> module.get_outputs()[0].asnumpy()
+        array([[12.]], dtype=float32)
+        """
         self.init_params(
             initializer=None,
             arg_params=arg_params,
@@ -473,13 +565,37 @@ class BaseModule:
         )
 
     def save_params(self, fname: str) -> None:
-        """Write all parameters to a .params file, fname."""
+        """Write all parameters to a .params file, fname.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
+        >>> module = mx.mod.Module(net, label_names=None)
+        >>> module.bind([("data", (4, 3))])
+        >>> module.init_params()
+        >>> module.save_params("net.params")
+        >>> sorted(mx.nd.load("net.params"))
+        ['arg:top_bias', 'arg:top_weight']
+        """
         arguments, states = self.get_params()
         named = {f"arg:{k}": v for k, v in arguments.items()} | {f"aux:{k}": v for k, v in states.items()}
         ndarray.save(fname, named)
 
     def load_params(self, fname: str) -> None:
-        """Assign the parameters of a .params file, fname. Raises ValueError for a name that is neither ``arg:`` nor ``aux:``."""
+        """Assign the parameters of a .params file, fname. Raises ValueError for a name that is neither ``arg:`` nor ``aux:``.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.nd.save("net.params", {"arg:top_weight": mx.nd.array([[1, 2]])})
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
+        >>> module = mx.mod.Module(net, label_names=None)
+        >>> module.bind([("data", (4, 2))])
+        >>> module.load_params("net.params")
+        >>> module.get_params()[0]["top_weight"].asnumpy()
+        array([[1., 2.]], dtype=float32)
+        """
         loaded = params.load(fname)
         kinds: dict[str, Params] = {"arg": {}, "aux": {}}
         if not isinstance(loaded, dict):
@@ -492,50 +608,160 @@ class BaseModule:
         self.set_params(kinds["arg"], kinds["aux"])
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
-        """The states that are carried over batches, for modules that have some; merge_multi_context as in get_outputs."""
+        """The states that are carried over batches, for modules that have some; merge_multi_context as in get_outputs.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.var("data") + mx.sym.var("state")
+        >>> module = mx.mod.Module(net, label_names=None, state_names=["state"])
+        >>> module.bind([("data", (2, 3))], for_training=False)
+        >>> module.init_params()
+        >>> [state.shape for state in module.get_states()]
+        [(2, 3)]
+        """
         self._want("bind", "init_params")
         return []
 
     def set_states(self, states: Any = None, value: Any = None) -> None:
         """Set the states that are carried over batches: all to a value, or each to an array.
 
-        Raises AssertionError for states that the module has not."""
+        Raises AssertionError for states that the module has not, and unless either states or value is given.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.var("data") + mx.sym.var("state")
+        >>> module = mx.mod.Module(net, label_names=None, state_names=["state"])
+        >>> module.bind([("data", (1, 2))], for_training=False)
+        >>> module.init_params()
+        >>> module.set_states(value=10)
+        >>> module.forward(mx.io.DataBatch([mx.nd.array([[1, 2]])]))
+        >>> module.get_outputs()[0].asnumpy()
+        array([[11., 12.]], dtype=float32)
+        >>> module.set_states(states=module.get_outputs())  # for the next batch
+        """
         self._want("bind", "init_params")
         if states or value:
             raise AssertionError(f"{type(self).__name__} has no states")
 
     def install_monitor(self, mon: Any) -> None:
-        """Have a Monitor, mon, watch everything that is computed."""
+        """Have a Monitor, mon, watch everything that is computed.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> module = mx.mod.Module(mx.sym.relu(mx.sym.var("data"), name="act"), label_names=None)
+        >>> module.bind([("data", (2,))])
+        >>> module.init_params()
+        >>> monitor = mx.mon.Monitor(interval=1, stat_func=lambda array: array.max(), pattern="act")
+        >>> module.install_monitor(monitor)
+        >>> monitor.tic()
+        >>> module.forward(mx.io.DataBatch([mx.nd.array([-1, 2])]))
+        >>> [(number, name) for number, name, text in monitor.toc()]
+        [(1, 'act_output')]
+        """
         raise NotImplementedError
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
     def prepare(self, data_batch: Any, sparse_row_id_fn: Callable[[Any], Any] | None = None) -> None:
         """Get ready for a data_batch that comes next. sparse_row_id_fn: gives of a batch the rows of sparse parameters that it
-        reads."""
+        reads.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> module = mx.mod.Module(mx.sym.relu(mx.sym.var("data"), name="act"), label_names=None)
+        >>> module.bind([("data", (2,))])
+        >>> module.init_params()
+        >>> batch = mx.io.DataBatch([mx.nd.array([-1, 2])])
+        >>> module.prepare(batch)
+        >>> module.forward(batch)
+        """
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Compute outputs for a data_batch; is_train None means for_training, as it was bound."""
         raise NotImplementedError
 
     def backward(self, out_grads: Any = None) -> None:
-        """Compute gradients; out_grads are those of outputs that are no losses."""
+        """Compute gradients; out_grads are those of outputs that are no losses, arrays of the outputs' shapes.
+
+        Raises AssertionError for a module that was not bound for_training.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
+        >>> module = mx.mod.Module(net, label_names=None)
+        >>> module.bind([("data", (1, 2))], inputs_need_grad=True)
+        >>> module.init_params(mx.init.Constant(3))
+        >>> module.forward(mx.io.DataBatch([mx.nd.array([[1, 2]])]), is_train=True)
+        >>> module.backward([mx.nd.array([[10]])])
+        >>> module.get_input_grads()[0].asnumpy()
+        array([[30., 30.]], dtype=float32)
+        """
         raise NotImplementedError
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
-        """The outputs of the last forward; for each a list over contexts without merge_multi_context."""
+        """The outputs of the last forward; for each a list over contexts without merge_multi_context.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.relu(mx.sym.var("data"), name="act")
+        >>> module = mx.mod.Module(net, label_names=None, context=[mx.cpu(0), mx.cpu(1)])
+        >>> module.bind([("data", (4,))])
+        >>> module.init_params()
+        >>> module.forward(mx.io.DataBatch([mx.nd.array([-1, 2, -3, 4])]))
+        >>> module.get_outputs()[0].asnumpy()
+        array([0., 2., 0., 4.], dtype=float32)
+        >>> [[part.shape for part in parts] for parts in module.get_outputs(merge_multi_context=False)]
+        [[(2,), (2,)]]
+        """
         raise NotImplementedError
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
-        """The gradients of the inputs after backward; for each a list over contexts without merge_multi_context."""
+        """The gradients of the inputs after backward; for each a list over contexts without merge_multi_context.
+
+        Raises AssertionError for a module that was bound without inputs_need_grad; a PythonLossModule, whose gradients are in one
+        place, without merge_multi_context.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> module = mx.mod.Module(mx.sym.square(mx.sym.var("data"), name="sq"), label_names=None)
+        >>> module.bind([("data", (2,))], inputs_need_grad=True)
+        >>> module.init_params()
+        >>> module.forward(mx.io.DataBatch([mx.nd.array([1, 3])]), is_train=True)
+        >>> module.backward([mx.nd.ones(2)])
+        >>> module.get_input_grads()[0].asnumpy()
+        array([2., 6.], dtype=float32)
+        """
         raise NotImplementedError
 
     def update(self) -> None:
-        """Change parameters by their gradients, as the optimizer says."""
+        """Change parameters by their gradients, as the optimizer says.
+
+        Raises AssertionError before init_optimizer, and for a module that was not bound for_training."""
         raise NotImplementedError
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
-        """Tell a metric, eval_metric, the labels and the outputs. pre_sliced: labels are a list for each context."""
+        """Tell a metric, eval_metric, the labels and the outputs. pre_sliced: labels are a list for each context.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> module = mx.mod.Module(mx.sym.SoftmaxOutput(mx.sym.var("data"), name="softmax"))
+        >>> module.bind([("data", (2, 2))], [("softmax_label", (2,))])
+        >>> module.init_params()
+        >>> labels = [mx.nd.array([1, 0])]
+        >>> module.forward(mx.io.DataBatch([mx.nd.array([[0, 5], [0, 5]])], labels))
+        >>> metric = mx.metric.Accuracy()
+        >>> module.update_metric(metric, labels)
+        >>> metric.get()
+        ('accuracy', 0.5)
+        """
         raise NotImplementedError
 
     # -- set-up -------------------------------------------------------------------------------------------------------
@@ -568,5 +794,7 @@ class BaseModule:
 
         kvstore: the store that adds up gradients, or its name; None, or one context, needs none. optimizer_params: arguments of an
         optimizer that is named; its gradients are divided by the size of a batch unless they say otherwise (rescale_grad).
-        force_init: anew where that was done, which else warns and does nothing."""
+        force_init: anew where that was done, which else warns and does nothing.
+
+        Raises AssertionError before init_params, and for an optimizer that is neither a name nor an Optimizer."""
         raise NotImplementedError

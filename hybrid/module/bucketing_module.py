@@ -113,7 +113,21 @@ class BucketingModule(BaseModule):
     ) -> BucketingModule:
         """A BucketingModule with the parameters of ``PREFIX-NNNN.params``; other keywords are those of BucketingModule.
 
-        epoch: the number NNNN. sym_gen, default_bucket_key: as BucketingModule takes them; both have to be given."""
+        epoch: the number NNNN. sym_gen, default_bucket_key: as BucketingModule takes them; both have to be given.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> def network(length):
+        ...     total = mx.sym.sum(mx.sym.var("data"), axis=1)
+        ...     return mx.sym.FullyConnected(total, num_hidden=2, name="top"), ["data"], None
+        >>> weights = {"top_weight": mx.nd.ones((2, 3)), "top_bias": mx.nd.zeros(2)}
+        >>> mx.model.save_checkpoint("net", 1, None, weights, {})
+        >>> module = mx.mod.BucketingModule.load("net", 1, network, default_bucket_key=8)
+        >>> module.bind([("data", (4, 8, 3))], for_training=False)
+        >>> sorted(module.get_params()[0])
+        ['top_bias', 'top_weight']
+        """
         _want_given(sym_gen=sym_gen, default_bucket_key=default_bucket_key)
         made = BucketingModule(sym_gen, default_bucket_key, **kwargs)
         made._loaded = load_params(prefix, epoch)
@@ -132,7 +146,22 @@ class BucketingModule(BaseModule):
         """A BucketingModule with these parameters, arg_params and aux_params by name.
 
         sym_dict: symbols by bucket, of names that sym_gen gives; may be left out. sym_gen, default_bucket_key: as BucketingModule
-        takes them; both have to be given."""
+        takes them; both have to be given.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> def network(length):
+        ...     total = mx.sym.sum(mx.sym.var("data"), axis=1)
+        ...     return mx.sym.FullyConnected(total, num_hidden=2, name="top"), ["data"], None
+        >>> weights = {"top_weight": mx.nd.ones((2, 3)), "top_bias": mx.nd.zeros(2)}
+        >>> module = mx.mod.BucketingModule.load_dict(
+        ...     sym_gen=network, default_bucket_key=8, arg_params=weights, aux_params={}
+        ... )
+        >>> module.bind([("data", (4, 8, 3))], for_training=False)
+        >>> module.get_params()[0]["top_bias"].asnumpy()
+        array([0., 0.], dtype=float32)
+        """
         _want_given(sym_gen=sym_gen, default_bucket_key=default_bucket_key)
 
         def generate(key: Any) -> tuple[Any, Any, Any]:
@@ -150,7 +179,22 @@ class BucketingModule(BaseModule):
         in ``PREFIX.buckets``, if they are whole numbers.
 
         epoch: the number in the name of the parameters, ``PREFIX-NNNN.params``. remove_amp_cast: without the casts that mixed
-        precision put in."""
+        precision put in.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> import pathlib
+        >>> def network(length):
+        ...     total = mx.sym.sum(mx.sym.var("data"), axis=1)
+        ...     return mx.sym.FullyConnected(total, num_hidden=2, name="top"), ["data"], None
+        >>> module = mx.mod.BucketingModule(network, default_bucket_key=8)
+        >>> module.bind([("data", (4, 8, 3))], for_training=False)
+        >>> module.init_params()
+        >>> module.save_checkpoint("net", 1)
+        >>> sorted(str(path) for path in pathlib.Path().glob("net*"))
+        ['net-0001.params', 'net-8-symbol.json', 'net.buckets']
+        """
         self._want("bind", "init_params")
         arguments, states = self.get_params()
         save_checkpoint(prefix, epoch, None, arguments, states, remove_amp_cast=remove_amp_cast)
@@ -322,7 +366,22 @@ class BucketingModule(BaseModule):
     # -- steps --------------------------------------------------------------------------------------------------------
 
     def prepare(self, data_batch: Any, sparse_row_id_fn: Callable[[Any], Any] | None = None) -> None:
-        """Bind the bucket of a batch that comes next; the current one stays."""
+        """Bind the bucket of a batch that comes next; the current one stays.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> def network(length):
+        ...     total = mx.sym.sum(mx.sym.var("data"), axis=1)
+        ...     return mx.sym.FullyConnected(total, num_hidden=2, name="top"), ["data"], None
+        >>> module = mx.mod.BucketingModule(network, default_bucket_key=8)
+        >>> module.bind([("data", (4, 8, 3))], for_training=False)
+        >>> module.init_params()
+        >>> desc = [mx.io.DataDesc("data", (4, 5, 3))]
+        >>> module.prepare(mx.io.DataBatch([mx.nd.ones((4, 5, 3))], bucket_key=5, provide_data=desc))
+        >>> module.data_shapes[0].shape
+        (4, 8, 3)
+        """
         self._want("bind", "init_params")
         before = self._curr_bucket_key
         self.switch_bucket(data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label)

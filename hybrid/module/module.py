@@ -158,7 +158,20 @@ class Module(BaseModule):
     ) -> None:
         """Write ``PREFIX-symbol.json``, ``PREFIX-NNNN.params`` and, with save_optimizer_states, ``PREFIX-NNNN.states``.
 
-        epoch: the number NNNN. remove_amp_cast: without the casts that mixed precision put in."""
+        epoch: the number NNNN. remove_amp_cast: without the casts that mixed precision put in.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> import pathlib
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
+        >>> module = mx.mod.Module(net, label_names=None)
+        >>> module.bind([("data", (4, 3))])
+        >>> module.init_params()
+        >>> module.save_checkpoint("net", 7)
+        >>> sorted(str(path) for path in pathlib.Path().glob("net-*"))
+        ['net-0007.params', 'net-symbol.json']
+        """
         save_checkpoint(prefix, epoch, self._symbol, *self.get_params(), remove_amp_cast=remove_amp_cast)
         if save_optimizer_states:
             name = f"{prefix}-{epoch:04d}.states"
@@ -166,7 +179,19 @@ class Module(BaseModule):
             logging.info('Saved optimizer state to "%s"', name)
 
     def save_optimizer_states(self, fname: str) -> None:
-        """Write the states of the optimizer to a file, fname, which MXNet 1.9.1 reads too."""
+        """Write the states of the optimizer to a file, fname, which MXNet 1.9.1 reads too.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
+        >>> module = mx.mod.Module(net, label_names=None)
+        >>> module.bind([("data", (4, 3))])
+        >>> module.init_params()
+        >>> module.init_optimizer(optimizer="adam")
+        >>> module.save_optimizer_states("net.states")
+        >>> module.load_optimizer_states("net.states")
+        """
         self._want("init_optimizer")
         if self._update_on_kvstore:
             self._kvstore.save_optimizer_states(fname)
@@ -174,7 +199,19 @@ class Module(BaseModule):
             write(fname, self._updater.get_states())
 
     def load_optimizer_states(self, fname: str) -> None:
-        """Read the states of the optimizer from a file, fname. Raises FormatError when it holds none."""
+        """Read the states of the optimizer from a file, fname. Raises FormatError when it holds none.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
+        >>> module = mx.mod.Module(net, label_names=None)
+        >>> module.bind([("data", (4, 3))])
+        >>> module.init_params()
+        >>> module.init_optimizer(optimizer="adam")
+        >>> module.save_optimizer_states("net.states")
+        >>> module.load_optimizer_states("net.states")
+        """
         self._want("init_optimizer")
         if self._update_on_kvstore:
             self._kvstore.load_optimizer_states(fname)
@@ -351,7 +388,18 @@ class Module(BaseModule):
         return data, labels
 
     def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
-        """Go on with inputs of other shapes, and the same parameters: data_shapes and label_shapes as bind takes them."""
+        """Go on with inputs of other shapes, and the same parameters: data_shapes and label_shapes as bind takes them.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
+        >>> module = mx.mod.Module(net, label_names=None)
+        >>> module.bind([("data", (4, 3))])
+        >>> module.reshape([("data", (1, 3))])
+        >>> module.output_shapes
+        [('top_output', (1, 2))]
+        """
         self._want("bind")
         self._data_shapes, self._label_shapes = self._describe(data_shapes, label_shapes)
         self._exec_group.reshape(self._data_shapes, self._label_shapes)
@@ -411,7 +459,21 @@ class Module(BaseModule):
             self._preload_opt_states = None
 
     def borrow_optimizer(self, shared_module: Module) -> None:
-        """Use the optimizer of another Module, shared_module, states included. Raises AssertionError where it has none."""
+        """Use the optimizer of another Module, shared_module, states included. Raises AssertionError where it has none.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
+        >>> first, second = (mx.mod.Module(net, label_names=None) for _ in range(2))
+        >>> first.bind([("data", (4, 3))])
+        >>> first.init_params()
+        >>> second.bind([("data", (1, 3))], shared_module=first)
+        >>> first.init_optimizer()
+        >>> second.borrow_optimizer(first)
+        >>> second.optimizer_initialized
+        True
+        """
         if not shared_module.optimizer_initialized:
             raise AssertionError("borrow_optimizer: the other Module has no optimizer; call its init_optimizer first")
         self._optimizer = shared_module._optimizer

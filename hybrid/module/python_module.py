@@ -26,7 +26,27 @@ class PythonModule(BaseModule):
     output_names : list of str
         Names of what it gives.
     logger : module or Logger, default logging
-        Where progress is written to."""
+        Where progress is written to.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Halved(mx.mod.PythonModule):
+    ...     def _compute_output_shapes(self):
+    ...         return [("half", self.data_shapes[0][1])]
+    ...     def forward(self, data_batch, is_train=None):
+    ...         self.outputs = [array / 2 for array in data_batch.data]
+    ...     def get_outputs(self, merge_multi_context=True):
+    ...         return self.outputs
+    >>> module = Halved(data_names=["data"], label_names=None, output_names=["half"])
+    >>> module.bind([("data", (2,))])
+    >>> module.init_params()
+    >>> module.forward(mx.io.DataBatch([mx.nd.array([1, 3])]))
+    >>> module.get_outputs()[0].asnumpy()
+    array([0.5, 1.5], dtype=float32)
+    >>> module.data_names, module.output_shapes, module.get_params()
+    (['data'], [('half', (2,))], ({}, {}))
+    """
 
     def __init__(self, data_names: Any, label_names: Any, output_names: Any, logger: Any = logging):
         super().__init__(logger=logger)
@@ -140,7 +160,18 @@ class PythonLossModule(PythonModule):
     label_names : list of str, default ('softmax_label',)
         Inputs that data iterators give as labels.
     logger : module or Logger, default logging
-        Where progress is written to."""
+        Where progress is written to.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> module = mx.mod.PythonLossModule(grad_func=lambda scores, labels: scores - labels)
+    >>> module.bind([("data", (2,))], [("softmax_label", (2,))])
+    >>> module.forward(mx.io.DataBatch([mx.nd.array([3, 5])], [mx.nd.array([1, 1])]))
+    >>> module.backward()
+    >>> module.get_outputs()[0].asnumpy(), module.get_input_grads()[0].asnumpy()
+    (array([3., 5.], dtype=float32), array([2., 4.], dtype=float32))
+    """
 
     def __init__(
         self,

@@ -32,6 +32,10 @@ class SequentialModule(BaseModule):
     >>> module.forward(mx.io.DataBatch([mx.nd.ones((4, 5))]))
     >>> module.get_outputs()[0].shape
     (4, 2)
+    >>> module.data_names, module.output_names, module.output_shapes
+    (['data'], ['b_output'], [('b_output', (4, 2))])
+    >>> sorted(module.get_params()[0])
+    ['a_bias', 'a_weight', 'b_bias', 'b_weight']
     """
 
     META_TAKE_LABELS: ClassVar[str] = "take_labels"
