@@ -89,12 +89,27 @@ class NDArrayIter(DataIter):
 
     @property
     def data_list(self) -> list[NDArray]:
-        """All arrays, those of the labels last."""
+        """All arrays, those of the labels last.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> batches = mx.io.NDArrayIter(mx.nd.ones((4, 3)), mx.nd.ones(4), batch_size=2)
+        >>> [array.shape for array in batches.data_list]
+        [(4, 3), (4,)]
+        """
         return [array for _, array in (*self.data, *self.label)]
 
     @property
     def num_source(self) -> int:
-        """Number of arrays."""
+        """Number of arrays.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.io.NDArrayIter(mx.nd.ones((4, 3)), mx.nd.ones(4), batch_size=2).num_source
+        2
+        """
         return len(self.data) + len(self.label)
 
     def _axis(self, array: NDArray) -> int:
@@ -116,16 +131,44 @@ class NDArrayIter(DataIter):
 
     @property
     def provide_data(self) -> list[DataDesc]:
-        """Descriptions of the data."""
+        """Descriptions of the data.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> batches = mx.io.NDArrayIter(mx.nd.ones((5, 3)), batch_size=2)
+        >>> [(desc.name, desc.shape) for desc in batches.provide_data]
+        [('data', (2, 3))]
+        """
         return self._describe(self.data)
 
     @property
     def provide_label(self) -> list[DataDesc]:
-        """Descriptions of the labels."""
+        """Descriptions of the labels.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> batches = mx.io.NDArrayIter(mx.nd.ones((5, 3)), mx.nd.ones(5), batch_size=2)
+        >>> [(desc.name, desc.shape) for desc in batches.provide_label]
+        [('softmax_label', (2,))]
+        """
         return self._describe(self.label)
 
     def hard_reset(self) -> None:
-        """Start again, without the examples kept for "roll_over"."""
+        """Start again, without the examples kept for "roll_over".
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> x = mx.nd.array([1, 2, 3])
+        >>> batches = mx.io.NDArrayIter(x, batch_size=2, last_batch_handle="roll_over")
+        >>> [batch.data[0].asnumpy().tolist() for batch in batches]  # 3 is kept for the next epoch
+        [[1.0, 2.0]]
+        >>> batches.hard_reset()
+        >>> [batch.data[0].asnumpy().tolist() for batch in batches]
+        [[1.0, 2.0]]
+        """
         if self.shuffle:
             self._shuffle_data()
         self.cursor = -self.batch_size
@@ -147,7 +190,19 @@ class NDArrayIter(DataIter):
             self._kept.setdefault(name.split("/")[1], []).append(nd.array(place[name], dtype=place[name].dtype))
 
     def reset(self) -> None:
-        """Start again; with "roll_over" from the examples left over."""
+        """Start again; with "roll_over" from the examples left over.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> x = mx.nd.array([1, 2, 3])
+        >>> batches = mx.io.NDArrayIter(x, batch_size=2, last_batch_handle="roll_over")
+        >>> [batch.data[0].asnumpy().tolist() for batch in batches]  # 3 is kept for the next epoch
+        [[1.0, 2.0]]
+        >>> batches.reset()
+        >>> [batch.data[0].asnumpy().tolist() for batch in batches]
+        [[3.0, 1.0], [2.0, 3.0]]
+        """
         if self.shuffle:
             self._shuffle_data()
         left = self.num_data - self.cursor

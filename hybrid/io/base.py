@@ -46,7 +46,15 @@ class DataDesc(namedtuple("DataDesc", ["name", "shape"])):  # dtype and layout a
 
     @staticmethod
     def get_list(shapes: Any, types: Any) -> list[DataDesc]:
-        """Descriptions from (name, shape) pairs, shapes, and (name, dtype) pairs, types; the latter None for float32."""
+        """Descriptions from (name, shape) pairs, shapes, and (name, dtype) pairs, types; the latter None for float32.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> found = mx.io.DataDesc.get_list([("data", (2, 3))], [("data", "uint8")])
+        >>> found[0].name, found[0].shape, found[0].dtype
+        ('data', (2, 3), 'uint8')
+        """
         if types is None:
             return [DataDesc(name, shape) for name, shape in shapes]
         dtypes = dict(types)
@@ -154,26 +162,86 @@ class DataIter:
         """Start again from the first batch."""
 
     def next(self) -> DataBatch:
-        """The next batch. Raises StopIteration after the last."""
+        """The next batch. Raises StopIteration after the last.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> batches = mx.io.NDArrayIter(mx.nd.array([1, 2, 3]), batch_size=2)
+        >>> batches.next().data[0].asnumpy()
+        array([1., 2.], dtype=float32)
+        """
         if not self.iter_next():
             raise StopIteration
         return DataBatch(data=self.getdata(), label=self.getlabel(), pad=self.getpad(), index=self.getindex())
 
     def iter_next(self) -> Any:
-        """Go to the next batch; False when there is none."""
+        """Go to the next batch; False when there is none.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> batches = mx.io.NDArrayIter(mx.nd.array([1, 2, 3]), batch_size=2)
+        >>> while batches.iter_next():
+        ...     print(batches.getdata()[0].asnumpy())
+        [1. 2.]
+        [3. 1.]
+        """
 
     def getdata(self) -> Any:
-        """The data of the current batch, a list of arrays."""
+        """The data of the current batch, a list of arrays.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> batches = mx.io.NDArrayIter(mx.nd.array([1, 2, 3]), batch_size=2)
+        >>> batches.iter_next()
+        True
+        >>> batches.getdata()[0].asnumpy()
+        array([1., 2.], dtype=float32)
+        """
 
     def getlabel(self) -> Any:
-        """The labels of the current batch, a list of arrays."""
+        """The labels of the current batch, a list of arrays.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> batches = mx.io.NDArrayIter(mx.nd.ones((3, 4)), mx.nd.array([0, 1, 0]), batch_size=2)
+        >>> batches.iter_next()
+        True
+        >>> batches.getlabel()[0].asnumpy()
+        array([0., 1.], dtype=float32)
+        """
 
     def getindex(self) -> Any:
-        """Indices of the examples in the current batch, or None."""
+        """Indices of the examples in the current batch, or None.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> import pathlib
+        >>> _ = pathlib.Path("data.csv").write_text("1\\n2\\n3\\n4\\n")
+        >>> batches = mx.io.CSVIter(data_csv="data.csv", data_shape=(1,), batch_size=2)
+        >>> batches.iter_next(), batches.getindex().tolist()
+        (True, [0, 1])
+        >>> batches.iter_next(), batches.getindex().tolist()
+        (True, [2, 3])
+        """
         return None
 
     def getpad(self) -> Any:
-        """Number of examples at the end of the current batch that only pad it."""
+        """Number of examples at the end of the current batch that only pad it.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> batches = mx.io.NDArrayIter(mx.nd.array([1, 2, 3]), batch_size=2)
+        >>> while batches.iter_next():
+        ...     print(batches.getpad())
+        0
+        1
+        """
 
 
 class _Holding(DataIter):
@@ -232,7 +300,16 @@ class ResizeIter(_Holding):
             self.data_iter.reset()
 
     def iter_next(self) -> bool:
-        """Go to the next batch; False after ``size`` of them."""
+        """Go to the next batch; False after ``size`` of them.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> two = mx.io.NDArrayIter(mx.nd.arange(4), batch_size=2)
+        >>> one = mx.io.ResizeIter(two, size=1)
+        >>> one.iter_next(), one.iter_next()
+        (True, False)
+        """
         if self.cur == self.size:
             return False
         try:
@@ -290,7 +367,17 @@ class PrefetchingIter(_Holding):
 
     @property
     def provide_label(self) -> list[DataDesc]:
-        """Descriptions of the labels of all iterators, renamed."""
+        """Descriptions of the labels of all iterators, renamed.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> left, right = (mx.io.NDArrayIter(mx.nd.ones((4, 3)), mx.nd.ones(4), 2) for _ in range(2))
+        >>> names = [{"softmax_label": "left_label"}, {"softmax_label": "right_label"}]
+        >>> both = mx.io.PrefetchingIter([left, right], rename_label=names)
+        >>> [(desc.name, desc.shape) for desc in both.provide_label]
+        [('left_label', (2,)), ('right_label', (2,))]
+        """
         return _rename([i.provide_label for i in self.iters], self.rename_label)
 
     def reset(self) -> None:
@@ -323,7 +410,16 @@ class PrefetchingIter(_Holding):
         return True
 
     def next(self) -> DataBatch:
-        """The next batch, of all iterators together."""
+        """The next batch, of all iterators together.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> left, right = (mx.io.NDArrayIter(mx.nd.full(4, n), batch_size=2) for n in (1, 2))
+        >>> batch = mx.io.PrefetchingIter([left, right]).next()
+        >>> [array.asnumpy().tolist() for array in batch.data]
+        [[1.0, 1.0], [2.0, 2.0]]
+        """
         if not self.iter_next():
             raise StopIteration
         return self.current_batch

@@ -275,7 +275,24 @@ class ImageDetRecordIter(DecodingIter):
     others : keywords
         Settings of how MXNet's iterators go about it; of others a warning says that they are not known.
 
-    Raises MXNetError for settings that are not there or make no sense, FormatError for a broken record or label. Needs Pillow."""
+    Raises MXNetError for settings that are not there or make no sense, FormatError for a broken record or label. Needs Pillow.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> records = mx.recordio.MXRecordIO("data.rec", "w")
+    >>> pixels = mx.nd.full((8, 8, 3), 200, dtype="uint8").asnumpy()
+    >>> label = [2, 5, 1, 0.25, 0.25, 0.75, 0.75]  # two widths, then class and corners of an object
+    >>> header = mx.recordio.IRHeader(0, label, 0, 0)
+    >>> records.write(mx.recordio.pack_img(header, pixels, img_fmt=".png"))
+    >>> records.close()
+    >>> data = mx.io.ImageDetRecordIter(path_imgrec="data.rec", data_shape=(3, 8, 8), batch_size=1)
+    >>> batch = data.next()
+    >>> batch.data[0].shape, batch.label[0].shape
+    ((1, 3, 8, 8), (1, 11))
+    >>> batch.label[0][0].asnumpy().tolist()
+    [3.0, 8.0, 8.0, 7.0, 2.0, 5.0, 1.0, 0.25, 0.25, 0.75, 0.75]
+    """
 
     def __init__(
         self,

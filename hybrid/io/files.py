@@ -61,7 +61,22 @@ class MXDataIter(DataIter):
         Name of the labels.
     ignored : keywords
         Settings of how MXNet's iterators go about it, such as preprocess_threads; of others a warning says that they are not
-        known."""
+        known.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import pathlib
+    >>> _ = pathlib.Path("data.csv").write_text("1\\n2\\n3\\n")
+    >>> data = mx.io.CSVIter(data_csv="data.csv", data_shape=(1,), batch_size=2)
+    >>> isinstance(data, mx.io.MXDataIter)
+    True
+    >>> for epoch in range(2):
+    ...     data.reset()
+    ...     print([(batch.data[0].asnumpy().ravel().tolist(), batch.pad) for batch in data])
+    [([1.0, 2.0], 0), ([3.0, 1.0], 1)]
+    [([2.0, 3.0], 0)]
+    """
 
     _mixer: np.random.RandomState | None = None
     """Generator of the order of each epoch, for iterators that shuffle; set before the base's own __init__."""
@@ -110,7 +125,18 @@ class MXDataIter(DataIter):
         self._current: Any = None
 
     def debug_skip_load(self) -> None:
-        """Give the first batch over and over, to time what comes after."""
+        """Give the first batch over and over, to time what comes after.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> import pathlib
+        >>> _ = pathlib.Path("data.csv").write_text("1\\n2\\n3\\n4\\n")
+        >>> data = mx.io.CSVIter(data_csv="data.csv", data_shape=(1,), batch_size=2)
+        >>> data.debug_skip_load()
+        >>> [next(data).data[0].asnumpy().ravel().tolist() for _ in range(3)]
+        [[1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]
+        """
         self._skip = True
         logging.info("Set debug_skip_load to be true, will simply return first batch")
 
@@ -453,7 +479,21 @@ class MNISTIter(MXDataIter):
     input_shape : tuple of int or None, default None
         Read over, as by MXNet.
 
-    Raises FormatError for files that are none of MNIST's, MXNetError for those that are not there or do not belong together."""
+    Raises FormatError for files that are none of MNIST's, MXNetError for those that are not there or do not belong together.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import pathlib
+    >>> import struct
+    >>> pixels = bytes([128]) * (2 * 28 * 28)
+    >>> _ = pathlib.Path("images").write_bytes(struct.pack(">4I", 2051, 2, 28, 28) + pixels)
+    >>> _ = pathlib.Path("labels").write_bytes(struct.pack(">2I", 2049, 2) + bytes([7, 3]))
+    >>> data = mx.io.MNISTIter(image="images", label="labels", batch_size=2, shuffle=False)
+    >>> batch = data.next()
+    >>> batch.data[0].shape, batch.data[0].max().asscalar().item(), batch.label[0].asnumpy().tolist()
+    ((2, 1, 28, 28), 0.5, [7.0, 3.0])
+    """
 
     def __init__(
         self,
@@ -487,7 +527,20 @@ class MNISTIter(MXDataIter):
             logging.info("MNISTIter: load %d images, shuffle=%d, shape=%s", len(images), shuffle, images.shape)
 
     def getindex(self) -> Any:
-        """Zeros, as in MXNet."""
+        """Zeros, as in MXNet.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> import pathlib
+        >>> import struct
+        >>> pixels = bytes(2 * 28 * 28)
+        >>> _ = pathlib.Path("images").write_bytes(struct.pack(">4I", 2051, 2, 28, 28) + pixels)
+        >>> _ = pathlib.Path("labels").write_bytes(struct.pack(">2I", 2049, 2) + bytes([7, 3]))
+        >>> data = mx.io.MNISTIter(image="images", label="labels", batch_size=2)
+        >>> data.iter_next(), data.getindex().tolist()
+        (True, [0, 0])
+        """
         return np.zeros(self.batch_size, np.uint64)
 
     def _batch(self, places: np.ndarray) -> tuple[list[NDArray], list[NDArray]]:

@@ -364,7 +364,20 @@ class ImageRecordIter(DecodingIter):
 
 
 class ImageRecordUInt8Iter(ImageRecordIter):
-    """As ImageRecordIter, with pixels as they are, uint8; mean, std and scale do not count."""
+    """As ImageRecordIter, with pixels as they are, uint8; mean, std and scale do not count.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> records = mx.recordio.MXRecordIO("data.rec", "w")
+    >>> pixels = mx.nd.full((8, 8, 3), 200, dtype="uint8").asnumpy()
+    >>> header = mx.recordio.IRHeader(0, 1, 0, 0)
+    >>> records.write(mx.recordio.pack_img(header, pixels, img_fmt=".png"))
+    >>> records.close()
+    >>> data = mx.io.ImageRecordUInt8Iter(path_imgrec="data.rec", data_shape=(3, 8, 8), batch_size=1)
+    >>> data.next().data[0][0, 0, 0].asnumpy()
+    array([200, 200, 200, 200, 200, 200, 200, 200], dtype=uint8)
+    """
 
     dtypes = ("uint8",)
     normal_dtype = "uint8"
@@ -375,7 +388,21 @@ class ImageRecordUInt8Iter(ImageRecordIter):
 
 
 class ImageRecordInt8Iter(ImageRecordUInt8Iter):
-    """As ImageRecordIter, with pixels less the mean, rounded, as int8 from -128 to 127; std and scale do not count."""
+    """As ImageRecordIter, with pixels less the mean, rounded, as int8 from -128 to 127; std and scale do not count.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> records = mx.recordio.MXRecordIO("data.rec", "w")
+    >>> pixels = mx.nd.full((8, 8, 3), 200, dtype="uint8").asnumpy()
+    >>> header = mx.recordio.IRHeader(0, 1, 0, 0)
+    >>> records.write(mx.recordio.pack_img(header, pixels, img_fmt=".png"))
+    >>> records.close()
+    >>> options = {"data_shape": (3, 8, 8), "mean_r": 128, "mean_g": 128, "mean_b": 128}
+    >>> data = mx.io.ImageRecordInt8Iter(path_imgrec="data.rec", batch_size=1, **options)
+    >>> data.next().data[0][0, 0, 0].asnumpy()
+    array([72, 72, 72, 72, 72, 72, 72, 72], dtype=int8)
+    """
 
     dtypes = ("int8",)
     normal_dtype = "int8"

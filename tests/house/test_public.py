@@ -40,7 +40,6 @@ WITHOUT = {
     "mxnet.image": 14,
     "mxnet.image.detection": 14,
     "mxnet.initializer": 3,
-    "mxnet.io": 34,
     "mxnet.kvstore": 12,
     "mxnet.libinfo": 3,
     "mxnet.log": 2,
