@@ -22,7 +22,21 @@ __all__ = [
 ]
 
 BatchEndParam = namedtuple("BatchEndParams", ["epoch", "nbatch", "eval_metric", "locals"])
-"""Argument of the callbacks of training after each batch."""
+BatchEndParam.__doc__ = """Argument of the callbacks of training after each batch.
+
+epoch, nbatch: numbers of the epoch and of the batch in it. eval_metric: the metric so far, or None. locals: the local variables of
+the loop that calls.
+
+Examples
+--------
+>>> import hybrid as mx
+>>> def show(param):
+...     print(param.epoch, param.nbatch, param.eval_metric.get())
+>>> metric = mx.metric.MAE()
+>>> metric.update([mx.nd.array([1])], [mx.nd.array([3])])
+>>> show(mx.model.BatchEndParam(epoch=0, nbatch=5, eval_metric=metric, locals=None))
+0 5 ('mae', 2.0)
+"""
 
 
 def module_checkpoint(

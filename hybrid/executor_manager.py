@@ -21,7 +21,34 @@ class DataParallelExecutorManager:
 
     train_data: an iterator, of which only the descriptions are read. Source: MXNet DataParallelExecutorManager.
 
-    Raises AssertionError unless work_load_list has an entry for each context."""
+    Raises AssertionError unless work_load_list has an entry for each context.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
+    >>> net = mx.sym.LinearRegressionOutput(net, name="out")
+    >>> x, y = mx.nd.array([[1], [2], [3], [4]]), mx.nd.array([2, 4, 6, 8])
+    >>> data = mx.io.NDArrayIter(x, y, batch_size=4, label_name="out_label")
+    >>> manager = mx.model.DataParallelExecutorManager(net, [mx.cpu(0), mx.cpu(1)], data)
+    >>> manager.set_params({"top_weight": mx.nd.array([[1]])}, {})
+    >>> batch = data.next()
+    >>> manager.load_data_batch(batch)
+    >>> manager.forward(is_train=True)
+    >>> manager.backward()
+    >>> metric = mx.metric.MAE()
+    >>> manager.update_metric(metric, batch.label)
+    >>> metric.get()
+    ('mae', 2.5)
+    >>> [[part.asnumpy().tolist() for part in parts] for parts in manager.grad_arrays]
+    [[[[-5.0]], [[-25.0]]]]
+    >>> len(manager.param_arrays[0]), manager.aux_arrays
+    (2, [])
+    >>> means = {"top_weight": mx.nd.zeros((1, 1))}
+    >>> manager.copy_to(means, {})
+    >>> means["top_weight"].asnumpy()
+    array([[1.]], dtype=float32)
+    """
 
     def __init__(
         self,
@@ -55,7 +82,22 @@ class DataParallelExecutorManager:
         )
 
     def install_monitor(self, monitor: Any) -> None:
-        """Have a Monitor watch everything. Raises NotImplementedError with sym_gen."""
+        """Have a Monitor watch everything. Raises NotImplementedError with sym_gen.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> data = mx.io.NDArrayIter(mx.nd.array([-1, 2]), batch_size=2)
+        >>> net = mx.sym.relu(mx.sym.var("data"), name="act")
+        >>> manager = mx.model.DataParallelExecutorManager(net, [mx.cpu()], data)
+        >>> monitor = mx.mon.Monitor(interval=1, stat_func=lambda array: array.max(), pattern="act")
+        >>> manager.install_monitor(monitor)
+        >>> monitor.tic()
+        >>> manager.load_data_batch(data.next())
+        >>> manager.forward()
+        >>> [(number, name) for number, name, text in monitor.toc()]
+        [(1, 'act_output')]
+        """
         if self.sym_gen is not None:
             raise NotImplementedError("Monitoring is not implemented for bucketing")
         self.execgrp.install_monitor(monitor)

@@ -26,7 +26,20 @@ class FeedForward:
     """Deprecated; use Module. Other keywords are parameters of the optimizer.
 
     epoch_size: batches in an epoch, all by default; numpy_batch_size: of arrays that are given as data.
-    Source: MXNet FeedForward."""
+    Source: MXNet FeedForward.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
+    >>> net = mx.sym.LinearRegressionOutput(net, name="out")
+    >>> x, y = mx.nd.array([[1], [2], [3], [4]]), mx.nd.array([2, 4, 6, 8])
+    >>> data = mx.io.NDArrayIter(x, y, batch_size=4, label_name="out_label")
+    >>> model = mx.model.FeedForward(net, num_epoch=20, learning_rate=0.05)
+    >>> model.fit(data, eval_metric="mse")
+    >>> model.arg_params["top_weight"].asnumpy().round(2)
+    array([[2.]], dtype=float32)
+    """
 
     def __init__(
         self,
@@ -123,7 +136,17 @@ class FeedForward:
     # -- running ------------------------------------------------------------------------------------------------------
 
     def predict(self, X: Any, num_batch: int | None = None, return_data: bool = False, reset: bool = True) -> Any:  # noqa: N803
-        """Outputs as NumPy arrays, the array itself when there is one; with return_data (outputs, data, labels)."""
+        """Outputs as NumPy arrays, the array itself when there is one; with return_data (outputs, data, labels).
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
+        >>> model = mx.model.FeedForward(net, arg_params={"top_weight": mx.nd.array([[1, 2]])})
+        >>> model.predict(mx.nd.array([[10, 1], [0, 3]]))
+        array([[12.],
+               [ 6.]], dtype=float32)
+        """
         data = self._iterator(X, None, is_train=False)
         if reset:
             data.reset()
@@ -147,7 +170,19 @@ class FeedForward:
         batch_end_callback: Any = None,
         reset: bool = True,
     ) -> Any:
-        """The metric over an iterator."""
+        """The metric over an iterator.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
+        >>> net = mx.sym.LinearRegressionOutput(net, name="out")
+        >>> model = mx.model.FeedForward(net, arg_params={"top_weight": mx.nd.array([[2]])})
+        >>> x, y = mx.nd.array([[1], [2]]), mx.nd.array([3, 5])
+        >>> data = mx.io.NDArrayIter(x, y, batch_size=2, label_name="out_label")
+        >>> model.score(data, eval_metric="mae")
+        1.0
+        """
         data = self._iterator(X, None, is_train=False)
         self._want_labels(data)
         module = self._bind_module(data, is_train=False)
@@ -172,7 +207,19 @@ class FeedForward:
         """Train on an iterator, or on arrays X with labels y; eval_data may be a pair of arrays too.
 
         Raises AssertionError without num_epoch, TypeError for evaluation data of another kind, ValueError for data
-        without batches."""
+        without batches.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
+        >>> net = mx.sym.SoftmaxOutput(net, name="softmax")
+        >>> x, y = mx.nd.array([[-1], [1], [-2], [2]]), mx.nd.array([0, 1, 0, 1])
+        >>> model = mx.model.FeedForward(net, num_epoch=10, learning_rate=1)
+        >>> model.fit(x, y)
+        >>> model.predict(mx.nd.array([[-3], [3]])).argmax(axis=1)
+        array([0, 1])
+        """
         if self.num_epoch is None:
             raise AssertionError("FeedForward: give num_epoch to train")
         logger = logger or logging
@@ -226,7 +273,17 @@ class FeedForward:
     def save(self, prefix: str, epoch: int | None = None, remove_amp_cast: bool = True) -> None:
         """Write a checkpoint; of num_epoch when no epoch is given.
 
-        Raises AssertionError without an epoch."""
+        Raises AssertionError without an epoch.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
+        >>> model = mx.model.FeedForward(net, arg_params={"top_weight": mx.nd.array([[1, 2]])})
+        >>> model.save("net", epoch=3)
+        >>> sorted(mx.nd.load("net-0003.params"))
+        ['arg:top_weight']
+        """
         number = self.num_epoch if epoch is None else epoch
         if number is None:
             raise AssertionError("FeedForward: give an epoch to save")
@@ -234,7 +291,17 @@ class FeedForward:
 
     @staticmethod
     def load(prefix: str, epoch: int, ctx: Any = None, **kwargs: Any) -> FeedForward:
-        """The model of a checkpoint, to go on with at that epoch."""
+        """The model of a checkpoint, to go on with at that epoch.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
+        >>> mx.model.save_checkpoint("net", 3, net, {"top_weight": mx.nd.array([[1, 2]])}, {})
+        >>> model = mx.model.FeedForward.load("net", 3)
+        >>> model.begin_epoch, model.predict(mx.nd.array([[10, 1]]))
+        (3, array([[12.]], dtype=float32))
+        """
         symbol, arguments, states = load_checkpoint(prefix, epoch)
         return FeedForward(symbol, ctx=ctx, arg_params=arguments, aux_params=states, begin_epoch=epoch, **kwargs)
 
@@ -259,7 +326,18 @@ class FeedForward:
         eval_batch_end_callback: Any = None,
         **kwargs: Any,
     ) -> FeedForward:
-        """A new model, trained."""
+        """A new model, trained.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
+        >>> net = mx.sym.SoftmaxOutput(net, name="softmax")
+        >>> x, y = mx.nd.array([[-1], [1], [-2], [2]]), mx.nd.array([0, 1, 0, 1])
+        >>> model = mx.model.FeedForward.create(net, x, y, num_epoch=10, learning_rate=1)
+        >>> model.predict(mx.nd.array([[-3], [3]])).argmax(axis=1)
+        array([0, 1])
+        """
         model = FeedForward(symbol, ctx, num_epoch, epoch_size, optimizer, initializer, **kwargs)
         model.fit(
             X, y, eval_data, eval_metric, epoch_end_callback, batch_end_callback, kvstore, logger, work_load_list,

@@ -117,11 +117,34 @@ class CustomOpProp:
         return in_shape, (in_shape[0],) * len(self.list_outputs()), ()
 
     def infer_type(self, in_type: list[Any]) -> Any:
-        """As infer_shape, for dtypes."""
+        """As infer_shape, for dtypes.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> class Rounded(mx.operator.CustomOp):
+        ...     def forward(self, is_train, req, in_data, out_data, aux):
+        ...         self.assign(out_data[0], req[0], in_data[0].round().astype("int32"))
+        >>> @mx.operator.register("rounded")
+        ... class RoundedProp(mx.operator.CustomOpProp):
+        ...     def infer_type(self, in_type):
+        ...         return in_type, ["int32"], []
+        ...     def create_operator(self, ctx, in_shapes, in_dtypes):
+        ...         return Rounded()
+        >>> mx.nd.Custom(mx.nd.array([1.2, 2.7]), op_type="rounded").asnumpy()
+        array([1, 3], dtype=int32)
+        """
         return in_type, [in_type[0]] * len(self.list_outputs()), [in_type[0]] * len(self.list_auxiliary_states())
 
     def infer_storage_type(self, in_stype: list[str]) -> Any:
-        """As infer_shape, for storage types. Arrays are dense here, whatever it says."""
+        """As infer_shape, for storage types. Arrays are dense here, whatever it says.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.operator.CustomOpProp().infer_storage_type(["default"])
+        (['default'], ['default'], [])
+        """
         dense = "default"
         return in_stype, [dense] * len(self.list_outputs()), [dense] * len(self.list_auxiliary_states())
 
@@ -133,27 +156,122 @@ class CustomOpProp:
         igrad_stype: list[str],
         aux_stype: list[str],
     ) -> Any:
-        """Storage types of what backward takes and gives. Arrays are dense here, whatever it says."""
+        """Storage types of what backward takes and gives. Arrays are dense here, whatever it says.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> one = ["default"]
+        >>> mx.operator.CustomOpProp().infer_storage_type_backward(one, one, one, one, [])
+        (['default'], ['default'], ['default'], ['default'], [])
+        """
         return tuple(["default"] * len(s) for s in (ograd_stype, in_stype, out_stype, igrad_stype, aux_stype))
 
     def list_outputs(self) -> list[str]:
-        """Names of the outputs."""
+        """Names of the outputs.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> class Parted(mx.operator.CustomOp):
+        ...     def forward(self, is_train, req, in_data, out_data, aux):
+        ...         self.assign(out_data[0], req[0], in_data[0].clip(0, 100))
+        ...         self.assign(out_data[1], req[1], in_data[0].clip(-100, 0))
+        >>> @mx.operator.register("parted")
+        ... class PartedProp(mx.operator.CustomOpProp):
+        ...     def list_outputs(self):
+        ...         return ["above", "below"]
+        ...     def create_operator(self, ctx, in_shapes, in_dtypes):
+        ...         return Parted()
+        >>> above, below = mx.nd.Custom(mx.nd.array([-1, 2]), op_type="parted")
+        >>> above.asnumpy(), below.asnumpy()
+        (array([0., 2.], dtype=float32), array([-1.,  0.], dtype=float32))
+        >>> mx.sym.Custom(mx.sym.var("x"), op_type="parted", name="cut").list_outputs()
+        ['cut_above', 'cut_below']
+        """
         return ["output"]
 
     def list_arguments(self) -> list[str]:
-        """Names of the inputs."""
+        """Names of the inputs.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> class Scaled(mx.operator.CustomOp):
+        ...     def forward(self, is_train, req, in_data, out_data, aux):
+        ...         self.assign(out_data[0], req[0], in_data[0] * in_data[1])
+        >>> @mx.operator.register("scaled_by")
+        ... class ScaledProp(mx.operator.CustomOpProp):
+        ...     def list_arguments(self):
+        ...         return ["data", "scale"]
+        ...     def infer_shape(self, in_shape):
+        ...         return [in_shape[0], [1]], [in_shape[0]], []
+        ...     def create_operator(self, ctx, in_shapes, in_dtypes):
+        ...         return Scaled()
+        >>> mx.nd.Custom(mx.nd.array([1, 2]), mx.nd.array([10]), op_type="scaled_by").asnumpy()
+        array([10., 20.], dtype=float32)
+        >>> mx.sym.Custom(mx.sym.var("data"), op_type="scaled_by", name="s").list_arguments()
+        ['data', 's_scale']
+        """
         return ["data"]
 
     def list_auxiliary_states(self) -> list[str]:
-        """Names of the auxiliary states."""
+        """Names of the auxiliary states.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> class Counted(mx.operator.CustomOp):
+        ...     def forward(self, is_train, req, in_data, out_data, aux):
+        ...         aux[0][:] += 1
+        ...         self.assign(out_data[0], req[0], in_data[0])
+        >>> @mx.operator.register("counted")
+        ... class CountedProp(mx.operator.CustomOpProp):
+        ...     def list_auxiliary_states(self):
+        ...         return ["calls"]
+        ...     def infer_shape(self, in_shape):
+        ...         return in_shape, in_shape, [[1]]
+        ...     def create_operator(self, ctx, in_shapes, in_dtypes):
+        ...         return Counted()
+        >>> calls = mx.nd.zeros(1)
+        >>> for _ in range(3):
+        ...     _ = mx.nd.Custom(mx.nd.ones(2), calls, op_type="counted")
+        >>> calls.asnumpy()
+        array([3.], dtype=float32)
+        """
         return []
 
     def declare_backward_dependency(self, out_grad: list[int], in_data: list[int], out_data: list[int]) -> list[int]:
-        """Select from these numbers of arrays those that backward reads; without any of out_grad the operator is a loss."""
+        """Select from these numbers of arrays those that backward reads; without any of out_grad the operator is a loss.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.operator.CustomOpProp().declare_backward_dependency([0], [1], [2])
+        [0, 1, 2]
+        >>> mx.operator.CustomOpProp(need_top_grad=False).declare_backward_dependency([0], [1], [2])
+        [1, 2]
+        """
         return [*(out_grad if self.need_top_grad_ else ()), *in_data, *out_data]
 
     def create_operator(self, ctx: Context, in_shapes: list[list[int]], in_dtypes: list[int]) -> Any:
-        """The CustomOp for inputs of such shapes and dtypes (as MXNet's codes)."""
+        """The CustomOp for inputs of such shapes and dtypes (as MXNet's codes).
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> class Filled(mx.operator.CustomOp):
+        ...     def __init__(self, shape):
+        ...         self.size = shape[0]
+        ...     def forward(self, is_train, req, in_data, out_data, aux):
+        ...         self.assign(out_data[0], req[0], mx.nd.full(self.size, self.size))
+        >>> @mx.operator.register("filled")
+        ... class FilledProp(mx.operator.CustomOpProp):
+        ...     def create_operator(self, ctx, in_shapes, in_dtypes):
+        ...         return Filled(in_shapes[0])
+        >>> mx.nd.Custom(mx.nd.array([1, 2, 7]), op_type="filled").asnumpy()
+        array([3., 3., 3.], dtype=float32)
+        """
         return CustomOp()
 
 
@@ -289,7 +407,29 @@ def _three(found: Any) -> tuple[list[Any], list[Any], list[Any]]:
 class PythonOp:
     """Base of NumpyOp and NDArrayOp: one object that says what it takes and computes it.
 
-    Calling it with symbols gives the symbol of its output. Kept for programs of MXNet 0.x; CustomOp is its successor."""
+    Calling it with symbols gives the symbol of its output. Kept for programs of MXNet 0.x; CustomOp is its successor.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Doubled(mx.operator.NumpyOp):
+    ...     def forward(self, in_data, out_data):
+    ...         out_data[0][:] = 2 * in_data[0]
+    ...     def backward(self, out_grad, in_data, out_data, in_grad):
+    ...         in_grad[0][:] = 2 * out_grad[0]
+    >>> doubled = Doubled()
+    >>> doubled.list_arguments(), doubled.list_outputs(), doubled.need_top_grad()
+    (['data'], ['output'], True)
+    >>> doubled.infer_shape([[2, 3]])
+    ([[2, 3]], [[2, 3]])
+    >>> net = doubled.get_symbol(mx.sym.var("x"), name="double")
+    >>> executor = net.bind(mx.cpu(), {"x": mx.nd.array([1, 2])}, {"x": mx.nd.zeros(2)})
+    >>> executor.forward(is_train=True)[0].asnumpy()
+    array([2., 4.], dtype=float32)
+    >>> executor.backward(mx.nd.array([1, 10]))
+    >>> executor.grad_dict["x"].asnumpy()
+    array([ 2., 20.], dtype=float32)
+    """
 
     _kind: ClassVar[str] = ""
     _count: ClassVar[int] = 0
@@ -337,18 +477,49 @@ class PythonOp:
 
 
 class NumpyOp(PythonOp):
-    """A PythonOp that computes with NumPy arrays, all float32."""
+    """A PythonOp that computes with NumPy arrays, all float32.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> import hybrid as mx
+    >>> class Sorted(mx.operator.NumpyOp):
+    ...     def forward(self, in_data, out_data):
+    ...         out_data[0][:] = numpy.sort(in_data[0])
+    >>> net = Sorted()(mx.sym.var("x"))
+    >>> net.eval(x=mx.nd.array([3, 1, 2]))[0].asnumpy()
+    array([1., 2., 3.], dtype=float32)
+    """
 
     _kind = "_Native"
 
 
 class NDArrayOp(PythonOp):
-    """A PythonOp that computes with NDArrays, all float32."""
+    """A PythonOp that computes with NDArrays, all float32.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Doubled(mx.operator.NDArrayOp):
+    ...     def forward(self, in_data, out_data):
+    ...         out_data[0][:] = 2 * in_data[0]
+    >>> net = Doubled()(mx.sym.var("x"))
+    >>> net.eval(x=mx.nd.array([1, 2]))[0].asnumpy()
+    array([2., 4.], dtype=float32)
+    """
 
     _kind = "_NDArray"
 
     def declare_backward_dependency(self, out_grad: list[int], in_data: list[int], out_data: list[int]) -> list[int]:
-        """Select from these numbers of arrays those that backward reads."""
+        """Select from these numbers of arrays those that backward reads.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> loss = mx.operator.NDArrayOp(need_top_grad=False)
+        >>> loss.declare_backward_dependency([0], [1], [2])
+        [1, 2]
+        """
         return [*(out_grad if self.need_top_grad() else ()), *in_data, *out_data]
 
 
