@@ -724,8 +724,8 @@ class BaseModule:
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
         """The gradients of the inputs after backward; for each a list over contexts without merge_multi_context.
 
-        Raises AssertionError for a module that was bound without inputs_need_grad; a PythonLossModule, whose gradients are in one
-        place, without merge_multi_context.
+        Raises AssertionError for a module that was bound without inputs_need_grad, and a PythonLossModule, whose
+        gradients are in one place, without merge_multi_context.
 
         Examples
         --------

@@ -17,7 +17,15 @@ class BaseConvRNNCell(BaseRNNCell):
     """Base class. input_shape: of a step's input, in conv_layout, batch included. Both convolutions are two-dimensional; that of
     the state is padded so that the state keeps its size, for which h2h_kernel has to be odd.
 
-    Raises AssertionError for an even h2h_kernel."""
+    Raises AssertionError for an even h2h_kernel.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.rnn.ConvRNNCell(input_shape=(2, 3, 8, 8), num_hidden=4)
+    >>> isinstance(cell, mx.rnn.BaseConvRNNCell), cell.state_info
+    (True, [{'shape': (0, 4, 8, 8), '__layout__': 'NCHW'}])
+    """
 
     def __init__(
         self,
@@ -107,7 +115,16 @@ class _ConvCell(BaseConvRNNCell):
 
 
 class ConvRNNCell(_ConvCell):
-    """RNNCell with convolutions."""
+    """RNNCell with convolutions.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.rnn.ConvRNNCell(input_shape=(2, 3, 8, 8), num_hidden=4)
+    >>> outputs, states = cell.unroll(5, mx.sym.var("data"), layout="NTCHW", merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 5, 3, 8, 8))[1]
+    [(2, 5, 4, 8, 8)]
+    """
 
     _PREFIX = "ConvRNN_"
     _gate_names = RNNCell._gate_names
@@ -120,7 +137,16 @@ class ConvRNNCell(_ConvCell):
 
 
 class ConvLSTMCell(_ConvCell):
-    """LSTMCell with convolutions."""
+    """LSTMCell with convolutions.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.rnn.ConvLSTMCell(input_shape=(2, 3, 8, 8), num_hidden=4)
+    >>> outputs, states = cell.unroll(5, mx.sym.var("data"), layout="NTCHW", merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 5, 3, 8, 8))[1], len(cell.state_info)
+    ([(2, 5, 4, 8, 8)], 2)
+    """
 
     _PREFIX = "ConvLSTM_"
     _gate_names = LSTMCell._gate_names
@@ -136,7 +162,16 @@ class ConvLSTMCell(_ConvCell):
 
 
 class ConvGRUCell(_ConvCell):
-    """GRUCell with convolutions."""
+    """GRUCell with convolutions.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.rnn.ConvGRUCell(input_shape=(2, 3, 8, 8), num_hidden=4, i2h_stride=(2, 2))
+    >>> outputs, states = cell.unroll(5, mx.sym.var("data"), layout="NTCHW", merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 5, 3, 8, 8))[1]
+    [(2, 5, 4, 4, 4)]
+    """
 
     _PREFIX = "ConvGRU_"
     _gate_names = GRUCell._gate_names

@@ -25,7 +25,17 @@ def encode_sentences(
     """(sentences as numbers, the number of each word).
 
     Without a vocab one is made, in which words are numbered from start_label as they come, but for invalid_label, the number
-    of invalid_key. With one, words that are not in it count as unknown_token; raises AssertionError without that."""
+    of invalid_key. With one, words that are not in it count as unknown_token; raises AssertionError without that.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> coded, numbers = mx.rnn.encode_sentences([["a", "cat"], ["a", "dog"]], start_label=1)
+    >>> coded, numbers
+    ([[1, 2], [1, 3]], {'\\n': -1, 'a': 1, 'cat': 2, 'dog': 3})
+    >>> mx.rnn.encode_sentences([["dog", "cat"]], vocab=numbers)[0]
+    [[3, 2]]
+    """
     grows = vocab is None
     vocab = {invalid_key: invalid_label} if vocab is None else vocab
     number = start_label
@@ -54,7 +64,18 @@ class BucketSentenceIter(DataIter):
     buckets: lengths, of which those that no sentence needs are left out; by default all that at least batch_size sentences
     have. Sentences are shuffled by Python's and NumPy's generators, as in MXNet; what does not fill a batch is left out.
 
-    Raises ValueError for another layout than NT and TN."""
+    Raises ValueError for another layout than NT and TN.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> data = mx.rnn.BucketSentenceIter([[4, 5, 6], [4, 5, 6]], batch_size=2, buckets=[4])
+    >>> batch = next(data)
+    >>> batch.bucket_key, batch.data[0].asnumpy().tolist()
+    (4, [[4.0, 5.0, 6.0, -1.0], [4.0, 5.0, 6.0, -1.0]])
+    >>> batch.label[0].asnumpy().tolist()
+    [[5.0, 6.0, -1.0, -1.0], [5.0, 6.0, -1.0, -1.0]]
+    """
 
     def __init__(
         self,

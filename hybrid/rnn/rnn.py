@@ -25,7 +25,17 @@ def rnn_unroll(
     input_prefix: str = "",
     layout: str = "NTC",
 ) -> tuple[Any, Any]:
-    """The old name of ``cell.unroll``; makes the inputs when there are none."""
+    """The old name of ``cell.unroll``; makes the inputs when there are none.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.rnn.RNNCell(4, prefix="rnn_")
+    >>> outputs, states = cell.unroll(2, [mx.sym.var(f"t{i}_data") for i in range(2)])
+    >>> again, states = mx.rnn.rnn_unroll(cell, 2)  # the same
+    >>> [output.name for output in outputs] == [output.name for output in again]
+    True
+    """
     warnings.warn("rnn_unroll is deprecated. Please call cell.unroll directly.", stacklevel=2)
     if inputs is None:
         inputs = [var(f"{input_prefix}t{i}_data") for i in range(length)]
@@ -35,14 +45,35 @@ def rnn_unroll(
 def save_rnn_checkpoint(
     cells: Any, prefix: str, epoch: int, symbol: Symbol, arg_params: Arrays, aux_params: Arrays
 ) -> None:
-    """save_checkpoint with the weights of a cell, or of a list of them, unpacked."""
+    """save_checkpoint with the weights of a cell, or of a list of them, unpacked.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.rnn.FusedRNNCell(2, mode="rnn_tanh", prefix="rnn_")
+    >>> net, states = cell.unroll(3, mx.sym.var("data"), layout="TNC", merge_outputs=True)
+    >>> mx.rnn.save_rnn_checkpoint(cell, "net", 1, net, {"rnn_parameters": mx.nd.ones(14)}, {})
+    >>> sorted(mx.model.load_params("net", 1)[0])
+    ['rnn_l0_h2h_bias', 'rnn_l0_h2h_weight', 'rnn_l0_i2h_bias', 'rnn_l0_i2h_weight']
+    """
     for cell in _as_list(cells):
         arg_params = cell.unpack_weights(arg_params)
     save_checkpoint(prefix, epoch, symbol, arg_params, aux_params)
 
 
 def load_rnn_checkpoint(cells: Any, prefix: str, epoch: int) -> tuple[Symbol, Arrays, Arrays]:
-    """(symbol, arguments, auxiliary states) of save_rnn_checkpoint, with the weights packed as the cells take them."""
+    """(symbol, arguments, auxiliary states) of save_rnn_checkpoint, with the weights packed as the cells take them.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.rnn.FusedRNNCell(2, mode="rnn_tanh", prefix="rnn_")
+    >>> net, states = cell.unroll(3, mx.sym.var("data"), layout="TNC", merge_outputs=True)
+    >>> mx.rnn.save_rnn_checkpoint(cell, "net", 1, net, {"rnn_parameters": mx.nd.ones(14)}, {})
+    >>> net, arguments, states = mx.rnn.load_rnn_checkpoint(cell, "net", 1)
+    >>> arguments["rnn_parameters"].shape
+    (14,)
+    """
     symbol, arguments, states = load_checkpoint(prefix, epoch)
     for cell in _as_list(cells):
         arguments = cell.pack_weights(arguments)
@@ -50,7 +81,19 @@ def load_rnn_checkpoint(cells: Any, prefix: str, epoch: int) -> tuple[Symbol, Ar
 
 
 def do_rnn_checkpoint(cells: Any, prefix: str, period: int = 1) -> Callable[..., None]:
-    """An epoch-end callback that calls save_rnn_checkpoint every ``period`` epochs."""
+    """An epoch-end callback that calls save_rnn_checkpoint every ``period`` epochs.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.rnn.FusedRNNCell(2, mode="rnn_tanh", prefix="rnn_")
+    >>> net, states = cell.unroll(3, mx.sym.var("data"), layout="TNC", merge_outputs=True)
+    >>> save = mx.rnn.do_rnn_checkpoint(cell, "net", period=2)
+    >>> for epoch in range(2):  # what fit calls after each epoch
+    ...     save(epoch, net, {"rnn_parameters": mx.nd.ones(14)}, {})
+    >>> mx.rnn.load_rnn_checkpoint(cell, "net", 2)[1]["rnn_parameters"].shape
+    (14,)
+    """
     period = int(max(1, period))
 
     def _callback(iter_no: int, sym: Any = None, arg: Any = None, aux: Any = None) -> None:

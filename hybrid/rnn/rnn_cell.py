@@ -235,7 +235,18 @@ class FusedRNNCell(BaseRNNCell):
         return rows * (first + (self._num_layers - 1) * other)
 
     def unpack_weights(self, args: Arrays) -> Arrays:
-        """The parameters with the vector cut into those of every layer, direction and gate."""
+        """The parameters with the vector cut into those of every layer, direction and gate.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> cell = mx.rnn.FusedRNNCell(4, num_layers=2, mode="gru", prefix="gru_")
+        >>> outputs, states = cell.unroll(3, mx.sym.var("data"), layout="TNC", merge_outputs=True)
+        >>> shapes = dict(zip(outputs.list_arguments(), outputs.infer_shape(data=(3, 2, 5))[0]))
+        >>> parts = cell.unpack_weights({"gru_parameters": mx.nd.ones(shapes["gru_parameters"])})
+        >>> len(parts), parts["gru_l0_i2h_r_weight"].shape, parts["gru_l1_i2h_r_weight"].shape
+        (24, (4, 5), (4, 4))
+        """
         args = dict(args)
         vector = args.pop(self._parameter.name)  # type: ignore[arg-type]
         rows = self._num_hidden * self._num_gates * len(self._directions)
@@ -244,7 +255,18 @@ class FusedRNNCell(BaseRNNCell):
         return args
 
     def pack_weights(self, args: Arrays) -> Arrays:
-        """The parameters with one vector for those of every layer, direction and gate; undoes unpack_weights."""
+        """The parameters with one vector for those of every layer, direction and gate; undoes unpack_weights.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> cell = mx.rnn.FusedRNNCell(2, mode="rnn_tanh", prefix="rnn_")
+        >>> parts = {"rnn_l0_i2h_weight": mx.nd.ones((2, 3)), "rnn_l0_i2h_bias": mx.nd.zeros(2)}
+        >>> parts |= {"rnn_l0_h2h_weight": mx.nd.full((2, 2), 2), "rnn_l0_h2h_bias": mx.nd.zeros(2)}
+        >>> cell.pack_weights(parts)["rnn_parameters"].asnumpy()
+        array([1., 1., 1., 1., 1., 1., 2., 2., 2., 2., 0., 0., 0., 0.],
+              dtype=float32)
+        """
         args = dict(args)
         first = args[f"{self._prefix}l0_i2h{self._gate_names[0]}_weight"]
         vector = ndarray.zeros((self._size(first.shape[1]),), ctx=first.context, dtype=first.dtype)
@@ -296,7 +318,16 @@ class FusedRNNCell(BaseRNNCell):
         return sequence(length, outputs, layout, merge_outputs)[0], after
 
     def unfuse(self) -> SequentialRNNCell:
-        """The same network as a stack of cells; their parameters are what unpack_weights gives."""
+        """The same network as a stack of cells; their parameters are what unpack_weights gives.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> cell = mx.rnn.FusedRNNCell(4, num_layers=2, mode="lstm", prefix="lstm_").unfuse()
+        >>> outputs, states = cell.unroll(3, mx.sym.var("data"), merge_outputs=True)
+        >>> outputs.infer_shape(data=(2, 3, 5))[1], len(states)
+        ([(2, 3, 4)], 4)
+        """
         kinds: dict[str, Callable[[str], BaseRNNCell]] = {
             "rnn_relu": lambda prefix: RNNCell(self._num_hidden, activation="relu", prefix=prefix),
             "rnn_tanh": lambda prefix: RNNCell(self._num_hidden, activation="tanh", prefix=prefix),
@@ -415,7 +446,17 @@ class SequentialRNNCell(_Group):
 
 class BidirectionalCell(_Group):
     """One cell forwards and one backwards in time; outputs side by side. It cannot be stepped, only unrolled, and unroll gives
-    a list of states for each cell."""
+    a list of states for each cell.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> left, right = (mx.rnn.RNNCell(4, prefix=prefix) for prefix in ("left_", "right_"))
+    >>> cell = mx.rnn.BidirectionalCell(left, right)
+    >>> outputs, states = cell.unroll(3, mx.sym.var("data"), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 3, 5))[1], len(states)
+    ([(2, 3, 8)], 2)
+    """
 
     def __init__(
         self, l_cell: BaseRNNCell, r_cell: BaseRNNCell, params: RNNParams | None = None, output_prefix: str = "bi_"
@@ -461,7 +502,21 @@ class BidirectionalCell(_Group):
 class DropoutCell(BaseRNNCell):
     """Dropout of the inputs.
 
-    Raises AssertionError for a dropout that is no number."""
+    Raises AssertionError for a dropout that is no number.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.rnn.SequentialRNNCell()
+    >>> cell.add(mx.rnn.LSTMCell(4, prefix="a_"))
+    >>> cell.add(mx.rnn.DropoutCell(0.5))
+    >>> cell.add(mx.rnn.LSTMCell(2, prefix="b_"))
+    >>> outputs, states = cell.unroll(3, mx.sym.var("data"), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 3, 5))[1]
+    [(2, 3, 2)]
+    >>> mx.rnn.DropoutCell(0.5).state_info
+    []
+    """
 
     def __init__(self, dropout: float, prefix: str = "dropout_", params: RNNParams | None = None):
         super().__init__(prefix, params)
@@ -494,7 +549,22 @@ class DropoutCell(BaseRNNCell):
 
 
 class ModifierCell(BaseRNNCell):
-    """Base class of cells that change how another one works, with its parameters; the other is not to be called any more."""
+    """Base class of cells that change how another one works, with its parameters; the other is not to be called any more.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Halved(mx.rnn.ModifierCell):
+    ...     def __call__(self, inputs, states):
+    ...         output, states = self.base_cell(inputs, states)
+    ...         return output / 2, states
+    >>> cell = Halved(mx.rnn.RNNCell(4, prefix="rnn_"))
+    >>> cell.params.get("i2h_weight").name, cell.state_info[0]["shape"]
+    ('rnn_i2h_weight', (0, 4))
+    >>> step, states = cell(mx.sym.var("x"), [mx.sym.var("h")])
+    >>> step.infer_shape(x=(2, 5), h=(2, 4))[1]
+    [(2, 4)]
+    """
 
     def __init__(self, base_cell: BaseRNNCell):
         super().__init__()
@@ -528,7 +598,16 @@ class ModifierCell(BaseRNNCell):
 class ZoneoutCell(ModifierCell):
     """Now and then an output, or a state, stays what it was a step before. Krueger et al. 2017.
 
-    Raises AssertionError for cells that cannot be stepped."""
+    Raises AssertionError for cells that cannot be stepped.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.rnn.ZoneoutCell(mx.rnn.LSTMCell(4, prefix="lstm_"), zoneout_states=0.1)
+    >>> outputs, states = cell.unroll(3, mx.sym.var("data"), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 3, 5))[1]
+    [(2, 3, 4)]
+    """
 
     def __init__(self, base_cell: BaseRNNCell, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0):
         inside = base_cell._cells if isinstance(base_cell, SequentialRNNCell) else [base_cell]
@@ -563,7 +642,17 @@ class ZoneoutCell(ModifierCell):
 
 
 class ResidualCell(ModifierCell):
-    """Adds the inputs to the outputs. Wu et al. 2016."""
+    """Adds the inputs to the outputs. Wu et al. 2016.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> cell = mx.rnn.ResidualCell(mx.rnn.RNNCell(2, prefix="rnn_"))
+    >>> outputs, states = cell.unroll(1, mx.sym.var("data"), merge_outputs=True)
+    >>> executor = outputs.simple_bind(mx.cpu(), data=(1, 1, 2))  # all weights are 0
+    >>> executor.forward(data=mx.nd.array([[[1, 2]]]))[0].asnumpy()
+    array([[[1., 2.]]], dtype=float32)
+    """
 
     def _add_residual(self, output: Symbol, inputs: Symbol) -> Symbol:
         return symbol.elemwise_add(output, inputs, name=f"{output.name}_plus_residual")
