@@ -63,17 +63,42 @@ string_types = (str,)
 
 
 def py_str(x: bytes) -> str:
-    """The text of UTF-8 bytes."""
+    """The text of UTF-8 bytes.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.base.py_str(b"caf\\xc3\\xa9")
+    'café'
+    """
     return x.decode("utf-8")
 
 
 def data_dir_default() -> str:
-    """Folder in which data sets and parameters are looked for: ``~/.mxnet``."""
+    """Folder in which data sets and parameters are looked for: ``~/.mxnet``.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> import hybrid as mx
+    >>> pathlib.Path(mx.base.data_dir_default()).name
+    '.mxnet'
+    """
     return str(Path("~", ".mxnet").expanduser())
 
 
 def data_dir() -> str:
-    """Folder in which data sets and parameters are looked for: ``$MXNET_HOME``, or data_dir_default."""
+    """Folder in which data sets and parameters are looked for: ``$MXNET_HOME``, or data_dir_default.
+
+    Examples
+    --------
+    >>> import os
+    >>> from unittest import mock
+    >>> import hybrid as mx
+    >>> with mock.patch.dict(os.environ, MXNET_HOME="/data/mxnet"):
+    ...     mx.base.data_dir()
+    '/data/mxnet'
+    """
     from .formats import downloads
 
     return downloads.data_dir()
@@ -90,12 +115,35 @@ class _ClassProperty:
 
 
 def classproperty(func: Any) -> Any:
-    """Decorator: a property that is read from the class, without an instance."""
+    """Decorator: a property that is read from the class, without an instance.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Layer:
+    ...     @mx.base.classproperty
+    ...     def kind(cls):
+    ...         return cls.__name__.lower()
+    >>> Layer.kind
+    'layer'
+    """
     return _ClassProperty(func if isinstance(func, classmethod | staticmethod) else classmethod(func))
 
 
 def with_metaclass(meta: type, *bases: type) -> Any:
-    """A base class for ``class X(with_metaclass(Meta, Base)):``, which makes X with ``meta`` from ``bases`` alone."""
+    """A base class for ``class X(with_metaclass(Meta, Base)):``, which makes X with ``meta`` from ``bases`` alone.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Named(type):
+    ...     def __repr__(cls):
+    ...         return f"<{cls.__name__}>"
+    >>> class Layer(mx.base.with_metaclass(Named, dict)):
+    ...     pass
+    >>> Layer, Layer.__bases__
+    (<Layer>, (<class 'dict'>,))
+    """
 
     class Vanishing(type):
         def __new__(cls, name: str, _: Any, namespace: dict[str, Any]) -> Any:

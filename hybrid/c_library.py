@@ -24,7 +24,14 @@ CudaModuleHandle = CudaKernelHandle = ProfileHandle = DLPackHandle = ctypes.c_vo
 
 
 class MXCallbackList(ctypes.Structure):
-    """Functions that MXNet's C library would call."""
+    """Functions that MXNet's C library would call.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.base.MXCallbackList().num_callbacks
+    0
+    """
 
     _fields_ = (
         ("num_callbacks", ctypes.c_int),
@@ -57,7 +64,18 @@ _LIB = _Library()
 
 
 def check_call(ret: int) -> None:
-    """Raise MXNetError unless a C function gave 0."""
+    """Raise MXNetError unless a C function gave 0.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.base.check_call(0)
+    >>> try:
+    ...     mx.base.check_call(-1)
+    ... except mx.MXNetError as error:
+    ...     print(str(error).partition(";")[0])
+    check_call: a C function gave -1
+    """
     if ret != 0:
         raise MXNetError(
             f"check_call: a C function gave {ret}; there is no libmxnet here that could say what its error was"
@@ -65,28 +83,70 @@ def check_call(ret: int) -> None:
 
 
 def c_str(string: str) -> ctypes.c_char_p:
-    """A text as C has it."""
+    """A text as C has it.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.base.c_str("data").value
+    b'data'
+    """
     return ctypes.c_char_p(string.encode("utf-8"))
 
 
 def c_str_array(strings: Iterable[str]) -> Any:
-    """Texts as an array of C's."""
+    """Texts as an array of C's.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> list(mx.base.c_str_array(["data", "label"]))
+    [b'data', b'label']
+    """
     encoded = [s.encode("utf-8") for s in strings]
     return (ctypes.c_char_p * len(encoded))(*encoded)
 
 
 def c_array(ctype: Any, values: Sequence[Any]) -> Any:
-    """Values as an array of a ctypes type."""
+    """Values as an array of a ctypes type.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> list(mx.base.c_array(mx.base.mx_uint, [3, 5]))
+    [3, 5]
+    """
     return (ctype * len(values))(*values)
 
 
 def c_array_buf(ctype: Any, buf: Any) -> Any:
-    """The memory of a buffer (an array.array) as an array of a ctypes type, without copying."""
+    """The memory of a buffer (an array.array) as an array of a ctypes type, without copying.
+
+    Examples
+    --------
+    >>> import array
+    >>> import hybrid as mx
+    >>> numbers = array.array("i", [3, 5])
+    >>> shared = mx.base.c_array_buf(mx.base.mx_int, numbers)
+    >>> shared[0] = 7
+    >>> numbers
+    array('i', [7, 5])
+    """
     return (ctype * len(buf)).from_buffer(buf)
 
 
 def c_handle_array(objs: Iterable[Any]) -> Any:
-    """The handles of objects as an array. Raises MXNetError for arrays and symbols, which are no objects of C here."""
+    """The handles of objects as an array. Raises MXNetError for arrays and symbols, which are no objects of C here.
+
+    Examples
+    --------
+    >>> import ctypes
+    >>> import hybrid as mx
+    >>> class Thing:
+    ...     handle = ctypes.c_void_p(7)
+    >>> list(mx.base.c_handle_array([Thing()]))
+    [7]
+    """
     handles = []
     for thing in objs:
         if not hasattr(thing, "handle"):
@@ -98,14 +158,34 @@ def c_handle_array(objs: Iterable[Any]) -> Any:
 
 
 def ctypes2buffer(cptr: Any, length: int) -> bytearray:
-    """A copy of so many bytes behind a pointer to c_char. Raises TypeError for another."""
+    """A copy of so many bytes behind a pointer to c_char. Raises TypeError for another.
+
+    Examples
+    --------
+    >>> import ctypes
+    >>> import hybrid as mx
+    >>> text = ctypes.create_string_buffer(b"data")
+    >>> mx.base.ctypes2buffer(ctypes.cast(text, ctypes.POINTER(ctypes.c_char)), 4)
+    bytearray(b'data')
+    """
     if not isinstance(cptr, ctypes.POINTER(ctypes.c_char)):
         raise TypeError("expected char pointer")
     return bytearray(ctypes.string_at(cptr, length))
 
 
 def ctypes2numpy_shared(cptr: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """The floats behind a pointer as a NumPy array of a shape, which shares them. Raises RuntimeError for another pointer."""
+    """The floats behind a pointer as a NumPy array of a shape, which shares them. Raises RuntimeError for another pointer.
+
+    Examples
+    --------
+    >>> import ctypes
+    >>> import hybrid as mx
+    >>> numbers = (mx.base.mx_float * 4)(1, 2, 3, 4)
+    >>> pointer = ctypes.cast(numbers, mx.base.mx_float_p)
+    >>> mx.base.ctypes2numpy_shared(pointer, (2, 2))
+    array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
     if not isinstance(cptr, mx_float_p):
         raise RuntimeError("expected float pointer")
     count = int(np.prod(shape, dtype=np.int64))

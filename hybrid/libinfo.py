@@ -19,15 +19,45 @@ def _none(what: str, wanted: str) -> MXNetError:
 
 
 def find_lib_path(prefix: str = "libmxnet") -> list[str]:
-    """Raises MXNetError: there is no shared library of MXNet's C API here."""
+    """Raises MXNetError: there is no shared library of MXNet's C API here.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> try:
+    ...     mx.libinfo.find_lib_path()
+    ... except mx.MXNetError as error:
+    ...     print(str(error).partition(";")[0])
+    find_lib_path: gluonnx has no libmxnet.so
+    """
     raise _none("find_lib_path", f"{prefix}.so")
 
 
 def find_include_path() -> str:
-    """Raises MXNetError: there are no C headers here."""
+    """Raises MXNetError: there are no C headers here.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> try:
+    ...     mx.libinfo.find_include_path()
+    ... except mx.MXNetError as error:
+    ...     print(str(error).partition(";")[0])
+    find_include_path: gluonnx has no C headers
+    """
     raise _none("find_include_path", "C headers")
 
 
 def find_conf_path(prefix: str = "tvmop") -> str:
-    """Raises MXNetError: there are no TVM operators here."""
+    """Raises MXNetError: there are no TVM operators here.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> try:
+    ...     mx.libinfo.find_conf_path()
+    ... except mx.MXNetError as error:
+    ...     print(str(error).partition(";")[0])
+    find_conf_path: gluonnx has no tvmop.conf
+    """
     raise _none("find_conf_path", f"{prefix}.conf")

@@ -30,7 +30,17 @@ def get_logger(
     """The logger of that name, writing plain messages to a file (appending unless filemode says otherwise), or labelled
     and coloured ones to stderr.
 
-    The root logger (no name), and one that has been set up before, are given back as they are."""
+    The root logger (no name), and one that has been set up before, are given back as they are.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> logger = mx.log.get_logger("training", "training.log", level=mx.log.INFO)
+    >>> logger.isEnabledFor(mx.log.INFO), [type(handler).__name__ for handler in logger.handlers]
+    (True, ['FileHandler'])
+    >>> logger is mx.log.get_logger("training")
+    True
+    """
     logger = logging.getLogger(name)
     if name is None or getattr(logger, "_init_done", False):
         return logger
@@ -48,6 +58,13 @@ def get_logger(
 def getLogger(  # noqa: N802  MXNet's name
     name: str | None = None, filename: str | None = None, filemode: str | None = None, level: int = WARNING
 ) -> logging.Logger:
-    """get_logger under its old name."""
+    """get_logger under its old name.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.log.getLogger("reading") is mx.log.get_logger("reading")
+    True
+    """
     warnings.warn("getLogger is deprecated, Use get_logger instead.", DeprecationWarning, stacklevel=2)
     return get_logger(name, filename, filemode, level)

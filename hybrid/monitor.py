@@ -50,7 +50,17 @@ class Monitor:
         self.exes: list[Executor] = []
 
     def stat_helper(self, name: str, array: NDArray) -> None:
-        """Take note of one array by its name; what executors call."""
+        """Take note of one array by its name; what executors call.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> monitor = mx.mon.Monitor(interval=1, stat_func=lambda array: array.max())
+        >>> monitor.tic()
+        >>> monitor.stat_helper("act_output", mx.nd.array([1, 2]))
+        >>> [(batch, name, text.strip()) for batch, name, text in monitor.toc()]
+        [(1, 'act_output', '2.0')]
+        """
         if self.activated and self.re_prog.match(name):
             self.queue.append((self.step, str(name), self.stat_func(array)))
 
@@ -81,7 +91,18 @@ class Monitor:
         return [(step, name, _text(value)) for step, name, value in seen]
 
     def toc_print(self) -> None:
-        """toc, logged line by line."""
+        """toc, logged line by line.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> monitor = mx.mon.Monitor(interval=1, stat_func=lambda array: array.max())
+        >>> monitor.tic()
+        >>> monitor.stat_helper("act_output", mx.nd.array([1, 2]))
+        >>> monitor.toc_print()  # a line for each array, at level INFO
+        >>> monitor.toc()
+        []
+        """
         for step, name, text in self.toc():
             logging.info("Batch: %7d %30s %s", step, name, text)
 

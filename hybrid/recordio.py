@@ -62,7 +62,20 @@ class MXRecordIO:
     def open(self) -> None:
         """Open the file. One that is written stands in its place once it is closed, whole; until then the old one does.
 
-        Raises ValueError for another flag than "r" and "w", MXNetError for a file that cannot be opened."""
+        Raises ValueError for another flag than "r" and "w", MXNetError for a file that cannot be opened.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> records = mx.recordio.MXRecordIO("data.rec", "w")
+        >>> records.write(b"first")
+        >>> records.close()
+        >>> records.flag = "r"
+        >>> records.open()
+        >>> records.read()
+        b'first'
+        >>> records.close()
+        """
         if self.flag not in ("r", "w"):
             raise ValueError(f"Invalid flag {self.flag}; wanted 'r' or 'w'")
         self.writable = self.flag == "w"
@@ -176,7 +189,20 @@ class MXRecordIO:
                 return MAGIC.join(parts)
 
     def positions(self) -> list[int]:
-        """Positions at which the records start that ``read`` would give from here on; leaves the file at its end."""
+        """Positions at which the records start that ``read`` would give from here on; leaves the file at its end.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> records = mx.recordio.MXRecordIO("data.rec", "w")
+        >>> records.write(b"first")
+        >>> records.write(b"second")
+        >>> records.close()
+        >>> records = mx.recordio.MXRecordIO("data.rec", "r")
+        >>> records.positions()
+        [0, 16]
+        >>> records.close()
+        """
         self._want(writing=False)
         found = [self._file.tell()]
         while self.read() is not None:
@@ -184,7 +210,20 @@ class MXRecordIO:
         return found[:-1]
 
     def read_at(self, position: int) -> bytes | None:
-        """The record that starts at a position. Raises FormatError where the file has no such place."""
+        """The record that starts at a position. Raises FormatError where the file has no such place.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> records = mx.recordio.MXRecordIO("data.rec", "w")
+        >>> records.write(b"first")
+        >>> records.write(b"second")
+        >>> records.close()
+        >>> records = mx.recordio.MXRecordIO("data.rec", "r")
+        >>> records.read_at(16)
+        b'second'
+        >>> records.close()
+        """
         self._check_process(reopen=True)
         if not 0 <= position <= self._size:
             raise self._broken(position, f"has no record: it has {self._size} bytes")
@@ -261,7 +300,20 @@ class MXIndexedRecordIO(MXRecordIO):
         super().__init__(uri, flag)
 
     def open(self) -> None:
-        """Open both files, and read the index."""
+        """Open both files, and read the index.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> records = mx.recordio.MXIndexedRecordIO("data.idx", "data.rec", "w")
+        >>> records.write_idx(7, b"seven")
+        >>> records.close()
+        >>> records.flag = "r"
+        >>> records.open()
+        >>> records.keys
+        [7]
+        >>> records.close()
+        """
         super().open()
         self.idx, self.keys = {}, []
         try:
@@ -294,7 +346,21 @@ class MXIndexedRecordIO(MXRecordIO):
     def seek(self, idx: Any) -> None:
         """Make the record of a key, idx, the next one to be read. Raises KeyError for a key that the index does not hold.
 
-        Raises FormatError for a place beyond the end of the file."""
+        Raises FormatError for a place beyond the end of the file.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> records = mx.recordio.MXIndexedRecordIO("data.idx", "data.rec", "w")
+        >>> for number in range(3):
+        ...     records.write_idx(number, f"record {number}".encode())
+        >>> records.close()
+        >>> records = mx.recordio.MXIndexedRecordIO("data.idx", "data.rec", "r")
+        >>> records.seek(1)
+        >>> records.read(), records.read()
+        (b'record 1', b'record 2')
+        >>> records.close()
+        """
         self._want(writing=False)
         self._check_process(reopen=True)
         position = self.idx[idx]
@@ -306,7 +372,17 @@ class MXIndexedRecordIO(MXRecordIO):
         self._file.seek(position)
 
     def tell(self) -> int:
-        """Position at which the next record will be written."""
+        """Position at which the next record will be written.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> records = mx.recordio.MXIndexedRecordIO("data.idx", "data.rec", "w")
+        >>> records.write_idx(0, b"first")
+        >>> records.tell()
+        16
+        >>> records.close()
+        """
         self._want(writing=True)
         return self._file.tell()
 
@@ -331,8 +407,17 @@ class MXIndexedRecordIO(MXRecordIO):
 
 
 IRHeader = namedtuple("HEADER", ["flag", "label", "id", "id2"])  # its printed form is MXNet's
-"""Header of an image in a record: flag (how many labels follow; 0: the one in the header), label (a number or an
-array), id and id2 (any numbers that identify it)."""
+IRHeader.__doc__ = """Header of an image in a record: flag (how many labels follow; 0: the one in the header), label (a number or an
+array), id and id2 (any numbers that identify it).
+
+Examples
+--------
+>>> import hybrid as mx
+>>> record = mx.recordio.pack(mx.recordio.IRHeader(flag=0, label=3, id=7, id2=0), b"bytes")
+>>> header, content = mx.recordio.unpack(record)
+>>> header.label, header.id, content
+(3.0, 7, b'bytes')
+"""
 _IMAGE_HEADER = struct.Struct("<IfQQ")
 
 

@@ -24,13 +24,31 @@ __all__ = [
 
 
 def set_is_training(is_train: bool) -> bool:
-    """Switch recording and training mode on or off, giving what recording was."""
+    """Switch recording and training mode on or off, giving what recording was.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> before = mx.contrib.autograd.set_is_training(True)
+    >>> mx.autograd.is_training(), mx.autograd.is_recording()
+    (True, True)
+    >>> mx.contrib.autograd.set_is_training(before)
+    True
+    """
     autograd.set_training(is_train)
     return autograd.set_recording(is_train)
 
 
 class TrainingStateScope:
-    """``with TrainingStateScope(True):`` switches recording and training mode on (or off) for a block."""
+    """``with TrainingStateScope(True):`` switches recording and training mode on (or off) for a block.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> with mx.contrib.autograd.TrainingStateScope(True):
+    ...     print(mx.autograd.is_training(), mx.autograd.is_recording())
+    True True
+    """
 
     def __init__(self, enter_state: bool):
         self._enter_state = enter_state
@@ -45,31 +63,85 @@ class TrainingStateScope:
 
 
 def train_section() -> TrainingStateScope:
-    """A block that is recorded, in training mode."""
+    """A block that is recorded, in training mode.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.nd.array([3])
+    >>> x.attach_grad()
+    >>> with mx.contrib.autograd.train_section():
+    ...     y = x * x
+    >>> y.backward()
+    >>> x.grad.asnumpy()
+    array([6.], dtype=float32)
+    """
     return TrainingStateScope(True)
 
 
 def test_section() -> TrainingStateScope:
-    """A block that is not recorded, in inference mode."""
+    """A block that is not recorded, in inference mode.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> with mx.contrib.autograd.train_section():
+    ...     with mx.contrib.autograd.test_section():
+    ...         print(mx.autograd.is_training(), mx.autograd.is_recording())
+    False False
+    """
     return TrainingStateScope(False)
 
 
 def backward(outputs: Sequence[NDArray], out_grads: Any = None, retain_graph: bool = False) -> None:
-    """Compute the gradients of marked variables. Raises AssertionError unless outputs are in a list."""
+    """Compute the gradients of marked variables. Raises AssertionError unless outputs are in a list.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x, gradient = mx.nd.array([3]), mx.nd.zeros(1)
+    >>> mx.contrib.autograd.mark_variables([x], [gradient])
+    >>> with mx.contrib.autograd.train_section():
+    ...     y = x * x
+    >>> mx.contrib.autograd.backward([y])
+    >>> gradient.asnumpy()
+    array([6.], dtype=float32)
+    """
     if not isinstance(outputs, list | tuple):
         raise AssertionError("outputs must be a list or tuple of NDArrays")
     autograd.backward(outputs, out_grads, retain_graph=retain_graph)
 
 
 def compute_gradient(outputs: Sequence[NDArray]) -> None:
-    """backward under its first name."""
+    """backward under its first name.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x, gradient = mx.nd.array([3]), mx.nd.zeros(1)
+    >>> mx.contrib.autograd.mark_variables([x], [gradient])
+    >>> with mx.contrib.autograd.train_section():
+    ...     y = x * x
+    >>> mx.contrib.autograd.compute_gradient([y])
+    >>> gradient.asnumpy()
+    array([6.], dtype=float32)
+    """
     backward(outputs)
 
 
 def grad_and_loss(func: Callable[..., Any], argnum: Any = None) -> Callable[..., tuple[list[NDArray], Any]]:
     """A function that gives the gradients of func's arguments (those numbered argnum), and what func gives.
 
-    Raises AssertionError for arguments that are no NDArrays."""
+    Raises AssertionError for arguments that are no NDArrays.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> both = mx.contrib.autograd.grad_and_loss(lambda x, y: x * y, argnum=0)
+    >>> gradients, product = both(mx.nd.array([3]), mx.nd.array([5]))
+    >>> gradients[0].asnumpy(), product.asnumpy()
+    (array([5.], dtype=float32), array([15.], dtype=float32))
+    """
 
     @functools.wraps(func)
     def wrapped(*args: NDArray) -> tuple[list[NDArray], Any]:
@@ -88,7 +160,15 @@ def grad_and_loss(func: Callable[..., Any], argnum: Any = None) -> Callable[...,
 
 
 def grad(func: Callable[..., Any], argnum: Any = None) -> Callable[..., list[NDArray]]:
-    """A function that gives the gradients of func's arguments (those numbered argnum)."""
+    """A function that gives the gradients of func's arguments (those numbered argnum).
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> gradients = mx.contrib.autograd.grad(lambda x, y: x * y)(mx.nd.array([3]), mx.nd.array([5]))
+    >>> [gradient.asnumpy().tolist() for gradient in gradients]
+    [[5.0], [3.0]]
+    """
     both = grad_and_loss(func, argnum)
 
     @functools.wraps(func)

@@ -10,7 +10,19 @@ from ..io import DataBatch, DataDesc, DataIter
 class DataLoaderIter(DataIter):
     """Batches of a gluon DataLoader, (data, label) each, for Module.
 
-    Raises StopIteration at the loader's end; ``reset`` starts again. Source: MXNet contrib.io.DataLoaderIter."""
+    Raises StopIteration at the loader's end; ``reset`` starts again. Source: MXNet contrib.io.DataLoaderIter.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> pairs = mx.gluon.data.ArrayDataset(mx.nd.array([[1], [2], [3]]), mx.nd.array([0, 1, 0]))
+    >>> loader = mx.gluon.data.DataLoader(pairs, batch_size=2)
+    >>> data = mx.contrib.io.DataLoaderIter(loader)
+    >>> [(desc.name, desc.shape) for desc in (*data.provide_data, *data.provide_label)]
+    [('data', (2, 1)), ('softmax_label', (2,))]
+    >>> [(batch.data[0].asnumpy().tolist(), batch.pad) for batch in data]
+    [([[1.0], [2.0]], 0), ([[3.0], [0.0]], 1)]
+    """
 
     def __init__(self, loader: Any, data_name: str = "data", label_name: str = "softmax_label", dtype: Any = "float32"):
         super().__init__()

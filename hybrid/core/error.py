@@ -40,15 +40,42 @@ class OpError(MXNetError, ValueError):
 
 
 class NotImplementedForSymbol(MXNetError, NotImplementedError):
-    """Something that only arrays can do was asked of a symbol."""
+    """Something that only arrays can do was asked of a symbol.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> try:
+    ...     mx.sym.var("x").asscalar()
+    ... except mx.base.NotImplementedForSymbol as error:
+    ...     print(type(error).__name__)
+    NotImplementedForSymbol
+    """
 
 
 class NotSupportedForSparseNDArray(MXNetError, NotImplementedError):
-    """Something that only dense arrays can do was asked of a sparse one."""
+    """Something that only dense arrays can do was asked of a sparse one.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> try:
+    ...     mx.nd.sparse.zeros("csr", (2, 3)).reshape((3, 2))
+    ... except mx.base.NotSupportedForSparseNDArray as error:
+    ...     print(type(error).__name__)
+    NotSupportedForSparseNDArray
+    """
 
 
 class InternalError(MXNetError):
-    """A bug of the engine itself, not of the program that uses it."""
+    """A bug of the engine itself, not of the program that uses it.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> issubclass(mx.error.InternalError, mx.MXNetError)
+    True
+    """
 
 
 class NativeArgumentError(InternalError, ValueError):

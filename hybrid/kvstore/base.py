@@ -19,7 +19,31 @@ STORES: dict[str, Callable[[str], Any]] = {}
 class KVStoreBase:
     """Base of stores; programs may define and register their own. Keys are ints or strs; several are a list, with as many values.
 
-    Methods raise NotImplementedError where a store does not define them."""
+    Methods raise NotImplementedError where a store does not define them.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> @mx.kvstore.KVStoreBase.register
+    ... class Greatest(mx.kvstore.KVStoreBase):
+    ...     type, rank, num_workers = "greatest", 0, 1
+    ...     def broadcast(self, key, value, out, priority=0):
+    ...         out[:] = value
+    ...     def pushpull(self, key, value, out=None, priority=0):
+    ...         for array in value if out is None else [out]:
+    ...             array[:] = mx.nd.stack(*value).max(axis=0)
+    ...     def is_capable(self, capability):
+    ...         return False  # no optimizer
+    >>> store, out = mx.kvstore.create("greatest"), mx.nd.zeros(2)
+    >>> store.broadcast("w", mx.nd.array([5, 6]), out=out)
+    >>> out.asnumpy()
+    array([5., 6.], dtype=float32)
+    >>> store.pushpull("w", [mx.nd.array([1, 4]), mx.nd.array([3, 2])], out=out)
+    >>> out.asnumpy()
+    array([3., 4.], dtype=float32)
+    >>> store.is_capable(mx.kvstore.KVStoreBase.OPTIMIZER), store.type, store.rank, store.num_workers
+    (False, 'greatest', 0, 1)
+    """
 
     OPTIMIZER: ClassVar[str] = "optimizer"
     kv_registry: ClassVar[dict[str, Any]] = {}
@@ -36,19 +60,60 @@ class KVStoreBase:
         raise NotImplementedError
 
     def set_optimizer(self, optimizer: Any) -> None:
-        """Update what is kept by an optimizer when gradients are pushed."""
+        """Update what is kept by an optimizer when gradients are pushed.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> store, out = mx.kvstore.create("local"), mx.nd.zeros(2)
+        >>> store.set_optimizer(mx.optimizer.SGD(learning_rate=0.5))
+        >>> store.init("w", mx.nd.array([1, 2]))
+        >>> store.push("w", mx.nd.array([2, 2]))
+        >>> store.pull("w", out=out)
+        >>> out.asnumpy()
+        array([0., 1.], dtype=float32)
+        """
         raise NotImplementedError
 
     def is_capable(self, capability: str) -> bool:
-        """True when the store has a capability; ``KVStoreBase.OPTIMIZER`` is all that can be asked."""
+        """True when the store has a capability; ``KVStoreBase.OPTIMIZER`` is all that can be asked.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.kvstore.create("local").is_capable(mx.kvstore.KVStoreBase.OPTIMIZER)
+        True
+        """
         raise NotImplementedError
 
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
-        """Write the states of the optimizer to a file (fname), and with dump_optimizer the optimizer itself."""
+        """Write the states of the optimizer to a file (fname), and with dump_optimizer the optimizer itself.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> store = mx.kvstore.create("local")
+        >>> store.set_optimizer(mx.optimizer.Adam())
+        >>> store.init("w", mx.nd.ones(2))
+        >>> store.push("w", mx.nd.ones(2))
+        >>> store.save_optimizer_states("net.states")
+        >>> store.load_optimizer_states("net.states")
+        """
         raise NotImplementedError
 
     def load_optimizer_states(self, fname: str) -> None:
-        """Read the states of the optimizer from a file (fname) that save_optimizer_states wrote."""
+        """Read the states of the optimizer from a file (fname) that save_optimizer_states wrote.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> store = mx.kvstore.create("local")
+        >>> store.set_optimizer(mx.optimizer.Adam())
+        >>> store.init("w", mx.nd.ones(2))
+        >>> store.push("w", mx.nd.ones(2))
+        >>> store.save_optimizer_states("net.states")
+        >>> store.load_optimizer_states("net.states")
+        """
         raise NotImplementedError
 
     @property

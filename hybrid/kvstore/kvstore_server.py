@@ -6,7 +6,17 @@ from ..core.error import MXNetError
 
 
 class KVStoreServer:
-    """In MXNet the process that keeps the arrays of a distributed store, kvstore. Raises MXNetError that says what to start."""
+    """In MXNet the process that keeps the arrays of a distributed store, kvstore. Raises MXNetError that says what to start.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> try:
+    ...     mx.kvstore.KVStoreServer(mx.kvstore.create("local"))
+    ... except mx.MXNetError as error:
+    ...     print(str(error).partition(";")[0])
+    KVStoreServer: there are no server processes
+    """
 
     def __init__(self, kvstore: Any) -> None:
         raise MXNetError(
