@@ -240,6 +240,42 @@ class Initializer:
 register = registry.get_register_func(Initializer, "initializer")
 alias = registry.get_alias_func(Initializer, "initializer")
 create = registry.get_create_func(Initializer, "initializer")
+register.__doc__ = f"""{register.__doc__}
+
+Examples
+--------
+>>> import hybrid as mx
+>>> @mx.init.register
+... class Halves(mx.init.Initializer):
+...     def _init_weight(self, name, arr):
+...         arr[:] = 0.5
+>>> net = mx.gluon.nn.Dense(1, in_units=2, weight_initializer="halves")
+>>> net.initialize()
+>>> net.weight.data().asnumpy()
+array([[0.5, 0.5]], dtype=float32)
+"""
+alias.__doc__ = f"""{alias.__doc__}
+
+Examples
+--------
+>>> import hybrid as mx
+>>> @mx.init.alias("twos", "2")
+... class Twos(mx.init.Constant):
+...     def __init__(self):
+...         super().__init__(2)
+>>> type(mx.init.create("twos")).__name__
+'Twos'
+"""
+create.__doc__ = f"""{create.__doc__}
+
+Examples
+--------
+>>> import hybrid as mx
+>>> mx.init.create("uniform", scale=0.1).scale
+0.1
+>>> mx.init.create('["constant", {{"value": 2}}]').value
+2
+"""
 
 
 class Load:

@@ -114,6 +114,9 @@ class EvalMetric:
     def update(self, labels: Any, preds: Any) -> None:
         """Take predictions (preds) and their labels into account: NDArrays or lists of them, of as many, batches first.
 
+        Raises ValueError where there are not as many labels as predictions, and where shapes do not fit; AssertionError
+        where they do not fit Perplexity or TopKAccuracy.
+
         Examples
         --------
         >>> import hybrid as mx
@@ -227,6 +230,33 @@ def _as_pairs(name: Any, value: Any) -> list[tuple[str, Any]]:
 register = registry.get_register_func(EvalMetric, "metric")
 alias = registry.get_alias_func(EvalMetric, "metric")
 _create = registry.get_create_func(EvalMetric, "metric")
+register.__doc__ = f"""{register.__doc__}
+
+Examples
+--------
+>>> import hybrid as mx
+>>> @mx.metric.register
+... class Largest(mx.metric.EvalMetric):
+...     def __init__(self):
+...         super().__init__("largest")
+...     def update(self, labels, preds):
+...         self.sum_metric, self.num_inst = max(pred.max().asscalar().item() for pred in preds), 1
+>>> metric = mx.metric.create("largest")
+>>> metric.update(None, [mx.nd.array([1, 3])])
+>>> metric.get()
+('largest', 3.0)
+"""
+alias.__doc__ = f"""{alias.__doc__}
+
+Examples
+--------
+>>> import hybrid as mx
+>>> @mx.metric.alias("deviation", "dev")
+... class Deviation(mx.metric.RMSE):
+...     pass
+>>> type(mx.metric.create("dev")).__name__
+'Deviation'
+"""
 
 
 def create(metric: Any, *args: Any, **kwargs: Any) -> Any:
@@ -460,7 +490,16 @@ class _Counts:
 
 
 def _fscore(counts: numpy.ndarray) -> float:
-    """The harmonic mean of precision and recall; counts by [label, prediction]."""
+    """The harmonic mean of precision and recall; counts by [label, prediction].
+
+    Examples
+    --------
+    >>> import numpy
+    >>> import hybrid as mx
+    >>> counts = numpy.array([[1, 0], [1, 1]])  # of two labels 1 one was predicted as 0
+    >>> round(float(mx.metric.F1.score(counts)), 4)
+    0.6667
+    """
     hits = counts[1, 1]
     precision = hits / counts[:, 1].sum() if counts[:, 1].any() else 0.0
     recall = hits / counts[1].sum() if counts[1].any() else 0.0
@@ -468,7 +507,16 @@ def _fscore(counts: numpy.ndarray) -> float:
 
 
 def _matthews(counts: numpy.ndarray) -> float:
-    """Matthews' correlation coefficient of counts (label, prediction); sums that are zero count as 1."""
+    """Matthews' correlation coefficient of counts (label, prediction); sums that are zero count as 1.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> import hybrid as mx
+    >>> counts = numpy.array([[1, 0], [1, 1]])  # of two labels 1 one was predicted as 0
+    >>> float(mx.metric.MCC.score(counts))
+    0.5
+    """
     sums = [s for s in (*counts.sum(axis=0), *counts.sum(axis=1)) if s]
     return (counts[1, 1] * counts[0, 0] - counts[0, 1] * counts[1, 0]) / math.sqrt(math.prod(sums))
 
@@ -639,7 +687,18 @@ class PCC(EvalMetric):
 
     @property
     def global_sum_metric(self) -> float:  # type: ignore[override]
-        """The same since the last full reset."""
+        """The same since the last full reset.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> metric = mx.metric.PCC()
+        >>> scores = mx.nd.array([[0.1, 0.9], [0.8, 0.2], [0.7, 0.3]])
+        >>> metric.update([mx.nd.array([1, 1, 0])], [scores])
+        >>> metric.reset_local()
+        >>> round(metric.global_sum_metric / metric.global_num_inst, 4)
+        0.5
+        """
         return self._correlation(self.gcm) * self.global_num_inst
 
     def reset(self) -> None:
@@ -664,7 +723,16 @@ class _Distance(_Plain):
             self._add(self.distance(label - pred), 1)
 
     def distance(self, difference: numpy.ndarray) -> Any:
-        """The number of one batch, given the difference of labels and predictions."""
+        """The number of one batch, given the difference of labels and predictions.
+
+        Examples
+        --------
+        >>> import numpy
+        >>> import hybrid as mx
+        >>> difference = numpy.array([[3.0], [-4.0]])
+        >>> mx.metric.MAE().distance(difference).item(), mx.metric.MSE().distance(difference).item()
+        (3.5, 12.5)
+        """
         raise NotImplementedError
 
 
@@ -932,7 +1000,20 @@ class PearsonCorrelation(_Plain):
         super().__init__(name, output_names, label_names)
 
     def reset_micro(self) -> None:
-        """Forget the running means and variances."""
+        """Forget the running means and variances.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> metric = mx.metric.PearsonCorrelation(average="micro")
+        >>> metric.update([mx.nd.array([1, 2, 3])], [mx.nd.array([3, 2, 1])])
+        >>> round(metric.get()[1], 4)
+        -1.0
+        >>> metric.reset_micro()
+        >>> metric.update([mx.nd.array([1, 2, 3])], [mx.nd.array([1, 2, 3])])
+        >>> round(metric.get()[1], 4)
+        1.0
+        """
         self._count = 0
         self._label, self._pred = (0.0, 0.0), (0.0, 0.0)  # mean, sum of squared differences
         self._conv = 0.0
@@ -942,7 +1023,17 @@ class PearsonCorrelation(_Plain):
         self.reset_micro()
 
     def update_variance(self, new_values: numpy.ndarray, *aggregate: Any) -> tuple[Any, Any, Any]:
-        """(count, mean, sum of squared differences), an aggregate, with new_values taken in (Welford, 1962)."""
+        """(count, mean, sum of squared differences), an aggregate, with new_values taken in (Welford, 1962).
+
+        Examples
+        --------
+        >>> import numpy
+        >>> import hybrid as mx
+        >>> metric = mx.metric.PearsonCorrelation()
+        >>> count, mean, squares = metric.update_variance(numpy.array([1.0, 3.0]), 0, 0.0, 0.0)
+        >>> count, float(mean), float(squares)
+        (2, 2.0, 2.0)
+        """
         count, mean, squares = aggregate
         count += len(new_values)
         delta = new_values - mean
@@ -951,7 +1042,17 @@ class PearsonCorrelation(_Plain):
 
     def update_cov(self, label: numpy.ndarray, pred: numpy.ndarray) -> None:
         """Take new values (label, pred) into the covariance; the mean of the labels has them already, not yet that of the
-        predictions."""
+        predictions.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> metric = mx.metric.PearsonCorrelation(average="micro")
+        >>> for batch in ([1, 2], [4, 3]):  # each update takes its values into the covariance
+        ...     metric.update([mx.nd.array(batch)], [mx.nd.array(batch)])
+        >>> round(metric.get()[1], 4)
+        1.0
+        """
         self._conv += numpy.sum((label - self._label[0]) * (pred - self._pred[0]))
 
     def update(self, labels: Any, preds: Any) -> None:

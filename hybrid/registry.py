@@ -36,7 +36,11 @@ def get_register_func(base_class: type, nickname: str) -> Callable[..., Any]:
         table[key] = klass
         return klass
 
-    register.__doc__ = f"Register a class of {nickname} under its name, or another one. Decorator."
+    register.__doc__ = (
+        f"Register a subclass of {base_class.__name__} under its name, or another one. Decorator. Warns where the name is "
+        "taken.\n\n"
+        "Raises AssertionError for any other class."
+    )
     return register
 
 
@@ -52,7 +56,7 @@ def get_alias_func(base_class: type, nickname: str) -> Callable[..., Any]:
 
         return decorate
 
-    alias.__doc__ = f"Register a class of {nickname} under further names. Decorator."
+    alias.__doc__ = f"Register a subclass of {base_class.__name__} under further names. Decorator."
     return alias
 
 
@@ -83,5 +87,8 @@ def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
             raise AssertionError(f"{name.lower()} is not registered. Please register with {nickname}.register first")
         return table[name.lower()](*args, **kwargs)
 
-    create.__doc__ = f"Make a {nickname} of a name and its arguments; an object is given back as it is."
+    create.__doc__ = (
+        f"Make the {nickname} of a name and its arguments; an object is given back as it is.\n\n"
+        "Raises AssertionError for a name that is not registered, and for arguments besides an object."
+    )
     return create

@@ -103,7 +103,18 @@ class _LayerHistogramCollector(_Wanted):
 
 
 def combine_histogram(old_hist: Histogram, arr: np.ndarray, new_min: float, new_max: float, new_th: float) -> Histogram:
-    """A histogram with more numbers in it; where they reach beyond it, it grows by whole bins on both sides."""
+    """A histogram with more numbers in it; where they reach beyond it, it grows by whole bins on both sides.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> import hybrid as mx
+    >>> counts, edges = numpy.histogram([-1, 0.2, 0.7], bins=4, range=(-1, 1))
+    >>> before = counts, edges, -1, 0.7, 1
+    >>> after = mx.contrib.quantization.combine_histogram(before, numpy.array([1.2]), 1.2, 1.2, 1.2)
+    >>> after[0], after[2:]
+    (array([0, 1, 0, 1, 1, 1]), (-1, 1.2, 1.5))
+    """
     counts, edges, low, high, most = old_hist
     low, high = min(low, new_min), max(high, new_max)
     if new_th <= most:
@@ -213,7 +224,21 @@ def quantize_graph(
     greatest number), entropy (the range that loses least) or customize (LayerOutputCollector collects). quantized_dtype: of
     what is no parameter; auto is uint8 for ranges without negative numbers, else int8. quantize_mode: full is every node that
     can be, smart those that quantising is about and what stands between them. quantize_granularity: channel-wise gives fused
-    dense layers a scale for each output. Raises ValueError for other values."""
+    dense layers a scale for each output. Raises ValueError for other values.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
+    >>> weights = {"top_weight": mx.nd.array([[1, -2]])}
+    >>> small, arguments, states, collector = mx.contrib.quantization.quantize_graph(
+    ...     net, weights, {}, calib_mode="naive"
+    ... )
+    >>> sorted(arguments)
+    ['top_weight_quantize', 'top_weight_quantize_max', 'top_weight_quantize_min']
+    >>> arguments["top_weight_quantize"].asnumpy()
+    array([[  64, -127]], dtype=int8)
+    """
     _check(calib_mode, quantized_dtype, quantize_mode, quantize_granularity)
     excluded = _texts("excluded_sym_names", excluded_sym_names)
     excluded_ops = _texts("excluded_op_names", excluded_op_names)
@@ -246,7 +271,26 @@ def calib_graph(
 ) -> tuple[Symbol, dict[str, NDArray], Mapping[str, NDArray]]:
     """A symbol that quantize_graph has made with the ranges that its collector has collected, and its parameters.
 
-    arg_params: those of the symbol in float. Raises ValueError for a calib_mode other than naive, entropy and customize."""
+    arg_params: those of the symbol in float. Raises ValueError for a calib_mode other than naive, entropy and customize.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
+    >>> x, weights = mx.nd.array([[3, 1]]), {"top_weight": mx.nd.array([[1, -2]])}
+    >>> small, _, _, collector = mx.contrib.quantization.quantize_graph(
+    ...     net, weights, {}, calib_mode="naive"
+    ... )
+    >>> executor = net.bind(mx.cpu(), {"data": x, **weights})
+    >>> executor.set_monitor_callback(collector.collect, monitor_all=True)
+    >>> executor.forward()[0].asnumpy()
+    array([[1.]], dtype=float32)
+    >>> small, arguments, states = mx.contrib.quantization.calib_graph(
+    ...     small, weights, {}, collector, calib_mode="naive"
+    ... )
+    >>> small.eval(data=x, **arguments)[0].asnumpy().round(1)
+    array([[1.]], dtype=float32)
+    """
     if calib_mode == "entropy":
         ranges = _thresholds(collector.hist_dict, quantized_dtype)
     elif calib_mode in ("naive", "customize"):
@@ -307,7 +351,19 @@ def quantize_model(
     """A symbol on integers, calibrated on calib_data, a DataIter (num_calib_examples of it at least, or all), and its parameters.
 
     The other arguments are those of quantize_graph; data_names and label_names are Module's. Raises ValueError without the data
-    that calib_mode needs."""
+    that calib_mode needs.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
+    >>> x, weights = mx.nd.array([[3, 1]]), {"top_weight": mx.nd.array([[1, -2]])}
+    >>> small, arguments, states = mx.contrib.quantization.quantize_model(
+    ...     net, weights, {}, label_names=None, calib_mode="naive", calib_data=mx.io.NDArrayIter(x)
+    ... )
+    >>> small.eval(data=x, **arguments)[0].asnumpy().round(1)
+    array([[1.]], dtype=float32)
+    """
     if calib_mode == "customize":
         raise ValueError("unknown calibration mode customize received, expected `none`, `naive`, or `entropy`")
     qsym, qarg_params, _, collector = quantize_graph(
@@ -345,7 +401,20 @@ def quantize_model_mkldnn(
     quantize_granularity: str = "tensor-wise",
     logger: Any = None,
 ) -> tuple[Symbol, dict[str, NDArray], Mapping[str, NDArray]]:
-    """As quantize_model, with nodes fused as MXNet's oneDNN backend does: convolutions with BatchNorm, activation and sum."""
+    """As quantize_model, with nodes fused as MXNet's oneDNN backend does: convolutions with BatchNorm, activation and sum.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.sym.Convolution(mx.sym.var("data"), kernel=(1, 1), num_filter=1, name="conv")
+    >>> x = mx.nd.array([[[[3]], [[1]]]])
+    >>> weights = {"conv_weight": mx.nd.array([[[[1]], [[-2]]]]), "conv_bias": mx.nd.array([5])}
+    >>> small, arguments, states = mx.contrib.quantization.quantize_model_mkldnn(
+    ...     net, weights, {}, label_names=None, calib_mode="naive", calib_data=mx.io.NDArrayIter(x)
+    ... )
+    >>> small.eval(data=x, **arguments)[0].asnumpy().round(1)
+    array([[[[6.]]]], dtype=float32)
+    """
     qsym, qarg_params, aux_params = quantize_model(
         sym.get_backend_symbol(BACKEND), arg_params, aux_params, data_names, label_names, ctx, excluded_sym_names,
         excluded_op_names, calib_mode, calib_data, num_calib_examples, quantized_dtype, quantize_mode, quantize_granularity,
@@ -420,7 +489,21 @@ def quantize_net_v2(
 
     calib_data: a DataIter or a gluon DataLoader, whose labels are not used; data_shapes: of the inputs, where there is none.
     exclude_layers_match: parts of names of nodes that stay in float. The other arguments are those of quantize_graph. Raises
-    ValueError without the data that calib_mode needs, or without data_shapes where that is none."""
+    ValueError without the data that calib_mode needs, or without data_shapes where that is none.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.nn.Dense(1, in_units=2)
+    >>> net.initialize(mx.init.One())
+    >>> x = mx.nd.array([[3, 1]])
+    >>> data = mx.gluon.data.DataLoader(x, batch_size=1)
+    >>> small = mx.contrib.quantization.quantize_net_v2(
+    ...     net, quantize_granularity="channel-wise", calib_data=data, calib_mode="naive"
+    ... )
+    >>> small(x).asnumpy().round(1), net(x).asnumpy()
+    (array([[4.]], dtype=float32), array([[4.]], dtype=float32))
+    """
     if calib_data is None and (not data_shapes or calib_mode not in (None, "none")):
         raise ValueError(
             f"calib_mode={calib_mode} wants calib_data" if data_shapes else "data_shapes required, or calib_data"

@@ -11,7 +11,21 @@ __all__ = ["LogMetricsCallback"]
 class LogMetricsCallback:
     """Callback that writes the metrics as scalars to files in logging_dir, one point for each epoch, named PREFIX-NAME.
 
-    Raises ImportError without mxboard (or tensorboardX, whose SummaryWriter is called in the same way)."""
+    Raises ImportError without mxboard (or tensorboardX, whose SummaryWriter is called in the same way).
+
+    Examples
+    --------
+    >>> from unittest import mock
+    >>> import hybrid as mx
+    >>> mxboard = mock.Mock()  # in place of the package, which writes to a folder
+    >>> with mock.patch.dict("sys.modules", mxboard=mxboard):
+    ...     callback = mx.contrib.tensorboard.LogMetricsCallback("logs", prefix="train")
+    >>> metric = mx.metric.MAE()
+    >>> metric.update([mx.nd.array([1])], [mx.nd.array([3])])
+    >>> callback(mx.model.BatchEndParam(epoch=5, nbatch=0, eval_metric=metric, locals=None))
+    >>> mxboard.SummaryWriter("logs").add_scalar.call_args
+    call('train-mae', 2.0, global_step=5)
+    """
 
     def __init__(self, logging_dir: Any, prefix: str | None = None):
         self.prefix = prefix

@@ -11,28 +11,20 @@ import pytest
 import hybrid as mx
 from hybrid import autograd, gluon, nd, sym
 from hybrid.contrib import amp
-from hybrid.contrib.amp import casting
 from hybrid.core import functions
 from tests.asked.precision import NETS, nodes_of
 from tests.asked.questions import numbers
+from tests.undone import amp_undone
 
 KINDS = ["float16", "bfloat16"]
 EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 
 
 @pytest.fixture
-def init(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
-    """amp.init, undone at the end: a program cannot."""
-    for name, value in {"_amp_initialized": False, "_amp_loss_scale_initialized": False, "_loss_scaler": None}.items():
-        monkeypatch.setattr(amp.amp, name, value)
-    for module in (nd, sym):
-        monkeypatch.setattr(module, "Custom", module.Custom)
-    yield amp.init
-    functions.AROUND.clear()
-    functions.OPERANDS.clear()
-    for namespace in functions.NAMESPACES:
-        namespace._forget()
-    casting._forget(nd)
+def init() -> Iterator[Callable[..., None]]:
+    """amp.init, undone at the end."""
+    with amp_undone():
+        yield amp.init
 
 
 def name_of(array: Any) -> str:

@@ -88,7 +88,18 @@ def init(
     dtype among them. Functions that a program has taken hold of before stay as they are. Arrays are cast both ways on every
     device; MXNet leaves float16 as it is on CPUs.
 
-    Raises AssertionError for another dtype than float16 and bfloat16, AttributeError for names that no operator has."""
+    Raises AssertionError for another dtype than float16 and bfloat16, AttributeError for names that no operator has.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.contrib.amp.init("float16")
+    >>> x = mx.nd.ones((2, 3))
+    >>> mx.nd.FullyConnected(x, mx.nd.ones((4, 3)), num_hidden=4, no_bias=True).dtype
+    <class 'numpy.float16'>
+    >>> mx.nd.softmax(x.astype("float16")).dtype
+    <class 'numpy.float32'>
+    """
     global _amp_initialized, _loss_scaler
     if _amp_initialized:
         return
@@ -119,7 +130,24 @@ def init(
 def init_trainer(optimizer_or_trainer: Any) -> None:
     """Give a Trainer a loss scaler; steps with gradients that are not finite change no parameters then.
 
-    Raises TypeError for anything else, an optimizer too, AssertionError before ``init``."""
+    Raises TypeError for anything else, an optimizer too, AssertionError before ``init``.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.contrib.amp.init()
+    >>> net = mx.gluon.nn.Dense(1, in_units=2, use_bias=False)
+    >>> net.initialize(mx.init.One())
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1})
+    >>> mx.contrib.amp.init_trainer(trainer)
+    >>> with mx.autograd.record():
+    ...     loss = mx.gluon.loss.L2Loss()(net(mx.nd.array([[1, 0]])), mx.nd.array([0.875]))
+    ...     with mx.contrib.amp.scale_loss(loss, trainer) as scaled:
+    ...         scaled.backward()
+    >>> trainer.step(1)
+    >>> net.weight.data().asnumpy()
+    array([[0.875, 1.   ]], dtype=float32)
+    """
     global _amp_loss_scale_initialized
     assert _amp_initialized, "AMP not initialized, did you forget to call amp.init()?"
     scaler = LossScaler() if _amp_loss_scale_initialized or _loss_scaler is None else _loss_scaler
@@ -140,7 +168,20 @@ def _want_trainer(given: Any) -> Any:
 @contextlib.contextmanager
 def scale_loss(loss: Any, optimizer_or_trainer: Any) -> Iterator[Any]:
     """``with scale_loss(loss, trainer) as scaled:`` multiplies a loss, or each of a list, by the trainer's loss scale, which its
-    next step divides by. Raises AttributeError before init_trainer."""
+    next step divides by. Raises AttributeError before init_trainer.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.contrib.amp.init()
+    >>> net = mx.gluon.nn.Dense(1, in_units=2, use_bias=False)
+    >>> net.initialize(mx.init.One())
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1})
+    >>> mx.contrib.amp.init_trainer(trainer)
+    >>> with mx.contrib.amp.scale_loss(mx.nd.array([0.5]), trainer) as scaled:
+    ...     print(scaled.asnumpy())
+    [32768.]
+    """
     scaler = optimizer_or_trainer._amp_loss_scaler
     assert scaler is not None, "Loss scaler is not initialized, did you forget to call amp.init_trainer()?"
     optimizer_or_trainer._scale = optimizer_or_trainer._amp_original_scale / scaler.loss_scale
@@ -148,7 +189,24 @@ def scale_loss(loss: Any, optimizer_or_trainer: Any) -> Iterator[Any]:
 
 
 def unscale(optimizer_or_trainer: Any) -> None:
-    """Divide a Trainer's gradients by the loss scale now, for what is done with them before its step, which does not again."""
+    """Divide a Trainer's gradients by the loss scale now, for what is done with them before its step, which does not again.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.contrib.amp.init()
+    >>> net = mx.gluon.nn.Dense(1, in_units=2, use_bias=False)
+    >>> net.initialize(mx.init.One())
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1})
+    >>> mx.contrib.amp.init_trainer(trainer)
+    >>> with mx.autograd.record():
+    ...     loss = mx.gluon.loss.L2Loss()(net(mx.nd.array([[1, 0]])), mx.nd.array([0.875]))
+    ...     with mx.contrib.amp.scale_loss(loss, trainer) as scaled:
+    ...         scaled.backward()
+    >>> mx.contrib.amp.unscale(trainer)
+    >>> net.weight.grad().asnumpy()  # now they can be clipped
+    array([[0.125, 0.   ]], dtype=float32)
+    """
     found = _want_trainer(optimizer_or_trainer)
     for param in found._params:
         for gradient in param._grad or ():
@@ -269,7 +327,17 @@ def convert_model(
     excluded_sym_names: list[str] | None = None,
     cast_optional_params: bool = False,
 ) -> tuple[Symbol, dict[str, Any], dict[str, Any]]:
-    """The symbol as convert_symbol makes it, and the parameters in the dtypes that it declares."""
+    """The symbol as convert_symbol makes it, and the parameters in the dtypes that it declares.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, no_bias=True, name="top")
+    >>> weights = {"top_weight": mx.nd.ones((2, 3))}
+    >>> half, weights, states = mx.contrib.amp.convert_model(net, weights, {}, cast_optional_params=True)
+    >>> weights["top_weight"].dtype
+    <class 'numpy.float16'>
+    """
     assert isinstance(sym, Symbol), "First argument to convert_model should be Symbol"
     assert isinstance(arg_params, dict), "Second argument to convert_model should be a dict of name to ndarray"
     assert isinstance(aux_params, dict), "Third argument to convert_model should be a dict of name to ndarray"
@@ -390,35 +458,86 @@ def _by_dtype(target_dtype: Any, float16: str, bfloat16: str) -> Any:
 
 
 def list_lp16_ops(target_dtype: Any) -> list[str]:
-    """Names of the operators that compute in low precision."""
+    """Names of the operators that compute in low precision.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> "Convolution" in mx.contrib.amp.list_lp16_ops("float16")
+    True
+    """
     return _by_dtype(target_dtype, "FP16_FUNCS", "BF16_FUNCS")
 
 
 def list_fp32_ops(target_dtype: Any) -> list[str]:
-    """Names of the operators that compute in float32."""
+    """Names of the operators that compute in float32.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> "softmax" in mx.contrib.amp.list_fp32_ops("float16")
+    True
+    """
     return _by_dtype(target_dtype, "FP32_FUNCS", "FP32_FUNCS")
 
 
 def list_lp16_fp32_ops(target_dtype: Any) -> list[str]:
-    """Names of the operators that compute in the dtype that their inputs have."""
+    """Names of the operators that compute in the dtype that their inputs have.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> "relu" in mx.contrib.amp.list_lp16_fp32_ops("float16")
+    True
+    """
     return _by_dtype(target_dtype, "FP16_FP32_FUNCS", "BF16_FP32_FUNCS")
 
 
 def list_conditional_fp32_ops(target_dtype: Any) -> list[tuple[str, str, list[str]]]:
-    """Names of operators, attributes, and values of these with which the operators compute in float32."""
+    """Names of operators, attributes, and values of these with which the operators compute in float32.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.contrib.amp.list_conditional_fp32_ops("float16")[0]
+    ('Activation', 'act_type', ['softrelu'])
+    """
     return _by_dtype(target_dtype, "CONDITIONAL_FP32_FUNCS", "CONDITIONAL_FP32_FUNCS")
 
 
 def list_widest_type_cast(target_dtype: Any) -> list[str]:
-    """Names of the operators that compute in the widest dtype of their inputs."""
+    """Names of the operators that compute in the widest dtype of their inputs.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> "broadcast_add" in mx.contrib.amp.list_widest_type_cast("float16")
+    True
+    """
     return _by_dtype(target_dtype, "WIDEST_TYPE_CASTS", "WIDEST_TYPE_CASTS")
 
 
 def list_loss_output_functions(target_dtype: Any) -> list[str]:
-    """Names of losses whose gradients the loss scale multiplies."""
+    """Names of losses whose gradients the loss scale multiplies.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> "SoftmaxOutput" in mx.contrib.amp.list_loss_output_functions("float16")
+    True
+    """
     return _by_dtype(target_dtype, "LOSS_OUTPUT_FUNCTIONS", "LOSS_OUTPUT_FUNCTIONS")
 
 
 def list_lp16_use_fp32_params(target_dtype: Any) -> dict[str, list[str]] | None:
-    """Names of the inputs that stay in float32, by those of operators; None for float16."""
+    """Names of the inputs that stay in float32, by those of operators; None for float16.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.contrib.amp.list_lp16_use_fp32_params("bfloat16")["BatchNorm"]
+    ['', 'gamma', 'beta', 'moving_mean', 'moving_var']
+    >>> mx.contrib.amp.list_lp16_use_fp32_params("float16") is None
+    True
+    """
     return lists.symbol_bf16.BF16_USE_FP32_PARAMS if _low(target_dtype).name == "bfloat16" else None
