@@ -23,14 +23,36 @@ mx2onnx = onnx2mx = sys.modules[__name__]
 def import_model(model_file: Any) -> tuple[symbol.Symbol, dict[str, NDArray], dict[str, NDArray]]:
     """An ONNX file as (symbol, arg_params, aux_params). ``bridge.import_onnx`` compares the numbers with onnxruntime too.
 
-    Raises UnsupportedModel listing every node that cannot be read. Source: MXNet contrib.onnx.import_model."""
+    Raises UnsupportedModel listing every node that cannot be read. Source: MXNet contrib.onnx.import_model.
+
+    Examples
+    --------
+    >>> from gluonnx import mx
+    >>> files = "model-symbol.json", "model-0000.params"
+    >>> path = mx.contrib.onnx.export_model(*files, [(1, 3)], "float32", "model.onnx")
+    >>> net, arguments, states = mx.contrib.onnx.import_model(path)
+    >>> sorted(arguments), states
+    (['top_bias', 'top_weight'], {})
+    >>> net.eval(data=mx.nd.ones((1, 3)), **arguments)[0].asnumpy()
+    array([[6. , 1.5]], dtype=float32)
+    """
     return from_onnx(model_file)
 
 
 def import_to_gluon(model_file: Any, ctx: Context | None = None) -> SymbolBlock:
     """An ONNX file as a SymbolBlock, with its parameters; called with the model's inputs in their order.
 
-    Raises as import_model does. Source: MXNet contrib.onnx.import_to_gluon."""
+    Raises as import_model does. Source: MXNet contrib.onnx.import_to_gluon.
+
+    Examples
+    --------
+    >>> from gluonnx import mx
+    >>> files = "model-symbol.json", "model-0000.params"
+    >>> path = mx.contrib.onnx.export_model(*files, [(1, 3)], "float32", "model.onnx")
+    >>> net = mx.contrib.onnx.import_to_gluon(path)
+    >>> net(mx.nd.ones((1, 3))).asnumpy()
+    array([[6. , 1.5]], dtype=float32)
+    """
     out, arguments, auxiliary = from_onnx(model_file)
     given = {**arguments, **auxiliary}
     # in the model's order, which is not always that in which the graph reads them
@@ -44,7 +66,16 @@ def import_to_gluon(model_file: Any, ctx: Context | None = None) -> SymbolBlock:
 def get_model_metadata(model_file: Any) -> dict[str, list[tuple[str, tuple[int, ...]]]]:
     """Names and shapes of an ONNX file's inputs and outputs: {"input_tensor_data": [...], "output_tensor_data": [...]}.
 
-    A size that may vary is 0. Raises BadInput for a file that is no ONNX model. Source: MXNet contrib.onnx.get_model_metadata."""
+    A size that may vary is 0. Raises BadInput for a file that is no ONNX model. Source: MXNet contrib.onnx.get_model_metadata.
+
+    Examples
+    --------
+    >>> from gluonnx import mx
+    >>> files = "model-symbol.json", "model-0000.params"
+    >>> path = mx.contrib.onnx.export_model(*files, [(1, 3)], "float32", "model.onnx")
+    >>> mx.contrib.onnx.get_model_metadata(path)
+    {'input_tensor_data': [('data', (1, 3))], 'output_tensor_data': [('top_fwd_output', (1, 2))]}
+    """
     model = open_model(model_file)
     if not model.is_onnx:
         raise BadInput(f"{model.name} is no ONNX model; get_model_metadata takes one")

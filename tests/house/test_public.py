@@ -23,7 +23,6 @@ WITHOUT = {
     "mxnet.autograd": 1,
     "mxnet.base": 1,
     "mxnet.context": 1,
-    "mxnet.contrib.onnx": 3,
     "mxnet.gluon": 9,
     "mxnet.gluon.contrib.estimator": 45,
     "mxnet.gluon.data": 2,
@@ -118,7 +117,7 @@ def test_examples_run(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
             continue
         (tmp_path / str(number)).mkdir()
         monkeypatch.chdir(tmp_path / str(number))
-        if module in ("gluonnx", "mxnet.onnx"):
+        if module in ("gluonnx", "mxnet.onnx", "mxnet.contrib.onnx"):
             export_model()
         for seed in (mx.random.seed, np.random.seed, random.seed):
             seed(0)
