@@ -19,9 +19,30 @@ __all__ = ["DataParallelExecutorManager", "_split_input_slice"]
 class DataParallelExecutorManager:
     """Executors of a symbol on several contexts; with sym_gen of one symbol for each ``bucket_key`` of train_data's batches.
 
-    train_data: an iterator, of which only the descriptions are read. Source: MXNet DataParallelExecutorManager.
+    Source: MXNet DataParallelExecutorManager.
 
     Raises AssertionError unless work_load_list has an entry for each context.
+
+    Parameters
+    ----------
+    symbol : Symbol
+        Network, with its labels.
+    ctx : list of Context
+        Devices that share each batch.
+    train_data : DataIter
+        Iterator, of which only the descriptions are read.
+    arg_names : list of str or None, default None
+        Arguments of the symbol; None: all.
+    param_names : list of str or None, default None
+        Arguments that are parameters; None: those that are neither data nor label.
+    aux_names : list of str or None, default None
+        Auxiliary states; None: all.
+    work_load_list : list of float or None, default None
+        Share of each device in a batch; None: even.
+    logger : Logger or None, default None
+        Where progress is written to; None: the module logging.
+    sym_gen : callable or None, default None
+        Gives the symbol of a bucket_key.
 
     Examples
     --------

@@ -23,10 +23,32 @@ from .symbol import Symbol
 
 
 class FeedForward:
-    """Deprecated; use Module. Other keywords are parameters of the optimizer.
+    """Deprecated; use Module. Other keywords are parameters of the optimizer. Source: MXNet FeedForward.
 
-    epoch_size: batches in an epoch, all by default; numpy_batch_size: of arrays that are given as data.
-    Source: MXNet FeedForward.
+    Parameters
+    ----------
+    symbol : Symbol
+        Network, whose labels are arguments too.
+    ctx : Context, list of Context or None, default None
+        Device, or devices that share each batch; None: the current one.
+    num_epoch : int or None, default None
+        Number behind the last epoch, which fit needs.
+    epoch_size : int or None, default None
+        Batches in an epoch; None: all that there are.
+    optimizer : Optimizer or str, default 'sgd'
+        Optimizer, or its name.
+    initializer : Initializer, default Uniform(0.01)
+        Of parameters that are not given.
+    numpy_batch_size : int, default 128
+        The most examples of a batch, of arrays that are given as data.
+    arg_params : dict or None, default None
+        Arguments by name to begin with.
+    aux_params : dict or None, default None
+        Auxiliary states by name to begin with.
+    allow_extra_params : bool, default False
+        Pass over parameters that the symbol has not; else they raise ValueError.
+    begin_epoch : int, default 0
+        Number of the first epoch.
 
     Examples
     --------
@@ -138,6 +160,17 @@ class FeedForward:
     def predict(self, X: Any, num_batch: int | None = None, return_data: bool = False, reset: bool = True) -> Any:  # noqa: N803
         """Outputs as NumPy arrays, the array itself when there is one; with return_data (outputs, data, labels).
 
+        Parameters
+        ----------
+        X : DataIter or array
+            Inputs, the examples along the first axis.
+        num_batch : int or None, default None
+            Batches that are looked at; None: all.
+        return_data : bool, default False
+            Give data and labels too.
+        reset : bool, default True
+            Reset the iterator first.
+
         Examples
         --------
         >>> import hybrid as mx
@@ -171,6 +204,19 @@ class FeedForward:
         reset: bool = True,
     ) -> Any:
         """The metric over an iterator.
+
+        Parameters
+        ----------
+        X : DataIter or array
+            Inputs, and labels; those of an array are 0.
+        eval_metric : EvalMetric or what metric.create takes, default 'acc'
+            Metric.
+        num_batch : int or None, default None
+            Batches that are looked at; None: all.
+        batch_end_callback : callable or list, default None
+            Called after each batch with a BatchEndParam.
+        reset : bool, default True
+            Reset the iterator first.
 
         Examples
         --------
@@ -208,6 +254,33 @@ class FeedForward:
 
         Raises AssertionError without num_epoch, TypeError for evaluation data of another kind, ValueError for data
         without batches.
+
+        Parameters
+        ----------
+        X : DataIter or array
+            Inputs, the examples along the first axis.
+        y : array, default None
+            Labels of an array X, one number for each example.
+        eval_data : DataIter, pair of arrays or None, default None
+            Examples that are measured after each epoch.
+        eval_metric : EvalMetric or what metric.create takes, default 'acc'
+            Metric of training and of eval_data.
+        epoch_end_callback : callable or list, default None
+            Called after each epoch with (epoch, symbol, arguments, auxiliary states).
+        batch_end_callback : callable or list, default None
+            Called after each batch with a BatchEndParam.
+        kvstore : KVStore, str or None, default 'local'
+            Store that adds up gradients; as Module.init_optimizer takes it.
+        logger : Logger or None, default None
+            Where progress is written to; None: the module logging.
+        work_load_list : list or None, default None
+            Share of each device in a batch; None: even.
+        monitor : Monitor or None, default None
+            Watches what is computed.
+        eval_end_callback : callable or list, default LogValidationMetricsCallback()
+            Called with a BatchEndParam once eval_data was measured.
+        eval_batch_end_callback : callable or list, default None
+            Called with a BatchEndParam after each batch of eval_data.
 
         Examples
         --------
@@ -275,6 +348,15 @@ class FeedForward:
 
         Raises AssertionError without an epoch.
 
+        Parameters
+        ----------
+        prefix : str
+            Beginning of the names of the files, ``PREFIX-symbol.json`` and ``PREFIX-NNNN.params``.
+        epoch : int or None, default None
+            The number NNNN; None: num_epoch.
+        remove_amp_cast : bool, default True
+            Leave out the casts that mixed precision put in.
+
         Examples
         --------
         >>> import hybrid as mx
@@ -292,6 +374,15 @@ class FeedForward:
     @staticmethod
     def load(prefix: str, epoch: int, ctx: Any = None, **kwargs: Any) -> FeedForward:
         """The model of a checkpoint, to go on with at that epoch.
+
+        Parameters
+        ----------
+        prefix : str
+            Beginning of the names of the files, ``PREFIX-symbol.json`` and ``PREFIX-NNNN.params``.
+        epoch : int
+            The number NNNN.
+        ctx : Context, list of Context or None, default None
+            Device, or devices that share each batch; None: the current one.
 
         Examples
         --------
@@ -327,6 +418,10 @@ class FeedForward:
         **kwargs: Any,
     ) -> FeedForward:
         """A new model, trained.
+
+        Arguments are those of FeedForward (symbol, ctx, num_epoch, epoch_size, optimizer, initializer, and parameters
+        of the optimizer) and of its fit (X, y, eval_data, eval_metric, epoch_end_callback, batch_end_callback, kvstore,
+        logger, work_load_list, eval_end_callback, eval_batch_end_callback); what they raise, this raises.
 
         Examples
         --------

@@ -26,6 +26,8 @@ __all__ = [
 def set_is_training(is_train: bool) -> bool:
     """Switch recording and training mode on or off, giving what recording was.
 
+    is_train: True for on.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -41,6 +43,8 @@ def set_is_training(is_train: bool) -> bool:
 
 class TrainingStateScope:
     """``with TrainingStateScope(True):`` switches recording and training mode on (or off) for a block.
+
+    enter_state: True for on.
 
     Examples
     --------
@@ -96,6 +100,9 @@ def test_section() -> TrainingStateScope:
 def backward(outputs: Sequence[NDArray], out_grads: Any = None, retain_graph: bool = False) -> None:
     """Compute the gradients of marked variables. Raises AssertionError unless outputs are in a list.
 
+    outputs: a list of arrays. out_grads: gradients of them, of their shapes; None: ones. retain_graph: keep what was
+    recorded, to go back again.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -114,6 +121,8 @@ def backward(outputs: Sequence[NDArray], out_grads: Any = None, retain_graph: bo
 
 def compute_gradient(outputs: Sequence[NDArray]) -> None:
     """backward under its first name.
+
+    outputs: a list of arrays, whose gradients are ones.
 
     Examples
     --------

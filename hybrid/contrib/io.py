@@ -12,6 +12,17 @@ class DataLoaderIter(DataIter):
 
     Raises StopIteration at the loader's end; ``reset`` starts again. Source: MXNet contrib.io.DataLoaderIter.
 
+    Parameters
+    ----------
+    loader : DataLoader
+        Loader whose batches are (data, label), the examples along the first axis.
+    data_name : str, default 'data'
+        Name of the data.
+    label_name : str, default 'softmax_label'
+        Name of the labels.
+    dtype : str or dtype, default 'float32'
+        Dtype that both are cast to.
+
     Examples
     --------
     >>> import hybrid as mx

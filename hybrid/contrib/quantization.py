@@ -105,6 +105,19 @@ class _LayerHistogramCollector(_Wanted):
 def combine_histogram(old_hist: Histogram, arr: np.ndarray, new_min: float, new_max: float, new_th: float) -> Histogram:
     """A histogram with more numbers in it; where they reach beyond it, it grows by whole bins on both sides.
 
+    Parameters
+    ----------
+    old_hist : tuple
+        (counts, edges between them, least number, greatest number, greatest magnitude that there is a bin for).
+    arr : array
+        More numbers.
+    new_min : float
+        The least of them.
+    new_max : float
+        The greatest.
+    new_th : float
+        Their greatest magnitude.
+
     Examples
     --------
     >>> import numpy
@@ -220,11 +233,36 @@ def quantize_graph(
     """A symbol on integers that is not calibrated yet, its parameters, and what collects ranges for calib_graph: give its
     ``collect`` to an executor of sym as monitor, with monitor_all, or call it with names and outputs.
 
-    excluded_sym_names, excluded_op_names: nodes and operators that stay in float. calib_mode: none, naive (the least and the
-    greatest number), entropy (the range that loses least) or customize (LayerOutputCollector collects). quantized_dtype: of
-    what is no parameter; auto is uint8 for ranges without negative numbers, else int8. quantize_mode: full is every node that
-    can be, smart those that quantising is about and what stands between them. quantize_granularity: channel-wise gives fused
-    dense layers a scale for each output. Raises ValueError for other values.
+    Raises ValueError for other values than those named below.
+
+    Parameters
+    ----------
+    sym : Symbol
+        Network in float.
+    arg_params : dict
+        Arguments by name.
+    aux_params : dict
+        Auxiliary states by name, which are given back as they are.
+    ctx : Context, default cpu(0)
+        Read over: nothing runs yet.
+    excluded_sym_names : list of str or None, default None
+        Nodes that stay in float.
+    excluded_op_names : list of str or None, default None
+        Operators whose nodes stay in float.
+    calib_mode : str or None, default 'entropy'
+        'none' (or None), 'naive' (the least and the greatest number), 'entropy' (the range that loses least), or
+        'customize' (LayerOutputCollector collects).
+    quantized_dtype : str, default 'int8'
+        Dtype of what is no parameter: 'int8', 'uint8', or 'auto', which is uint8 for ranges without negative numbers,
+        else int8.
+    quantize_mode : str, default 'full'
+        'full' is every node that can be, 'smart' those that quantising is about and what stands between them.
+    quantize_granularity : str, default 'tensor-wise'
+        'channel-wise' gives fused dense layers a scale for each output, 'tensor-wise' one for all.
+    LayerOutputCollector : object or None, default None
+        What collects ranges with 'customize'.
+    logger : Logger or None, default None
+        Told of what is collected.
 
     Examples
     --------
@@ -271,7 +309,24 @@ def calib_graph(
 ) -> tuple[Symbol, dict[str, NDArray], Mapping[str, NDArray]]:
     """A symbol that quantize_graph has made with the ranges that its collector has collected, and its parameters.
 
-    arg_params: those of the symbol in float. Raises ValueError for a calib_mode other than naive, entropy and customize.
+    Raises ValueError for a calib_mode other than naive, entropy and customize, and for ranges that are not finite.
+
+    Parameters
+    ----------
+    qsym : Symbol
+        What quantize_graph gave.
+    arg_params : dict
+        Arguments of the symbol in float, by name.
+    aux_params : dict
+        Auxiliary states by name, which are given back as they are.
+    collector : object
+        What quantize_graph gave, with the ranges.
+    calib_mode : str, default 'entropy'
+        As given to quantize_graph.
+    quantized_dtype : str, default 'int8'
+        As given to quantize_graph.
+    logger : Logger, default logging
+        Read over.
 
     Examples
     --------
@@ -348,10 +403,42 @@ def quantize_model(
     quantize_granularity: str = "tensor-wise",
     logger: Any = None,
 ) -> tuple[Symbol, dict[str, NDArray], Mapping[str, NDArray]]:
-    """A symbol on integers, calibrated on calib_data, a DataIter (num_calib_examples of it at least, or all), and its parameters.
+    """A symbol on integers, calibrated on calib_data, and its parameters.
 
-    The other arguments are those of quantize_graph; data_names and label_names are Module's. Raises ValueError without the data
-    that calib_mode needs.
+    Raises ValueError without the data that calib_mode needs, and as quantize_graph does.
+
+    Parameters
+    ----------
+    sym : Symbol
+        Network in float.
+    arg_params : dict
+        Arguments by name.
+    aux_params : dict
+        Auxiliary states by name.
+    data_names : list of str, default ('data',)
+        Inputs that calib_data gives.
+    label_names : list of str or None, default ('softmax_label',)
+        Inputs that calib_data gives as labels.
+    ctx : Context, default cpu(0)
+        Device that calibration runs on.
+    excluded_sym_names : list of str or None, default None
+        Nodes that stay in float.
+    excluded_op_names : list of str or None, default None
+        Operators whose nodes stay in float.
+    calib_mode : str or None, default 'entropy'
+        'none' (or None), 'naive' or 'entropy', as in quantize_graph.
+    calib_data : DataIter or None, default None
+        Examples to calibrate on.
+    num_calib_examples : int or None, default None
+        Examples of it that are looked at, up to whole batches; None: all.
+    quantized_dtype : str, default 'int8'
+        As in quantize_graph.
+    quantize_mode : str, default 'smart'
+        As in quantize_graph.
+    quantize_granularity : str, default 'tensor-wise'
+        As in quantize_graph.
+    logger : Logger or None, default None
+        Told of what is collected.
 
     Examples
     --------
@@ -402,6 +489,10 @@ def quantize_model_mkldnn(
     logger: Any = None,
 ) -> tuple[Symbol, dict[str, NDArray], Mapping[str, NDArray]]:
     """As quantize_model, with nodes fused as MXNet's oneDNN backend does: convolutions with BatchNorm, activation and sum.
+
+    Arguments are those of quantize_model: sym, arg_params, aux_params, data_names, label_names, ctx,
+    excluded_sym_names, excluded_op_names, calib_mode, calib_data, num_calib_examples, quantized_dtype, quantize_mode,
+    quantize_granularity and logger; what it raises, this raises.
 
     Examples
     --------
@@ -487,9 +578,39 @@ def quantize_net_v2(
 ) -> Any:
     """A SymbolBlock on integers from a HybridBlock whose parameters are set, fused as in quantize_model_mkldnn.
 
-    calib_data: a DataIter or a gluon DataLoader, whose labels are not used; data_shapes: of the inputs, where there is none.
-    exclude_layers_match: parts of names of nodes that stay in float. The other arguments are those of quantize_graph. Raises
-    ValueError without the data that calib_mode needs, or without data_shapes where that is none.
+    Raises ValueError without the data that calib_mode needs, or without data_shapes where that is none, and as
+    quantize_graph does.
+
+    Parameters
+    ----------
+    network : HybridBlock
+        Block in float, which is hybridized.
+    quantized_dtype : str, default 'auto'
+        As in quantize_graph.
+    quantize_mode : str, default 'full'
+        As in quantize_graph.
+    quantize_granularity : str, default 'tensor-wise'
+        As in quantize_graph.
+    exclude_layers : list of str or None, default None
+        Names of nodes that stay in float.
+    exclude_layers_match : list of str or None, default None
+        Parts of such names.
+    exclude_operators : list of str or None, default None
+        Operators whose nodes stay in float.
+    calib_data : DataIter, DataLoader or None, default None
+        Examples to calibrate on, whose labels are not used.
+    data_shapes : list of DataDesc or None, default None
+        Shapes of the inputs, where there is no calib_data.
+    calib_mode : str or None, default 'none'
+        As in quantize_graph.
+    num_calib_examples : int or None, default None
+        Examples of calib_data that are looked at, up to whole batches; None: all.
+    ctx : Context, default cpu(0)
+        Device that calibration runs on, and the block will.
+    LayerOutputCollector : object or None, default None
+        As in quantize_graph.
+    logger : Logger or None, default None
+        Told of what is collected.
 
     Examples
     --------
@@ -556,6 +677,10 @@ def quantize_net(
     logger: Any = None,
 ) -> Any:
     """quantize_net_v2 under its first name, with one scale for each tensor of dense layers.
+
+    Arguments are those of quantize_net_v2: network, quantized_dtype, quantize_mode, exclude_layers,
+    exclude_layers_match, exclude_operators, calib_data, data_shapes, calib_mode, num_calib_examples, ctx and logger;
+    what it raises, this raises.
 
     Examples
     --------

@@ -132,6 +132,8 @@ def init_trainer(optimizer_or_trainer: Any) -> None:
 
     Raises TypeError for anything else, an optimizer too, AssertionError before ``init``.
 
+    optimizer_or_trainer: the Trainer.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -170,6 +172,8 @@ def scale_loss(loss: Any, optimizer_or_trainer: Any) -> Iterator[Any]:
     """``with scale_loss(loss, trainer) as scaled:`` multiplies a loss, or each of a list, by the trainer's loss scale, which its
     next step divides by. Raises AttributeError before init_trainer.
 
+    loss: an array, or a list of them. optimizer_or_trainer: a Trainer that init_trainer was given.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -190,6 +194,8 @@ def scale_loss(loss: Any, optimizer_or_trainer: Any) -> Iterator[Any]:
 
 def unscale(optimizer_or_trainer: Any) -> None:
     """Divide a Trainer's gradients by the loss scale now, for what is done with them before its step, which does not again.
+
+    optimizer_or_trainer: a Trainer that init_trainer was given; TypeError for anything else.
 
     Examples
     --------
@@ -329,6 +335,29 @@ def convert_model(
 ) -> tuple[Symbol, dict[str, Any], dict[str, Any]]:
     """The symbol as convert_symbol makes it, and the parameters in the dtypes that it declares.
 
+    Parameters
+    ----------
+    sym : Symbol
+        Network in float32.
+    arg_params : dict
+        Arguments by name.
+    aux_params : dict
+        Auxiliary states by name.
+    target_dtype : str or dtype, default 'float16'
+        float16 or bfloat16.
+    target_dtype_ops : list of str or None, default None
+        Operators that compute in it; None: list_lp16_ops.
+    fp32_ops : list of str or None, default None
+        Operators that compute in float32; None: list_fp32_ops.
+    conditional_fp32_ops : list of (str, str, list of str) or None, default None
+        Operators that do so where an attribute has one of some values; None: list_conditional_fp32_ops.
+    excluded_sym_names : list of str or None, default None
+        Nodes before which nothing is cast.
+    cast_optional_params : bool, default False
+        Declare parameters that only operators in target_dtype read as of it.
+
+    Raises AssertionError for arguments of other kinds, and as convert_symbol does.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -376,6 +405,9 @@ def convert_hybrid_block(
 
     ctx: where they are to be; by default where they are. Raises RuntimeError for a block that was
     not called.
+
+    target_dtype, target_dtype_ops, fp32_ops, conditional_fp32_ops, excluded_sym_names, cast_optional_params: as in
+    convert_symbol.
 
     Examples
     --------
