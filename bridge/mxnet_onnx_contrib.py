@@ -23,7 +23,8 @@ mx2onnx = onnx2mx = sys.modules[__name__]
 def import_model(model_file: Any) -> tuple[symbol.Symbol, dict[str, NDArray], dict[str, NDArray]]:
     """An ONNX file as (symbol, arg_params, aux_params). ``bridge.import_onnx`` compares the numbers with onnxruntime too.
 
-    Raises UnsupportedModel listing every node that cannot be read. Source: MXNet contrib.onnx.import_model.
+    model_file: its path. Raises UnsupportedModel listing every node that cannot be read. Source: MXNet
+    contrib.onnx.import_model.
 
     Examples
     --------
@@ -41,6 +42,8 @@ def import_model(model_file: Any) -> tuple[symbol.Symbol, dict[str, NDArray], di
 
 def import_to_gluon(model_file: Any, ctx: Context | None = None) -> SymbolBlock:
     """An ONNX file as a SymbolBlock, with its parameters; called with the model's inputs in their order.
+
+    model_file: its path. ctx: where the parameters are to be; None: the current device.
 
     Raises as import_model does. Source: MXNet contrib.onnx.import_to_gluon.
 
@@ -66,7 +69,9 @@ def import_to_gluon(model_file: Any, ctx: Context | None = None) -> SymbolBlock:
 def get_model_metadata(model_file: Any) -> dict[str, list[tuple[str, tuple[int, ...]]]]:
     """Names and shapes of an ONNX file's inputs and outputs: {"input_tensor_data": [...], "output_tensor_data": [...]}.
 
-    A size that may vary is 0. Raises BadInput for a file that is no ONNX model. Source: MXNet contrib.onnx.get_model_metadata.
+    model_file: its path. A size that may vary is 0.
+
+    Raises BadInput for a file that is no ONNX model. Source: MXNet contrib.onnx.get_model_metadata.
 
     Examples
     --------

@@ -63,7 +63,7 @@ string_types = (str,)
 
 
 def py_str(x: bytes) -> str:
-    """The text of UTF-8 bytes.
+    """The text of UTF-8 bytes, x.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class _ClassProperty:
 
 
 def classproperty(func: Any) -> Any:
-    """Decorator: a property that is read from the class, without an instance.
+    """Decorator of a function of the class, func: a property that is read from the class, without an instance.
 
     Examples
     --------

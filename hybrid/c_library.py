@@ -64,7 +64,7 @@ _LIB = _Library()
 
 
 def check_call(ret: int) -> None:
-    """Raise MXNetError unless a C function gave 0.
+    """Raise MXNetError unless a C function gave 0; ret is what it gave.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def check_call(ret: int) -> None:
 
 
 def c_str(string: str) -> ctypes.c_char_p:
-    """A text as C has it.
+    """A text, string, as C has it: UTF-8 bytes behind a pointer.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def c_str(string: str) -> ctypes.c_char_p:
 
 
 def c_str_array(strings: Iterable[str]) -> Any:
-    """Texts as an array of C's.
+    """Texts, strings, as an array of C's.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def c_str_array(strings: Iterable[str]) -> Any:
 
 
 def c_array(ctype: Any, values: Sequence[Any]) -> Any:
-    """Values as an array of a ctypes type.
+    """A list of values as an array of a ctypes type, ctype.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def c_array(ctype: Any, values: Sequence[Any]) -> Any:
 
 
 def c_array_buf(ctype: Any, buf: Any) -> Any:
-    """The memory of a buffer (an array.array) as an array of a ctypes type, without copying.
+    """The memory of a buffer (buf, an array.array) as an array of a ctypes type, ctype, without copying.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def c_array_buf(ctype: Any, buf: Any) -> Any:
 
 
 def c_handle_array(objs: Iterable[Any]) -> Any:
-    """The handles of objects as an array. Raises MXNetError for arrays and symbols, which are no objects of C here.
+    """The handles of objs as an array. Raises MXNetError for arrays and symbols, which are no objects of C here.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def c_handle_array(objs: Iterable[Any]) -> Any:
 
 
 def ctypes2buffer(cptr: Any, length: int) -> bytearray:
-    """A copy of so many bytes behind a pointer to c_char. Raises TypeError for another.
+    """A copy of as many bytes as length says behind a pointer to c_char, cptr. Raises TypeError for another.
 
     Examples
     --------
@@ -174,7 +174,9 @@ def ctypes2buffer(cptr: Any, length: int) -> bytearray:
 
 
 def ctypes2numpy_shared(cptr: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """The floats behind a pointer as a NumPy array of a shape, which shares them. Raises RuntimeError for another pointer.
+    """The floats behind a pointer, cptr, as a NumPy array of a shape, which shares them.
+
+    Raises RuntimeError for another pointer.
 
     Examples
     --------

@@ -24,8 +24,8 @@ __all__ = [
 BatchEndParam = namedtuple("BatchEndParams", ["epoch", "nbatch", "eval_metric", "locals"])
 BatchEndParam.__doc__ = """Argument of the callbacks of training after each batch.
 
-epoch, nbatch: numbers of the epoch and of the batch in it. eval_metric: the metric so far, or None. locals: the local variables of
-the loop that calls.
+epoch, nbatch: numbers of the epoch and of the batch in it. eval_metric: the metric so far, or None. locals: the local
+variables of the loop that calls.
 
 Examples
 --------

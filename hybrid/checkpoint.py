@@ -42,6 +42,8 @@ def save_checkpoint(
 def load_params(prefix: str, epoch: int) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
     """(arguments, auxiliary states) of ``PREFIX-NNNN.params``. Raises FormatError when it holds no named arrays.
 
+    epoch: the number NNNN.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -59,7 +61,9 @@ def _load_params(prefix: str, epoch: int, states: Any) -> tuple[dict[str, NDArra
 
 
 def load_checkpoint(prefix: str, epoch: int) -> tuple[symbol.Symbol, dict[str, NDArray], dict[str, NDArray]]:
-    """(symbol, arguments, auxiliary states) of a model's two files.
+    """(symbol, arguments, auxiliary states) of a model's two files, ``PREFIX-symbol.json`` and ``PREFIX-NNNN.params``.
+
+    epoch: the number NNNN.
 
     Examples
     --------

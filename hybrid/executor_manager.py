@@ -124,11 +124,13 @@ class DataParallelExecutorManager:
         self.execgrp.install_monitor(monitor)
 
     def set_params(self, arg_params: Params, aux_params: Params) -> None:
-        """Copy parameters to all contexts."""
+        """Copy parameters to all contexts.
+
+        arg_params, aux_params: arrays by name, as in Module.set_params."""
         self.execgrp.set_params(arg_params, aux_params)
 
     def copy_to(self, arg_params: Params, aux_params: Params) -> None:
-        """Copy the means of the parameters over contexts to the arrays given."""
+        """Copy the means of the parameters over contexts to the arrays given, arg_params and aux_params by name."""
         self.execgrp.get_params(arg_params, aux_params)
 
     @property
@@ -147,7 +149,7 @@ class DataParallelExecutorManager:
         return self.execgrp.aux_arrays
 
     def load_data_batch(self, data_batch: Any) -> None:
-        """Copy a batch where it is computed with, in the executors of its bucket."""
+        """Copy a batch, data_batch, where it is computed with, in the executors of its bucket."""
         if self.sym_gen is not None:
             key = data_batch.bucket_key
             if key not in self.execgrp_bucket:
@@ -157,7 +159,7 @@ class DataParallelExecutorManager:
         self.curr_execgrp.load(data_batch)
 
     def forward(self, is_train: bool = False) -> None:
-        """Compute the outputs for the batch that was loaded."""
+        """Compute the outputs for the batch that was loaded; is_train: in training mode."""
         for executor in self.curr_execgrp.execs:
             executor.forward(is_train=is_train)
 
@@ -166,5 +168,5 @@ class DataParallelExecutorManager:
         self.curr_execgrp.backward()
 
     def update_metric(self, metric: Any, labels: Any, pre_sliced: bool = False) -> None:
-        """Tell a metric the labels and outputs."""
+        """Tell a metric the labels and outputs. pre_sliced: labels are a list for each context."""
         self.curr_execgrp.update_metric(metric, labels, pre_sliced)

@@ -171,6 +171,9 @@ class FeedForward:
         reset : bool, default True
             Reset the iterator first.
 
+        Raises MXNetError before there are parameters, TypeError for other data, ValueError for parameters that the
+        symbol has not, unless allow_extra_params.
+
         Examples
         --------
         >>> import hybrid as mx
@@ -217,6 +220,9 @@ class FeedForward:
             Called after each batch with a BatchEndParam.
         reset : bool, default True
             Reset the iterator first.
+
+        Raises as predict does, and ValueError where labels that the symbol does not take come before those that it
+        takes.
 
         Examples
         --------

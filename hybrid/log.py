@@ -32,6 +32,17 @@ def get_logger(
 
     The root logger (no name), and one that has been set up before, are given back as they are.
 
+    Parameters
+    ----------
+    name : str or None, default None
+        Name of the logger; None: the root logger.
+    filename : path or None, default None
+        File that it writes to; None: stderr.
+    filemode : str or None, default None
+        Mode that the file is opened in; None: 'a'.
+    level : int, default 30
+        Least level of what is written: WARNING.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -59,6 +70,8 @@ def getLogger(  # noqa: N802  MXNet's name
     name: str | None = None, filename: str | None = None, filemode: str | None = None, level: int = WARNING
 ) -> logging.Logger:
     """get_logger under its old name.
+
+    name, filename, filemode, level: as in get_logger.
 
     Examples
     --------

@@ -54,7 +54,10 @@ class CustomOp:
     def forward(
         self, is_train: bool, req: list[str], in_data: list[NDArray], out_data: list[NDArray], aux: list[NDArray]
     ) -> None:
-        """Compute out_data from in_data; req says how each is to be put there (see assign). aux may be changed."""
+        """Compute out_data from in_data; req says how each is to be put there (see assign). aux may be changed.
+
+        is_train: True in training mode. in_data, out_data, aux: arrays in the order of list_arguments, list_outputs and
+        list_auxiliary_states, of the shapes that infer_shape gave."""
 
     def backward(
         self,
@@ -65,7 +68,9 @@ class CustomOp:
         in_grad: list[NDArray],
         aux: list[NDArray],
     ) -> None:
-        """Compute in_grad from the others."""
+        """Compute in_grad from the gradients of the outputs, out_grad, and in_data, out_data and aux as forward has them.
+
+        req: how each of in_grad is to be put there (see assign). in_grad has the shapes of in_data."""
 
     def assign(self, dst: NDArray, req: str, src: Any) -> None:
         """Bring src into dst as req says: "write" and "inplace" replace, "add" adds, "null" does nothing."""
@@ -113,7 +118,9 @@ class CustomOpProp:
         self.need_top_grad_ = need_top_grad
 
     def infer_shape(self, in_shape: list[list[int]]) -> Any:
-        """(shapes of arguments, of outputs, of auxiliary states) from those of the arguments; the last may be left out."""
+        """(shapes of arguments, of outputs, of auxiliary states) from those of the arguments; the last may be left out.
+
+        in_shape: a list of shapes, each a list of int, one for each of list_arguments."""
         return in_shape, (in_shape[0],) * len(self.list_outputs()), ()
 
     def infer_type(self, in_type: list[Any]) -> Any:
@@ -139,6 +146,8 @@ class CustomOpProp:
     def infer_storage_type(self, in_stype: list[str]) -> Any:
         """As infer_shape, for storage types. Arrays are dense here, whatever it says.
 
+        in_stype: a list of storage types, one for each of list_arguments.
+
         Examples
         --------
         >>> import hybrid as mx
@@ -157,6 +166,9 @@ class CustomOpProp:
         aux_stype: list[str],
     ) -> Any:
         """Storage types of what backward takes and gives. Arrays are dense here, whatever it says.
+
+        ograd_stype, in_stype, out_stype, igrad_stype, aux_stype: lists of storage types, of the gradients of outputs,
+        of inputs, outputs, gradients of inputs and auxiliary states.
 
         Examples
         --------
@@ -244,6 +256,8 @@ class CustomOpProp:
     def declare_backward_dependency(self, out_grad: list[int], in_data: list[int], out_data: list[int]) -> list[int]:
         """Select from these numbers of arrays those that backward reads; without any of out_grad the operator is a loss.
 
+        out_grad, in_data, out_data: lists of numbers, which stand for gradients of outputs, for inputs and for outputs.
+
         Examples
         --------
         >>> import hybrid as mx
@@ -280,6 +294,8 @@ T = TypeVar("T", bound=type[CustomOpProp])
 
 def register(reg_name: str) -> Callable[[T], T]:
     """``@register("name")`` on a CustomOpProp makes it known as ``op_type="name"``; what had the name before loses it.
+
+    reg_name: the name.
 
     Examples
     --------
@@ -452,15 +468,15 @@ class PythonOp:
         return _apply(self._kind, args, kwargs, {"op_type": name})
 
     def forward(self, in_data: list[Any], out_data: list[Any]) -> None:
-        """Fill out_data."""
+        """Fill out_data, arrays of the outputs, from in_data, arrays of the inputs."""
         out_data[0][:] = in_data[0]
 
     def backward(self, out_grad: list[Any], in_data: list[Any], out_data: list[Any], in_grad: list[Any]) -> None:
-        """Fill in_grad."""
+        """Fill in_grad, of the shapes of in_data, from in_data, out_data and the gradients of the outputs, out_grad."""
         in_grad[0][:] = 1.0
 
     def infer_shape(self, in_shape: list[list[int]]) -> Any:
-        """(shapes of the inputs, of the outputs) from those of the inputs."""
+        """(shapes of the inputs, of the outputs) from those of the inputs, in_shape, each a list of int."""
         return in_shape, [in_shape[0]]
 
     def list_outputs(self) -> list[str]:
@@ -512,6 +528,8 @@ class NDArrayOp(PythonOp):
 
     def declare_backward_dependency(self, out_grad: list[int], in_data: list[int], out_data: list[int]) -> list[int]:
         """Select from these numbers of arrays those that backward reads.
+
+        out_grad, in_data, out_data: lists of numbers, which stand for gradients of outputs, for inputs and for outputs.
 
         Examples
         --------
@@ -580,7 +598,7 @@ def _apply(hint: str, args: Any, kwargs: dict[str, Any], given: dict[str, Any]) 
 
 
 class OperatorArguments(NamedTuple):
-    """Inputs and attributes of an operator.
+    """Inputs and attributes of an operator: how many (narg), their names, and what each may be (types).
 
     Examples
     --------
@@ -608,7 +626,9 @@ def get_all_registered_operators() -> list[str]:
 
 
 def get_operator_arguments(op_name: str) -> OperatorArguments:
-    """Names of an operator's inputs, then of its attributes, with what each may be. Raises MXNetError for an unknown name.
+    """Names of an operator's inputs, then of its attributes, with what each may be.
+
+    Raises MXNetError for an unknown op_name.
 
     Examples
     --------

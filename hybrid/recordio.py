@@ -407,8 +407,9 @@ class MXIndexedRecordIO(MXRecordIO):
 
 
 IRHeader = namedtuple("HEADER", ["flag", "label", "id", "id2"])  # its printed form is MXNet's
-IRHeader.__doc__ = """Header of an image in a record: flag (how many labels follow; 0: the one in the header), label (a number or an
-array), id and id2 (any numbers that identify it).
+IRHeader.__doc__ = """Header of an image in a record.
+
+flag: how many labels follow; 0: the one in the header. label: a number or an array. id, id2: numbers that identify it.
 
 Examples
 --------

@@ -37,9 +37,8 @@ def get_register_func(base_class: type, nickname: str) -> Callable[..., Any]:
         return klass
 
     register.__doc__ = (
-        f"Register a subclass of {base_class.__name__} under its name, or another one. Decorator. Warns where the name is "
-        "taken.\n\n"
-        "Raises AssertionError for any other class."
+        f"Register a subclass of {base_class.__name__}, klass, under its name, or another one. Decorator.\n\n"
+        "Warns where the name is taken. Raises AssertionError for any other class."
     )
     return register
 
@@ -56,7 +55,7 @@ def get_alias_func(base_class: type, nickname: str) -> Callable[..., Any]:
 
         return decorate
 
-    alias.__doc__ = f"Register a subclass of {base_class.__name__} under further names. Decorator."
+    alias.__doc__ = f"Register a subclass of {base_class.__name__} under further names, aliases. Decorator."
     return alias
 
 

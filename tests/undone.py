@@ -1,4 +1,4 @@
-"""Mixed precision switched on for a while, undone for the tests that follow in the same process: a program cannot undo it."""
+"""Mixed precision switched on for a while, and undone for the tests that follow: a program cannot undo it."""
 
 from __future__ import annotations
 

@@ -6,7 +6,9 @@ from ..core.error import MXNetError
 
 
 class KVStoreServer:
-    """In MXNet the process that keeps the arrays of a distributed store, kvstore. Raises MXNetError that says what to start.
+    """In MXNet the process that keeps the arrays of a distributed store, kvstore.
+
+    Raises MXNetError that says what to start.
 
     Examples
     --------

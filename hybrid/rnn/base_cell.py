@@ -242,7 +242,7 @@ class BaseRNNCell:
         """(outputs, states after the last step) of so many steps.
 
         inputs: one symbol of that layout, or a list with one for each step; outputs are one symbol with merge_outputs, a
-        list without; for None as they come.
+        list without; for None as they come. begin_state: the states before the first step, by default zeros.
 
         Raises AssertionError for a list of another length, for several outputs of one symbol, and in a FusedRNNCell
         for a layout other than NTC and TNC.

@@ -14,10 +14,45 @@ _LEAKY = functools.partial(symbol.LeakyReLU, act_type="leaky", slope=0.2)
 
 
 class BaseConvRNNCell(BaseRNNCell):
-    """Base class. input_shape: of a step's input, in conv_layout, batch included. Both convolutions are two-dimensional; that of
-    the state is padded so that the state keeps its size, for which h2h_kernel has to be odd.
+    """Base class. Both convolutions are two-dimensional; that of the state is padded so that the state keeps its size,
+    for which h2h_kernel has to be odd.
 
     Raises AssertionError for an even h2h_kernel.
+
+    Parameters
+    ----------
+    input_shape : tuple of int
+        Shape of a step's input, in conv_layout, batch included.
+    num_hidden : int
+        Channels of the state.
+    h2h_kernel : tuple of int
+        Kernel of the state's convolution (height, width), of odd sizes; its stride is 1.
+    h2h_dilate : tuple of int
+        Its dilation.
+    i2h_kernel : tuple of int
+        Kernel of the input's convolution.
+    i2h_stride : tuple of int
+        Its stride.
+    i2h_pad : tuple of int
+        Its padding on both sides.
+    i2h_dilate : tuple of int
+        Its dilation.
+    i2h_weight_initializer : Initializer, str or None
+        Of the weight of the input's convolution; None: the one for all.
+    h2h_weight_initializer : Initializer, str or None
+        Of that of the state's.
+    i2h_bias_initializer : Initializer, str or None
+        Of the bias of the input's convolution.
+    h2h_bias_initializer : Initializer, str or None
+        Of that of the state's.
+    activation : str or callable
+        Activation by name, or a function of a symbol.
+    prefix : str, default ''
+        Beginning of the names of parameters and operators.
+    params : RNNParams or None, default None
+        Parameters to share; None: its own.
+    conv_layout : str, default 'NCHW'
+        A letter for each axis of an input and of the state.
 
     Examples
     --------
@@ -117,6 +152,10 @@ class _ConvCell(BaseConvRNNCell):
 class ConvRNNCell(_ConvCell):
     """RNNCell with convolutions.
 
+    Arguments are those of BaseConvRNNCell: input_shape, num_hidden, h2h_kernel, h2h_dilate, i2h_kernel, i2h_stride,
+    i2h_pad, i2h_dilate, the initializers i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer and
+    h2h_bias_initializer, activation and conv_layout. By default both convolutions keep the size: kernels are (3, 3).
+
     Examples
     --------
     >>> import hybrid as mx
@@ -138,6 +177,10 @@ class ConvRNNCell(_ConvCell):
 
 class ConvLSTMCell(_ConvCell):
     """LSTMCell with convolutions.
+
+    Arguments are those of BaseConvRNNCell: input_shape, num_hidden, h2h_kernel, h2h_dilate, i2h_kernel, i2h_stride,
+    i2h_pad, i2h_dilate, the initializers i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer and
+    h2h_bias_initializer, activation and conv_layout. By default both convolutions keep the size: kernels are (3, 3).
 
     Examples
     --------
@@ -163,6 +206,10 @@ class ConvLSTMCell(_ConvCell):
 
 class ConvGRUCell(_ConvCell):
     """GRUCell with convolutions.
+
+    Arguments are those of BaseConvRNNCell: input_shape, num_hidden, h2h_kernel, h2h_dilate, i2h_kernel, i2h_stride,
+    i2h_pad, i2h_dilate, the initializers i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer and
+    h2h_bias_initializer, activation and conv_layout. By default both convolutions keep the size: kernels are (3, 3).
 
     Examples
     --------

@@ -61,10 +61,29 @@ class BucketSentenceIter(DataIter):
     """Batches of sentences (lists of numbers) that fit into one bucket, filled up with invalid_label; labels are the numbers that
     follow. Batches have the length of their bucket as bucket_key, and are (N, T) or, for the layout "TN", (T, N).
 
-    buckets: lengths, of which those that no sentence needs are left out; by default all that at least batch_size sentences
-    have. Sentences are shuffled by Python's and NumPy's generators, as in MXNet; what does not fill a batch is left out.
+    Sentences are shuffled by Python's and NumPy's generators, as in MXNet; what does not fill a batch is left out.
 
     Raises ValueError for another layout than NT and TN.
+
+    Parameters
+    ----------
+    sentences : list of list of int
+        Sentences as numbers.
+    batch_size : int
+        Number of sentences in a batch.
+    buckets : list of int or None, default None
+        Lengths that batches may have, of which those that no sentence needs are left out; None: all that at least
+        batch_size sentences have.
+    invalid_label : int, default -1
+        Number that fills sentences up.
+    data_name : str, default 'data'
+        Name of the data.
+    label_name : str, default 'softmax_label'
+        Name of the labels.
+    dtype : str or dtype, default 'float32'
+        Dtype of both.
+    layout : str, default 'NT'
+        Axes of a batch, "NT" or "TN": N sentences of T numbers.
 
     Examples
     --------

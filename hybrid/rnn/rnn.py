@@ -27,6 +27,9 @@ def rnn_unroll(
 ) -> tuple[Any, Any]:
     """The old name of ``cell.unroll``; makes the inputs when there are none.
 
+    length, begin_state, layout: as in unroll. inputs: one symbol, a list of them, or None for variables called
+    ``INPUT_PREFIXtN_data``, of which input_prefix is the beginning.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -47,6 +50,8 @@ def save_rnn_checkpoint(
 ) -> None:
     """save_checkpoint with the weights of a cell, or of a list of them, unpacked.
 
+    cells: a cell, or a list of them. prefix, epoch, symbol, arg_params, aux_params: as in mx.model.save_checkpoint.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -63,6 +68,8 @@ def save_rnn_checkpoint(
 
 def load_rnn_checkpoint(cells: Any, prefix: str, epoch: int) -> tuple[Symbol, Arrays, Arrays]:
     """(symbol, arguments, auxiliary states) of save_rnn_checkpoint, with the weights packed as the cells take them.
+
+    cells: a cell, or a list of them. prefix, epoch: as in mx.model.load_checkpoint.
 
     Examples
     --------
@@ -82,6 +89,8 @@ def load_rnn_checkpoint(cells: Any, prefix: str, epoch: int) -> tuple[Symbol, Ar
 
 def do_rnn_checkpoint(cells: Any, prefix: str, period: int = 1) -> Callable[..., None]:
     """An epoch-end callback that calls save_rnn_checkpoint every ``period`` epochs.
+
+    cells: a cell, or a list of them. prefix: of the files' names, as in mx.model.save_checkpoint.
 
     Examples
     --------

@@ -53,6 +53,17 @@ class _GatedCell(BaseRNNCell):
 class RNNCell(_GatedCell):
     """h' = activation(W x + b + R h + c). Elman 1990.
 
+    Parameters
+    ----------
+    num_hidden : int
+        Size H of the state: inputs are (N, C), outputs and states (N, H).
+    activation : str or callable, default 'tanh'
+        Activation by name, or a function of a symbol.
+    prefix : str, default 'rnn_'
+        Beginning of the names of parameters and operators.
+    params : RNNParams or None, default None
+        Parameters to share; None: its own.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -80,7 +91,16 @@ class RNNCell(_GatedCell):
 class LSTMCell(_GatedCell):
     """Long short-term memory, gates i f c o: c' = f c + i g, h' = o tanh(c'); states h and c. Hochreiter and Schmidhuber 1997.
 
-    forget_bias: what the bias of the forget gate starts with.
+    Parameters
+    ----------
+    num_hidden : int
+        Size H of each state: inputs are (N, C), outputs and states (N, H).
+    prefix : str, default 'lstm_'
+        Beginning of the names of parameters and operators.
+    params : RNNParams or None, default None
+        Parameters to share; None: its own.
+    forget_bias : float, default 1.0
+        What the bias of the forget gate starts with.
 
     Examples
     --------
@@ -109,6 +129,15 @@ class LSTMCell(_GatedCell):
 
 class GRUCell(_GatedCell):
     """Gated recurrent unit, gates r z o, as cuDNN computes it: the reset gate is applied after the product. Cho et al. 2014.
+
+    Parameters
+    ----------
+    num_hidden : int
+        Size H of the state: inputs are (N, C), outputs and states (N, H).
+    prefix : str, default 'gru_'
+        Beginning of the names of parameters and operators.
+    params : RNNParams or None, default None
+        Parameters to share; None: its own.
 
     Examples
     --------
@@ -168,7 +197,26 @@ _FUSED_GATES = {
 class FusedRNNCell(BaseRNNCell):
     """All layers and steps in one RNN operator, whose parameters are one vector. It cannot be stepped, only unrolled.
 
-    get_next_state: whether unroll gives states too.
+    Parameters
+    ----------
+    num_hidden : int
+        Size H of each state: outputs are (T, N, H), or (T, N, 2 H) of both directions, states (L, N, H).
+    num_layers : int, default 1
+        Number of layers.
+    mode : str, default 'lstm'
+        'rnn_relu', 'rnn_tanh', 'lstm' or 'gru'.
+    bidirectional : bool, default False
+        Run backwards in time, too.
+    dropout : float, default 0.0
+        Probability that an output between two layers is dropped.
+    get_next_state : bool, default False
+        Have unroll give the states after the last step; else an empty list.
+    forget_bias : float, default 1.0
+        What the bias of the forget gate of an LSTM starts with.
+    prefix : str or None, default None
+        Beginning of the names of parameters and operators; None: the mode and an underscore.
+    params : RNNParams or None, default None
+        Parameters to share; None: its own.
 
     Examples
     --------
@@ -395,6 +443,11 @@ class _Group(BaseRNNCell):
 class SequentialRNNCell(_Group):
     """A stack of cells: the output of each is the input of the next.
 
+    Parameters
+    ----------
+    params : RNNParams or None, default None
+        Parameters to share; None: those of the cells.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -447,6 +500,17 @@ class SequentialRNNCell(_Group):
 class BidirectionalCell(_Group):
     """One cell forwards and one backwards in time; outputs side by side. It cannot be stepped, only unrolled, and unroll gives
     a list of states for each cell.
+
+    Parameters
+    ----------
+    l_cell : BaseRNNCell
+        The one forwards.
+    r_cell : BaseRNNCell
+        The one backwards.
+    params : RNNParams or None, default None
+        Parameters to share; None: those of the cells.
+    output_prefix : str, default 'bi_'
+        Beginning of the names of the outputs.
 
     Examples
     --------
@@ -504,6 +568,15 @@ class DropoutCell(BaseRNNCell):
 
     Raises AssertionError for a dropout that is no number.
 
+    Parameters
+    ----------
+    dropout : float
+        Probability that a number of the inputs is dropped, in training mode.
+    prefix : str, default 'dropout_'
+        Beginning of the names of operators.
+    params : RNNParams or None, default None
+        Read over: it has none.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -551,6 +624,11 @@ class DropoutCell(BaseRNNCell):
 class ModifierCell(BaseRNNCell):
     """Base class of cells that change how another one works, with its parameters; the other is not to be called any more.
 
+    Parameters
+    ----------
+    base_cell : BaseRNNCell
+        Cell that is changed.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -581,6 +659,7 @@ class ModifierCell(BaseRNNCell):
         return self.base_cell.state_info
 
     def begin_state(self, init_sym: Callable[..., Symbol] = symbol.zeros, **kwargs: Any) -> list[Symbol]:
+        """The states before the first step, of the other cell. init_sym: what makes them, as func of other cells does."""
         self._want_unmodified()
         self.base_cell._modified = False
         try:
@@ -599,6 +678,15 @@ class ZoneoutCell(ModifierCell):
     """Now and then an output, or a state, stays what it was a step before. Krueger et al. 2017.
 
     Raises AssertionError for cells that cannot be stepped.
+
+    Parameters
+    ----------
+    base_cell : BaseRNNCell
+        Cell that is changed.
+    zoneout_outputs : float, default 0.0
+        Probability that a number of the output stays.
+    zoneout_states : float, default 0.0
+        Probability that a number of the states stays.
 
     Examples
     --------
@@ -643,6 +731,11 @@ class ZoneoutCell(ModifierCell):
 
 class ResidualCell(ModifierCell):
     """Adds the inputs to the outputs. Wu et al. 2016.
+
+    Parameters
+    ----------
+    base_cell : BaseRNNCell
+        Cell that is changed, whose outputs have the shape of its inputs.
 
     Examples
     --------

@@ -18,7 +18,9 @@ MODULES = {
     name: getattr(mx.gluon, name) for name in ("nn", "rnn", "loss", "data")
 } | {"gluon": mx.gluon, "optimizer": mx.optimizer, "lr_scheduler": mx.lr_scheduler, "metric": mx.metric, "init": mx.init,
      "io": mx.io, "autograd": mx.autograd, "mod": mx.mod, "kvstore": mx.kvstore, "image": mx.image, "bridge": bridge,
-     "recordio": mx.recordio, "callback": mx.callback, "monitor": mx.monitor, "viz": mx.viz}  # fmt: skip
+     "recordio": mx.recordio, "callback": mx.callback, "monitor": mx.monitor, "viz": mx.viz, "model": mx.model,
+     "rnn cells": mx.rnn, "operator": mx.operator, "log": mx.log, "amp": mx.contrib.amp.amp,
+     "old autograd": mx.contrib.autograd, "quantization": mx.contrib.quantization, "contrib.io": mx.contrib.io}  # fmt: skip
 """Modules all of whose classes and functions say what their arguments mean."""
 CLASSES = (
     "nd.NDArray", "sym.Symbol", "gluon.Block", "gluon.HybridBlock", "gluon.Parameter",
@@ -26,7 +28,7 @@ CLASSES = (
 )  # fmt: skip
 """Classes whose methods, or those of their bases by the same name, say what their arguments mean."""
 WHOLE = ("optimizer", "lr_scheduler", "metric", "init", "io", "image", "kvstore", "bridge", "mod", "recordio",
-         "callback", "monitor")  # fmt: skip
+         "callback", "monitor", "model", "rnn cells", "operator", "contrib.io")  # fmt: skip
 """Modules all of whose classes are such."""
 EVERYWHERE = ("self", "cls", "args", "kwargs", "prefix", "params", "_")
 """Arguments that mean the same wherever they are: names of a block's parameters, where these are kept, and what is read over."""

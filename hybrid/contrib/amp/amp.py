@@ -492,6 +492,8 @@ def _by_dtype(target_dtype: Any, float16: str, bfloat16: str) -> Any:
 def list_lp16_ops(target_dtype: Any) -> list[str]:
     """Names of the operators that compute in low precision.
 
+    target_dtype: 'float16' or 'bfloat16', as a name or a dtype; AssertionError for another.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -503,6 +505,8 @@ def list_lp16_ops(target_dtype: Any) -> list[str]:
 
 def list_fp32_ops(target_dtype: Any) -> list[str]:
     """Names of the operators that compute in float32.
+
+    target_dtype: 'float16' or 'bfloat16', as a name or a dtype; AssertionError for another.
 
     Examples
     --------
@@ -516,6 +520,8 @@ def list_fp32_ops(target_dtype: Any) -> list[str]:
 def list_lp16_fp32_ops(target_dtype: Any) -> list[str]:
     """Names of the operators that compute in the dtype that their inputs have.
 
+    target_dtype: 'float16' or 'bfloat16', as a name or a dtype; AssertionError for another.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -527,6 +533,8 @@ def list_lp16_fp32_ops(target_dtype: Any) -> list[str]:
 
 def list_conditional_fp32_ops(target_dtype: Any) -> list[tuple[str, str, list[str]]]:
     """Names of operators, attributes, and values of these with which the operators compute in float32.
+
+    target_dtype: 'float16' or 'bfloat16', as a name or a dtype; AssertionError for another.
 
     Examples
     --------
@@ -540,6 +548,8 @@ def list_conditional_fp32_ops(target_dtype: Any) -> list[tuple[str, str, list[st
 def list_widest_type_cast(target_dtype: Any) -> list[str]:
     """Names of the operators that compute in the widest dtype of their inputs.
 
+    target_dtype: 'float16' or 'bfloat16', as a name or a dtype; AssertionError for another.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -552,6 +562,8 @@ def list_widest_type_cast(target_dtype: Any) -> list[str]:
 def list_loss_output_functions(target_dtype: Any) -> list[str]:
     """Names of losses whose gradients the loss scale multiplies.
 
+    target_dtype: 'float16' or 'bfloat16', as a name or a dtype; AssertionError for another.
+
     Examples
     --------
     >>> import hybrid as mx
@@ -563,6 +575,8 @@ def list_loss_output_functions(target_dtype: Any) -> list[str]:
 
 def list_lp16_use_fp32_params(target_dtype: Any) -> dict[str, list[str]] | None:
     """Names of the inputs that stay in float32, by those of operators; None for float16.
+
+    target_dtype: 'float16' or 'bfloat16', as a name or a dtype; AssertionError for another.
 
     Examples
     --------
