@@ -15,7 +15,7 @@ from hybrid import native
 from hybrid.core.documents import RAISES
 from tests.house import public
 from tests.house.public import Public
-from tests.undone import amp_undone
+from tests.undone import amp_undone, registered_undone
 
 WITHOUT = {
     "gluonnx": 46,
@@ -122,7 +122,7 @@ def test_examples_run(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         for seed in (mx.random.seed, np.random.seed, random.seed):
             seed(0)
         test = doctest.DocTestParser().get_doctest(item.text, {"__name__": "__main__"}, str(item), None, None)
-        with amp_undone() if module == "mxnet.contrib.amp" else contextlib.nullcontext():
+        with registered_undone(), amp_undone() if module == "mxnet.contrib.amp" else contextlib.nullcontext():
             doctest.DocTestRunner(verbose=False).run(test, out=said.write)
     assert not said.getvalue(), said.getvalue()
 
