@@ -21,7 +21,7 @@ from .conditioning import native_of, settle, truth_of
 from .engines import Arrays, Engine, EngineError
 from .faces.notebook import listener
 from .inputs import Inputs, as_specs, load_feeds
-from .models import BadInput, Model, names_to_fill, specs_of_onnx
+from .models import BadInput, Model, in_own_dtypes, names_to_fill, specs_of_onnx
 from .recorded import load_recording
 from .result import Progress
 from .runners import opened, runner_for
@@ -132,7 +132,10 @@ def matrix(
     several = list(models) if isinstance(models, list | tuple) else [models]
     found = [opened(m, params) for m in several]
     given, arrays = as_specs(_inputs(several, found, inputs))
-    specs = {**_declared(found), **given}
+    declared = _declared(found)
+    given = in_own_dtypes(given, declared)
+    whole = {n: s for n, s in declared.items() if s.shape is not None and not any(isinstance(d, str) for d in s.shape)}
+    specs = {**whole, **given}
     limits = as_tolerance(tolerance)
     sides: dict[str, Engine] = {}
     for source, model in zip(several, found):
@@ -190,13 +193,11 @@ def _name(source: Any, model: Model) -> str:
 
 
 def _declared(models: Sequence[Model | Engine]) -> dict[str, Spec]:
-    """Shapes of inputs that ONNX models say."""
+    """Shapes and dtypes of inputs that ONNX models say."""
     out: dict[str, Spec] = {}
     for model in models:
         if isinstance(model, Model) and model.proto is not None:
-            for name, spec in specs_of_onnx(model.proto).items():
-                if spec.shape is not None and not any(isinstance(d, str) for d in spec.shape):
-                    out.setdefault(name, spec)
+            out = {**specs_of_onnx(model.proto), **out}
     return out
 
 

@@ -192,6 +192,19 @@ def test_a_matrix_of_runners(net: Path, feeds: dict[str, np.ndarray], tmp_path: 
     assert str(result).endswith("all agree")
 
 
+def test_a_matrix_of_a_shape_alone_is_in_the_files_dtype(tmp_path: Path) -> None:
+    """Bytes where the file takes bytes, when nothing but their shape is given."""
+    path = tmp_path / "bytes.onnx"
+    value_info = onnx.helper.make_tensor_value_info
+    nodes = [onnx.helper.make_node("Cast", ["x"], ["y"], to=onnx.TensorProto.FLOAT)]
+    ends = [value_info("x", onnx.TensorProto.UINT8, ["b", "n"])], [value_info("y", onnx.TensorProto.FLOAT, ["b", "n"])]
+    graph = onnx.helper.make_graph(nodes, "bytes", *ends)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), path)
+    result = bridge.matrix(path, ["gluonnx", "onnxruntime"], inputs={"x": (2, 5)})
+    assert result.equal
+    assert result.inputs == {"x": [2, 5]}
+
+
 def test_a_matrix_shows_who_stands_alone(net: Path, feeds: dict[str, np.ndarray]) -> None:
     def refuses(_: Mapping[str, np.ndarray]) -> None:
         raise RuntimeError("not today")
