@@ -70,7 +70,17 @@ class StepTime:
 
 @dataclass(frozen=True)
 class BenchResult:
-    """Measurements of one bench."""
+    """Measurements of one bench.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> result = gluonnx.bench("model", inputs={"data": (1, 3)}, seconds=0.01, rounds=1)
+    >>> result.equivalent, result.inputs, result.ratio > 0
+    (True, {'data': (1, 3)}, True)
+    >>> sorted(result.as_dict()["seconds"]["gluonnx"])
+    ['best', 'high', 'low', 'median', 'samples']
+    """
 
     model: str
     """Its name."""

@@ -46,7 +46,14 @@ class Tolerance(NamedTuple):
         return self.atol * scale if self.scaled else self.atol
 
     def words(self, scale: float, least: float | None = None) -> str:
-        """The rule for a tensor in words. scale: the largest |want|; least: that of the channel where it is least."""
+        """The rule for a tensor in words. scale: the largest |want|; least: that of the channel where it is least.
+
+        Examples
+        --------
+        >>> import gluonnx
+        >>> gluonnx.TOLERANCES["float32"].words(10.0, least=0.5)
+        'atol 1e-05 x 0.5 to 10 by channel + rtol 0.0001'
+        """
         low, high = f"{scale if least is None else least:.3g}", f"{scale:.3g}"
         of = "" if not self.scaled else f" x {high}" if low == high else f" x {low} to {high} by channel"
         return f"atol {self.atol:g}{of} + rtol {self.rtol:g}"
@@ -89,6 +96,10 @@ class Difference:
     >>> difference = gluonnx.compare("y", np.float32([1, 2]), np.float32([1, 2.5]))
     >>> difference.equal, round(difference.max_abs, 3)
     (False, 0.5)
+    >>> difference.size, difference.little, difference.as_dict()["index"]
+    (2, '', (1,))
+    >>> difference.accept("float64").equal, difference.refuse("too far").reason
+    (True, 'too far')
     """
 
     name: str

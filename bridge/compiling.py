@@ -175,6 +175,8 @@ class CompiledModel:
     >>> model = gluonnx.CompiledModel("model", compiled="model.compiled")
     >>> model.run({"data": np.float32([[1, 2, 3]])})
     {'top_fwd_output': array([[14.,  6.]], dtype=float32)}
+    >>> model.model.kind, sorted(model.native.inputs)
+    ('symbol', ['data'])
     """
 
     def __init__(

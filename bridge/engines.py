@@ -46,7 +46,21 @@ GIVEN = "given/"
 
 
 class EngineError(RuntimeError):
-    """An engine could not load or run the model; the text is the engine's own."""
+    """An engine could not load or run the model; the text is the engine's own.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> import numpy as np
+    >>> import onnx
+    >>> text = '<ir_version: 8, opset_import: ["mine" : 1]> g (float[2] x) => (float[2] y) { y = mine.Odd(x) }'
+    >>> model = onnx.parser.parse_model(text)
+    >>> try:
+    ...     gluonnx.run(model, {"x": np.float32([1, 2])}, engine="onnxruntime")
+    ... except gluonnx.EngineError as error:
+    ...     print("mine" in str(error))
+    True
+    """
 
 
 class OutOfTime(EngineError):

@@ -20,7 +20,7 @@ from hybrid.ir.graph import Entry
 from hybrid.ops.resample import AREA, LINEAR, resize
 
 from .domains import PIXELS, expected
-from .inputs import Feeds
+from .inputs import Feeds, as_specs
 from .models import BadInput, Model, names_to_fill, specs_of_onnx
 from .pipeline.preprocess import taken_by, takes_pixels
 
@@ -47,7 +47,19 @@ def load_images(
     first operators expect, else red, green and blue as networks for ImageNet have them; bytes stay bytes. A batch that the
     pictures do not fill begins again with the first. together: all in one batch where its size is open. most: batches that are
     made; None for as many as the pictures fill. nested: of a folder without pictures those of the folders in it.
-    Raises BadInput, and MXNetError without Pillow."""
+    Raises BadInput, and MXNetError without Pillow.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> import hybrid as mx
+    >>> from PIL import Image
+    >>> Image.new("RGB", (8, 8), (255, 0, 0)).save("red.png")
+    >>> model = gluonnx.open_model(mx.sym.Flatten(mx.sym.var("data")), {})
+    >>> (feeds,) = gluonnx.load_images("red.png", model, inputs={"data": (1, 3, 4, 4)}, ranges={"data": (0, 1)})
+    >>> feeds["data"].shape, feeds["data"][0, :, 0, 0].tolist()
+    ((1, 3, 4, 4), [1.0, 0.0, 0.0])
+    """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     specs = _specs(model, inputs or {})
     sets: list[Feeds] = []
@@ -74,7 +86,8 @@ def load_images(
 
 def _specs(model: Model, inputs: Mapping[str, Any]) -> dict[str, Spec]:
     """Specs of a model's inputs, as far as they are known; those given come first."""
-    told = {n: s for n, s in inputs.items() if isinstance(s, Spec)}
+    specs, arrays = as_specs(inputs)
+    told = {n: s for n, s in specs.items() if n not in arrays}
     if model.graph is None:
         own = specs_of_onnx(model.proto) if model.proto is not None else {}
     else:

@@ -108,7 +108,16 @@ class InspectResult:
 
 @dataclass(frozen=True)
 class OperatorsResult:
-    """The table of operators."""
+    """The table of operators.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> result = gluonnx.operators()
+    >>> rows = {row["name"]: row for row in result.as_dict()["operators"]}
+    >>> rows["Convolution"]["aliases"]
+    ('_npx_convolution',)
+    """
 
     operators: tuple[Row, ...]
     """A row for each operator: its names, kernels, and the opsets in which it is written."""

@@ -18,7 +18,19 @@ from .result import Progress, VerifyResult
 
 class NotEquivalent(RuntimeError):
     """The converted model gives other numbers, or (strict) what it gives says little; nothing was written. ``result`` says which
-    and from which node on, ``warnings`` has remarks on what was compared."""
+    and from which node on, ``warnings`` has remarks on what was compared.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> import hybrid as mx
+    >>> zeros = mx.sym.zeros_like(mx.sym.var("x"), name="zeros")
+    >>> try:
+    ...     gluonnx.convert(zeros, {}, inputs={"x": (2, 3)}, strict=True)
+    ... except gluonnx.NotEquivalent as error:
+    ...     print(error.result.verdict, error.result.little)
+    says little ('zeros_output is one value everywhere',)
+    """
 
     def __init__(self, result: VerifyResult, warnings: Sequence[str] = ()):
         self.result, self.warnings = result, tuple(warnings)

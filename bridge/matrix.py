@@ -55,6 +55,8 @@ class MatrixResult:
     (('gluonnx', 'onnxruntime'), 2)
     >>> result.as_dict()["equal"]
     True
+    >>> result.equal
+    True
     """
 
     runners: tuple[str, ...]

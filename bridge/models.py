@@ -54,6 +54,8 @@ class Model:
     >>> model = gluonnx.open_model("model")
     >>> model.kind, model.is_onnx, [path.name for path in model.files()], model.extra_params()
     ('symbol', False, ['model-symbol.json', 'model-0000.params'], [])
+    >>> model.variables(), sorted(model.params), list(model.left_out)
+    (['data'], ['top_bias', 'top_weight'], [])
     """
 
     name: str
@@ -118,12 +120,29 @@ class Model:
     @functools.cached_property
     def imported(self) -> Imported:
         """An ONNX model, read: its graph, and everything else that is known of it. Raises converters.UnsupportedModel listing
-        every node that cannot be read."""
+        every node that cannot be read.
+
+        Examples
+        --------
+        >>> import gluonnx
+        >>> _ = gluonnx.convert("model", inputs={"data": (1, 3)}, output="model.onnx")
+        >>> sorted(gluonnx.open_model("model.onnx").imported.params)
+        ['top_bias', 'top_weight']
+        """
         return import_model(next(source for source in (self.file, self.path, self.proto) if source is not None))
 
     @functools.cached_property
     def native(self) -> Model:
-        """The model with a graph, which our engine runs and which can be translated: itself, or an ONNX model as it is read."""
+        """The model with a graph, which our engine runs and which can be translated: itself, or an ONNX model as it is read.
+
+        Examples
+        --------
+        >>> import gluonnx
+        >>> _ = gluonnx.convert("model", inputs={"data": (1, 3)}, output="model.onnx")
+        >>> model = gluonnx.open_model("model.onnx")
+        >>> model.kind, model.native.kind, model.native.variables()
+        ('onnx', 'symbol', ['data'])
+        """
         if not self.is_onnx:
             return self
         found = self.imported
@@ -131,25 +150,68 @@ class Model:
 
     @functools.cached_property
     def facts(self) -> Facts:
-        """Shapes and dtypes of the graph's tensors, inferred once for each set of sizes, whoever asks."""
+        """Shapes and dtypes of the graph's tensors, inferred once for each set of sizes, whoever asks.
+
+        Examples
+        --------
+        >>> import gluonnx
+        >>> from hybrid.core.op import Spec
+        >>> model = gluonnx.open_model("model")
+        >>> found = model.facts.infer({"data": Spec((4, 3))})
+        >>> [found.spec(output).shape for output in model.graph.outputs]
+        [(4, 2)]
+        """
         assert self.graph is not None
         return Facts(self.graph, self.params)
 
     def infer(self, specs: Mapping[str, Spec]) -> Inference:
         """Shapes and dtypes of all tensors, from the parameters and what specs say of the inputs; float32 where nothing decides.
 
-        Raises OpError, with the node's name, when they do not fit the graph."""
+        Raises OpError, with the node's name, when they do not fit the graph.
+
+        Examples
+        --------
+        >>> import gluonnx
+        >>> from hybrid.core.op import Spec
+        >>> model = gluonnx.open_model("model")
+        >>> found = model.infer({"data": Spec((4, 3))})
+        >>> [(found.spec(output).shape, found.spec(output).dtype.name) for output in model.graph.outputs]
+        [((4, 2), 'float32')]
+        """
         return self.facts.infer(specs)
 
     def inferring(self, named: Mapping[str, Any] | None = None) -> Model:
-        """The model without the outputs that only training needs (``left_out``). named: inputs, which are no labels then."""
+        """The model without the outputs that only training needs (``left_out``). named: inputs, which are no labels then.
+
+        Examples
+        --------
+        >>> import gluonnx
+        >>> import hybrid as mx
+        >>> x, label = mx.sym.var("x"), mx.sym.var("label")
+        >>> loss = mx.sym.MakeLoss(mx.sym.softmax_cross_entropy(x, label), name="loss")
+        >>> model = gluonnx.open_model(mx.sym.Group([mx.sym.softmax(x, name="softmax"), loss]), {})
+        >>> model.variables()
+        ['x', 'label']
+        >>> model.inferring().variables(), model.inferring().left_out
+        (['x'], {'loss_output': ('label',)})
+        """
         if self.graph is None:
             return self
         graph, left_out = without_training_heads(self.graph, self.params, named or {})
         return replace(self, graph=graph, left_out=left_out) if left_out else self
 
     def select(self, outputs: list[str] | None) -> Model:
-        """The model cut at the named outputs (``fc1_output``, or ``fc1`` for a node's first). Raises BadInput."""
+        """The model cut at the named outputs (``fc1_output``, or ``fc1`` for a node's first). Raises BadInput.
+
+        Examples
+        --------
+        >>> import gluonnx
+        >>> import hybrid as mx
+        >>> hidden = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc1")
+        >>> model = gluonnx.open_model(mx.sym.relu(hidden, name="relu1"), {})
+        >>> [output.name for output in model.select(["fc1"]).graph.outputs]
+        ['fc1_output']
+        """
         if not outputs:
             return self
         if self.graph is None:

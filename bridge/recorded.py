@@ -58,6 +58,10 @@ class Recording:
     >>> recording.by_mxnet, len(recording.runs)
     (False, 1)
     >>> recording.save("expected.npz")
+    >>> recording.by.split()[0], recording.label.startswith("a recording (gluonnx")
+    ('gluonnx', True)
+    >>> recording.as_dict()["runs"][0]["outputs"]
+    {'top_fwd_output': {'shape': [1, 2], 'dtype': 'float32'}}
     """
 
     runs: tuple[RecordedRun, ...]

@@ -169,7 +169,19 @@ class VerifyResult:
         return next(by_name, next(apart, None)) if self.verdict == "not equivalent" else None
 
     def place(self, node: str) -> str:
-        """Words for the elements of a node's output that differ; empty where that is not known."""
+        """Words for the elements of a node's output that differ; empty where that is not known.
+
+        Examples
+        --------
+        >>> import gluonnx
+        >>> import hybrid as mx
+        >>> import numpy as np
+        >>> dense = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=4, no_bias=True, name="fc")
+        >>> model = gluonnx.open_model(dense, {"fc_weight": np.ones((4, 3), "float32")})
+        >>> other = gluonnx.open_model(dense, {"fc_weight": np.float32([[1] * 3, [1] * 3, [2] * 3, [1] * 3])})
+        >>> gluonnx.verify(model, other, inputs={"data": (8, 3)}).place("fc")
+        'column 2 of 4 (all 8 elements)'
+        """
         for layer in self.layers:
             if layer.node != node:
                 continue

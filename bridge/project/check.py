@@ -46,7 +46,17 @@ EXITS: Mapping[str, int] = {
 
 @dataclass(frozen=True)
 class FileResult:
-    """One file of a model, and how far it is from what it is held to."""
+    """One file of a model, and how far it is from what it is held to.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> file = gluonnx.FileResult("net", "net.onnx", "ok", largest=3e-6, before=2e-6)
+    >>> file.change
+    '+50 % since the baseline'
+    >>> file.as_dict()["verification"] is None
+    True
+    """
 
     model: str
     """Its name in the project."""
@@ -86,7 +96,18 @@ class FileResult:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """The check of a project."""
+    """The check of a project.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> _ = gluonnx.convert("model", inputs={"data": (1, 3)}, output="model.onnx")
+    >>> result = gluonnx.check(".")
+    >>> result.ok, result.exit_status, result.summary
+    (True, 0, '1 of 1 ok')
+    >>> [result.fails(file) for file in result.files], result.as_dict()["alone"]
+    ([False], [])
+    """
 
     files: tuple[FileResult, ...]
     """Results of the files."""
@@ -147,7 +168,15 @@ def check(
     models, those to be checked; all without. update: write the baselines
     anew by the first file of each model, and note how far the others are from them. fail_on: in place of what the file says.
     Raises BadInput for what is wrong with the file itself; what is wrong with a model is a result.
-    progress: called with a text whenever something else begins."""
+    progress: called with a text whenever something else begins.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> _ = gluonnx.convert("model", inputs={"data": (1, 3)}, output="model.onnx")
+    >>> gluonnx.check(".").summary
+    '1 of 1 ok'
+    """
     start = time.perf_counter()
     tell = listener(progress)
     project = load_project(where, only) if not isinstance(where, Project) else where.only(only) if only else where

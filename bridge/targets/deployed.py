@@ -46,7 +46,17 @@ SHOWN = 4
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a file on a target."""
+    """The outcome of a file on a target.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> outcome = gluonnx.Outcome("openvino", "differs", release="openvino 2025.1", error=0.25)
+    >>> outcome.good, outcome.words
+    (False, 'openvino 2025.1: differs (off by 2.5e-01 of scale at most)')
+    >>> outcome.as_dict()["verdict"]
+    'differs'
+    """
 
     target: str
     """Its name, such as openvino."""
@@ -94,7 +104,18 @@ class Outcome:
 
 @dataclass(frozen=True)
 class TargetsResult:
-    """A file on several targets."""
+    """A file on several targets.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> _ = gluonnx.convert("model", inputs={"data": (1, 3)}, output="model.onnx")
+    >>> result = gluonnx.verify_targets("model.onnx", ["onnxruntime"], inputs={"data": (1, 3)})
+    >>> result.model, result.opset, result.wrong, result.failed
+    ('model', 13, (), ())
+    >>> [outcome["verdict"] for outcome in result.as_dict()["outcomes"]]
+    ['agrees']
+    """
 
     model: str
     """Its name."""
@@ -128,7 +149,16 @@ class TargetsResult:
 
 
 class TargetFailed(EngineError):
-    """A target, run on the converted file, refuses it, crashes or takes too long. ``outcomes`` has all."""
+    """A target, run on the converted file, refuses it, crashes or takes too long. ``outcomes`` has all.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> outcome = gluonnx.Outcome("openvino", "refused", node="nms0", operator="NonMaxSuppression")
+    >>> error = gluonnx.TargetFailed([outcome])
+    >>> str(error), len(error.outcomes)
+    ('openvino: refused at nms0 (NonMaxSuppression)', 1)
+    """
 
     def __init__(self, outcomes: Sequence[Outcome]):
         self.outcomes = tuple(outcomes)

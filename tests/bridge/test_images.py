@@ -53,7 +53,7 @@ def test_pictures_have_the_size_layout_and_numbers_of_the_input(faces: Path) -> 
     want = np.stack([pixels(i) for i in (0, 1, 2, 0)]).transpose(0, 3, 1, 2).astype("f")  # the last batch begins again
     assert all((s["data"] == want[2 * i : 2 * i + 2]).all() for i, s in enumerate(sets))
     assert sets[0].sources == {"data": "faces/0.png, faces/1.png, from 0 to 255"}
-    (one,) = bridge.load_images(faces / "1.png", model, inputs={"data": Spec((1, 3, 3, 4))}, ranges={"data": (-1, 1)})
+    (one,) = bridge.load_images(faces / "1.png", model, inputs={"data": (1, 3, 3, 4)}, ranges={"data": (-1, 1)})
     assert one["data"].shape == (1, 3, 3, 4) and -1 <= one["data"].min() < -0.3 and 0.3 < one["data"].max() <= 1
     assert one["data"].mean() == pytest.approx(pixels(1).mean() / 127.5 - 1, abs=1e-2)
     plain = bridge.open_model(*network(scaled=False))

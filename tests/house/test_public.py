@@ -18,13 +18,11 @@ from tests.house.public import Public
 from tests.undone import amp_undone, registered_undone
 
 WITHOUT = {
-    "gluonnx": 46,
     "mxnet": 8,
     "mxnet.autograd": 1,
     "mxnet.base": 1,
     "mxnet.context": 1,
     "mxnet.gluon": 9,
-    "mxnet.gluon.contrib.estimator": 45,
     "mxnet.gluon.data": 2,
     "mxnet.gluon.data.vision.datasets": 5,
     "mxnet.gluon.model_zoo.model_store": 3,

@@ -11,7 +11,23 @@ __all__ = ["BatchProcessor"]
 
 
 class BatchProcessor:
-    """Base class, too, of what does it otherwise. Everything is a list with a part for each context."""
+    """Base class, too, of what does it otherwise. Everything is a list with a part for each context.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.nn.Dense(1, use_bias=False, in_units=1)
+    >>> net.initialize("ones")
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd")
+    >>> contrib = mx.gluon.contrib.estimator
+    >>> estimator = contrib.Estimator(net, mx.gluon.loss.L2Loss(), trainer=trainer)
+    >>> batch = (mx.nd.array([[2], [4]]), mx.nd.zeros((2, 1)))
+    >>> data, label, pred, loss = contrib.BatchProcessor().fit_batch(estimator, batch)
+    >>> loss[0].asnumpy(), net.weight.grad().asnumpy()
+    (array([2., 8.], dtype=float32), array([[20.]], dtype=float32))
+    >>> contrib.BatchProcessor().evaluate_batch(estimator, batch)[2][0].shape
+    (2, 1)
+    """
 
     def _get_data_and_label(self, batch: Any, ctx: Any, batch_axis: int = 0) -> tuple[Any, Any]:
         return split_and_load(batch[0], ctx, batch_axis), split_and_load(batch[1], ctx, batch_axis)

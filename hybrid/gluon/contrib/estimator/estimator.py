@@ -59,6 +59,9 @@ class Estimator:
     >>> estimator.fit(loader, epochs=1)
     >>> estimator.train_metrics[0].get()[0]
     'training accuracy'
+    >>> estimator.evaluate(loader)
+    >>> [metric.get()[0] for metric in estimator.val_metrics]
+    ['validation accuracy']
     """
 
     logger: Any = None

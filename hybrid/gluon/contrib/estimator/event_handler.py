@@ -50,28 +50,71 @@ def check_event_handlers(handlers: Any) -> list[EventHandler]:
 
 
 class TrainBegin(EventHandler):
-    """Is told when training begins."""
+    """Is told when training begins.
+
+    Examples
+    --------
+    >>> from hybrid.gluon.contrib import estimator
+    >>> class Told(estimator.TrainBegin):
+    ...     def train_begin(self, estimator, *args, **kwargs):
+    ...         print("training begins")
+    >>> Told().train_begin(None)  # the Estimator calls it, with itself
+    training begins
+    """
 
     def train_begin(self, estimator: Any, *args: Any, **kwargs: Any) -> None:
         """Called once."""
 
 
 class TrainEnd(EventHandler):
-    """Is told when training has ended."""
+    """Is told when training has ended.
+
+    Examples
+    --------
+    >>> from hybrid.gluon.contrib import estimator
+    >>> class Told(estimator.TrainEnd):
+    ...     def train_end(self, estimator, *args, **kwargs):
+    ...         print("training has ended")
+    >>> Told().train_end(None)  # the Estimator calls it, with itself
+    training has ended
+    """
 
     def train_end(self, estimator: Any, *args: Any, **kwargs: Any) -> None:
         """Called once."""
 
 
 class EpochBegin(EventHandler):
-    """Is told when an epoch begins."""
+    """Is told when an epoch begins.
+
+    Examples
+    --------
+    >>> from hybrid.gluon.contrib import estimator
+    >>> class Told(estimator.EpochBegin):
+    ...     def epoch_begin(self, estimator, *args, **kwargs):
+    ...         print("an epoch begins")
+    >>> Told().epoch_begin(None)  # the Estimator calls it, with itself
+    an epoch begins
+    """
 
     def epoch_begin(self, estimator: Any, *args: Any, **kwargs: Any) -> None:
         """Called before the first batch."""
 
 
 class EpochEnd(EventHandler):
-    """Is told when an epoch has ended."""
+    """Is told when an epoch has ended.
+
+    Examples
+    --------
+    >>> from hybrid.gluon.contrib import estimator
+    >>> class AfterTwo(estimator.EpochEnd):
+    ...     epochs = 0
+    ...     def epoch_end(self, estimator, *args, **kwargs):
+    ...         self.epochs += 1
+    ...         return self.epochs == 2  # True ends the training
+    >>> handler = AfterTwo()
+    >>> handler.epoch_end(None), handler.epoch_end(None)  # as the Estimator calls it, with itself
+    (False, True)
+    """
 
     def epoch_end(self, estimator: Any, *args: Any, **kwargs: Any) -> bool | None:
         """Called after the last batch; True ends the training."""
@@ -79,14 +122,36 @@ class EpochEnd(EventHandler):
 
 
 class BatchBegin(EventHandler):
-    """Is told when a batch begins."""
+    """Is told when a batch begins.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> from hybrid.gluon.contrib import estimator
+    >>> class Told(estimator.BatchBegin):
+    ...     def batch_begin(self, estimator, *args, batch, **kwargs):
+    ...         print(batch[0].shape)
+    >>> Told().batch_begin(None, batch=(mx.nd.ones((4, 3)), mx.nd.zeros(4)))  # as the Estimator calls it
+    (4, 3)
+    """
 
     def batch_begin(self, estimator: Any, *args: Any, **kwargs: Any) -> None:
         """Called with ``batch=``."""
 
 
 class BatchEnd(EventHandler):
-    """Is told when a batch has ended."""
+    """Is told when a batch has ended.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> from hybrid.gluon.contrib import estimator
+    >>> class WhileFinite(estimator.BatchEnd):
+    ...     def batch_end(self, estimator, *args, loss, **kwargs):
+    ...         return any(part.sum().asscalar() == float("inf") for part in loss)  # True ends the epoch
+    >>> WhileFinite().batch_end(None, loss=[mx.nd.ones(4)])  # as the Estimator calls it, with more
+    False
+    """
 
     def batch_end(self, estimator: Any, *args: Any, **kwargs: Any) -> bool | None:
         """Called with ``batch=``, ``pred=``, ``label=`` and ``loss=``; True ends the epoch."""
@@ -94,7 +159,17 @@ class BatchEnd(EventHandler):
 
 
 class StoppingHandler(TrainBegin, BatchEnd, EpochEnd):
-    """Ends the training after the estimator's number of epochs or batches."""
+    """Ends the training after the estimator's number of epochs or batches.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from hybrid.gluon.contrib import estimator
+    >>> handler = estimator.StoppingHandler()
+    >>> handler.train_begin(SimpleNamespace(max_epoch=None, max_batch=2))  # an Estimator, in use
+    >>> handler.batch_end(None), handler.batch_end(None)
+    (False, True)
+    """
 
     def __init__(self, max_epoch: int | None = None, max_batch: int | None = None):
         self.max_epoch, self.max_batch = max_epoch, max_batch
@@ -117,7 +192,22 @@ class StoppingHandler(TrainBegin, BatchEnd, EpochEnd):
 
 
 class GradientUpdateHandler(BatchEnd):
-    """Lets the trainer update the parameters, by gradients divided by the number of examples."""
+    """Lets the trainer update the parameters, by gradients divided by the number of examples.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.nn.Dense(1, use_bias=False, in_units=1)
+    >>> net.initialize("ones")
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
+    >>> loader = mx.gluon.data.DataLoader(mx.gluon.data.ArrayDataset(mx.nd.ones((4, 1)), mx.nd.zeros((4, 1))), 4)
+    >>> contrib = mx.gluon.contrib.estimator
+    >>> estimator = contrib.Estimator(net, mx.gluon.loss.L2Loss(), trainer=trainer)
+    >>> estimator.logger.setLevel("ERROR")
+    >>> estimator.fit(loader, batches=1, event_handlers=contrib.GradientUpdateHandler())
+    >>> net.weight.data().asnumpy()
+    array([[0.5]], dtype=float32)
+    """
 
     def __init__(self, priority: float = -2000):
         self.priority = priority
@@ -128,7 +218,18 @@ class GradientUpdateHandler(BatchEnd):
 
 
 class MetricHandler(EpochBegin, BatchEnd):
-    """Updates metrics, and starts them anew with every epoch."""
+    """Updates metrics, and starts them anew with every epoch.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> accuracy = mx.metric.Accuracy()
+    >>> handler = mx.gluon.contrib.estimator.MetricHandler([accuracy])
+    >>> handler.epoch_begin(None)
+    >>> handler.batch_end(None, pred=[mx.nd.array([[0.9, 0.1], [0.2, 0.8]])], label=[mx.nd.array([0, 0])])
+    >>> accuracy.get()
+    ('accuracy', 0.5)
+    """
 
     def __init__(self, metrics: Any, priority: float = -1000):
         self.metrics = check_metrics(metrics)
@@ -147,7 +248,19 @@ class MetricHandler(EpochBegin, BatchEnd):
 
 
 class ValidationHandler(TrainBegin, BatchEnd, EpochEnd):
-    """Calls ``eval_fn(val_data=, batch_axis=, event_handlers=)`` every so many epochs and batches (None or 0: never)."""
+    """Calls ``eval_fn(val_data=, batch_axis=, event_handlers=)`` every so many epochs and batches (None or 0: never).
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from hybrid.gluon.contrib import estimator
+    >>> def evaluate(val_data, batch_axis, event_handlers):
+    ...     print("evaluated on", val_data)
+    >>> handler = estimator.ValidationHandler("data", evaluate, epoch_period=2)  # Estimator.evaluate, in use
+    >>> handler.epoch_end(SimpleNamespace(batch_axis=0))
+    >>> handler.epoch_end(SimpleNamespace(batch_axis=0))
+    evaluated on data
+    """
 
     def __init__(
         self,
@@ -184,7 +297,20 @@ class ValidationHandler(TrainBegin, BatchEnd, EpochEnd):
 class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, BatchEnd):
     """Writes the metrics to the estimator's logger: after every epoch, and with a number every so many batches.
 
-    Raises ValueError for a log_interval that is neither a number nor "epoch"."""
+    Raises ValueError for a log_interval that is neither a number nor "epoch".
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.nn.Dense(1, use_bias=False, in_units=1)
+    >>> net.initialize("ones")
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
+    >>> contrib = mx.gluon.contrib.estimator
+    >>> estimator = contrib.Estimator(net, mx.gluon.loss.L2Loss(), trainer=trainer)
+    >>> handler = contrib.LoggingHandler(metrics=estimator.train_metrics)
+    >>> handler.epoch_begin(estimator)
+    [Epoch 0] Begin, current learning rate: 0.5000
+    """
 
     def __init__(self, log_interval: int | str = "epoch", metrics: Any = None, priority: float = math.inf):
         if not isinstance(log_interval, int) and log_interval != "epoch":
@@ -281,7 +407,24 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
     name). With resume_from_checkpoint training goes on from the last checkpoint in model_dir, for the epochs or batches that
     are left.
 
-    Raises ValueError for save_best without a metric to watch."""
+    Raises ValueError for save_best without a metric to watch.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> from pathlib import Path
+    >>> net = mx.gluon.nn.Dense(1, in_units=1)
+    >>> net.initialize()
+    >>> net.hybridize()
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
+    >>> loader = mx.gluon.data.DataLoader(mx.gluon.data.ArrayDataset(mx.nd.ones((4, 1)), mx.nd.zeros((4, 1))), 2)
+    >>> contrib = mx.gluon.contrib.estimator
+    >>> estimator = contrib.Estimator(net, mx.gluon.loss.L2Loss(), trainer=trainer)
+    >>> estimator.logger.setLevel("ERROR")
+    >>> estimator.fit(loader, epochs=1, event_handlers=contrib.CheckpointHandler("kept", "net"))
+    >>> sorted(path.name for path in Path("kept").iterdir())
+    ['net-epoch0batch2.params', 'net-epoch0batch2.states', 'net-symbol.json']
+    """
 
     def __init__(
         self,
@@ -452,7 +595,22 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
 
     mode: as for CheckpointHandler. baseline: what the first epoch has to be better than.
 
-    Raises ValueError for a monitor that is no single metric."""
+    Raises ValueError for a monitor that is no single metric.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> loss = mx.metric.Loss()
+    >>> handler = mx.gluon.contrib.estimator.EarlyStoppingHandler(loss, patience=1, mode="min")
+    >>> handler.train_begin(None)
+    >>> for value in (3, 2, 4):
+    ...     loss.reset()
+    ...     loss.update(0, mx.nd.array([value]))
+    ...     print(handler.epoch_end(None))
+    False
+    False
+    True
+    """
 
     def __init__(
         self,
