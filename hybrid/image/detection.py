@@ -24,14 +24,36 @@ Sample = tuple[NDArray, np.ndarray]
 
 
 class DetAugmenter(Augmenter):
-    """Base class: called with an image and its label it gives both anew."""
+    """Base class: called with an image and its label it gives both anew.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> class Inverted(mx.image.DetAugmenter):
+    ...     def __call__(self, src, label):
+    ...         return 255 - src, label
+    >>> image, label = Inverted()(mx.nd.ones((2, 2, 3)), np.array([[0, 0.1, 0.2, 0.5, 0.6]]))
+    >>> image.asnumpy()[0, 0], Inverted().dumps()
+    (array([254., 254., 254.], dtype=float32), '["inverted", {}]')
+    """
 
     def __call__(self, src: NDArray, label: np.ndarray) -> Sample:  # type: ignore[override]
         raise NotImplementedError("Must override implementation.")
 
 
 class DetBorrowAug(DetAugmenter):
-    """An augmenter that moves nothing, so that labels stay. Raises TypeError for what is none."""
+    """An augmenter that moves nothing, so that labels stay. Raises TypeError for what is none.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> augmenter = mx.image.DetBorrowAug(mx.image.ForceResizeAug((4, 4)))
+    >>> image, label = augmenter(mx.nd.ones((8, 8, 3), dtype="uint8"), np.array([[0, 0.1, 0.2, 0.5, 0.6]]))
+    >>> image.shape, label.tolist()
+    ((4, 4, 3), [[0.0, 0.1, 0.2, 0.5, 0.6]])
+    """
 
     def __init__(self, augmenter: Augmenter):
         if not isinstance(augmenter, Augmenter):
@@ -55,7 +77,17 @@ class DetRandomSelectAug(DetAugmenter):
     aug_list : DetAugmenter or list of DetAugmenter
         The augmenters; others raise ValueError.
     skip_prob : float, default 0
-        Probability of none."""
+        Probability of none.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> augmenter = mx.image.DetRandomSelectAug([mx.image.DetHorizontalFlipAug(1)], skip_prob=0)
+    >>> image, label = augmenter(mx.nd.ones((8, 8, 3)), np.array([[0, 0.25, 0.2, 0.5, 0.6]]))
+    >>> label.tolist()
+    [[0.0, 0.5, 0.2, 0.75, 0.6]]
+    """
 
     def __init__(self, aug_list: Any, skip_prob: float = 0):
         super().__init__(skip_prob=skip_prob)
@@ -77,7 +109,17 @@ class DetRandomSelectAug(DetAugmenter):
 
 
 class DetHorizontalFlipAug(DetAugmenter):
-    """Mirrored left to right with probability p."""
+    """Mirrored left to right with probability p.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> augmenter = mx.image.DetHorizontalFlipAug(p=1)
+    >>> image, label = augmenter(mx.nd.arange(6).reshape((1, 2, 3)), np.array([[0, 0.25, 0.2, 0.5, 0.6]]))
+    >>> image.asnumpy().tolist(), label.tolist()
+    ([[[3.0, 4.0, 5.0], [0.0, 1.0, 2.0]]], [[0.0, 0.5, 0.2, 0.75, 0.6]])
+    """
 
     def __init__(self, p: float):
         super().__init__(p=p)
@@ -142,7 +184,17 @@ class DetRandomCropAug(_RandomBox):
     min_eject_coverage : float, default 0.3
         Objects of which no more than this share is left are dropped.
     max_attempts : int, default 50
-        Parts that are tried before the image stays as it is."""
+        Parts that are tried before the image stays as it is.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> augmenter = mx.image.DetRandomCropAug(min_object_covered=0.9, area_range=(0.3, 0.5))
+    >>> image, label = augmenter(mx.nd.ones((20, 20, 3)), np.array([[0, 0.4, 0.4, 0.6, 0.6]]))
+    >>> 0.3 <= image.shape[0] * image.shape[1] / 400 <= 0.5, label.shape
+    (True, (1, 5))
+    """
 
     def __init__(
         self,
@@ -235,7 +287,17 @@ class DetRandomPadAug(_RandomBox):
     max_attempts : int, default 50
         Areas that are tried before the image stays as it is.
     pad_val : float or sequence of float, default (128, 128, 128)
-        Pixel values of the color, one for each channel."""
+        Pixel values of the color, one for each channel.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> augmenter = mx.image.DetRandomPadAug(area_range=(2.0, 3.0))
+    >>> image, label = augmenter(mx.nd.ones((20, 20, 3)), np.array([[0, 0.0, 0.0, 1.0, 1.0]]))
+    >>> 2 <= image.shape[0] * image.shape[1] / 400 <= 3, (label[0, 3:] - label[0, 1:3] < 1).tolist()
+    (True, [True, True])
+    """
 
     def __init__(
         self,
@@ -297,7 +359,15 @@ def CreateMultiRandCropAugmenter(  # noqa: N802  MXNet's name
     max_attempts : int or list, default 50
         Parts that are tried before the image stays as it is.
     skip_prob : float, default 0
-        Probability of no crop."""
+        Probability of no crop.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> augmenter = mx.image.CreateMultiRandCropAugmenter(min_object_covered=[0.1, 0.5, 0.9])
+    >>> [crop.min_object_covered for crop in augmenter.aug_list]
+    [0.1, 0.5, 0.9]
+    """
     settings = [
         value if isinstance(value, list) else [value]
         for value in (min_object_covered, aspect_ratio_range, area_range, min_eject_coverage, max_attempts)
@@ -374,7 +444,15 @@ def CreateDetAugmenter(  # noqa: N802  MXNet's name
     max_attempts : int or list, default 50
         Parts that are tried before the image stays as it is.
     pad_val : float or sequence of float, default (127, 127, 127)
-        Pixel values around a padded image."""
+        Pixel values around a padded image.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> chain = mx.image.CreateDetAugmenter((3, 4, 4), rand_mirror=True, mean=True)
+    >>> [type(augmenter).__name__ for augmenter in chain]
+    ['DetHorizontalFlipAug', 'DetBorrowAug', 'DetBorrowAug', 'DetBorrowAug']
+    """
     made: list[DetAugmenter] = []
     if resize > 0:
         made.append(DetBorrowAug(ResizeAug(resize, inter_method)))
@@ -429,7 +507,26 @@ class ImageDetIter(ImageIter):
     last_batch_handle : str, default 'pad'
         Fate of the images that do not fill a batch: "pad", "discard" or "roll_over" as in NDArrayIter.
 
-    Raises FormatError that names an image whose label is none or has objects of another width."""
+    Raises FormatError that names an image whose label is none or has objects of another width.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> from PIL import Image
+    >>> Image.new("RGB", (8, 8)).save("0.png")
+    >>> cat, dog = [0, 0.1, 0.2, 0.5, 0.6], [1, 0.0, 0.5, 0.5, 1.0]
+    >>> files = [[[2, 5, *cat, *dog], "0.png"], [[2, 5, *dog], "0.png"]]  # a header of 2 numbers, objects of 5
+    >>> batches = mx.image.ImageDetIter(2, (3, 4, 4), imglist=files, path_root=".")
+    >>> batch = batches.next()
+    >>> batch.data[0].shape, batch.label[0].shape
+    ((2, 3, 4, 4), (2, 2, 5))
+    >>> batch.label[0].asnumpy()[1].round(1)
+    array([[ 1. ,  0. ,  0.5,  0.5,  1. ],
+           [-1. , -1. , -1. , -1. , -1. ]], dtype=float32)
+    >>> batches.reshape(label_shape=(3, 5))
+    >>> batches.provide_label[0].shape
+    (2, 3, 5)
+    """
 
     def __init__(
         self,
@@ -508,7 +605,18 @@ class ImageDetIter(ImageIter):
     def example(self, label: Any, image: NDArray) -> tuple[Any, NDArray] | None:
         """An image ready for a batch, with the objects of its label; None for one to leave out.
 
-        Raises FormatError where no object of a label is a proper one."""
+        Raises FormatError where no object of a label is a proper one.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> from PIL import Image
+        >>> Image.new("RGB", (8, 8)).save("0.png")
+        >>> batches = mx.image.ImageDetIter(1, (3, 4, 4), imglist=[[[2, 5, 0, 0.25, 0.25, 0.5, 0.5], "0.png"]])
+        >>> label, image = batches.example([2, 5, 1, 0, 0, 0.5, 1], mx.nd.ones((8, 8, 3), dtype="uint8"))
+        >>> label, image.shape
+        (array([[1. , 0. , 0. , 0.5, 1. ]], dtype=float32), (3, 4, 4))
+        """
         try:
             self.check_valid_image([image])
             image, objects = self.augmentation_transform(image, self._objects(label))
@@ -523,7 +631,20 @@ class ImageDetIter(ImageIter):
         return full, self.postprocess_data(image)
 
     def augmentation_transform(self, data: NDArray, label: np.ndarray) -> Sample:  # type: ignore[override]
-        """The image, data, and its objects, label, through all augmenters."""
+        """The image, data, and its objects, label, through all augmenters.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> import numpy as np
+        >>> from PIL import Image
+        >>> Image.new("RGB", (8, 8)).save("0.png")
+        >>> batches = mx.image.ImageDetIter(1, (3, 4, 4), imglist=[[[2, 5, 0, 0.25, 0.25, 0.5, 0.5], "0.png"]])
+        >>> objects = np.array([[0, 0.25, 0.25, 0.5, 0.5]])
+        >>> image, objects = batches.augmentation_transform(mx.nd.ones((8, 8, 3), dtype="uint8"), objects)
+        >>> image.shape, objects.tolist()
+        ((4, 4, 3), [[0.0, 0.25, 0.25, 0.5, 0.5]])
+        """
         for augmenter in self.auglist:
             data, label = augmenter(data, label)
         return data, label
@@ -540,7 +661,19 @@ class ImageDetIter(ImageIter):
             self._describe(self.provide_label[0].name, self.label_shape)
 
     def check_label_shape(self, label_shape: Any) -> None:
-        """Raise ValueError unless label_shape has room for all objects and is as wide as they are."""
+        """Raise ValueError unless label_shape has room for all objects and is as wide as they are.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> from PIL import Image
+        >>> Image.new("RGB", (8, 8)).save("0.png")
+        >>> batches = mx.image.ImageDetIter(1, (3, 4, 4), imglist=[[[2, 5, 0, 0.25, 0.25, 0.5, 0.5], "0.png"]])
+        >>> batches.check_label_shape((1, 6))
+        Traceback (most recent call last):
+            ...
+        ValueError: label_shape object width inconsistent: 5 vs 6.
+        """
         if len(label_shape) != 2:
             raise ValueError("label_shape should have length 2")
         if label_shape[0] < self.label_shape[0]:
@@ -553,7 +686,19 @@ class ImageDetIter(ImageIter):
     def sync_label_shape(self, it: ImageDetIter, verbose: bool = False) -> ImageDetIter:
         """Give both iterators, this and it, labels of the same shape, the larger; verbose: log that. Returns it.
 
-        Raises AssertionError for another kind of iterator, or objects of another width."""
+        Raises AssertionError for another kind of iterator, or objects of another width.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> from PIL import Image
+        >>> Image.new("RGB", (8, 8)).save("0.png")
+        >>> cat, dog = [0, 0.1, 0.2, 0.5, 0.6], [1, 0.0, 0.5, 0.5, 1.0]
+        >>> train = mx.image.ImageDetIter(1, (3, 4, 4), imglist=[[[2, 5, *cat], "0.png"]])
+        >>> test = mx.image.ImageDetIter(1, (3, 4, 4), imglist=[[[2, 5, *cat, *dog], "0.png"]])
+        >>> train.sync_label_shape(test).label_shape, train.label_shape
+        ((2, 5), (2, 5))
+        """
         if not isinstance(it, ImageDetIter):
             raise AssertionError("Synchronize with invalid iterator.")
         if self.label_shape[1] != it.label_shape[1]:

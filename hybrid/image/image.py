@@ -74,7 +74,19 @@ def imread(filename: Any, flag: int = 1, to_rgb: int = 1, out: NDArray | None = 
     out : NDArray or None, default None
         Where to put it.
 
-    Raises MXNetError where the file cannot be read or is no image, or without Pillow."""
+    Raises MXNetError where the file cannot be read or is no image, or without Pillow.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> from PIL import Image
+    >>> Image.new("RGB", (6, 4), (255, 0, 0)).save("red.png")
+    >>> image = mx.image.imread("red.png")
+    >>> image.shape, image.asnumpy()[0, 0].tolist()
+    ((4, 6, 3), [255, 0, 0])
+    >>> mx.image.imread("red.png", flag=0).shape
+    (4, 6, 1)
+    """
     try:
         data = read(filename)
     except OSError as error:

@@ -62,7 +62,27 @@ class ImageIter(DataIter):
     last_batch_handle : str, default 'pad'
         Fate of the images that do not fill a batch: "pad", "discard" or "roll_over" as in NDArrayIter.
 
-    Raises FormatError that names an image which cannot be read, AssertionError where nothing says which images there are."""
+    Raises FormatError that names an image which cannot be read, AssertionError where nothing says which images there are.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> from PIL import Image
+    >>> for number in range(3):
+    ...     Image.new("RGB", (8, 8), (number, 0, 0)).save(f"{number}.png")
+    >>> files = [[number, f"{number}.png"] for number in range(3)]
+    >>> batches = mx.image.ImageIter(2, (3, 4, 4), imglist=files, path_root=".")
+    >>> first = batches.next()
+    >>> first.data[0].shape, first.label[0].asnumpy()
+    ((2, 3, 4, 4), array([0., 1.], dtype=float32))
+    >>> next(batches).pad
+    1
+    >>> batches.hard_reset()
+    >>> label, data = batches.next_sample()
+    >>> image = batches.imdecode(data)
+    >>> label, image.shape, data == batches.read_image("0.png")
+    (array([0.], dtype=float32), (8, 8, 3), True)
+    """
 
     def __init__(
         self,
@@ -186,7 +206,18 @@ class ImageIter(DataIter):
         return found
 
     def example(self, label: Any, image: NDArray) -> tuple[Any, NDArray] | None:
-        """An image ready for a batch, with its label; None for one to leave out."""
+        """An image ready for a batch, with its label; None for one to leave out.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> from PIL import Image
+        >>> Image.new("RGB", (8, 8)).save("0.png")
+        >>> batches = mx.image.ImageIter(1, (3, 4, 4), imglist=[[7, "0.png"]])
+        >>> label, image = batches.example(7, mx.nd.ones((8, 8, 3), dtype="uint8"))
+        >>> label, image.shape, image.dtype.__name__
+        (7, (3, 4, 4), 'float32')
+        """
         try:
             self.check_valid_image([image])
         except RuntimeError as error:
@@ -226,7 +257,18 @@ class ImageIter(DataIter):
 
     def batch(self, examples: list[tuple[Any, NDArray]], pad: int) -> DataBatch:
         """A batch of examples, labels and images, of which pad only fill it up. Raises MXNetError for images of another shape than
-        data_shape, FormatError for labels of another width."""
+        data_shape, FormatError for labels of another width.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> from PIL import Image
+        >>> Image.new("RGB", (8, 8)).save("0.png")
+        >>> batches = mx.image.ImageIter(2, (3, 4, 4), imglist=[[7, "0.png"]])
+        >>> image = mx.nd.ones((3, 4, 4))
+        >>> batches.batch([(7, image), (8, image)], pad=0).label[0].asnumpy()
+        array([7., 8.], dtype=float32)
+        """
         data = nd.stack(*[image.astype("float32") for _, image in examples])
         if data.shape[1:] != tuple(self.data_shape):
             raise MXNetError(f"the augmenters gave images of {data.shape[1:]}, wanted {self.data_shape}")
@@ -238,14 +280,35 @@ class ImageIter(DataIter):
         return DataBatch([data], [nd.array(np.stack(labels).reshape(wanted))], pad=pad)
 
     def check_data_shape(self, data_shape: Any) -> None:
-        """Raise ValueError unless data_shape is (3, height, width)."""
+        """Raise ValueError unless data_shape is (3, height, width).
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> from PIL import Image
+        >>> Image.new("RGB", (8, 8)).save("0.png")
+        >>> batches = mx.image.ImageIter(1, (3, 4, 4), imglist=[[7, "0.png"]])
+        >>> batches.check_data_shape((1, 4, 4))
+        Traceback (most recent call last):
+            ...
+        ValueError: This iterator expects inputs to have 3 channels.
+        """
         if len(data_shape) != 3:
             raise ValueError("data_shape should have length 3, with dimensions CxHxW")
         if data_shape[0] != 3:
             raise ValueError("This iterator expects inputs to have 3 channels.")
 
     def check_valid_image(self, data: Any) -> None:
-        """Raise FormatError where data, a list of one, holds no image."""
+        """Raise FormatError where data, a list of one, holds no image.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> from PIL import Image
+        >>> Image.new("RGB", (8, 8)).save("0.png")
+        >>> batches = mx.image.ImageIter(1, (3, 4, 4), imglist=[[7, "0.png"]])
+        >>> batches.check_valid_image([mx.nd.ones((8, 8, 3))])  # says nothing: it is one
+        """
         if not data[0].shape:
             raise FormatError("Data shape is wrong")
 
@@ -262,13 +325,33 @@ class ImageIter(DataIter):
         return read(os.path.join(self.path_root or "", fname))
 
     def augmentation_transform(self, data: NDArray) -> NDArray:
-        """The image, data, through all augmenters."""
+        """The image, data, through all augmenters.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> from PIL import Image
+        >>> Image.new("RGB", (8, 8)).save("0.png")
+        >>> batches = mx.image.ImageIter(1, (3, 4, 4), imglist=[[7, "0.png"]])
+        >>> batches.augmentation_transform(mx.nd.ones((8, 8, 3), dtype="uint8")).shape
+        (4, 4, 3)
+        """
         for augmenter in self.auglist:
             data = augmenter(data)
         return data
 
     def postprocess_data(self, datum: NDArray) -> NDArray:
-        """An image, datum, with its channels first."""
+        """An image, datum, with its channels first.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> from PIL import Image
+        >>> Image.new("RGB", (8, 8)).save("0.png")
+        >>> batches = mx.image.ImageIter(1, (3, 4, 4), imglist=[[7, "0.png"]])
+        >>> batches.postprocess_data(mx.nd.ones((4, 6, 3))).shape
+        (3, 4, 6)
+        """
         return nd.transpose(datum, axes=(2, 0, 1))
 
 
