@@ -19,7 +19,17 @@ _MODE = _Mode()
 
 
 def is_np_shape() -> bool:
-    """True where this thread reads shapes as NumPy does."""
+    """True where this thread reads shapes as NumPy does.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.util.is_np_shape()
+    False
+    >>> with mx.util.np_shape(True):
+    ...     mx.util.is_np_shape()
+    True
+    """
     return _MODE.shape
 
 

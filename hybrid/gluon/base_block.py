@@ -452,14 +452,35 @@ class Block:
         load_all(parameters, loaded, missing, *flags, adopt=True)
 
     def save_params(self, filename: Any) -> None:
-        """The old save_parameters to a file, filename: full names without the prefix."""
+        """The old save_parameters to a file, filename: full names without the prefix.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2, in_units=3)
+        >>> net.initialize()
+        >>> net.save_parameters("net.params")  # the name of today
+        >>> sorted(mx.nd.load("net.params"))
+        ['bias', 'weight']
+        """
         warnings.warn("save_params is deprecated. Please use save_parameters.", stacklevel=2)
         self.collect_params().save(filename, strip_prefix=self.prefix)
 
     def load_params(
         self, filename: Any, ctx: Any = None, allow_missing: bool = False, ignore_extra: bool = False
     ) -> None:
-        """The old name of load_parameters, whose filename, ctx, allow_missing and ignore_extra it takes."""
+        """The old name of load_parameters, whose filename, ctx, allow_missing and ignore_extra it takes.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net, other = mx.gluon.nn.Dense(2, in_units=3), mx.gluon.nn.Dense(2, in_units=3)
+        >>> net.initialize("ones")
+        >>> net.save_parameters("net.params")
+        >>> other.load_parameters("net.params")  # the name of today
+        >>> other.weight.data().asnumpy()[0]
+        array([1., 1., 1.], dtype=float32)
+        """
         warnings.warn("load_params is deprecated. Please use load_parameters.", stacklevel=2)
         self.load_parameters(filename, ctx, allow_missing, ignore_extra)
 

@@ -105,6 +105,9 @@ class Parameter:
            [1., 1., 1.]], dtype=float32)
     >>> weight.shape
     (2, 3)
+    >>> weight.dtype = "float16"
+    >>> weight.data().dtype.__name__, weight.stype, weight.grad_stype
+    ('float16', 'default', 'default')
     """
 
     def __init__(

@@ -549,7 +549,19 @@ class HybridBlock(Block):
         """Hybridize and trace for such inputs, x and what follows it.
 
         backend: as in hybridize, but ValueError without one; clear, static_alloc, static_shape, inline_limit, forward_bulk_size and
-        backward_bulk_size as there."""
+        backward_bulk_size as there.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(2)
+        >>> net.initialize()
+        >>> with warnings.catch_warnings(record=True):  # there are no backends
+        ...     net.optimize_for(mx.nd.ones((4, 3)), backend="MKLDNN")
+        >>> net.weight.shape  # traced, so that the inputs are known
+        (2, 3)
+        """
         if not backend:
             raise ValueError('Must specify "backend" to optimize_for')
         self.hybridize(

@@ -95,7 +95,15 @@ class ParameterDict:
 
     @property
     def prefix(self) -> str:
-        """Beginning of the names of parameters made by ``get``."""
+        """Beginning of the names of parameters made by ``get``.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> params = mx.gluon.ParameterDict("top_")
+        >>> params.prefix, params.get("weight").name
+        ('top_', 'top_weight')
+        """
         return self._prefix
 
     # -- getting and putting ------------------------------------------------------------------------------------------

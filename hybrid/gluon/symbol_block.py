@@ -97,7 +97,16 @@ class SymbolBlock(HybridBlock):
 
     @property
     def graph(self) -> Graph:
-        """The graph that it runs."""
+        """The graph that it runs.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> x = mx.sym.var("data")
+        >>> net = mx.gluon.SymbolBlock(mx.sym.relu(x, name="relu"), x)
+        >>> [node.name for node in net.graph.nodes]
+        ['data', 'relu']
+        """
         return self._get_graph()[1].graph
 
     @staticmethod
@@ -236,7 +245,19 @@ class SymbolBlock(HybridBlock):
                         self._params[one].cast("float32")
 
     def reset_ctx(self, ctx: Any) -> None:
-        """Move all parameters to other contexts, ctx: one or a list."""
+        """Move all parameters to other contexts, ctx: one or a list.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> x = mx.sym.var("data")
+        >>> net = mx.gluon.SymbolBlock(mx.sym.FullyConnected(x, num_hidden=2, name="top"), x)
+        >>> net.initialize()
+        >>> _ = net(mx.nd.ones((4, 3)))
+        >>> net.reset_ctx(mx.cpu(1))
+        >>> net.collect_params()["top_weight"].list_ctx()
+        [cpu(1)]
+        """
         self.collect_params().reset_ctx(ctx)
 
 

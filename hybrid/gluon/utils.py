@@ -146,6 +146,12 @@ class HookHandle:
     ...     _ = net(mx.nd.ones((1, 3)))
     called
     >>> _ = net(mx.nd.ones((1, 3)))  # says nothing any more
+    >>> from collections import OrderedDict
+    >>> handle, hooks = mx.gluon.utils.HookHandle(), OrderedDict()
+    >>> handle.attach(hooks, print)  # as register_forward_hook does it
+    >>> handle.detach()
+    >>> len(hooks)
+    0
     """
 
     def __init__(self) -> None:

@@ -60,6 +60,8 @@ class KVStore(KVStoreBase):
     array([3., 3.], dtype=float32)
     >>> store.type, store.rank, store.num_workers
     ('local', 0, 1)
+    >>> store.is_capable("optimizer")
+    True
     """
 
     def __init__(self, kind: str = "local") -> None:
@@ -106,12 +108,33 @@ class KVStore(KVStoreBase):
                     self._of(name).copyto(array)
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
-        """push a value under its key, then pull to out, or over the value. priority: read over."""
+        """push a value under its key, then pull to out, or over the value. priority: read over.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> store = mx.kv.create()
+        >>> store.init("w", mx.nd.zeros(2))
+        >>> out = mx.nd.empty(2)
+        >>> store.pushpull("w", [mx.nd.ones(2), 2 * mx.nd.ones(2)], out=out)
+        >>> out.asnumpy()
+        array([3., 3.], dtype=float32)
+        """
         self.push(key, value, priority)
         self.pull(key, value if out is None else out, priority)
 
     def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
-        """init a key with a value, then pull to out. priority: read over."""
+        """init a key with a value, then pull to out. priority: read over.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> store = mx.kv.create()
+        >>> copies = [mx.nd.empty(2), mx.nd.empty(2)]
+        >>> store.broadcast("w", mx.nd.ones(2), out=copies)
+        >>> [copy.asnumpy().tolist() for copy in copies]
+        [[1.0, 1.0], [1.0, 1.0]]
+        """
         self.init(key, value)
         self.pull(key, out, priority)
 
@@ -119,7 +142,20 @@ class KVStore(KVStoreBase):
         """Copy the rows of a key's array that row_ids lists to out; all others become zero. priority: read over.
 
         row_ids: NDArrays of row numbers, one for all of out, or one each (a list for each of several keys, too). Raises
-        AssertionError without out or row_ids."""
+        AssertionError without out or row_ids.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> store = mx.kv.create()
+        >>> store.init("w", mx.nd.array([[1, 2], [3, 4], [5, 6]]).tostype("row_sparse"))
+        >>> out = mx.nd.sparse.zeros("row_sparse", (3, 2))
+        >>> store.row_sparse_pull("w", out=out, row_ids=mx.nd.array([0, 2]))
+        >>> out.asnumpy()
+        array([[1., 2.],
+               [0., 0.],
+               [5., 6.]], dtype=float32)
+        """
         if out is None or row_ids is None:
             raise AssertionError("row_sparse_pull: wanted arrays in out, and row_ids")
         wanted = [rows for part in _as_list(row_ids) for rows in _as_list(part)]
@@ -151,11 +187,38 @@ class KVStore(KVStoreBase):
         return True
 
     def set_optimizer(self, optimizer: opt.Optimizer) -> None:
-        """Pushed sums are gradients from now on, by which the optimizer, an mx.optimizer.Optimizer, updates what is kept."""
+        """Pushed sums are gradients from now on, by which the optimizer, an mx.optimizer.Optimizer, updates what is kept.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> store = mx.kv.create()
+        >>> store.init(0, mx.nd.ones(2))
+        >>> store.set_optimizer(mx.optimizer.SGD(learning_rate=0.5))
+        >>> store.push(0, mx.nd.ones(2))  # a gradient now
+        >>> out = mx.nd.empty(2)
+        >>> store.pull(0, out=out)
+        >>> out.asnumpy()
+        array([0.5, 0.5], dtype=float32)
+        """
         self.set_updater(opt.get_updater(optimizer))
 
     def set_updater(self, updater: Updater) -> None:
-        """``updater(key, pushed, kept)`` is called for every push from now on."""
+        """``updater(key, pushed, kept)`` is called for every push from now on.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> store = mx.kv.create()
+        >>> store.init(0, mx.nd.ones(2))
+        >>> def add(key, pushed, kept):
+        ...     kept += pushed
+        >>> store.set_updater(add)
+        >>> out = mx.nd.empty(2)
+        >>> store.pushpull(0, mx.nd.ones(2), out=out)
+        >>> out.asnumpy()
+        array([2., 2.], dtype=float32)
+        """
         self._updater = updater
 
     _set_updater = set_updater
@@ -163,12 +226,34 @@ class KVStore(KVStoreBase):
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
         """Write the states of the optimizer (and itself, with dump_optimizer) to a file, fname.
 
-        Raises AssertionError where no optimizer was set."""
+        Raises AssertionError where no optimizer was set.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> from pathlib import Path
+        >>> store = mx.kv.create()
+        >>> store.set_optimizer(mx.optimizer.SGD(learning_rate=0.5, momentum=0.9))
+        >>> store.save_optimizer_states("optimizer.states", dump_optimizer=True)
+        >>> store.load_optimizer_states("optimizer.states")
+        >>> Path("optimizer.states").exists()
+        True
+        """
         write(fname, self._with_states("save").get_states(dump_optimizer))
 
     def load_optimizer_states(self, fname: str) -> None:
         """Read the states of the optimizer from a file, fname. Raises FormatError when it holds none, AssertionError where no
-        optimizer was set."""
+        optimizer was set.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> store = mx.kv.create()
+        >>> store.load_optimizer_states("optimizer.states")
+        Traceback (most recent call last):
+            ...
+        AssertionError: Cannot load states: there is no optimizer; call set_optimizer first
+        """
         self._with_states("load").set_states(read(fname), fname)
 
     def _with_states(self, what: str) -> opt.Updater:
@@ -177,7 +262,17 @@ class KVStore(KVStoreBase):
         return self._updater
 
     def set_gradient_compression(self, compression_params: dict[str, Any]) -> None:
-        """Refuse compression_params with MXNetError: within one process nothing is sent that could be compressed."""
+        """Refuse compression_params with MXNetError: within one process nothing is sent that could be compressed.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> try:
+        ...     mx.kv.create().set_gradient_compression({"type": "2bit"})
+        ... except mx.MXNetError as error:
+        ...     print(error)
+        Gradient compression is not supported for this type of kvstore
+        """
         raise MXNetError("Gradient compression is not supported for this type of kvstore")
 
     # -- this process ---------------------------------------------------------------------------------------------------

@@ -68,6 +68,12 @@ class DataLoader:
     >>> dataset = mx.gluon.data.ArrayDataset(mx.nd.ones((10, 3)), mx.nd.zeros(10))
     >>> [data.shape for data, label in mx.gluon.data.DataLoader(dataset, batch_size=4)]
     [(4, 3), (4, 3), (2, 3)]
+    >>> loader = mx.gluon.data.DataLoader(dataset, batch_size=4, num_workers=2, thread_pool=True)
+    >>> loader.refresh()  # the first batches are made from now on
+    >>> len([data for data, label in loader])
+    3
+    >>> loader.refresh()
+    >>> loader.clean()  # what was made ahead is let go
     """
 
     def __init__(

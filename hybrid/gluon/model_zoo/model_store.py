@@ -55,7 +55,14 @@ _model_sha1 = {
 
 
 def short_hash(name: str) -> str:
-    """The eight digits that the file of a network has in its name. Raises ValueError for an unknown network."""
+    """The eight digits that the file of a network has in its name. Raises ValueError for an unknown network.
+
+    Examples
+    --------
+    >>> from hybrid.gluon.model_zoo import model_store
+    >>> model_store.short_hash("resnet18_v1")
+    'a0666292'
+    """
     if name not in _model_sha1:
         raise ValueError(f"Pretrained model for {name} is not available.")
     return _model_sha1[name][:8]
@@ -68,7 +75,17 @@ def get_model_file(name: str, root: str = ROOT) -> str:
     names (MXNET_GLUON_REPO, see formats/downloads.py). Raises ValueError for an unknown network and for a file that is not the
     one that MXNet published, FileNotFoundError when there is none: it says which file to put where.
 
-    Raises FormatError where files may not be fetched, or what is there is not what MXNet published."""
+    Raises FormatError where files may not be fetched, or what is there is not what MXNet published.
+
+    Examples
+    --------
+    >>> from hybrid.gluon.model_zoo import model_store
+    >>> try:
+    ...     model_store.get_model_file("alexnet", root="models")
+    ... except FileNotFoundError as error:
+    ...     print("alexnet-44335d1f.params" in str(error))
+    True
+    """
     file = Path(root).expanduser() / f"{name}-{short_hash(name)}.params"
     digest = _model_sha1[name]
     if file.exists():
@@ -96,7 +113,18 @@ def get_model_file(name: str, root: str = ROOT) -> str:
 
 
 def purge(root: str = ROOT) -> None:
-    """Delete all parameter files in root."""
+    """Delete all parameter files in root.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from hybrid.gluon.model_zoo import model_store
+    >>> Path("models").mkdir()
+    >>> Path("models/alexnet-44335d1f.params").touch()
+    >>> model_store.purge("models")
+    >>> list(Path("models").iterdir())
+    []
+    """
     for file in Path(root).expanduser().glob("*.params"):
         file.unlink()
 

@@ -404,7 +404,14 @@ class LSTM(_RNNLayer):
         )  # fmt: skip
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
-        """Shape, layout and dtype of h and c for a batch_size."""
+        """Shape, layout and dtype of h and c for a batch_size.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> [state["shape"] for state in mx.gluon.rnn.LSTM(5, num_layers=2).state_info(batch_size=4)]
+        [(2, 4, 5), (2, 4, 5)]
+        """
         return [
             self._state(batch_size, self._projection_size or self._hidden_size),
             self._state(batch_size, self._hidden_size),

@@ -50,7 +50,21 @@ class MNIST(_InMemory):
 
     root (``$MXNET_HOME/datasets/mnist``) holds train-images-idx3-ubyte and the three other files, as they are or as .gz.
     transform(image, label) is called on every example. Raises FileNotFoundError that names a missing file, FormatError for
-    a broken one."""
+    a broken one.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import hybrid as mx
+    >>> Path("digits").mkdir()
+    >>> sizes = [0, 0, 0, 2, 0, 0, 0, 28, 0, 0, 0, 28]  # two images, in place of the real files
+    >>> _ = Path("digits/t10k-images-idx3-ubyte").write_bytes(bytes([0, 0, 8, 3, *sizes]) + bytes(2 * 28 * 28))
+    >>> _ = Path("digits/t10k-labels-idx1-ubyte").write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 3]))
+    >>> digits = mx.gluon.data.vision.MNIST("digits", train=False)
+    >>> image, label = digits[0]
+    >>> len(digits), image.shape, int(label)
+    (2, (28, 28, 1), 7)
+    """
 
     _namespace = "mnist"
     _sha1: ClassVar[dict[str, str]] = {
@@ -85,7 +99,21 @@ class MNIST(_InMemory):
 
 
 class FashionMNIST(MNIST):
-    """Articles of clothing, in the files and shapes of MNIST."""
+    """Articles of clothing, in the files and shapes of MNIST.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import hybrid as mx
+    >>> Path("clothes").mkdir()
+    >>> sizes = [0, 0, 0, 2, 0, 0, 0, 28, 0, 0, 0, 28]  # two images, in place of the real files
+    >>> _ = Path("clothes/train-images-idx3-ubyte").write_bytes(bytes([0, 0, 8, 3, *sizes]) + bytes(2 * 28 * 28))
+    >>> _ = Path("clothes/train-labels-idx1-ubyte").write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 2, 9, 0]))
+    >>> clothes = mx.gluon.data.vision.FashionMNIST("clothes", transform=lambda image, label: (image / 255, label))
+    >>> image, label = clothes[0]
+    >>> image.shape, int(label)
+    ((28, 28, 1), 9)
+    """
 
     _namespace = "fashion-mnist"
     _sha1: ClassVar[dict[str, str]] = {
@@ -108,7 +136,18 @@ class CIFAR10(_InMemory):
     """Small photographs (32, 32, 3) of 10 kinds: 50,000 to train on, 10,000 to test.
 
     root holds data_batch_1.bin to data_batch_5.bin and test_batch.bin, or the archive cifar-10-binary.tar.gz. transform(image,
-    label) is called on every example. Raises FileNotFoundError that names a missing file, FormatError for a broken one."""
+    label) is called on every example. Raises FileNotFoundError that names a missing file, FormatError for a broken one.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import hybrid as mx
+    >>> Path("photographs").mkdir()  # of two, in place of the real file
+    >>> _ = Path("photographs/test_batch.bin").write_bytes(bytes([6, *[0] * 3072]) + bytes([9, *[255] * 3072]))
+    >>> photographs = mx.gluon.data.vision.CIFAR10("photographs", train=False)
+    >>> [(image.shape, int(label)) for image, label in photographs]
+    [((32, 32, 3), 6), ((32, 32, 3), 9)]
+    """
 
     _namespace = "cifar10"
     _archive = "cifar-10-binary.tar.gz"
@@ -157,7 +196,20 @@ class CIFAR10(_InMemory):
 class CIFAR100(CIFAR10):
     """Small photographs (32, 32, 3) of 100 kinds in 20 groups; fine_label: labels are the kinds rather than the groups.
 
-    root holds train.bin and test.bin, or the archive cifar-100-binary.tar.gz."""
+    root holds train.bin and test.bin, or the archive cifar-100-binary.tar.gz.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import hybrid as mx
+    >>> Path("photographs").mkdir()  # of one, in place of the real file
+    >>> _ = Path("photographs/train.bin").write_bytes(bytes([4, 72, *[0] * 3072]))
+    >>> for fine in (False, True):
+    ...     image, label = mx.gluon.data.vision.CIFAR100("photographs", fine_label=fine)[0]
+    ...     print(image.shape, label)
+    (32, 32, 3) 4
+    (32, 32, 3) 72
+    """
 
     _namespace = "cifar100"
     _archive = "cifar-100-binary.tar.gz"
@@ -210,7 +262,22 @@ class ImageFolderDataset(Dataset):
     """Images in folders: the n-th folder under root, by name, holds the images of label n. flag: 1 color, 0 gray.
 
     ``synsets`` are the folders' names, ``items`` all (file, label). transform(image, label) is called on every example. Warns
-    of files that are no .jpg, .jpeg or .png. Needs Pillow."""
+    of files that are no .jpg, .jpeg or .png. Needs Pillow.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import hybrid as mx
+    >>> from PIL import Image
+    >>> for name in ("cat", "dog"):
+    ...     Path("pets", name).mkdir(parents=True)
+    ...     Image.new("RGB", (8, 6)).save(f"pets/{name}/0.png")
+    >>> pets = mx.gluon.data.vision.ImageFolderDataset("pets")
+    >>> pets.synsets, [label for file, label in pets.items]
+    (['cat', 'dog'], [0, 1])
+    >>> pets[1][0].shape
+    (6, 8, 3)
+    """
 
     def __init__(self, root: Any, flag: int = 1, transform: Transform | None = None):
         self._root = os.path.expanduser(root)

@@ -15,7 +15,15 @@ _CPU = cpu()
 
 
 class AlexNet(HybridBlock):
-    """Five convolutions and three dense layers: (N, 3, 224, 224) -> (N, classes)."""
+    """Five convolutions and three dense layers: (N, 3, 224, 224) -> (N, classes).
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.AlexNet(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
 
     def __init__(self, classes: int = 1000, **kwargs: Any):
         super().__init__(**kwargs)
@@ -45,7 +53,15 @@ class AlexNet(HybridBlock):
 
 
 def alexnet(pretrained: bool = False, ctx: Any = _CPU, root: str = ROOT, **kwargs: Any) -> AlexNet:
-    """AlexNet; pretrained reads root, see model_store."""
+    """AlexNet; pretrained reads root, see model_store.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.alexnet(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     net = AlexNet(**kwargs)
     if pretrained:
         load_pretrained(net, "alexnet", root, ctx)

@@ -46,7 +46,15 @@ def _dense_layer(growth_rate: int, bn_size: int, dropout: float) -> HybridConcur
 class DenseNet(HybridBlock):
     """Blocks whose layers see all layers before: (N, 3, 224, 224) -> (N, classes).
 
-    Each layer adds growth_rate channels; bn_size times as many lie between its two convolutions."""
+    Each layer adds growth_rate channels; bn_size times as many lie between its two convolutions.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.DenseNet(16, growth_rate=8, block_config=[2, 2, 2, 2], classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
 
     def __init__(
         self,
@@ -100,20 +108,52 @@ def get_densenet(
 
 
 def densenet121(**kwargs: Any) -> DenseNet:
-    """DenseNet of 121 layers."""
+    """DenseNet of 121 layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.densenet121(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_densenet(121, **kwargs)
 
 
 def densenet161(**kwargs: Any) -> DenseNet:
-    """DenseNet of 161 layers."""
+    """DenseNet of 161 layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.densenet161(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_densenet(161, **kwargs)
 
 
 def densenet169(**kwargs: Any) -> DenseNet:
-    """DenseNet of 169 layers."""
+    """DenseNet of 169 layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.densenet169(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_densenet(169, **kwargs)
 
 
 def densenet201(**kwargs: Any) -> DenseNet:
-    """DenseNet of 201 layers."""
+    """DenseNet of 201 layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.densenet201(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_densenet(201, **kwargs)

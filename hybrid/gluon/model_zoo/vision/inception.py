@@ -106,7 +106,15 @@ def _make_e(prefix: str) -> HybridConcurrent:
 
 
 class Inception3(HybridBlock):
-    """Modules of convolutions side by side: (N, 3, 299, 299) -> (N, classes)."""
+    """Modules of convolutions side by side: (N, 3, 299, 299) -> (N, classes).
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.Inception3(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 299, 299))[1]
+    [(1, 10)]
+    """
 
     def __init__(self, classes: int = 1000, **kwargs: Any):
         super().__init__(**kwargs)
@@ -142,7 +150,15 @@ class Inception3(HybridBlock):
 
 
 def inception_v3(pretrained: bool = False, ctx: Any = _CPU, root: str = ROOT, **kwargs: Any) -> Inception3:
-    """Inception V3; pretrained reads root, see model_store."""
+    """Inception V3; pretrained reads root, see model_store.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.inception_v3(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 299, 299))[1]
+    [(1, 10)]
+    """
     net = Inception3(**kwargs)
     if pretrained:
         load_pretrained(net, "inceptionv3", root, ctx)

@@ -89,7 +89,15 @@ class LinearBottleneck(HybridBlock):
 
 
 class MobileNet(HybridBlock):
-    """Depthwise separable convolutions: (N, 3, H, W) -> (N, classes). multiplier scales all numbers of channels."""
+    """Depthwise separable convolutions: (N, 3, H, W) -> (N, classes). multiplier scales all numbers of channels.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.MobileNet(0.25, classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
 
     def __init__(self, multiplier: float = 1.0, classes: int = 1000, **kwargs: Any):
         super().__init__(**kwargs)
@@ -111,7 +119,15 @@ class MobileNet(HybridBlock):
 
 
 class MobileNetV2(HybridBlock):
-    """Linear bottlenecks: (N, 3, H, W) -> (N, classes). multiplier scales all numbers of channels."""
+    """Linear bottlenecks: (N, 3, H, W) -> (N, classes). multiplier scales all numbers of channels.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.MobileNetV2(0.25, classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
 
     def __init__(self, multiplier: float = 1.0, classes: int = 1000, **kwargs: Any):
         super().__init__(**kwargs)
@@ -146,7 +162,15 @@ def _suffix(multiplier: float) -> str:
 def get_mobilenet(
     multiplier: float, pretrained: bool = False, ctx: Any = _CPU, root: str = ROOT, **kwargs: Any
 ) -> MobileNet:
-    """MobileNet of any multiplier; pretrained (0.25, 0.5, 0.75, 1.0) reads root, see model_store."""
+    """MobileNet of any multiplier; pretrained (0.25, 0.5, 0.75, 1.0) reads root, see model_store.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.get_mobilenet(0.3, classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     net = MobileNet(multiplier, **kwargs)
     if pretrained:
         load_pretrained(net, f"mobilenet{_suffix(multiplier)}", root, ctx)
@@ -156,7 +180,15 @@ def get_mobilenet(
 def get_mobilenet_v2(
     multiplier: float, pretrained: bool = False, ctx: Any = _CPU, root: str = ROOT, **kwargs: Any
 ) -> MobileNetV2:
-    """MobileNet V2 of any multiplier; pretrained (0.25, 0.5, 0.75, 1.0) reads root, see model_store."""
+    """MobileNet V2 of any multiplier; pretrained (0.25, 0.5, 0.75, 1.0) reads root, see model_store.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.get_mobilenet_v2(0.3, classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     net = MobileNetV2(multiplier, **kwargs)
     if pretrained:
         load_pretrained(net, f"mobilenetv2_{_suffix(multiplier)}", root, ctx)
@@ -164,40 +196,104 @@ def get_mobilenet_v2(
 
 
 def mobilenet1_0(**kwargs: Any) -> MobileNet:
-    """MobileNet of multiplier 1.0."""
+    """MobileNet of multiplier 1.0.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.mobilenet1_0(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_mobilenet(1.0, **kwargs)
 
 
 def mobilenet_v2_1_0(**kwargs: Any) -> MobileNetV2:
-    """MobileNet V2 of multiplier 1.0."""
+    """MobileNet V2 of multiplier 1.0.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.mobilenet_v2_1_0(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_mobilenet_v2(1.0, **kwargs)
 
 
 def mobilenet0_75(**kwargs: Any) -> MobileNet:
-    """MobileNet of multiplier 0.75."""
+    """MobileNet of multiplier 0.75.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.mobilenet0_75(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_mobilenet(0.75, **kwargs)
 
 
 def mobilenet_v2_0_75(**kwargs: Any) -> MobileNetV2:
-    """MobileNet V2 of multiplier 0.75."""
+    """MobileNet V2 of multiplier 0.75.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.mobilenet_v2_0_75(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_mobilenet_v2(0.75, **kwargs)
 
 
 def mobilenet0_5(**kwargs: Any) -> MobileNet:
-    """MobileNet of multiplier 0.5."""
+    """MobileNet of multiplier 0.5.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.mobilenet0_5(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_mobilenet(0.5, **kwargs)
 
 
 def mobilenet_v2_0_5(**kwargs: Any) -> MobileNetV2:
-    """MobileNet V2 of multiplier 0.5."""
+    """MobileNet V2 of multiplier 0.5.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.mobilenet_v2_0_5(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_mobilenet_v2(0.5, **kwargs)
 
 
 def mobilenet0_25(**kwargs: Any) -> MobileNet:
-    """MobileNet of multiplier 0.25."""
+    """MobileNet of multiplier 0.25.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.mobilenet0_25(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_mobilenet(0.25, **kwargs)
 
 
 def mobilenet_v2_0_25(**kwargs: Any) -> MobileNetV2:
-    """MobileNet V2 of multiplier 0.25."""
+    """MobileNet V2 of multiplier 0.25.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.mobilenet_v2_0_25(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_mobilenet_v2(0.25, **kwargs)

@@ -51,7 +51,16 @@ class _BlockV1(HybridBlock):
 
 
 class BasicBlockV1(_BlockV1):
-    """Two 3x3 convolutions, of ResNet V1 with 18 and 34 layers."""
+    """Two 3x3 convolutions, of ResNet V1 with 18 and 34 layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> block = mx.gluon.model_zoo.vision.BasicBlockV1(16, stride=2, downsample=True, in_channels=8)
+    >>> block.initialize()
+    >>> block(mx.nd.ones((1, 8, 6, 6))).shape
+    (1, 16, 3, 3)
+    """
 
     def __init__(self, channels: int, stride: int, downsample: bool = False, in_channels: int = 0, **kwargs: Any):
         super().__init__(**kwargs)
@@ -72,7 +81,16 @@ class BasicBlockV1(_BlockV1):
 
 
 class BottleneckV1(_BlockV1):
-    """1x1, 3x3 and 1x1 convolutions, of ResNet V1 with 50 layers and more."""
+    """1x1, 3x3 and 1x1 convolutions, of ResNet V1 with 50 layers and more.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> block = mx.gluon.model_zoo.vision.BottleneckV1(16, stride=2, downsample=True, in_channels=8)
+    >>> block.initialize()
+    >>> block(mx.nd.ones((1, 8, 6, 6))).shape
+    (1, 16, 3, 3)
+    """
 
     def __init__(self, channels: int, stride: int, downsample: bool = False, in_channels: int = 0, **kwargs: Any):
         super().__init__(**kwargs)
@@ -96,7 +114,16 @@ class BottleneckV1(_BlockV1):
 
 
 class BasicBlockV2(HybridBlock):
-    """Two 3x3 convolutions, each after its normalization, of ResNet V2 with 18 and 34 layers."""
+    """Two 3x3 convolutions, each after its normalization, of ResNet V2 with 18 and 34 layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> block = mx.gluon.model_zoo.vision.BasicBlockV2(16, stride=2, downsample=True, in_channels=8)
+    >>> block.initialize()
+    >>> block(mx.nd.ones((1, 8, 6, 6))).shape
+    (1, 16, 3, 3)
+    """
 
     def __init__(self, channels: int, stride: int, downsample: bool = False, in_channels: int = 0, **kwargs: Any):
         super().__init__(**kwargs)
@@ -115,7 +142,16 @@ class BasicBlockV2(HybridBlock):
 
 
 class BottleneckV2(HybridBlock):
-    """1x1, 3x3 and 1x1 convolutions, each after its normalization, of ResNet V2 with 50 layers and more."""
+    """1x1, 3x3 and 1x1 convolutions, each after its normalization, of ResNet V2 with 50 layers and more.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> block = mx.gluon.model_zoo.vision.BottleneckV2(16, stride=2, downsample=True, in_channels=8)
+    >>> block.initialize()
+    >>> block(mx.nd.ones((1, 8, 6, 6))).shape
+    (1, 16, 3, 3)
+    """
 
     def __init__(self, channels: int, stride: int, downsample: bool = False, in_channels: int = 0, **kwargs: Any):
         super().__init__(**kwargs)
@@ -180,7 +216,17 @@ class _ResNet(HybridBlock):
 class ResNetV1(_ResNet):
     """(N, 3, H, W) -> (N, classes). layers: blocks of each stage; channels: of the first layer, then of each stage.
 
-    Raises AssertionError when these do not go together."""
+    Raises AssertionError when these do not go together.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> vision = mx.gluon.model_zoo.vision
+    >>> net = vision.ResNetV1(vision.BasicBlockV1, [1, 1], [8, 8, 16], classes=10, thumbnail=True)
+    >>> net.initialize()
+    >>> net(mx.nd.ones((1, 3, 8, 8))).shape
+    (1, 10)
+    """
 
     def __init__(
         self,
@@ -202,7 +248,17 @@ class ResNetV1(_ResNet):
 
 
 class ResNetV2(_ResNet):
-    """(N, 3, H, W) -> (N, classes), activations before convolutions; arguments and errors as ResNetV1's."""
+    """(N, 3, H, W) -> (N, classes), activations before convolutions; arguments and errors as ResNetV1's.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> vision = mx.gluon.model_zoo.vision
+    >>> net = vision.ResNetV2(vision.BasicBlockV2, [1, 1], [8, 8, 16], classes=10, thumbnail=True)
+    >>> net.initialize()
+    >>> net(mx.nd.ones((1, 3, 8, 8))).shape
+    (1, 10)
+    """
 
     def __init__(
         self,
@@ -245,7 +301,15 @@ def get_resnet(
 ) -> Any:
     """The ResNet of version 1 or 2 with 18, 34, 50, 101 or 152 layers; pretrained reads root, see model_store.
 
-    Raises AssertionError for others."""
+    Raises AssertionError for others.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.get_resnet(2, 18, classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     if num_layers not in resnet_spec:
         raise AssertionError(f"Invalid number of layers: {num_layers}. Options are {list(resnet_spec)}")
     if version not in (1, 2):
@@ -258,50 +322,130 @@ def get_resnet(
 
 
 def resnet18_v1(**kwargs: Any) -> ResNetV1:
-    """ResNet V1 of 18 layers."""
+    """ResNet V1 of 18 layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.resnet18_v1(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_resnet(1, 18, **kwargs)
 
 
 def resnet34_v1(**kwargs: Any) -> ResNetV1:
-    """ResNet V1 of 34 layers."""
+    """ResNet V1 of 34 layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.resnet34_v1(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_resnet(1, 34, **kwargs)
 
 
 def resnet50_v1(**kwargs: Any) -> ResNetV1:
-    """ResNet V1 of 50 layers."""
+    """ResNet V1 of 50 layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.resnet50_v1(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_resnet(1, 50, **kwargs)
 
 
 def resnet101_v1(**kwargs: Any) -> ResNetV1:
-    """ResNet V1 of 101 layers."""
+    """ResNet V1 of 101 layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.resnet101_v1(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_resnet(1, 101, **kwargs)
 
 
 def resnet152_v1(**kwargs: Any) -> ResNetV1:
-    """ResNet V1 of 152 layers."""
+    """ResNet V1 of 152 layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.resnet152_v1(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_resnet(1, 152, **kwargs)
 
 
 def resnet18_v2(**kwargs: Any) -> ResNetV2:
-    """ResNet V2 of 18 layers."""
+    """ResNet V2 of 18 layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.resnet18_v2(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_resnet(2, 18, **kwargs)
 
 
 def resnet34_v2(**kwargs: Any) -> ResNetV2:
-    """ResNet V2 of 34 layers."""
+    """ResNet V2 of 34 layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.resnet34_v2(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_resnet(2, 34, **kwargs)
 
 
 def resnet50_v2(**kwargs: Any) -> ResNetV2:
-    """ResNet V2 of 50 layers."""
+    """ResNet V2 of 50 layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.resnet50_v2(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_resnet(2, 50, **kwargs)
 
 
 def resnet101_v2(**kwargs: Any) -> ResNetV2:
-    """ResNet V2 of 101 layers."""
+    """ResNet V2 of 101 layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.resnet101_v2(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_resnet(2, 101, **kwargs)
 
 
 def resnet152_v2(**kwargs: Any) -> ResNetV2:
-    """ResNet V2 of 152 layers."""
+    """ResNet V2 of 152 layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.resnet152_v2(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_resnet(2, 152, **kwargs)

@@ -41,7 +41,15 @@ def _fire(squeeze: int, expand: int) -> nn.HybridSequential:
 
 
 class SqueezeNet(HybridBlock):
-    """Fire modules: (N, 3, 224, 224) -> (N, classes). Raises AssertionError for a version other than 1.0 and 1.1."""
+    """Fire modules: (N, 3, 224, 224) -> (N, classes). Raises AssertionError for a version other than 1.0 and 1.1.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.SqueezeNet("1.1", classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
 
     def __init__(self, version: str, classes: int = 1000, **kwargs: Any):
         super().__init__(**kwargs)
@@ -75,10 +83,26 @@ def get_squeezenet(
 
 
 def squeezenet1_0(**kwargs: Any) -> SqueezeNet:
-    """SqueezeNet 1.0."""
+    """SqueezeNet 1.0.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.squeezenet1_0(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_squeezenet("1.0", **kwargs)
 
 
 def squeezenet1_1(**kwargs: Any) -> SqueezeNet:
-    """SqueezeNet 1.1: as accurate with 2.4 times less computation."""
+    """SqueezeNet 1.1: as accurate with 2.4 times less computation.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.squeezenet1_1(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_squeezenet("1.1", **kwargs)

@@ -39,7 +39,15 @@ class VGG(HybridBlock):
     """Stages of 3x3 convolutions with pooling between, and three dense layers: (N, 3, H, W) -> (N, classes).
 
     layers and filters say how many convolutions each stage has, and of how many channels. Raises AssertionError when they
-    differ in length."""
+    differ in length.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.VGG([1, 1], [8, 16], classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
 
     def __init__(
         self,
@@ -86,7 +94,15 @@ class VGG(HybridBlock):
 
 
 def get_vgg(num_layers: int, pretrained: bool = False, ctx: Any = _CPU, root: str = ROOT, **kwargs: Any) -> VGG:
-    """The VGG network of 11, 13, 16 or 19 layers; pretrained reads root, see model_store. Raises KeyError for others."""
+    """The VGG network of 11, 13, 16 or 19 layers; pretrained reads root, see model_store. Raises KeyError for others.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.get_vgg(11, classes=10, batch_norm=True)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     layers, filters = vgg_spec[num_layers]
     net = VGG(layers, filters, **kwargs)
     if pretrained:
@@ -95,40 +111,104 @@ def get_vgg(num_layers: int, pretrained: bool = False, ctx: Any = _CPU, root: st
 
 
 def vgg11(**kwargs: Any) -> VGG:
-    """VGG of 11 layers."""
+    """VGG of 11 layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.vgg11(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_vgg(11, **kwargs)
 
 
 def vgg13(**kwargs: Any) -> VGG:
-    """VGG of 13 layers."""
+    """VGG of 13 layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.vgg13(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_vgg(13, **kwargs)
 
 
 def vgg16(**kwargs: Any) -> VGG:
-    """VGG of 16 layers."""
+    """VGG of 16 layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.vgg16(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_vgg(16, **kwargs)
 
 
 def vgg19(**kwargs: Any) -> VGG:
-    """VGG of 19 layers."""
+    """VGG of 19 layers.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.vgg19(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_vgg(19, **kwargs)
 
 
 def vgg11_bn(**kwargs: Any) -> VGG:
-    """VGG of 11 layers with batch normalization."""
+    """VGG of 11 layers with batch normalization.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.vgg11_bn(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_vgg(11, **{**kwargs, "batch_norm": True})
 
 
 def vgg13_bn(**kwargs: Any) -> VGG:
-    """VGG of 13 layers with batch normalization."""
+    """VGG of 13 layers with batch normalization.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.vgg13_bn(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_vgg(13, **{**kwargs, "batch_norm": True})
 
 
 def vgg16_bn(**kwargs: Any) -> VGG:
-    """VGG of 16 layers with batch normalization."""
+    """VGG of 16 layers with batch normalization.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.vgg16_bn(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_vgg(16, **{**kwargs, "batch_norm": True})
 
 
 def vgg19_bn(**kwargs: Any) -> VGG:
-    """VGG of 19 layers with batch normalization."""
+    """VGG of 19 layers with batch normalization.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> net = mx.gluon.model_zoo.vision.vgg19_bn(classes=10)
+    >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return get_vgg(19, **{**kwargs, "batch_norm": True})
