@@ -89,7 +89,7 @@ def document(cls: type[Op], call: str, tail: tuple[str, ...]) -> str:
     example = next(iter(cls.examples(Maker(cls))), None)
     if example is not None and len(example.arrays) != len(example.op.input_names()):
         example = None  # of the operator whose gradient this is
-    parts += ["\n".join(_returns(example)), RAISES, "\n".join(_sources(cls))]
+    parts += ["\n".join(_returns(example)), RAISES, "\n".join(_sources(cls, example))]
     if example is not None and not any(a.dtype.kind == "O" for a in example.arrays):  # no array of mx.nd holds words
         lines = example_of(cls, call, example)
         parts.append(
@@ -151,7 +151,7 @@ def _returns(example: Example | None) -> Iterator[str]:
         yield f"{', '.join(names)} : {'array or symbol' if len(names) == 1 else f'list of {len(names)} arrays, or symbol'}"
 
 
-def _sources(cls: type[Op]) -> Iterator[str]:
+def _sources(cls: type[Op], example: Example | None) -> Iterator[str]:
     yield from ("Notes", "-----")
     aliases = f", also called {', '.join(cls.aliases)}" if cls.aliases else ""
     if cls.name.startswith(FAMILY):
@@ -159,6 +159,8 @@ def _sources(cls: type[Op]) -> Iterator[str]:
         yield f"{name} of ONNX's domain {domain}{aliases}: {page}"
         return
     yield f"MXNet's operator {cls.name}{aliases}."
+    if example is None:
+        return  # the names are those that examples are written as
     written = onnx_names().get(cls.name)
     yield (
         f"In ONNX the example below becomes {written}."

@@ -119,12 +119,20 @@ class ZerosLike(Like):
     def compute_stored(self, data):
         return None if isinstance(data, np.ndarray) else nothing_stored(data.shape, data.data.dtype, type(data))
 
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3))
+
 
 @op("ones_like", "_npi_ones_like")
 class OnesLike(Like):
     """Ones in the shape and dtype of data."""
 
     fill = 1
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3))
 
 
 @op("_npi_full_like")
@@ -542,6 +550,11 @@ class ArangeLike(Op):
     def gradient(self, F, dy, data, y):
         return None
 
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3), axis=1)
+        yield make(make.uniform(2, 4), start=1.0, step=0.5, repeat=2)
+
 
 class AboutShape(Op):
     """Numbers that a shape holds; the values of data do not matter."""
@@ -556,6 +569,10 @@ class AboutShape(Op):
 
     def gradient(self, F, dy, data, y):
         return None
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3))
 
 
 @op("shape_array", "_npx_shape_array")
