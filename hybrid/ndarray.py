@@ -546,7 +546,21 @@ def Custom(*args: NDArray, op_type: str, out: Any = None, name: str | None = Non
     """An operator registered with mx.operator.register, applied to arrays in order or by name: its inputs, then its
     auxiliary states. Other keywords are what its CustomOpProp is made with.
 
-    Raises OpError when inputs are missing or too many."""
+    Raises OpError when inputs are missing or too many.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Doubled(mx.operator.CustomOp):
+    ...     def forward(self, is_train, req, in_data, out_data, aux):
+    ...         self.assign(out_data[0], req[0], 2 * in_data[0])
+    >>> @mx.operator.register("doubled")
+    ... class DoubledProp(mx.operator.CustomOpProp):
+    ...     def create_operator(self, ctx, in_shapes, in_dtypes):
+    ...         return Doubled()
+    >>> mx.nd.Custom(mx.nd.array([1, 2]), op_type="doubled").asnumpy()
+    array([2., 4.], dtype=float32)
+    """
     arrays = {k: v for k, v in kwargs.items() if isinstance(v, NDArray)}
     op = lookup("Custom").bind(op_type=op_type, **{k: v for k, v in kwargs.items() if k not in arrays})
     wanted = op.input_names()
@@ -685,6 +699,7 @@ def _backward_gather_nd(
     return invoke(lookup("_backward_gather_nd").bind(), [data, like, indices], out)
 
 
+functions.put(OPERATORS, Custom)  # its inputs go by names that only its CustomOpProp knows
 functions.put(INTERNAL, _backward_gather_nd)  # gradients have the operator with the array itself, not its shape
 _DTYPE_MX_TO_NP = {-1: None, **{flag: onp.dtype(name).type for flag, name in enumerate(MXNET_DTYPES[:8])}}
 _DTYPE_NP_TO_MX = {v: k for k, v in _DTYPE_MX_TO_NP.items()}

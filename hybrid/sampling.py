@@ -137,10 +137,14 @@ def distribution(side: Side, name: str) -> Callable[..., Any]:
 
     given = ", ".join([*map(str, range(len(required))), "shape=(2, 3)"])
     call = f"mx.nd.random.{name}({given}).shape"
-    example = f"\n\nExamples\n--------\n>>> import hybrid as mx\n>>> {call}\n(2, 3)"
-    _publish(function, side, name, f"{inspect.cleandoc(doc)}{example}")
+    _publish(function, side, name, inspect.cleandoc(doc) + _shown(call, "(2, 3)"))
     function.__signature__ = signature  # type: ignore[attr-defined]
     return function
+
+
+def _shown(call: str, result: str) -> str:
+    """The end of a docstring: an example of arrays, for symbols too, of which no draw shows anything."""
+    return f"\n\nExamples\n--------\n>>> import hybrid as mx\n>>> {call}\n{result}"
 
 
 def _publish(function: Callable[..., Any], side: Side, name: str, doc: str) -> None:
@@ -169,14 +173,27 @@ def _fill(side: Side, get_prob: bool) -> None:
     def shuffle(data: Any, **kwargs: Any) -> Any:
         return side.functions._shuffle(data, **kwargs)
 
-    _publish(randn, side, "randn", "Normally distributed numbers in the shape of the arguments; keywords as in normal.")
+    _publish(
+        randn,
+        side,
+        "randn",
+        "Normally distributed numbers in the shape of the arguments; keywords as in normal. Raises TypeError for a keyword shape."
+        + _shown("mx.nd.random.randn(2, 3, loc=1).shape", "(2, 3)"),
+    )
     _publish(
         multinomial,
         side,
         "multinomial",
-        "Indices drawn with the probabilities along the last axis of data; with get_prob their log-probabilities too.",
+        "Indices drawn with the probabilities along the last axis of data; with get_prob their log-probabilities too."
+        + _shown("mx.nd.random.multinomial(mx.nd.array([0, 0, 1]), shape=2).asnumpy()", "array([2, 2], dtype=int32)"),
     )
-    _publish(shuffle, side, "shuffle", "A copy of data with its first axis in random order.")
+    _publish(
+        shuffle,
+        side,
+        "shuffle",
+        "A copy of data with its first axis in random order."
+        + _shown("sorted(mx.nd.random.shuffle(mx.nd.array([3, 1, 2])).asnumpy().tolist())", "[1.0, 2.0, 3.0]"),
+    )
 
 
 _fill(ARRAYS, False)

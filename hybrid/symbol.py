@@ -385,7 +385,22 @@ def custom(hint: str, args: Sequence[Symbol], kwargs: dict[str, Any]) -> Symbol:
 
 def Custom(*args: Symbol, op_type: str, **kwargs: Any) -> Symbol:  # noqa: N802  MXNet's name
     """An operator registered with mx.operator.register, applied to symbols in order or by name. Other keywords are what its
-    CustomOpProp is made with."""
+    CustomOpProp is made with.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> class Doubled(mx.operator.CustomOp):
+    ...     def forward(self, is_train, req, in_data, out_data, aux):
+    ...         self.assign(out_data[0], req[0], 2 * in_data[0])
+    >>> @mx.operator.register("doubled")
+    ... class DoubledProp(mx.operator.CustomOpProp):
+    ...     def create_operator(self, ctx, in_shapes, in_dtypes):
+    ...         return Doubled()
+    >>> y = mx.sym.Custom(mx.sym.var("x"), op_type="doubled")
+    >>> y.eval(x=mx.nd.array([1, 2]))[0].asnumpy()
+    array([2., 4.], dtype=float32)
+    """
     return custom("Custom", args, {"op_type": op_type, **kwargs})
 
 
@@ -404,6 +419,7 @@ def _backward_gather_nd(data: Symbol, indices: Symbol, shape: Any, name: str | N
     return create(lookup("_backward_gather_nd"), "_backward_gather_nd", inputs, {}, name, attr)
 
 
+functions.put(sym_op, Custom)  # its inputs go by names that only its CustomOpProp knows
 functions.put(INTERNAL, _backward_gather_nd)
 SUBMODULES["contrib"] = namespace(f"{__name__}.contrib", "_contrib_", "hybrid.contrib.symbolic")
 

@@ -190,7 +190,16 @@ def rand_zipfian(
     """num_sampled classes below range_max, drawn log-uniformly (class k with (log(k + 2) - log(k + 1)) / log(range_max + 1)).
 
     Gives them, int64, then how often each of the true classes and each of the sampled ones is expected among them, float64.
-    Source: MXNet contrib.rand_zipfian."""
+    Source: MXNet contrib.rand_zipfian.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.random.seed(0)
+    >>> sampled, of_true, of_sampled = mx.nd.contrib.rand_zipfian(mx.nd.array([3]), num_sampled=4, range_max=10)
+    >>> sampled.shape, of_sampled.shape, of_true.asnumpy().round(3)
+    ((4,), (4,), array([0.372]))
+    """
     scale = math.log(range_max + 1)
     ctx = true_classes.context if ctx is None else ctx
     drawn = INTERNAL._random_uniform(low=0, high=scale, shape=(num_sampled,), dtype="float64", ctx=ctx)
@@ -216,7 +225,19 @@ def _adamw(name: str, *arrays: str) -> Callable[..., NDArray]:
         return getattr(INTERNAL, f"_{name}")(**given)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"``_{name}``, whose rescale_grad, an array, may be a number here."
+    halves = ', dtype="float16"' if "weight32" in arrays else ""
+    stored = ", mx.nd.ones(2)" if halves else ""
+    function.__doc__ = f"""``_{name}``, whose rescale_grad, an array, may be a number here.
+
+Examples
+--------
+>>> import hybrid as mx
+>>> weight, grad = mx.nd.ones(2{halves}), mx.nd.ones(2{halves})
+>>> state = mx.nd.zeros(2), mx.nd.zeros(2){stored}
+>>> _ = mx.nd.contrib.{name}(weight, grad, *state, rescale_grad=1, lr=0.1, eta=1, out=weight)
+>>> weight.asnumpy().round(2)
+array([0.68, 0.68], dtype=float{16 if halves else 32})
+"""
     return function
 
 
@@ -240,7 +261,21 @@ def _multi(name: str, arrays: tuple[str, ...], numbers: dict[str, str], counter:
         return getattr(INTERNAL, f"_{name}")(*inputs, out=out, **given)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"``_{name}`` of lists: {', '.join((*arrays, *numbers))}."
+    halves = ', dtype="float16"' if "weights32" in arrays else ""
+    stored = ", [mx.nd.ones(2)]" if halves else ""
+    adam = "rescale_grad" in numbers
+    rest = "rescale_grad=1, lrs=[0.1], wds=[0], etas=[1]" if adam else "step_count=[1], lrs=[0.1], wds=[0]"
+    function.__doc__ = f"""``_{name}`` of lists: {", ".join((*arrays, *numbers))}.
+
+Examples
+--------
+>>> import hybrid as mx
+>>> weights, grads = [mx.nd.ones(2{halves})], [mx.nd.ones(2{halves})]
+>>> states = [mx.nd.zeros(2)], [mx.nd.zeros(2)]{stored}
+>>> _ = mx.nd.contrib.{name}(weights, grads, *states, {rest}, out=weights)
+>>> weights[0].asnumpy().round(2)
+array([{"0.68, 0.68" if adam else "0.9, 0.9"}], dtype=float{16 if halves else 32})
+"""
     return function
 
 

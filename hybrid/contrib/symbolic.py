@@ -169,7 +169,18 @@ def while_loop(
     """``func(*loop_vars)`` while ``cond(*loop_vars)`` holds; gives (outputs, loop_vars), as nd.contrib.while_loop does.
 
     The outputs have max_iterations rows. Raises ValueError without max_iterations or loop variables, when a loop variable is
-    not used, or when their number changes. Source: MXNet contrib.while_loop."""
+    not used, or when their number changes. Source: MXNet contrib.while_loop.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.sym.var("x")
+    >>> def double(x):
+    ...     return x, x * 2  # an output of each round, and the next x
+    >>> outputs, last = mx.sym.contrib.while_loop(lambda x: x < 10, double, x, max_iterations=5)
+    >>> last.eval(x=mx.nd.array([3]))[0].asnumpy()
+    array([12.], dtype=float32)
+    """
     flat, form = flatten(Symbol, loop_vars, "while loop_vars")
     if max_iterations is None:
         raise ValueError("max_iterations should be specified")
@@ -277,7 +288,15 @@ def cond(pred: Symbol, then_func: Callable[[], Any], else_func: Callable[[], Any
 
 
 def rand_zipfian(true_classes: Symbol, num_sampled: int, range_max: int) -> tuple[Symbol, Symbol, Symbol]:
-    """Classes drawn log-uniformly, and how often each is expected; see nd.contrib.rand_zipfian."""
+    """Classes drawn log-uniformly, and how often each is expected; see nd.contrib.rand_zipfian.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> sampled, of_true, of_sampled = mx.sym.contrib.rand_zipfian(mx.sym.var("classes"), num_sampled=4, range_max=10)
+    >>> of_true.eval(classes=mx.nd.array([3]))[0].asnumpy().round(3)
+    array([0.372])
+    """
     scale = math.log(range_max + 1)
     drawn = INTERNAL._random_uniform(low=0, high=scale, shape=(num_sampled,), dtype="float64")
     sampled = (drawn.exp() - 1).astype("int64") % range_max
@@ -299,7 +318,17 @@ def _adamw(name: str, *arrays: str) -> Callable[..., Symbol]:
         return getattr(INTERNAL, f"_{name}")(**given)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"``_{name}``, whose rescale_grad, a symbol, may be a number here."
+    given = ", ".join(f'mx.sym.var("{array}")' for array in arrays)
+    function.__doc__ = f"""``_{name}``, whose rescale_grad, a symbol, may be a number here.
+
+Examples
+--------
+>>> import hybrid as mx
+>>> variables = {given}
+>>> updated = mx.sym.contrib.{name}(*variables, rescale_grad=1, lr=0.1, eta=1)
+>>> updated.list_arguments(), updated.list_auxiliary_states()
+(['weight', 'grad'], {list(arrays[2:])})
+"""
     return function
 
 

@@ -76,7 +76,18 @@ class CachedOp:
     (core/precision.py), by default what set_precision says; param_indices: which inputs are parameters. Others change nothing.
     Source: MXNet CachedOp.
 
-    Raises OpError for variables of one name."""
+    Raises OpError for variables of one name.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x, w = mx.sym.var("x"), mx.sym.var("w")
+    >>> op = mx.nd.CachedOp(x * w + 1, [("param_indices", (1,))])
+    >>> op(mx.nd.array([1, 2]), mx.nd.array([3, 4])).asnumpy()
+    array([4., 9.], dtype=float32)
+    >>> op.program(training=False).names
+    ('x', 'w')
+    """
 
     def __init__(self, sym: Symbol, flags: Any = ()):
         self.symbol = sym
@@ -134,7 +145,16 @@ class CachedOp:
         )
 
     def split(self, wanted: tuple[int, ...], training: bool, place: Place = CPU) -> Split:
-        """The forward part for gradients of the wanted inputs; one a place, as of ``program``."""
+        """The forward part for gradients of the wanted inputs; one a place, as of ``program``.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> op = mx.nd.CachedOp(mx.sym.exp(mx.sym.var("x")))
+        >>> split = op.split((0,), training=True)
+        >>> len(split.residuals), split.order  # the output is kept for the gradient
+        (1, (0,))
+        """
         key = wanted, training, self.watch is not None, CPU if training else place
         if key not in self._splits and key[-1] != CPU:
             first = self.split(wanted, training)
@@ -184,7 +204,16 @@ class CachedOp:
         return nodes, found, shares
 
     def backward(self, heads: tuple[int, ...], wanted: tuple[int, ...], split: Split) -> BackwardProgram:
-        """The backward part for gradients that arrive at heads (outputs, then residuals)."""
+        """The backward part for gradients that arrive at heads (outputs, then residuals).
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> op = mx.nd.CachedOp(mx.sym.exp(mx.sym.var("x")))
+        >>> part = op.backward((0,), (0,), op.split((0,), training=True))
+        >>> part.reads, part.results  # the output that was kept, and the gradient that arrives
+        ((('head', 0), ('residual', 0)), (0,))
+        """
         if split.error is not None:
             raise split.error
         key = heads, wanted, split.program.training, split.watched
@@ -237,7 +266,17 @@ class CachedOp:
         return made[0] if len(made) == 1 else made
 
     def precision_report(self, args: Sequence[NDArray]) -> PrecisionReport:
-        """Costs of the precision of this on these arrays, in the order of a call."""
+        """Costs of the precision of this on these arrays, in the order of a call.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> dense = mx.sym.FullyConnected(mx.sym.var("x"), mx.sym.var("w"), no_bias=True, num_hidden=2, name="top")
+        >>> op = mx.nd.CachedOp(dense, [("param_indices", (1,)), ("precision", "bfloat16")])
+        >>> report = op.precision_report([mx.nd.ones((1, 3)), mx.nd.ones((2, 3))])
+        >>> type(report).__name__
+        'PrecisionReport'
+        """
         program = self.program(False)
         feeds = {n: a.asnumpy() for n, a in zip(self.names, args, strict=True)}
         return report(program, feeds, self.symbol.list_outputs(), program.precision)
@@ -249,7 +288,18 @@ class CachedOp:
 
         args: those of a call for inference that has been made; given: which of them the next call is to give, and in what place
         each; holders: of the others, objects that have them as ``_data``, for as long as they are the same; structure:
-        the ``LAST.structure`` for which they are the right ones. Such calls run in the caller, so that long runs have none."""
+        the ``LAST.structure`` for which they are the right ones. Such calls run in the caller, so that long runs have none.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> from hybrid.eager.cached_op import LAST
+        >>> op = mx.nd.CachedOp(mx.sym.exp(mx.sym.var("x")))
+        >>> x = mx.nd.ones(2)
+        >>> _ = op(x)
+        >>> type(op.fast_call([x], {0: 0}, [], LAST.structure)).__name__
+        'FastCall'
+        """
         if self._draws[False] or self.watch is not None:
             return None
         known = LAST.backends, structure

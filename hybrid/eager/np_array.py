@@ -33,7 +33,17 @@ from .tape import STATE
 class ndarray(NDArray):  # noqa: N801  NumPy's name
     """An array of mx.np. Made by ``mx.np.array`` and its kin, or of an NDArray by ``as_np_ndarray``, which shares its memory.
 
-    Source: MXNet mx.np.ndarray; what its operators, indices and methods mean is NumPy's."""
+    Source: MXNet mx.np.ndarray; what its operators, indices and methods mean is NumPy's.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.np.array([[1, 2], [3, 4]])
+    >>> x[0] * 2, x.T.shape, x.sum()
+    (array([2., 4.]), (2, 2), array(10.))
+    >>> mx.nd.ones((2,)).as_np_ndarray()
+    array([1., 1.])
+    """
 
     __slots__ = ()
 
@@ -123,7 +133,14 @@ class ndarray(NDArray):  # noqa: N801  NumPy's name
         return self._read().item(*args)
 
     def tolist(self) -> Any:
-        """The elements as nested lists of Python's numbers."""
+        """The elements as nested lists of Python's numbers.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.np.array([[1, 2], [3, 4]]).tolist()
+        [[1.0, 2.0], [3.0, 4.0]]
+        """
         return self._read().tolist()
 
     def asnumpy(self) -> np.ndarray:

@@ -54,7 +54,18 @@ Arity = RowSparse | CSR
 
 
 class BaseSparseNDArray(NDArray):
-    """An array of which only some entries are stored; operators take it as its dense values."""
+    """An array of which only some entries are stored; operators take it as its dense values.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.nd.array([[0, 0], [1, 2], [0, 0]]).tostype("row_sparse")
+    >>> isinstance(x, mx.nd.sparse.BaseSparseNDArray), x.stype, x.shape
+    (True, 'row_sparse', (3, 2))
+    >>> x.data.asnumpy().tolist(), x.indices.asnumpy().tolist()
+    ([[1.0, 2.0]], [1])
+    >>> x.check_format()
+    """
 
     __slots__ = ("_dense", "_parts")
     _parts: Any
@@ -290,7 +301,16 @@ class CSRNDArray(BaseSparseNDArray):
         return apply(lookup("slice").bind(begin=(start,), end=(max(start, stop),)), [self])
 
     def asscipy(self) -> Any:
-        """The matrix as SciPy has it. Raises ImportError without SciPy."""
+        """The matrix as SciPy has it. Raises ImportError without SciPy.
+
+        Examples
+        --------
+        >>> import importlib.util
+        >>> import hybrid as mx
+        >>> x = mx.nd.array([[0, 1], [2, 0]]).tostype("csr")
+        >>> importlib.util.find_spec("scipy") is None or x.asscipy().nnz == 2
+        True
+        """
         parts = self._parts
         scipy = importlib.import_module("scipy.sparse")
         return scipy.csr_matrix((parts.data, parts.indices, parts.indptr), shape=parts.shape, dtype=self.dtype)
@@ -452,6 +472,15 @@ def broadcast(row: functions.Binary, lhs: Any, rhs: Any) -> Any:
 functions.add_operators(BaseSparseNDArray, _binary)
 
 
+_SHOWN = {
+    "add": "('default', [[2.0, 3.0], [4.0, 2.0]])",
+    "subtract": "('default', [[-2.0, -1.0], [0.0, -2.0]])",
+    "multiply": "('csr', [[0.0, 2.0], [4.0, 0.0]])",
+    "divide": "('csr', [[0.0, 0.5], [1.0, 0.0]])",
+}
+"""By function the result of its example."""
+
+
 def _function(name: str) -> Callable[[Any, Any], Any]:
     row = functions.BINARY[name]
 
@@ -461,9 +490,16 @@ def _function(name: str) -> Callable[[Any, Any], Any]:
         return _binary(row, lhs, rhs)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"``{name}`` of two arrays, which broadcast, or of an array and a number; sparse where it can be."
-    )
+    function.__doc__ = f"""``{name}`` of two arrays, which broadcast, or of an array and a number; sparse where it can be.
+
+Examples
+--------
+>>> import hybrid as mx
+>>> x = mx.nd.array([[0, 1], [2, 0]]).tostype("csr")
+>>> y = mx.nd.sparse.{name}(x, 2)
+>>> y.stype, y.asnumpy().tolist()
+{_SHOWN[name]}
+"""
     return function
 
 
@@ -471,7 +507,17 @@ add, subtract, multiply, divide = map(_function, ("add", "subtract", "multiply",
 
 
 def retain(data: NDArray, indices: NDArray) -> RowSparseNDArray:
-    """A row_sparse array with those of its rows alone. Raises MXNetError for other arrays."""
+    """A row_sparse array with those of its rows alone. Raises MXNetError for other arrays.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.nd.array([[1, 2], [3, 4], [5, 6]]).tostype("row_sparse")
+    >>> mx.nd.sparse.retain(x, mx.nd.array([0, 2])).asnumpy()
+    array([[1., 2.],
+           [0., 0.],
+           [5., 6.]], dtype=float32)
+    """
     if not isinstance(data, RowSparseNDArray):
         raise MXNetError(f"retain: got a {data.stype} array, wanted a row_sparse one")
     return apply(lookup("_sparse_retain").bind(), [data, indices])
@@ -602,7 +648,15 @@ def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, d
 
 
 def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> Any:
-    """Zeros in a storage type, none of them stored. Raises ValueError for a type that there is not."""
+    """Zeros in a storage type, none of them stored. Raises ValueError for a type that there is not.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.nd.sparse.zeros("csr", (2, 3))
+    >>> x.stype, x.shape, x.data.shape
+    ('csr', (2, 3), (0,))
+    """
     wanted = array_dtype(dtype)
     if stype == "default":
         return dense_zeros(shape, ctx, wanted)

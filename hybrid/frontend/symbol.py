@@ -507,14 +507,33 @@ class Symbol:
     def gradient(self, wrt: Any) -> Symbol:
         """Refuse with MXNetError, as MXNet does: gradients come from autograd.grad, or from the backward of a bound executor.
 
-        wrt: names of arguments."""
+        wrt: names of arguments.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> try:
+        ...     mx.sym.var("x").gradient(["x"])
+        ... except mx.MXNetError as error:
+        ...     print(error)
+        Symbol.gradient is not implemented; use autograd, or bind with args_grad and call backward
+        """
         raise MXNetError("Symbol.gradient is not implemented; use autograd, or bind with args_grad and call backward")
 
     def get_backend_symbol(self, backend: str) -> Symbol:
         """For "MKLDNN_QUANTIZE" the symbol with nodes fused that can be quantised together, as contrib.quantization wants it.
 
         backend: the name. Raises MXNetError for others: MXNet's backends fuse nodes into operators of a library's own, which
-        nothing else can run."""
+        nothing else can run.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> dense = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="top")
+        >>> fused = mx.sym.relu(dense, name="act").get_backend_symbol("MKLDNN_QUANTIZE")
+        >>> fused.get_internals().list_outputs()
+        ['x', 'top_weight', 'top_bias', 'sg_mkldnn_fully_connected_0_output', 'act_output']
+        """
         if backend != "MKLDNN_QUANTIZE":
             raise MXNetError(
                 f"get_backend_symbol: there is no backend {backend!r}; this engine runs every symbol as it is, leave the call out"
@@ -538,7 +557,19 @@ class Symbol:
         """The symbol itself, with a warning: there are no backends, and what one would compute is the same.
 
         backend: its name, for the warning. args, aux, ctx, shape_dict, type_dict, stype_dict and skip_infer, of which MXNet infers
-        what a backend has to know, are read over."""
+        what a backend has to know, are read over.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> import hybrid as mx
+        >>> x = mx.sym.var("x")
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")  # of backends, as there are none
+        ...     same = x.optimize_for("MKLDNN") is x
+        >>> same
+        True
+        """
         warnings.warn(
             f"optimize_for: there is no backend {backend!r}; the symbol stays as it is, which changes no result",
             stacklevel=2,
@@ -735,7 +766,19 @@ def _refuse(name: str) -> Any:
     def refuse(self: Symbol, *args: Any, **kwargs: Any) -> Any:
         raise _only_arrays(name)
 
-    refuse.__name__, refuse.__doc__ = name, "Refuses: only arrays can do this."
+    given = "mx.cpu()" if name == "as_in_context" else ""
+    refuse.__name__ = name
+    refuse.__doc__ = f"""Raises NotImplementedForSymbol: only arrays can do this.
+
+Examples
+--------
+>>> import hybrid as mx
+>>> try:
+...     mx.sym.var("x").{name}({given})
+... except mx.base.NotImplementedForSymbol as error:
+...     print(error)
+Function {name} is not implemented for Symbol and only available in NDArray.
+"""
     return refuse
 
 

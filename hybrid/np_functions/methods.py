@@ -230,22 +230,50 @@ class Arrays:
         return NP.round(self, n)
 
     def all(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
-        """``np.all`` of it."""
+        """``np.all`` of it.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.np.array([[1, 0], [1, 1]]).all(axis=1)
+        array([False,  True])
+        """
         return NP.all(self, axis, keepdims, out)
 
     def any(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
-        """``np.any`` of it."""
+        """``np.any`` of it.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.np.array([[1, 0], [0, 0]]).any(axis=1)
+        array([ True, False])
+        """
         return NP.any(self, axis, keepdims, out)
 
     def broadcast_to(self, shape: Any) -> Any:
         return NP.broadcast_to(self, shape)
 
     def nonzero(self) -> Any:
-        """``np.nonzero`` of it: the indices of elements that are not 0, an array for each axis."""
+        """``np.nonzero`` of it: the indices of elements that are not 0, an array for each axis.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.np.array([[1, 0], [0, 2]]).nonzero()
+        (array([0, 1], dtype=int64), array([0, 1], dtype=int64))
+        """
         return NP.nonzero(self)
 
     def reshape_view(self, *shape: Any, **kwargs: Any) -> Any:
-        """The same memory in another shape, with the codes of mx.nd's reshape."""
+        """The same memory in another shape, with the codes of mx.nd's reshape.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.np.ones((2, 3, 4)).reshape_view((-1, 0)).shape
+        (8, 3)
+        """
         return NDArray.reshape(self, *shape, **kwargs)  # type: ignore[arg-type]
 
     def slice_assign(self, rhs: Any, begin: Any, end: Any, step: Any) -> Any:

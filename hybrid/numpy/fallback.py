@@ -28,22 +28,51 @@ globals().update({_name: getattr(_np, _name) for _name in _NUMPY})
 
 
 def alltrue(*args: Any, **kwargs: Any) -> Any:
-    """True where all elements are not 0: numpy.all by its old name."""
+    """True where all elements are not 0: numpy.all by its old name.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.np.alltrue(mx.np.array([[1, 0], [1, 1]]), axis=1)
+    array([False,  True])
+    """
     return _call(_np.all, args, kwargs)
 
 
 def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> Any:
-    """True for each element of ar1, which is taken as a vector, that is in ar2."""
+    """True for each element of ar1, which is taken as a vector, that is in ar2.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.np.in1d(mx.np.array([[0, 1], [2, 3]]), mx.np.array([1, 3]))
+    array([False,  True, False,  True])
+    """
     return _call(_in1d, (ar1, ar2, assume_unique, invert), {})
 
 
 def msort(a: Any) -> Any:
-    """An array sorted along its first axis."""
+    """An array sorted along its first axis.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.np.msort(mx.np.array([[3, 1], [2, 4]]))
+    array([[2., 1.],
+           [3., 4.]])
+    """
     return _call(_np.sort, (a,), {"axis": 0})
 
 
 def trapz(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
-    """The integral along an axis by the trapezoidal rule; x: where y was taken, else dx apart."""
+    """The integral along an axis by the trapezoidal rule; x: where y was taken, else dx apart.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> float(mx.np.trapz(mx.np.array([1, 2, 3]))), float(mx.np.trapz(mx.np.array([1, 2, 3]), dx=0.5))
+    (4.0, 2.0)
+    """
     return _call(_TRAPEZOID, (y, x, dx, axis), {})
 
 
@@ -60,7 +89,17 @@ def _define_quantile(name: str) -> None:
         return _call(getattr(_np, name), args, kwargs)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"``numpy.{name}``; interpolation, which NumPy has dropped, is its method."
+    q = 50 if name == "nanpercentile" else 0.5
+    function.__doc__ = f"""``numpy.{name}``; interpolation, which NumPy has dropped, is its method.
+
+Raises TypeError for both.
+
+Examples
+--------
+>>> import hybrid as mx
+>>> float(mx.np.{name}(mx.np.array([1, 2, float("nan")]), {q}, interpolation="lower"))
+1.0
+"""
     globals()[name] = function
 
 
@@ -79,7 +118,16 @@ def _define_financial(name: str) -> None:
         raise RuntimeError(f"{name}: NumPy removed it in its version 1.20; the package numpy-financial has it")
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = "A function of finance. Raises RuntimeError: NumPy has it no more."
+    function.__doc__ = f"""A function of finance. Raises RuntimeError: NumPy has it no more.
+
+Examples
+--------
+>>> import hybrid as mx
+>>> mx.np.{name}(0.1, [1, 2])
+Traceback (most recent call last):
+    ...
+RuntimeError: {name}: NumPy removed it in its version 1.20; the package numpy-financial has it
+"""
     globals()[name] = function
 
 

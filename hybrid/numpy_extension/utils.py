@@ -23,7 +23,17 @@ def _want_mode(what: str) -> None:
 def save(file: str | os.PathLike[str], arr: Any) -> None:
     """Write an array of mx.np, a list of them, or a dict of them by name, as MXNet 1.9.1 does.
 
-    Raises ValueError for other data, TypeError for other elements, and ValueError where the mode is not on (npx.set_np)."""
+    Raises ValueError for other data, TypeError for other elements, and ValueError where the mode is not on (npx.set_np).
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.npx.set_np()
+    >>> mx.npx.save("arrays.npy", {"x": mx.np.ones(2)})
+    >>> mx.npx.load("arrays.npy")
+    {'x': array([1., 1.])}
+    >>> mx.npx.reset_np()
+    """
     _want_mode("save")
     if isinstance(arr, ndarray):
         arr = [arr]
@@ -41,7 +51,17 @@ def save(file: str | os.PathLike[str], arr: Any) -> None:
 
 def load(file: str | os.PathLike[str]) -> Any:
     """The arrays of a file as those of mx.np: a dict when they have names, else a list. Raises TypeError for what names no file,
-    FormatError for a file of something else, and ValueError where the mode is not on (npx.set_np)."""
+    FormatError for a file of something else, and ValueError where the mode is not on (npx.set_np).
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.npx.set_np()
+    >>> mx.npx.save("arrays.npy", [mx.np.ones(2), mx.np.zeros(1)])
+    >>> mx.npx.load("arrays.npy")
+    [array([1., 1.]), array([0.])]
+    >>> mx.npx.reset_np()
+    """
     _want_mode("load")
     if not isinstance(file, str | os.PathLike):
         raise TypeError("file required to be a string")

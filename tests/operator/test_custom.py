@@ -148,6 +148,14 @@ def network() -> mx.Symbol:
     return sym.Custom(data=net, op_type="test_loss", name="loss", scale=2)
 
 
+@pytest.mark.parametrize("module", [nd, nd.op, sym, sym.op])
+def test_inputs_by_the_names_of_the_users(module: Any) -> None:
+    data = nd.array(X) if module in (nd, nd.op) else sym.var("data")
+    made = module.Custom(data=data, op_type="test_sigmoid")
+    found = made if module in (nd, nd.op) else made.eval(data=nd.array(X))[0]
+    np.testing.assert_allclose(found.asnumpy(), sigmoid(X), rtol=1e-6)
+
+
 def test_symbol() -> None:
     net = network()
     assert net.list_arguments() == ["data", "fc_weight", "fc_bias", "loss_label"]
