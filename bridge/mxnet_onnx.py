@@ -131,7 +131,14 @@ def _axes(specs: Mapping[str, Spec], given: Sequence[Sequence[Any]] | None) -> d
 def get_operator_support(opset_version: int | None = None) -> list[str]:
     """Names of the MXNet operators that can be written at an opset (None: the newest that the installed onnxruntime opens).
 
-    Raises BadInput for an opset before the oldest that is written."""
+    Raises BadInput for an opset before the oldest that is written.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> "Convolution" in mx.onnx.get_operator_support(13)
+    True
+    """
     wanted = newest() if opset_version is None else int(opset_version)
     if wanted < OLDEST:
         raise BadInput(f"get_operator_support: got opset {wanted}, wanted {OLDEST} or newer")

@@ -274,7 +274,27 @@ class Function:
         self.saved_tensors: tuple[NDArray, ...] = ()
 
     def save_for_backward(self, *args: NDArray) -> None:
-        """Keep arrays for backward."""
+        """Keep arrays for backward.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> class Exp(mx.autograd.Function):
+        ...     def forward(self, x):
+        ...         y = x.exp()
+        ...         self.save_for_backward(y)
+        ...         return y
+        ...     def backward(self, dy):
+        ...         (y,) = self.saved_tensors
+        ...         return dy * y
+        >>> x = mx.nd.zeros(2)
+        >>> x.attach_grad()
+        >>> with mx.autograd.record():
+        ...     y = Exp()(x)
+        >>> y.backward()
+        >>> x.grad.asnumpy()
+        array([1., 1.], dtype=float32)
+        """
         self.saved_tensors = args
 
     def __call__(self, *inputs: NDArray) -> Any:

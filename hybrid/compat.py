@@ -83,7 +83,16 @@ def _find(fullname: str, package: str) -> Any:
 def install_as_mxnet() -> None:
     """Make ``import mxnet``, and every module of it, mean this package from now on. Doing it again changes nothing.
 
-    Raises ImportError when the real MXNet has been imported already: one process cannot have both under one name."""
+    Raises ImportError when the real MXNet has been imported already: one process cannot have both under one name.
+
+    Examples
+    --------
+    >>> import hybrid
+    >>> hybrid.install_as_mxnet()
+    >>> import mxnet as mx
+    >>> mx is hybrid
+    True
+    """
     present = sys.modules.get("mxnet")
     if present is not None and present is not sys.modules[_HERE]:
         where = getattr(present, "__file__", None) or "somewhere else"

@@ -116,7 +116,13 @@ def set_config(**kwargs: Any) -> None:
 
 
 def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
-    """Deprecated: mode is "symbolic" or "all"."""
+    """Deprecated: mode is "symbolic" or "all".
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.profiler.set_config(profile_symbolic=True, filename="profile.json")  # the name of today
+    """
     warnings.warn(
         "profiler.profiler_set_config() is deprecated. Please use profiler.set_config() instead", stacklevel=2
     )
@@ -157,7 +163,13 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
 
 
 def profiler_set_state(state: str = "stop") -> None:
-    """Deprecated: set_state."""
+    """Deprecated: set_state.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.profiler.set_state("stop")  # the name of today
+    """
     warnings.warn("profiler.profiler_set_state() is deprecated. Please use profiler.set_state() instead", stacklevel=2)
     set_state(state)
 
@@ -261,7 +273,17 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
 
 
 def dump_profile() -> None:
-    """Deprecated: dump."""
+    """Deprecated: dump.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> from pathlib import Path
+    >>> mx.profiler.set_config(filename="profile.json")
+    >>> mx.profiler.dump()  # the name of today
+    >>> Path("profile.json").exists()
+    True
+    """
     warnings.warn("profiler.dump_profile() is deprecated. Please use profiler.dump() instead", stacklevel=2)
     dump(True)
 

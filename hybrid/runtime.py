@@ -37,7 +37,15 @@ _NAMES = (
 
 
 class Feature(NamedTuple):
-    """Something that an MXNet may have been built with, and whether there is its like here."""
+    """Something that an MXNet may have been built with, and whether there is its like here.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> feature = mx.runtime.Features()["CUDA"]
+    >>> feature.name, feature.enabled
+    ('CUDA', False)
+    """
 
     name: str
     enabled: bool

@@ -98,26 +98,47 @@ def set_module(module: str | None) -> Callable[[F], F]:
 
 
 def get_gpu_count() -> int:
-    """None, always.
+    """Number of GPUs, as ``mx.num_gpus`` gives it.
 
     Examples
     --------
     >>> import hybrid as mx
-    >>> mx.util.get_gpu_count()
-    0
+    >>> mx.util.get_gpu_count() == mx.num_gpus()
+    True
     """
-    return 0
+    from .context import num_gpus
+
+    return num_gpus()
 
 
 def get_gpu_memory(gpu_dev_id: int) -> tuple[int, int]:
-    """Raises MXNetError: there is no GPU here."""
+    """Bytes of a GPU's memory that are free, and that there are. Raises MXNetError where there is no GPU of that number.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> try:
+    ...     mx.util.get_gpu_memory(64)
+    ... except mx.MXNetError:
+    ...     print("no such GPU")
+    no such GPU
+    """
     from .context import gpu_memory_info
 
     return gpu_memory_info(gpu_dev_id)
 
 
 def get_cuda_compute_capability(ctx: Any) -> int:
-    """Raises ValueError: no context is a GPU that can be used."""
+    """Raises ValueError, whatever ctx is: of no GPU it is asked which instructions of CUDA it has.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.util.get_cuda_compute_capability(mx.cpu())
+    Traceback (most recent call last):
+        ...
+    ValueError: Expecting a gpu context to get cuda compute capability, while received ctx cpu(0)
+    """
     raise ValueError(f"Expecting a gpu context to get cuda compute capability, while received ctx {ctx}")
 
 

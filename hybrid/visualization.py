@@ -73,7 +73,23 @@ def print_summary(
     """Print a table of the layers of a symbol: names, shapes (if there are any, without the batch), numbers of parameters, inputs.
 
     shape: shapes of the inputs by name. positions: where columns end, as parts of line_length or, when the last is above 1, in
-    characters."""
+    characters.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> hidden = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=4, name="fc")
+    >>> mx.viz.print_summary(hidden, {"data": (1, 3)}, 64, (24, 38, 47, 64))  # doctest: +NORMALIZE_WHITESPACE
+    ________________________________________________________________
+    Layer (type)            Output Shape  Param #  Previous Layer
+    ================================================================
+    data(null)              3             0
+    ________________________________________________________________
+    fc(FullyConnected)      4             16       data
+    ================================================================
+    Total params: 16
+    ________________________________________________________________
+    """
     nodes, heads = _layers(symbol)
     shapes = _shapes(symbol, shape)
     ends = [int(line_length * p) for p in positions] if positions[-1] <= 1 else [int(p) for p in positions]

@@ -148,7 +148,15 @@ def num_gpus() -> int:
 
 
 def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
-    """Bytes of a GPU's memory that are free, and that there are. Raises MXNetError where there is no such GPU."""
+    """Bytes of a GPU's memory that are free, and that there are. Raises MXNetError where there is no such GPU.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> free, whole = mx.context.gpu_memory_info(0) if mx.num_gpus() else (0, 0)
+    >>> free <= whole
+    True
+    """
     return registry.device(device_id).memory_info()
 
 

@@ -103,7 +103,14 @@ def use(name: str | None) -> str | None:
 
 
 def threads() -> int:
-    """Number of threads that kernels use."""
+    """Number of threads that kernels use.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.get_num_threads() >= 1
+    True
+    """
     return _core.threads() if _core is not None else 1
 
 

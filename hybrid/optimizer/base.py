@@ -282,7 +282,16 @@ class Optimizer:
         self.lr = lr
 
     def set_lr_scale(self, args_lrscale: Any) -> None:
-        """Gone from MXNet; raises DeprecationWarning whatever args_lrscale is. Use set_lr_mult."""
+        """Gone from MXNet; raises DeprecationWarning whatever args_lrscale is. Use set_lr_mult.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> optimizer = mx.optimizer.SGD(learning_rate=0.5)
+        >>> optimizer.set_lr_mult({0: 0.1})  # the name of today
+        >>> optimizer.lr_mult
+        {0: 0.1}
+        """
         raise DeprecationWarning("set_lr_scale is gone; use set_lr_mult")
 
     def set_lr_mult(self, args_lr_mult: dict[Any, float]) -> None:

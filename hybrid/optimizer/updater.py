@@ -27,6 +27,8 @@ class Updater:
     >>> updater(0, mx.nd.ones(2), weight)
     >>> weight.asnumpy(), updater.states[0].asnumpy()
     (array([0.5, 1.5], dtype=float32), array([-0.5, -0.5], dtype=float32))
+    >>> updater.aggregate_updates
+    True
     """
 
     def __init__(self, optimizer: Optimizer) -> None:
@@ -67,7 +69,15 @@ class Updater:
                 optimizer.update_multi_precision(indices, weights, grads, [self.states[i] for i in indices])
 
     def sync_state_context(self, state: Any, context: Context) -> Any:
-        """A state on a device, context: arrays, and tuples and lists of them."""
+        """A state on a device, context: arrays, and tuples and lists of them.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> updater = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.5))
+        >>> updater.sync_state_context((mx.nd.ones(2), None), mx.cpu(1))[0].context
+        cpu(1)
+        """
         if isinstance(state, NDArray):
             return state.as_in_context(context)
         if isinstance(state, tuple | list):
@@ -77,7 +87,18 @@ class Updater:
     def get_states(self, dump_optimizer: bool = False) -> bytes:
         """All states, with dump_optimizer the optimizer too, as bytes that MXNet 1.9.1 reads too.
 
-        Raises TypeError when there is something in them that such bytes cannot say."""
+        Raises TypeError when there is something in them that such bytes cannot say.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> updater = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.5, momentum=0.9))
+        >>> updater(0, mx.nd.ones(2), mx.nd.ones(2))
+        >>> other = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.5, momentum=0.9))
+        >>> other.set_states(updater.get_states())
+        >>> other.states[0].asnumpy()
+        array([-0.5, -0.5], dtype=float32)
+        """
         return files.dump((self.states, self.optimizer) if dump_optimizer else self.states)
 
     def set_states(self, states: bytes, source: Any = None) -> None:
@@ -85,7 +106,18 @@ class Updater:
 
         Nothing that the bytes say is executed. Raises FormatError for anything but states.
 
-        source: the file they come from, for errors."""
+        source: the file they come from, for errors.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> updater = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.5, momentum=0.9))
+        >>> updater(0, mx.nd.ones(2), mx.nd.ones(2))
+        >>> other = mx.optimizer.get_updater(mx.optimizer.SGD())
+        >>> other.set_states(updater.get_states(dump_optimizer=True))
+        >>> other.optimizer.momentum, other.states[0].asnumpy()
+        (0.9, array([-0.5, -0.5], dtype=float32))
+        """
         self.states, optimizer = files.load(states, source)
         self.optimizer = optimizer or self.optimizer
         self.states_synced = dict.fromkeys(self.states, False)

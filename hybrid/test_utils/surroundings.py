@@ -28,7 +28,7 @@ def set_default_context(ctx: Context) -> None:
 
 
 def list_gpus() -> range:
-    """The numbers of the GPUs: none."""
+    """The numbers of the GPUs."""
     return range(get_gpu_count())
 
 
