@@ -35,7 +35,14 @@ class AttrScope(Scope):
 
     @staticmethod
     def subgraph_name(name: str) -> str:
-        """A name for the subgraph of an operator that nobody has: with a number, behind that of the subgraph it is in."""
+        """A name for the subgraph of an operator that nobody has: with a number, behind that of the subgraph it is in.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> mx.AttrScope.subgraph_name("loop") != mx.AttrScope.subgraph_name("loop")
+        True
+        """
         outer = AttrScope.current._attr.get("__subgraph_name__")
         name = f"{outer}${name}" if outer else name
         with _LOCK:
@@ -55,7 +62,16 @@ class AttrScope(Scope):
 
     @staticmethod
     def clean() -> AttrScope:
-        """A scope in which no attribute of outer blocks is in force."""
+        """A scope in which no attribute of outer blocks is in force.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> with mx.AttrScope(ctx_group="stage1"), mx.AttrScope.clean():
+        ...     x = mx.sym.var("x")
+        >>> x.attr("ctx_group") is None
+        True
+        """
         return _Clean()
 
     def __enter__(self) -> AttrScope:

@@ -170,6 +170,7 @@ class BaseSparseNDArray(NDArray):
         return super().copyto(other)
 
     def reshape(self, *shape: Any, **kwargs: Any) -> NDArray:
+        """Raises NotSupportedForSparseNDArray for whatever shape: tostype("default") gives an array that has others."""
         raise NotSupportedForSparseNDArray(
             f"Function reshape (namely operator Reshape) with arguments {shape} is not supported for SparseNDArray and only "
             "available in NDArray."

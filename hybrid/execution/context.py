@@ -42,6 +42,8 @@ class Context(Scope, metaclass=_DefaultContext):
     >>> with mx.Context("cpu", 1):
     ...     print(mx.nd.ones(2).context)
     cpu(1)
+    >>> mx.cpu(1).device_type, mx.cpu(1).queue, mx.cpu(1).is_device
+    ('cpu', (1, 1), False)
     """
 
     devtype2str: ClassVar[dict[int, str]] = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
@@ -82,7 +84,17 @@ class Context(Scope, metaclass=_DefaultContext):
 
     @property
     def device(self) -> Device:
-        """The device of a GPU's context. Raises MXNetError where there is none."""
+        """The device of a GPU's context. Raises MXNetError where there is none.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> try:
+        ...     mx.gpu(64).device
+        ... except mx.MXNetError:
+        ...     print("no such GPU")
+        no such GPU
+        """
         return registry.device(self.device_id)
 
     def empty_cache(self) -> None:

@@ -28,6 +28,10 @@ def var(
 ) -> Symbol:
     """A variable: something that gets its value when the graph runs. Other keywords must look ``__like_this__``.
 
+    shape, dtype, init and stype: as far as they are known, for ``infer_shape`` and for what binds the graph. lr_mult, wd_mult:
+    factors that optimizers read. attr: further attributes, texts. Raises TypeError for a name that is no text and for a dtype
+    that there is not, KeyError for another stype, ValueError for other keywords and attributes.
+
     Examples
     --------
     >>> import hybrid as mx

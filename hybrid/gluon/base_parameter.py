@@ -74,7 +74,7 @@ class Parameter:
 
     Its shape may hold 0 for what is not known, or be None; then its initialisation is deferred until it is. stype and
     grad_stype say as what values and gradients show; the memory behind both is dense, but for gradients that are row_sparse.
-    Raises ParameterError when it is given an array of another shape.
+    Raises ParameterError when it is given an array of another shape, AssertionError for another grad_req, stype or grad_stype.
 
     Parameters
     ----------

@@ -117,7 +117,8 @@ class ParameterDict:
     def get(self, name: str, **kwargs: Any) -> Parameter:
         """The parameter ``prefix + name``, made with these properties if there is none.
 
-        One that exists gets those it has not, and dimensions it does not know. Raises AssertionError for others that differ.
+        One that exists gets those it has not, and dimensions it does not know. Raises ParameterError (an
+        AssertionError) for others that differ.
 
         Examples
         --------
@@ -149,7 +150,7 @@ class ParameterDict:
     def get_constant(self, name: str, value: Any = None) -> Parameter:
         """The constant ``prefix + name``, made of the value if there is none.
 
-        Raises KeyError when there is none and no value, AssertionError when there is another.
+        Raises KeyError when there is none and no value, ParameterError (an AssertionError) when there is another.
 
         Examples
         --------

@@ -182,6 +182,7 @@ class KVStore(KVStoreBase):
     # -- optimizer ----------------------------------------------------------------------------------------------------
 
     def is_capable(self, capability: str) -> bool:
+        """True when the store has a capability: ``KVStoreBase.OPTIMIZER``, as it takes one. Raises ValueError for another."""
         if capability.lower() != KVStoreBase.OPTIMIZER:
             raise ValueError(f"Unknown capability: {capability}")
         return True

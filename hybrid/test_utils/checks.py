@@ -30,7 +30,15 @@ _FLOATS = (np.float16, np.float32, np.float64)
 
 
 def simple_forward(sym: Symbol, ctx: Context | None = None, is_train: bool = False, **inputs: Any) -> Any:
-    """The outputs of a symbol for NumPy arrays by name, as NumPy arrays: a list, or one when there is one."""
+    """The outputs of a symbol for NumPy arrays by name, as NumPy arrays: a list, or one when there is one.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> mx.test_utils.simple_forward(mx.sym.var("x") * 2, x=np.array([1, 2]))
+    array([2., 4.], dtype=float32)
+    """
     ctx = ctx or default_context()
     executor = sym.bind(ctx, args={k: array(v, ctx=ctx) for k, v in inputs.items()})
     executor.forward(is_train=is_train)
@@ -85,7 +93,16 @@ def numeric_grad(
 ) -> dict[str, np.ndarray]:
     """The gradients of the sum of an executor's first output by central differences of width eps, for all float arguments.
 
-    location: argument name -> value. aux_states are set to their values again before each run."""
+    location: argument name -> value. aux_states are set to their values again before each run.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> executor = mx.sym.square(mx.sym.var("x")).bind(mx.cpu(), {"x": mx.nd.array([1, 3])})
+    >>> mx.test_utils.numeric_grad(executor, {"x": np.float32([1, 3])}, eps=0.01)["x"].round(1)
+    array([2., 6.], dtype=float32)
+    """
     _check_dtype(dtype)
     values = {k: np.array(v, order="C") for k, v in location.items()}
     for name, value in values.items():
@@ -129,7 +146,14 @@ def check_numeric_gradient(
     """Raises AssertionError unless the gradients of a symbol with one output are those of finite differences.
 
     location: the arguments, a list in order or a dict by name. The output is weighted with random numbers and summed.
-    grad_nodes: names of the arguments to check (all), or name -> grad_req. The step is numeric_eps or the dtype's default."""
+    grad_nodes: names of the arguments to check (all), or name -> grad_req. The step is numeric_eps or the dtype's default.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> mx.test_utils.check_numeric_gradient(mx.sym.square(mx.sym.var("x")), [np.array([1.0, 3.0])])
+    """
     _check_dtype(dtype)
     ctx = ctx or default_context()
     arguments = _arguments(sym, location, ctx, dtype)
@@ -202,7 +226,17 @@ def check_symbolic_forward(
     equal_nan: bool = False,
     dtype: Any = default_dtype(),  # noqa: B008  a constant
 ) -> list[NDArray]:
-    """The outputs of a symbol. Raises AssertionError unless they are the expected ones (a list, or a dict by output name)."""
+    """The outputs of a symbol. Raises AssertionError unless they are the expected ones (a list, or a dict by output name).
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> x = np.array([1.0, 3.0])
+    >>> outputs = mx.test_utils.check_symbolic_forward(mx.sym.square(mx.sym.var("x")), [x], [x * x])
+    >>> outputs[0].asnumpy()
+    array([1., 9.], dtype=float32)
+    """
     _check_dtype(dtype, "asnumpy")
     ctx = ctx or default_context()
     names = sym.list_outputs()
@@ -232,7 +266,17 @@ def check_symbolic_backward(
     dtype: Any = default_dtype(),  # noqa: B008  a constant
 ) -> dict[str, NDArray]:
     """The gradients of a symbol's arguments, given those of its outputs. Raises AssertionError unless they are as expected
-    (a list in the order of the arguments, or a dict by name of some of them)."""
+    (a list in the order of the arguments, or a dict by name of some of them).
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> x, ones = np.array([1.0, 3.0]), np.array([1.0, 1.0])
+    >>> found = mx.test_utils.check_symbolic_backward(mx.sym.square(mx.sym.var("x")), [x], [ones], [2 * x])
+    >>> found["x"].asnumpy()
+    array([2., 6.], dtype=float32)
+    """
     _check_dtype(dtype, "asnumpy")
     ctx = ctx or default_context()
     names = sym.list_arguments()
@@ -281,7 +325,15 @@ def check_speed(
 ) -> float:
     """Seconds that one of N runs takes: forward and backward with typ="whole", else with "forward".
 
-    location: values by name; without it, keywords are shapes, and values are normal random numbers."""
+    location: values by name; without it, keywords are shapes, and values are normal random numbers. Raises ValueError for another
+    typ.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.test_utils.check_speed(mx.sym.square(mx.sym.var("x")), N=2, x=(2, 3)) > 0
+    True
+    """
     if typ not in ("whole", "forward"):
         raise ValueError('typ can only be "whole" or "forward".')
     shapes: dict[str, Any] = kwargs if location is None else {k: v.shape for k, v in location.items()}
@@ -324,7 +376,16 @@ def check_consistency(
     way with the most precise output, or ground_truth. Gives what was compared with.
 
     ctx_list: keywords of simple_bind, for example ``{"ctx": mx.cpu(), "data": (2, 3), "type_dict": {"data": np.float16}}``.
-    Without raise_on_err differences are printed."""
+    Raises AssertionError where they are not, or the ways do not go together; without raise_on_err differences are printed.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> ways = [{"ctx": mx.cpu(), "x": (2, 3), "type_dict": {"x": dtype}} for dtype in (np.float32, np.float64)]
+    >>> sorted(mx.test_utils.check_consistency(mx.sym.square(mx.sym.var("x"), name="y"), ways))
+    ['x', 'y_output']
+    """
     if len(ctx_list) < 2:
         raise AssertionError("check_consistency: got fewer than two ways to bind")
     symbols = [sym] * len(ctx_list) if isinstance(sym, Symbol) else list(sym)
@@ -399,7 +460,15 @@ def check_gluon_hybridize_consistency(
     atol: Tolerance = 1e-4,
 ) -> None:
     """Raises AssertionError unless a block gives the same outputs, and gradients of its inputs, hybridized and not, recording
-    and not. net_builder(prefix=...) makes it; numpy_func of the inputs as NumPy arrays is what it should give."""
+    and not. net_builder(prefix=...) makes it; numpy_func of the inputs as NumPy arrays is what it should give.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> def build(prefix):
+    ...     return mx.gluon.nn.Dense(2, in_units=3, prefix=prefix)
+    >>> mx.test_utils.check_gluon_hybridize_consistency(build, [mx.nd.ones((4, 3))])
+    """
     values: dict[str, np.ndarray] = {}
     wanted: np.ndarray | None = None
     wanted_gradients: list[np.ndarray] | None = None
@@ -457,7 +526,14 @@ def compare_optimizer(
 ) -> None:
     """Raises AssertionError unless two optimizers change random weights (and states) in the same way.
 
-    shape: of one weight; or a list, of which the second optimizer gets ntensors at once and the first one at a time."""
+    shape: of one weight; or a list, of which the second optimizer gets ntensors at once and the first one at a time.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> one, other = mx.optimizer.SGD(learning_rate=0.1), mx.optimizer.create("sgd", learning_rate=0.1)
+    >>> mx.test_utils.compare_optimizer(one, other, (2, 3), "float32")
+    """
     if isinstance(shape, list):
         weights = [[mx_random.uniform(shape=s, dtype=dtype) for s in shape] for _ in range(2)]
         for first, second in zip(*weights):
@@ -495,6 +571,14 @@ def compare_optimizer(
 
 
 def same_symbol_structure(sym1: Symbol, sym2: Symbol) -> bool:
-    """True when two symbols have the same operators in the same order."""
+    """True when two symbols have the same operators in the same order.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.sym.var("x")
+    >>> mx.test_utils.same_symbol_structure(x + 1, x + 2), mx.test_utils.same_symbol_structure(x + 1, x * 2)
+    (True, False)
+    """
     operators = [[n.op for n in s.graph.nodes] for s in (sym1, sym2)]
     return [o and o.name for o in operators[0]] == [o and o.name for o in operators[1]]

@@ -22,7 +22,16 @@ def download(
 ) -> str:
     """The name of the file of a URL, which is fetched unless it is there, and the user allows it (see gluon.utils.download).
 
-    Raises MXNetError saying what to put where when it is not."""
+    Raises MXNetError saying what to put where when it is not, AssertionError for retries below 0.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import hybrid as mx
+    >>> Path("list.txt").touch()
+    >>> mx.test_utils.download("http://data.example/list.txt")  # is there already
+    'list.txt'
+    """
     if retries < 0:
         raise AssertionError("Number of retries should be at least 0")
     path = os.path.join(dirname or "", fname or url.split("/")[-1])
@@ -46,7 +55,20 @@ def get_mnist() -> dict[str, Any]:
     """MNIST from train-images-idx3-ubyte.gz and the three other files in the current folder or in ``data``, compressed or not:
     train_data and test_data (N, 1, 28, 28) float32 in [0, 1], train_label and test_label (N,) int8.
 
-    Raises MXNetError naming what is missing."""
+    Raises MXNetError naming what is missing.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import hybrid as mx
+    >>> for part in ("train", "t10k"):  # two images each, in place of the real files
+    ...     sizes = [0, 0, 0, 2, 0, 0, 0, 28, 0, 0, 0, 28]
+    ...     _ = Path(f"{part}-images-idx3-ubyte").write_bytes(bytes([0, 0, 8, 3, *sizes]) + bytes(2 * 28 * 28))
+    ...     _ = Path(f"{part}-labels-idx1-ubyte").write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 3]))
+    >>> found = mx.test_utils.get_mnist()
+    >>> found["train_data"].shape, found["test_label"].tolist()
+    ((2, 1, 28, 28), [7, 3])
+    """
     import numpy as np
 
     from ..io.idx import read_idx
@@ -67,23 +89,67 @@ def get_mnist() -> dict[str, Any]:
 
 
 def get_mnist_ubyte() -> None:
-    """See to it that ``data`` holds MNIST's four files, unpacked from mnist.zip. Raises MXNetError naming what is missing."""
+    """See to it that ``data`` holds MNIST's four files, unpacked from mnist.zip. Raises MXNetError naming what is missing.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import hybrid as mx
+    >>> Path("data").mkdir()
+    >>> for part in ("train", "t10k"):
+    ...     Path(f"data/{part}-images-idx3-ubyte").touch()
+    ...     Path(f"data/{part}-labels-idx1-ubyte").touch()
+    >>> mx.test_utils.get_mnist_ubyte()  # all are there already
+    """
     _unpacked(_MNIST, f"{_SERVER}mxnet/data/mnist.zip")
 
 
 def get_mnist_pkl() -> None:
-    """See to it that ``data`` holds mnist.pkl.gz. Raises MXNetError."""
+    """See to it that ``data`` holds mnist.pkl.gz. Raises MXNetError.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import hybrid as mx
+    >>> Path("data").mkdir()
+    >>> Path("data/mnist.pkl.gz").touch()
+    >>> mx.test_utils.get_mnist_pkl()  # is there already
+    """
     download("http://deeplearning.net/data/mnist/mnist.pkl.gz", dirname="data")
 
 
 def get_cifar10() -> None:
-    """See to it that ``data/cifar`` holds train.rec, test.rec, train.lst and test.lst, from cifar10.zip. Raises MXNetError."""
+    """See to it that ``data/cifar`` holds train.rec, test.rec, train.lst and test.lst, from cifar10.zip. Raises MXNetError.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import hybrid as mx
+    >>> Path("data/cifar").mkdir(parents=True)
+    >>> for name in ("train.rec", "test.rec", "train.lst", "test.lst"):
+    ...     Path("data/cifar", name).touch()
+    >>> mx.test_utils.get_cifar10()  # all are there already
+    """
     names = tuple(f"cifar/{part}.{kind}" for part in ("train", "test") for kind in ("rec", "lst"))
     _unpacked(names, f"{_SERVER}mxnet/data/cifar10.zip")
 
 
 def get_mnist_iterator(batch_size: int, input_shape: Any, num_parts: int = 1, part_index: int = 0) -> tuple[Any, Any]:
-    """(training, validation) MNISTIter of the files in ``data``; images are flat unless input_shape has three dimensions."""
+    """(training, validation) MNISTIter of the files in ``data``; images are flat unless input_shape has three dimensions.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import hybrid as mx
+    >>> Path("data").mkdir()
+    >>> for part in ("train", "t10k"):  # two images each, in place of the real files
+    ...     sizes = [0, 0, 0, 2, 0, 0, 0, 28, 0, 0, 0, 28]
+    ...     _ = Path(f"data/{part}-images-idx3-ubyte").write_bytes(bytes([0, 0, 8, 3, *sizes]) + bytes(2 * 28 * 28))
+    ...     _ = Path(f"data/{part}-labels-idx1-ubyte").write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 3]))
+    >>> train, test = mx.test_utils.get_mnist_iterator(batch_size=2, input_shape=(1, 28, 28))
+    >>> next(train).data[0].shape
+    (2, 1, 28, 28)
+    """
     from ..io import MNISTIter
 
     get_mnist_ubyte()
@@ -111,7 +177,19 @@ def get_mnist_iterator(batch_size: int, input_shape: Any, num_parts: int = 1, pa
 
 
 def get_zip_data(data_dir: str, url: str, data_origin_name: str) -> None:
-    """Unpack the archive data_origin_name of data_dir there; it is fetched from url when it is missing. Raises MXNetError."""
+    """Unpack the archive data_origin_name of data_dir there; it is fetched from url when it is missing. Raises MXNetError.
+
+    Examples
+    --------
+    >>> import zipfile
+    >>> from pathlib import Path
+    >>> import hybrid as mx
+    >>> with zipfile.ZipFile("packed.zip", "w") as archive:
+    ...     archive.writestr("list.txt", "a b")
+    >>> mx.test_utils.get_zip_data(".", "http://data.example/packed.zip", "packed.zip")
+    >>> Path("list.txt").read_text()
+    'a b'
+    """
     archive = os.path.join(data_dir, data_origin_name)
     if not os.path.exists(archive):
         downloads.obtain(url, archive)
@@ -121,7 +199,18 @@ def get_zip_data(data_dir: str, url: str, data_origin_name: str) -> None:
 def get_bz2_data(data_dir: str, data_name: str, url: str, data_origin_name: str) -> None:
     """Unpack the file data_origin_name of data_dir as data_name, unless that is there; it is fetched from url when it is missing.
 
-    Raises MXNetError without either, and for what is not packed so."""
+    Raises MXNetError without either, and for what is not packed so.
+
+    Examples
+    --------
+    >>> import bz2
+    >>> from pathlib import Path
+    >>> import hybrid as mx
+    >>> _ = Path("list.bz2").write_bytes(bz2.compress(b"a b"))
+    >>> mx.test_utils.get_bz2_data(".", "list.txt", "http://data.example/list.bz2", "list.bz2")
+    >>> Path("list.txt").read_text()
+    'a b'
+    """
     import bz2
 
     target, packed = Path(data_dir, data_name), Path(data_dir, data_origin_name)
@@ -154,7 +243,18 @@ def download_model(
 ) -> tuple[str | None, int]:
     """(prefix, 0) of a published network's symbol and parameters in dst_dir, which download fetches; (None, 0) of an unknown one.
 
-    meta_info: {name: {"symbol": url, "params": url}} in the place of MXNet's own."""
+    meta_info: {name: {"symbol": url, "params": url}} in the place of MXNet's own. Raises AssertionError where it lacks either.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import hybrid as mx
+    >>> for name in ("mine-symbol.json", "mine-0000.params"):
+    ...     Path(name).touch()
+    >>> urls = {"symbol": "http://data.example/mine.json", "params": "http://data.example/mine.params"}
+    >>> mx.test_utils.download_model("mine", meta_info={"mine": urls})  # both are there already
+    ('./mine', 0)
+    """
     if meta_info is None:
         base = {name: (f"{_SERVER}models/{place}", epoch) for name, (place, epoch) in _MODELS.items()}
         meta_info = {

@@ -14,7 +14,16 @@ Generator = Callable[[int], Any]
 
 
 def gen_buckets_probs_with_ppf(ppf: Callable[[float], float], nbuckets: int) -> tuple[list[Any], list[float]]:
-    """Intervals of equal probability, and their probabilities, of a distribution with that quantile function."""
+    """Intervals of equal probability, and their probabilities, of a distribution with that quantile function.
+
+    Raises AssertionError for fewer than one.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.test_utils.gen_buckets_probs_with_ppf(lambda p: 10 * p, 2)  # of numbers from 0 to 10
+    ([(0.0, 5.0), (5.0, 10.0)], [0.5, 0.5])
+    """
     if nbuckets <= 0:
         raise AssertionError(f"got nbuckets={nbuckets}, wanted at least 1")
     ends = [ppf(i / nbuckets) for i in range(nbuckets + 1)]
@@ -22,13 +31,35 @@ def gen_buckets_probs_with_ppf(ppf: Callable[[float], float], nbuckets: int) -> 
 
 
 def mean_check(generator: Generator, mu: float, sigma: float, nsamples: int = 1000000) -> bool:
-    """True when the mean of samples is within three of its standard deviations of mu."""
+    """True when the mean of samples is within three of its standard deviations of mu.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> numbers = np.random.default_rng(0)
+    >>> mx.test_utils.mean_check(lambda count: numbers.normal(2, 3, count), mu=2, sigma=3, nsamples=1000)
+    True
+    >>> mx.test_utils.mean_check(lambda count: numbers.normal(5, 3, count), mu=2, sigma=3, nsamples=1000)
+    False
+    """
     mean = np.asarray(generator(nsamples)).mean()
     return bool(abs(mean - mu) < 3 * sigma / math.sqrt(nsamples))
 
 
 def var_check(generator: Generator, sigma: float, nsamples: int = 1000000) -> bool:
-    """True when the variance of samples is within three of its standard deviations of sigma^2."""
+    """True when the variance of samples is within three of its standard deviations of sigma^2.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> numbers = np.random.default_rng(0)
+    >>> mx.test_utils.var_check(lambda count: numbers.normal(2, 3, count), sigma=3, nsamples=1000)
+    True
+    >>> mx.test_utils.var_check(lambda count: numbers.normal(2, 4, count), sigma=3, nsamples=1000)
+    False
+    """
     variance = np.asarray(generator(nsamples)).var(ddof=1)
     return bool(abs(variance - sigma**2) < 3 * math.sqrt(2 * sigma**4 / (nsamples - 1)))
 
@@ -38,7 +69,20 @@ def chi_square_check(
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Pearson's test: (p value, observed frequencies, expected ones).
 
-    buckets: ascending intervals (low, high) that do not overlap, or values of a discrete distribution."""
+    buckets: ascending intervals (low, high) that do not overlap, or values of a discrete distribution. Raises
+    AssertionError for others, and for another number of probs.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> numbers = np.random.default_rng(1)
+    >>> def tossed(count):
+    ...     return numbers.integers(2, size=count)
+    >>> p, observed, expected = mx.test_utils.chi_square_check(tossed, [0, 1], [0.5, 0.5], 1000)
+    >>> p > 0.05, int(observed.sum()), expected.tolist()
+    (True, 1000, [500, 500])
+    """
     if not isinstance(buckets, list) or len(probs) != len(buckets):
         raise AssertionError(f"got {len(probs)} probabilities for {len(buckets)} buckets, wanted a list of as many")
     samples = np.asarray(generator(nsamples)).reshape(-1)
@@ -95,7 +139,18 @@ def verify_generator(
     success_rate: float = 0.2,
     alpha: float = 0.05,
 ) -> list[float]:
-    """The p values of nrepeat chi-square tests. Raises AssertionError when fewer than success_rate of them exceed alpha."""
+    """The p values of nrepeat chi-square tests. Raises AssertionError when fewer than success_rate of them exceed alpha.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> numbers = np.random.default_rng(1)
+    >>> def tossed(count):
+    ...     return numbers.integers(2, size=count)
+    >>> len(mx.test_utils.verify_generator(tossed, [0, 1], [0.5, 0.5], 1000, nrepeat=3))
+    3
+    """
     results = [chi_square_check(generator, buckets, probs, nsamples) for _ in range(nrepeat)]
     values = [p for p, _, _ in results]
     if sum(p > alpha for p in values) < nrepeat * success_rate:

@@ -18,37 +18,91 @@ from ..util import get_gpu_count, getenv, setenv
 
 
 def default_context() -> Context:
-    """The context that tests use: the current one."""
+    """The context that tests use: the current one.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.test_utils.default_context()
+    cpu(0)
+    """
     return current_context()
 
 
 def set_default_context(ctx: Context) -> None:
-    """Make a context the current one of this thread, outside of ``with`` blocks."""
+    """Make a context the current one of this thread, outside of ``with`` blocks.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> before = mx.test_utils.default_context()
+    >>> mx.test_utils.set_default_context(mx.cpu(1))
+    >>> mx.nd.ones(2).context
+    cpu(1)
+    >>> mx.test_utils.set_default_context(before)
+    """
     Context._threads.__dict__["default"] = ctx
 
 
 def list_gpus() -> range:
-    """The numbers of the GPUs."""
+    """The numbers of the GPUs.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> len(mx.test_utils.list_gpus()) == mx.num_gpus()
+    True
+    """
     return range(get_gpu_count())
 
 
 def is_cd_run() -> bool:
-    """True when the environment variable CD_JOB is 1."""
+    """True when the environment variable CD_JOB is 1.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> with mx.test_utils.environment("CD_JOB", "1"):
+    ...     mx.test_utils.is_cd_run()
+    True
+    """
     return getenv("CD_JOB") == "1"
 
 
 def is_aarch64_run() -> bool:
-    """True on a 64-bit ARM."""
+    """True on a 64-bit ARM.
+
+    Examples
+    --------
+    >>> import platform
+    >>> import hybrid as mx
+    >>> mx.test_utils.is_aarch64_run() == (platform.machine() == "aarch64")
+    True
+    """
     return platform.machine() == "aarch64"
 
 
 def has_tvm_ops() -> bool:
-    """False: there are no TVM operators."""
+    """False: there are no TVM operators.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.test_utils.has_tvm_ops()
+    False
+    """
     return Features().is_enabled("TVM_OP")
 
 
 def is_op_runnable() -> bool:
-    """True: there is no GPU that would be too old."""
+    """True: there is no GPU that would be too old.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.test_utils.is_op_runnable()
+    True
+    """
     return True
 
 
@@ -56,7 +110,18 @@ def is_op_runnable() -> bool:
 def environment(*args: Any) -> Iterator[None]:
     """``with environment(name, value):`` or ``with environment({name: value}):`` sets environment variables, None removes one.
 
-    Afterwards they are as they were."""
+    Afterwards they are as they were.
+
+    Examples
+    --------
+    >>> import os
+    >>> import hybrid as mx
+    >>> with mx.test_utils.environment("OF_AN_EXAMPLE", "1"):
+    ...     print(os.environ["OF_AN_EXAMPLE"])
+    1
+    >>> "OF_AN_EXAMPLE" in os.environ
+    False
+    """
     if len(args) == 1 and isinstance(args[0], Mapping):
         wanted = dict(args[0])
     elif len(args) == 2:
@@ -76,7 +141,15 @@ def environment(*args: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def discard_stderr() -> Iterator[None]:
-    """``with discard_stderr():`` nothing reaches stderr, not from other libraries either."""
+    """``with discard_stderr():`` nothing reaches stderr, not from other libraries either.
+
+    Examples
+    --------
+    >>> import sys
+    >>> import hybrid as mx
+    >>> with mx.test_utils.discard_stderr():
+    ...     print("nobody reads this", file=sys.stderr)
+    """
     try:
         number = sys.stderr.fileno()
     except (AttributeError, OSError):  # stderr is no file
@@ -96,7 +169,20 @@ def discard_stderr() -> Iterator[None]:
 
 
 def retry(n: int) -> Callable[[Callable[..., Any]], Callable[..., None]]:
-    """Decorator: call a test up to n times, until it raises no AssertionError."""
+    """Decorator: call a test up to n times, until it raises no AssertionError.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> tries = []
+    >>> @mx.test_utils.retry(3)
+    ... def test_something_random():
+    ...     tries.append(len(tries))
+    ...     assert len(tries) == 2
+    >>> test_something_random()
+    >>> tries
+    [0, 1]
+    """
     if n <= 0:
         raise AssertionError(f"retry: got n={n}, wanted at least 1")
 
@@ -118,7 +204,15 @@ def retry(n: int) -> Callable[[Callable[..., Any]], Callable[..., None]]:
 
 
 class DummyIter(DataIter):
-    """Gives the first batch of an iterator for ever, to measure how fast everything else is."""
+    """Gives the first batch of an iterator for ever, to measure how fast everything else is.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> batches = mx.test_utils.DummyIter(mx.io.NDArrayIter(mx.nd.ones((4, 3)), batch_size=2))
+    >>> [batches.next().data[0].shape for _ in range(3)]
+    [(2, 3), (2, 3), (2, 3)]
+    """
 
     def __init__(self, real_iter: Any):
         super().__init__()

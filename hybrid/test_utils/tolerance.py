@@ -23,32 +23,78 @@ def _by_dtype(half: float, single: float, double: float) -> dict[np.dtype, float
 
 
 def default_dtype() -> type:
-    """float32."""
+    """float32.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.test_utils.default_dtype().__name__
+    'float32'
+    """
     return np.float32
 
 
 def default_rtols() -> dict[np.dtype, float]:
-    """Relative tolerances by dtype."""
+    """Relative tolerances by dtype.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> mx.test_utils.default_rtols()[np.dtype("float32")]
+    0.0001
+    """
     return _by_dtype(1e-2, 1e-4, 1e-5)
 
 
 def default_atols() -> dict[np.dtype, float]:
-    """Absolute tolerances by dtype."""
+    """Absolute tolerances by dtype.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> mx.test_utils.default_atols()[np.dtype("float32")]
+    0.001
+    """
     return _by_dtype(1e-1, 1e-3, 1e-20)
 
 
 def default_numeric_eps() -> dict[np.dtype, float]:
-    """Steps of finite differences by dtype; powers of two, so that adding them to an input drops no bits."""
+    """Steps of finite differences by dtype; powers of two, so that adding them to an input drops no bits.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> mx.test_utils.default_numeric_eps()[np.dtype("float32")]
+    0.001953125
+    """
     return {np.dtype("float16"): 2.0**-6, np.dtype("float32"): 2.0**-9, np.dtype("float64"): 2.0**-14}
 
 
 def effective_dtype(dat: Any) -> np.dtype:
-    """The dtype that decides about tolerances: that of the array."""
+    """The dtype that decides about tolerances: that of the array.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.test_utils.effective_dtype(mx.nd.ones(2, dtype="float16"))
+    dtype('float16')
+    """
     return np.dtype(dat.dtype)
 
 
 def get_tolerance(dat: Any, tol: Tolerance, default_tol: Mapping[Any, float]) -> float:
-    """tol when it is a number, else what it has for the dtype of dat, else the default."""
+    """tol when it is a number, else what it has for the dtype of dat, else the default.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x, usual = mx.nd.ones(2), mx.test_utils.default_rtols()
+    >>> mx.test_utils.get_tolerance(x, 0.5, usual), mx.test_utils.get_tolerance(x, None, usual)
+    (0.5, 0.0001)
+    """
     if isinstance(tol, numbers.Number):
         return tol  # type: ignore[return-value]
     dtype = effective_dtype(dat)
@@ -56,7 +102,14 @@ def get_tolerance(dat: Any, tol: Tolerance, default_tol: Mapping[Any, float]) ->
 
 
 def get_tols(x: Any, y: Any, rtol: Tolerance, atol: Tolerance) -> tuple[float, float]:
-    """(rtol, atol) for comparing x with y: those of the less precise of the two."""
+    """(rtol, atol) for comparing x with y: those of the less precise of the two.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.test_utils.get_tols(mx.nd.ones(2, dtype="float16"), mx.nd.ones(2), None, None)
+    (0.01, 0.1)
+    """
     pair = [v if hasattr(v, "dtype") else np.asarray(v) for v in (x, y)]
     return (
         max(get_tolerance(v, rtol, default_rtols()) for v in pair),
@@ -65,17 +118,38 @@ def get_tols(x: Any, y: Any, rtol: Tolerance, atol: Tolerance) -> tuple[float, f
 
 
 def get_atol(atol: float | None = None, dtype: Any = _DOUBLE) -> float:
-    """atol, or the dtype's default for None."""
+    """atol, or the dtype's default for None.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.test_utils.get_atol(0.5), mx.test_utils.get_atol(dtype="float32")
+    (0.5, 0.001)
+    """
     return default_atols()[np.dtype(dtype)] if atol is None else atol
 
 
 def get_rtol(rtol: float | None = None, dtype: Any = _DOUBLE) -> float:
-    """rtol, or the dtype's default for None."""
+    """rtol, or the dtype's default for None.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.test_utils.get_rtol(0.5), mx.test_utils.get_rtol(dtype="float32")
+    (0.5, 0.0001)
+    """
     return default_rtols()[np.dtype(dtype)] if rtol is None else rtol
 
 
 def get_etol(etol: float | None = None) -> float:
-    """Share of all elements that may be wrong: etol, or none."""
+    """Share of all elements that may be wrong: etol, or none.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.test_utils.get_etol(0.1), mx.test_utils.get_etol()
+    (0.1, 0)
+    """
     return 0 if etol is None else etol
 
 
@@ -87,7 +161,14 @@ def _values(a: Any) -> np.ndarray:
 
 
 def same(a: Any, b: Any) -> bool:
-    """True when two arrays have the same shape and elements."""
+    """True when two arrays have the same shape and elements.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.test_utils.same(mx.nd.ones(2), [1, 1]), mx.test_utils.same(mx.nd.ones(2), [1, 2])
+    (True, False)
+    """
     return np.array_equal(_values(a), _values(b))
 
 
@@ -99,7 +180,16 @@ def almost_equal(
     equal_nan: bool = False,
     use_broadcast: bool = True,
 ) -> bool:
-    """True when |a - b| <= atol + rtol |b| everywhere; tolerances that are not given are those of float64."""
+    """True when |a - b| <= atol + rtol |b| everywhere; tolerances that are not given are those of float64.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> a, b = np.array([1.0, 2.0]), np.array([1.0, 2.1])
+    >>> mx.test_utils.almost_equal(a, b), mx.test_utils.almost_equal(a, b, rtol=0.1)
+    (False, True)
+    """
     if not use_broadcast:
         checkShapes(a, b)
     return np.allclose(_values(a), _values(b), rtol=get_rtol(rtol), atol=get_atol(atol), equal_nan=equal_nan)
@@ -111,7 +201,14 @@ def _message(a: np.ndarray, b: np.ndarray, text: str) -> str:
 
 
 def checkShapes(a: Any, b: Any) -> None:  # noqa: N802  MXNet's name
-    """Raises AssertionError unless the shapes are equal."""
+    """Raises AssertionError unless the shapes are equal.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> mx.test_utils.checkShapes(np.ones(2), mx.nd.ones(2))  # says nothing: they are equal
+    """
     if a.shape != b.shape:
         raise AssertionError(
             _message(_values(a), _values(b), f"a.shape = {a.shape} and b.shape = {b.shape} are not equal")
@@ -119,7 +216,15 @@ def checkShapes(a: Any, b: Any) -> None:  # noqa: N802  MXNet's name
 
 
 def locationError(a: Any, b: Any, index: Any, names: tuple[str, ...], maxError: bool = False) -> str:  # noqa: N802, N803
-    """Describe what the arrays hold at an index."""
+    """Describe what the arrays hold at an index.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> mx.test_utils.locationError(np.array([1.0, 2.0]), np.array([1.0, 3.0]), (1,), ("got", "want"))
+    'Location of error: (1,), got=2.00000000, want=3.00000000'
+    """
     what = "maximum error" if maxError else "error"
     return f"Location of {what}: {index}, {names[0]}={a[index]:.8f}, {names[1]}={b[index]:.8f}"
 
@@ -180,7 +285,18 @@ def assert_almost_equal(
     """Raises AssertionError, saying where and how far, unless |a - b| <= atol + rtol |b| everywhere.
 
     Tolerances that are not given are the defaults of the less precise dtype. The largest differences are printed:
-    mismatches is how many of them, and how many are counted at most."""
+    mismatches is how many of them, and how many are counted at most.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.test_utils.assert_almost_equal(mx.nd.array([1, 2]), mx.nd.array([1, 2.00001]))
+    >>> try:
+    ...     mx.test_utils.assert_almost_equal(mx.nd.array(1), mx.nd.array(2))
+    ... except AssertionError as error:
+    ...     print("exceeds tolerance" in str(error))
+    True
+    """
     if not use_broadcast:
         checkShapes(a, b)
     rtol, atol = get_tols(a, b, rtol, atol)
@@ -192,7 +308,13 @@ def assert_almost_equal(
 
 
 def assert_allclose(a: Any, b: Any, rtol: Tolerance = 1e-07, atol: Tolerance = 0, equal_nan: bool = True) -> None:
-    """assert_almost_equal with the defaults of numpy.testing.assert_allclose."""
+    """assert_almost_equal with the defaults of numpy.testing.assert_allclose.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.test_utils.assert_allclose(mx.nd.array([1, 2]), [1, 2.01], rtol=0.01)
+    """
     assert_almost_equal(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
@@ -206,7 +328,13 @@ def assert_almost_equal_with_err(
     equal_nan: bool = False,
     mismatches: tuple[int, int] = (10, 10),
 ) -> None:
-    """assert_almost_equal that lets the part etol of all elements be wrong."""
+    """assert_almost_equal that lets the part etol of all elements be wrong.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.test_utils.assert_almost_equal_with_err(mx.nd.array([1, 2, 3, 4]), mx.nd.array([1, 2, 3, 9]), etol=0.25)
+    """
     allowed = get_etol(etol)
     if allowed <= 0:
         assert_almost_equal(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
@@ -221,7 +349,14 @@ def assert_almost_equal_with_err(
 def assert_almost_equal_ignore_nan(
     a: Any, b: Any, rtol: Tolerance = None, atol: Tolerance = None, names: tuple[str, ...] = ("a", "b")
 ) -> None:
-    """assert_almost_equal where neither is nan."""
+    """assert_almost_equal where neither is nan.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> import numpy as np
+    >>> mx.test_utils.assert_almost_equal_ignore_nan(np.array([1, np.nan]), np.array([1, 5.0]))
+    """
     a, b = np.array(_values(a)), np.array(_values(b))
     unknown = np.isnan(a) | np.isnan(b)
     a[unknown] = b[unknown] = 0
@@ -229,7 +364,14 @@ def assert_almost_equal_ignore_nan(
 
 
 def compare_ndarray_tuple(t1: Any, t2: Any, rtol: Tolerance = None, atol: Tolerance = None) -> None:
-    """assert_almost_equal of arrays in nested tuples; where either is None nothing is compared."""
+    """assert_almost_equal of arrays in nested tuples; where either is None nothing is compared.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> one = mx.nd.ones(2)
+    >>> mx.test_utils.compare_ndarray_tuple((one, (one, one)), (one, (one, one + 1e-6)))
+    """
     if t1 is None or t2 is None:
         return
     if isinstance(t1, tuple):
@@ -240,7 +382,15 @@ def compare_ndarray_tuple(t1: Any, t2: Any, rtol: Tolerance = None, atol: Tolera
 
 
 def same_array(array1: NDArray, array2: NDArray) -> bool:
-    """True when two NDArrays share their memory: writing to one shows in the other."""
+    """True when two NDArrays share their memory: writing to one shows in the other.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> x = mx.nd.ones((2, 3))
+    >>> mx.test_utils.same_array(x, x[:]), mx.test_utils.same_array(x, x.copy())
+    (True, False)
+    """
     array1[:] += 1
     shared = same(array1, array2)
     array1[:] -= 1
@@ -248,7 +398,13 @@ def same_array(array1: NDArray, array2: NDArray) -> bool:
 
 
 def assert_exception(f: Callable[..., Any], exception_type: Any, *args: Any, **kwargs: Any) -> None:
-    """Raises AssertionError unless ``f(*args, **kwargs)`` raises exception_type."""
+    """Raises AssertionError unless ``f(*args, **kwargs)`` raises exception_type.
+
+    Examples
+    --------
+    >>> import hybrid as mx
+    >>> mx.test_utils.assert_exception(int, ValueError, "a")  # says nothing: int("a") raises it
+    """
     wanted = exception_type
     try:
         f(*args, **kwargs)

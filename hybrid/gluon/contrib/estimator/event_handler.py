@@ -458,6 +458,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
             self.best = _worst(self.monitor_op)
 
     def train_begin(self, estimator: Any, *args: Any, **kwargs: Any) -> None:
+        """Called once. Raises AssertionError where training is resumed and checkpoints are not of epochs, or batches, as it is."""
         self.current_epoch = self.current_batch = 0
         if self.save_best:
             self.best = _worst(self.monitor_op)
