@@ -24,7 +24,7 @@ Sample = tuple[NDArray, np.ndarray]
 
 
 class DetAugmenter(Augmenter):
-    """Base class: called with an image and its label it gives both anew.
+    """Base class: called with an image, (height, width, 3), and its label, (objects, 5 or more), it gives both anew.
 
     Examples
     --------
@@ -603,7 +603,7 @@ class ImageDetIter(ImageIter):
         return objects
 
     def example(self, label: Any, image: NDArray) -> tuple[Any, NDArray] | None:
-        """An image ready for a batch, with the objects of its label; None for one to leave out.
+        """The objects of a label, (objects, width), and an image ready for a batch, (3, height, width); None for one to leave out.
 
         Raises FormatError where no object of a label is a proper one.
 
@@ -631,7 +631,7 @@ class ImageDetIter(ImageIter):
         return full, self.postprocess_data(image)
 
     def augmentation_transform(self, data: NDArray, label: np.ndarray) -> Sample:  # type: ignore[override]
-        """The image, data, and its objects, label, through all augmenters.
+        """The image, data, (height, width, 3), and its objects, label, (objects, width), through all augmenters.
 
         Examples
         --------

@@ -206,7 +206,9 @@ class ImageIter(DataIter):
         return found
 
     def example(self, label: Any, image: NDArray) -> tuple[Any, NDArray] | None:
-        """An image ready for a batch, with its label; None for one to leave out.
+        """An image ready for a batch, (3, height, width), with its label; None for one to leave out.
+
+        image: (height, width, 3), as it was read.
 
         Examples
         --------
@@ -313,7 +315,7 @@ class ImageIter(DataIter):
             raise FormatError("Data shape is wrong")
 
     def imdecode(self, s: bytes) -> NDArray:
-        """The image in bytes, s. Raises FormatError that names it, MXNetError without Pillow."""
+        """The image in bytes, s: (height, width, 3), uint8. Raises FormatError that names it, MXNetError without Pillow."""
         try:
             return imdecode(s)
         except (ValueError, RuntimeError) as error:
@@ -325,7 +327,7 @@ class ImageIter(DataIter):
         return read(os.path.join(self.path_root or "", fname))
 
     def augmentation_transform(self, data: NDArray) -> NDArray:
-        """The image, data, through all augmenters.
+        """The image, data, (height, width, 3), through all augmenters.
 
         Examples
         --------
@@ -341,7 +343,7 @@ class ImageIter(DataIter):
         return data
 
     def postprocess_data(self, datum: NDArray) -> NDArray:
-        """An image, datum, with its channels first.
+        """An image, datum, (height, width, 3), with its channels first: (3, height, width).
 
         Examples
         --------
