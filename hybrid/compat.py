@@ -87,11 +87,13 @@ def install_as_mxnet() -> None:
 
     Examples
     --------
+    >>> import sys
     >>> import hybrid
-    >>> hybrid.install_as_mxnet()
-    >>> import mxnet as mx
-    >>> mx is hybrid
+    >>> before = [*sys.meta_path]
+    >>> hybrid.install_as_mxnet()  # "import mxnet as mx" gives this package now
+    >>> "mxnet" in {getattr(finder, "package", None) for finder in sys.meta_path}
     True
+    >>> sys.meta_path[:] = before  # and now it does not
     """
     present = sys.modules.get("mxnet")
     if present is not None and present is not sys.modules[_HERE]:
