@@ -1,4 +1,4 @@
-"""What a program does to the whole process, and cannot undo, undone for the tests that follow."""
+"""Ways to undo what a program does to the whole process, for the tests that follow."""
 
 from __future__ import annotations
 
