@@ -10,6 +10,8 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import os
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +21,7 @@ from typer.core import TyperCommand, TyperGroup
 from hybrid.core.version import VERSION
 
 from .command.examples import epilog
+from .exits import BAD_INPUT
 
 COMMANDS = {
     "convert": "converting.convert",
@@ -45,6 +48,26 @@ class Commands(TyperGroup):
 
     listing = False
     """True while they are listed, when what they are for is all that has to be known of them."""
+
+    def main(self, args: Any = None, *rest: Any, standalone_mode: bool = True, **more: Any) -> Any:
+        """Run a command line; with --json, what is wrong with one is JSON too."""
+        told = [*(sys.argv[1:] if args is None else args)]
+        options = told[: told.index("--")] if "--" in told else told
+        if not standalone_mode or "--json" not in options or "_GLUONNX_COMPLETE" in os.environ:
+            return super().main(args, *rest, standalone_mode=standalone_mode, **more)
+        try:
+            status = super().main(args, *rest, standalone_mode=False, **more)
+        except Exception as error:
+            if not hasattr(error, "format_message"):  # click's own have it, in whichever package they are
+                raise
+            from .command.shell import fail_of_usage
+
+            text = error.format_message()
+            if getattr(error, "option_name", "") == "--json":
+                text = "--json: give it behind the command, such as gluonnx inspect MODEL --json"
+            status = getattr(error, "exit_code", BAD_INPUT)
+            fail_of_usage(text, status)
+        sys.exit(status if isinstance(status, int) else 0)
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)

@@ -138,7 +138,7 @@ def hold_against(
         if len(heads) < len(each.outputs) and not layers:
             tell("comparing what is inside")
             layers = _inside(each, engine, case, {b for _, b in pairs}, tolerance)
-        run = {"shapes": case.shapes, "seed": None, "inputs": case.described()}
+        run = {"shapes": case.shapes, "seed": None, "kind": case.kind, "inputs": case.described()}
         runs.append({**run, "differences": [d.as_dict() for d in differences]})
         for d in differences:
             if d.name not in worst or (worst[d.name].equal, -worst[d.name].max_rel) > (d.equal, -d.max_rel):

@@ -123,10 +123,12 @@ class OperatorsResult:
     """A row for each operator: its names, kernels, and the opsets in which it is written."""
     absent: dict[str, str]
     """Operators of MXNet 1.9.1 that are not here, and why."""
+    model: str | None = None
+    """Name of the model whose operators they are; None where they are all that there are."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {"operators": [row.as_dict() for row in self.operators], "absent": self.absent}
+        return {"model": self.model, "operators": [row.as_dict() for row in self.operators], "absent": self.absent}
 
 
 @dataclass(frozen=True)
@@ -216,13 +218,16 @@ def operators(model: Any = None) -> OperatorsResult:
     """
     if model is None:
         return OperatorsResult(tuple(rows()), dict(ABSENT))
-    graph = open_model(model, foreign=True).graph
+    opened = open_model(model, foreign=True)
+    graph = opened.graph
     if graph is None:
         raise BadInput("the table is of MXNet's operators; this is an ONNX model")
     names = {node.op.name for node in graph.all_nodes() if node.op is not None}
     known = {found.name for name in names if (found := find(name)) is not None}
     return OperatorsResult(
-        tuple(r for r in rows() if r.name in known), {n: ABSENT.get(n, "") for n in sorted(names - known)}
+        tuple(r for r in rows() if r.name in known),
+        {n: ABSENT.get(n, "") for n in sorted(names - known)},
+        opened.name,
     )
 
 

@@ -381,10 +381,10 @@ def check_path(path: Path) -> None:
     check_target(path)
 
 
-def save(page: Page, path: Path, command: str, result: Mapping[str, Any] | None = None) -> None:
+def save(page: Page, path: Path, command: str, result: Mapping[str, Any] | None = None, status: int = 0) -> None:
     """Write a report, with the command that repeats it: HTML, Markdown or JSON, by the file's ending. result: the same for
-    machines."""
-    write(path, FACES[path.suffix](page, data.facts(result or {}, command, own_version())))
+    machines. status: the exit status."""
+    write(path, FACES[path.suffix](page, data.facts(result or {}, command, own_version(), status)))
 
 
 def error_page(text: str, status: int) -> Page:

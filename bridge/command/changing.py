@@ -37,9 +37,10 @@ def diff(
     """Compare two models without running them: operators, attributes, weights, wiring. Exit status 1 on any difference."""
     with errors(as_json, report_to):
         result = bridge.diff(a, b, params=params)
-        print_result(result.as_dict(), as_json, lambda: diff_table(result), report_to)
-    if not result.same:
-        raise typer.Exit(NOT_EQUIVALENT)
+        status = 0 if result.same else NOT_EQUIVALENT
+        print_result(result.as_dict(), as_json, lambda: diff_table(result), report_to, status=status)
+    if status:
+        raise typer.Exit(status)
 
 
 def reduce(

@@ -72,7 +72,7 @@ def check(
             before = Path(summary).read_text(encoding="utf-8") if Path(summary).exists() else ""
             write(summary, before + github.markdown(result))
     with errors(as_json):
-        print_result(result.as_dict(), as_json, lambda: check_table(result, index))
+        print_result(result.as_dict(), as_json, lambda: check_table(result, index), status=result.exit_status)
     for line in github.commands(result) if on_github else ():
         print(line)
     if not result.ok:

@@ -56,9 +56,10 @@ def matrix(
             tolerance=as_limits(atol, rtol, scaled),
             progress=tell,
         )
-        print_result(result.as_dict(), as_json, lambda: matrix_table(result), report_to)
-    if not result.equal:
-        raise typer.Exit(NOT_EQUIVALENT)
+        status = 0 if result.equal else NOT_EQUIVALENT
+        print_result(result.as_dict(), as_json, lambda: matrix_table(result), report_to, status=status)
+    if status:
+        raise typer.Exit(status)
 
 
 def matrix_table(result: MatrixResult) -> Page:

@@ -116,6 +116,7 @@ def convert_list(
             lambda: many_table(result, whole=True),
             report_to,
             lambda: many_table(result, verbose),
+            result.exit_status,
         )
     if result.exit_status:
         raise typer.Exit(result.exit_status)

@@ -45,6 +45,9 @@ def record(
 ) -> None:
     """Record a model's inputs and outputs, for verify --expected and check to hold later models against."""
     if script:
+        with errors(as_json):
+            if as_json:
+                raise BadInput("--script prints a program, where --json is one object: give one of them")
         typer.echo(SCRIPT.read_text(encoding="utf-8"), nl=False)
         return
     with errors(as_json), progress(as_json) as tell:

@@ -80,9 +80,10 @@ def inspect(
             return
         result = bridge.inspect(model, params, inputs=parse_inputs(input or ()), opset=parse_opset(opset))
     with errors(as_json):
-        print_result(result.as_dict(), as_json, lambda: report.inspect_table(result), report_to)
-    if result.problems:
-        raise typer.Exit(BAD_INPUT)
+        status = BAD_INPUT if result.problems else 0
+        print_result(result.as_dict(), as_json, lambda: report.inspect_table(result), report_to, status=status)
+    if status:
+        raise typer.Exit(status)
 
 
 def run(
@@ -139,7 +140,7 @@ def run(
                 save_arrays(file, results)
     facts = {n: {"shape": list(v.shape), "dtype": v.dtype.name} for n, v in results.items()}
     with errors(as_json):
-        told = {"outputs": facts, "file": output and str(output)} | (
+        told = {"model": opened.name, "outputs": facts, "file": output and str(output)} | (
             {} if cost is None else {"precision": cost.as_dict()}
         )
         names = () if opened.proto is None else labels_of(opened.proto)
@@ -207,8 +208,8 @@ def bench(
                 )
             )
     with errors(as_json):
-        print_result(
-            {"models": [r.as_dict() for r in results]}, as_json, lambda: report.bench_table(results), report_to
-        )
-    if not all(r.equivalent for r in results):
-        raise typer.Exit(NOT_EQUIVALENT)
+        status = 0 if all(r.equivalent for r in results) else NOT_EQUIVALENT
+        told = {"models": [r.as_dict() for r in results]}
+        print_result(told, as_json, lambda: report.bench_table(results), report_to, status=status)
+    if status:
+        raise typer.Exit(status)

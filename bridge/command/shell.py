@@ -34,23 +34,49 @@ from ..result import Progress as Tell
 from ..result import VerifyResult
 from ..troubles import address
 
+INTERRUPTION = "interrupted: what was not finished was not written"
+
 
 def print_result(
-    data: dict[str, Any], as_json: bool, text: Any, report_to: Path | None = None, shown: Any = None
+    data: dict[str, Any],
+    as_json: bool,
+    text: Any,
+    report_to: Path | None = None,
+    shown: Any = None,
+    status: int = 0,
 ) -> None:
     """Print a result, as JSON or as text, and write the report that is asked for. shown: what is printed, where that is less than
-    the report has."""
-    command = shlex.join(["gluonnx", *sys.argv[1:]])
+    the report has. status: the exit status that the command goes on to end with."""
     if report_to is not None:
-        report.save(text(), report_to, command, data)
-    try:
+        report.save(text(), report_to, _command(), data, status)
+    with _unread():
         if as_json:
-            print(dumps(facts(data, command, own_version())))
+            _print_json(data, status)
         else:
             report.show((shown or text)())
+
+
+def _command() -> str:
+    return shlex.join(["gluonnx", *sys.argv[1:]])
+
+
+def _print_json(data: dict[str, Any], status: int) -> None:
+    print(dumps(facts(data, _command(), own_version(), status)))
+
+
+@contextmanager
+def _unread() -> Iterator[None]:
+    """Who reads may have seen enough, as `head` does; the exit status is still that of the work."""
+    try:
+        yield
         sys.stdout.flush()
-    except BrokenPipeError:  # who reads has seen enough, as `head` does; the exit status is still that of the work
+    except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def fail_of_usage(text: str, status: int) -> None:
+    """Print as JSON what is wrong with a command line."""
+    _fail(text, address(BadInput(text)), True, status)
 
 
 @contextmanager
@@ -76,21 +102,23 @@ def errors(as_json: bool, report_to: Path | None = None, verbose: bool = False) 
     except (typer.Exit, typer.Abort, typer.BadParameter):
         raise
     except KeyboardInterrupt:
-        _fail("interrupted: what was not finished was not written", "", as_json)
+        _fail(INTERRUPTION, "", as_json, INTERRUPTED)
         raise typer.Exit(INTERRUPTED) from None
     except bridge.NotEquivalent as error:
         found = error.result
-        data = {"error": str(error), "see": address(error), "verification": found.as_dict()}
-        print_result(data, as_json, lambda: report.verify_table(found), report_to)
+        status = status_of(found, strict=True)
+        told = {"error": str(error), "problems": [str(error)], "see": address(error)}
+        data = {**told, "verification": found.as_dict()}
+        print_result(data, as_json, lambda: report.verify_table(found), report_to, status=status)
         if not as_json:
-            _fail(f"{message(error)}; nothing was written", address(error), as_json)
-        raise typer.Exit(status_of(found, strict=True)) from None
+            _fail(f"{message(error)}; nothing was written", address(error), as_json, status)
+        raise typer.Exit(status) from None
     except Exception as error:
         text, status = _message_and_status(error, verbose)
-        problems = [p._asdict() if hasattr(p, "_asdict") else str(p) for p in getattr(error, "problems", ())]
+        problems = [p._asdict() if hasattr(p, "_asdict") else str(p) for p in getattr(error, "problems", ())] or [text]
         if report_to is not None:
             _report_error(text, status, problems, address(error), report_to)
-        _fail(text, address(error), as_json, problems)
+        _fail(text, address(error), as_json, status, problems)
         raise typer.Exit(status) from None
 
 
@@ -99,7 +127,7 @@ def _report_error(text: str, status: int, problems: list[Any], see: str, report_
     told = {"error": text, "problems": problems, "see": see}
     with suppress(BadInput, OSError):  # the error may be that there is no place for it
         report.check_path(report_to)
-        report.save(report.error_page(text, status), report_to, shlex.join(["gluonnx", *sys.argv[1:]]), told)
+        report.save(report.error_page(text, status), report_to, _command(), told, status)
 
 
 def _message_and_status(error: Exception, verbose: bool = False) -> tuple[str, int]:
@@ -135,11 +163,11 @@ def _internal(error: Exception) -> str:
     return f"internal error: {said}; this is a fault of gluonnx: please report it with {file.name} and, if you can, the model"
 
 
-def _fail(text: str, see: str, as_json: bool, problems: list[Any] | None = None) -> None:
+def _fail(text: str, see: str, as_json: bool, status: int, problems: list[Any] | None = None) -> None:
     """see: the address of what there is to say of such errors, where there is something."""
     if as_json:
-        told = {"error": text, "problems": problems or [], "see": see}
-        print(dumps(facts(told, shlex.join(["gluonnx", *sys.argv[1:]]), own_version())))
+        with _unread():
+            _print_json({"error": text, "problems": problems or [text], "see": see}, status)
     else:
         told = Text.assemble(("error:", "bold red"), f" {text}", (f"\nsee {see}" if see else "", "dim"))
         Console(stderr=True, soft_wrap=True, **report.PLAIN).print(told)

@@ -26,8 +26,7 @@ def targets(
     with errors(as_json):
         chosen = [profile_of(name)] if name else list(profiles().values())
         told = [_facts(p) for p in chosen]
-        data = told[0] if name else {"targets": told}
-        print_result(data, as_json, lambda: _shown(chosen[0], told[0]) if name else _listed(told))
+        print_result({"targets": told}, as_json, lambda: _shown(chosen[0], told[0]) if name else _listed(told))
 
 
 def _facts(profile: Profile) -> dict[str, Any]:

@@ -48,10 +48,9 @@ def verify(
             sizes = read_inputs(first, feeding.input, feeding.inputs)
             told = {"inputs": sizes, "seed": comparing.seed, "ranges": ranges, "tolerance": comparing.tolerance}
             on_targets = bridge.verify_targets(first, target, progress=tell, **told)
-            print_result(on_targets.as_dict(), as_json, lambda: targets_page(on_targets), report_to)
-            raise typer.Exit(
-                NOT_EQUIVALENT if on_targets.wrong else RUNTIME if on_targets.failed and "all" not in target else 0
-            )
+            status = NOT_EQUIVALENT if on_targets.wrong else RUNTIME if on_targets.failed and "all" not in target else 0
+            print_result(on_targets.as_dict(), as_json, lambda: targets_page(on_targets), report_to, status=status)
+            raise typer.Exit(status)
         first = bridge.open_model(a, None if str(a).endswith(".onnx") else params)
         second = None if b is None else bridge.open_model(b, None if b.endswith(".onnx") else params)
         specs, pictures = read_images(first, feeding.image, read_inputs(first, feeding.input, feeding.inputs), ranges)
@@ -68,7 +67,7 @@ def verify(
             progress=tell,
         )
     with errors(as_json):
-        print_result(result.as_dict(), as_json, lambda: report.verify_table(result), report_to)
-    status = status_of(result, comparing.strict)
+        status = status_of(result, comparing.strict)
+        print_result(result.as_dict(), as_json, lambda: report.verify_table(result), report_to, status=status)
     if status:
         raise typer.Exit(status)

@@ -18,11 +18,12 @@ from hybrid import native
 SCHEMA = "gluonnx-report/1"
 
 
-def facts(result: Mapping[str, Any], command: str, version: str) -> dict[str, Any]:
-    """A result with what an auditor asks: versions, machine, date, the command that gives it again."""
+def facts(result: Mapping[str, Any], command: str, version: str, status: int = 0) -> dict[str, Any]:
+    """A result with what an auditor asks: versions, machine, date, the command that gives it again. status: the exit status."""
     return {
         "schema": SCHEMA,
         "command": command,
+        "exit": status,
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "versions": versions(version),
         "machine": {
@@ -55,6 +56,8 @@ def dumps(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     match value:
+        case np.generic() | np.ndarray():  # else a number of NumPy's would become a string
+            return _plain(value.tolist())
         case float():
             return value if math.isfinite(value) else str(value)
         case Mapping():

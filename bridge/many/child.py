@@ -30,12 +30,16 @@ def run(name: str, arguments: list[str]) -> dict[str, Any]:
             status = end.code
         except Exception as error:  # of the command line: a wrong option, a plug-in that fails
             text = str(getattr(error, "message", "")) or f"{type(error).__name__}: {error}"
-            return {"exit": getattr(error, "exit_code", INTERNAL), "result": {"error": text, "problems": []}}
+            return _failed(getattr(error, "exit_code", INTERNAL), text)
     try:
         result = json.loads(said.getvalue())
     except ValueError:
-        return {"exit": INTERNAL, "result": {"error": f"no JSON: {said.getvalue()[:200]}", "problems": []}}
+        return _failed(INTERNAL, f"no JSON: {said.getvalue()[:200]}")
     return {"exit": status if isinstance(status, int) else 0, "result": result}
+
+
+def _failed(status: int, text: str) -> dict[str, Any]:
+    return {"exit": status, "result": {"exit": status, "error": text, "problems": [text]}}
 
 
 def main() -> None:
